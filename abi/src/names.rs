@@ -1,0 +1,34 @@
+//! Names that a module uses: import modules, exports and custom sections.
+
+/// Import module of the kernel ABI, version 1. A later version will have another name.
+pub const KERNEL_V1: &str = "sing_v1";
+/// What the import module of every ABI version starts with.
+pub const KERNEL_PREFIX: &str = "sing_v";
+/// What the import module of a contract starts with; the contract's name follows.
+pub const CONTRACT_PREFIX: &str = "contract:";
+
+/// Field under `contract:NAME` that makes a channel: `(out: i32) -> i32`, which writes the importing and
+/// the exporting endpoint's handles (two `u32`) at `out`.
+pub const NEW_CHANNEL: &str = "new";
+/// Prefix of a send by the importing side; the message's name follows.
+pub const IMP_SEND: &str = "imp.send.";
+/// Prefix of a send by the exporting side; the message's name follows.
+pub const EXP_SEND: &str = "exp.send.";
+/// Prefix of a send by the importing side that then receives the answer; the message's name follows.
+pub const IMP_CALL: &str = "imp.call.";
+/// A receive by the importing side: `(endpoint: i32, out: i32) -> i32`.
+pub const IMP_RECV: &str = "imp.recv";
+/// A receive by the exporting side: `(endpoint: i32, out: i32) -> i32`.
+pub const EXP_RECV: &str = "exp.recv";
+
+/// Export that the first thread runs: `() -> i32`, the SIP's exit code.
+pub const EXPORT_MAIN: &str = "sip_main";
+/// Export that further threads run: `(argument: i32)`.
+pub const EXPORT_THREAD: &str = "sip_thread";
+/// Exported mutable global with a thread's shadow stack pointer; set for each new thread.
+pub const EXPORT_STACK_POINTER: &str = "__stack_pointer";
+
+/// Custom section with the manifest (JSON text).
+pub const SECTION_MANIFEST: &str = "singularity.manifest";
+/// Custom section with the source text of every contract that the module names.
+pub const SECTION_CONTRACTS: &str = "singularity.contracts";

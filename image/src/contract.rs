@@ -1,0 +1,169 @@
+//! Contract tables: a contract as the kernel steps it, message by message.
+//!
+//! Made by `sing-contract` from source text. The kernel never parses text; it loads tables, checks them
+//! ([`ContractTable::check`]) and refuses what does not hold together.
+
+use crate::Error;
+use crate::manifest::Side;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// No transition.
+pub const NONE: u16 = u16::MAX;
+/// The most messages in a contract.
+pub const MAX_MESSAGES: usize = 255;
+/// The most states in a contract.
+pub const MAX_STATES: usize = 1024;
+/// The most messages that may be under way to one side.
+pub const MAX_QUEUE: u16 = 64;
+
+/// Direction of a message, from the exporter's point of view ([O] 4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Direction {
+    /// From importer to exporter.
+    In,
+    /// From exporter to importer.
+    Out,
+    /// Either way.
+    Both,
+}
+
+/// One word of a message's arguments.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Word {
+    /// A number, as its bits.
+    Scalar,
+    /// The handle of an exchange-heap allocation, which moves.
+    Block,
+    /// The handle of an endpoint, which moves.
+    Endpoint {
+        /// Its contract's name.
+        contract: String,
+        /// Its side.
+        side: Side,
+        /// Name of the state it must be in; any where `None`.
+        state: Option<String>,
+    },
+}
+
+/// An argument as declared, for people and for bindings.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Argument {
+    /// Its name.
+    pub name: String,
+    /// Its type as written.
+    pub ty: String,
+}
+
+/// A message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Message {
+    /// Its name.
+    pub name: String,
+    /// Its direction.
+    pub direction: Direction,
+    /// Its arguments, as declared.
+    pub arguments: Vec<Argument>,
+    /// Its words; at most `sing_abi::MAX_MESSAGE_WORDS`.
+    pub words: Vec<Word>,
+}
+
+/// A contract.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContractTable {
+    /// Its name.
+    pub name: String,
+    /// Names of the contracts it derives from, nearest first.
+    pub bases: Vec<String>,
+    /// Messages; a message's index is its tag.
+    pub messages: Vec<Message>,
+    /// Names of the states; the first is the initial one. Anonymous intermediate ones have a name with a
+    /// `'` in it.
+    pub states: Vec<String>,
+    /// `next[(state * messages + message) * 2 + sender]` (sender: `Side::index`): the following state, or
+    /// [`NONE`].
+    pub next: Vec<u16>,
+    /// The most messages that can be under way to each side (by `Side::index`).
+    pub queue: [u16; 2],
+}
+
+impl ContractTable {
+    /// The state that follows when `sender` sends `message` in `state`.
+    #[must_use]
+    pub fn step(&self, state: u16, message: u16, sender: Side) -> Option<u16> {
+        if usize::from(message) >= self.messages.len() {
+            return None;
+        }
+        let i = (usize::from(state) * self.messages.len() + usize::from(message)) * 2;
+        self.next.get(i + sender.index()).copied().filter(|&s| s != NONE)
+    }
+
+    /// Index of a message.
+    #[must_use]
+    pub fn message(&self, name: &str) -> Option<u16> {
+        self.messages.iter().position(|m| m.name == name).map(|i| i as u16)
+    }
+
+    /// Index of a state.
+    #[must_use]
+    pub fn state(&self, name: &str) -> Option<u16> {
+        self.states.iter().position(|s| s == name).map(|i| i as u16)
+    }
+
+    /// Words of the longest message that `receiver` can get.
+    #[must_use]
+    pub fn max_words(&self) -> usize {
+        self.messages.iter().map(|m| m.words.len()).max().unwrap_or(0)
+    }
+
+    /// The identity of the contract: equal for equal tables, different for different ones.
+    #[must_use]
+    pub fn hash(&self) -> [u8; 32] {
+        let bytes = postcard::to_allocvec(self).unwrap_or_default();
+        Sha256::digest(&bytes).into()
+    }
+
+    /// Checks that the table holds together.
+    ///
+    /// # Errors
+    /// Names the first thing that does not.
+    pub fn check(&self) -> Result<(), Error> {
+        let fail = |what: String| Err(Error::new(format!("contract {}: {what}", self.name)));
+        if self.messages.is_empty() || self.messages.len() > MAX_MESSAGES {
+            return fail(format!("{} messages; 1 to {MAX_MESSAGES} may be", self.messages.len()));
+        }
+        if self.states.is_empty() || self.states.len() > MAX_STATES {
+            return fail(format!("{} states; 1 to {MAX_STATES} may be", self.states.len()));
+        }
+        if self.next.len() != self.states.len() * self.messages.len() * 2 {
+            return fail(format!("its table has {} entries", self.next.len()));
+        }
+        if self.next.iter().any(|&s| s != NONE && usize::from(s) >= self.states.len()) {
+            return fail("a transition leads to no state".into());
+        }
+        for m in &self.messages {
+            if m.words.len() > sing_abi::MAX_MESSAGE_WORDS {
+                return fail(format!("message {} has {} words", m.name, m.words.len()));
+            }
+        }
+        for (i, chunk) in self.next.chunks_exact(2).enumerate() {
+            let m = &self.messages[i % self.messages.len()];
+            let bad = match m.direction {
+                Direction::In => chunk[Side::Exp.index()] != NONE,
+                Direction::Out => chunk[Side::Imp.index()] != NONE,
+                Direction::Both => false,
+            };
+            if bad {
+                return fail(format!("message {} goes against its direction", m.name));
+            }
+        }
+        if self.queue.iter().any(|&q| q > MAX_QUEUE) {
+            return fail(format!("its queues are longer than {MAX_QUEUE}"));
+        }
+        Ok(())
+    }
+}
+
