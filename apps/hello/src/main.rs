@@ -1,0 +1,3 @@
+//! The smallest program.
+
+fn main() {}

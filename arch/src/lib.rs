@@ -1,0 +1,1 @@
+//! Context switch, locks and other trusted mechanics of x86-64.

@@ -1,0 +1,3 @@
+//! The Linux peers of the benchmarks.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Verifier and compiler: from WebAssembly to installed images.

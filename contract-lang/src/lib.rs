@@ -1,0 +1,1 @@
+//! The contract language: parser, checks, tables.

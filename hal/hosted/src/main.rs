@@ -1,0 +1,3 @@
+//! The hosted HAL: an unprivileged Linux process.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Trusted run-time: instances, context records, tables.

@@ -1,0 +1,1 @@
+//! Contracts as Rust types, manifests from declarations.

@@ -1,0 +1,1 @@
+//! What Rust programs for Singularity use.

@@ -1,0 +1,3 @@
+//! The name server.
+
+fn main() {}

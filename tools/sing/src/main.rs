@@ -1,0 +1,3 @@
+//! The sing command: verify, compile, inspect, build images.
+
+fn main() {}

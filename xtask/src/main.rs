@@ -1,0 +1,3 @@
+//! The developers' command: run, test, bench.
+
+fn main() {}
