@@ -237,6 +237,10 @@ pub struct Meta {
     pub traps: Vec<(u32, u8)>,
     /// The most bytes of stack that one function takes.
     pub max_frame: u32,
+    /// `Open` only: for each exported function, its index and the offset of a trampoline
+    /// `extern "sysv64" fn(context, *mut u64)` that takes its arguments from an array of 64-bit cells and puts
+    /// its results there.
+    pub trampolines: Vec<(u32, u32)>,
 }
 
 impl Meta {
