@@ -340,6 +340,13 @@ entries! {
     ELEM_DROP = "elem_drop" [COMPILER] (I32);
     /// `(function)`: `ref.func`; the address of the function's record.
     REF_FUNC = "ref_func" [COMPILER] (I32) -> I64;
+
+    // --- Appended after the first draft
+
+    /// `(image, image_len, out, max)`: the manifest of an installed image in the postcard form of
+    /// `sing_image::manifest`, so that a parent knows which endpoints a child expects; its length,
+    /// `TOO_SMALL` or `NOT_FOUND`. `max` of 0 asks for the length alone.
+    IMAGE_MANIFEST = "image_manifest" [CREATE] (I32, I32, I32, I32) -> I32;
 }
 
 /// The entry that a module imports by this name, if any.
