@@ -282,7 +282,8 @@ entries! {
     /// `(endpoint, operation, out)`: waits for a message, writes its words at `out`; its index, or `CLOSED`.
     /// The message bits of `operation` are 0.
     CHANNEL_RECV = "channel_recv" [COMPILER] (I32, I32, I32) -> I32;
-    /// `(endpoint, operation, w0, w1, out)`: a send and a receive in one.
+    /// `(endpoint, operation, w0, w1, out)`: a send and a receive in one. Where it returns `CLOSED`, nothing
+    /// stays with the caller: what was to be moved has moved, or is freed.
     CHANNEL_CALL = "channel_call" [COMPILER] (I32, I32, I64, I64, I32) -> I32;
     /// `(endpoint, operation, words, out)`: the same with the words in memory.
     CHANNEL_CALL_MEM = "channel_call_mem" [COMPILER] (I32, I32, I32, I32) -> I32;
@@ -347,6 +348,11 @@ entries! {
     /// `sing_image::manifest`, so that a parent knows which endpoints a child expects; its length,
     /// `TOO_SMALL` or `NOT_FOUND`. `max` of 0 asks for the length alone.
     IMAGE_MANIFEST = "image_manifest" [CREATE] (I32, I32, I32, I32) -> I32;
+    /// `(endpoint, operation, state)`: `OK` where the endpoint belongs to a channel of that contract or of one
+    /// derived from it, is of that side and in that state (an index in the contract); else `BAD_STATE`. The
+    /// endpoint stays as it is. The message bits of `operation` are 0. Behind `contract:NAME` `imp.cast` and
+    /// `exp.cast`: who was given an endpoint as one of a base contract asks before trusting it.
+    ENDPOINT_CAST = "endpoint_cast" [COMPILER] (I32, I32, I32) -> I32;
 }
 
 /// The entry that a module imports by this name, if any.

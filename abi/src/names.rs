@@ -20,6 +20,11 @@ pub const IMP_CALL: &str = "imp.call.";
 pub const IMP_RECV: &str = "imp.recv";
 /// A receive by the exporting side: `(endpoint: i32, out: i32) -> i32`.
 pub const EXP_RECV: &str = "exp.recv";
+/// Whether an endpoint whose contract is known only by a base is really an importing endpoint of this
+/// contract, in a state: `(endpoint: i32, state: i32) -> i32`.
+pub const IMP_CAST: &str = "imp.cast";
+/// The same for an exporting endpoint.
+pub const EXP_CAST: &str = "exp.cast";
 
 /// Export that the first thread runs: `() -> i32`, the SIP's exit code.
 pub const EXPORT_MAIN: &str = "sip_main";
