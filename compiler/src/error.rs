@@ -1,0 +1,136 @@
+//! Why a module is refused: what kind of reason, in words, and where.
+
+use std::fmt;
+
+/// What kind of reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The bytes are no valid WebAssembly of the features that are allowed.
+    Invalid,
+    /// Valid, but uses what this system does not offer to a SIP.
+    Unsupported,
+    /// Imports what a SIP cannot have.
+    Import,
+    /// Lacks an export that a SIP must have, or has it with another type.
+    Export,
+    /// The manifest is missing or wrong.
+    Manifest,
+    /// A contract is missing or wrong, or is not spoken as it says.
+    Contract,
+    /// A privilege is used that the manifest does not ask for.
+    Privilege,
+    /// Needs more memory than its manifest allows.
+    Budget,
+    /// Larger than the compiler can handle.
+    TooLarge,
+    /// The compiler contradicts itself. Never the module's fault.
+    Internal,
+}
+
+/// Where in the module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Place {
+    /// At this byte of the file.
+    Offset(u64),
+    /// In a function, at this byte of the file.
+    Function {
+        /// Its index.
+        index: u32,
+        /// Its name, where the module tells.
+        name: Option<String>,
+        /// The byte of the file.
+        offset: u64,
+    },
+    /// An import.
+    Import {
+        /// The module's name.
+        module: String,
+        /// The field's name.
+        name: String,
+    },
+    /// An export.
+    Export(String),
+    /// A custom section.
+    Section(&'static str),
+}
+
+/// Why a module is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// What kind of reason.
+    pub kind: ErrorKind,
+    /// The reason in words, and the way out where there is one.
+    pub message: String,
+    /// Where.
+    pub place: Option<Place>,
+}
+
+/// A result with [`Error`].
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
+        Error { kind, message: message.into(), place: None }
+    }
+
+    pub(crate) fn at(self, place: Place) -> Error {
+        Error { place: Some(place), ..self }
+    }
+
+    /// The compiler's own contradiction: what the validator has excluded has come all the same.
+    pub(crate) fn internal(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Internal, message)
+    }
+
+    pub(crate) fn invalid(e: &wasmparser::BinaryReaderError) -> Error {
+        Error::new(ErrorKind::Invalid, e.message()).at(Place::Offset(e.offset() as u64))
+    }
+
+    /// The byte of the file where the reason lies, where it has one.
+    #[must_use]
+    pub fn offset(&self) -> Option<u64> {
+        match self.place {
+            Some(Place::Offset(offset) | Place::Function { offset, .. }) => Some(offset),
+            _ => None,
+        }
+    }
+}
+
+impl From<wasmparser::BinaryReaderError> for Error {
+    fn from(e: wasmparser::BinaryReaderError) -> Error {
+        Error::invalid(&e)
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Offset(offset) => write!(f, "byte {offset:#x}"),
+            Place::Function { index, name: Some(name), offset } => {
+                write!(f, "function {index} ({name}), byte {offset:#x}")
+            }
+            Place::Function { index, name: None, offset } => {
+                write!(f, "function {index}, byte {offset:#x}")
+            }
+            Place::Import { module, name } => write!(f, "import {module:?} {name:?}"),
+            Place::Export(name) => write!(f, "export {name:?}"),
+            Place::Section(name) => write!(f, "section {name}"),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.kind == ErrorKind::Internal {
+            f.write_str("internal error of the compiler: ")?;
+        }
+        match &self.place {
+            Some(place) => write!(f, "{place}: {}", self.message),
+            None => f.write_str(&self.message),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
