@@ -1,3 +1,35 @@
-//! The developers' command: run, test, bench.
+//! The developers' command: `cargo xtask run`, `test`, `wast`, `bench`.
+//!
+//! It drives cargo and the project's own binaries and links neither compiler nor kernel, so that it builds
+//! in seconds. Everything it makes lies under `target/sing`.
+#![forbid(unsafe_code)]
 
-fn main() {}
+mod build;
+mod cargo;
+mod cli;
+mod image;
+mod machine;
+mod project;
+mod qemu;
+mod run;
+mod toolchain;
+mod wast;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let command = match cli::parse(lexopt::Parser::from_env()) {
+        Ok(command) => command,
+        Err(error) => {
+            eprintln!("xtask: {error:#}\n\n{}", cli::USAGE);
+            return ExitCode::from(2);
+        }
+    };
+    match cli::execute(command) {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

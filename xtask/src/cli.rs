@@ -1,0 +1,153 @@
+//! The command line.
+
+use crate::image::MemoryMode;
+use crate::machine::Machine;
+use crate::{run, wast};
+use anyhow::{Context, Result, bail};
+use lexopt::ValueExt;
+use lexopt::prelude::*;
+use std::path::PathBuf;
+
+/// What `--help` prints.
+pub const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  run [-c COMMANDS | --script FILE] [--machine hosted|pc|microvm|q35] [--memory guard|explicit] [--kvm] [-- ARGS]
+      builds and starts the system: a shell on this terminal, or the commands given and the status of the last
+  wast PATH...
+      runs .wast files (or folders of them) through verifier, compiler and hosted kernel, in both memory modes
+
+Ctrl-A X leaves QEMU; `shutdown` leaves the system anywhere.";
+
+/// What was asked for.
+#[derive(Debug)]
+pub enum Command {
+    /// Print the usage.
+    Help,
+    /// Run the system.
+    Run(run::Request),
+    /// Run the WebAssembly test suite.
+    Wast(Vec<String>),
+}
+
+/// Reads the command line.
+pub fn parse(mut parser: lexopt::Parser) -> Result<Command> {
+    match parser.next()? {
+        None | Some(Short('h') | Long("help")) => Ok(Command::Help),
+        Some(Value(name)) => match name.string()?.as_str() {
+            "help" => Ok(Command::Help),
+            "run" => parse_run(parser),
+            "wast" => {
+                let paths: Vec<String> = rest(&mut parser)?;
+                if paths.is_empty() {
+                    bail!("wast: which files or folders?");
+                }
+                Ok(Command::Wast(paths))
+            }
+            other => bail!("unknown command `{other}`"),
+        },
+        Some(other) => Err(other.unexpected().into()),
+    }
+}
+
+/// Everything that is left, as text.
+fn rest(parser: &mut lexopt::Parser) -> Result<Vec<String>> {
+    parser.raw_args()?.map(|a| Ok(a.string()?)).collect()
+}
+
+fn parse_run(mut parser: lexopt::Parser) -> Result<Command> {
+    let mut request = run::Request {
+        machine: Machine::Hosted,
+        memory: MemoryMode::Guard,
+        script: None,
+        kvm: false,
+        arguments: Vec::new(),
+    };
+    loop {
+        if let Some(mut raw) = parser.try_raw_args()
+            && raw.peek().is_some_and(|a| a == "--")
+        {
+            raw.next();
+            request.arguments = raw.map(|a| Ok(a.string()?)).collect::<Result<_>>()?;
+            break;
+        }
+        let Some(argument) = parser.next()? else { break };
+        match argument {
+            Short('h') | Long("help") => return Ok(Command::Help),
+            Short('c') => set_script(&mut request, parser.value()?.string()?)?,
+            Long("script") => {
+                let file = PathBuf::from(parser.value()?);
+                let text = std::fs::read_to_string(&file)
+                    .with_context(|| format!("cannot read the script {}", file.display()))?;
+                set_script(&mut request, text)?;
+            }
+            Long("machine") => request.machine = Machine::named(&parser.value()?.string()?)?,
+            Long("memory") => request.memory = memory_mode(&parser.value()?.string()?)?,
+            Long("kvm") => request.kvm = true,
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    Ok(Command::Run(request))
+}
+
+fn set_script(request: &mut run::Request, text: String) -> Result<()> {
+    if request.script.replace(text).is_some() {
+        bail!("run: one of -c and --script, once");
+    }
+    Ok(())
+}
+
+fn memory_mode(name: &str) -> Result<MemoryMode> {
+    match name {
+        "guard" => Ok(MemoryMode::Guard),
+        "explicit" => Ok(MemoryMode::Explicit),
+        _ => bail!("unknown memory mode `{name}`: there are guard and explicit"),
+    }
+}
+
+/// Does it; answers the exit status.
+pub fn execute(command: Command) -> Result<u8> {
+    match command {
+        Command::Help => {
+            println!("{USAGE}");
+            Ok(0)
+        }
+        Command::Run(request) => run::run(&request),
+        Command::Wast(paths) => wast::run(&paths),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse_line(line: &[&str]) -> Result<Command> {
+        parse(lexopt::Parser::from_args(line))
+    }
+
+    #[test]
+    fn run_takes_commands_machine_and_arguments() {
+        let line = ["run", "--machine", "pc", "-c", "ps; hello", "--", "-v", "x"];
+        let Command::Run(request) = parse_line(&line).unwrap() else { panic!("not run") };
+        assert_eq!(request.machine, Machine::Microvm);
+        assert_eq!(request.script.as_deref(), Some("ps; hello"));
+        assert_eq!(request.arguments, ["-v", "x"]);
+        assert_eq!(request.memory, MemoryMode::Guard);
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (line, part) in [
+            (&["walk"][..], "walk"),
+            (&["run", "--machine", "vax"], "vax"),
+            (&["run", "--memory", "none"], "none"),
+            (&["run", "-c", "a", "-c", "b"], "once"),
+            (&["run", "--script", "no/such/file"], "no/such/file"),
+            (&["run", "extra"], "extra"),
+            (&["wast"], "which files"),
+        ] {
+            let error = format!("{:#}", parse_line(line).unwrap_err());
+            assert!(error.contains(part), "{line:?}: {error}");
+        }
+    }
+}

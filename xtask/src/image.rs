@@ -1,0 +1,147 @@
+//! Makes the system image: every program compiled, packed with the system manifest and the boot files.
+//!
+//! A compiled image is kept until its module or the compiler changes; a stamp beside it says what it was
+//! made from.
+
+use crate::cargo;
+use crate::project::Project;
+use anyhow::{Context, Result};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::UNIX_EPOCH;
+
+/// How linear memories are kept within their bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryMode {
+    /// By guard pages.
+    Guard,
+    /// By a test at every access.
+    Explicit,
+}
+
+impl MemoryMode {
+    /// As the command line spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            MemoryMode::Guard => "guard",
+            MemoryMode::Explicit => "explicit",
+        }
+    }
+}
+
+/// Builds whatever is out of date and compiles every program; answers name and image of each.
+pub fn compile_programs(project: &Project, mode: MemoryMode) -> Result<Vec<(String, PathBuf)>> {
+    crate::build::host(project, &["sing-cli", "sing-hosted"])?;
+    crate::build::programs(project)?;
+    let folder = project.out().join(mode.name());
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let sing = project.host_binary("sing");
+    let compiler = identity(&sing)?;
+    let mut images = Vec::new();
+    for program in &project.programs {
+        let module = project.module(&program.name);
+        let image = folder.join(&program.name);
+        let stamp = folder.join(format!("{}.stamp", program.name));
+        let wanted = format!("{compiler} {}", identity(&module)?);
+        if !image.exists() || fs::read_to_string(&stamp).ok().as_deref() != Some(&wanted) {
+            let mut command = Command::new(&sing);
+            command.arg("compile").arg(&module).arg("-o").arg(&image);
+            command.args(["--memory", mode.name()]);
+            cargo::quiet(&mut command, &format!("compiling {}", program.name))?;
+            fs::write(&stamp, wanted).with_context(|| format!("cannot write {}", stamp.display()))?;
+        }
+        images.push((program.name.clone(), image));
+    }
+    Ok(images)
+}
+
+/// What tells one state of a file from the next: its size and when it was written.
+fn identity(file: &Path) -> Result<String> {
+    let read = || -> std::io::Result<String> {
+        let data = fs::metadata(file)?;
+        let time = data.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Ok(format!("{}:{}", data.len(), time.as_nanos()))
+    };
+    read().with_context(|| format!("cannot read {}, which the build should have made", file.display()))
+}
+
+/// Packs the system image, with a script where one is given (the boot file `script`).
+pub fn system(project: &Project, mode: MemoryMode, script: Option<&str>) -> Result<PathBuf> {
+    let images = compile_programs(project, mode)?;
+    let name = match script {
+        None => format!("system-{}.img", mode.name()),
+        // Several may run at a time.
+        Some(_) => format!("script-{}.img", std::process::id()),
+    };
+    pack(project, &images, &project.out().join(name), script)
+}
+
+/// Packs compiled programs, system manifest and boot files into an archive.
+pub fn pack(
+    project: &Project,
+    images: &[(String, PathBuf)],
+    out: &Path,
+    script: Option<&str>,
+) -> Result<PathBuf> {
+    let mut command = Command::new(project.host_binary("sing"));
+    command.current_dir(&project.root).arg("image").arg("-o").arg(out);
+    command.args(["--manifest", "system/system.json"]);
+    for (name, image) in images {
+        command.arg("--bin").arg(format!("{name}={}", image.display()));
+    }
+    let boot = project.root.join("system/boot");
+    for (path, file) in boot_files(&boot)? {
+        command.arg("--file").arg(format!("{path}={}", file.display()));
+    }
+    let script_file = out.with_extension("script");
+    if let Some(script) = script {
+        fs::write(&script_file, script)
+            .with_context(|| format!("cannot write {}", script_file.display()))?;
+        command.arg("--file").arg(format!("script={}", script_file.display()));
+    }
+    let result = cargo::quiet(&mut command, "packing the system image");
+    if script.is_some() {
+        let _ = fs::remove_file(&script_file);
+    }
+    result.map(|()| out.to_path_buf())
+}
+
+/// Files below a folder with their paths relative to it, in order of their paths.
+fn boot_files(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(next) = folders.pop() {
+        if !next.is_dir() {
+            continue;
+        }
+        for entry in fs::read_dir(&next).with_context(|| format!("cannot read {}", next.display()))? {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if let Ok(relative) = path.strip_prefix(folder) {
+                found.push((relative.display().to_string(), path));
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn boot_files_are_found_in_folders_and_sorted() {
+        let folder = std::env::temp_dir().join(format!("xtask-boot-files-{}", std::process::id()));
+        fs::create_dir_all(folder.join("etc")).unwrap();
+        fs::write(folder.join("notes.txt"), "n").unwrap();
+        fs::write(folder.join("etc/motd"), "m").unwrap();
+        let found = boot_files(&folder).unwrap();
+        fs::remove_dir_all(&folder).unwrap();
+        let paths: Vec<_> = found.iter().map(|(p, _)| p.as_str()).collect();
+        assert_eq!(paths, ["etc/motd", "notes.txt"]);
+        assert!(boot_files(Path::new("no/such/folder")).unwrap().is_empty());
+    }
+}

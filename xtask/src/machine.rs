@@ -1,0 +1,175 @@
+//! The machines that the system runs on, and how it is started on each.
+
+use crate::project::Project;
+use crate::{build, qemu};
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Machine {
+    /// One ordinary Linux process.
+    Hosted,
+    /// QEMU's `microvm`: a PC with next to nothing in it.
+    Microvm,
+    /// QEMU's `q35`: a usual PC.
+    Q35,
+}
+
+impl Machine {
+    /// Reads a name from the command line; `pc` is the quickest PC.
+    pub fn named(name: &str) -> Result<Machine> {
+        match name {
+            "hosted" => Ok(Machine::Hosted),
+            "pc" | "microvm" => Ok(Machine::Microvm),
+            "q35" => Ok(Machine::Q35),
+            _ => bail!("unknown machine `{name}`: there are hosted, pc (the same as microvm) and q35"),
+        }
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Machine::Hosted => "hosted",
+            Machine::Microvm => "microvm",
+            Machine::Q35 => "q35",
+        }
+    }
+
+    /// Whether it is emulated, and so slow.
+    pub fn is_emulated(self) -> bool {
+        self != Machine::Hosted
+    }
+}
+
+/// How QEMU runs the guest's code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Acceleration {
+    /// Plain emulation.
+    Emulated,
+    /// Emulation in which every instruction takes one nanosecond, so that runs are alike to the instruction.
+    Counted,
+    /// By the host's processor.
+    Kvm,
+}
+
+/// A kernel for a machine, ready to start images.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    machine: Machine,
+    binary: PathBuf,
+    acceleration: Acceleration,
+    scratch: PathBuf,
+}
+
+impl Kernel {
+    /// Builds the machine's kernel, and finds or installs what runs it.
+    pub fn prepare(project: &Project, machine: Machine, acceleration: Acceleration) -> Result<Kernel> {
+        let binary = if machine.is_emulated() {
+            qemu::ensure()?;
+            if acceleration == Acceleration::Kvm {
+                qemu::probe_kvm()?;
+            }
+            build::pc(project)?
+        } else {
+            if acceleration != Acceleration::Emulated {
+                bail!("--kvm is for the emulated machines: microvm and q35");
+            }
+            build::host(project, &["sing-hosted"])?;
+            project.host_binary("singularity")
+        };
+        let scratch = project.out();
+        fs::create_dir_all(&scratch).with_context(|| format!("cannot create {}", scratch.display()))?;
+        Ok(Kernel { machine, binary, acceleration, scratch })
+    }
+
+    /// The machine.
+    pub fn machine(&self) -> Machine {
+        self.machine
+    }
+
+    /// The kernel's file.
+    pub fn binary(&self) -> &Path {
+        &self.binary
+    }
+
+    /// The command that starts a system image with these arguments.
+    pub fn launch(&self, image: &Path, arguments: &[String], terminal: bool) -> Result<Launch> {
+        if self.machine == Machine::Hosted {
+            let mut command = Command::new(&self.binary);
+            command.arg(image).args(arguments);
+            return Ok(Launch { command, verdict: None });
+        }
+        if let Some(bad) = arguments.iter().find(|a| a.contains(char::is_whitespace)) {
+            bail!("the argument `{bad}` holds white space, which a PC's command line cannot carry");
+        }
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let run = COUNT.fetch_add(1, Ordering::Relaxed);
+        let verdict = self.scratch.join(format!("verdict-{}-{run}.txt", std::process::id()));
+        let command = qemu::command(&qemu::Guest {
+            machine: self.machine,
+            acceleration: self.acceleration,
+            kernel: &self.binary,
+            image: Some(image),
+            arguments,
+            verdict: &verdict,
+            terminal,
+        });
+        Ok(Launch { command, verdict: Some(verdict) })
+    }
+}
+
+/// A system about to be started.
+#[derive(Debug)]
+pub struct Launch {
+    /// The command; its standard streams are the console.
+    pub command: Command,
+    /// Where QEMU's debug port writes the exact exit status.
+    verdict: Option<PathBuf>,
+}
+
+impl Launch {
+    /// The system's exit status, when its process has ended; `None` where the system did not say one.
+    pub fn status(&self, ended: ExitStatus) -> Option<i32> {
+        match &self.verdict {
+            None => ended.code(),
+            Some(file) => said(&fs::read_to_string(file).unwrap_or_default()),
+        }
+    }
+}
+
+impl Drop for Launch {
+    fn drop(&mut self) {
+        if let Some(file) = &self.verdict {
+            let _ = fs::remove_file(file);
+        }
+    }
+}
+
+/// The status in what the PC kernel writes to the debug port when it ends.
+fn said(text: &str) -> Option<i32> {
+    text.lines().rev().find_map(|line| line.strip_prefix("exit status ")?.trim().parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_status_said_counts() {
+        assert_eq!(said("x\nexit status 1\nexit status 134\n"), Some(134));
+        assert_eq!(said("exit status -1\n"), Some(-1));
+        assert_eq!(said("exit status\n"), None);
+        assert_eq!(said(""), None);
+    }
+
+    #[test]
+    fn machines_have_names() {
+        assert_eq!(Machine::named("pc").unwrap(), Machine::Microvm);
+        assert_eq!(Machine::named("q35").unwrap(), Machine::Q35);
+        assert!(Machine::named("vax").unwrap_err().to_string().contains("hosted, pc"));
+    }
+}

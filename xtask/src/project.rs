@@ -1,0 +1,127 @@
+//! Where things are: the repository, the target directory, the programs.
+
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A program that becomes a SIP image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// Name of the package that makes it.
+    pub package: String,
+    /// Name of the binary, and of the image under `bin/`.
+    pub name: String,
+}
+
+/// The repository as cargo sees it.
+#[derive(Debug)]
+pub struct Project {
+    /// The workspace's root.
+    pub root: PathBuf,
+    /// Cargo's target directory.
+    pub target: PathBuf,
+    /// Programs under `services/` and `apps/`, by name.
+    pub programs: Vec<Program>,
+    /// Names and folders (relative to the root) of all packages.
+    pub packages: Vec<(String, PathBuf)>,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+    target_directory: PathBuf,
+    workspace_root: PathBuf,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    manifest_path: PathBuf,
+    targets: Vec<Target>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    name: String,
+    kind: Vec<String>,
+}
+
+impl Project {
+    /// Asks cargo.
+    pub fn find() -> Result<Project> {
+        let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../Cargo.toml");
+        let output = Command::new(crate::cargo::program())
+            .args(["metadata", "--no-deps", "--format-version", "1", "--manifest-path"])
+            .arg(&manifest)
+            .output()
+            .context("cannot start cargo")?;
+        if !output.status.success() {
+            bail!("cargo metadata failed:\n{}", String::from_utf8_lossy(&output.stderr));
+        }
+        let metadata: Metadata =
+            serde_json::from_slice(&output.stdout).context("cargo metadata: not understood")?;
+        Ok(Project::from_metadata(metadata))
+    }
+
+    fn from_metadata(metadata: Metadata) -> Project {
+        let root = metadata.workspace_root;
+        let mut programs = Vec::new();
+        let mut packages = Vec::new();
+        for package in metadata.packages {
+            let folder = package.manifest_path.parent().unwrap_or(Path::new(""));
+            let folder = folder.strip_prefix(&root).unwrap_or(folder).to_path_buf();
+            if folder.starts_with("services") || folder.starts_with("apps") {
+                let bins = package.targets.iter().filter(|t| t.kind.iter().any(|k| k == "bin"));
+                programs.extend(
+                    bins.map(|t| Program { package: package.name.clone(), name: t.name.clone() }),
+                );
+            }
+            packages.push((package.name, folder));
+        }
+        programs.sort_by(|a, b| a.name.cmp(&b.name));
+        packages.sort();
+        Project { root, target: metadata.target_directory, programs, packages }
+    }
+
+    /// Whether the workspace has this package.
+    pub fn has_package(&self, name: &str) -> bool {
+        self.packages.iter().any(|(n, _)| n == name)
+    }
+
+    /// Where xtask keeps what it makes.
+    pub fn out(&self) -> PathBuf {
+        self.target.join("sing")
+    }
+
+    /// A binary for this machine, as `cargo build --release` leaves it.
+    pub fn host_binary(&self, name: &str) -> PathBuf {
+        self.target.join("release").join(name)
+    }
+
+    /// A program's module.
+    pub fn module(&self, name: &str) -> PathBuf {
+        self.target.join(crate::toolchain::WASM).join("release").join(format!("{name}.wasm"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_come_from_services_and_apps_only() {
+        let json = r#"{"target_directory": "/r/target", "workspace_root": "/r", "packages": [
+            {"name": "sing-cli", "manifest_path": "/r/tools/sing/Cargo.toml",
+             "targets": [{"name": "sing", "kind": ["bin"]}]},
+            {"name": "shell", "manifest_path": "/r/services/shell/Cargo.toml",
+             "targets": [{"name": "shell", "kind": ["bin"]}, {"name": "parse", "kind": ["test"]}]},
+            {"name": "pingpong", "manifest_path": "/r/apps/pingpong/Cargo.toml",
+             "targets": [{"name": "pong", "kind": ["bin"]}, {"name": "ping", "kind": ["bin"]}]}]}"#;
+        let project = Project::from_metadata(serde_json::from_str(json).unwrap());
+        let names: Vec<_> = project.programs.iter().map(|p| p.name.as_str()).collect();
+        assert_eq!(names, ["ping", "pong", "shell"]);
+        assert!(project.has_package("sing-cli"));
+        assert_eq!(project.packages[2].1, Path::new("tools/sing"));
+    }
+}

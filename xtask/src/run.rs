@@ -1,0 +1,57 @@
+//! `cargo xtask run`: builds everything, packs the image and starts the system.
+
+use crate::image::{self, MemoryMode};
+use crate::machine::{Acceleration, Kernel, Machine};
+use crate::project::Project;
+use anyhow::{Context, Result, bail};
+use std::io::IsTerminal;
+use std::process::Stdio;
+
+/// What the shell reads where a script is given.
+pub const SCRIPT_ARGUMENTS: [&str; 2] = ["--script", "/boot/script"];
+
+/// What `run` was asked for.
+#[derive(Debug)]
+pub struct Request {
+    /// The machine.
+    pub machine: Machine,
+    /// How linear memories are guarded.
+    pub memory: MemoryMode,
+    /// Shell commands to run instead of a conversation.
+    pub script: Option<String>,
+    /// Whether to use the host's processor under QEMU.
+    pub kvm: bool,
+    /// Further arguments for the system.
+    pub arguments: Vec<String>,
+}
+
+/// Runs the system; answers its exit status.
+pub fn run(request: &Request) -> Result<u8> {
+    let project = Project::find()?;
+    let acceleration = if request.kvm { Acceleration::Kvm } else { Acceleration::Emulated };
+    let script = request.script.as_deref();
+    let image = image::system(&project, request.memory, script)?;
+    let kernel = Kernel::prepare(&project, request.machine, acceleration)?;
+    let mut arguments = Vec::new();
+    if script.is_some() {
+        arguments.extend(SCRIPT_ARGUMENTS.map(String::from));
+    }
+    arguments.extend(request.arguments.iter().cloned());
+    let terminal = script.is_none() && std::io::stdin().is_terminal();
+    let mut launch = kernel.launch(&image, &arguments, terminal)?;
+    if script.is_some() {
+        launch.command.stdin(Stdio::null());
+    }
+    let ended = launch.command.status().with_context(|| {
+        format!("cannot start {}", launch.command.get_program().to_string_lossy())
+    });
+    if script.is_some() {
+        let _ = std::fs::remove_file(&image);
+    }
+    let ended = ended?;
+    match launch.status(ended) {
+        // A status of the system is one byte, as the host's are.
+        Some(status) => Ok(status as u8),
+        None => bail!("the system ended without an exit status ({ended})"),
+    }
+}
