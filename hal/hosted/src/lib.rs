@@ -1,0 +1,283 @@
+//! The hosted HAL: the system as one unprivileged Linux process.
+//!
+//! One Linux thread runs the kernel and all SIPs. Interrupts are signals to it (the timer's `SIGALRM`, the
+//! console's `SIGIO`), faults are the signals that Linux makes of them, memory is the process's own. See
+//! `sing_kernel::hal` for what the kernel counts on, and each module for how it is kept.
+//!
+//! Exit status: Linux keeps the low eight bits of what the system exits with; where these are zero and the
+//! status is not, it is 1, so that no failure looks like success. 70: a fault that no SIP can be blamed for.
+//! 141: whoever read the output is gone.
+
+mod clock;
+mod code;
+mod console;
+mod cpu;
+mod memory;
+mod ranges;
+mod report;
+mod signals;
+mod terminal;
+mod timer;
+
+use clock::Clock;
+use code::Code;
+use console::Console;
+use memory::Memory;
+use sing_abi::PAGE;
+use sing_kernel::fault::{Action, Fault};
+use sing_kernel::hal::Hal;
+use std::ops::Range;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::{fmt, io};
+use timer::Timer;
+
+/// Where interrupts and faults go.
+#[derive(Clone, Copy, Debug)]
+pub struct Hooks {
+    /// Takes interrupts: `sing_kernel::interrupt::arrive`, or what stands in for it.
+    pub interrupt: fn(line: u32, in_sip: bool),
+    /// Decides on faults: `sing_kernel::fault::handle`, or what stands in for it.
+    pub fault: fn(&Fault) -> Action,
+}
+
+impl Default for Hooks {
+    fn default() -> Self {
+        Self {
+            interrupt: sing_kernel::interrupt::arrive,
+            fault: sing_kernel::fault::handle,
+        }
+    }
+}
+
+/// How the machine is set up.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Config {
+    /// The most memory to use, in bytes; `None`: what Linux says is available.
+    pub memory_limit: Option<u64>,
+    /// Whether standard input is the console: a terminal becomes raw, and input raises an interrupt. Without
+    /// it, the console can be written to and has no input.
+    pub console: bool,
+    /// The kernel, or what stands in for it.
+    pub hooks: Hooks,
+}
+
+/// Why there is no machine.
+#[derive(Debug)]
+pub enum Error {
+    /// There is one already: signals have one handler in a process.
+    AlreadyStarted,
+    /// The memory limit is below what any system needs.
+    MemoryLimit(u64),
+    /// Linux refuses what the machine needs.
+    Linux {
+        /// What that is.
+        what: &'static str,
+        /// Why not.
+        error: io::Error,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AlreadyStarted => f.write_str("this process has a hosted machine already"),
+            Self::MemoryLimit(bytes) => {
+                write!(
+                    f,
+                    "a memory limit of {bytes} bytes is too little; give at least 1M"
+                )
+            }
+            Self::Linux { what, error } => write!(f, "Linux refuses {what}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Linux { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// The hosted machine.
+pub struct HostedHal {
+    hooks: Hooks,
+    clock: Clock,
+    memory: Memory,
+    code: Code,
+    timer: Timer,
+    console: Option<Console>,
+}
+
+/// The machine, for the signal handlers: they can be given nothing.
+static HOSTED: OnceLock<HostedHal> = OnceLock::new();
+
+/// The machine, once it has started.
+fn hosted() -> Option<&'static HostedHal> {
+    HOSTED.get()
+}
+
+/// Ends the process with this status, the terminal as it was before. Safe in signal handlers.
+fn end(status: i32) -> ! {
+    terminal::leave();
+    // SAFETY: ends the process. Nothing is left to flush: all our output is written at once.
+    unsafe { libc::_exit(exit_code(status)) }
+}
+
+/// What the process exits with, for a status of the system.
+fn exit_code(status: i32) -> i32 {
+    match status & 0xff {
+        0 if status != 0 => 1,
+        code => code,
+    }
+}
+
+/// The smallest memory limit.
+const MIN_MEMORY: u64 = 1 << 20;
+
+impl HostedHal {
+    /// Starts the machine, once a process, on the thread that is to run the kernel.
+    ///
+    /// # Errors
+    /// When there is one already, when the memory limit is too small, or when Linux refuses something.
+    pub fn new(config: Config) -> Result<&'static Self, Error> {
+        static STARTING: Mutex<()> = Mutex::new(());
+        let _only = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
+        if HOSTED.get().is_some() {
+            return Err(Error::AlreadyStarted);
+        }
+        let refused = |what| move |error: io::Error| Error::Linux { what, error };
+        let limit = config.memory_limit.unwrap_or_else(memory::machine_bytes);
+        if limit < MIN_MEMORY {
+            return Err(Error::MemoryLimit(limit));
+        }
+        let clock = Clock::new();
+        let code = Code::new().map_err(|e| refused("addresses for code")(e.into()))?;
+        let timer = Timer::new(signals::TIMER).map_err(refused("a timer"))?;
+        signals::start(config.console).map_err(refused("signal handlers"))?;
+        let console = match config.console {
+            true => Some(Console::new(signals::CONSOLE).map_err(refused("a thread"))?),
+            false => None,
+        };
+        let memory = Memory::new(limit / PAGE * PAGE);
+        let hooks = config.hooks;
+        Ok(HOSTED.get_or_init(|| Self {
+            hooks,
+            clock,
+            memory,
+            code,
+            timer,
+            console,
+        }))
+    }
+
+    /// Bytes that are accessible now, and the number of islands that they form among the inaccessible. Twice
+    /// the second is what the system takes of `vm.max_map_count`.
+    pub fn memory_used(&self) -> (u64, usize) {
+        self.memory.used()
+    }
+}
+
+impl Hal for HostedHal {
+    fn name(&self) -> &'static str {
+        "hosted"
+    }
+
+    fn cpus(&self) -> u32 {
+        1
+    }
+
+    fn has_cpu_feature(&self, name: &str) -> bool {
+        cpu::has(name)
+    }
+
+    fn cycles_per_second(&self) -> u64 {
+        self.clock.cycles_per_second()
+    }
+
+    fn now(&self) -> u64 {
+        self.clock.now()
+    }
+
+    fn utc(&self) -> u64 {
+        Clock::utc()
+    }
+
+    fn set_timer(&self, at: u64) {
+        self.timer.set(&self.clock, at);
+    }
+
+    fn idle(&self) {
+        signals::wait();
+    }
+
+    fn total_pages(&self) -> u64 {
+        self.memory.limit() / PAGE
+    }
+
+    fn reserve(&self, bytes: u64) -> Option<u64> {
+        self.memory.reserve(bytes)
+    }
+
+    fn release(&self, at: u64, bytes: u64) {
+        self.memory.release(at, bytes);
+    }
+
+    fn commit(&self, at: u64, bytes: u64) -> bool {
+        self.memory.commit(at, bytes)
+    }
+
+    fn decommit(&self, at: u64, bytes: u64) {
+        self.memory.decommit(at, bytes);
+    }
+
+    fn discard(&self, at: u64, bytes: u64) {
+        self.memory.discard(at, bytes);
+    }
+
+    fn load_code(&self, code: &[u8]) -> Option<u64> {
+        self.code.load(code)
+    }
+
+    fn code_arena(&self) -> Range<u64> {
+        self.code.range()
+    }
+
+    fn console_write(&self, bytes: &[u8]) {
+        console::write(bytes);
+    }
+
+    fn console_read(&self, out: &mut [u8]) -> Option<usize> {
+        self.console.as_ref()?.read(out)
+    }
+
+    fn console_size(&self) -> Option<(u32, u32)> {
+        console::size()
+    }
+
+    fn log(&self, line: &str) {
+        console::log(line);
+    }
+
+    fn exit(&self, status: i32) -> ! {
+        end(status)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::exit_code;
+
+    #[test]
+    fn no_failure_exits_with_zero() {
+        assert_eq!(exit_code(0), 0);
+        for status in [1, 255, 256, 512, -256, i32::MIN, i32::MAX, -1] {
+            let code = exit_code(status);
+            assert!((1..=255).contains(&code), "{status} exits with {code}");
+        }
+        assert_eq!(exit_code(3), 3);
+        assert_eq!(exit_code(-1), 255);
+    }
+}

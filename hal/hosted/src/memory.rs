@@ -1,0 +1,234 @@
+//! Addresses and memory.
+//!
+//! Addresses are carved out of arenas of a terabyte and more, each of which is one inaccessible mapping of the
+//! process, so that thousands of reservations of 4 GiB cost Linux nothing; only what is made accessible splits
+//! a mapping. How many such islands there are is counted, so that it is [`Memory::commit`] that fails when
+//! `vm.max_map_count` comes near, and never `decommit`, which may not.
+//!
+//! Invariants:
+//! - What is accessible is exactly `islands`; everything else in an arena has no access at all.
+//! - Memory that becomes accessible is zero, because it was never touched or was replaced by a new mapping.
+//! - No more than the limit is accessible at once.
+
+use crate::ranges::Ranges;
+use rustix::io::Errno;
+use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Alignment of reservations.
+const ALIGN: u64 = 65_536;
+/// Size of the first arena that is tried; halved where Linux refuses.
+const ARENA: u64 = 1 << 40;
+/// Mappings left to the rest of the process.
+const SPARE_MAPPINGS: usize = 2048;
+
+/// The process's addresses and memory, as far as the kernel uses them.
+pub(crate) struct Memory {
+    /// The most bytes accessible at once.
+    limit: u64,
+    /// The most islands before `commit` refuses.
+    max_islands: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    arenas: Ranges,
+    free: Ranges,
+    islands: Ranges,
+}
+
+/// Rounds up to the alignment of reservations.
+fn rounded(bytes: u64) -> Option<u64> {
+    bytes.max(1).checked_next_multiple_of(ALIGN)
+}
+
+/// Maps inaccessible addresses, anywhere.
+fn map_nowhere(bytes: u64) -> Result<u64, Errno> {
+    // SAFETY: without MAP_FIXED the new mapping overlaps no other.
+    unsafe {
+        rustix::mm::mmap_anonymous(
+            std::ptr::null_mut(),
+            bytes as usize,
+            ProtFlags::empty(),
+            MapFlags::PRIVATE | MapFlags::NORESERVE,
+        )
+    }
+    .map(|at| at as u64)
+}
+
+/// Reserves an inaccessible range that no reservation of the kernel ever comes from, aligned to 64 KiB.
+pub(crate) fn map_arena(bytes: u64) -> Result<u64, Errno> {
+    map_nowhere(bytes + ALIGN).map(|at| at.next_multiple_of(ALIGN))
+}
+
+impl State {
+    /// Whether all of the range is reserved.
+    fn reserved(&self, at: u64, end: u64) -> bool {
+        self.arenas.overlap(at, end) == end - at && self.free.overlap(at, end) == 0
+    }
+
+    /// Panics unless all of the range is reserved: only the kernel's own mistake can be the cause.
+    fn check(&self, what: &str, at: u64, bytes: u64) -> u64 {
+        let end = at.checked_add(bytes).filter(|end| self.reserved(at, *end));
+        end.unwrap_or_else(|| panic!("{what} of {bytes:#x} bytes at {at:#x}: not reserved"))
+    }
+
+    /// Replaces whatever is accessible in the range by inaccessible addresses.
+    fn close(&mut self, at: u64, end: u64) {
+        if self.islands.overlap(at, end) == 0 {
+            return;
+        }
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
+        // A new mapping and not madvise with mprotect: one system call instead of two, and what Linux keeps
+        // about the old pages goes too, so that the inaccessible mappings on both sides become one again.
+        // SAFETY: the range is reserved, so it lies within a mapping of ours that only the kernel's callers
+        // hold addresses of, and they have given its contents up.
+        let done = unsafe {
+            rustix::mm::mmap_anonymous(at as *mut _, (end - at) as usize, ProtFlags::empty(), flags)
+        };
+        if let Err(errno) = done {
+            panic!("cannot take back memory at {at:#x}: {errno}; raise vm.max_map_count");
+        }
+        self.islands.remove(at, end);
+    }
+}
+
+impl Memory {
+    /// No addresses yet; at most `limit` bytes accessible at once.
+    pub(crate) fn new(limit: u64) -> Self {
+        let max_map_count = std::fs::read_to_string("/proc/sys/vm/max_map_count")
+            .ok()
+            .and_then(|text| text.trim().parse::<usize>().ok())
+            .unwrap_or(65_530);
+        // An island takes two mappings: itself, and the inaccessible addresses behind it.
+        let max_islands = max_map_count.saturating_sub(SPARE_MAPPINGS) / 2;
+        Self {
+            limit,
+            max_islands,
+            state: Mutex::default(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The most bytes accessible at once.
+    pub(crate) fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Bytes accessible now, and the islands they form.
+    pub(crate) fn used(&self) -> (u64, usize) {
+        let state = self.state();
+        (state.islands.bytes(), state.islands.count())
+    }
+
+    pub(crate) fn reserve(&self, bytes: u64) -> Option<u64> {
+        let bytes = rounded(bytes)?;
+        let mut state = self.state();
+        if let Some(at) = state.free.take(bytes) {
+            return Some(at);
+        }
+        let mut size = ARENA.max(bytes);
+        loop {
+            match size.checked_add(ALIGN).map(|_| map_arena(size)) {
+                Some(Ok(at)) => {
+                    state.arenas.insert(at, at + size);
+                    state.free.insert(at, at + size);
+                    return state.free.take(bytes);
+                }
+                _ if size > bytes => size = (size / 2).next_multiple_of(ALIGN).max(bytes),
+                _ => return None,
+            }
+        }
+    }
+
+    pub(crate) fn release(&self, at: u64, bytes: u64) {
+        let mut state = self.state();
+        let end = state.check("release", at, rounded(bytes).unwrap_or(u64::MAX));
+        state.close(at, end);
+        state.free.insert(at, end);
+    }
+
+    pub(crate) fn commit(&self, at: u64, bytes: u64) -> bool {
+        if bytes == 0 {
+            return true;
+        }
+        let mut state = self.state();
+        let end = state.check("commit", at, bytes);
+        let already = state.islands.overlap(at, end);
+        if state.islands.bytes() + (bytes - already) > self.limit
+            || state.islands.count() >= self.max_islands
+        {
+            return false;
+        }
+        let access = MprotectFlags::READ | MprotectFlags::WRITE;
+        // SAFETY: the range is reserved; the only memory whose protection changes is the caller's own.
+        if unsafe { rustix::mm::mprotect(at as *mut _, bytes as usize, access) }.is_err() {
+            // Part of the range may have become accessible before Linux found that it cannot split a mapping.
+            state.islands.insert(at, end);
+            if already == 0 {
+                state.close(at, end);
+            }
+            return false;
+        }
+        state.islands.insert(at, end);
+        if already > 0 {
+            clear(at, bytes);
+        }
+        true
+    }
+
+    pub(crate) fn decommit(&self, at: u64, bytes: u64) {
+        let mut state = self.state();
+        let end = state.check("decommit", at, bytes);
+        state.close(at, end);
+    }
+
+    pub(crate) fn discard(&self, at: u64, bytes: u64) {
+        self.state().check("discard", at, bytes);
+        clear(at, bytes);
+    }
+}
+
+/// Drops the contents of a reserved range; what is accessible there reads as zero.
+fn clear(at: u64, bytes: u64) {
+    if bytes == 0 {
+        return;
+    }
+    // SAFETY: the caller has checked that the range is reserved, and its owner gives the contents up. For
+    // private anonymous memory this advice is no hint: Linux promises zeros.
+    let done = unsafe { rustix::mm::madvise(at as *mut _, bytes as usize, Advice::LinuxDontNeed) };
+    if let Err(errno) = done {
+        panic!("cannot clear memory at {at:#x}: {errno}");
+    }
+}
+
+/// Bytes that this process may use: what the machine has available, or its control group, if that is less.
+pub(crate) fn machine_bytes() -> u64 {
+    let available = std::fs::read_to_string("/proc/meminfo")
+        .ok()
+        .and_then(|text| {
+            let line = text
+                .lines()
+                .find(|line| line.starts_with("MemAvailable:"))?;
+            Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
+        });
+    let group = [
+        "/sys/fs/cgroup/memory.max",
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+    ]
+    .iter()
+    .filter_map(|path| {
+        std::fs::read_to_string(path)
+            .ok()?
+            .trim()
+            .parse::<u64>()
+            .ok()
+    })
+    .min();
+    let bytes = available.unwrap_or(1 << 30).min(group.unwrap_or(u64::MAX));
+    bytes / sing_abi::PAGE * sing_abi::PAGE
+}

@@ -1,0 +1,274 @@
+//! Signals: interrupts and faults of the hosted machine.
+//!
+//! An interrupt's handler runs on the stack of whatever it interrupts, because the kernel may switch threads
+//! inside it: the signal frame, which holds the whole register file, then stays on the interrupted SIP's own
+//! stack until that thread runs again and returns from the handler. For the same reason the handler blocks no
+//! signals, not even its own: a thread switched to from inside must run with interrupts deliverable.
+//!
+//! A fault's handler runs on an alternate stack, because the SIP's may be what overflowed; it does not switch,
+//! and interrupts are blocked while it runs.
+//!
+//! Invariants:
+//! - The mask that a thread of the kernel runs with never changes, but inside [`wait`].
+//! - Handlers leave `errno` as they find it, and run nothing that takes a lock, as long as the kernel keeps its
+//!   half: where it was not SIP code that was interrupted, `arrive` only takes note.
+
+use crate::report::Registers;
+use crate::{HostedHal, hosted, report, terminal};
+use libc::{c_int, c_void, siginfo_t, sigset_t, ucontext_t};
+use sing_kernel::fault::{Action, Fault, Kind};
+use sing_kernel::hal::{LINE_CONSOLE, LINE_TIMER};
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// The timer's signal.
+pub(crate) const TIMER: c_int = libc::SIGALRM;
+/// The console watcher's signal.
+pub(crate) const CONSOLE: c_int = libc::SIGIO;
+
+/// Signals that are faults of the processor.
+const FAULTS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE];
+/// Signals that end the process, which leaves the terminal as it found it.
+const ENDINGS: [c_int; 5] = [
+    libc::SIGTERM,
+    libc::SIGINT,
+    libc::SIGHUP,
+    libc::SIGQUIT,
+    libc::SIGABRT,
+];
+
+/// `si_code` of `SIGFPE` for an integer division, as Linux numbers it.
+const FPE_INTDIV: c_int = 1;
+
+/// Size of the alternate stack.
+const ALTERNATE: usize = 64 << 10;
+/// The most that a signal frame may take of the 16 KiB that the kernel keeps free below a thread's stack limit.
+const MAX_FRAME: u64 = 12 << 10;
+
+/// An interrupt that was no SIP's has arrived since the last [`wait`].
+static ARRIVED: AtomicBool = AtomicBool::new(false);
+
+type Handler = extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
+
+fn set(signals: &[c_int]) -> sigset_t {
+    // SAFETY: all zeros is a valid value of this plain structure, and the calls get valid pointers to it.
+    unsafe {
+        let mut set: sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        for signal in signals {
+            libc::sigaddset(&raw mut set, *signal);
+        }
+        set
+    }
+}
+
+fn install(signal: c_int, handler: Handler, flags: c_int, mask: sigset_t) -> io::Result<()> {
+    let action = libc::sigaction {
+        sa_sigaction: handler as *const () as usize,
+        sa_mask: mask,
+        sa_flags: libc::SA_SIGINFO | flags,
+        sa_restorer: None,
+    };
+    // SAFETY: the handlers below keep what sigaction(2) asks of them; `action` is valid for the call.
+    if unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// Gives the calling thread an alternate stack with an inaccessible page below.
+fn alternate_stack() -> io::Result<()> {
+    use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
+    let page = sing_abi::PAGE as usize;
+    // SAFETY: a new mapping that overlaps no other and is never unmapped; only its own pages are protected.
+    let stack = unsafe {
+        let flags = MapFlags::PRIVATE | MapFlags::STACK;
+        let at = mmap_anonymous(
+            std::ptr::null_mut(),
+            page + ALTERNATE,
+            ProtFlags::empty(),
+            flags,
+        )?;
+        let bottom = at.byte_add(page);
+        mprotect(
+            bottom,
+            ALTERNATE,
+            MprotectFlags::READ | MprotectFlags::WRITE,
+        )?;
+        libc::stack_t {
+            ss_sp: bottom,
+            ss_flags: 0,
+            ss_size: ALTERNATE,
+        }
+    };
+    // SAFETY: the stack is mapped for ever and nobody else's.
+    if unsafe { libc::sigaltstack(&raw const stack, std::ptr::null_mut()) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// Installs the handlers and readies the calling thread, which is the kernel's from now on. `console`: also
+/// those that look after the terminal.
+pub(crate) fn start(console: bool) -> io::Result<()> {
+    // SAFETY: takes a number and returns one, 0 where Linux does not say.
+    let frame = unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) };
+    if frame > MAX_FRAME {
+        let text = format!("this processor's signal frames take {frame} bytes, over {MAX_FRAME}");
+        return Err(io::Error::other(text));
+    }
+    alternate_stack()?;
+    let interrupts = set(&[TIMER, CONSOLE]);
+    for signal in [TIMER, CONSOLE] {
+        install(
+            signal,
+            on_interrupt,
+            libc::SA_NODEFER | libc::SA_RESTART,
+            set(&[]),
+        )?;
+    }
+    for signal in FAULTS {
+        install(signal, on_fault, libc::SA_ONSTACK, interrupts)?;
+    }
+    if console {
+        let all = set(&[&ENDINGS[..], &[TIMER, CONSOLE]].concat());
+        for signal in ENDINGS {
+            install(
+                signal,
+                on_ending,
+                libc::SA_ONSTACK | libc::SA_RESETHAND,
+                all,
+            )?;
+        }
+        install(
+            libc::SIGCONT,
+            on_continue,
+            libc::SA_ONSTACK | libc::SA_RESTART,
+            all,
+        )?;
+    }
+    // A mask is inherited from whoever started the process, and might have our signals in it.
+    // SAFETY: the set is valid for the call.
+    unsafe {
+        libc::pthread_sigmask(
+            libc::SIG_UNBLOCK,
+            &raw const interrupts,
+            std::ptr::null_mut(),
+        )
+    };
+    Ok(())
+}
+
+/// Waits until an interrupt has arrived since the last time, or a signal comes.
+pub(crate) fn wait() {
+    let interrupts = set(&[TIMER, CONSOLE]);
+    let mut before = set(&[]);
+    // From the look at ARRIVED until Linux has put the thread to sleep nothing can arrive unseen: the signals
+    // are blocked, and `sigsuspend` unblocks them and sleeps in one step.
+    // SAFETY: all sets are valid for the calls. The signals' handlers may run inside `sigsuspend`; they switch
+    // only when SIP code was interrupted, which this is not.
+    unsafe {
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const interrupts, &raw mut before);
+        if !ARRIVED.load(Relaxed) {
+            libc::sigsuspend(&raw const before);
+        }
+        ARRIVED.store(false, Relaxed);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
+    }
+}
+
+/// Registers of what was interrupted.
+fn registers(context: &ucontext_t) -> Registers {
+    Registers(context.uc_mcontext.gregs)
+}
+
+extern "C" fn on_interrupt(signal: c_int, _: *mut siginfo_t, context: *mut c_void) {
+    // SAFETY: Linux gives a handler with SA_SIGINFO a valid context, on this stack.
+    let context = unsafe { &*context.cast::<ucontext_t>() };
+    let Some(hosted) = hosted() else { return };
+    // SAFETY: `errno` of this thread; libc keeps it for the thread's life.
+    let errno = unsafe { libc::__errno_location() };
+    // SAFETY: as above.
+    let saved = unsafe { *errno };
+    interrupt(hosted, signal, registers(context).get(libc::REG_RIP));
+    // SAFETY: as above. The kernel's threads all run on one Linux thread, so it is still the same place.
+    unsafe { *errno = saved };
+}
+
+fn interrupt(hosted: &HostedHal, signal: c_int, pc: u64) {
+    let line = if signal == TIMER {
+        if !hosted.timer.fired(&hosted.clock) {
+            return;
+        }
+        LINE_TIMER
+    } else {
+        LINE_CONSOLE
+    };
+    let in_sip = hosted.code.range().contains(&pc);
+    if !in_sip {
+        ARRIVED.store(true, Relaxed);
+    }
+    // May return much later, and on this very stack: everything the interrupted code needs lies here.
+    (hosted.hooks.interrupt)(line, in_sip);
+}
+
+/// What the signal says of the fault; `None` for one that another process sent.
+fn fault_kind(signal: c_int, info: &siginfo_t) -> Option<(Kind, u64)> {
+    // SAFETY: set for these signals where the code is positive.
+    let address = unsafe { info.si_addr() } as u64;
+    match (signal, info.si_code) {
+        (_, code) if code <= 0 => None,
+        // SI_KERNEL: a general protection fault, which knows no address.
+        (libc::SIGSEGV, code) if code != libc::SI_KERNEL => Some((Kind::Page, address)),
+        (libc::SIGBUS, code) if code != libc::SI_KERNEL => Some((Kind::Page, address)),
+        (libc::SIGILL, _) => Some((Kind::Undefined, 0)),
+        (libc::SIGFPE, FPE_INTDIV) => Some((Kind::Divide, 0)),
+        _ => Some((Kind::Other, 0)),
+    }
+}
+
+extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+    // SAFETY: Linux gives a handler with SA_SIGINFO both, valid and ours while it runs.
+    let (info, context) = unsafe { (&*info, &mut *context.cast::<ucontext_t>()) };
+    let at = registers(context);
+    let Some(hosted) = hosted() else {
+        report::fatal(signal, info.si_code, &at, None)
+    };
+    let Some((kind, address)) = fault_kind(signal, info) else {
+        report::fatal(signal, info.si_code, &at, None)
+    };
+    let fault = Fault {
+        kind,
+        pc: at.get(libc::REG_RIP),
+        sp: at.get(libc::REG_RSP),
+        fp: at.get(libc::REG_RBP),
+        address,
+    };
+    match (hosted.hooks.fault)(&fault) {
+        Action::Retry => {}
+        Action::Jump { pc, sp, argument } => {
+            /// The direction flag, clear at every call.
+            const DIRECTION: i64 = 1 << 10;
+            let registers = &mut context.uc_mcontext.gregs;
+            registers[libc::REG_RIP as usize] = pc as i64;
+            registers[libc::REG_RSP as usize] = sp as i64;
+            registers[libc::REG_RDI as usize] = argument as i64;
+            registers[libc::REG_EFL as usize] &= !DIRECTION;
+        }
+        Action::Fatal => report::fatal(signal, info.si_code, &at, Some(&fault)),
+    }
+}
+
+/// A signal that ends the process: gives the terminal back, then lets it do so.
+extern "C" fn on_ending(signal: c_int, _: *mut siginfo_t, _: *mut c_void) {
+    terminal::leave();
+    // SA_RESETHAND has restored the default, which takes its course when this handler returns and the signal
+    // is no longer blocked.
+    // SAFETY: sends a signal to this thread.
+    unsafe { libc::raise(signal) };
+}
+
+/// Continued after a stop: whoever had the terminal meanwhile has set its modes.
+extern "C" fn on_continue(_: c_int, _: *mut siginfo_t, _: *mut c_void) {
+    terminal::resume();
+}

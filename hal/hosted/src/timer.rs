@@ -1,0 +1,103 @@
+//! The timer: one POSIX timer whose signal goes to the kernel's thread.
+//!
+//! Setting a timer is a system call, and under a hypervisor an exit from the virtual machine too, so it is
+//! avoided where it can be: when the kernel asks for a *later* time than the one that Linux has been told, that
+//! one stays, and its signal, which comes too early, only sets the timer anew. A kernel that renews a quantum
+//! at every switch so pays for one system call a quantum and not one a switch.
+//!
+//! Invariant: while `wanted` is not [`NEVER`], Linux has been told a time no later than it (or is being told).
+
+use crate::clock::Clock;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// No time.
+const NEVER: u64 = u64::MAX;
+
+/// The timer. Times are those of [`Clock::now`]. All accesses come from one thread and the signal handlers that
+/// interrupt it, so no stronger ordering than `Relaxed` is needed.
+pub(crate) struct Timer {
+    id: libc::timer_t,
+    /// When the kernel wants its interrupt.
+    wanted: AtomicU64,
+    /// When Linux has been told to send its signal.
+    armed: AtomicU64,
+}
+
+// SAFETY: a `timer_t` is a name that Linux knows, valid in every thread of the process.
+unsafe impl Send for Timer {}
+// SAFETY: as above; `timer_settime` is safe to call from anywhere.
+unsafe impl Sync for Timer {}
+
+impl Timer {
+    /// A timer that sends `signal` to the calling thread.
+    pub(crate) fn new(signal: i32) -> io::Result<Self> {
+        // SAFETY: all zeros is a valid value of this plain structure.
+        let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
+        event.sigev_notify = libc::SIGEV_THREAD_ID;
+        event.sigev_signo = signal;
+        // SAFETY: takes nothing, always succeeds.
+        event.sigev_notify_thread_id = unsafe { libc::gettid() };
+        let mut id: libc::timer_t = std::ptr::null_mut();
+        // SAFETY: both pointers are valid for the call.
+        if unsafe { libc::timer_create(libc::CLOCK_MONOTONIC, &raw mut event, &raw mut id) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self {
+            id,
+            wanted: AtomicU64::new(NEVER),
+            armed: AtomicU64::new(NEVER),
+        })
+    }
+
+    /// Asks for one interrupt at `at`, instead of one asked for before.
+    pub(crate) fn set(&self, clock: &Clock, at: u64) {
+        self.wanted.store(at, Relaxed);
+        if at < self.armed.load(Relaxed) {
+            self.arm(clock, at);
+        }
+    }
+
+    fn arm(&self, clock: &Clock, at: u64) {
+        // Before the system call: should its signal come at once, it finds the truth.
+        self.armed.store(at, Relaxed);
+        // Zero would mean never; the past means now.
+        let at = clock.monotonic(at).max(1);
+        let value = libc::timespec {
+            tv_sec: (at / 1_000_000_000) as libc::time_t,
+            tv_nsec: (at % 1_000_000_000) as libc::c_long,
+        };
+        let once = libc::itimerspec {
+            it_interval: libc::timespec {
+                tv_sec: 0,
+                tv_nsec: 0,
+            },
+            it_value: value,
+        };
+        // SAFETY: the timer exists, `once` is valid for the call, the old value is not asked for.
+        let done = unsafe {
+            libc::timer_settime(
+                self.id,
+                libc::TIMER_ABSTIME,
+                &raw const once,
+                std::ptr::null_mut(),
+            )
+        };
+        debug_assert_eq!(done, 0, "the timer exists and its time is in range");
+    }
+
+    /// The timer's signal has come: whether it is time for the interrupt. Called by its handler.
+    pub(crate) fn fired(&self, clock: &Clock) -> bool {
+        self.armed.store(NEVER, Relaxed);
+        let wanted = self.wanted.load(Relaxed);
+        if wanted == NEVER {
+            return false;
+        }
+        if clock.now() < wanted {
+            self.arm(clock, wanted);
+            return false;
+        }
+        self.wanted.store(NEVER, Relaxed);
+        true
+    }
+}
