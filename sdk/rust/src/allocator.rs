@@ -1,0 +1,67 @@
+//! The heap of a program: its own linear memory, grown page by page.
+//!
+//! Invariant: threads of one SIP are pre-emptive, so the allocator's lock is a real one. It spins through
+//! `yield`, which lets the holder run on the one processor that both may share.
+
+use crate::sys;
+use core::sync::atomic::{AtomicBool, Ordering};
+
+/// A lock that yields while it waits.
+pub(crate) struct YieldLock(AtomicBool);
+
+// SAFETY: the lock is held exactly from a successful exchange of false for true until `unlock` stores false;
+// the orderings make what happened under one holder visible to the next.
+unsafe impl lock_api::RawMutex for YieldLock {
+    #[allow(clippy::declare_interior_mutable_const)] // What lock_api asks for.
+    const INIT: Self = YieldLock(AtomicBool::new(false));
+    type GuardMarker = lock_api::GuardNoSend;
+
+    fn lock(&self) {
+        while !self.try_lock() {
+            sys::yield_now();
+        }
+    }
+
+    fn try_lock(&self) -> bool {
+        self.0.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    unsafe fn unlock(&self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+#[cfg(target_arch = "wasm32")]
+mod global {
+    use super::YieldLock;
+    use core::alloc::{GlobalAlloc, Layout};
+    use talc::sync::TalcLock;
+    use talc::wasm::{WasmBinning, WasmGrowAndExtend};
+
+    struct Heap(TalcLock<YieldLock, WasmGrowAndExtend, WasmBinning>);
+
+    // SAFETY: what keeps the allocator from being `Send` is the address of the heap's end, which means the
+    // same to every thread of the SIP, and is used under the lock only.
+    unsafe impl Sync for Heap {}
+
+    // SAFETY: all calls are passed on to an allocator.
+    unsafe impl GlobalAlloc for Heap {
+        unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+            // SAFETY: passed on.
+            unsafe { self.0.alloc(layout) }
+        }
+
+        unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
+            // SAFETY: passed on.
+            unsafe { self.0.dealloc(ptr, layout) }
+        }
+
+        unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+            // SAFETY: passed on.
+            unsafe { self.0.realloc(ptr, layout, new_size) }
+        }
+    }
+
+    #[global_allocator]
+    static HEAP: Heap = Heap(TalcLock::new(WasmGrowAndExtend::new()));
+}

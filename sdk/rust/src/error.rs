@@ -1,0 +1,96 @@
+//! Why a call of the kernel did not do what it was asked.
+
+use core::fmt;
+use sing_abi::status;
+
+/// A reason; programs match on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// The other side has closed the channel, and no message is left to receive.
+    Closed,
+    /// The time-out passed first.
+    Timeout,
+    /// Memory, handles or another budget is spent.
+    NoResources,
+    /// No such name, image or object.
+    NotFound,
+    /// The buffer is too small.
+    TooSmall,
+    /// The object is not in a state that allows the call.
+    BadState,
+    /// An argument is out of its range.
+    BadArgument,
+    /// Nothing there now.
+    WouldBlock,
+    /// The SIP has no privilege for this.
+    NotPermitted,
+    /// A status that this version of the SDK does not know.
+    Unknown(i32),
+}
+
+impl Error {
+    /// The error that a negative status means.
+    #[must_use]
+    pub fn from_status(code: i32) -> Error {
+        match code {
+            status::CLOSED => Error::Closed,
+            status::TIMEOUT => Error::Timeout,
+            status::NO_RESOURCES => Error::NoResources,
+            status::NOT_FOUND => Error::NotFound,
+            status::TOO_SMALL => Error::TooSmall,
+            status::BAD_STATE => Error::BadState,
+            status::BAD_ARGUMENT => Error::BadArgument,
+            status::WOULD_BLOCK => Error::WouldBlock,
+            status::NOT_PERMITTED => Error::NotPermitted,
+            other => Error::Unknown(other),
+        }
+    }
+
+    /// The status that means this error.
+    #[must_use]
+    pub fn status(self) -> i32 {
+        match self {
+            Error::Closed => status::CLOSED,
+            Error::Timeout => status::TIMEOUT,
+            Error::NoResources => status::NO_RESOURCES,
+            Error::NotFound => status::NOT_FOUND,
+            Error::TooSmall => status::TOO_SMALL,
+            Error::BadState => status::BAD_STATE,
+            Error::BadArgument => status::BAD_ARGUMENT,
+            Error::WouldBlock => status::WOULD_BLOCK,
+            Error::NotPermitted => status::NOT_PERMITTED,
+            Error::Unknown(code) => code,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Unknown(code) => write!(f, "unknown status {code}"),
+            known => f.write_str(status::describe(known.status())),
+        }
+    }
+}
+
+impl core::error::Error for Error {}
+
+/// The value of a status that is zero or more, else its error.
+pub(crate) fn check(code: i32) -> Result<u32, Error> {
+    u32::try_from(code).map_err(|_| Error::from_status(code))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_status_round_trips() {
+        for code in -12..0 {
+            assert_eq!(Error::from_status(code).status(), code);
+        }
+        assert_eq!(check(7), Ok(7));
+        assert_eq!(check(status::CLOSED), Err(Error::Closed));
+    }
+}

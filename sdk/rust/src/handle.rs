@@ -1,0 +1,49 @@
+//! Handles of kernel objects, owned: given up when dropped.
+
+use crate::rt::{Endpoint, TypedEndpoint};
+use crate::{Error, error, sys};
+
+/// A handle of any kind but an allocation's. Dropping it gives it up.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub struct Object(u32);
+
+impl Object {
+    /// Takes over a handle, which must be the caller's to give up. A wrong one ends the SIP when used.
+    #[must_use]
+    pub fn from_raw(handle: u32) -> Object {
+        Object(handle)
+    }
+
+    /// The handle, which is no longer given up on drop.
+    pub fn into_raw(self) -> u32 {
+        core::mem::ManuallyDrop::new(self).0
+    }
+
+    /// The handle, for one call.
+    #[must_use]
+    pub fn raw(&self) -> u32 {
+        self.0
+    }
+
+    pub(crate) fn from_status(code: i32) -> Result<Object, Error> {
+        error::check(code).map(Object)
+    }
+}
+
+impl From<Endpoint> for Object {
+    fn from(endpoint: Endpoint) -> Object {
+        Object(endpoint.into_raw().raw())
+    }
+}
+
+impl<T: TypedEndpoint> From<T> for Object {
+    fn from(endpoint: T) -> Object {
+        endpoint.into_endpoint().into()
+    }
+}
+
+impl Drop for Object {
+    fn drop(&mut self) {
+        sys::handle_dispose(self.0);
+    }
+}

@@ -1,0 +1,87 @@
+//! What the whole system does. Needs the privilege `inspect`.
+
+pub use sing_image::snapshot::{
+    Channel, ChannelEnd, Memory, Process, State, System, TraceEvent, TraceKind,
+};
+
+use crate::args::with_buffer;
+use crate::time::Timeout;
+use crate::{Error, error, sys};
+use alloc::vec::Vec;
+use sing_image::snapshot;
+
+fn query<T: serde::de::DeserializeOwned>(what: u32) -> Result<T, Error> {
+    // SAFETY: the buffer is writable for its length.
+    let fill = |b: &mut [u8]| unsafe { sys::sys_query(what, b.as_mut_ptr(), b.len()) };
+    let bytes = with_buffer(4096, fill)?;
+    // A form that this SDK does not know is of another version: not an error of the caller's.
+    postcard::from_bytes(&bytes).map_err(|_| Error::BadState)
+}
+
+/// All SIPs.
+///
+/// # Errors
+/// Where memory is short.
+pub fn processes() -> Result<Vec<Process>, Error> {
+    query(snapshot::QUERY_PROCESSES)
+}
+
+/// All channels.
+///
+/// # Errors
+/// Where memory is short.
+pub fn channels() -> Result<Vec<Channel>, Error> {
+    query(snapshot::QUERY_CHANNELS)
+}
+
+/// Memory.
+///
+/// # Errors
+/// Where memory is short.
+pub fn memory() -> Result<Memory, Error> {
+    query(snapshot::QUERY_MEMORY)
+}
+
+/// The system.
+///
+/// # Errors
+/// Where memory is short.
+pub fn system() -> Result<System, Error> {
+    query(snapshot::QUERY_SYSTEM)
+}
+
+/// Tracing, on while this value lives.
+#[derive(Debug)]
+pub struct Trace(());
+
+impl Trace {
+    /// Starts tracing.
+    ///
+    /// # Errors
+    /// Where another program traces already.
+    pub fn start() -> Result<Trace, Error> {
+        error::check(sys::trace_control(1)).map(|_| Trace(()))
+    }
+
+    /// Waits for events and takes those that are there; none where the time-out passed.
+    ///
+    /// # Errors
+    /// Where tracing was stopped.
+    pub fn read(&mut self, timeout: Timeout) -> Result<Vec<TraceEvent>, Error> {
+        let mut bytes = alloc::vec![0; 512 * snapshot::TRACE_EVENT_SIZE];
+        // SAFETY: the buffer is writable for its length.
+        let code = unsafe { sys::trace_read(bytes.as_mut_ptr(), bytes.len(), timeout.nanos()) };
+        let len = match error::check(code) {
+            Err(Error::Timeout) => 0,
+            other => other? as usize,
+        };
+        let (events, _) = bytes[..len.min(bytes.len())].as_chunks();
+        Ok(events.iter().map(TraceEvent::from_bytes).collect())
+    }
+}
+
+impl Drop for Trace {
+    fn drop(&mut self) {
+        sys::trace_control(0);
+    }
+}
