@@ -1,0 +1,305 @@
+//! What an image's tables must agree on before anything is built from them.
+//!
+//! The verifier and compiler wrote them, but an image may have been damaged since, or made by another hand.
+//! After [`image`] has passed, every index in a [`Meta`] selects something of the right kind.
+
+use alloc::format;
+use alloc::string::String;
+use core::ops::Range;
+use sing_abi::{ABI_VERSION, ctx};
+use sing_image::Error;
+use sing_image::meta::{
+    ConstExpr, CtxLayout, ExportKind, GlobalType, ImportKind, Limits, Linkage, Meta, SegmentMode,
+    TableType, ValType,
+};
+
+/// The largest context record, in bytes: 65,536 globals and tables, and more.
+const MAX_CONTEXT: u32 = 4 << 20;
+
+/// The most pages of 64 KiB in a memory.
+const MAX_PAGES: u32 = 65_536;
+
+fn wrong(what: impl Into<String>) -> Error {
+    let what = what.into();
+    Error::new(format!("image: {what}; install the program again"))
+}
+
+fn ensure(holds: bool, what: impl FnOnce() -> String) -> Result<(), Error> {
+    if holds { Ok(()) } else { Err(wrong(what())) }
+}
+
+/// What a module has, imported and defined, in the order of its indices.
+pub(crate) struct Spaces {
+    pub(crate) imported_funcs: u32,
+    pub(crate) imported_tables: u32,
+    pub(crate) imported_globals: u32,
+    /// Type index of each function.
+    pub(crate) funcs: alloc::vec::Vec<u32>,
+    pub(crate) memories: alloc::vec::Vec<Limits>,
+    pub(crate) tables: alloc::vec::Vec<TableType>,
+    pub(crate) globals: alloc::vec::Vec<GlobalType>,
+}
+
+impl Spaces {
+    pub(crate) fn new(meta: &Meta) -> Spaces {
+        let mut s = Spaces {
+            imported_funcs: 0,
+            imported_tables: 0,
+            imported_globals: 0,
+            funcs: Default::default(),
+            memories: Default::default(),
+            tables: Default::default(),
+            globals: Default::default(),
+        };
+        for import in &meta.imports {
+            match import.kind {
+                ImportKind::Func(ty) => s.funcs.push(ty),
+                ImportKind::Memory(limits) => s.memories.push(limits),
+                ImportKind::Table(ty) => s.tables.push(ty),
+                ImportKind::Global(ty) => s.globals.push(ty),
+            }
+        }
+        s.imported_funcs = s.funcs.len() as u32;
+        s.imported_tables = s.tables.len() as u32;
+        s.imported_globals = s.globals.len() as u32;
+        s.funcs.extend(meta.funcs.iter().map(|f| f.ty));
+        s.memories.extend(meta.memory);
+        s.tables.extend(&meta.tables);
+        s.globals.extend(meta.globals.iter().map(|g| g.0));
+        s
+    }
+
+    /// Tests that an expression gives a value of this type from globals below `globals`.
+    fn expr(&self, e: ConstExpr, ty: ValType, globals: u32, place: &str) -> Result<(), Error> {
+        let reference = matches!(ty, ValType::FuncRef | ValType::ExternRef);
+        let holds = match e {
+            ConstExpr::Bits(_) => !reference,
+            ConstExpr::Null => reference,
+            ConstExpr::RefFunc(f) => ty == ValType::FuncRef && (f as usize) < self.funcs.len(),
+            ConstExpr::Global(g) => {
+                g < globals
+                    && self
+                        .globals
+                        .get(g as usize)
+                        .is_some_and(|g| g.value == ty && !g.mutable)
+            }
+        };
+        ensure(holds, || format!("{place} has no proper value"))
+    }
+}
+
+/// Tests all of it.
+pub(crate) fn image(meta: &Meta, s: &Spaces, code_len: u64) -> Result<(), Error> {
+    ensure(meta.abi_version == ABI_VERSION, || {
+        format!(
+            "compiled for ABI version {}, this system has {ABI_VERSION}",
+            meta.abi_version
+        )
+    })?;
+    if meta.linkage == Linkage::Sealed {
+        sealed(meta, s)?;
+    }
+    code(meta, s, code_len)?;
+    layout(meta, s)?;
+    limits(s)?;
+    values(meta, s)?;
+    for e in &meta.exports {
+        let (index, count) = match e.kind {
+            ExportKind::Func(i) => (i, s.funcs.len()),
+            ExportKind::Memory(i) => (i, s.memories.len()),
+            ExportKind::Table(i) => (i, s.tables.len()),
+            ExportKind::Global(i) => (i, s.globals.len()),
+        };
+        ensure((index as usize) < count, || {
+            format!("export {} names nothing", e.name)
+        })?;
+    }
+    Ok(())
+}
+
+fn sealed(meta: &Meta, s: &Spaces) -> Result<(), Error> {
+    for i in &meta.imports {
+        ensure(matches!(i.kind, ImportKind::Func(_)), || {
+            format!(
+                "import {}.{} is no function, which a sealed image may not have",
+                i.module, i.name
+            )
+        })?;
+    }
+    ensure(meta.canonical.len() == meta.types.len(), || {
+        format!(
+            "{} canonical numbers for {} types",
+            meta.canonical.len(),
+            meta.types.len()
+        )
+    })?;
+    let shapes: [(&str, &[ValType], &[ValType]); 2] = [
+        (sing_abi::names::EXPORT_MAIN, &[], &[ValType::I32]),
+        (sing_abi::names::EXPORT_THREAD, &[ValType::I32], &[]),
+    ];
+    for (name, params, results) in shapes {
+        if let Some(kind) = meta.export(name) {
+            let ty = match kind {
+                ExportKind::Func(f) if f >= s.imported_funcs => s.funcs.get(f as usize),
+                _ => None,
+            };
+            let ty = ty.and_then(|t| meta.types.get(*t as usize));
+            ensure(
+                ty.is_some_and(|t| t.params == params && t.results == results),
+                || format!("export {name} is no function of the proper type"),
+            )?;
+        }
+    }
+    if meta.start.is_some_and(|f| f < s.imported_funcs) {
+        return Err(wrong("the start function is an imported one"));
+    }
+    Ok(())
+}
+
+fn code(meta: &Meta, s: &Spaces, code_len: u64) -> Result<(), Error> {
+    for (i, f) in s.funcs.iter().enumerate() {
+        ensure((*f as usize) < meta.types.len(), || {
+            format!("function {i} has no type")
+        })?;
+    }
+    for f in &meta.funcs {
+        ensure(u64::from(f.offset) + u64::from(f.size) <= code_len, || {
+            format!("{} lies outside the code", f.name)
+        })?;
+    }
+    if let Some(start) = meta.start {
+        let ty = s
+            .funcs
+            .get(start as usize)
+            .and_then(|t| meta.types.get(*t as usize));
+        ensure(
+            ty.is_some_and(|t| t.params.is_empty() && t.results.is_empty()),
+            || "the start function is none or of another type".into(),
+        )?;
+    }
+    for (f, offset) in &meta.trampolines {
+        ensure(
+            (*f as usize) < s.funcs.len() && u64::from(*offset) < code_len,
+            || format!("the trampoline of function {f} lies outside the code"),
+        )?;
+    }
+    ensure(
+        meta.traps.last().is_none_or(|t| u64::from(t.0) < code_len),
+        || "a trap lies outside the code".into(),
+    )
+}
+
+/// The areas of the variable part, as byte offsets; those that the image does not use are empty.
+fn areas(l: &CtxLayout, meta: &Meta, s: &Spaces) -> [Option<Range<u32>>; 4] {
+    let area = |at: u32, count: usize, size: u32| {
+        let len = u32::try_from(count).ok()?.checked_mul(size)?;
+        Some(if len == 0 {
+            ctx::VARS as u32..ctx::VARS as u32
+        } else {
+            at..at.checked_add(len)?
+        })
+    };
+    let open = |count: usize| {
+        if meta.linkage == Linkage::Open {
+            count
+        } else {
+            0
+        }
+    };
+    [
+        area(l.globals, s.globals.len(), ctx::GLOBAL_CELL as u32),
+        area(l.tables, s.tables.len(), 8),
+        area(l.func_imports, open(s.imported_funcs as usize), 16),
+        area(l.signatures, open(meta.types.len()), 4),
+    ]
+}
+
+fn layout(meta: &Meta, s: &Spaces) -> Result<(), Error> {
+    let l = &meta.layout;
+    ensure((ctx::VARS as u32..=MAX_CONTEXT).contains(&l.size), || {
+        format!("a context record of {} bytes", l.size)
+    })?;
+    let aligned = l.globals.is_multiple_of(16)
+        && l.tables.is_multiple_of(8)
+        && l.func_imports.is_multiple_of(8)
+        && l.signatures.is_multiple_of(4);
+    ensure(aligned, || {
+        "an area of the context record is not aligned".into()
+    })?;
+    let mut ranges = alloc::vec::Vec::new();
+    for area in areas(l, meta, s) {
+        ranges.push(area.ok_or_else(|| wrong("an area of the context record is too large"))?);
+    }
+    ranges.sort_by_key(|r| (r.start, r.end));
+    let mut end = ctx::VARS as u32;
+    for r in ranges.iter().filter(|r| !r.is_empty()) {
+        ensure(r.start >= end && r.end <= l.size, || {
+            "areas of the context record overlap".into()
+        })?;
+        end = r.end;
+    }
+    Ok(())
+}
+
+fn limits(s: &Spaces) -> Result<(), Error> {
+    let ordered = |l: &Limits| l.max.is_none_or(|max| l.min <= max);
+    ensure(s.memories.len() <= 1, || "more than one memory".into())?;
+    for m in &s.memories {
+        ensure(ordered(m) && m.min <= MAX_PAGES, || {
+            format!("a memory of {} pages", m.min)
+        })?;
+    }
+    for t in &s.tables {
+        let reference = matches!(t.element, ValType::FuncRef | ValType::ExternRef);
+        ensure(ordered(&t.limits) && reference, || {
+            "a table of no proper type".into()
+        })?;
+    }
+    Ok(())
+}
+
+fn values(meta: &Meta, s: &Spaces) -> Result<(), Error> {
+    for (i, (ty, init)) in meta.globals.iter().enumerate() {
+        let index = s.imported_globals + i as u32;
+        s.expr(*init, ty.value, index, &format!("global {index}"))?;
+    }
+    let all = s.globals.len() as u32;
+    for (i, e) in meta.elements.iter().enumerate() {
+        let place = format!("element segment {i}");
+        // A passive segment of functions and one of external references look alike unless they hold
+        // something; each item must then be of one of the two.
+        let mut ty = None;
+        if let SegmentMode::Active { target, offset } = e.mode {
+            let table = s.tables.get(target as usize);
+            ty = Some(
+                table
+                    .ok_or_else(|| wrong(format!("{place} has no table")))?
+                    .element,
+            );
+            s.expr(offset, ValType::I32, all, &place)?;
+        }
+        for item in &e.items {
+            let fits = |t| s.expr(*item, t, all, &place);
+            match ty {
+                Some(ty) => fits(ty)?,
+                None => fits(ValType::FuncRef).or_else(|_| fits(ValType::ExternRef))?,
+            }
+        }
+    }
+    for (i, d) in meta.data.iter().enumerate() {
+        let place = format!("data segment {i}");
+        match d.mode {
+            SegmentMode::Passive => {}
+            SegmentMode::Declared => {
+                return Err(wrong(format!("{place} is neither active nor passive")));
+            }
+            SegmentMode::Active { target, offset } => {
+                ensure((target as usize) < s.memories.len(), || {
+                    format!("{place} has no memory")
+                })?;
+                s.expr(offset, ValType::I32, all, &place)?;
+            }
+        }
+    }
+    Ok(())
+}
