@@ -310,10 +310,8 @@ mod tests {
             assert_eq!(t.get(*h), Some(e));
             let at = t.base() + u64::from(h & t.mask() & INDEX_MASK) * ENTRY_SIZE;
             // SAFETY: this is the address that compiled code computes; the table has that many entries.
-            assert_eq!(
-                unsafe { ((at + ENTRY_KEY as u64) as *const u32).read() },
-                *h
-            );
+            let key = unsafe { ((at + ENTRY_KEY as u64) as *const u32).read() };
+            assert_eq!(key, *h);
         }
         assert_eq!(t.iter().count(), 1000);
         assert!(t.set(handles[7], 1, 2, 3));
