@@ -305,7 +305,7 @@ entries! {
     /// `(path, path_len, offset, allocation)`: fills an allocation from it; bytes read.
     BOOT_READ = "boot_read" [BOOT] (I32, I32, I32, I32) -> I32;
     /// `(what, out, max)`: a snapshot of the system in the postcard form of `sing_image::snapshot`: 0
-    /// processes, 1 channels, 2 memory, 3 system. Its length, or `TOO_SMALL`.
+    /// processes, 1 channels, 2 memory, 3 system, 4 contracts. Its length, or `TOO_SMALL`.
     SYS_QUERY = "sys_query" [INSPECT] (I32, I32, I32) -> I32;
     /// `(on)`: starts (1) or stops (0) tracing.
     TRACE_CONTROL = "trace_control" [INSPECT] (I32) -> I32;

@@ -12,6 +12,8 @@ pub const QUERY_CHANNELS: u32 = 1;
 pub const QUERY_MEMORY: u32 = 2;
 /// `sys_query` code: [`System`].
 pub const QUERY_SYSTEM: u32 = 3;
+/// `sys_query` code: `Vec<Contract>`, all contracts of the installed images.
+pub const QUERY_CONTRACTS: u32 = 4;
 
 /// State of a SIP or thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -127,6 +129,17 @@ pub struct System {
     pub images: Vec<String>,
 }
 
+/// A contract that an installed image uses.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Contract {
+    /// Its number: the high half of `c` in a traced message.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// Names of its messages, by index.
+    pub messages: Vec<String>,
+}
+
 /// Size of a traced event, in bytes.
 pub const TRACE_EVENT_SIZE: usize = 32;
 
@@ -134,9 +147,10 @@ pub const TRACE_EVENT_SIZE: usize = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum TraceKind {
-    /// A message was sent: `a` channel, `b` message index, `c` receiving SIP (0 unknown).
+    /// A message was sent: `a` channel, `b` message index, `c` receiving SIP in its low half (0 unknown) and
+    /// the contract's number ([`Contract::id`]) in its high half.
     Send = 1,
-    /// A message was received: `a` channel, `b` message index.
+    /// A message was received: `a` channel, `b` message index, `c` as for a send, with the sending SIP.
     Receive = 2,
     /// Another thread runs: `a` its id, `b` its SIP.
     Switch = 3,
