@@ -13,6 +13,7 @@
 use crate::ranges::Ranges;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
+use sing_abi::PAGE;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Alignment of reservations.
@@ -68,8 +69,14 @@ impl State {
         self.arenas.overlap(at, end) == end - at && self.free.overlap(at, end) == 0
     }
 
-    /// Panics unless all of the range is reserved: only the kernel's own mistake can be the cause.
+    /// The range's end. Panics unless it is whole pages, all of them reserved: only the kernel's own mistake
+    /// can be the cause.
     fn check(&self, what: &str, at: u64, bytes: u64) -> u64 {
+        let whole = at.is_multiple_of(PAGE) && bytes.is_multiple_of(PAGE);
+        assert!(
+            whole,
+            "{what} of {bytes:#x} bytes at {at:#x}: not whole pages"
+        );
         let end = at.checked_add(bytes).filter(|end| self.reserved(at, *end));
         end.unwrap_or_else(|| panic!("{what} of {bytes:#x} bytes at {at:#x}: not reserved"))
     }
@@ -230,5 +237,5 @@ pub(crate) fn machine_bytes() -> u64 {
     })
     .min();
     let bytes = available.unwrap_or(1 << 30).min(group.unwrap_or(u64::MAX));
-    bytes / sing_abi::PAGE * sing_abi::PAGE
+    bytes / PAGE * PAGE
 }

@@ -88,6 +88,9 @@ impl Ranges {
 
     /// Takes `at..end` out, as much of it as is in the set.
     pub(crate) fn remove(&mut self, at: u64, end: u64) {
+        if at >= end {
+            return;
+        }
         while let Some((s, e)) = self.meeting(at, end) {
             self.drop_range(s, e);
             self.put(s, s.max(at));
