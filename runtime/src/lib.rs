@@ -25,6 +25,8 @@ mod instance;
 pub mod open;
 mod table;
 mod template;
+#[cfg(test)]
+mod tests;
 mod xtable;
 
 pub use context::{Context, ContextParams, CtxRef};
