@@ -31,7 +31,9 @@ pub fn command(root: &Path, arguments: &[&str]) -> Command {
             command.env_remove(&*name);
         }
     }
-    command.env_remove("CARGO_MANIFEST_DIR").env_remove("CARGO_MANIFEST_PATH");
+    command
+        .env_remove("CARGO_MANIFEST_DIR")
+        .env_remove("CARGO_MANIFEST_PATH");
     command
 }
 
@@ -48,23 +50,36 @@ pub fn capture(command: &mut Command, what: &str) -> Result<Outcome> {
     let (reader, writer) = std::io::pipe().context("cannot make a pipe")?;
     let name = command.get_program().to_string_lossy().into_owned();
     command.stdin(Stdio::null());
-    command.stdout(writer.try_clone().context("cannot copy a pipe")?).stderr(writer);
-    let mut child = command.spawn().with_context(|| format!("cannot start {name}"))?;
+    command
+        .stdout(writer.try_clone().context("cannot copy a pipe")?)
+        .stderr(writer);
+    let mut child = command
+        .spawn()
+        .with_context(|| format!("cannot start {name}"))?;
     // The command holds the pipe's writing end until it is dropped or given new ends; then reading would never end.
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut progress = Progress::new(what);
     let mut output = String::new();
     let mut line = Vec::new();
     let mut reader = BufReader::new(reader);
-    while reader.read_until(b'\n', &mut line).context("cannot read a pipe")? > 0 {
+    while reader
+        .read_until(b'\n', &mut line)
+        .context("cannot read a pipe")?
+        > 0
+    {
         let text = String::from_utf8_lossy(&line);
         progress.show(text.trim());
         output.push_str(&text);
         line.clear();
     }
-    let status = child.wait().with_context(|| format!("cannot wait for {name}"))?;
+    let status = child
+        .wait()
+        .with_context(|| format!("cannot wait for {name}"))?;
     progress.clear();
-    Ok(Outcome { success: status.success(), output })
+    Ok(Outcome {
+        success: status.success(),
+        output,
+    })
 }
 
 /// Runs a command without showing what it writes; fails with all of it where the command fails.
@@ -105,7 +120,12 @@ impl<'a> Progress<'a> {
     /// Starts the clock.
     pub fn new(what: &'a str) -> Progress<'a> {
         let terminal = std::io::stderr().is_terminal();
-        Progress { what, since: Instant::now(), terminal, shown: false }
+        Progress {
+            what,
+            since: Instant::now(),
+            terminal,
+            shown: false,
+        }
     }
 
     /// Shows where it stands, once it has taken a while.
@@ -115,7 +135,11 @@ impl<'a> Progress<'a> {
             return;
         }
         if self.terminal {
-            let detail: String = detail.chars().filter(|c| !c.is_control()).take(50).collect();
+            let detail: String = detail
+                .chars()
+                .filter(|c| !c.is_control())
+                .take(50)
+                .collect();
             eprint!("\r\x1b[K{} ({} s) {detail}", self.what, elapsed.as_secs());
             let _ = std::io::stderr().flush();
         } else if !self.shown {

@@ -2,7 +2,7 @@
 
 use crate::image::MemoryMode;
 use crate::machine::Machine;
-use crate::{run, wast};
+use crate::{bench, run, test, wast};
 use anyhow::{Context, Result, bail};
 use lexopt::ValueExt;
 use lexopt::prelude::*;
@@ -14,8 +14,13 @@ usage: cargo xtask COMMAND
 
   run [-c COMMANDS | --script FILE] [--machine hosted|pc|microvm|q35] [--memory guard|explicit] [--kvm] [-- ARGS]
       builds and starts the system: a shell on this terminal, or the commands given and the status of the last
+  test [--quick] [PART|TEST]
+      runs the whole test suite, or the parts or tests whose name contains the word given; --quick leaves out the
+      emulated machines and the WebAssembly suite
   wast PATH...
       runs .wast files (or folders of them) through verifier, compiler and hosted kernel, in both memory modes
+  bench basic [--json FILE] [--machine hosted|pc|microvm|q35] [--memory guard|explicit] [--rounds N]
+      measures the basic operations beside Linux's (hosted), or counts their instructions (pc)
 
 Ctrl-A X leaves QEMU; `shutdown` leaves the system anywhere.";
 
@@ -26,6 +31,10 @@ pub enum Command {
     Help,
     /// Run the system.
     Run(run::Request),
+    /// Run the tests.
+    Test(test::Request),
+    /// Measure.
+    Bench(bench::Request),
     /// Run the WebAssembly test suite.
     Wast(Vec<String>),
 }
@@ -37,6 +46,8 @@ pub fn parse(mut parser: lexopt::Parser) -> Result<Command> {
         Some(Value(name)) => match name.string()?.as_str() {
             "help" => Ok(Command::Help),
             "run" => parse_run(parser),
+            "test" => parse_test(parser),
+            "bench" => parse_bench(parser),
             "wast" => {
                 let paths: Vec<String> = rest(&mut parser)?;
                 if paths.is_empty() {
@@ -71,7 +82,9 @@ fn parse_run(mut parser: lexopt::Parser) -> Result<Command> {
             request.arguments = raw.map(|a| Ok(a.string()?)).collect::<Result<_>>()?;
             break;
         }
-        let Some(argument) = parser.next()? else { break };
+        let Some(argument) = parser.next()? else {
+            break;
+        };
         match argument {
             Short('h') | Long("help") => return Ok(Command::Help),
             Short('c') => set_script(&mut request, parser.value()?.string()?)?,
@@ -88,6 +101,51 @@ fn parse_run(mut parser: lexopt::Parser) -> Result<Command> {
         }
     }
     Ok(Command::Run(request))
+}
+
+fn parse_test(mut parser: lexopt::Parser) -> Result<Command> {
+    let mut request = test::Request::default();
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Short('h') | Long("help") => return Ok(Command::Help),
+            Long("quick") => request.quick = true,
+            Value(word) if request.filter.is_none() => request.filter = Some(word.string()?),
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    Ok(Command::Test(request))
+}
+
+fn parse_bench(mut parser: lexopt::Parser) -> Result<Command> {
+    let mut request = bench::Request {
+        name: String::new(),
+        json: None,
+        machine: Machine::Hosted,
+        memory: MemoryMode::Guard,
+        rounds: 5,
+    };
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Short('h') | Long("help") => return Ok(Command::Help),
+            Long("json") => request.json = Some(PathBuf::from(parser.value()?)),
+            Long("machine") => request.machine = Machine::named(&parser.value()?.string()?)?,
+            Long("memory") => request.memory = memory_mode(&parser.value()?.string()?)?,
+            Long("rounds") => request.rounds = parser.value()?.parse_with(positive)?,
+            Value(name) if request.name.is_empty() => request.name = name.string()?,
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    if request.name.is_empty() {
+        bail!("bench: which one? There is basic");
+    }
+    Ok(Command::Bench(request))
+}
+
+fn positive(text: &str) -> Result<u32, String> {
+    text.parse()
+        .ok()
+        .filter(|n| *n > 0)
+        .ok_or_else(|| "not a positive number".into())
 }
 
 fn set_script(request: &mut run::Request, text: String) -> Result<()> {
@@ -113,6 +171,8 @@ pub fn execute(command: Command) -> Result<u8> {
             Ok(0)
         }
         Command::Run(request) => run::run(&request),
+        Command::Test(request) => test::run(&request),
+        Command::Bench(request) => bench::run(&request),
         Command::Wast(paths) => wast::run(&paths),
     }
 }
@@ -128,7 +188,9 @@ mod tests {
     #[test]
     fn run_takes_commands_machine_and_arguments() {
         let line = ["run", "--machine", "pc", "-c", "ps; hello", "--", "-v", "x"];
-        let Command::Run(request) = parse_line(&line).unwrap() else { panic!("not run") };
+        let Command::Run(request) = parse_line(&line).unwrap() else {
+            panic!("not run")
+        };
         assert_eq!(request.machine, Machine::Microvm);
         assert_eq!(request.script.as_deref(), Some("ps; hello"));
         assert_eq!(request.arguments, ["-v", "x"]);
@@ -145,6 +207,9 @@ mod tests {
             (&["run", "--script", "no/such/file"], "no/such/file"),
             (&["run", "extra"], "extra"),
             (&["wast"], "which files"),
+            (&["bench"], "which one"),
+            (&["bench", "basic", "--rounds", "0"], "positive"),
+            (&["test", "a", "b"], "b"),
         ] {
             let error = format!("{:#}", parse_line(line).unwrap_err());
             assert!(error.contains(part), "{line:?}: {error}");

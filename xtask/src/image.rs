@@ -49,7 +49,8 @@ pub fn compile_programs(project: &Project, mode: MemoryMode) -> Result<Vec<(Stri
             command.arg("compile").arg(&module).arg("-o").arg(&image);
             command.args(["--memory", mode.name()]);
             cargo::quiet(&mut command, &format!("compiling {}", program.name))?;
-            fs::write(&stamp, wanted).with_context(|| format!("cannot write {}", stamp.display()))?;
+            fs::write(&stamp, wanted)
+                .with_context(|| format!("cannot write {}", stamp.display()))?;
         }
         images.push((program.name.clone(), image));
     }
@@ -60,10 +61,18 @@ pub fn compile_programs(project: &Project, mode: MemoryMode) -> Result<Vec<(Stri
 fn identity(file: &Path) -> Result<String> {
     let read = || -> std::io::Result<String> {
         let data = fs::metadata(file)?;
-        let time = data.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let time = data
+            .modified()?
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         Ok(format!("{}:{}", data.len(), time.as_nanos()))
     };
-    read().with_context(|| format!("cannot read {}, which the build should have made", file.display()))
+    read().with_context(|| {
+        format!(
+            "cannot read {}, which the build should have made",
+            file.display()
+        )
+    })
 }
 
 /// Packs the system image, with a script where one is given (the boot file `script`).
@@ -85,20 +94,30 @@ pub fn pack(
     script: Option<&str>,
 ) -> Result<PathBuf> {
     let mut command = Command::new(project.host_binary("sing"));
-    command.current_dir(&project.root).arg("image").arg("-o").arg(out);
+    command
+        .current_dir(&project.root)
+        .arg("image")
+        .arg("-o")
+        .arg(out);
     command.args(["--manifest", "system/system.json"]);
     for (name, image) in images {
-        command.arg("--bin").arg(format!("{name}={}", image.display()));
+        command
+            .arg("--bin")
+            .arg(format!("{name}={}", image.display()));
     }
     let boot = project.root.join("system/boot");
     for (path, file) in boot_files(&boot)? {
-        command.arg("--file").arg(format!("{path}={}", file.display()));
+        command
+            .arg("--file")
+            .arg(format!("{path}={}", file.display()));
     }
     let script_file = out.with_extension("script");
     if let Some(script) = script {
         fs::write(&script_file, script)
             .with_context(|| format!("cannot write {}", script_file.display()))?;
-        command.arg("--file").arg(format!("script={}", script_file.display()));
+        command
+            .arg("--file")
+            .arg(format!("script={}", script_file.display()));
     }
     let result = cargo::quiet(&mut command, "packing the system image");
     if script.is_some() {
@@ -115,7 +134,9 @@ fn boot_files(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
         if !next.is_dir() {
             continue;
         }
-        for entry in fs::read_dir(&next).with_context(|| format!("cannot read {}", next.display()))? {
+        for entry in
+            fs::read_dir(&next).with_context(|| format!("cannot read {}", next.display()))?
+        {
             let path = entry?.path();
             if path.is_dir() {
                 folders.push(path);

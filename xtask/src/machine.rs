@@ -26,7 +26,9 @@ impl Machine {
             "hosted" => Ok(Machine::Hosted),
             "pc" | "microvm" => Ok(Machine::Microvm),
             "q35" => Ok(Machine::Q35),
-            _ => bail!("unknown machine `{name}`: there are hosted, pc (the same as microvm) and q35"),
+            _ => bail!(
+                "unknown machine `{name}`: there are hosted, pc (the same as microvm) and q35"
+            ),
         }
     }
 
@@ -67,7 +69,11 @@ pub struct Kernel {
 
 impl Kernel {
     /// Builds the machine's kernel, and finds or installs what runs it.
-    pub fn prepare(project: &Project, machine: Machine, acceleration: Acceleration) -> Result<Kernel> {
+    pub fn prepare(
+        project: &Project,
+        machine: Machine,
+        acceleration: Acceleration,
+    ) -> Result<Kernel> {
         let binary = if machine.is_emulated() {
             qemu::ensure()?;
             if acceleration == Acceleration::Kvm {
@@ -82,8 +88,14 @@ impl Kernel {
             project.host_binary("singularity")
         };
         let scratch = project.out();
-        fs::create_dir_all(&scratch).with_context(|| format!("cannot create {}", scratch.display()))?;
-        Ok(Kernel { machine, binary, acceleration, scratch })
+        fs::create_dir_all(&scratch)
+            .with_context(|| format!("cannot create {}", scratch.display()))?;
+        Ok(Kernel {
+            machine,
+            binary,
+            acceleration,
+            scratch,
+        })
     }
 
     /// The machine.
@@ -91,34 +103,42 @@ impl Kernel {
         self.machine
     }
 
-    /// The kernel's file.
-    pub fn binary(&self) -> &Path {
-        &self.binary
-    }
-
     /// The command that starts a system image with these arguments.
-    pub fn launch(&self, image: &Path, arguments: &[String], terminal: bool) -> Result<Launch> {
+    pub fn launch(
+        &self,
+        image: Option<&Path>,
+        arguments: &[String],
+        terminal: bool,
+    ) -> Result<Launch> {
         if self.machine == Machine::Hosted {
             let mut command = Command::new(&self.binary);
-            command.arg(image).args(arguments);
-            return Ok(Launch { command, verdict: None });
+            command.args(image).args(arguments);
+            return Ok(Launch {
+                command,
+                verdict: None,
+            });
         }
         if let Some(bad) = arguments.iter().find(|a| a.contains(char::is_whitespace)) {
             bail!("the argument `{bad}` holds white space, which a PC's command line cannot carry");
         }
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let run = COUNT.fetch_add(1, Ordering::Relaxed);
-        let verdict = self.scratch.join(format!("verdict-{}-{run}.txt", std::process::id()));
+        let verdict = self
+            .scratch
+            .join(format!("verdict-{}-{run}.txt", std::process::id()));
         let command = qemu::command(&qemu::Guest {
             machine: self.machine,
             acceleration: self.acceleration,
             kernel: &self.binary,
-            image: Some(image),
+            image,
             arguments,
             verdict: &verdict,
             terminal,
         });
-        Ok(Launch { command, verdict: Some(verdict) })
+        Ok(Launch {
+            command,
+            verdict: Some(verdict),
+        })
     }
 }
 
@@ -151,7 +171,9 @@ impl Drop for Launch {
 
 /// The status in what the PC kernel writes to the debug port when it ends.
 fn said(text: &str) -> Option<i32> {
-    text.lines().rev().find_map(|line| line.strip_prefix("exit status ")?.trim().parse().ok())
+    text.lines()
+        .rev()
+        .find_map(|line| line.strip_prefix("exit status ")?.trim().parse().ok())
 }
 
 #[cfg(test)]
@@ -170,6 +192,11 @@ mod tests {
     fn machines_have_names() {
         assert_eq!(Machine::named("pc").unwrap(), Machine::Microvm);
         assert_eq!(Machine::named("q35").unwrap(), Machine::Q35);
-        assert!(Machine::named("vax").unwrap_err().to_string().contains("hosted, pc"));
+        assert!(
+            Machine::named("vax")
+                .unwrap_err()
+                .to_string()
+                .contains("hosted, pc")
+        );
     }
 }

@@ -4,6 +4,7 @@
 //! in seconds. Everything it makes lies under `target/sing`.
 #![forbid(unsafe_code)]
 
+mod bench;
 mod build;
 mod cargo;
 mod cli;
@@ -12,6 +13,8 @@ mod machine;
 mod project;
 mod qemu;
 mod run;
+mod system;
+mod test;
 mod toolchain;
 mod wast;
 

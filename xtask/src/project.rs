@@ -52,12 +52,21 @@ impl Project {
     pub fn find() -> Result<Project> {
         let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../Cargo.toml");
         let output = Command::new(crate::cargo::program())
-            .args(["metadata", "--no-deps", "--format-version", "1", "--manifest-path"])
+            .args([
+                "metadata",
+                "--no-deps",
+                "--format-version",
+                "1",
+                "--manifest-path",
+            ])
             .arg(&manifest)
             .output()
             .context("cannot start cargo")?;
         if !output.status.success() {
-            bail!("cargo metadata failed:\n{}", String::from_utf8_lossy(&output.stderr));
+            bail!(
+                "cargo metadata failed:\n{}",
+                String::from_utf8_lossy(&output.stderr)
+            );
         }
         let metadata: Metadata =
             serde_json::from_slice(&output.stdout).context("cargo metadata: not understood")?;
@@ -72,16 +81,25 @@ impl Project {
             let folder = package.manifest_path.parent().unwrap_or(Path::new(""));
             let folder = folder.strip_prefix(&root).unwrap_or(folder).to_path_buf();
             if folder.starts_with("services") || folder.starts_with("apps") {
-                let bins = package.targets.iter().filter(|t| t.kind.iter().any(|k| k == "bin"));
-                programs.extend(
-                    bins.map(|t| Program { package: package.name.clone(), name: t.name.clone() }),
-                );
+                let bins = package
+                    .targets
+                    .iter()
+                    .filter(|t| t.kind.iter().any(|k| k == "bin"));
+                programs.extend(bins.map(|t| Program {
+                    package: package.name.clone(),
+                    name: t.name.clone(),
+                }));
             }
             packages.push((package.name, folder));
         }
         programs.sort_by(|a, b| a.name.cmp(&b.name));
         packages.sort();
-        Project { root, target: metadata.target_directory, programs, packages }
+        Project {
+            root,
+            target: metadata.target_directory,
+            programs,
+            packages,
+        }
     }
 
     /// Whether the workspace has this package.
@@ -101,7 +119,10 @@ impl Project {
 
     /// A program's module.
     pub fn module(&self, name: &str) -> PathBuf {
-        self.target.join(crate::toolchain::WASM).join("release").join(format!("{name}.wasm"))
+        self.target
+            .join(crate::toolchain::WASM)
+            .join("release")
+            .join(format!("{name}.wasm"))
     }
 }
 

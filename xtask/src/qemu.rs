@@ -30,18 +30,43 @@ pub struct Guest<'a> {
 /// QEMU's command line. On a terminal, control keys reach the guest, and Ctrl-A X ends the emulator.
 pub fn command(guest: &Guest) -> Command {
     let mut command = Command::new(QEMU);
-    command.args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
-    command.args(["-M", if guest.machine == Machine::Q35 { "q35" } else { "microvm" }]);
+    command.args([
+        "-nodefaults",
+        "-no-user-config",
+        "-display",
+        "none",
+        "-no-reboot",
+    ]);
+    command.args([
+        "-M",
+        if guest.machine == Machine::Q35 {
+            "q35"
+        } else {
+            "microvm"
+        },
+    ]);
     match guest.acceleration {
         Acceleration::Emulated => command.args(["-accel", "tcg", "-cpu", "max"]),
-        Acceleration::Counted => {
-            command.args(["-accel", "tcg", "-cpu", "max", "-icount", "shift=0,sleep=off"])
-        }
+        Acceleration::Counted => command.args([
+            "-accel",
+            "tcg",
+            "-cpu",
+            "max",
+            "-icount",
+            "shift=0,sleep=off",
+        ]),
         Acceleration::Kvm => command.args(["-accel", "kvm", "-cpu", "host"]),
     };
-    command.args(["-m", "512", "-serial", if guest.terminal { "mon:stdio" } else { "stdio" }]);
+    command.args([
+        "-m",
+        "512",
+        "-serial",
+        if guest.terminal { "mon:stdio" } else { "stdio" },
+    ]);
     command.args(["-device", "isa-debug-exit,iobase=0xf4,iosize=0x04"]);
-    command.arg("-debugcon").arg(format!("file:{}", guest.verdict.display()));
+    command
+        .arg("-debugcon")
+        .arg(format!("file:{}", guest.verdict.display()));
     command.arg("-kernel").arg(guest.kernel);
     if let Some(image) = guest.image {
         command.arg("-initrd").arg(image);
@@ -55,7 +80,11 @@ pub fn command(guest: &Guest) -> Command {
 /// Whether QEMU is there.
 pub fn is_installed() -> bool {
     let mut version = Command::new(QEMU);
-    version.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    version
+        .arg("--version")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     version.status().is_ok_and(|status| status.success())
 }
 
@@ -71,7 +100,12 @@ pub fn ensure() -> Result<()> {
         bail!("{QEMU} is missing; install it: {how}");
     }
     let install = || -> Result<bool> {
-        let arguments = ["install", "-y", "--no-install-recommends", "qemu-system-x86"];
+        let arguments = [
+            "install",
+            "-y",
+            "--no-install-recommends",
+            "qemu-system-x86",
+        ];
         let mut apt = Command::new("apt-get");
         apt.args(arguments).env("DEBIAN_FRONTEND", "noninteractive");
         Ok(crate::cargo::capture(&mut apt, "installing QEMU")?.success)
@@ -97,7 +131,10 @@ pub fn probe_kvm() -> Result<()> {
     );
     let outcome = crate::cargo::capture(probe.args(["-c", &line]), "trying KVM")?;
     if !outcome.success {
-        bail!("KVM does not work here; leave out --kvm:\n{}", outcome.output.trim());
+        bail!(
+            "KVM does not work here; leave out --kvm:\n{}",
+            outcome.output.trim()
+        );
     }
     Ok(())
 }
@@ -119,7 +156,13 @@ mod tests {
             terminal: false,
         };
         let line = format!("{:?}", command(&guest));
-        for part in ["q35", "shift=0,sleep=off", "file:v", "isa-debug-exit", "\"--script /boot/script\""] {
+        for part in [
+            "q35",
+            "shift=0,sleep=off",
+            "file:v",
+            "isa-debug-exit",
+            "\"--script /boot/script\"",
+        ] {
             assert!(line.contains(part), "{part} not in {line}");
         }
         assert!(!line.contains("mon:stdio"));

@@ -28,7 +28,11 @@ pub struct Request {
 /// Runs the system; answers its exit status.
 pub fn run(request: &Request) -> Result<u8> {
     let project = Project::find()?;
-    let acceleration = if request.kvm { Acceleration::Kvm } else { Acceleration::Emulated };
+    let acceleration = if request.kvm {
+        Acceleration::Kvm
+    } else {
+        Acceleration::Emulated
+    };
     let script = request.script.as_deref();
     let image = image::system(&project, request.memory, script)?;
     let kernel = Kernel::prepare(&project, request.machine, acceleration)?;
@@ -38,12 +42,15 @@ pub fn run(request: &Request) -> Result<u8> {
     }
     arguments.extend(request.arguments.iter().cloned());
     let terminal = script.is_none() && std::io::stdin().is_terminal();
-    let mut launch = kernel.launch(&image, &arguments, terminal)?;
+    let mut launch = kernel.launch(Some(&image), &arguments, terminal)?;
     if script.is_some() {
         launch.command.stdin(Stdio::null());
     }
     let ended = launch.command.status().with_context(|| {
-        format!("cannot start {}", launch.command.get_program().to_string_lossy())
+        format!(
+            "cannot start {}",
+            launch.command.get_program().to_string_lossy()
+        )
     });
     if script.is_some() {
         let _ = std::fs::remove_file(&image);

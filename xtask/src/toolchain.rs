@@ -25,7 +25,9 @@ pub fn ensure_target(root: &Path, target: &str) -> Result<()> {
         ),
     }
     if !library(root, target)?.is_dir() {
-        bail!("rustup has added {target}, but not to the toolchain in use; is RUSTC or PATH set to another one?");
+        bail!(
+            "rustup has added {target}, but not to the toolchain in use; is RUSTC or PATH set to another one?"
+        );
     }
     Ok(())
 }
@@ -39,5 +41,8 @@ fn library(root: &Path, target: &str) -> Result<PathBuf> {
         .output()
         .with_context(|| format!("cannot start {}", rustc.to_string_lossy()))?;
     let sysroot = String::from_utf8(output.stdout).context("rustc --print sysroot: not text")?;
-    Ok(Path::new(sysroot.trim()).join("lib/rustlib").join(target).join("lib"))
+    Ok(Path::new(sysroot.trim())
+        .join("lib/rustlib")
+        .join(target)
+        .join("lib"))
 }

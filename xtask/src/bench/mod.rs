@@ -1,0 +1,191 @@
+//! `cargo xtask bench`: our figures, the peers' and the papers', side by side.
+//!
+//! Hosted, the measuring program runs inside the system as a user's program would, in rounds that take turns with the
+//! peers' programs, so that what disturbs the machine disturbs all. On the PC it runs once under an emulator that gives
+//! every instruction the same time: the time-stamp counter counts instructions.
+
+mod plot;
+mod report;
+mod samples;
+mod start;
+mod targets;
+
+pub use targets::TARGETS;
+
+use crate::image::{self, MemoryMode};
+use crate::machine::{Acceleration, Kernel, Machine};
+use crate::project::Project;
+use crate::run::SCRIPT_ARGUMENTS;
+use crate::system::session::Session;
+use crate::{build, cargo};
+use anyhow::{Context, Result, bail};
+use samples::Sample;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// What `bench` was asked for.
+#[derive(Debug)]
+pub struct Request {
+    /// The benchmark.
+    pub name: String,
+    /// Where the JSON goes; beside the picture where not said.
+    pub json: Option<PathBuf>,
+    /// The machine.
+    pub machine: Machine,
+    /// How linear memories are guarded.
+    pub memory: MemoryMode,
+    /// Turns of our program and the peers'.
+    pub rounds: u32,
+}
+
+/// How long one run of the measuring program may take.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Runs a benchmark, prints its table and writes JSON and picture.
+pub fn run(request: &Request) -> Result<u8> {
+    if request.name != "basic" {
+        bail!("unknown benchmark `{}`: there is basic", request.name);
+    }
+    let project = Project::find()?;
+    let emulated = request.machine.is_emulated();
+    let acceleration = if emulated {
+        Acceleration::Counted
+    } else {
+        Acceleration::Emulated
+    };
+    let kernel = Kernel::prepare(&project, request.machine, acceleration)?;
+    let images = image::compile_programs(&project, request.memory)?;
+    let image = project
+        .out()
+        .join(format!("bench-{}.img", std::process::id()));
+    let image = image::pack(&project, &images, &image, Some("bench\n"))?;
+    let mut peers = if emulated {
+        Vec::new()
+    } else {
+        peer_programs(&project)?
+    };
+    let mut ours = Vec::new();
+    let mut theirs = Vec::new();
+    let rounds = if emulated { 1 } else { request.rounds };
+    for round in 1..=rounds {
+        eprintln!("round {round} of {rounds}");
+        ours.extend(measure(&kernel, &image)?);
+        for peer in &mut peers {
+            theirs.extend(measure_peer(peer)?);
+        }
+    }
+    let _ = std::fs::remove_file(&image);
+    if !emulated {
+        let image = image::pack(
+            &project,
+            &images,
+            &project.out().join("bench-start.img"),
+            None,
+        )?;
+        ours.extend(start::hosted(&kernel, &image, rounds)?);
+    }
+    if emulated {
+        for sample in ours.iter_mut().filter(|s| s.unit == "cycles") {
+            sample.unit = "instructions".into();
+        }
+    }
+    let rows = report::rows(&samples::join(&ours), &samples::join(&theirs));
+    print!("{}", report::table(&rows));
+    let result = report::Result {
+        bench: request.name.clone(),
+        machine: describe(request),
+        rows,
+    };
+    write(&project, request, &result)?;
+    Ok(0)
+}
+
+/// One run of the measuring program inside the system.
+fn measure(kernel: &Kernel, image: &Path) -> Result<Vec<Sample>> {
+    let arguments = SCRIPT_ARGUMENTS.map(String::from);
+    let session = Session::start(kernel.launch(Some(image), &arguments, false)?)?;
+    let (output, ended) = session.finish(Instant::now() + PATIENCE);
+    let found = samples::read(&output);
+    match ended {
+        Ok(Some(0)) if !found.is_empty() => Ok(found),
+        other => bail!("the measuring program failed ({other:?}):\n{output}"),
+    }
+}
+
+/// Programs that measure others on this machine: Linux itself, and wasmtime where it can be built.
+fn peer_programs(project: &Project) -> Result<Vec<Command>> {
+    build::host(project, &["sing-bench-linux"])?;
+    let mut linux = Command::new(project.host_binary("sing-bench-linux"));
+    linux.arg("--burst");
+    let mut peers = vec![linux];
+    let folder = project.root.join("bench/wasmtime");
+    if folder.join("Cargo.toml").exists() {
+        let target = project.target.join("bench-wasmtime");
+        let mut command = cargo::command(&folder, &["build", "--release", "--target-dir"]);
+        command.arg(&target);
+        match cargo::quiet(&mut command, "building the wasmtime peer (minutes, once)") {
+            Ok(()) => peers.push(Command::new(target.join("release/sing-bench-wasmtime"))),
+            Err(error) => eprintln!("without wasmtime: {error:#}"),
+        }
+    }
+    Ok(peers)
+}
+
+fn measure_peer(peer: &mut Command) -> Result<Vec<Sample>> {
+    let name = peer.get_program().to_string_lossy().into_owned();
+    let output = peer
+        .output()
+        .with_context(|| format!("cannot start {name}"))?;
+    if !output.status.success() {
+        bail!(
+            "{name} failed:\n{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    Ok(samples::read(&String::from_utf8_lossy(&output.stdout)))
+}
+
+/// What the machine is, as far as it matters for the figures.
+fn describe(request: &Request) -> BTreeMap<String, serde_json::Value> {
+    let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = cpu.lines().find_map(|l| {
+        l.strip_prefix("model name")?
+            .split_once(": ")
+            .map(|(_, m)| m.to_string())
+    });
+    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    BTreeMap::from([
+        ("system".into(), request.machine.name().into()),
+        ("memory".into(), request.memory.name().into()),
+        (
+            "cpu".into(),
+            model.unwrap_or_else(|| "unknown".into()).into(),
+        ),
+        ("cpus".into(), cpus.into()),
+        ("linux".into(), kernel.trim().into()),
+        ("rounds".into(), request.rounds.into()),
+    ])
+}
+
+fn write(project: &Project, request: &Request, result: &report::Result) -> Result<()> {
+    let folder = project.out().join("bench");
+    std::fs::create_dir_all(&folder)
+        .with_context(|| format!("cannot create {}", folder.display()))?;
+    let stem = folder.join(format!("{}-{}", result.bench, request.machine.name()));
+    let json = request
+        .json
+        .clone()
+        .unwrap_or_else(|| stem.with_extension("json"));
+    let picture = json.with_extension("svg");
+    let text = serde_json::to_string_pretty(result).context("cannot write the result as JSON")?;
+    std::fs::write(&json, text + "\n")
+        .with_context(|| format!("cannot write {}", json.display()))?;
+    let title = format!("bench {} ({})", result.bench, request.machine.name());
+    let svg = plot::svg(&title, &result.rows)?;
+    std::fs::write(&picture, svg).with_context(|| format!("cannot write {}", picture.display()))?;
+    eprintln!("wrote {} and {}", json.display(), picture.display());
+    Ok(())
+}

@@ -1,0 +1,210 @@
+//! The result of a benchmark: table and JSON.
+
+use super::samples::Measured;
+use super::targets::{Target, target};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// A row of the result.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// The target's number; `null` where no target is meant.
+    pub id: Option<String>,
+    /// What was measured.
+    pub name: String,
+    /// The median.
+    pub value: f64,
+    /// Its unit.
+    pub unit: String,
+    /// The 10th percentile.
+    pub p10: f64,
+    /// The 90th percentile.
+    pub p90: f64,
+    /// What the papers report.
+    pub paper: Option<f64>,
+    /// What others need for the same on the same machine in the same run.
+    pub peers: BTreeMap<String, f64>,
+}
+
+/// A whole result.
+#[derive(Clone, Debug, Serialize)]
+pub struct Result {
+    /// The benchmark's name.
+    pub bench: String,
+    /// The machine it ran on.
+    pub machine: BTreeMap<String, serde_json::Value>,
+    /// Its rows.
+    pub rows: Vec<Row>,
+}
+
+/// Puts our figures and the peers' together. The peers, and the papers' figures, stand at the first row of their
+/// target and unit.
+pub fn rows(ours: &[Measured], peers: &[Measured]) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
+    for measured in ours {
+        let id = measured.id.as_deref();
+        let first = !rows
+            .iter()
+            .any(|row| row.id == measured.id && row.unit == measured.unit);
+        let main = id.and_then(target).filter(|_| first);
+        let alike = |peer: &&Measured| peer.id == measured.id && peer.unit == measured.unit;
+        let beside = peers.iter().filter(|_| main.is_some()).filter(alike);
+        rows.push(Row {
+            id: measured.id.clone(),
+            name: measured.name.clone(),
+            value: measured.median,
+            unit: measured.unit.clone(),
+            p10: measured.p10,
+            p90: measured.p90,
+            paper: main.and_then(|target| target.paper),
+            peers: beside
+                .map(|peer| (peer.name.clone(), peer.median))
+                .collect(),
+        });
+    }
+    rows
+}
+
+/// The table that a person reads.
+pub fn table(rows: &[Row]) -> String {
+    let mut text = String::new();
+    let head = ("", "operation", "ours", "p10", "p90", "target", "papers");
+    let _ = writeln!(
+        text,
+        "{:<4} {:<44} {:>10} {:>10} {:>10} {:>9} {:>9}",
+        head.0, head.1, head.2, head.3, head.4, head.5, head.6
+    );
+    for row in rows {
+        let goal = row
+            .id
+            .as_deref()
+            .and_then(target)
+            .filter(|_| row.paper.is_some() || !row.peers.is_empty());
+        let most = goal.and_then(|goal: &Target| goal.most);
+        let verdict = match most {
+            Some(most) if row.value <= most => " met",
+            Some(_) => " missed",
+            None => "",
+        };
+        let note = goal
+            .filter(|goal| !goal.note.is_empty())
+            .map_or(String::new(), |g| format!(" ({})", g.note));
+        let number = |value: Option<f64>| value.map_or(String::new(), figure);
+        let _ = writeln!(
+            text,
+            "{:<4} {:<44} {:>10} {:>10} {:>10} {:>9} {:>9} {}{verdict}{note}",
+            row.id.as_deref().unwrap_or(""),
+            row.name,
+            figure(row.value),
+            figure(row.p10),
+            figure(row.p90),
+            number(most),
+            number(row.paper),
+            row.unit,
+        );
+        for (peer, value) in &row.peers {
+            let ratio = if row.value > 0.0 {
+                value / row.value
+            } else {
+                0.0
+            };
+            let _ = writeln!(
+                text,
+                "{:<4}   {peer:<42} {:>10} {:>9}x",
+                "",
+                figure(*value),
+                figure(ratio)
+            );
+        }
+    }
+    text
+}
+
+/// A number with as many digits as are worth reading.
+pub fn figure(value: f64) -> String {
+    let digits = if value.abs() >= 100.0 {
+        0
+    } else if value.abs() >= 10.0 {
+        1
+    } else {
+        2
+    };
+    let plain = format!("{value:.digits$}");
+    let (whole, fraction) = plain
+        .split_once('.')
+        .map_or((plain.as_str(), None), |(w, f)| (w, Some(f)));
+    let mut grouped = String::new();
+    for (i, c) in whole.chars().enumerate() {
+        if i > 0 && (whole.len() - i) % 3 == 0 && c != '-' && !grouped.ends_with('-') {
+            grouped.push(',');
+        }
+        grouped.push(c);
+    }
+    match fraction {
+        Some(fraction) => format!("{grouped}.{fraction}"),
+        None => grouped,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(id: Option<&str>, name: &str, median: f64) -> Measured {
+        let (p10, p90) = (median - 1.0, median + 1.0);
+        Measured {
+            id: id.map(String::from),
+            name: name.into(),
+            unit: "cycles".into(),
+            median,
+            p10,
+            p90,
+        }
+    }
+
+    #[test]
+    fn peers_and_paper_stand_at_the_first_row_of_a_target() {
+        let ours = [
+            measured(Some("T3"), "one word", 210.0),
+            measured(Some("T3"), "twelve words", 230.0),
+        ];
+        let peers = [
+            measured(Some("T3"), "linux pipe", 8400.0),
+            measured(Some("T2"), "sched_yield", 1500.0),
+        ];
+        let rows = rows(&ours, &peers);
+        assert_eq!(rows[0].paper, Some(803.0));
+        assert_eq!(rows[0].peers.len(), 1);
+        assert!(rows[1].paper.is_none() && rows[1].peers.is_empty());
+        let text = table(&rows);
+        assert!(
+            text.contains("met") && !text.contains("missed") && text.contains("40.0x"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn json_has_the_documented_form() {
+        let rows = rows(&[measured(None, "other", 5.0)], &[]);
+        let result = Result {
+            bench: "basic".into(),
+            machine: BTreeMap::new(),
+            rows,
+        };
+        let json = serde_json::to_value(&result).unwrap();
+        assert_eq!(json["rows"][0]["id"], serde_json::Value::Null);
+        assert_eq!(json["rows"][0]["value"], 5.0);
+        assert!(json["rows"][0]["peers"].is_object());
+    }
+
+    #[test]
+    fn figures_are_short_and_grouped() {
+        assert_eq!(figure(353_000.4), "353,000");
+        assert_eq!(figure(1234.0), "1,234");
+        assert_eq!(figure(3.456), "3.46");
+        assert_eq!(figure(12.34), "12.3");
+        assert_eq!(figure(999.0), "999");
+        assert_eq!(figure(-1234.0), "-1,234");
+    }
+}

@@ -1,0 +1,65 @@
+//! What is measured: the targets, and what the papers measured on their machines of 2004 to 2006.
+
+/// A row of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// Its number in `SPECIFICATION.md`, and the id that the programs print.
+    pub id: &'static str,
+    /// What the papers report for Singularity, in this row's unit.
+    pub paper: Option<f64>,
+    /// The most that we promise, in this row's unit.
+    pub most: Option<f64>,
+    /// The target in words, where it is more than a number.
+    pub note: &'static str,
+}
+
+/// The rows of `cargo xtask bench basic` that promises are tied to.
+pub const TARGETS: &[Target] = &[
+    Target {
+        id: "T1",
+        paper: Some(80.0),
+        most: Some(8.0),
+        note: "",
+    },
+    Target {
+        id: "T2",
+        paper: Some(346.0),
+        most: Some(70.0),
+        note: "",
+    },
+    Target {
+        id: "T3",
+        paper: Some(803.0),
+        most: Some(220.0),
+        note: "and at most 1/30 of a Linux pipe",
+    },
+    Target {
+        id: "T4",
+        paper: Some(1.0),
+        most: Some(1.05),
+        note: "",
+    },
+    Target {
+        id: "T6",
+        paper: Some(353_000.0),
+        most: Some(10_000.0),
+        note: "and ahead of wasmtime's pooling allocator",
+    },
+    Target {
+        id: "T7",
+        paper: Some(408.0),
+        most: Some(64.0),
+        note: "",
+    },
+    Target {
+        id: "T11",
+        paper: None,
+        most: Some(150.0),
+        note: "",
+    },
+];
+
+/// The target with this number.
+pub fn target(id: &str) -> Option<&'static Target> {
+    TARGETS.iter().find(|target| target.id == id)
+}

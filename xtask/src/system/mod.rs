@@ -1,0 +1,7 @@
+//! The system tests: one list, run on every machine.
+
+pub mod expect;
+pub mod list;
+pub mod session;
+pub mod suite;
+pub mod terminal;

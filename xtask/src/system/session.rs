@@ -1,0 +1,126 @@
+//! One boot of the system under test: its console read as it comes, with deadlines.
+
+use anyhow::{Context, Result};
+use std::io::Read;
+use std::process::{Child, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use crate::machine::Launch;
+
+/// Why waiting ended without what was waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The time was over.
+    Late,
+    /// The system has ended, or closed its console.
+    Gone,
+}
+
+/// A running system.
+pub struct Session {
+    launch: Launch,
+    child: Child,
+    chunks: Receiver<Vec<u8>>,
+    received: Vec<u8>,
+    taken: usize,
+}
+
+impl Session {
+    /// Starts a system; its standard output and error arrive as one stream, in order.
+    pub fn start(mut launch: Launch) -> Result<Session> {
+        let (mut reader, writer) = std::io::pipe().context("cannot make a pipe")?;
+        let command = &mut launch.command;
+        command.stdin(Stdio::null());
+        command
+            .stdout(writer.try_clone().context("cannot copy a pipe")?)
+            .stderr(writer);
+        let child = command
+            .spawn()
+            .with_context(|| format!("cannot start {}", command.get_program().to_string_lossy()))?;
+        // The command keeps the pipe's writing ends; give them up, or the end of output never shows.
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let (sender, chunks) = channel();
+        std::thread::spawn(move || {
+            let mut buffer = [0; 16384];
+            while let Ok(n @ 1..) = reader.read(&mut buffer) {
+                if sender.send(buffer[..n].to_vec()).is_err() {
+                    break;
+                }
+            }
+        });
+        Ok(Session {
+            launch,
+            child,
+            chunks,
+            received: Vec::new(),
+            taken: 0,
+        })
+    }
+
+    /// Waits for the next whole line, without its end.
+    pub fn line(&mut self, deadline: Instant) -> Result<String, Ended> {
+        loop {
+            let rest = &self.received[self.taken..];
+            if let Some(end) = rest.iter().position(|b| *b == b'\n') {
+                let line = String::from_utf8_lossy(&rest[..end])
+                    .trim_end_matches('\r')
+                    .to_string();
+                self.taken += end + 1;
+                return Ok(line);
+            }
+            self.receive(deadline)?;
+        }
+    }
+
+    /// Waits for more output.
+    fn receive(&mut self, deadline: Instant) -> Result<(), Ended> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        match self.chunks.recv_timeout(left) {
+            Ok(chunk) => {
+                self.received.extend_from_slice(&chunk);
+                Ok(())
+            }
+            Err(RecvTimeoutError::Timeout) => Err(Ended::Late),
+            Err(RecvTimeoutError::Disconnected) => Err(Ended::Gone),
+        }
+    }
+
+    /// Waits for the system's end; what has not been taken yet, and its exit status. Past the deadline it is ended.
+    pub fn finish(mut self, deadline: Instant) -> (String, Result<Option<i32>, Ended>) {
+        let late = loop {
+            match self.receive(deadline) {
+                Ok(()) => {}
+                Err(Ended::Gone) => break false,
+                Err(Ended::Late) => break true,
+            }
+        };
+        let rest = String::from_utf8_lossy(&self.received[self.taken..]).replace('\r', "");
+        if late {
+            return (rest, Err(Ended::Late));
+        }
+        let status = wait(&mut self.child, deadline).map(|status| self.launch.status(status));
+        (rest, status.ok_or(Ended::Late))
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // Gone already in the ordinary case; then both calls fail, and that is fine.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Waits for a process's end until the deadline.
+pub fn wait(child: &mut Child, deadline: Instant) -> Option<ExitStatus> {
+    loop {
+        if let Ok(Some(status)) = child.try_wait() {
+            return Some(status);
+        }
+        if Instant::now() >= deadline {
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}

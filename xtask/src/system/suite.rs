@@ -1,0 +1,284 @@
+//! Runs the list on a machine: tests that can share a boot do, so that emulated machines are not started
+//! once for each.
+//!
+//! The script of a shared boot prints a mark before and after every step. A test that is late, or takes the
+//! system down, fails alone: the tests behind it run in a new boot.
+
+use super::expect::{self, Captures};
+use super::list::{Body, Expected, Status, Step, Talk, Test};
+use super::session::{Ended, Session};
+use super::terminal::Terminal;
+use crate::image;
+use crate::machine::Kernel;
+use crate::project::Project;
+use crate::run::SCRIPT_ARGUMENTS;
+use anyhow::Result;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// What the script prints before a step; the step's number follows.
+const BEGIN: &str = "@@begin ";
+/// What the script prints after a step; its status follows.
+const END: &str = "@@end ";
+/// How much longer things may take on an emulated machine.
+const EMULATED: u32 = 6;
+/// How long a system may take to start.
+const BOOT: Duration = Duration::from_secs(10);
+
+/// How a test went.
+#[derive(Debug)]
+pub struct Verdict {
+    /// The test's name.
+    pub name: String,
+    /// Why it failed, where it did.
+    pub failure: Option<String>,
+}
+
+/// A machine with the programs' images, ready to run tests.
+pub struct Suite<'a> {
+    /// The project.
+    pub project: &'a Project,
+    /// The machine's kernel.
+    pub kernel: &'a Kernel,
+    /// Images of the programs.
+    pub images: &'a [(String, PathBuf)],
+}
+
+impl Suite<'_> {
+    /// Runs those tests that are for this machine.
+    pub fn run(&self, tests: &[Test]) -> Result<Vec<Verdict>> {
+        let machine = self.kernel.machine();
+        let here = |test: &&Test| {
+            let emulated_kinds = machine.is_emulated() && test.machine.as_deref() == Some("pc");
+            test.machine.is_none()
+                || test.machine.as_deref() == Some(machine.name())
+                || emulated_kinds
+        };
+        let mut verdicts = Vec::new();
+        let mut shared = Vec::new();
+        for test in tests.iter().filter(here) {
+            match &test.body {
+                Body::Shared(steps) => shared.push((test, steps.as_slice())),
+                Body::Alone(step) => verdicts.push(verdict(test, self.alone(test, step)?)),
+                // QEMU's terminal is its own; the conversation with the system is the same.
+                Body::Terminal(..) if machine.is_emulated() => {}
+                Body::Terminal(talks, status) => {
+                    verdicts.push(verdict(test, self.talk(test, talks, *status)?));
+                }
+            }
+        }
+        while !shared.is_empty() {
+            let done = self.boot_shared(&shared)?;
+            shared.drain(..done.len());
+            verdicts.extend(done);
+        }
+        verdicts.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(verdicts)
+    }
+
+    fn patience(&self, time: Duration) -> Duration {
+        if self.kernel.machine().is_emulated() {
+            time * EMULATED
+        } else {
+            time
+        }
+    }
+
+    fn pack(&self, script: Option<&str>) -> Result<PathBuf> {
+        let image = self
+            .project
+            .out()
+            .join(format!("test-{}.img", std::process::id()));
+        image::pack(self.project, self.images, &image, script)
+    }
+
+    fn start(&self, script: &str) -> Result<(Session, PathBuf)> {
+        let image = self.pack(Some(script))?;
+        let arguments = SCRIPT_ARGUMENTS.map(String::from);
+        let session = Session::start(self.kernel.launch(Some(&image), &arguments, false)?)?;
+        Ok((session, image))
+    }
+
+    /// Runs a test in a boot of its own.
+    fn alone(&self, test: &Test, step: &Step) -> Result<Result<(), String>> {
+        let (session, image) = self.start(&step.command)?;
+        let deadline = Instant::now() + self.patience(BOOT + test.timeout);
+        let (output, ended) = session.finish(deadline);
+        let _ = std::fs::remove_file(image);
+        let status = match ended {
+            Ok(Some(status)) => status,
+            Ok(None) => {
+                return Ok(Err(report(
+                    step,
+                    &output,
+                    "the system ended without an exit status",
+                )));
+            }
+            Err(_) => return Ok(Err(report(step, &output, "not done in time"))),
+        };
+        Ok(judge(step, &output, status, &mut Captures::new()))
+    }
+
+    /// Has a conversation.
+    fn talk(&self, test: &Test, talks: &[Talk], wanted: Status) -> Result<Result<(), String>> {
+        let image = self.pack(None)?;
+        let mut terminal = Terminal::start(self.kernel.launch(Some(&image), &[], true)?)?;
+        let mut patience = BOOT;
+        for (number, talk) in talks.iter().enumerate() {
+            match talk {
+                Talk::Send(keys) => terminal.send(keys)?,
+                Talk::Wait(pattern) => {
+                    if let Err(reason) = terminal.wait(pattern, Instant::now() + patience) {
+                        return Ok(Err(format!("part {}: {reason}", number + 1)));
+                    }
+                }
+            }
+            patience = test.timeout;
+        }
+        let status = terminal.finish(Instant::now() + test.timeout);
+        let _ = std::fs::remove_file(image);
+        Ok(match status {
+            Some(status) if wanted.accepts(status) => Ok(()),
+            Some(status) => Err(format!("status {status}, expected {wanted:?}")),
+            None => Err("the system did not end in time".into()),
+        })
+    }
+
+    /// Runs tests in one boot as far as it goes; answers the verdicts on those that it has come to, at least one.
+    fn boot_shared(&self, tests: &[(&Test, &[Step])]) -> Result<Vec<Verdict>> {
+        let (mut session, image) = self.start(&script(tests))?;
+        let mut deadline = Instant::now() + self.patience(BOOT);
+        let mut verdicts = Vec::new();
+        for (test, steps) in tests {
+            let mut captures = Captures::new();
+            let mut failure = None;
+            let mut lost = false;
+            for step in *steps {
+                match self.step(&mut session, &mut deadline, test.timeout) {
+                    Ok((output, status)) => {
+                        if let Err(reason) = judge(step, &output, status, &mut captures) {
+                            failure.get_or_insert(reason);
+                        }
+                    }
+                    Err((ended, output)) => {
+                        let reason = match ended {
+                            Ended::Late => "not done in time",
+                            Ended::Gone => "the system ended",
+                        };
+                        failure = Some(report(step, &output, reason));
+                        lost = true;
+                        break;
+                    }
+                }
+            }
+            verdicts.push(Verdict {
+                name: test.name.clone(),
+                failure,
+            });
+            if lost {
+                break;
+            }
+        }
+        drop(session);
+        let _ = std::fs::remove_file(image);
+        Ok(verdicts)
+    }
+
+    /// Reads what one step prints, and its status.
+    fn step(
+        &self,
+        session: &mut Session,
+        deadline: &mut Instant,
+        timeout: Duration,
+    ) -> Result<(String, i32), (Ended, String)> {
+        let mut output = String::new();
+        let mut begun = false;
+        loop {
+            let line = match session.line(*deadline) {
+                Ok(line) => line,
+                Err(ended) => return Err((ended, output)),
+            };
+            if line.starts_with(BEGIN) {
+                begun = true;
+                output.clear();
+                *deadline = Instant::now() + self.patience(timeout);
+            } else if let (true, Some((before, status))) = (begun, line.split_once(END)) {
+                // What has no line end of its own stands before the mark.
+                if !before.is_empty() {
+                    let _ = writeln!(output, "{before}");
+                }
+                *deadline = Instant::now() + self.patience(BOOT);
+                let status = status
+                    .trim()
+                    .parse()
+                    .map_err(|_| (Ended::Gone, output.clone()))?;
+                return Ok((output, status));
+            } else {
+                let _ = writeln!(output, "{line}");
+            }
+        }
+    }
+}
+
+/// The script of a shared boot.
+fn script(tests: &[(&Test, &[Step])]) -> String {
+    let mut script = String::new();
+    for (test, steps) in tests {
+        for (number, step) in steps.iter().enumerate() {
+            let _ = writeln!(
+                script,
+                "echo {BEGIN}{}.{number}\n{}\necho {END}$?",
+                test.name, step.command
+            );
+        }
+    }
+    script.push_str("shutdown\n");
+    script
+}
+
+fn verdict(test: &Test, result: Result<(), String>) -> Verdict {
+    Verdict {
+        name: test.name.clone(),
+        failure: result.err(),
+    }
+}
+
+/// Compares a step's output and status with what is expected.
+fn judge(step: &Step, output: &str, status: i32, captures: &mut Captures) -> Result<(), String> {
+    if let Err(reason) = expect::check(&step.output, output, captures) {
+        return Err(report(step, output, &format!("{reason} (status {status})")));
+    }
+    if !step.status.accepts(status) {
+        return Err(report(
+            step,
+            output,
+            &format!("status {status}, expected {:?}", step.status),
+        ));
+    }
+    Ok(())
+}
+
+/// A failure with all that is needed to see why.
+fn report(step: &Step, output: &str, reason: &str) -> String {
+    let mut text = format!("$ {}\n  {reason}\n", step.command.replace('\n', "\n$ "));
+    for line in output.lines() {
+        let _ = writeln!(text, "  | {line}");
+    }
+    if step
+        .output
+        .iter()
+        .any(|e| matches!(e, Expected::Line(_) | Expected::Matches(_)))
+    {
+        for expected in &step.output {
+            let _ = match expected {
+                Expected::Any => writeln!(text, "  expected: ..."),
+                Expected::Line(line) => writeln!(text, "  expected: {line}"),
+                Expected::Matches(line) => writeln!(text, "  expected: ~ {line}"),
+                Expected::Somewhere(line) => writeln!(text, "  expected: & {line}"),
+                Expected::Nowhere(line) => writeln!(text, "  expected: ! {line}"),
+            };
+        }
+    }
+    text
+}

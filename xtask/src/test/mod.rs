@@ -1,0 +1,281 @@
+//! `cargo xtask test`: every part of the test suite, a table, and a closing line that counts.
+
+mod dependencies;
+mod docs;
+mod format;
+mod specification;
+mod systems;
+mod unit;
+mod unsafety;
+mod wast;
+
+use crate::project::Project;
+use anyhow::Result;
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+/// What `test` was asked for.
+#[derive(Debug, Default)]
+pub struct Request {
+    /// Leave out what takes long: emulated machines, the WebAssembly suite, the PC's lints.
+    pub quick: bool,
+    /// Only parts, or tests, whose name contains this.
+    pub filter: Option<String>,
+}
+
+/// What parts of the suite share.
+pub struct Run {
+    /// The project.
+    pub project: Project,
+    /// Leave out what takes long.
+    pub quick: bool,
+    /// Only tests whose name contains this (the part's own name does not).
+    pub filter: Option<String>,
+}
+
+impl Run {
+    /// Whether a test is asked for.
+    pub fn wants(&self, name: &str) -> bool {
+        self.filter
+            .as_deref()
+            .is_none_or(|filter| name.contains(filter))
+    }
+}
+
+/// How a part went.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Tests that passed.
+    pub passed: usize,
+    /// Tests that failed: name and reason.
+    pub failures: Vec<(String, String)>,
+    /// What could not be run, and why.
+    pub skipped: Vec<String>,
+}
+
+impl Report {
+    /// Counts one test.
+    pub fn count(&mut self, name: impl Into<String>, result: Result<(), String>) {
+        match result {
+            Ok(()) => self.passed += 1,
+            Err(reason) => self.failures.push((name.into(), reason)),
+        }
+    }
+}
+
+/// A part of the suite.
+struct Part {
+    name: &'static str,
+    /// Whether it belongs to a quick run.
+    quick: bool,
+    /// Whether it can run some of its tests only.
+    filters: bool,
+    run: fn(&Run) -> Result<Report>,
+}
+
+/// All parts, the quickest to fail first.
+const PARTS: &[Part] = &[
+    Part {
+        name: "format",
+        quick: true,
+        filters: false,
+        run: format::formatted,
+    },
+    Part {
+        name: "unsafe",
+        quick: true,
+        filters: false,
+        run: unsafety::check,
+    },
+    Part {
+        name: "docs",
+        quick: true,
+        filters: false,
+        run: docs::check,
+    },
+    Part {
+        name: "specification",
+        quick: true,
+        filters: false,
+        run: specification::check,
+    },
+    Part {
+        name: "dependencies",
+        quick: true,
+        filters: false,
+        run: dependencies::check,
+    },
+    Part {
+        name: "lints",
+        quick: true,
+        filters: false,
+        run: format::lints,
+    },
+    Part {
+        name: "unit",
+        quick: true,
+        filters: true,
+        run: unit::check,
+    },
+    Part {
+        name: "system-hosted",
+        quick: true,
+        filters: true,
+        run: systems::hosted,
+    },
+    Part {
+        name: "system-explicit",
+        quick: false,
+        filters: true,
+        run: systems::explicit,
+    },
+    Part {
+        name: "system-microvm",
+        quick: false,
+        filters: true,
+        run: systems::microvm,
+    },
+    Part {
+        name: "system-q35",
+        quick: false,
+        filters: true,
+        run: systems::q35,
+    },
+    Part {
+        name: "machine-selftest",
+        quick: false,
+        filters: false,
+        run: systems::selftest,
+    },
+    Part {
+        name: "wast",
+        quick: false,
+        filters: false,
+        run: wast::check,
+    },
+];
+
+/// Runs the suite; the answer is 0 where nothing failed.
+pub fn run(request: &Request) -> Result<u8> {
+    let mut run = Run {
+        project: Project::find()?,
+        quick: request.quick,
+        filter: None,
+    };
+    let chosen: Vec<&Part> = choose(request, &mut run.filter);
+    let started = Instant::now();
+    let mut rows = Vec::new();
+    for part in chosen {
+        let since = Instant::now();
+        let report = (part.run)(&run).unwrap_or_else(|error| Report {
+            failures: vec![(part.name.to_string(), format!("{error:#}"))],
+            ..Report::default()
+        });
+        for (name, reason) in &report.failures {
+            println!("FAILED {}: {name}\n{}\n", part.name, indent(reason));
+        }
+        let row = (part.name, report, since.elapsed());
+        println!("{}", row_text(&row));
+        rows.push(row);
+    }
+    Ok(summarize(&rows, started.elapsed()))
+}
+
+/// The parts that were asked for. A filter that names a part means all of it; otherwise it goes to the tests
+/// of those parts that can run some only.
+fn choose(request: &Request, filter: &mut Option<String>) -> Vec<&'static Part> {
+    let parts = PARTS.iter().filter(|part| part.quick || !request.quick);
+    let Some(wanted) = &request.filter else {
+        return parts.collect();
+    };
+    let named: Vec<_> = parts
+        .clone()
+        .filter(|part| part.name.contains(wanted.as_str()))
+        .collect();
+    if !named.is_empty() {
+        return named;
+    }
+    *filter = Some(wanted.clone());
+    parts.filter(|part| part.filters).collect()
+}
+
+fn row_text((name, report, time): &(&str, Report, Duration)) -> String {
+    let (passed, failed, seconds) = (report.passed, report.failures.len(), time.as_secs_f32());
+    format!("{name:<18} {passed:>6} passed {failed:>5} failed {seconds:>8.1} s")
+}
+
+/// Prints what was skipped and which failed, the table again where it is worth it, and the closing line.
+fn summarize(rows: &[(&str, Report, Duration)], time: Duration) -> u8 {
+    let passed: usize = rows.iter().map(|(_, report, _)| report.passed).sum();
+    let failed: usize = rows
+        .iter()
+        .map(|(_, report, _)| report.failures.len())
+        .sum();
+    println!();
+    for (name, report, _) in rows {
+        let skipped: BTreeSet<&String> = report.skipped.iter().collect();
+        for reason in skipped {
+            println!("not run, {name}: {reason}");
+        }
+    }
+    for (name, report, _) in rows {
+        for (test, _) in &report.failures {
+            println!("FAILED {name}: {test}");
+        }
+    }
+    if passed + failed == 0 {
+        println!("no test has that name");
+    }
+    println!("in {} s:", time.as_secs());
+    println!("{passed} passed, {failed} failed");
+    u8::from(failed > 0 || passed == 0)
+}
+
+fn indent(text: &str) -> String {
+    text.lines()
+        .map(|line| format!("    {line}"))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_names_parts_or_tests() {
+        let request = |quick, filter: &str| Request {
+            quick,
+            filter: Some(filter.into()),
+        };
+        let mut filter = None;
+        let names = |parts: Vec<&Part>| parts.iter().map(|p| p.name).collect::<Vec<_>>();
+        assert_eq!(
+            names(choose(&request(false, "q35"), &mut filter)),
+            ["system-q35"]
+        );
+        assert_eq!(filter, None);
+        let parts = names(choose(&request(true, "crash"), &mut filter));
+        assert_eq!(parts, ["unit", "system-hosted"]);
+        assert_eq!(filter.as_deref(), Some("crash"));
+    }
+
+    #[test]
+    fn nothing_run_is_a_failure() {
+        assert_eq!(
+            summarize(
+                &[("unit", Report::default(), Duration::ZERO)],
+                Duration::ZERO
+            ),
+            1
+        );
+        let one = Report {
+            passed: 1,
+            ..Report::default()
+        };
+        assert_eq!(
+            summarize(&[("unit", one, Duration::ZERO)], Duration::ZERO),
+            0
+        );
+    }
+}

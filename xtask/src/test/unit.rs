@@ -1,0 +1,109 @@
+//! Unit tests, documentation examples and the compile-fail suite: everything that `cargo test` runs.
+
+use super::{Report, Run};
+use crate::cargo;
+use anyhow::Result;
+
+/// Packages whose tests run on this machine but that the workspace does not build by default.
+const FURTHER: [&str; 2] = ["sing-sdk", "sing-compile-fail"];
+
+/// Runs them, optimised, so that the compiler's back end is built once for all parts of the suite.
+pub fn check(run: &Run) -> Result<Report> {
+    let mut lines = vec![vec!["test", "--release", "--no-fail-fast"]];
+    for package in FURTHER
+        .into_iter()
+        .filter(|name| run.project.has_package(name))
+    {
+        lines.push(vec!["test", "--release", "--no-fail-fast", "-p", package]);
+    }
+    let mut report = Report::default();
+    for mut line in lines {
+        line.extend(run.filter.as_deref());
+        let mut command = cargo::command(&run.project.root, &line);
+        let outcome = cargo::capture(&mut command, "running the unit tests")?;
+        let counted = read(&outcome.output);
+        if !outcome.success && counted.failures.is_empty() {
+            report.failures.push((line.join(" "), outcome.output));
+        }
+        report.passed += counted.passed;
+        report.failures.extend(counted.failures);
+        report.skipped.extend(counted.skipped);
+    }
+    Ok(report)
+}
+
+/// Reads what the test harness prints.
+fn read(output: &str) -> Report {
+    let mut report = Report::default();
+    let mut within = String::new();
+    for line in output.lines() {
+        let trimmed = line.trim();
+        if let Some(binary) = trimmed
+            .strip_prefix("Running ")
+            .or(trimmed.strip_prefix("Doc-tests "))
+        {
+            within = binary.split(" (").next().unwrap_or(binary).to_string();
+            if let Some((_, file)) = binary.rsplit_once("deps/") {
+                let name = file.trim_end_matches(')');
+                within = name
+                    .rsplit_once('-')
+                    .map_or(name, |(name, _)| name)
+                    .to_string();
+            }
+        }
+        let Some(test) = line.strip_prefix("test ") else {
+            continue;
+        };
+        if let Some((_, counts)) = test.split_once("result: ") {
+            let count = |what: &str| {
+                let part = counts
+                    .split([';', '.'])
+                    .find(|part| part.trim().ends_with(what))?;
+                part.trim().split(' ').next()?.parse::<usize>().ok()
+            };
+            report.passed += count(" passed").unwrap_or(0);
+        } else if let Some(name) = test.strip_suffix(" ... FAILED") {
+            report
+                .failures
+                .push((format!("{within}: {name}"), details(output, name)));
+        } else if let Some((name, "ignored" | "ignored, ")) = test.split_once(" ... ") {
+            report.skipped.push(format!("{within}: {name} is ignored"));
+        }
+    }
+    report
+}
+
+/// What a failed test printed.
+fn details(output: &str, name: &str) -> String {
+    let head = format!("---- {name} stdout ----");
+    let Some((_, rest)) = output.split_once(&head) else {
+        return String::new();
+    };
+    let end = rest
+        .find("\n---- ")
+        .or(rest.find("\nfailures:"))
+        .unwrap_or(rest.len());
+    rest[..end].trim().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_harness_is_understood() {
+        let output = "     Running unittests src/lib.rs (target/release/deps/sing_image-12ab)\n\nrunning 3 tests\n\
+            test a ... ok\ntest b::c ... FAILED\ntest d ... ignored\n\nfailures:\n\n---- b::c stdout ----\n\
+            thread panicked: 1 != 2\n\n\nfailures:\n    b::c\n\n\
+            test result: FAILED. 1 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out\n   Doc-tests x\n\
+            test result: ok. 12 passed; 0 failed; 0 ignored\n";
+        let report = read(output);
+        assert_eq!(report.passed, 13);
+        let failure = (
+            "sing_image: b::c".to_string(),
+            "thread panicked: 1 != 2".to_string(),
+        );
+        assert_eq!(report.failures, [failure]);
+        assert_eq!(report.skipped, ["sing_image: d is ignored"]);
+    }
+}
