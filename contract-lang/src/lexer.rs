@@ -1,0 +1,195 @@
+//! Words, numbers and signs of the language.
+//!
+//! Any text lexes: what is no token becomes a diagnostic and is passed over, so that the parser can go on.
+
+use crate::diagnostic::Diagnostic;
+use crate::source::Span;
+
+/// A kind of token. Keywords are words; the parser knows from the place whether they are meant so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Token {
+    /// A name or keyword.
+    Word(String),
+    /// A whole number.
+    Number(i128),
+    /// Text in double quotes.
+    Text(String),
+    /// A line of documentation (`///`).
+    Doc(String),
+    /// A sign or pair of signs.
+    Sign(&'static str),
+    /// The end of the text.
+    End,
+}
+
+/// Longest first: `->` before `-`.
+const SIGNS: [&str; 29] = [
+    "->", "==", "!=", "<=", ">=", "&&", "||", "{", "}", "(", ")", "[", "]", ":", ";", ",", ".",
+    "?", "!", "*", "=", "<", ">", "+", "-", "/", "%", "&", "|",
+];
+
+/// All tokens, each with its place; the last one is [`Token::End`].
+pub fn lex(source: u32, text: &str, errors: &mut Vec<Diagnostic>) -> Vec<(Token, Span)> {
+    let mut tokens = Vec::new();
+    let mut rest = text;
+    let place = |rest: &str, len: usize| {
+        let start = text.len() - rest.len();
+        Span {
+            source,
+            start: start as u32,
+            end: (start + len) as u32,
+        }
+    };
+    loop {
+        rest = rest.trim_start();
+        let Some(first) = rest.chars().next() else {
+            break;
+        };
+        let mut token = None;
+        let len;
+        if rest.starts_with("//") {
+            len = rest.find('\n').unwrap_or(rest.len());
+            let line = rest[..len].trim_end_matches('\r');
+            if let Some(doc) = line.strip_prefix("///").filter(|d| !d.starts_with('/')) {
+                token = Some(Token::Doc(
+                    doc.strip_prefix(' ').unwrap_or(doc).trim_end().into(),
+                ));
+            }
+        } else if rest.starts_with("/*") {
+            len = rest.find("*/").map_or(rest.len(), |end| end + 2);
+            if !rest[..len].ends_with("*/") || len < 4 {
+                errors.push(
+                    Diagnostic::error("a comment does not end", place(rest, 2), "it begins here")
+                        .help("close it with `*/`"),
+                );
+            }
+        } else if first.is_ascii_alphabetic() || first == '_' {
+            len = rest
+                .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+                .unwrap_or(rest.len());
+            token = Some(Token::Word(rest[..len].into()));
+        } else if first.is_ascii_digit() {
+            len = rest
+                .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+                .unwrap_or(rest.len());
+            token = Some(number(&rest[..len]).unwrap_or_else(|| {
+                errors.push(
+                    Diagnostic::error(
+                        format!("`{}` is no number", &rest[..len]),
+                        place(rest, len),
+                        "here",
+                    )
+                    .help("whole numbers are written 42, 1_000 or 0x2A and fit 64 bits"),
+                );
+                Token::Number(0)
+            }));
+        } else if first == '"' {
+            let line = rest.find('\n').unwrap_or(rest.len());
+            if let Some(end) = rest[1..line].find('"') {
+                len = end + 2;
+                token = Some(Token::Text(rest[1..=end].into()));
+            } else {
+                len = line;
+                errors.push(Diagnostic::error(
+                    "a text does not end",
+                    place(rest, len),
+                    "here",
+                ));
+            }
+        } else if let Some(sign) = SIGNS.into_iter().find(|s| rest.starts_with(s)) {
+            len = sign.len();
+            token = Some(Token::Sign(sign));
+        } else {
+            len = first.len_utf8();
+            errors.push(Diagnostic::error(
+                format!("`{}` has no meaning in a contract", first.escape_debug()),
+                place(rest, len),
+                "here",
+            ));
+        }
+        if let Some(token) = token {
+            tokens.push((token, place(rest, len)));
+        }
+        rest = &rest[len..];
+    }
+    tokens.push((Token::End, place(rest, 0)));
+    tokens
+}
+
+/// The value of a number as written.
+fn number(text: &str) -> Option<Token> {
+    let digits = text.replace('_', "");
+    let value = match digits
+        .strip_prefix("0x")
+        .or_else(|| digits.strip_prefix("0X"))
+    {
+        Some(hex) => i128::from_str_radix(hex, 16),
+        None => digits.parse(),
+    };
+    value
+        .ok()
+        .filter(|&v| v <= i128::from(u64::MAX))
+        .map(Token::Number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tokens(text: &str) -> Vec<Token> {
+        let mut errors = Vec::new();
+        let tokens = lex(0, text, &mut errors).into_iter().map(|t| t.0).collect();
+        assert!(errors.is_empty(), "{errors:?}");
+        tokens
+    }
+
+    #[test]
+    fn signs_are_taken_longest_first() {
+        assert_eq!(
+            tokens("a->b!=1-2"),
+            [
+                Token::Word("a".into()),
+                Token::Sign("->"),
+                Token::Word("b".into()),
+                Token::Sign("!="),
+                Token::Number(1),
+                Token::Sign("-"),
+                Token::Number(2),
+                Token::End
+            ]
+        );
+    }
+
+    #[test]
+    fn comments_vanish_and_documentation_stays() {
+        assert_eq!(
+            tokens("// no\n/// yes \n//// no\n/* no\n */ x"),
+            [
+                Token::Doc("yes".into()),
+                Token::Word("x".into()),
+                Token::End
+            ]
+        );
+    }
+
+    #[test]
+    fn numbers() {
+        assert_eq!(
+            tokens("0x1F 1_000")[..2],
+            [Token::Number(31), Token::Number(1000)]
+        );
+        let mut errors = Vec::new();
+        lex(0, "99999999999999999999999", &mut errors);
+        lex(0, "1x", &mut errors);
+        assert_eq!(errors.len(), 2);
+    }
+
+    #[test]
+    fn what_does_not_end_is_reported() {
+        for text in ["/* x", "/*/", "\"abc", "\"abc\n\"", "§"] {
+            let mut errors = Vec::new();
+            lex(0, text, &mut errors);
+            assert!(!errors.is_empty(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! From texts and files to a model, imports included.
+
+use crate::ast::File;
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::model::Model;
+use crate::source::{Source, Sources, Span};
+use crate::{format, lower, parser, resolve};
+use sing_image::contract::ContractTable;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A text with what it imports, found to hold.
+#[derive(Clone, Debug)]
+pub struct Contracts {
+    /// As written, imported declarations first, repetitions left in.
+    pub file: File,
+    /// With names looked up.
+    pub model: Model,
+    /// Files that were read, in order.
+    pub files: Vec<PathBuf>,
+    /// What probably is not meant so.
+    pub warnings: Vec<Diagnostic>,
+}
+
+impl Contracts {
+    /// The tables of all contracts, in order.
+    #[must_use]
+    pub fn tables(&self) -> Vec<ContractTable> {
+        self.model
+            .contracts
+            .iter()
+            .map(|c| lower::table(&self.model, c))
+            .collect()
+    }
+
+    /// The text of all declarations without comments: what a module carries.
+    #[must_use]
+    pub fn text(&self) -> String {
+        format::file(&self.file, false)
+    }
+}
+
+/// Parses a single text.
+pub(crate) fn parse_one(source: &str) -> Result<File, Vec<Diagnostic>> {
+    let mut errors = Vec::new();
+    let mut texts = Vec::new();
+    let file = parse_into(&mut texts, "contract", source, &mut errors);
+    if errors.is_empty() {
+        Ok(file)
+    } else {
+        Err(finish(errors, texts))
+    }
+}
+
+/// Loads a text that imports nothing.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn load(source: &str) -> Result<Contracts, Vec<Diagnostic>> {
+    let mut errors = Vec::new();
+    let mut texts = Vec::new();
+    let file = parse_into(&mut texts, "contract", source, &mut errors);
+    for import in &file.imports {
+        errors.push(
+            Diagnostic::error(
+                format!("{} cannot be imported here", import.text),
+                import.span,
+                "this text stands alone, not in a file",
+            )
+            .help("write the declarations into the text itself"),
+        );
+    }
+    check(file, texts, Vec::new(), errors)
+}
+
+/// Loads a file and what it imports; a path in an import is relative to the file that it stands in.
+///
+/// # Errors
+/// What is wrong with it, or that a file cannot be read.
+pub fn load_file(path: &Path) -> Result<Contracts, Vec<Diagnostic>> {
+    let mut loader = Loader {
+        texts: Vec::new(),
+        files: Vec::new(),
+        all: File::default(),
+        errors: Vec::new(),
+    };
+    loader.file(path, None);
+    check(loader.all, loader.texts, loader.files, loader.errors)
+}
+
+fn parse_into(
+    texts: &mut Vec<Source>,
+    name: &str,
+    text: &str,
+    errors: &mut Vec<Diagnostic>,
+) -> File {
+    let index = texts.len() as u32;
+    texts.push(Source {
+        name: name.into(),
+        text: text.into(),
+    });
+    if u32::try_from(text.len()).is_err() {
+        errors.push(Diagnostic::error(
+            "this text is too long",
+            Span {
+                source: index,
+                start: 0,
+                end: 0,
+            },
+            "over 4 GiB",
+        ));
+        return File::default();
+    }
+    parser::parse(index, text, errors)
+}
+
+fn finish(mut found: Vec<Diagnostic>, texts: Vec<Source>) -> Vec<Diagnostic> {
+    let sources: Sources = Arc::new(texts);
+    for d in &mut found {
+        d.set_sources(&sources);
+    }
+    found
+}
+
+fn check(
+    file: File,
+    texts: Vec<Source>,
+    files: Vec<PathBuf>,
+    mut found: Vec<Diagnostic>,
+) -> Result<Contracts, Vec<Diagnostic>> {
+    let model = if found.is_empty() {
+        resolve::resolve(&file, &mut found)
+    } else {
+        Model::default()
+    };
+    let found = finish(found, texts);
+    if found.iter().any(|d| d.severity == Severity::Error) {
+        return Err(found);
+    }
+    Ok(Contracts {
+        file,
+        model,
+        files,
+        warnings: found,
+    })
+}
+
+struct Loader {
+    texts: Vec<Source>,
+    files: Vec<PathBuf>,
+    all: File,
+    errors: Vec<Diagnostic>,
+}
+
+impl Loader {
+    /// Reads a file once, what it imports before it.
+    fn file(&mut self, path: &Path, import: Option<Span>) {
+        let known = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+        if self.files.contains(&known) {
+            return;
+        }
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) => {
+                let message = format!("cannot read {}: {error}", path.display());
+                self.errors.push(match import {
+                    Some(span) => Diagnostic::error(message, span, "imported here"),
+                    None => Diagnostic::error(message, Span::default(), ""),
+                });
+                return;
+            }
+        };
+        self.files.push(known);
+        let name = path.display().to_string();
+        let file = parse_into(&mut self.texts, &name, &text, &mut self.errors);
+        let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
+        if self.files.len() > 256 {
+            let span = Span {
+                source: self.texts.len() as u32 - 1,
+                start: 0,
+                end: 0,
+            };
+            self.errors.push(Diagnostic::error(
+                "too many imports",
+                span,
+                "256 files are enough",
+            ));
+            return;
+        }
+        for import in &file.imports {
+            self.file(&folder.join(&import.text), Some(import.span));
+        }
+        self.all.imports.extend(file.imports);
+        self.all.items.extend(file.items);
+    }
+}

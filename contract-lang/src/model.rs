@@ -1,0 +1,425 @@
+//! Contracts with every name looked up: what bindings, tables, checks and documentation are made from.
+
+pub use crate::ast::{Direction, Side, Span};
+use std::fmt;
+
+/// Name of the state that `closed` stands for, in which only the close is left.
+pub const CLOSED: &str = "closed";
+
+/// Everything that a text and its imports declare.
+#[derive(Clone, Debug, Default)]
+pub struct Model {
+    /// Enums, in order.
+    pub enums: Vec<Enum>,
+    /// Rep structs, in order.
+    pub structs: Vec<Struct>,
+    /// Contracts, in order.
+    pub contracts: Vec<Contract>,
+}
+
+impl Model {
+    /// The contract of this name.
+    #[must_use]
+    pub fn contract(&self, name: &str) -> Option<&Contract> {
+        self.contracts.iter().find(|c| c.name == name)
+    }
+
+    /// The enum of this name.
+    #[must_use]
+    pub fn enumeration(&self, name: &str) -> Option<&Enum> {
+        self.enums.iter().find(|e| e.name == name)
+    }
+
+    /// The rep struct of this name.
+    #[must_use]
+    pub fn structure(&self, name: &str) -> Option<&Struct> {
+        self.structs.iter().find(|s| s.name == name)
+    }
+}
+
+/// A scalar type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Scalar {
+    Bool,
+    U8,
+    I8,
+    U16,
+    I16,
+    U32,
+    I32,
+    U64,
+    I64,
+    Char,
+    F32,
+    F64,
+}
+
+impl Scalar {
+    /// The type with this name in the language; the papers' names and Rust's.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Scalar> {
+        Some(match name {
+            "bool" => Scalar::Bool,
+            "byte" | "u8" => Scalar::U8,
+            "sbyte" | "i8" => Scalar::I8,
+            "ushort" | "u16" => Scalar::U16,
+            "short" | "i16" => Scalar::I16,
+            "uint" | "u32" => Scalar::U32,
+            "int" | "i32" => Scalar::I32,
+            "ulong" | "u64" => Scalar::U64,
+            "long" | "i64" => Scalar::I64,
+            "char" => Scalar::Char,
+            "float" | "f32" => Scalar::F32,
+            "double" | "f64" => Scalar::F64,
+            _ => return None,
+        })
+    }
+
+    /// Its name in Rust.
+    #[must_use]
+    pub fn rust_name(self) -> &'static str {
+        match self {
+            Scalar::Bool => "bool",
+            Scalar::U8 => "u8",
+            Scalar::I8 => "i8",
+            Scalar::U16 => "u16",
+            Scalar::I16 => "i16",
+            Scalar::U32 => "u32",
+            Scalar::I32 => "i32",
+            Scalar::U64 => "u64",
+            Scalar::I64 => "i64",
+            Scalar::Char => "char",
+            Scalar::F32 => "f32",
+            Scalar::F64 => "f64",
+        }
+    }
+
+    /// Its name in the papers.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Scalar::Bool => "bool",
+            Scalar::U8 => "byte",
+            Scalar::I8 => "sbyte",
+            Scalar::U16 => "ushort",
+            Scalar::I16 => "short",
+            Scalar::U32 => "uint",
+            Scalar::I32 => "int",
+            Scalar::U64 => "ulong",
+            Scalar::I64 => "long",
+            Scalar::Char => "char",
+            Scalar::F32 => "float",
+            Scalar::F64 => "double",
+        }
+    }
+
+    /// The numbers that an integer type holds.
+    #[must_use]
+    pub fn range(self) -> Option<(i128, i128)> {
+        Some(match self {
+            Scalar::U8 => (0, u8::MAX.into()),
+            Scalar::I8 => (i8::MIN.into(), i8::MAX.into()),
+            Scalar::U16 => (0, u16::MAX.into()),
+            Scalar::I16 => (i16::MIN.into(), i16::MAX.into()),
+            Scalar::U32 => (0, u32::MAX.into()),
+            Scalar::I32 => (i32::MIN.into(), i32::MAX.into()),
+            Scalar::U64 => (0, u64::MAX.into()),
+            Scalar::I64 => (i64::MIN.into(), i64::MAX.into()),
+            Scalar::Bool | Scalar::Char | Scalar::F32 | Scalar::F64 => return None,
+        })
+    }
+
+    /// Whether it is `float` or `double`.
+    #[must_use]
+    pub fn is_float(self) -> bool {
+        matches!(self, Scalar::F32 | Scalar::F64)
+    }
+}
+
+/// A value without handles in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Plain {
+    /// A scalar.
+    Scalar(Scalar),
+    /// An enum, by name.
+    Enum(String),
+    /// A rep struct all of whose fields are such values, by name.
+    Struct(String),
+}
+
+/// The type of an argument or field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Type {
+    /// A scalar.
+    Scalar(Scalar),
+    /// An enum, by name.
+    Enum(String),
+    /// A rep struct, by name.
+    Struct(String),
+    /// `T[] in ExHeap`
+    Vector(Plain),
+    /// `T* in ExHeap`
+    Record(Plain),
+    /// An endpoint.
+    Endpoint {
+        /// Its contract's name.
+        contract: String,
+        /// Its side.
+        side: Side,
+        /// Name of the state that it is in.
+        state: String,
+    },
+}
+
+impl fmt::Display for Plain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Plain::Scalar(s) => f.write_str(s.name()),
+            Plain::Enum(name) | Plain::Struct(name) => f.write_str(name),
+        }
+    }
+}
+
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Type::Scalar(s) => f.write_str(s.name()),
+            Type::Enum(name) | Type::Struct(name) => f.write_str(name),
+            Type::Vector(element) => write!(f, "{element}[] in ExHeap"),
+            Type::Record(content) => write!(f, "{content}* in ExHeap"),
+            Type::Endpoint {
+                contract,
+                side,
+                state,
+            } => {
+                write!(f, "{contract}.{}:{state}", side.name())
+            }
+        }
+    }
+}
+
+/// An enum.
+#[derive(Clone, Debug)]
+pub struct Enum {
+    /// Documentation lines.
+    pub docs: Vec<String>,
+    /// Its name.
+    pub name: String,
+    /// The integer type that holds it.
+    pub repr: Scalar,
+    /// Its values: documentation, name, number.
+    pub values: Vec<(Vec<String>, String, i128)>,
+}
+
+/// A rep struct.
+#[derive(Clone, Debug)]
+pub struct Struct {
+    /// Documentation lines.
+    pub docs: Vec<String>,
+    /// Its name.
+    pub name: String,
+    /// Its fields.
+    pub fields: Vec<Field>,
+    /// Whether it can lie in a block: no field holds a handle.
+    pub plain: bool,
+    /// Words that it takes in a message.
+    pub words: usize,
+}
+
+/// An argument or field.
+#[derive(Clone, Debug)]
+pub struct Field {
+    /// Documentation lines.
+    pub docs: Vec<String>,
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub ty: Type,
+}
+
+/// A condition of a `requires` clause.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition {
+    /// As written.
+    pub text: String,
+    /// What it computes, a truth value.
+    pub term: Term,
+}
+
+/// What kind of value a term has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A truth value.
+    Bool,
+    /// A whole number of any size.
+    Int,
+    /// A floating-point number.
+    Float,
+    /// A character.
+    Char,
+    /// A value of an enum.
+    Enum(String),
+}
+
+/// A term whose types fit.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Term {
+    /// A whole number.
+    Int(i128),
+    /// A truth value.
+    Bool(bool),
+    /// A value of an enum: enum, value.
+    Enum(String, String),
+    /// An argument, or a field of one.
+    Value {
+        /// The argument's name and those of the fields.
+        path: Vec<String>,
+        /// Its kind.
+        kind: Kind,
+    },
+    /// `!a`
+    Not(Box<Term>),
+    /// `-a`
+    Negative(Box<Term>),
+    /// `a op b`
+    Binary {
+        /// The operator as written.
+        op: &'static str,
+        /// Kind of both operands; a whole number may stand where this says [`Kind::Float`].
+        operands: Kind,
+        /// The left one.
+        left: Box<Term>,
+        /// The right one.
+        right: Box<Term>,
+    },
+}
+
+impl Term {
+    /// What kind of value it has.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        match self {
+            Term::Int(_) => Kind::Int,
+            Term::Bool(_) | Term::Not(_) => Kind::Bool,
+            Term::Enum(name, _) => Kind::Enum(name.clone()),
+            Term::Value { kind, .. } => kind.clone(),
+            Term::Negative(inner) => inner.kind(),
+            Term::Binary {
+                op: "+" | "-" | "*" | "/" | "%",
+                operands,
+                ..
+            } => operands.clone(),
+            Term::Binary { .. } => Kind::Bool,
+        }
+    }
+}
+
+/// A message.
+#[derive(Clone, Debug)]
+pub struct Message {
+    /// Documentation lines.
+    pub docs: Vec<String>,
+    /// Its name.
+    pub name: String,
+    /// Its direction.
+    pub direction: Direction,
+    /// Its arguments.
+    pub arguments: Vec<Field>,
+    /// What must hold of them.
+    pub requires: Vec<Condition>,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// What a side may send in a state, and what follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transition {
+    /// Index of the message.
+    pub message: usize,
+    /// The side that sends it.
+    pub sender: Side,
+    /// Index of the state that follows.
+    pub target: usize,
+    /// Where it is written.
+    pub span: Span,
+}
+
+/// A state.
+#[derive(Clone, Debug)]
+pub struct State {
+    /// Documentation lines.
+    pub docs: Vec<String>,
+    /// Its name; an anonymous one has a `'` in it.
+    pub name: String,
+    /// What may happen in it.
+    pub transitions: Vec<Transition>,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+impl State {
+    /// What a side may send in it.
+    pub fn sends(&self, side: Side) -> impl Iterator<Item = &Transition> {
+        self.transitions.iter().filter(move |t| t.sender == side)
+    }
+
+    /// What a side may receive in it.
+    pub fn receives(&self, side: Side) -> impl Iterator<Item = &Transition> {
+        self.sends(side.peer())
+    }
+
+    /// Whether both sides may send in it.
+    #[must_use]
+    pub fn is_mixed(&self) -> bool {
+        self.sends(Side::Imp).next().is_some() && self.sends(Side::Exp).next().is_some()
+    }
+
+    /// Whether it was given a name.
+    #[must_use]
+    pub fn is_named(&self) -> bool {
+        !self.name.contains('\'')
+    }
+}
+
+/// A contract.
+#[derive(Clone, Debug)]
+pub struct Contract {
+    /// Documentation lines.
+    pub docs: Vec<String>,
+    /// Whether it is public.
+    pub public: bool,
+    /// Its name.
+    pub name: String,
+    /// Names of the contracts that it derives from, nearest first.
+    pub bases: Vec<String>,
+    /// Messages; those of the bases first, so that a message has one index in a whole family.
+    pub messages: Vec<Message>,
+    /// States; the first is the initial one.
+    pub states: Vec<State>,
+    /// The most messages that can be under way to each side (by `Side::index`).
+    pub queue: [u16; 2],
+    /// Where its name stands.
+    pub span: Span,
+}
+
+impl Contract {
+    /// The state of this name.
+    #[must_use]
+    pub fn state(&self, name: &str) -> Option<&State> {
+        self.states.iter().find(|s| s.name == name)
+    }
+
+    /// Which states can be reached from the initial one.
+    #[must_use]
+    pub fn reachable(&self) -> Vec<bool> {
+        let mut seen = vec![false; self.states.len()];
+        let mut todo = vec![0];
+        while let Some(s) = todo.pop() {
+            if !std::mem::replace(&mut seen[s], true) {
+                todo.extend(self.states[s].transitions.iter().map(|t| t.target));
+            }
+        }
+        seen
+    }
+}

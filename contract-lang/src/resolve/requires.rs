@@ -1,0 +1,168 @@
+//! Conditions: do the types fit?
+
+use super::suggestion;
+use crate::ast::{Expr, ExprKind};
+use crate::diagnostic::Diagnostic;
+use crate::format;
+use crate::model::{Condition, Field, Kind, Model, Scalar, Term, Type};
+
+pub(super) fn resolve(
+    written: &[Expr],
+    arguments: &[Field],
+    model: &Model,
+    found: &mut Vec<Diagnostic>,
+) -> Vec<Condition> {
+    let mut conditions = Vec::new();
+    for expr in written {
+        match term(expr, arguments, model) {
+            Ok(term) if term.kind() == Kind::Bool => {
+                conditions.push(Condition {
+                    text: format::expression(expr),
+                    term,
+                });
+            }
+            Ok(_) => found.push(
+                Diagnostic::error("this is no condition", expr.span, "not true or false")
+                    .help("compare it with something: `x > 0`"),
+            ),
+            Err(error) => found.push(*error),
+        }
+    }
+    conditions
+}
+
+type Result<T> = std::result::Result<T, Box<Diagnostic>>;
+
+fn term(expr: &Expr, arguments: &[Field], model: &Model) -> Result<Term> {
+    let fail = |text: String, label: &str| {
+        Err(Box::new(Diagnostic::error(
+            text,
+            expr.span,
+            label.to_string(),
+        )))
+    };
+    match &expr.kind {
+        ExprKind::Number(n) => Ok(Term::Int(*n)),
+        ExprKind::Bool(b) => Ok(Term::Bool(*b)),
+        ExprKind::Argument(_) | ExprKind::Member(..) => value(expr, arguments, model),
+        ExprKind::Unary(op, inner) => {
+            let inner = term(inner, arguments, model)?;
+            match (*op, inner.kind()) {
+                ("!", Kind::Bool) => Ok(Term::Not(Box::new(inner))),
+                ("-", Kind::Int | Kind::Float) => Ok(Term::Negative(Box::new(inner))),
+                _ => fail(
+                    format!("`{op}` does not apply here"),
+                    "to a value of this kind",
+                ),
+            }
+        }
+        ExprKind::Binary(op, left, right) => {
+            let left = term(left, arguments, model)?;
+            let right = term(right, arguments, model)?;
+            let operands = match (left.kind(), right.kind()) {
+                (Kind::Int, Kind::Float) | (Kind::Float, Kind::Int) => Kind::Float,
+                (a, b) if a == b => a,
+                _ => return fail(format!("`{op}` between values of two kinds"), "they differ"),
+            };
+            let fits = match *op {
+                "&&" | "||" => operands == Kind::Bool,
+                "==" | "!=" => true,
+                "<" | "<=" | ">" | ">=" => {
+                    matches!(operands, Kind::Int | Kind::Float | Kind::Char)
+                }
+                _ => matches!(operands, Kind::Int | Kind::Float),
+            };
+            if !fits {
+                return fail(
+                    format!("`{op}` does not apply here"),
+                    "to values of this kind",
+                );
+            }
+            Ok(Term::Binary {
+                op,
+                operands,
+                left: Box::new(left),
+                right: Box::new(right),
+            })
+        }
+    }
+}
+
+/// An argument, a field of one, or a value of an enum.
+fn value(expr: &Expr, arguments: &[Field], model: &Model) -> Result<Term> {
+    let mut path = Vec::new();
+    let mut at = expr;
+    while let ExprKind::Member(inner, name) = &at.kind {
+        path.push((name.text.as_str(), name.span));
+        at = inner;
+    }
+    let ExprKind::Argument(first) = &at.kind else {
+        return Err(Box::new(Diagnostic::error(
+            "only arguments have fields",
+            at.span,
+            "this has none",
+        )));
+    };
+    path.push((first, at.span));
+    path.reverse();
+    let error = |text: String, label: &str, span| Box::new(Diagnostic::error(text, span, label));
+    let Some(argument) = arguments.iter().find(|a| a.name == *first) else {
+        if let (Some(e), [_, (value, span)]) = (model.enumeration(first), &path[..]) {
+            if e.values.iter().any(|v| v.1 == *value) {
+                return Ok(Term::Enum(e.name.clone(), (*value).to_string()));
+            }
+            let error = error(
+                format!("enum {first} has no value {value}"),
+                "no such value",
+                *span,
+            );
+            let known = suggestion(value, e.values.iter().map(|v| v.1.as_str()));
+            return Err(Box::new(match known {
+                Some(help) => error.help(help),
+                None => *error,
+            }));
+        }
+        let error = error(
+            format!("the message has no argument {first}"),
+            "unknown",
+            at.span,
+        );
+        let known = suggestion(first, arguments.iter().map(|a| a.name.as_str()));
+        return Err(Box::new(match known {
+            Some(help) => error.help(help),
+            None => *error,
+        }));
+    };
+    let mut ty = &argument.ty;
+    for (name, span) in &path[1..] {
+        let fields = match ty {
+            Type::Struct(s) => model.structure(s).map(|s| &s.fields),
+            _ => None,
+        };
+        let Some(field) = fields.and_then(|f| f.iter().find(|f| f.name == *name)) else {
+            return Err(error(
+                format!("{ty} has no field {name}"),
+                "no such field",
+                *span,
+            ));
+        };
+        ty = &field.ty;
+    }
+    let kind = match ty {
+        Type::Scalar(Scalar::Bool) => Kind::Bool,
+        Type::Scalar(Scalar::Char) => Kind::Char,
+        Type::Scalar(s) if s.is_float() => Kind::Float,
+        Type::Scalar(_) => Kind::Int,
+        Type::Enum(name) => Kind::Enum(name.clone()),
+        _ => {
+            let text = format!("a condition cannot look into {ty}");
+            return Err(error(text, "neither scalar nor enum", expr.span)
+                .help("conditions speak of scalars, enums and fields of rep structs")
+                .into());
+        }
+    };
+    Ok(Term::Value {
+        path: path.iter().map(|p| p.0.to_string()).collect(),
+        kind,
+    })
+}
