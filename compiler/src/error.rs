@@ -84,8 +84,12 @@ impl Error {
         Error::new(ErrorKind::Internal, message)
     }
 
-    pub(crate) fn invalid(e: &wasmparser::BinaryReaderError) -> Error {
-        Error::new(ErrorKind::Invalid, e.message()).at(Place::Offset(e.offset() as u64))
+    pub(crate) fn invalid(e: &wasmparser::Error) -> Error {
+        let kind = match e.missing_wasm_feature() {
+            Some(_) => ErrorKind::Unsupported,
+            None => ErrorKind::Invalid,
+        };
+        Error::new(kind, e.message()).at(Place::Offset(e.offset()))
     }
 
     /// The byte of the file where the reason lies, where it has one.
@@ -98,8 +102,8 @@ impl Error {
     }
 }
 
-impl From<wasmparser::BinaryReaderError> for Error {
-    fn from(e: wasmparser::BinaryReaderError) -> Error {
+impl From<wasmparser::Error> for Error {
+    fn from(e: wasmparser::Error) -> Error {
         Error::invalid(&e)
     }
 }

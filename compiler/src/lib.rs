@@ -13,8 +13,17 @@
 //! - No input makes the compiler panic; what it cannot handle is an [`Error`].
 #![forbid(unsafe_code)]
 
+mod elf_writer;
+mod emit;
 mod error;
+mod isa;
+mod layout;
+mod link;
+mod module;
+mod names;
 mod options;
+mod translate;
+mod verify;
 
 pub use error::{Error, ErrorKind, Place, Result};
 pub use options::{Cpu, Features, Options};
@@ -23,6 +32,7 @@ pub use sing_image::meta::{Linkage, MemoryMode};
 use sing_image::contract::ContractTable;
 use sing_image::manifest::Manifest;
 use sing_image::meta::Meta;
+use std::time::Instant;
 
 /// A module that is fit to be compiled.
 #[derive(Clone, Debug)]
@@ -71,8 +81,9 @@ pub struct Compiled {
 ///
 /// # Errors
 /// The first reason why it is not, and where.
-pub fn verify(_wasm: &[u8], _options: &Options) -> Result<Verified> {
-    Err(Error::internal("not there yet"))
+pub fn verify(wasm: &[u8], options: &Options) -> Result<Verified> {
+    let verify::Checked { manifest, contracts, .. } = verify::check(wasm, options)?;
+    Ok(Verified { manifest, contracts })
 }
 
 /// Verifies and compiles a module.
@@ -80,8 +91,13 @@ pub fn verify(_wasm: &[u8], _options: &Options) -> Result<Verified> {
 /// # Errors
 /// Why the module is refused.
 pub fn compile(wasm: &[u8], options: &Options) -> Result<Compiled> {
-    verify(wasm, options)?;
-    Err(Error::internal("not there yet"))
+    let started = Instant::now();
+    let checked = verify::check(wasm, options)?;
+    let verify_ns = started.elapsed().as_nanos() as u64;
+    let mut compiled = emit::module(checked, options)?;
+    compiled.stats.wasm_bytes = wasm.len();
+    compiled.stats.verify_ns = verify_ns;
+    Ok(compiled)
 }
 
 impl Compiled {
@@ -90,6 +106,6 @@ impl Compiled {
     /// # Errors
     /// Where a part is too large for the format.
     pub fn to_elf(&self) -> Result<Vec<u8>> {
-        Err(Error::internal("not there yet"))
+        elf_writer::write(self)
     }
 }

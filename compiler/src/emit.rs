@@ -1,0 +1,223 @@
+//! From a verified module to code and what the run-time needs beside it.
+
+use crate::error::{Error, Place, Result};
+use crate::link::Linker;
+use crate::module::Module;
+use crate::options::Options;
+use crate::translate::{self, Env};
+use crate::verify::Checked;
+use crate::{Compiled, Stats, isa, layout};
+use cranelift_codegen::Context;
+use cranelift_codegen::ir::{Function, UserFuncName};
+use cranelift_codegen::isa::OwnedTargetIsa;
+use cranelift_frontend::FunctionBuilderContext;
+use sing_image::meta::{ConstExpr, ExportKind, Func, Meta};
+use std::collections::{BTreeSet, HashMap};
+use std::time::Instant;
+
+/// Compiles a module that has passed verification.
+pub(crate) fn module(mut checked: Checked<'_>, options: &Options) -> Result<Compiled> {
+    let isa = isa::build(options.cpu)?;
+    let referents = if options.sealed() { take_referents(&mut checked.module) } else { Vec::new() };
+    let module = &checked.module;
+    let defined = module.func_types.len() as u32;
+    let env = Env {
+        module,
+        imports: &checked.imports,
+        options,
+        layout: layout::of_module(module, options)?,
+        canonical: if options.sealed() { module.canonical_types() } else { Vec::new() },
+        thunks: referents.iter().zip(defined..).map(|(&func, thunk)| (func, thunk)).collect(),
+        fixed_tables: fixed_tables(&checked, options),
+        frontend: isa.frontend_config(),
+    };
+    let mut emitter = Emitter::new(&env, isa);
+    for (index, body) in (module.imported_funcs..).zip(&module.bodies) {
+        let ty = module.func_types[index as usize];
+        emitter.function(index, ty, module.func_name(index), |func, builder| {
+            translate::function(&env, func, builder, index, body)
+        })?;
+    }
+    for (&func, thunk) in referents.iter().zip(defined..) {
+        let ty = module.func_types[func as usize];
+        emitter.function(thunk, ty, module.func_name(func), |func_ir, builder| {
+            translate::thunk(&env, func_ir, builder, func)?;
+            Ok(0)
+        })?;
+    }
+    if !options.sealed() {
+        emitter.trampolines()?;
+    }
+    let (code, meta, stats) = emitter.finish()?;
+    let Checked { manifest, contracts, .. } = checked;
+    Ok(Compiled { code, meta, manifest, contracts, stats })
+}
+
+/// Finds the imported functions that are used as values or exported, and makes those places refer to
+/// functions of the module's own, which stand behind the defined ones: in a sealed image an import is no
+/// function that anything could refer to. The imported functions, by the order of those that stand for them.
+fn take_referents(module: &mut Module<'_>) -> Vec<u32> {
+    let imported = module.imported_funcs;
+    let mut places: Vec<&mut u32> = Vec::new();
+    for export in &mut module.exports {
+        if let ExportKind::Func(func) = &mut export.kind {
+            places.push(func);
+        }
+    }
+    let items = module.elements.iter_mut().flat_map(|e| &mut e.items);
+    for value in items.chain(&mut module.global_values) {
+        if let ConstExpr::RefFunc(func) = value {
+            places.push(func);
+        }
+    }
+    places.extend(&mut module.start);
+    places.retain(|func| **func < imported);
+    let referents: BTreeSet<u32> = places.iter().map(|func| **func).collect();
+    let defined = module.func_types.len() as u32;
+    let thunks: HashMap<u32, u32> =
+        referents.iter().zip(defined..).map(|(&func, thunk)| (func, thunk)).collect();
+    for place in places {
+        if let Some(&thunk) = thunks.get(place) {
+            *place = thunk;
+        }
+    }
+    referents.into_iter().collect()
+}
+
+/// Tables that nothing can grow: a sealed module's own, without a `table.grow` in its code.
+fn fixed_tables(checked: &Checked<'_>, options: &Options) -> Vec<bool> {
+    let tables = 0..checked.module.tables.len() as u32;
+    tables.map(|table| options.sealed() && !checked.grown_tables.contains(&table)).collect()
+}
+
+/// Compiles functions one after the other.
+struct Emitter<'e> {
+    env: &'e Env<'e>,
+    isa: OwnedTargetIsa,
+    builder: FunctionBuilderContext,
+    context: Context,
+    linker: Linker,
+    funcs: Vec<Func>,
+    trampolines: Vec<(u32, u32)>,
+    stats: Stats,
+}
+
+impl<'e> Emitter<'e> {
+    fn new(env: &'e Env<'e>, isa: OwnedTargetIsa) -> Emitter<'e> {
+        Emitter {
+            env,
+            isa,
+            builder: FunctionBuilderContext::new(),
+            context: Context::new(),
+            linker: Linker::default(),
+            funcs: Vec::new(),
+            trampolines: Vec::new(),
+            stats: Stats::default(),
+        }
+    }
+
+    fn function(
+        &mut self,
+        index: u32,
+        ty: u32,
+        name: String,
+        translate: impl FnOnce(&mut Function, &mut FunctionBuilderContext) -> Result<u64>,
+    ) -> Result<()> {
+        let signature = self.env.signature(&self.env.module.types[ty as usize]);
+        let (offset, size) = self
+            .emit(index, |func, builder| {
+                func.signature = signature;
+                translate(func, builder)
+            })
+            .map_err(|e| in_function(e, index, &name))?;
+        self.stats.functions += 1;
+        self.funcs.push(Func { ty, offset, size, name });
+        Ok(())
+    }
+
+    fn trampolines(&mut self) -> Result<()> {
+        let exported: BTreeSet<u32> = self
+            .env
+            .module
+            .exports
+            .iter()
+            .filter_map(|e| match e.kind {
+                ExportKind::Func(func) => Some(func),
+                _ => None,
+            })
+            .collect();
+        for func in exported {
+            let env = self.env;
+            let (offset, _) = self.emit(func, |ir, builder| {
+                translate::trampoline(env, ir, builder, func)?;
+                Ok(0)
+            })?;
+            self.trampolines.push((func, offset));
+        }
+        Ok(())
+    }
+
+    fn emit(
+        &mut self,
+        index: u32,
+        translate: impl FnOnce(&mut Function, &mut FunctionBuilderContext) -> Result<u64>,
+    ) -> Result<(u32, u32)> {
+        let started = Instant::now();
+        self.context.clear();
+        self.context.func.name = UserFuncName::user(0, index);
+        self.stats.instructions += translate(&mut self.context.func, &mut self.builder)
+            .inspect_err(|_| self.builder = FunctionBuilderContext::new())?;
+        let translated = Instant::now();
+        let placed = self.linker.add(&mut self.context, &*self.isa)?;
+        self.stats.translate_ns += (translated - started).as_nanos() as u64;
+        self.stats.codegen_ns += translated.elapsed().as_nanos() as u64;
+        Ok(placed)
+    }
+
+    fn finish(mut self) -> Result<(Vec<u8>, Meta, Stats)> {
+        let module = self.env.module;
+        let options = self.env.options;
+        let linked = self.linker.finish(|func| {
+            let defined = func.checked_sub(module.imported_funcs)?;
+            self.funcs.get(defined as usize).map(|f| f.offset)
+        })?;
+        self.stats.code_bytes = linked.code.len();
+        let own = |imported: u32| imported as usize..;
+        let meta = Meta {
+            abi_version: sing_abi::ABI_VERSION,
+            memory_mode: options.memory_mode,
+            linkage: options.linkage,
+            cpu_features: options.cpu.features().iter().map(ToString::to_string).collect(),
+            layout: self.env.layout,
+            types: module.types.clone(),
+            canonical: self.env.canonical.clone(),
+            imports: module.imports.clone(),
+            funcs: self.funcs,
+            memory: module.memories[own(module.imported_memories)].first().copied(),
+            tables: module.tables[own(module.imported_tables)].to_vec(),
+            globals: module.globals[own(module.imported_globals)]
+                .iter()
+                .copied()
+                .zip(module.global_values.iter().copied())
+                .collect(),
+            exports: module.exports.clone(),
+            start: module.start,
+            elements: module.elements.clone(),
+            data: module.data.clone(),
+            traps: linked.traps,
+            max_frame: linked.max_frame,
+            trampolines: self.trampolines,
+        };
+        Ok((linked.code, meta, self.stats))
+    }
+}
+
+fn in_function(e: Error, index: u32, name: &str) -> Error {
+    match e.place {
+        Some(Place::Function { .. }) => e,
+        _ => {
+            let offset = e.offset().unwrap_or(0);
+            e.at(Place::Function { index, name: Some(name.into()), offset })
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! The layout of the variable part of the context record.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::module::Module;
+use crate::options::Options;
+use sing_abi::ctx;
+use sing_image::meta::CtxLayout;
+
+/// Size of an entry of the table of imported functions: code and context.
+pub(crate) const FUNC_IMPORT_SIZE: u32 = 16;
+/// In such an entry: the code's address.
+pub(crate) const FUNC_IMPORT_CODE: u32 = 0;
+/// In such an entry: the context that the function gets.
+pub(crate) const FUNC_IMPORT_CTX: u32 = 8;
+
+/// Lays out the record of a module: what is reached most comes first.
+pub(crate) fn of_module(module: &Module<'_>, options: &Options) -> Result<CtxLayout> {
+    let mut end = ctx::VARS as u64;
+    let mut place = |count: usize, size: u64| {
+        let at = end;
+        end = (end + count as u64 * size).next_multiple_of(16);
+        // Checked as a whole below.
+        at as u32
+    };
+    let mut layout = CtxLayout {
+        globals: place(module.globals.len(), ctx::GLOBAL_CELL as u64),
+        tables: place(module.tables.len(), 8),
+        ..CtxLayout::default()
+    };
+    if !options.sealed() {
+        layout.func_imports =
+            place(module.imported_funcs as usize, u64::from(FUNC_IMPORT_SIZE));
+        layout.signatures = place(module.types.len(), 4);
+    }
+    let size = end.next_multiple_of(ctx::ALIGN as u64);
+    if size > i32::MAX as u64 {
+        return Err(Error::new(ErrorKind::TooLarge, "the module's globals, tables and types"));
+    }
+    layout.size = size as u32;
+    Ok(layout)
+}

@@ -1,0 +1,87 @@
+//! Names of functions, as people read them in crash reports and disassemblies.
+//!
+//! The name section is not validated, and anyone may write anything into it: what does not parse is left
+//! out, and what is no readable name is made one.
+
+use crate::module::Module;
+use std::fmt::{self, Write as _};
+use wasmparser as wp;
+
+/// The longest name that an image keeps, in characters.
+const LONGEST: usize = 256;
+
+/// Names by function index, from the name section.
+pub(crate) fn of_functions(module: &Module<'_>) -> Vec<Option<String>> {
+    let mut names = vec![None; module.func_types.len()];
+    for section in module.customs.iter().filter(|c| c.name == "name") {
+        let reader = wp::BinaryReader::new(section.bytes, 0);
+        for subsection in wp::NameSectionReader::new(reader) {
+            let Ok(wp::Name::Function(map)) = subsection else { continue };
+            for naming in map {
+                let Ok(naming) = naming else { break };
+                if let Some(name) = names.get_mut(naming.index as usize) {
+                    *name = readable(naming.name);
+                }
+            }
+        }
+    }
+    names
+}
+
+/// Names in a module that did not parse to its end.
+pub(crate) fn of_function(wasm: &[u8], func: u32) -> Option<String> {
+    let sections = wp::Parser::new(0).parse_all(wasm).map_while(Result::ok);
+    for payload in sections {
+        let wp::Payload::CustomSection(custom) = payload else { continue };
+        let wp::KnownCustom::Name(names) = custom.as_known() else { continue };
+        for subsection in names {
+            let Ok(wp::Name::Function(map)) = subsection else { continue };
+            let mut namings = map.into_iter().map_while(Result::ok);
+            if let Some(naming) = namings.find(|n| n.index == func) {
+                return readable(naming.name);
+            }
+        }
+    }
+    None
+}
+
+/// A name of bounded length. Demangling a hostile name can give megabytes; this stops it early.
+struct Bounded {
+    text: String,
+    left: usize,
+}
+
+impl fmt::Write for Bounded {
+    fn write_str(&mut self, s: &str) -> fmt::Result {
+        for c in s.chars() {
+            self.left = self.left.checked_sub(1).ok_or(fmt::Error)?;
+            self.text.push(if c.is_control() { '\u{fffd}' } else { c });
+        }
+        Ok(())
+    }
+}
+
+fn readable(name: &str) -> Option<String> {
+    let mut out = Bounded { text: String::new(), left: LONGEST };
+    // An error only says that the name was cut.
+    let _ = write!(out, "{:#}", rustc_demangle::demangle(name));
+    (!out.text.trim().is_empty()).then_some(out.text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::readable;
+
+    #[test]
+    fn rust_names_lose_their_mangling() {
+        let name = "_ZN4core3fmt9Formatter9write_str17h0123456789abcdefE";
+        assert_eq!(readable(name).as_deref(), Some("core::fmt::Formatter::write_str"));
+    }
+
+    #[test]
+    fn hostile_names_become_harmless() {
+        assert_eq!(readable("a\u{1b}[2Jb\n").as_deref(), Some("a\u{fffd}[2Jb\u{fffd}"));
+        assert_eq!(readable(" "), None);
+        assert_eq!(readable(&"x".repeat(10_000)).map(|n| n.len()), Some(256));
+    }
+}

@@ -1,0 +1,257 @@
+//! Blocks, branches and returns.
+//!
+//! A label is a block of the IR whose parameters are the values that a branch to it carries. Code that
+//! cannot be reached is skipped: nothing is emitted until the end of a block that something jumps to.
+
+use super::{Translator, clif_type, trap_code};
+use crate::error::{Error, Result};
+use crate::module::val_type;
+use cranelift_codegen::ir::{
+    Block, BlockArg, BlockCall, InstBuilder, JumpTableData, Type, Value,
+};
+use sing_abi::trap::Trap;
+use std::collections::HashMap;
+use wasmparser as wp;
+
+/// What a frame is.
+pub(super) enum FrameKind {
+    /// `block`, or the function's body.
+    Block,
+    /// `loop`: branches go back to its header.
+    Loop { header: Block },
+    /// `if`, before its `else`: where it goes when the condition is 0, and with which parameters.
+    If { otherwise: Block, params: Vec<Value> },
+}
+
+/// A block that is open.
+pub(super) struct Frame {
+    pub(super) kind: FrameKind,
+    /// What follows it; its parameters are the results.
+    pub(super) end: Block,
+    /// Height of the operand stack below its parameters.
+    pub(super) height: usize,
+    /// Number of its parameters.
+    pub(super) params: usize,
+    /// Number of its results.
+    pub(super) results: usize,
+    /// Whether something jumps to its end.
+    pub(super) reached: bool,
+}
+
+fn arguments(values: &[Value]) -> Vec<BlockArg> {
+    values.iter().copied().map(BlockArg::Value).collect()
+}
+
+impl Translator<'_, '_> {
+    pub(super) fn control_op(&mut self, op: &wp::Operator<'_>) -> Result<bool> {
+        use wp::Operator as O;
+        match op {
+            O::Block { blockty } => self.open(*blockty, |_, _| Ok(FrameKind::Block))?,
+            O::Loop { blockty } => self.open(*blockty, |t, params| {
+                let header = t.b.create_block();
+                for &param in params {
+                    t.b.append_block_param(header, param);
+                }
+                let values = t.pop_many(params.len())?;
+                t.b.ins().jump(header, &arguments(&values));
+                t.b.switch_to_block(header);
+                let values = t.b.block_params(header).to_vec();
+                t.stack.extend(values);
+                Ok(FrameKind::Loop { header })
+            })?,
+            O::If { blockty } => {
+                let condition = self.pop()?;
+                self.open(*blockty, |t, params| {
+                    let then = t.b.create_block();
+                    let otherwise = t.b.create_block();
+                    t.b.ins().brif(condition, then, &[], otherwise, &[]);
+                    t.b.seal_block(then);
+                    t.b.seal_block(otherwise);
+                    t.b.switch_to_block(then);
+                    let values = t.pop_many(params.len())?;
+                    t.stack.extend(&values);
+                    Ok(FrameKind::If { otherwise, params: values })
+                })?;
+            }
+            O::Else => self.otherwise()?,
+            O::End => self.end()?,
+            O::Br { relative_depth } => {
+                let (target, arity) = self.label(*relative_depth)?;
+                let values = self.pop_many(arity)?;
+                self.b.ins().jump(target, &arguments(&values));
+                self.live = false;
+            }
+            O::BrIf { relative_depth } => {
+                let condition = self.pop()?;
+                let (target, arity) = self.label(*relative_depth)?;
+                let values = self.pop_many(arity)?;
+                let next = self.b.create_block();
+                self.b.ins().brif(condition, target, &arguments(&values), next, &[]);
+                self.b.seal_block(next);
+                self.b.switch_to_block(next);
+                self.stack.extend(values);
+            }
+            O::BrTable { targets } => self.branch_table(targets)?,
+            O::Return => {
+                let arity = self.frames.first().map_or(0, |f| f.results);
+                let values = self.pop_many(arity)?;
+                self.b.ins().return_(&values);
+                self.live = false;
+            }
+            O::Unreachable => {
+                self.b.ins().trap(trap_code(Trap::Unreachable));
+                self.live = false;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// An instruction that cannot be reached.
+    pub(super) fn dead_op(&mut self, op: &wp::Operator<'_>) -> Result<()> {
+        use wp::Operator as O;
+        match op {
+            O::Block { .. } | O::Loop { .. } | O::If { .. } => self.skipped += 1,
+            O::End if self.skipped > 0 => self.skipped -= 1,
+            O::End => self.end()?,
+            O::Else if self.skipped == 0 => self.otherwise()?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn block_type(&self, ty: wp::BlockType) -> Result<(Vec<Type>, Vec<Type>)> {
+        Ok(match ty {
+            wp::BlockType::Empty => (Vec::new(), Vec::new()),
+            wp::BlockType::Type(ty) => (Vec::new(), vec![clif_type(val_type(ty)?)]),
+            wp::BlockType::FuncType(index) => {
+                let ty = self.type_at(index)?;
+                let all = |types: &[_]| types.iter().map(|&t| clif_type(t)).collect();
+                (all(&ty.params), all(&ty.results))
+            }
+        })
+    }
+
+    fn open(
+        &mut self,
+        ty: wp::BlockType,
+        start: impl FnOnce(&mut Self, &[Type]) -> Result<FrameKind>,
+    ) -> Result<()> {
+        let (params, results) = self.block_type(ty)?;
+        let height = self.stack.len().checked_sub(params.len());
+        let height = height.ok_or_else(|| Error::internal("a block lacks parameters"))?;
+        let end = self.b.create_block();
+        for &result in &results {
+            self.b.append_block_param(end, result);
+        }
+        let kind = start(self, &params)?;
+        self.frames.push(Frame {
+            kind,
+            end,
+            height,
+            params: params.len(),
+            results: results.len(),
+            reached: false,
+        });
+        Ok(())
+    }
+
+    /// Jumps to the end of the innermost block, if this place can be reached.
+    fn fall_through(&mut self, frame: &mut Frame) -> Result<()> {
+        if self.live {
+            let values = self.pop_many(frame.results)?;
+            self.b.ins().jump(frame.end, &arguments(&values));
+            frame.reached = true;
+        }
+        Ok(())
+    }
+
+    fn innermost(&mut self) -> Result<Frame> {
+        self.frames.pop().ok_or_else(|| Error::internal("no block is open"))
+    }
+
+    fn otherwise(&mut self) -> Result<()> {
+        let mut frame = self.innermost()?;
+        self.fall_through(&mut frame)?;
+        let FrameKind::If { otherwise, params } = std::mem::replace(&mut frame.kind, FrameKind::Block)
+        else {
+            return Err(Error::internal("an else without its if"));
+        };
+        self.b.switch_to_block(otherwise);
+        self.stack.truncate(frame.height);
+        self.stack.extend(params);
+        self.live = true;
+        self.frames.push(frame);
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<()> {
+        let mut frame = self.innermost()?;
+        self.fall_through(&mut frame)?;
+        match &frame.kind {
+            FrameKind::Block => {}
+            FrameKind::Loop { header } => self.b.seal_block(*header),
+            FrameKind::If { otherwise, params } => {
+                // Without an else, the results are the parameters.
+                self.b.switch_to_block(*otherwise);
+                self.b.ins().jump(frame.end, &arguments(params));
+                frame.reached = true;
+            }
+        }
+        self.stack.truncate(frame.height);
+        self.live = frame.reached;
+        if frame.reached {
+            self.b.switch_to_block(frame.end);
+            self.b.seal_block(frame.end);
+            self.stack.extend(self.b.block_params(frame.end));
+        }
+        Ok(())
+    }
+
+    /// Where a branch goes, and with how many values.
+    fn label(&mut self, depth: u32) -> Result<(Block, usize)> {
+        let index = self.frames.len().checked_sub(1 + depth as usize);
+        let frame = index.and_then(|i| self.frames.get_mut(i));
+        let frame = frame.ok_or_else(|| Error::internal(format!("there is no label {depth}")))?;
+        Ok(match frame.kind {
+            FrameKind::Loop { header } => (header, frame.params),
+            FrameKind::Block | FrameKind::If { .. } => {
+                frame.reached = true;
+                (frame.end, frame.results)
+            }
+        })
+    }
+
+    fn branch_table(&mut self, targets: &wp::BrTable<'_>) -> Result<()> {
+        let selector = self.pop()?;
+        let (_, arity) = self.label(targets.default())?;
+        let values = self.pop_many(arity)?;
+        // Values go by way of a block for each label, so that they are listed once, not in each entry.
+        let mut edges: HashMap<Block, Block> = HashMap::new();
+        let mut order: Vec<(Block, Block)> = Vec::new();
+        let mut entries = Vec::with_capacity(targets.len() as usize);
+        for depth in targets.targets().chain([Ok(targets.default())]) {
+            let (target, _) = self.label(depth?)?;
+            let block = if values.is_empty() {
+                target
+            } else {
+                *edges.entry(target).or_insert_with(|| {
+                    let edge = self.b.create_block();
+                    order.push((edge, target));
+                    edge
+                })
+            };
+            entries.push(BlockCall::new(block, [], &mut self.b.func.dfg.value_lists));
+        }
+        let default = entries.pop().ok_or_else(|| Error::internal("a table without default"))?;
+        let table = self.b.create_jump_table(JumpTableData::new(default, &entries));
+        self.b.ins().br_table(selector, table);
+        for (edge, target) in order {
+            self.b.seal_block(edge);
+            self.b.switch_to_block(edge);
+            self.b.ins().jump(target, &arguments(&values));
+        }
+        self.live = false;
+        Ok(())
+    }
+}

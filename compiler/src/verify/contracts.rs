@@ -1,0 +1,68 @@
+//! The contracts of a module: source text in a custom section, read by the contract language's own parser.
+
+use crate::error::{Error, ErrorKind, Place, Result};
+use crate::module::Module;
+use sing_abi::names::{SECTION_CONTRACTS, SECTION_MANIFEST};
+use sing_image::contract::ContractTable;
+use sing_image::manifest::Manifest;
+
+/// The most contracts that a module may name: their index must fit an operation's bits.
+const MOST: usize = 1 << 12;
+
+/// Reads the contracts.
+///
+/// Compilers put a piece of text into the section for each place that names a contract, and linkers join
+/// the pieces. Pieces that are equal count once.
+pub(super) fn of_module(module: &Module<'_>) -> Result<Vec<ContractTable>> {
+    let fail = |message: String| {
+        Error::new(ErrorKind::Contract, message).at(Place::Section(SECTION_CONTRACTS))
+    };
+    let mut source = String::new();
+    let mut seen = std::collections::HashSet::new();
+    for section in module.customs.iter().filter(|c| c.name == SECTION_CONTRACTS) {
+        let text = std::str::from_utf8(section.bytes)
+            .map_err(|e| fail(format!("the contracts are not UTF-8 text: {e}")))?;
+        for piece in text.split('\0').filter(|piece| seen.insert(*piece)) {
+            source.push_str(piece);
+            source.push('\n');
+        }
+    }
+    if source.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    let tables = sing_contract::compile(&source).map_err(|diagnostics| {
+        let all: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
+        fail(all.join("\n"))
+    })?;
+    if tables.len() > MOST {
+        return Err(fail(format!("{} contracts; at most {MOST} may be", tables.len())));
+    }
+    for table in &tables {
+        table.check().map_err(|e| fail(e.message))?;
+    }
+    Ok(tables)
+}
+
+/// Checks that the manifest's start-up endpoints are of contracts that the module has.
+pub(super) fn startup_endpoints(manifest: &Manifest, contracts: &[ContractTable]) -> Result<()> {
+    let fail =
+        |message| Err(Error::new(ErrorKind::Manifest, message).at(Place::Section(SECTION_MANIFEST)));
+    for endpoint in &manifest.endpoints {
+        let Some(table) = contracts.iter().find(|c| c.name == endpoint.contract) else {
+            return fail(format!(
+                "start-up endpoint {:?} is of contract {:?}, whose text is not in section \
+                 {SECTION_CONTRACTS}; add it there (sing_sdk::contract! does)",
+                endpoint.name, endpoint.contract
+            ));
+        };
+        if let Some(state) = &endpoint.state
+            && table.state(state).is_none()
+        {
+            return fail(format!(
+                "start-up endpoint {:?} is to be in state {state:?}, which contract {:?} has not",
+                endpoint.name, endpoint.contract
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,68 @@
+//! The manifest of a module: JSON text in a custom section.
+
+use crate::error::{Error, ErrorKind, Place, Result};
+use crate::module::Module;
+use sing_abi::entry::Privilege;
+use sing_abi::names::SECTION_MANIFEST;
+use sing_image::manifest::Manifest;
+
+/// Reads and checks the manifest.
+pub(super) fn of_module(module: &Module<'_>) -> Result<Manifest> {
+    let fail = |message: String| {
+        Error::new(ErrorKind::Manifest, message).at(Place::Section(SECTION_MANIFEST))
+    };
+    let mut sections = module.customs.iter().filter(|c| c.name == SECTION_MANIFEST);
+    let section = sections.next().ok_or_else(|| {
+        fail(
+            "the module has no manifest; declare one with sing_sdk::manifest! { name: \"...\" } or \
+             put JSON text like {\"name\": \"...\", \"abi\": 1} into this custom section"
+                .into(),
+        )
+    })?;
+    if sections.next().is_some() {
+        return Err(fail("the module has more than one manifest; leave one".into()));
+    }
+    let text = std::str::from_utf8(section.bytes)
+        .map_err(|e| fail(format!("the manifest is not UTF-8 text: {e}")))?;
+    let manifest: Manifest = serde_json::from_str(text).map_err(|e| {
+        let twice = if text.matches("\"abi\"").count() > 1 {
+            "; there seem to be two manifests in it, of which one must go"
+        } else {
+            ""
+        };
+        fail(format!("the manifest does not read: {e}{twice}"))
+    })?;
+    check(&manifest).map_err(fail)?;
+    Ok(manifest)
+}
+
+fn check(manifest: &Manifest) -> std::result::Result<(), String> {
+    if manifest.name.is_empty() || manifest.name.chars().any(|c| c.is_control() || c == '/') {
+        return Err(format!("{:?} is no name for a program", manifest.name));
+    }
+    if manifest.abi != sing_abi::ABI_VERSION {
+        return Err(format!(
+            "the program was written for version {} of the ABI; this system has version {}",
+            manifest.abi,
+            sing_abi::ABI_VERSION
+        ));
+    }
+    for privilege in &manifest.privileges {
+        if Privilege::from_name(privilege).is_none() {
+            let known = Privilege::ALL.map(Privilege::name).join(", ");
+            return Err(format!("there is no privilege {privilege:?}; there are {known}"));
+        }
+    }
+    for (i, endpoint) in manifest.endpoints.iter().enumerate() {
+        let name = &endpoint.name;
+        if manifest.endpoints[..i].iter().any(|e| e.name == *name) {
+            return Err(format!("start-up endpoint {name:?} is declared twice"));
+        }
+        if endpoint.many && i + 1 != manifest.endpoints.len() {
+            return Err(format!(
+                "start-up endpoint {name:?} may be given many times, so it must be declared last"
+            ));
+        }
+    }
+    Ok(())
+}
