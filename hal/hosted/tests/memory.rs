@@ -118,7 +118,7 @@ fn ten_thousand_guarded_memories_fit() {
     // Used, taken back and used again in another order, they must not crumble.
     for round in 0..3u64 {
         for (i, slot) in slots[..2000].iter().enumerate() {
-            if (i as u64 * 7 + round) % 3 != 0 {
+            if !(i as u64 * 7 + round).is_multiple_of(3) {
                 hal.decommit(*slot, SLOT);
                 assert!(hal.commit(*slot, 16 << 10));
                 bytes_unchecked(*slot)[8192] = 2;
