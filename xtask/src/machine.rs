@@ -98,11 +98,6 @@ impl Kernel {
         })
     }
 
-    /// The machine.
-    pub fn machine(&self) -> Machine {
-        self.machine
-    }
-
     /// The command that starts a system image with these arguments.
     pub fn launch(
         &self,
@@ -113,10 +108,7 @@ impl Kernel {
         if self.machine == Machine::Hosted {
             let mut command = Command::new(&self.binary);
             command.args(image).args(arguments);
-            return Ok(Launch {
-                command,
-                verdict: None,
-            });
+            return Ok(Launch::new(command));
         }
         if let Some(bad) = arguments.iter().find(|a| a.contains(char::is_whitespace)) {
             bail!("the argument `{bad}` holds white space, which a PC's command line cannot carry");
@@ -135,10 +127,10 @@ impl Kernel {
             verdict: &verdict,
             terminal,
         });
-        Ok(Launch {
-            command,
-            verdict: Some(verdict),
-        })
+        let mut launch = Launch::new(command);
+        launch.owns(verdict.clone());
+        launch.verdict = Some(verdict);
+        Ok(launch)
     }
 }
 
@@ -149,9 +141,25 @@ pub struct Launch {
     pub command: Command,
     /// Where QEMU's debug port writes the exact exit status.
     verdict: Option<PathBuf>,
+    /// Files that are of use only while it runs.
+    owned: Vec<PathBuf>,
 }
 
 impl Launch {
+    /// Of a command whose exit status is the system's.
+    pub fn new(command: Command) -> Launch {
+        Launch {
+            command,
+            verdict: None,
+            owned: Vec::new(),
+        }
+    }
+
+    /// Has a file removed when the system has ended.
+    pub fn owns(&mut self, file: PathBuf) {
+        self.owned.push(file);
+    }
+
     /// The system's exit status, when its process has ended; `None` where the system did not say one.
     pub fn status(&self, ended: ExitStatus) -> Option<i32> {
         match &self.verdict {
@@ -163,7 +171,7 @@ impl Launch {
 
 impl Drop for Launch {
     fn drop(&mut self) {
-        if let Some(file) = &self.verdict {
+        for file in &self.owned {
             let _ = fs::remove_file(file);
         }
     }

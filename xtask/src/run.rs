@@ -44,18 +44,14 @@ pub fn run(request: &Request) -> Result<u8> {
     let terminal = script.is_none() && std::io::stdin().is_terminal();
     let mut launch = kernel.launch(Some(&image), &arguments, terminal)?;
     if script.is_some() {
+        launch.owns(image);
         launch.command.stdin(Stdio::null());
     }
-    let ended = launch.command.status().with_context(|| {
-        format!(
-            "cannot start {}",
-            launch.command.get_program().to_string_lossy()
-        )
-    });
-    if script.is_some() {
-        let _ = std::fs::remove_file(&image);
-    }
-    let ended = ended?;
+    let program = launch.command.get_program().to_string_lossy().into_owned();
+    let ended = launch
+        .command
+        .status()
+        .with_context(|| format!("cannot start {program}"))?;
     match launch.status(ended) {
         // A status of the system is one byte, as the host's are.
         Some(status) => Ok(status as u8),

@@ -8,13 +8,9 @@ use super::expect::{self, Captures};
 use super::list::{Body, Expected, Status, Step, Talk, Test};
 use super::session::{Ended, Session};
 use super::terminal::Terminal;
-use crate::image;
-use crate::machine::Kernel;
-use crate::project::Project;
-use crate::run::SCRIPT_ARGUMENTS;
+use crate::machine::{Launch, Machine};
 use anyhow::Result;
 use std::fmt::Write as _;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// What the script prints before a step; the step's number follows.
@@ -35,20 +31,18 @@ pub struct Verdict {
     pub failure: Option<String>,
 }
 
-/// A machine with the programs' images, ready to run tests.
+/// A machine ready to run tests.
 pub struct Suite<'a> {
-    /// The project.
-    pub project: &'a Project,
-    /// The machine's kernel.
-    pub kernel: &'a Kernel,
-    /// Images of the programs.
-    pub images: &'a [(String, PathBuf)],
+    /// The machine.
+    pub machine: Machine,
+    /// Makes a system that runs a script, or converses at a terminal where there is none.
+    pub boot: &'a dyn Fn(Option<&str>) -> Result<Launch>,
 }
 
 impl Suite<'_> {
     /// Runs those tests that are for this machine.
     pub fn run(&self, tests: &[Test]) -> Result<Vec<Verdict>> {
-        let machine = self.kernel.machine();
+        let machine = self.machine;
         let here = |test: &&Test| {
             let emulated_kinds = machine.is_emulated() && test.machine.as_deref() == Some("pc");
             test.machine.is_none()
@@ -78,34 +72,18 @@ impl Suite<'_> {
     }
 
     fn patience(&self, time: Duration) -> Duration {
-        if self.kernel.machine().is_emulated() {
+        if self.machine.is_emulated() {
             time * EMULATED
         } else {
             time
         }
     }
 
-    fn pack(&self, script: Option<&str>) -> Result<PathBuf> {
-        let image = self
-            .project
-            .out()
-            .join(format!("test-{}.img", std::process::id()));
-        image::pack(self.project, self.images, &image, script)
-    }
-
-    fn start(&self, script: &str) -> Result<(Session, PathBuf)> {
-        let image = self.pack(Some(script))?;
-        let arguments = SCRIPT_ARGUMENTS.map(String::from);
-        let session = Session::start(self.kernel.launch(Some(&image), &arguments, false)?)?;
-        Ok((session, image))
-    }
-
     /// Runs a test in a boot of its own.
     fn alone(&self, test: &Test, step: &Step) -> Result<Result<(), String>> {
-        let (session, image) = self.start(&step.command)?;
+        let session = Session::start((self.boot)(Some(&step.command))?)?;
         let deadline = Instant::now() + self.patience(BOOT + test.timeout);
         let (output, ended) = session.finish(deadline);
-        let _ = std::fs::remove_file(image);
         let status = match ended {
             Ok(Some(status)) => status,
             Ok(None) => {
@@ -122,8 +100,7 @@ impl Suite<'_> {
 
     /// Has a conversation.
     fn talk(&self, test: &Test, talks: &[Talk], wanted: Status) -> Result<Result<(), String>> {
-        let image = self.pack(None)?;
-        let mut terminal = Terminal::start(self.kernel.launch(Some(&image), &[], true)?)?;
+        let mut terminal = Terminal::start((self.boot)(None)?)?;
         let mut patience = BOOT;
         for (number, talk) in talks.iter().enumerate() {
             match talk {
@@ -137,7 +114,6 @@ impl Suite<'_> {
             patience = test.timeout;
         }
         let status = terminal.finish(Instant::now() + test.timeout);
-        let _ = std::fs::remove_file(image);
         Ok(match status {
             Some(status) if wanted.accepts(status) => Ok(()),
             Some(status) => Err(format!("status {status}, expected {wanted:?}")),
@@ -147,7 +123,7 @@ impl Suite<'_> {
 
     /// Runs tests in one boot as far as it goes; answers the verdicts on those that it has come to, at least one.
     fn boot_shared(&self, tests: &[(&Test, &[Step])]) -> Result<Vec<Verdict>> {
-        let (mut session, image) = self.start(&script(tests))?;
+        let mut session = Session::start((self.boot)(Some(&script(tests)))?)?;
         let mut deadline = Instant::now() + self.patience(BOOT);
         let mut verdicts = Vec::new();
         for (test, steps) in tests {
@@ -180,8 +156,6 @@ impl Suite<'_> {
                 break;
             }
         }
-        drop(session);
-        let _ = std::fs::remove_file(image);
         Ok(verdicts)
     }
 
@@ -281,4 +255,88 @@ fn report(step: &Step, output: &str, reason: &str) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::list;
+    use super::*;
+    use std::process::Command;
+
+    /// A system whose shell is this machine's.
+    fn sh(script: Option<&str>) -> Result<Launch> {
+        let mut command = Command::new("sh");
+        let prelude = "shutdown() { exit ${1:-0}; }\necho booting\n";
+        command.arg("-c").arg(format!(
+            "{prelude}{}",
+            script.unwrap_or("printf '> '; read x; exit 4")
+        ));
+        Ok(Launch::new(command))
+    }
+
+    fn failures(files: &[(&str, &str)]) -> Vec<(String, String)> {
+        let tests: Vec<Test> = files
+            .iter()
+            .map(|(name, text)| list::parse(name, text).unwrap())
+            .collect();
+        let verdicts = Suite {
+            machine: Machine::Hosted,
+            boot: &sh,
+        }
+        .run(&tests)
+        .unwrap();
+        let here = tests.iter().filter(|test| test.machine.is_none()).count();
+        assert_eq!(verdicts.len(), here, "{verdicts:?}");
+        verdicts
+            .into_iter()
+            .filter_map(|v| Some((v.name, v.failure?)))
+            .collect()
+    }
+
+    #[test]
+    fn tests_that_hold_pass() {
+        let found = failures(&[
+            (
+                "a",
+                "$ echo one; echo two\none\ntwo\n\n$ printf three\nthree\n\n$ true\n",
+            ),
+            (
+                "b",
+                "$ (echo x; exit 3)\n~ (?<v>.)\n[3]\n\n$ echo x\n~ ${v}\n",
+            ),
+            ("c", "machine pc\n$ false\n"),
+            (
+                "d",
+                "boot alone\n$ echo last\n$ shutdown 7\nbooting\nlast\n[7]\n",
+            ),
+            ("e", "boot terminal\nwait > $\nsend a\\r\n[4]\n"),
+        ]);
+        assert_eq!(found, []);
+    }
+
+    #[test]
+    fn tests_that_do_not_hold_fail_alone() {
+        let found = failures(&[
+            ("a", "$ echo one\ntwo\n"),
+            ("b", "timeout 1\n$ echo waiting; sleep 30\nwaiting\n"),
+            ("c", "$ exit 3\n"),
+            ("d", "$ false\n"),
+            ("e", "$ echo fine\nfine\n"),
+            ("f", "boot alone\n$ shutdown 2\nbooting\n"),
+            ("g", "boot terminal\nsend x\\r\nwait # $\n"),
+        ]);
+        let reasons = [
+            "expected `two`",
+            "not done in time",
+            "the system ended",
+            "status 1",
+            "status 2",
+            "",
+        ];
+        let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["a", "b", "c", "d", "f", "g"]);
+        for ((_, failure), reason) in found.iter().zip(reasons) {
+            assert!(failure.contains(reason), "{failure}");
+        }
+    }
 }

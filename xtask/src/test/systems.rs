@@ -3,6 +3,7 @@
 use super::{Report, Run};
 use crate::image::{self, MemoryMode};
 use crate::machine::{Acceleration, Kernel, Machine};
+use crate::run::SCRIPT_ARGUMENTS;
 use crate::system::list::{self, Test};
 use crate::system::session::Session;
 use crate::system::suite::Suite;
@@ -41,10 +42,20 @@ fn on(run: &Run, machine: Machine, memory: MemoryMode) -> Result<Report> {
     }
     let images = image::compile_programs(&run.project, memory)?;
     let kernel = Kernel::prepare(&run.project, machine, Acceleration::Emulated)?;
+    let boot = |script: Option<&str>| {
+        let image = run
+            .project
+            .out()
+            .join(format!("test-{}.img", std::process::id()));
+        let image = image::pack(&run.project, &images, &image, script)?;
+        let arguments = script.map_or(Vec::new(), |_| SCRIPT_ARGUMENTS.map(String::from).to_vec());
+        let mut launch = kernel.launch(Some(&image), &arguments, script.is_none())?;
+        launch.owns(image);
+        Ok(launch)
+    };
     let suite = Suite {
-        project: &run.project,
-        kernel: &kernel,
-        images: &images,
+        machine,
+        boot: &boot,
     };
     for verdict in suite.run(&tests)? {
         report.count(verdict.name, verdict.failure.map_or(Ok(()), Err));
