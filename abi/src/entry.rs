@@ -97,8 +97,12 @@ pub struct Entry {
 }
 
 macro_rules! result {
-    () => { None };
-    ($r:ident) => { Some($r) };
+    () => {
+        None
+    };
+    ($r:ident) => {
+        Some($r)
+    };
 }
 
 macro_rules! entries {
@@ -358,7 +362,9 @@ entries! {
 /// The entry that a module imports by this name, if any.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Entry> {
-    ENTRIES.iter().find(|e| e.name == name && !matches!(e.access, Access::Compiler))
+    ENTRIES
+        .iter()
+        .find(|e| e.name == name && !matches!(e.access, Access::Compiler))
 }
 
 #[cfg(test)]
@@ -369,7 +375,11 @@ mod tests {
     fn names_are_unique_and_in_order() {
         for (i, e) in ENTRIES.iter().enumerate() {
             assert_eq!(e.index, i);
-            assert!(ENTRIES[..i].iter().all(|o| o.name != e.name), "{} twice", e.name);
+            assert!(
+                ENTRIES[..i].iter().all(|o| o.name != e.name),
+                "{} twice",
+                e.name
+            );
         }
     }
 

@@ -64,7 +64,11 @@ pub struct Node<T: 'static> {
 
 impl<T: Sync> Default for Node<T> {
     fn default() -> Self {
-        Node { next: Link::new(), previous: Link::new(), list: AtomicPtr::new(ptr::null_mut()) }
+        Node {
+            next: Link::new(),
+            previous: Link::new(),
+            list: AtomicPtr::new(ptr::null_mut()),
+        }
     }
 }
 
@@ -98,7 +102,10 @@ impl<T: Linked> List<T> {
     /// An empty list.
     #[must_use]
     pub const fn new() -> Self {
-        List { first: Link::new(), last: Link::new() }
+        List {
+            first: Link::new(),
+            last: Link::new(),
+        }
     }
 
     /// Whether nothing stands in it.
@@ -121,7 +128,8 @@ impl<T: Linked> List<T> {
     pub fn push(&self, t: &'static T) {
         let node = t.node();
         assert!(!node.is_linked(), "kernel object in two lists");
-        node.list.store(ptr::from_ref(self).cast_mut(), Ordering::Relaxed);
+        node.list
+            .store(ptr::from_ref(self).cast_mut(), Ordering::Relaxed);
         node.next.set(None);
         let last = self.last.get();
         node.previous.set(last);
@@ -208,8 +216,14 @@ mod tests {
 
     #[test]
     fn keeps_order_and_removes_anywhere() {
-        let items: Vec<&'static Item> =
-            (0..5).map(|n| &*Box::leak(Box::new(Item { n, ..Item::default() }))).collect();
+        let items: Vec<&'static Item> = (0..5)
+            .map(|n| {
+                &*Box::leak(Box::new(Item {
+                    n,
+                    ..Item::default()
+                }))
+            })
+            .collect();
         let (a, b): (List<Item>, List<Item>) = (List::new(), List::new());
         items.iter().for_each(|i| a.push(i));
         assert!(a.remove(items[2]) && a.remove(items[0]) && a.remove(items[4]));

@@ -26,7 +26,8 @@ pub fn several_processors() -> bool {
 #[inline(always)]
 pub fn exchange_if(cell: &AtomicU32, expected: u32, new: u32) -> bool {
     if several_processors() {
-        cell.compare_exchange(expected, new, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        cell.compare_exchange(expected, new, Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok()
     } else if cell.load(Ordering::Relaxed) == expected {
         cell.store(new, Ordering::Relaxed);
         true
@@ -50,7 +51,10 @@ unsafe impl<T: Send> Send for SpinLock<T> {}
 impl<T> SpinLock<T> {
     /// A lock that is free.
     pub const fn new(value: T) -> Self {
-        SpinLock { held: AtomicBool::new(false), value: UnsafeCell::new(value) }
+        SpinLock {
+            held: AtomicBool::new(false),
+            value: UnsafeCell::new(value),
+        }
     }
 
     /// Takes the lock.

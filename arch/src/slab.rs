@@ -27,7 +27,10 @@ impl<T: Default + Sync> Slab<T> {
     pub const fn new() -> Self {
         Slab {
             chunks: [const { AtomicPtr::new(ptr::null_mut()) }; CHUNKS],
-            free: SpinLock::new(Free { indices: Vec::new(), fresh: 0 }),
+            free: SpinLock::new(Free {
+                indices: Vec::new(),
+                fresh: 0,
+            }),
             live: AtomicU32::new(0),
         }
     }
@@ -40,7 +43,10 @@ impl<T: Default + Sync> Slab<T> {
     /// The object with this index, in use or not.
     #[inline(always)]
     pub fn get(&self, index: u32) -> Option<&'static T> {
-        let p = self.chunks.get(index as usize / CHUNK)?.load(Ordering::Relaxed);
+        let p = self
+            .chunks
+            .get(index as usize / CHUNK)?
+            .load(Ordering::Relaxed);
         // SAFETY: a chunk is leaked before its address is stored, initialised, and never freed.
         let chunk: &'static [T; CHUNK] = unsafe { p.as_ref()? };
         Some(&chunk[index as usize % CHUNK])

@@ -46,7 +46,15 @@ pub unsafe fn first_frame(top: u64, entry: Entry, argument: u64) -> u64 {
     let sp = top - 80;
     // r15, r14, r13 (argument), r12 (entry), rbx, rbp, return address; after the `ret` the stack pointer is
     // top - 24, so `start` realigns before its call.
-    let frame = [0, 0, argument, entry as usize as u64, 0, 0, start as *const () as usize as u64];
+    let frame = [
+        0,
+        0,
+        argument,
+        entry as usize as u64,
+        0,
+        0,
+        start as *const () as usize as u64,
+    ];
     for (i, word) in frame.iter().enumerate() {
         // SAFETY: within the bytes that the caller vouches for.
         unsafe { (sp as *mut u64).add(i).write(*word) };
@@ -57,7 +65,13 @@ pub unsafe fn first_frame(top: u64, entry: Entry, argument: u64) -> u64 {
 /// First instructions of a thread.
 #[unsafe(naked)]
 unsafe extern "sysv64" fn start() {
-    naked_asm!("xor ebp, ebp", "and rsp, -16", "mov rdi, r13", "call r12", "ud2")
+    naked_asm!(
+        "xor ebp, ebp",
+        "and rsp, -16",
+        "mov rdi, r13",
+        "call r12",
+        "ud2"
+    )
 }
 
 /// Calls compiled code: `code(context)`.

@@ -98,13 +98,19 @@ impl ContractTable {
             return None;
         }
         let i = (usize::from(state) * self.messages.len() + usize::from(message)) * 2;
-        self.next.get(i + sender.index()).copied().filter(|&s| s != NONE)
+        self.next
+            .get(i + sender.index())
+            .copied()
+            .filter(|&s| s != NONE)
     }
 
     /// Index of a message.
     #[must_use]
     pub fn message(&self, name: &str) -> Option<u16> {
-        self.messages.iter().position(|m| m.name == name).map(|i| i as u16)
+        self.messages
+            .iter()
+            .position(|m| m.name == name)
+            .map(|i| i as u16)
     }
 
     /// Index of a state.
@@ -116,7 +122,11 @@ impl ContractTable {
     /// Words of the longest message that `receiver` can get.
     #[must_use]
     pub fn max_words(&self) -> usize {
-        self.messages.iter().map(|m| m.words.len()).max().unwrap_or(0)
+        self.messages
+            .iter()
+            .map(|m| m.words.len())
+            .max()
+            .unwrap_or(0)
     }
 
     /// The identity of the contract: equal for equal tables, different for different ones.
@@ -133,15 +143,25 @@ impl ContractTable {
     pub fn check(&self) -> Result<(), Error> {
         let fail = |what: String| Err(Error::new(format!("contract {}: {what}", self.name)));
         if self.messages.is_empty() || self.messages.len() > MAX_MESSAGES {
-            return fail(format!("{} messages; 1 to {MAX_MESSAGES} may be", self.messages.len()));
+            return fail(format!(
+                "{} messages; 1 to {MAX_MESSAGES} may be",
+                self.messages.len()
+            ));
         }
         if self.states.is_empty() || self.states.len() > MAX_STATES {
-            return fail(format!("{} states; 1 to {MAX_STATES} may be", self.states.len()));
+            return fail(format!(
+                "{} states; 1 to {MAX_STATES} may be",
+                self.states.len()
+            ));
         }
         if self.next.len() != self.states.len() * self.messages.len() * 2 {
             return fail(format!("its table has {} entries", self.next.len()));
         }
-        if self.next.iter().any(|&s| s != NONE && usize::from(s) >= self.states.len()) {
+        if self
+            .next
+            .iter()
+            .any(|&s| s != NONE && usize::from(s) >= self.states.len())
+        {
             return fail("a transition leads to no state".into());
         }
         for m in &self.messages {
@@ -166,4 +186,3 @@ impl ContractTable {
         Ok(())
     }
 }
-

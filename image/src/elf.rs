@@ -58,9 +58,17 @@ impl<'a> Image<'a> {
         }
         for f in &meta.funcs {
             if u64::from(f.offset) + u64::from(f.size) > code.len() as u64 {
-                return Err(Error::new(format!("image: function {} lies outside the code", f.name)));
+                return Err(Error::new(format!(
+                    "image: function {} lies outside the code",
+                    f.name
+                )));
             }
         }
-        Ok(Image { code, meta, manifest, contracts })
+        Ok(Image {
+            code,
+            meta,
+            manifest,
+            contracts,
+        })
     }
 }

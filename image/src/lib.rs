@@ -34,7 +34,9 @@ pub struct Error {
 impl Error {
     /// An error with this message.
     pub fn new(message: impl Into<String>) -> Self {
-        Error { message: message.into() }
+        Error {
+            message: message.into(),
+        }
     }
 }
 

@@ -272,14 +272,20 @@ impl Meta {
     /// Number of imported functions.
     #[must_use]
     pub fn imported_funcs(&self) -> u32 {
-        let n = self.imports.iter().filter(|i| matches!(i.kind, ImportKind::Func(_))).count();
+        let n = self
+            .imports
+            .iter()
+            .filter(|i| matches!(i.kind, ImportKind::Func(_)))
+            .count();
         n as u32
     }
 
     /// The function whose code holds this offset.
     #[must_use]
     pub fn func_at(&self, offset: u32) -> Option<&Func> {
-        self.funcs.iter().find(|f| (f.offset..f.offset + f.size).contains(&offset))
+        self.funcs
+            .iter()
+            .find(|f| (f.offset..f.offset + f.size).contains(&offset))
     }
 
     /// Code of the trap at this offset.

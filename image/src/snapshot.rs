@@ -198,6 +198,13 @@ impl TraceEvent {
     pub fn from_bytes(b: &[u8; TRACE_EVENT_SIZE]) -> TraceEvent {
         let u4 = |i: usize| u32::from_le_bytes([b[i], b[i + 1], b[i + 2], b[i + 3]]);
         let u8_ = |i: usize| u64::from(u4(i)) | u64::from(u4(i + 4)) << 32;
-        TraceEvent { time_ns: u8_(0), kind: u4(8), sip: u4(12), a: u4(16), b: u4(20), c: u8_(24) }
+        TraceEvent {
+            time_ns: u8_(0),
+            kind: u4(8),
+            sip: u4(12),
+            a: u4(16),
+            b: u4(20),
+            c: u8_(24),
+        }
     }
 }

@@ -105,7 +105,9 @@ impl<'a> SystemImage<'a> {
         let err = || Error::new("system image: not a system image, or cut short");
         let rest = archive.strip_prefix(MAGIC).ok_or_else(err)?;
         let (len, rest) = rest.split_first_chunk::<4>().ok_or_else(err)?;
-        let bytes = rest.get(..u32::from_le_bytes(*len) as usize).ok_or_else(err)?;
+        let bytes = rest
+            .get(..u32::from_le_bytes(*len) as usize)
+            .ok_or_else(err)?;
         let directory: Directory = postcard::from_bytes(bytes).map_err(|_| err())?;
         for f in &directory.files {
             let end = f.offset.checked_add(f.len).ok_or_else(err)?;
@@ -125,7 +127,11 @@ impl<'a> SystemImage<'a> {
             manifest: manifest.clone(),
             files: files
                 .iter()
-                .map(|(p, b)| File { path: p.clone(), offset: u64::MAX, len: b.len() as u64 })
+                .map(|(p, b)| File {
+                    path: p.clone(),
+                    offset: u64::MAX,
+                    len: b.len() as u64,
+                })
                 .collect(),
         };
         let encode = |d: &Directory| {
@@ -165,7 +171,8 @@ impl<'a> SystemImage<'a> {
     #[must_use]
     pub fn file(&self, path: &str) -> Option<&'a [u8]> {
         let f = self.directory.files.iter().find(|f| f.path == path)?;
-        self.archive.get(f.offset as usize..(f.offset + f.len) as usize)
+        self.archive
+            .get(f.offset as usize..(f.offset + f.len) as usize)
     }
 }
 
@@ -175,7 +182,10 @@ mod tests {
 
     #[test]
     fn round_trip() {
-        let files = [("bin/a".into(), &b"code"[..]), ("notes.txt".into(), &[7; 1000][..])];
+        let files = [
+            ("bin/a".into(), &b"code"[..]),
+            ("notes.txt".into(), &[7; 1000][..]),
+        ];
         let archive = SystemImage::encode(&SystemManifest::default(), &files).unwrap();
         let image = SystemImage::decode(&archive).unwrap();
         assert_eq!(image.file("bin/a"), Some(&b"code"[..]));

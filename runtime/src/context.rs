@@ -225,6 +225,13 @@ impl CtxRef {
         self.read(ctx::STACK_LIMIT)
     }
 
+    /// Time-stamp counter ticks a second.
+    #[inline]
+    #[must_use]
+    pub fn cycles_per_second(self) -> u64 {
+        self.read(ctx::CYCLES_PER_SECOND)
+    }
+
     /// Address of byte 0 of the linear memory.
     #[inline]
     #[must_use]

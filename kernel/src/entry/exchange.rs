@@ -1,0 +1,145 @@
+//! The exchange heap.
+
+use super::{caller, fill_table, finish};
+use crate::cpu;
+use crate::exheap::{self, MAX_ALLOCATION};
+use crate::trusted;
+use core::sync::atomic::Ordering::Relaxed;
+use sing_abi::entry::COUNT;
+use sing_abi::status;
+use sing_abi::trap::Trap;
+use sing_runtime::CtxRef;
+
+/// Fills the table.
+pub(super) fn fill(table: &mut [usize; COUNT]) {
+    fill_table! { table;
+        XH_ALLOC = alloc: fn(u32, u32) -> i32;
+        XH_FREE = free: fn(u32) -> i32;
+        XH_TYPE = ty: fn(u32) -> i32;
+        XH_SHARE = share: fn(u32, u32, u32) -> i32;
+        XH_SPLIT = split: fn(u32, u32) -> i32;
+        XH_UNSHARE = unshare: fn(u32) -> i32;
+        XH_READ = read: fn(u32, u32, u32, u32);
+        XH_WRITE = write: fn(u32, u32, u32, u32);
+    }
+}
+
+extern "sysv64" fn alloc(_: CtxRef, size: u32, ty: u32) -> i32 {
+    finish(Ok(allocate(size, ty)))
+}
+
+fn allocate(size: u32, ty: u32) -> i32 {
+    if !(1..=MAX_ALLOCATION).contains(&size) {
+        return status::BAD_ARGUMENT;
+    }
+    let thread = cpu::current();
+    let sip = thread.sip();
+    if !sip.charge(u64::from(size)) {
+        return status::NO_RESOURCES;
+    }
+    // From here on the allocation is charged by its own record.
+    sip.discharge(u64::from(size));
+    let Some((index, _)) = exheap::allocate(size, ty) else {
+        return status::NO_RESOURCES;
+    };
+    own(index)
+}
+
+/// Puts a new allocation into the caller's table.
+fn own(index: u32) -> i32 {
+    match cpu::current().give_allocation(index) {
+        Some(h) => h as i32,
+        None => {
+            exheap::free(index);
+            status::NO_RESOURCES
+        }
+    }
+}
+
+extern "sysv64" fn free(_: CtxRef, handle: u32) -> i32 {
+    finish(
+        cpu::current()
+            .take_allocation(handle)
+            .ok_or(Trap::BadHandle)
+            .map(|index| {
+                exheap::free(index);
+                status::OK
+            }),
+    )
+}
+
+fn allocation(handle: u32) -> Result<&'static exheap::Allocation, Trap> {
+    cpu::current()
+        .allocation(handle)
+        .map(|a| a.1)
+        .ok_or(Trap::BadHandle)
+}
+
+extern "sysv64" fn ty(_: CtxRef, handle: u32) -> i32 {
+    finish(allocation(handle).map(|a| a.ty.load(Relaxed) as i32))
+}
+
+extern "sysv64" fn share(_: CtxRef, handle: u32, start: u32, end: u32) -> i32 {
+    finish(allocation(handle).map(|a| {
+        if start >= end || end > a.len.load(Relaxed) {
+            return status::BAD_ARGUMENT;
+        }
+        let Some((index, _)) = a.share(start, end) else {
+            return status::NO_RESOURCES;
+        };
+        cpu::current().update_allocation(handle, a);
+        own(index)
+    }))
+}
+
+extern "sysv64" fn split(_: CtxRef, handle: u32, offset: u32) -> i32 {
+    finish(allocation(handle).map(|a| {
+        if offset == 0 || offset >= a.len.load(Relaxed) {
+            return status::BAD_ARGUMENT;
+        }
+        let Some((index, _)) = a.split(offset) else {
+            return status::NO_RESOURCES;
+        };
+        cpu::current().update_allocation(handle, a);
+        own(index)
+    }))
+}
+
+extern "sysv64" fn unshare(_: CtxRef, handle: u32) -> i32 {
+    finish(allocation(handle).map(|a| {
+        if !a.unshare() {
+            return status::BAD_STATE;
+        }
+        cpu::current().update_allocation(handle, a);
+        status::OK
+    }))
+}
+
+extern "sysv64" fn read(_: CtxRef, handle: u32, offset: u32, to: u32, len: u32) {
+    finish(copy(handle, offset, to, len, false));
+}
+
+extern "sysv64" fn write(_: CtxRef, handle: u32, offset: u32, from: u32, len: u32) {
+    finish(copy(handle, offset, from, len, true));
+}
+
+#[inline(always)]
+fn copy(handle: u32, offset: u32, at: u32, len: u32, into: bool) -> Result<(), Trap> {
+    let entry = cpu::current()
+        .xtable
+        .lock()
+        .get(handle)
+        .ok_or(Trap::BadHandle)?;
+    let memory = caller().memory(at, u64::from(len))?;
+    let block = trusted::block(
+        entry.base,
+        u64::from(if into { entry.wlen } else { entry.len }),
+    );
+    let copied = if into {
+        block.copy_from(offset, &memory, at, len)
+    } else {
+        memory.copy_from(at, &block, offset, len)
+    };
+    // The memory's own bounds are known to hold: what can fail is the allocation's.
+    copied.map_err(|_| Trap::BlockOutOfBounds)
+}

@@ -1,0 +1,657 @@
+//! Software-isolated processes ([O] 3.3, [S] 2.1): a closed object space, a closed code space, handles, a
+//! budget, and how they end.
+//!
+//! Invariants:
+//! - The code of a SIP is its image's, fixed when it is made.
+//! - Nothing but a SIP's own kernel calls changes its state, except its making, suspension and end.
+//! - When [`end`] returns, everything that the SIP owned is given back, at a cost in proportion to it;
+//!   only its exit status remains, for as long as a handle names it.
+
+use crate::channel::{self, Channel};
+use crate::cpu;
+use crate::crash::Crash;
+use crate::handle::{self, HandleTable, Object};
+use crate::image::Installed;
+use crate::machine::{hal, log};
+use crate::memory::{self, Slot, Stack};
+use crate::thread::{Start, State, Thread};
+use crate::trace;
+use crate::trusted;
+use crate::wait::{self, WaitList};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering::Relaxed};
+use sing_abi::status;
+use sing_abi::trap::Trap;
+use sing_arch::link::{Link, Linked, List, Node};
+use sing_arch::lock::SpinLock;
+use sing_arch::slab::Slab;
+use sing_image::manifest::Side;
+use sing_runtime::{Instance, Template};
+
+/// Budget of a SIP whose manifest names none, in bytes.
+const DEFAULT_BUDGET: u64 = 64 << 20;
+
+/// How a SIP ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// It ended itself with this exit code.
+    Exit(i32),
+    /// It was stopped, with this exit code.
+    Stop(i32),
+    /// Its code trapped.
+    Trap(Trap),
+}
+
+impl End {
+    /// How, and with which code, as numbers (`process_exit_status`).
+    pub(crate) fn to_numbers(self) -> (u32, i32) {
+        match self {
+            End::Exit(code) => (0, code),
+            End::Stop(code) => (1, code),
+            End::Trap(trap) => (2, i32::from(trap.code())),
+        }
+    }
+}
+
+/// A SIP.
+#[derive(Default)]
+pub(crate) struct Sip {
+    node: Node<Sip>,
+    index: AtomicU32,
+    id: AtomicU32,
+    /// Id of the SIP that made it; 0 for the kernel.
+    pub(crate) parent: AtomicU32,
+    /// Whether it is there at all, and has not ended.
+    alive: AtomicBool,
+    started: AtomicBool,
+    /// How it ended, as numbers.
+    end: (AtomicU32, AtomicI32),
+    image: SpinLock<Option<&'static Installed>>,
+    /// Its handles.
+    pub(crate) handles: SpinLock<HandleTable>,
+    inner: SpinLock<Inner>,
+    slot: SpinLock<Slot>,
+    /// Address of its memory.
+    memory_base: AtomicU64,
+    /// Bytes of it that are accessible.
+    committed: AtomicU64,
+    /// Bytes charged to it.
+    pub(crate) charged: AtomicU64,
+    /// The most bytes that may be charged to it.
+    pub(crate) budget: AtomicU64,
+    /// Bytes of its exchange-heap allocations.
+    pub(crate) exchange: AtomicU64,
+    /// Cycles of its threads that have ended.
+    pub(crate) ended_cycles: AtomicU64,
+    /// How often it has been suspended more than resumed.
+    pub(crate) suspended: AtomicU32,
+    /// Threads that wait for its end.
+    pub(crate) joiners: SpinLock<WaitList>,
+    /// Handles to it, and one for being alive.
+    references: AtomicU32,
+    /// Its death is the system's.
+    pub(crate) essential: AtomicBool,
+    /// Where it crashed.
+    pub(crate) crash: SpinLock<Crash>,
+    dying: SpinLock<Option<End>>,
+    parent_sip: Link<Sip>,
+}
+
+/// What else a SIP has.
+#[derive(Default)]
+struct Inner {
+    instance: Option<Instance>,
+    threads: Vec<&'static Thread>,
+    arguments: Vec<u8>,
+    /// Start-up endpoints that it has not taken yet, with the names of the contracts that its manifest says.
+    endpoints: Vec<Option<(&'static Channel, Side)>>,
+}
+
+impl Linked for Sip {
+    fn node(&self) -> &Node<Sip> {
+        &self.node
+    }
+}
+
+static SIPS: Slab<Sip> = Slab::new();
+static NEXT_ID: AtomicU32 = AtomicU32::new(1);
+/// SIPs whose current thread has ended them, to be given back by the idle context.
+static DYING: SpinLock<List<Sip>> = SpinLock::new(List::new());
+
+/// What to make a SIP of.
+pub(crate) struct Making {
+    /// Its image.
+    pub(crate) image: &'static Installed,
+    /// The SIP that makes it.
+    pub(crate) parent: Option<&'static Sip>,
+    /// Arguments: each a `u32` length and bytes.
+    pub(crate) arguments: Vec<u8>,
+    /// Endpoints in the order of the manifest.
+    pub(crate) endpoints: Vec<Option<(&'static Channel, Side)>>,
+}
+
+/// All SIPs that exist, ended ones with handles included.
+pub(crate) fn all() -> impl Iterator<Item = &'static Sip> {
+    SIPS.all().filter(|s| s.references.load(Relaxed) > 0)
+}
+
+/// SIPs that exist.
+pub(crate) fn live() -> u32 {
+    SIPS.live()
+}
+
+/// The live SIP with this id.
+pub(crate) fn find(id: u32) -> Option<&'static Sip> {
+    all().find(|s| s.id() == id && s.is_alive())
+}
+
+/// Makes a SIP, not yet running. Where it fails the endpoints are the caller's still, in the error.
+///
+/// # Errors
+/// A status, and the endpoints.
+pub(crate) fn create(
+    making: Making,
+) -> Result<&'static Sip, (i32, Vec<Option<(&'static Channel, Side)>>)> {
+    let Making {
+        image,
+        parent,
+        arguments,
+        endpoints,
+    } = making;
+    let template = &image.template;
+    let manifest = &image.manifest;
+    let Some((index, sip)) = SIPS.take() else {
+        return Err((status::NO_RESOURCES, endpoints));
+    };
+    sip.index.store(index, Relaxed);
+    sip.id.store(NEXT_ID.fetch_add(1, Relaxed), Relaxed);
+    sip.parent.store(parent.map_or(0, Sip::id), Relaxed);
+    sip.parent_sip.set(parent);
+    *sip.image.lock() = Some(image);
+    let budget = if manifest.memory == 0 {
+        DEFAULT_BUDGET
+    } else {
+        manifest.memory
+    };
+    sip.budget.store(budget, Relaxed);
+    sip.charged.store(0, Relaxed);
+    sip.exchange.store(0, Relaxed);
+    sip.ended_cycles.store(0, Relaxed);
+    sip.suspended.store(0, Relaxed);
+    sip.started.store(false, Relaxed);
+    sip.essential.store(false, Relaxed);
+    *sip.dying.lock() = None;
+    sip.crash.lock().clear();
+
+    let stack_bytes = sip.stack_bytes();
+    let made = sip
+        .charge(template.memory_min() + stack_bytes)
+        .then_some(())
+        .and_then(|()| {
+            let (max, len) = (template.memory_max().min(budget), template.memory_min());
+            let mode = template.meta().memory_mode;
+            let slot = Slot::take(mode, max.max(len), len, template.data_end())?;
+            sip.memory_base.store(slot.base, Relaxed);
+            sip.committed.store(slot.committed, Relaxed);
+            *sip.slot.lock() = slot;
+            // The installer checked that the data fits, so a trap here means a broken image.
+            let instance = trusted::instance(template, slot.base, slot.committed).ok()?;
+            sip.inner.lock().instance = Some(instance);
+            Thread::create(sip, stack_bytes, &Start::Main)
+        });
+    let Some(thread) = made else {
+        sip.inner.lock().instance = None;
+        core::mem::take(&mut *sip.slot.lock()).give();
+        SIPS.give(index);
+        return Err((status::NO_RESOURCES, endpoints));
+    };
+    {
+        let mut inner = sip.inner.lock();
+        inner.threads.push(thread);
+        inner.arguments = arguments;
+        for &(channel, side) in endpoints.iter().flatten() {
+            channel.lock().ends[side.index()].owner.set(Some(sip));
+        }
+        inner.endpoints = endpoints;
+    }
+    sip.references.store(1, Relaxed);
+    sip.alive.store(true, Relaxed);
+    trace::created(sip);
+    Ok(sip)
+}
+
+impl Sip {
+    /// Its id; never used twice.
+    #[inline(always)]
+    pub(crate) fn id(&self) -> u32 {
+        self.id.load(Relaxed)
+    }
+
+    /// Whether it has not ended.
+    pub(crate) fn is_alive(&self) -> bool {
+        self.alive.load(Relaxed)
+    }
+
+    /// Whether it has been started.
+    pub(crate) fn is_started(&self) -> bool {
+        self.started.load(Relaxed)
+    }
+
+    /// Its image.
+    ///
+    /// # Panics
+    /// For an object that is no SIP now.
+    #[inline]
+    pub(crate) fn image(&self) -> &'static Installed {
+        self.image.lock().expect("a SIP has an image")
+    }
+
+    /// Its image's template.
+    pub(crate) fn template(&self) -> &'static Arc<Template> {
+        &self.image().template
+    }
+
+    /// Its name.
+    pub(crate) fn name(&self) -> &'static str {
+        &self.image().name
+    }
+
+    /// The SIP that made it, while that lives.
+    pub(crate) fn is_child_of(&self, parent: &Sip) -> bool {
+        self.parent.load(Relaxed) == parent.id()
+    }
+
+    /// Bytes of each of its threads' stacks.
+    pub(crate) fn stack_bytes(&self) -> u64 {
+        let asked = u64::from(self.image().manifest.stack);
+        Stack::bytes_for(if asked == 0 {
+            memory::DEFAULT_STACK
+        } else {
+            asked
+        })
+    }
+
+    /// Charges `bytes` to it. False, and nothing charged, where its budget has no room.
+    pub(crate) fn charge(&self, bytes: u64) -> bool {
+        let after = self.charged.load(Relaxed).saturating_add(bytes);
+        if after > self.budget.load(Relaxed) {
+            return false;
+        }
+        self.charged.store(after, Relaxed);
+        true
+    }
+
+    /// Takes `bytes` off its account.
+    pub(crate) fn discharge(&self, bytes: u64) {
+        self.charged.fetch_sub(bytes, Relaxed);
+    }
+
+    /// Works with its instance; `None` where it has none.
+    pub(crate) fn with_instance<R>(&self, f: impl FnOnce(&Instance) -> R) -> Option<R> {
+        self.inner.lock().instance.as_ref().map(f)
+    }
+
+    /// Lets it run.
+    pub(crate) fn start(&'static self) -> bool {
+        if !self.is_alive() || self.started.swap(true, Relaxed) {
+            return false;
+        }
+        let first = self.inner.lock().threads.first().copied();
+        if let Some(t) = first {
+            t.unblocked();
+        }
+        true
+    }
+
+    /// Keeps it from running until resumed as often.
+    pub(crate) fn suspend(&'static self) {
+        if self.suspended.fetch_add(1, Relaxed) == 0 {
+            self.threads().iter().for_each(|t| t.hold());
+        }
+    }
+
+    /// Undoes a suspend. False where there was none.
+    pub(crate) fn resume(&'static self) -> bool {
+        match self.suspended.load(Relaxed) {
+            0 => false,
+            1 => {
+                self.suspended.store(0, Relaxed);
+                self.threads().iter().for_each(|t| t.unhold());
+                true
+            }
+            n => {
+                self.suspended.store(n - 1, Relaxed);
+                true
+            }
+        }
+    }
+
+    /// Its threads.
+    pub(crate) fn threads(&self) -> Vec<&'static Thread> {
+        self.inner.lock().threads.clone()
+    }
+
+    /// Adds a thread that was made for it.
+    pub(crate) fn add_thread(&self, t: &'static Thread) {
+        self.inner.lock().threads.push(t);
+    }
+
+    /// Cycles that it has run.
+    pub(crate) fn cycles(&self) -> u64 {
+        let live: u64 = self
+            .inner
+            .lock()
+            .threads
+            .iter()
+            .map(|t| t.cycles.load(Relaxed))
+            .sum();
+        live + self.ended_cycles.load(Relaxed)
+    }
+
+    /// Pages that it occupies: committed memory, stacks, allocations.
+    pub(crate) fn pages(&self) -> u64 {
+        let stacks: u64 = self
+            .inner
+            .lock()
+            .threads
+            .iter()
+            .map(|t| t.stack().size)
+            .sum();
+        let exchange = self.exchange.load(Relaxed);
+        (self.committed.load(Relaxed) + stacks + exchange).div_ceil(sing_abi::PAGE)
+    }
+
+    /// How it ended; `None` while it has not.
+    pub(crate) fn exit_status(&self) -> Option<(u32, i32)> {
+        (!self.is_alive()).then(|| (self.end.0.load(Relaxed), self.end.1.load(Relaxed)))
+    }
+
+    /// One more handle names it.
+    pub(crate) fn retain(&self) {
+        self.references.fetch_add(1, Relaxed);
+    }
+
+    /// One handle fewer.
+    pub(crate) fn release(&self) {
+        if self.references.fetch_sub(1, Relaxed) == 1 {
+            SIPS.give(self.index.load(Relaxed));
+        }
+    }
+
+    // --- Memory
+
+    /// The committed part of its memory.
+    #[inline(always)]
+    pub(crate) fn window(&self) -> sing_runtime::SipMemory {
+        trusted::window(self.memory_base.load(Relaxed), self.committed.load(Relaxed))
+    }
+
+    /// Its memory, with `at .. at + len` committed.
+    ///
+    /// # Errors
+    /// `MemoryOutOfBounds` where the range lies outside it, `OutOfMemory` where no page is to be had.
+    #[inline]
+    pub(crate) fn memory(&self, at: u32, len: u64) -> Result<sing_runtime::SipMemory, Trap> {
+        let end = u64::from(at) + len;
+        if end > self.committed.load(Relaxed) {
+            self.commit_to(end)?;
+        }
+        Ok(self.window())
+    }
+
+    /// Makes its memory accessible up to `end`.
+    #[cold]
+    pub(crate) fn commit_to(&self, end: u64) -> Result<(), Trap> {
+        let len = self.with_instance(Instance::memory_len).unwrap_or(0);
+        if end > len {
+            return Err(Trap::MemoryOutOfBounds);
+        }
+        let mut slot = self.slot.lock();
+        let done = slot.commit(end, len);
+        self.committed.store(slot.committed, Relaxed);
+        if done { Ok(()) } else { Err(Trap::OutOfMemory) }
+    }
+
+    /// Makes the page with this address accessible, where it is one of its memory's.
+    pub(crate) fn commit_address(&self, address: u64) -> Result<(), Trap> {
+        match address.checked_sub(self.memory_base.load(Relaxed)) {
+            Some(offset) if offset < 4 << 30 => self.commit_to(offset + 1),
+            _ => Err(Trap::MemoryOutOfBounds),
+        }
+    }
+
+    /// `memory.grow`.
+    pub(crate) fn grow_memory(&self, pages: u32) -> i32 {
+        let inner = self.inner.lock();
+        let Some(instance) = &inner.instance else {
+            return -1;
+        };
+        let old = instance.memory_len();
+        let new = old + u64::from(pages) * sing_abi::WASM_PAGE;
+        let max = instance
+            .template()
+            .memory_max()
+            .min(self.budget.load(Relaxed));
+        if new > max || !self.charge(new - old) {
+            return -1;
+        }
+        instance.set_memory_len(new);
+        (old / sing_abi::WASM_PAGE) as i32
+    }
+
+    // --- Arguments and endpoints
+
+    /// Works with its arguments.
+    pub(crate) fn with_arguments<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
+        f(&self.inner.lock().arguments)
+    }
+
+    /// Takes a start-up endpoint; its handle, or a status.
+    pub(crate) fn take_startup(&'static self, index: u32) -> i32 {
+        let taken = match self.inner.lock().endpoints.get_mut(index as usize) {
+            Some(e) => e.take(),
+            None => None,
+        };
+        let Some((channel, side)) = taken else {
+            return status::NOT_FOUND;
+        };
+        let declared = &self.image().manifest.endpoints;
+        let declared = declared.get(index as usize).or_else(|| declared.last());
+        let name = declared.map_or("", |e| e.contract.as_str());
+        match self.insert_endpoint(channel, side, name) {
+            Some(h) => h as i32,
+            None => {
+                if let Some(e) = self.inner.lock().endpoints.get_mut(index as usize) {
+                    *e = Some((channel, side));
+                }
+                status::NO_RESOURCES
+            }
+        }
+    }
+
+    /// Gives an endpoint a handle, under which it is used as one of contract `name`.
+    pub(crate) fn insert_endpoint(
+        &'static self,
+        channel: &'static Channel,
+        side: Side,
+        name: &str,
+    ) -> Option<u32> {
+        let bits = {
+            let inner = channel.lock();
+            self.image().operation_bits(inner.contract?, name, side)
+        };
+        let handle = self
+            .handles
+            .lock()
+            .insert(Object::Endpoint(channel, side, bits))?;
+        channel.lock().ends[side.index()].owner.set(Some(self));
+        Some(handle)
+    }
+
+    /// Whether a handle names an endpoint that may travel on `carrier` as an argument of this type.
+    pub(crate) fn check_endpoint(
+        &self,
+        handle: u32,
+        carrier: &'static Channel,
+        contract: &str,
+        side: Side,
+        state: Option<&str>,
+    ) -> Result<(), Trap> {
+        let Object::Endpoint(channel, has, _) = self.object(handle) else {
+            return Err(Trap::BadHandle);
+        };
+        if core::ptr::eq(channel, carrier) || has != side {
+            return Err(Trap::BadHandle);
+        }
+        let inner = channel.lock();
+        let Some(real) = inner.contract else {
+            return Err(Trap::BadHandle);
+        };
+        let at = usize::from(inner.ends[side.index()].state);
+        let fits = state.is_none_or(|s| real.table.states.get(at).is_some_and(|n| n == s));
+        if real.is_a(contract) && fits {
+            Ok(())
+        } else {
+            Err(Trap::BadHandle)
+        }
+    }
+
+    /// Takes an endpoint out of its table, as a word of a message.
+    pub(crate) fn take_endpoint(&self, handle: u32) -> Option<u64> {
+        let mut handles = self.handles.lock();
+        let Object::Endpoint(channel, side, _) = handles.get(handle) else {
+            return None;
+        };
+        handles.remove(handle);
+        drop(handles);
+        channel.lock().ends[side.index()].owner.set(None);
+        Some(channel::to_word(channel, side))
+    }
+
+    /// Puts an endpoint from a message into its table.
+    pub(crate) fn give_endpoint(&'static self, word: u64, name: &str) -> Option<u32> {
+        let (channel, side) = channel::from_word(word)?;
+        self.insert_endpoint(channel, side, name)
+    }
+}
+
+/// Ends the SIP of the current thread. Nothing that the caller's frames own is given back.
+pub(crate) fn exit_current(end: End) -> ! {
+    let cpu = cpu::this();
+    let sip = cpu::current().sip();
+    *sip.dying.lock() = Some(end);
+    {
+        let dying = DYING.lock();
+        if !sip.node.is_linked() {
+            dying.push(sip);
+        }
+    }
+    cpu.leave_for_idle();
+    unreachable!("a thread of an ended SIP runs")
+}
+
+/// Ends the SIP of the current thread, because it did what no correct program does.
+#[cold]
+#[inline(never)]
+pub(crate) fn trap(trap: Trap) -> ! {
+    crate::harness::trapped(trap);
+    let mark = 0u64;
+    let t = cpu::current();
+    crate::crash::record_call(t, core::ptr::from_ref(&mark) as u64);
+    exit_current(End::Trap(trap))
+}
+
+/// Gives back threads and SIPs that ended on their own stacks. Called in the idle context.
+pub(crate) fn reap() {
+    loop {
+        let t = cpu::this().ended.lock().pop();
+        let Some(t) = t else { break };
+        let sip = t.sip();
+        t.finish();
+        sip.inner.lock().threads.retain(|o| !core::ptr::eq(*o, t));
+        t.release();
+    }
+    loop {
+        let sip = DYING.lock().pop();
+        let Some(sip) = sip else { break };
+        let how = sip.dying.lock().take();
+        end(sip, how.unwrap_or(End::Stop(0)));
+    }
+}
+
+/// Ends a SIP none of whose threads runs: gives back everything that it owns.
+pub(crate) fn end(sip: &'static Sip, how: End) {
+    if !sip.alive.swap(false, Relaxed) {
+        return;
+    }
+    let (kind, code) = how.to_numbers();
+    sip.end.0.store(kind, Relaxed);
+    sip.end.1.store(code, Relaxed);
+    if let End::Trap(trap) = how {
+        crate::crash::report(sip, trap);
+    }
+    let inner = core::mem::take(&mut *sip.inner.lock());
+    for t in &inner.threads {
+        t.finish();
+    }
+    loop {
+        let object = sip.handles.lock().drain();
+        let Some(object) = object else { break };
+        handle::dispose(object);
+    }
+    for (channel, side) in inner.endpoints.into_iter().flatten() {
+        channel::close(channel, side);
+    }
+    for t in inner.threads {
+        t.release();
+    }
+    drop(inner.instance);
+    core::mem::take(&mut *sip.slot.lock()).give();
+    sip.committed.store(0, Relaxed);
+    sip.charged.store(0, Relaxed);
+    trace::ended(sip, how);
+    wait::wake_all(&sip.joiners.lock());
+    if sip.essential.load(Relaxed) {
+        let status = match how {
+            End::Exit(code) | End::Stop(code) => code,
+            End::Trap(trap) => 128 + i32::from(trap.code()),
+        };
+        if how.to_numbers().0 != 0 {
+            log!(
+                "system: {} has ended, and the system cannot do without it",
+                sip.name()
+            );
+        }
+        hal().exit(status);
+    }
+    sip.release();
+}
+
+/// Stops a SIP from outside (or from inside: then this does not return).
+pub(crate) fn stop(sip: &'static Sip, code: i32) {
+    let me = cpu::this().running().map(Thread::sip);
+    if me.is_some_and(|m| core::ptr::eq(m, sip)) {
+        exit_current(End::Stop(code));
+    }
+    end(sip, End::Stop(code));
+}
+
+/// State of a SIP, for `ps`.
+pub(crate) fn state_of(sip: &Sip) -> sing_image::snapshot::State {
+    use sing_image::snapshot::State as Shown;
+    if !sip.is_alive() {
+        return Shown::Ended;
+    }
+    if sip.suspended.load(Relaxed) != 0 {
+        return Shown::Suspended;
+    }
+    if !sip.is_started() {
+        return Shown::Created;
+    }
+    let ready = sip
+        .threads()
+        .iter()
+        .any(|t| matches!(t.state(), State::Ready | State::Running));
+    if ready { Shown::Ready } else { Shown::Blocked }
+}

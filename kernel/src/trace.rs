@@ -1,0 +1,135 @@
+//! Tracing: a ring of the latest events, taken live ([O] App. A, K11 of the design).
+
+use crate::channel::{Channel, End as ChannelEnd};
+use crate::machine::hal;
+use crate::sip::{End, Sip};
+use crate::thread::Thread;
+use alloc::collections::VecDeque;
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use sing_arch::lock::SpinLock;
+use sing_image::snapshot::{TraceEvent, TraceKind};
+
+/// Events kept while nobody takes them.
+const CAPACITY: usize = 16_384;
+
+static ON: AtomicBool = AtomicBool::new(false);
+
+struct Ring {
+    events: VecDeque<TraceEvent>,
+    lost: u32,
+}
+
+static RING: SpinLock<Ring> = SpinLock::new(Ring {
+    events: VecDeque::new(),
+    lost: 0,
+});
+
+/// Starts or stops tracing; starting forgets what was traced before.
+pub(crate) fn set(on: bool) {
+    let mut ring = RING.lock();
+    if on {
+        ring.events.clear();
+        ring.events.reserve(CAPACITY);
+        ring.lost = 0;
+    }
+    ON.store(on, Relaxed);
+}
+
+/// Takes the oldest event.
+pub(crate) fn take() -> Option<TraceEvent> {
+    let mut ring = RING.lock();
+    if ring.lost > 0 {
+        let event = event(TraceKind::Lost, 0, ring.lost, 0, 0);
+        ring.lost = 0;
+        return Some(event);
+    }
+    ring.events.pop_front()
+}
+
+/// Whether tracing is on.
+pub(crate) fn is_on() -> bool {
+    ON.load(Relaxed)
+}
+
+fn event(kind: TraceKind, sip: u32, a: u32, b: u32, c: u64) -> TraceEvent {
+    TraceEvent {
+        time_ns: hal().now(),
+        kind: kind as u32,
+        sip,
+        a,
+        b,
+        c,
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn note(kind: TraceKind, sip: u32, a: u32, b: u32, c: u64) {
+    let event = event(kind, sip, a, b, c);
+    let mut ring = RING.lock();
+    if ring.events.len() >= CAPACITY {
+        ring.events.pop_front();
+        ring.lost += 1;
+    }
+    ring.events.push_back(event);
+}
+
+/// A message is under way.
+#[inline(always)]
+pub(crate) fn sent(t: &Thread, channel: &Channel, message: u32, to: &ChannelEnd) {
+    if is_on() {
+        let receiver = to.owner.get().map_or(0, Sip::id);
+        let index = channel.index.load(Relaxed);
+        note(
+            TraceKind::Send,
+            t.sip().id(),
+            index,
+            message,
+            u64::from(receiver),
+        );
+    }
+}
+
+/// A message has been received.
+#[inline(always)]
+pub(crate) fn received(t: &Thread, channel: &Channel, message: u32) {
+    if is_on() {
+        note(
+            TraceKind::Receive,
+            t.sip().id(),
+            channel.index.load(Relaxed),
+            message,
+            0,
+        );
+    }
+}
+
+/// Another thread runs.
+#[inline(always)]
+pub(crate) fn switched(to: &Thread) {
+    if is_on() {
+        let sip = to.sip().id();
+        note(TraceKind::Switch, sip, to.id.load(Relaxed), sip, 0);
+    }
+}
+
+/// A SIP has been made.
+pub(crate) fn created(sip: &Sip) {
+    if is_on() {
+        note(TraceKind::Create, sip.parent.load(Relaxed), sip.id(), 0, 0);
+    }
+}
+
+/// A SIP has ended.
+pub(crate) fn ended(sip: &Sip, how: End) {
+    if is_on() {
+        let (kind, code) = how.to_numbers();
+        note(
+            TraceKind::End,
+            sip.id(),
+            sip.id(),
+            kind,
+            u64::from(code as u32),
+        );
+    }
+}
