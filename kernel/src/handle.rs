@@ -174,7 +174,7 @@ mod tests {
         let c = t.insert(Object::Interrupt(3)).unwrap();
         assert_ne!(a, c);
         assert!(matches!(t.get(a), Object::None));
-        for forged in [0, 1, 0xffff, 2 << 16, c ^ 1 << 16, u32::MAX, b + 1] {
+        for forged in [0, 1, 0xffff, 3 << 16, c ^ 1 << 16, u32::MAX, b + 1] {
             assert!(matches!(t.get(forged), Object::None), "{forged:#x}");
         }
         assert_eq!(t.live(), 2);
