@@ -1,8 +1,58 @@
 //! The PC HAL: x86-64 hardware and virtual machines.
-#![no_std]
-#![no_main]
+//!
+//! A freestanding kernel: entered by a PVH or multiboot2 loader, it prepares the processor, memory, timer and
+//! console, and then calls the portable kernel, which calls back through [`sing_kernel::hal::Hal`].
+//! `README.md` beside `Cargo.toml` has the command lines.
+//!
+//! Invariants kept throughout:
+//! - Kernel code runs with interrupts enabled on one processor; what an interrupt handler shares with the
+//!   rest is atomic, or behind a lock that is only taken with interrupts off.
+//! - Nothing is both writable and executable, under any address.
+//! - The kernel is compiled soft-float: only SIP code uses vector registers, and only what interrupts SIP code
+//!   saves them.
+//!
+//! For other targets only the modules without hardware are built, with their tests.
+#![cfg_attr(target_os = "none", no_std, no_main)]
+#![cfg_attr(not(target_os = "none"), allow(dead_code, reason = "used by the modules that only a PC has"))]
 
-#[panic_handler]
-fn panic(_: &core::panic::PanicInfo) -> ! {
-    loop {}
+#[cfg(target_os = "none")]
+extern crate alloc;
+
+mod bootinfo;
+mod calendar;
+mod command_line;
+mod regions;
+mod spaces;
+
+#[cfg(target_os = "none")]
+mod apic;
+#[cfg(target_os = "none")]
+mod clock;
+#[cfg(target_os = "none")]
+mod entry;
+#[cfg(target_os = "none")]
+mod exit;
+#[cfg(target_os = "none")]
+mod faults;
+#[cfg(target_os = "none")]
+mod fpu;
+#[cfg(target_os = "none")]
+mod hal;
+#[cfg(target_os = "none")]
+mod interrupts;
+#[cfg(target_os = "none")]
+mod memory;
+#[cfg(target_os = "none")]
+mod port;
+#[cfg(target_os = "none")]
+mod processor;
+#[cfg(target_os = "none")]
+mod selftest;
+#[cfg(target_os = "none")]
+mod serial;
+
+#[cfg(not(target_os = "none"))]
+fn main() {
+    eprintln!("sing-pc is a kernel; build it with --target x86_64-unknown-none");
+    std::process::exit(2);
 }

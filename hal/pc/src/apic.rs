@@ -1,0 +1,204 @@
+//! Interrupt controllers: the local APIC with its timer, the I/O APIC for the console, the old ones silenced.
+
+use crate::{clock, interrupts, memory, port, serial};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use sing_arch::cycles;
+use x86_64::instructions::interrupts::without_interrupts;
+use x86_64::registers::model_specific::Msr;
+
+/// Where the processor's controller is, unless the firmware has moved it.
+const BASE_REGISTER: u32 = 0x1b;
+const IO_APIC: u64 = 0xfec0_0000;
+/// The ISA line of COM1; machines without overrides route it to the same input.
+const COM1_INPUT: u32 = 4;
+
+const ID: u32 = 0x20;
+const TASK_PRIORITY: u32 = 0x80;
+const END_OF_INTERRUPT: u32 = 0xb0;
+const SPURIOUS: u32 = 0xf0;
+const TIMER: u32 = 0x320;
+const LINE_0: u32 = 0x350;
+const LINE_1: u32 = 0x360;
+const ERROR: u32 = 0x370;
+const INITIAL_COUNT: u32 = 0x380;
+const CURRENT_COUNT: u32 = 0x390;
+const DIVIDE: u32 = 0x3e0;
+const MASKED: u32 = 1 << 16;
+
+/// How often the console is looked at where it cannot interrupt, in nanoseconds.
+const POLL: u64 = 10_000_000;
+
+/// Where the registers are mapped; 0: the firmware has switched to access by MSR.
+static REGISTERS: AtomicU64 = AtomicU64::new(0);
+/// Timer ticks a second.
+static RATE: AtomicU64 = AtomicU64::new(0);
+/// When the kernel wants the timer's interrupt. Only changed with interrupts off.
+static DEADLINE: AtomicU64 = AtomicU64::new(u64::MAX);
+/// Whether the console is polled.
+static POLLED: AtomicBool = AtomicBool::new(false);
+
+/// Sets the controllers up; the timer stands still.
+pub fn init(poll_console: bool) {
+    silence_legacy();
+    // SAFETY: every processor with long mode has the register; the write only switches the controller on.
+    let base = unsafe {
+        let mut register = Msr::new(BASE_REGISTER);
+        let value = register.read();
+        register.write(value | 1 << 11);
+        value
+    };
+    if base & 1 << 10 == 0 {
+        REGISTERS.store(memory::map_device(base & 0xf_ffff_f000), Relaxed);
+    }
+    write(TASK_PRIORITY, 0);
+    write(SPURIOUS, 0x100 | u32::from(interrupts::SPURIOUS));
+    for register in [TIMER, LINE_0, LINE_1, ERROR] {
+        write(register, MASKED);
+    }
+    write(DIVIDE, 0b0011); // by 16
+    RATE.store(measured_rate(), Relaxed);
+    write(TIMER, u32::from(interrupts::TIMER));
+    POLLED.store(poll_console || !route_console(), Relaxed);
+    if !POLLED.load(Relaxed) {
+        serial::enable_interrupt();
+    }
+    set_timer(u64::MAX);
+}
+
+/// Asks for the timer's interrupt at this time instead of another.
+pub fn set_timer(at: u64) {
+    without_interrupts(|| {
+        DEADLINE.store(at, Relaxed);
+        arm();
+    });
+}
+
+/// Says that an interrupt has been handled.
+pub fn end_of_interrupt() {
+    write(END_OF_INTERRUPT, 0);
+}
+
+/// Looks what the timer's interrupt was for: whether the kernel's time has come, and whether something has
+/// been typed.
+pub fn timer_interrupt() -> (bool, bool) {
+    let typed = POLLED.load(Relaxed) && serial::receive();
+    let due = clock::now() >= DEADLINE.load(Relaxed);
+    if due {
+        DEADLINE.store(u64::MAX, Relaxed);
+    }
+    // The counter may have been too short for the whole time, or a trace fast.
+    arm();
+    (due, typed)
+}
+
+/// Starts the counter for what comes first. With interrupts off.
+fn arm() {
+    let (now, mut at) = (clock::now(), DEADLINE.load(Relaxed));
+    if POLLED.load(Relaxed) {
+        at = at.min(now + POLL);
+    }
+    let count = if at == u64::MAX {
+        0
+    } else {
+        let ticks = u128::from(at.saturating_sub(now)) * u128::from(RATE.load(Relaxed));
+        (ticks / 1_000_000_000 + 1).min(u128::from(u32::MAX)) as u32
+    };
+    write(INITIAL_COUNT, count);
+}
+
+/// Measures the timer against the time-stamp counter, over 2 ms.
+fn measured_rate() -> u64 {
+    write(INITIAL_COUNT, u32::MAX);
+    let (first, start) = sample();
+    let window = clock::rate() / 500;
+    while cycles() - start < window {
+        sing_arch::pause();
+    }
+    let (last, end) = sample();
+    write(INITIAL_COUNT, 0);
+    (u128::from(first - last) * u128::from(clock::rate()) / u128::from(end - start)).max(1) as u64
+}
+
+/// Timer and time-stamp counter at the same instant: of some readings, the one that took least time.
+fn sample() -> (u32, u64) {
+    let mut best = (0, 0, u64::MAX);
+    for _ in 0..8 {
+        let before = cycles();
+        let count = read(CURRENT_COUNT);
+        let took = cycles() - before;
+        if took < best.2 {
+            best = (count, before + took / 2, took);
+        }
+    }
+    (best.0, best.1)
+}
+
+/// Gives the old controllers vectors that mean nothing, and masks them.
+fn silence_legacy() {
+    let first = interrupts::LEGACY;
+    for (at, value) in [
+        (0x20, 0x11),
+        (0xa0, 0x11),
+        (0x21, first),
+        (0xa1, first + 8),
+        (0x21, 4),
+        (0xa1, 2),
+        (0x21, 1),
+        (0xa1, 1),
+        (0x21, 0xff),
+        (0xa1, 0xff),
+    ] {
+        port::write8(at, value);
+    }
+}
+
+/// Routes COM1's interrupt to this processor, all others nowhere. False where there is no I/O APIC.
+fn route_console() -> bool {
+    let at = memory::map_device(IO_APIC);
+    let access = |register: u32, value: Option<u32>| {
+        // SAFETY: the page is mapped for this, uncached; the two registers select another and hold its value.
+        unsafe {
+            (at as *mut u32).write_volatile(register);
+            match value {
+                Some(value) => (at as *mut u32).byte_add(16).write_volatile(value),
+                None => return (at as *mut u32).byte_add(16).read_volatile(),
+            }
+        }
+        0
+    };
+    let version = access(1, None);
+    let inputs = version >> 16 & 0xff;
+    if version == 0 || version == u32::MAX || inputs < COM1_INPUT {
+        return false;
+    }
+    for input in 0..=inputs {
+        access(0x10 + 2 * input, Some(MASKED));
+    }
+    access(0x11 + 2 * COM1_INPUT, Some(id() << 24));
+    access(0x10 + 2 * COM1_INPUT, Some(u32::from(interrupts::CONSOLE)));
+    true
+}
+
+fn id() -> u32 {
+    if REGISTERS.load(Relaxed) == 0 { read(ID) } else { read(ID) >> 24 }
+}
+
+fn read(register: u32) -> u32 {
+    match REGISTERS.load(Relaxed) {
+        // SAFETY: the processor is in this mode, where each register is an MSR that reads without effect.
+        0 => unsafe { Msr::new(0x800 + (register >> 4)).read() as u32 },
+        // SAFETY: the page is mapped for this, uncached; all registers used here lie in it.
+        at => unsafe { ((at + u64::from(register)) as *const u32).read_volatile() },
+    }
+}
+
+fn write(register: u32, value: u32) {
+    match REGISTERS.load(Relaxed) {
+        // SAFETY: the processor is in this mode; the values written only concern interrupts, whose handlers
+        // are ready.
+        0 => unsafe { Msr::new(0x800 + (register >> 4)).write(u64::from(value)) },
+        // SAFETY: the page is mapped for this, uncached; the values written only concern interrupts, whose
+        // handlers are ready.
+        at => unsafe { ((at + u64::from(register)) as *mut u32).write_volatile(value) },
+    }
+}

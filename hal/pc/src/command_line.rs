@@ -1,0 +1,120 @@
+//! The kernel's command line: words for the HAL, and arguments for the system.
+//!
+//! The HAL's own words stand first: `selftest`, `console=COLUMNSxROWS`, `console=none`, `polled`. What a hypervisor adds
+//! to describe its devices (`virtio_mmio.device=…`) is passed over. The first other word, or what follows `--`, begins
+//! the system's arguments. Double quotes keep blanks inside a word.
+
+/// What the command line asks of the HAL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request<'a> {
+    /// Test the HAL instead of starting the system; what follows the word chooses the test.
+    pub selftest: Option<&'a str>,
+    /// Columns and rows of the terminal at the console; `None` where it is none.
+    pub console: Option<(u32, u32)>,
+    /// Poll the console's input although the machine could interrupt.
+    pub polled: bool,
+    /// The system's arguments, not yet split.
+    pub rest: &'a str,
+}
+
+impl<'a> Request<'a> {
+    /// Reads a command line.
+    pub fn parse(line: &'a str) -> Self {
+        // A serial terminal cannot be asked for its size; this is what one has by custom.
+        let mut request =
+            Request { selftest: None, console: Some((80, 24)), polled: false, rest: "" };
+        let mut rest = line.trim();
+        while !rest.is_empty() {
+            let (word, after) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+            match word {
+                "selftest" => {
+                    request.selftest = Some(after.trim());
+                    break;
+                }
+                "polled" => request.polled = true,
+                "--" => {
+                    request.rest = after.trim();
+                    break;
+                }
+                _ if word.starts_with("virtio_mmio.device=") => {}
+                _ => match word.strip_prefix("console=") {
+                    Some(size) => request.console = console_size(size),
+                    None => {
+                        request.rest = rest;
+                        break;
+                    }
+                },
+            }
+            rest = after.trim_start();
+        }
+        request
+    }
+
+    /// The system's arguments.
+    pub fn words(&self) -> impl Iterator<Item = Word<'a>> + use<'a> {
+        let mut rest = self.rest.trim_start();
+        core::iter::from_fn(move || {
+            if rest.is_empty() {
+                return None;
+            }
+            let mut quoted = false;
+            let end = rest
+                .find(|c: char| {
+                    quoted ^= c == '"';
+                    c.is_whitespace() && !quoted
+                })
+                .unwrap_or(rest.len());
+            let (word, after) = rest.split_at(end);
+            rest = after.trim_start();
+            Some(Word(word))
+        })
+        .filter(|w| !w.0.starts_with("virtio_mmio.device="))
+    }
+}
+
+/// A word as it was written, quotes included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Word<'a>(&'a str);
+
+impl Word<'_> {
+    /// Its characters without the quotes.
+    pub fn chars(self) -> impl Iterator<Item = char> {
+        self.0.chars().filter(|&c| c != '"')
+    }
+}
+
+fn console_size(text: &str) -> Option<(u32, u32)> {
+    let (columns, rows) = text.split_once('x')?;
+    Some((columns.parse().ok()?, rows.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<String> {
+        Request::parse(line).words().map(|w| w.chars().collect()).collect()
+    }
+
+    #[test]
+    fn separates_the_hals_words_from_the_systems() {
+        assert_eq!(words("--script /boot/script"), ["--script", "/boot/script"]);
+        assert_eq!(words("console=100x30 polled -- selftest"), ["selftest"]);
+        assert_eq!(words("polled a virtio_mmio.device=512@0xfeb00e00:12"), ["a"]);
+        assert_eq!(words("virtio_mmio.device=512@0xfeb00e00:12"), [] as [&str; 0]);
+        assert_eq!(words(""), [] as [&str; 0]);
+        let r = Request::parse("console=100x30 polled x");
+        assert_eq!((r.console, r.polled, r.selftest), (Some((100, 30)), true, None));
+        assert_eq!(Request::parse("console=none").console, None);
+        assert_eq!(Request::parse("console=axb").console, None);
+        assert_eq!(Request::parse("selftest").selftest, Some(""));
+        assert_eq!(Request::parse(" selftest  fatal ").selftest, Some("fatal"));
+    }
+
+    #[test]
+    fn quotes_keep_blanks() {
+        assert_eq!(words(r#"-c "ps; hello" x"y z""#), ["-c", "ps; hello", "xy z"]);
+        assert_eq!(words(r#""open to the end"#), ["open to the end"]);
+        assert_eq!(words(r#"a "" b"#), ["a", "", "b"]);
+    }
+}

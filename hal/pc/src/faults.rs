@@ -1,0 +1,148 @@
+//! Processor faults: what the processor found goes to the kernel, whose answer is carried out.
+//!
+//! Handled on stacks of their own, with interrupts off. A second fault during the handling of one is a defect
+//! of the kernel and fatal.
+
+use crate::serial::line;
+use crate::{exit, interrupts, selftest};
+use core::arch::naked_asm;
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use sing_kernel::fault::{Action, Fault, Kind};
+use x86_64::registers::control::Cr2;
+
+/// The registers of what faulted, as the entries push them.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Frame {
+    r15: u64,
+    r14: u64,
+    r13: u64,
+    r12: u64,
+    r11: u64,
+    r10: u64,
+    r9: u64,
+    r8: u64,
+    rdi: u64,
+    rsi: u64,
+    rbp: u64,
+    rbx: u64,
+    rdx: u64,
+    rcx: u64,
+    rax: u64,
+    vector: u64,
+    error: u64,
+    rip: u64,
+    cs: u64,
+    rflags: u64,
+    rsp: u64,
+    ss: u64,
+}
+
+const DIVIDE: u64 = 0;
+const NON_MASKABLE: u64 = 2;
+const UNDEFINED: u64 = 6;
+const DOUBLE: u64 = 8;
+const PAGE: u64 = 14;
+const MACHINE_CHECK: u64 = 18;
+
+/// Interrupts enabled, all else clear.
+const PLAIN_FLAGS: u64 = 0x202;
+
+static HANDLING: AtomicBool = AtomicBool::new(false);
+
+extern "sysv64" fn handle(frame: &mut Frame) {
+    let address = if frame.vector == PAGE { Cr2::read_raw() } else { 0 };
+    let kind = match frame.vector {
+        PAGE => Kind::Page,
+        UNDEFINED => Kind::Undefined,
+        DIVIDE => Kind::Divide,
+        // What was interrupted by these cannot be gone on with.
+        DOUBLE | NON_MASKABLE | MACHINE_CHECK => fatal(frame, address),
+        _ => Kind::Other,
+    };
+    if HANDLING.swap(true, Relaxed) {
+        fatal(frame, address);
+    }
+    let fault = Fault { kind, pc: frame.rip, sp: frame.rsp, fp: frame.rbp, address };
+    let action = if selftest::is_running() {
+        selftest::fault(&fault)
+    } else {
+        sing_kernel::fault::handle(&fault)
+    };
+    HANDLING.store(false, Relaxed);
+    match action {
+        Action::Retry => {}
+        Action::Jump { pc, sp, argument } => {
+            frame.rip = pc;
+            frame.rsp = sp;
+            frame.rdi = argument;
+            frame.rflags = PLAIN_FLAGS;
+        }
+        Action::Fatal => fatal(frame, address),
+    }
+}
+
+fn fatal(f: &Frame, address: u64) -> ! {
+    let place = if interrupts::is_sip_code(f.rip) { "SIP code" } else { "the kernel" };
+    line!("fatal fault in {place}: vector {}, error {:#x}, address {address:#x}", f.vector, f.error);
+    line!("rip {:016x} rsp {:016x} rbp {:016x} flags {:x}", f.rip, f.rsp, f.rbp, f.rflags);
+    line!("rax {:016x} rbx {:016x} rcx {:016x} rdx {:016x}", f.rax, f.rbx, f.rcx, f.rdx);
+    line!("rsi {:016x} rdi {:016x} r8  {:016x} r9  {:016x}", f.rsi, f.rdi, f.r8, f.r9);
+    line!("r10 {:016x} r11 {:016x} r12 {:016x} r13 {:016x}", f.r10, f.r11, f.r12, f.r13);
+    line!("r14 {:016x} r15 {:016x} cs  {:016x} ss  {:016x}", f.r14, f.r15, f.cs, f.ss);
+    exit::exit(exit::BROKEN)
+}
+
+macro_rules! entry {
+    ($name:ident, $vector:expr) => {
+        #[unsafe(naked)]
+        pub unsafe extern "sysv64" fn $name() {
+            naked_asm!("push 0", "push {}", "jmp {}", const $vector, sym common)
+        }
+    };
+    ($name:ident, $vector:expr, with_error) => {
+        #[unsafe(naked)]
+        pub unsafe extern "sysv64" fn $name() {
+            naked_asm!("push {}", "jmp {}", const $vector, sym common)
+        }
+    };
+}
+
+entry!(divide, DIVIDE);
+entry!(debug, 1);
+entry!(non_maskable, NON_MASKABLE);
+entry!(breakpoint, 3);
+entry!(overflow, 4);
+entry!(bound, 5);
+entry!(undefined, UNDEFINED);
+entry!(no_device, 7);
+entry!(double, DOUBLE, with_error);
+entry!(task_segment, 10, with_error);
+entry!(segment, 11, with_error);
+entry!(stack_segment, 12, with_error);
+entry!(protection, 13, with_error);
+entry!(page, PAGE, with_error);
+entry!(x87, 16);
+entry!(alignment, 17, with_error);
+entry!(machine_check, MACHINE_CHECK);
+entry!(vector, 19);
+
+/// Saves the general registers as a [`Frame`] and calls `handle`, which touches no vector register.
+#[unsafe(naked)]
+unsafe extern "sysv64" fn common() {
+    naked_asm!(
+        "push rax", "push rcx", "push rdx", "push rbx", "push rbp", "push rsi", "push rdi",
+        "push r8", "push r9", "push r10", "push r11", "push r12", "push r13", "push r14", "push r15",
+        "cld",
+        "mov rdi, rsp",
+        "mov rbx, rsp",
+        "and rsp, -16",
+        "call {handle}",
+        "mov rsp, rbx",
+        "pop r15", "pop r14", "pop r13", "pop r12", "pop r11", "pop r10", "pop r9", "pop r8",
+        "pop rdi", "pop rsi", "pop rbp", "pop rbx", "pop rdx", "pop rcx", "pop rax",
+        "add rsp, 16",
+        "iretq",
+        handle = sym handle,
+    )
+}

@@ -1,0 +1,115 @@
+//! Clock, timer, console input, processor features.
+
+use super::{Outcome, arrived, check};
+use crate::hal::Pc;
+use crate::serial;
+use sing_kernel::hal::{Hal, LINE_CONSOLE, LINE_TIMER};
+
+const MICROSECOND: u64 = 1_000;
+const MILLISECOND: u64 = 1_000_000;
+const SECOND: u64 = 1_000_000_000;
+
+fn wait_until(at: u64) {
+    while Pc.now() < at {
+        sing_arch::pause();
+    }
+}
+
+pub fn clock() -> Outcome {
+    let mut last = Pc.now();
+    for _ in 0..100_000 {
+        let now = Pc.now();
+        check!(now >= last, "went back from {last} to {now}");
+        last = now;
+    }
+    check!(Pc.now() < 600 * SECOND, "began {} s ago", Pc.now() / SECOND);
+    let rate = Pc.cycles_per_second();
+    check!((100_000_000..10_000_000_000).contains(&rate), "{rate} ticks a second");
+    let (from, start) = (Pc.now(), sing_arch::cycles());
+    wait_until(from + 10 * MILLISECOND);
+    let (ticks, took) = (sing_arch::cycles() - start, Pc.now() - from);
+    let by_ticks = (u128::from(ticks) * 1_000_000_000 / u128::from(rate)) as u64;
+    check!(by_ticks.abs_diff(took) < took / 10, "{by_ticks} ns by cycles, {took} by the clock");
+    let year = Pc.utc() / SECOND / 31_556_952 + 1970;
+    check!((2024..2100).contains(&year), "the year is {year}");
+    Ok(())
+}
+
+pub fn timer_is_punctual() -> Outcome {
+    for delay in [20 * MICROSECOND, 500 * MICROSECOND, 5 * MILLISECOND, 30 * MILLISECOND] {
+        // The host may be busy: the best of some counts for lateness, each for earliness.
+        let mut best = u64::MAX;
+        for _ in 0..8 {
+            let before = arrived(LINE_TIMER);
+            let at = Pc.now() + delay;
+            Pc.set_timer(at);
+            while arrived(LINE_TIMER) == before {
+                Pc.idle();
+            }
+            let now = Pc.now();
+            check!(now >= at, "{} ns early", at - now);
+            best = best.min(now - at);
+        }
+        check!(best < MILLISECOND, "{best} ns late after {delay}");
+    }
+    let before = arrived(LINE_TIMER);
+    wait_until(Pc.now() + 5 * MILLISECOND);
+    check!(arrived(LINE_TIMER) == before, "an interrupt nobody asked for");
+    Ok(())
+}
+
+pub fn timer_changes() -> Outcome {
+    let before = arrived(LINE_TIMER);
+    Pc.set_timer(Pc.now() + 5 * MILLISECOND);
+    Pc.set_timer(Pc.now() + 3600 * SECOND);
+    wait_until(Pc.now() + 10 * MILLISECOND);
+    check!(arrived(LINE_TIMER) == before, "the timer that was replaced has come");
+    Pc.set_timer(Pc.now() + 5 * MILLISECOND);
+    Pc.set_timer(u64::MAX);
+    wait_until(Pc.now() + 10 * MILLISECOND);
+    check!(arrived(LINE_TIMER) == before, "the timer that was cancelled has come");
+    for past in [0, 1, Pc.now()] {
+        let before = arrived(LINE_TIMER);
+        Pc.set_timer(past);
+        wait_until(Pc.now() + 5 * MILLISECOND);
+        check!(arrived(LINE_TIMER) == before + 1, "a timer in the past has not come once");
+    }
+    Ok(())
+}
+
+/// Were a wake-up lost between asking and waiting, this would never end.
+pub fn no_lost_wake_up() -> Outcome {
+    for i in 0..2_000 {
+        let before = arrived(LINE_TIMER);
+        Pc.set_timer(Pc.now() + i % 40 * 500);
+        while arrived(LINE_TIMER) == before {
+            Pc.idle();
+        }
+    }
+    Ok(())
+}
+
+pub fn console_input() -> Outcome {
+    let mut bytes = [0; 16];
+    // Whoever started the test may have typed.
+    while Pc.console_read(&mut bytes) != Some(0) {}
+    let before = arrived(LINE_CONSOLE);
+    serial::set_loop(true);
+    Pc.console_write(b"echo");
+    let end = Pc.now() + 500 * MILLISECOND;
+    let mut got = 0;
+    while got < 4 && Pc.now() < end {
+        got += Pc.console_read(&mut bytes[got..]).unwrap_or(0);
+    }
+    serial::set_loop(false);
+    check!(arrived(LINE_CONSOLE) > before, "no interrupt");
+    check!(&bytes[..got] == b"echo", "{:?}", &bytes[..got]);
+    check!(Pc.console_read(&mut bytes) == Some(0), "something more");
+    Ok(())
+}
+
+pub fn features() -> Outcome {
+    check!(Pc.has_cpu_feature("sse2"), "no sse2, which every such processor has");
+    check!(!Pc.has_cpu_feature("sse9") && !Pc.has_cpu_feature(""), "has what does not exist");
+    Ok(())
+}
