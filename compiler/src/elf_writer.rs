@@ -22,9 +22,11 @@ pub(crate) fn write(compiled: &Compiled) -> Result<Vec<u8>> {
     let text = object.add_section(Vec::new(), b".text".to_vec(), SectionKind::Text);
     object.append_section_data(text, &compiled.code, ALIGNMENT);
     let meta = compiled.meta.encode();
-    for (name, bytes) in
-        [(elf::META, &meta), (elf::MANIFEST, &manifest), (elf::CONTRACTS, &contracts)]
-    {
+    for (name, bytes) in [
+        (elf::META, &meta),
+        (elf::MANIFEST, &manifest),
+        (elf::CONTRACTS, &contracts),
+    ] {
         let section = object.add_section(Vec::new(), name.into(), SectionKind::Other);
         object.append_section_data(section, bytes, ALIGNMENT);
     }
@@ -44,7 +46,14 @@ pub(crate) fn write(compiled: &Compiled) -> Result<Vec<u8>> {
         symbol(&func.name, func.offset, func.size, SymbolScope::Compilation);
     }
     for (func, offset) in &compiled.meta.trampolines {
-        symbol(&format!("trampoline of function {func}"), *offset, 0, SymbolScope::Compilation);
+        symbol(
+            &format!("trampoline of function {func}"),
+            *offset,
+            0,
+            SymbolScope::Compilation,
+        );
     }
-    object.write().map_err(|e| Error::new(ErrorKind::TooLarge, format!("the image: {e}")))
+    object
+        .write()
+        .map_err(|e| Error::new(ErrorKind::TooLarge, format!("the image: {e}")))
 }

@@ -18,7 +18,11 @@ use std::time::Instant;
 /// Compiles a module that has passed verification.
 pub(crate) fn module(mut checked: Checked<'_>, options: &Options) -> Result<Compiled> {
     let isa = isa::build(options.cpu)?;
-    let referents = if options.sealed() { take_referents(&mut checked.module) } else { Vec::new() };
+    let referents = if options.sealed() {
+        take_referents(&mut checked.module)
+    } else {
+        Vec::new()
+    };
     let module = &checked.module;
     let defined = module.func_types.len() as u32;
     let env = Env {
@@ -26,8 +30,16 @@ pub(crate) fn module(mut checked: Checked<'_>, options: &Options) -> Result<Comp
         imports: &checked.imports,
         options,
         layout: layout::of_module(module, options)?,
-        canonical: if options.sealed() { module.canonical_types() } else { Vec::new() },
-        thunks: referents.iter().zip(defined..).map(|(&func, thunk)| (func, thunk)).collect(),
+        canonical: if options.sealed() {
+            module.canonical_types()
+        } else {
+            Vec::new()
+        },
+        thunks: referents
+            .iter()
+            .zip(defined..)
+            .map(|(&func, thunk)| (func, thunk))
+            .collect(),
         fixed_tables: fixed_tables(&checked, options),
         frontend: isa.frontend_config(),
     };
@@ -49,8 +61,18 @@ pub(crate) fn module(mut checked: Checked<'_>, options: &Options) -> Result<Comp
         emitter.trampolines()?;
     }
     let (code, meta, stats) = emitter.finish()?;
-    let Checked { manifest, contracts, .. } = checked;
-    Ok(Compiled { code, meta, manifest, contracts, stats })
+    let Checked {
+        manifest,
+        contracts,
+        ..
+    } = checked;
+    Ok(Compiled {
+        code,
+        meta,
+        manifest,
+        contracts,
+        stats,
+    })
 }
 
 /// Finds the imported functions that are used as values or exported, and makes those places refer to
@@ -74,8 +96,11 @@ fn take_referents(module: &mut Module<'_>) -> Vec<u32> {
     places.retain(|func| **func < imported);
     let referents: BTreeSet<u32> = places.iter().map(|func| **func).collect();
     let defined = module.func_types.len() as u32;
-    let thunks: HashMap<u32, u32> =
-        referents.iter().zip(defined..).map(|(&func, thunk)| (func, thunk)).collect();
+    let thunks: HashMap<u32, u32> = referents
+        .iter()
+        .zip(defined..)
+        .map(|(&func, thunk)| (func, thunk))
+        .collect();
     for place in places {
         if let Some(&thunk) = thunks.get(place) {
             *place = thunk;
@@ -87,7 +112,9 @@ fn take_referents(module: &mut Module<'_>) -> Vec<u32> {
 /// Tables that nothing can grow: a sealed module's own, without a `table.grow` in its code.
 fn fixed_tables(checked: &Checked<'_>, options: &Options) -> Vec<bool> {
     let tables = 0..checked.module.tables.len() as u32;
-    tables.map(|table| options.sealed() && !checked.grown_tables.contains(&table)).collect()
+    tables
+        .map(|table| options.sealed() && !checked.grown_tables.contains(&table))
+        .collect()
 }
 
 /// Compiles functions one after the other.
@@ -131,7 +158,12 @@ impl<'e> Emitter<'e> {
             })
             .map_err(|e| in_function(e, index, &name))?;
         self.stats.functions += 1;
-        self.funcs.push(Func { ty, offset, size, name });
+        self.funcs.push(Func {
+            ty,
+            offset,
+            size,
+            name,
+        });
         Ok(())
     }
 
@@ -187,13 +219,20 @@ impl<'e> Emitter<'e> {
             abi_version: sing_abi::ABI_VERSION,
             memory_mode: options.memory_mode,
             linkage: options.linkage,
-            cpu_features: options.cpu.features().iter().map(ToString::to_string).collect(),
+            cpu_features: options
+                .cpu
+                .features()
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
             layout: self.env.layout,
             types: module.types.clone(),
             canonical: self.env.canonical.clone(),
             imports: module.imports.clone(),
             funcs: self.funcs,
-            memory: module.memories[own(module.imported_memories)].first().copied(),
+            memory: module.memories[own(module.imported_memories)]
+                .first()
+                .copied(),
             tables: module.tables[own(module.imported_tables)].to_vec(),
             globals: module.globals[own(module.imported_globals)]
                 .iter()
@@ -217,7 +256,11 @@ fn in_function(e: Error, index: u32, name: &str) -> Error {
         Some(Place::Function { .. }) => e,
         _ => {
             let offset = e.offset().unwrap_or(0);
-            e.at(Place::Function { index, name: Some(name.into()), offset })
+            e.at(Place::Function {
+                index,
+                name: Some(name.into()),
+                offset,
+            })
         }
     }
 }

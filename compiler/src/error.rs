@@ -72,11 +72,18 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
-        Error { kind, message: message.into(), place: None }
+        Error {
+            kind,
+            message: message.into(),
+            place: None,
+        }
     }
 
     pub(crate) fn at(self, place: Place) -> Error {
-        Error { place: Some(place), ..self }
+        Error {
+            place: Some(place),
+            ..self
+        }
     }
 
     /// The compiler's own contradiction: what the validator has excluded has come all the same.
@@ -112,10 +119,18 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Place::Offset(offset) => write!(f, "byte {offset:#x}"),
-            Place::Function { index, name: Some(name), offset } => {
+            Place::Function {
+                index,
+                name: Some(name),
+                offset,
+            } => {
                 write!(f, "function {index} ({name}), byte {offset:#x}")
             }
-            Place::Function { index, name: None, offset } => {
+            Place::Function {
+                index,
+                name: None,
+                offset,
+            } => {
                 write!(f, "function {index}, byte {offset:#x}")
             }
             Place::Import { module, name } => write!(f, "import {module:?} {name:?}"),

@@ -21,7 +21,14 @@ const SETTINGS: &[(&str, &str)] = &[
     ("enable_heap_access_spectre_mitigation", "false"),
     ("enable_table_access_spectre_mitigation", "false"),
     // The IR's own verifier is for us, not for users: it would find mistakes of this translator.
-    ("enable_verifier", if cfg!(any(test, debug_assertions)) { "true" } else { "false" }),
+    (
+        "enable_verifier",
+        if cfg!(any(test, debug_assertions)) {
+            "true"
+        } else {
+            "false"
+        },
+    ),
 ];
 
 /// The target.
@@ -35,5 +42,7 @@ pub(crate) fn build(cpu: Cpu) -> Result<OwnedTargetIsa> {
     for name in cpu.settings() {
         builder.enable(&name).map_err(|e| internal(&e))?;
     }
-    builder.finish(settings::Flags::new(flags)).map_err(|e| internal(&e))
+    builder
+        .finish(settings::Flags::new(flags))
+        .map_err(|e| internal(&e))
 }

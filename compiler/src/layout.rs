@@ -28,13 +28,15 @@ pub(crate) fn of_module(module: &Module<'_>, options: &Options) -> Result<CtxLay
         ..CtxLayout::default()
     };
     if !options.sealed() {
-        layout.func_imports =
-            place(module.imported_funcs as usize, u64::from(FUNC_IMPORT_SIZE));
+        layout.func_imports = place(module.imported_funcs as usize, u64::from(FUNC_IMPORT_SIZE));
         layout.signatures = place(module.types.len(), 4);
     }
     let size = end.next_multiple_of(ctx::ALIGN as u64);
     if size > i32::MAX as u64 {
-        return Err(Error::new(ErrorKind::TooLarge, "the module's globals, tables and types"));
+        return Err(Error::new(
+            ErrorKind::TooLarge,
+            "the module's globals, tables and types",
+        ));
     }
     layout.size = size as u32;
     Ok(layout)

@@ -82,8 +82,15 @@ pub struct Compiled {
 /// # Errors
 /// The first reason why it is not, and where.
 pub fn verify(wasm: &[u8], options: &Options) -> Result<Verified> {
-    let verify::Checked { manifest, contracts, .. } = verify::check(wasm, options)?;
-    Ok(Verified { manifest, contracts })
+    let verify::Checked {
+        manifest,
+        contracts,
+        ..
+    } = verify::check(wasm, options)?;
+    Ok(Verified {
+        manifest,
+        contracts,
+    })
 }
 
 /// Verifies and compiles a module.

@@ -42,11 +42,15 @@ impl Linker {
         let compiled = context.compiled_code();
         let compiled = compiled.ok_or_else(|| Error::internal("Cranelift gave no code"))?;
         let alignment = ALIGNMENT.max(compiled.buffer.alignment as usize);
-        self.code.resize(self.code.len().next_multiple_of(alignment), PADDING);
+        self.code
+            .resize(self.code.len().next_multiple_of(alignment), PADDING);
         let start = self.code.len();
         let bytes = compiled.code_buffer();
         if start + bytes.len() > MAX_CODE {
-            return Err(Error::new(ErrorKind::TooLarge, "the module's machine code exceeds 1 GiB"));
+            return Err(Error::new(
+                ErrorKind::TooLarge,
+                "the module's machine code exceeds 1 GiB",
+            ));
         }
         self.code.extend_from_slice(bytes);
         let start = start as u32;
@@ -54,12 +58,17 @@ impl Linker {
             let target = called_function(&context.func, &reloc.target)
                 .filter(|_| reloc.kind == Reloc::X86CallPCRel4)
                 .ok_or_else(|| {
-                    Error::internal(format!("{:?} to {:?} in the code", reloc.kind, reloc.target))
+                    Error::internal(format!(
+                        "{:?} to {:?} in the code",
+                        reloc.kind, reloc.target
+                    ))
                 })?;
-            self.calls.push((start + reloc.offset, target, reloc.addend));
+            self.calls
+                .push((start + reloc.offset, target, reloc.addend));
         }
         for trap in compiled.buffer.traps() {
-            self.traps.push((start + trap.offset, reason(trap.code)?.code()));
+            self.traps
+                .push((start + trap.offset, reason(trap.code)?.code()));
         }
         if let Some(frame) = compiled.buffer.frame_layout() {
             // With the return address and the saved frame pointer.
@@ -80,7 +89,11 @@ impl Linker {
         }
         self.traps.sort_unstable();
         self.traps.dedup();
-        Ok(Linked { code: self.code, traps: self.traps, max_frame: self.max_frame })
+        Ok(Linked {
+            code: self.code,
+            traps: self.traps,
+            max_frame: self.max_frame,
+        })
     }
 }
 
@@ -112,9 +125,10 @@ fn codegen_error(e: &cranelift_codegen::CodegenError) -> Error {
         E::CodeTooLarge | E::ImplLimitExceeded => {
             Error::new(ErrorKind::TooLarge, "the function is too large to compile")
         }
-        E::Unsupported(what) => {
-            Error::new(ErrorKind::Unsupported, format!("the code generator lacks {what}"))
-        }
+        E::Unsupported(what) => Error::new(
+            ErrorKind::Unsupported,
+            format!("the code generator lacks {what}"),
+        ),
         e => Error::internal(format!("Cranelift: {e}")),
     }
 }

@@ -107,7 +107,10 @@ impl<'a> Module<'a> {
                         wp::ExternalKind::Global => ExportKind::Global(export.index),
                         _ => return Err(unsupported("exports of this kind")),
                     };
-                    self.exports.push(Export { name: export.name.into(), kind });
+                    self.exports.push(Export {
+                        name: export.name.into(),
+                        kind,
+                    });
                 }
             }
             wp::Payload::StartSection { func, .. } => self.start = Some(func),
@@ -121,17 +124,26 @@ impl<'a> Module<'a> {
                     let segment = segment?;
                     let mode = match segment.kind {
                         wp::DataKind::Passive => SegmentMode::Passive,
-                        wp::DataKind::Active { memory_index, offset_expr } => SegmentMode::Active {
+                        wp::DataKind::Active {
+                            memory_index,
+                            offset_expr,
+                        } => SegmentMode::Active {
                             target: memory_index,
                             offset: const_expr(&offset_expr)?,
                         },
                     };
-                    self.data.push(Data { mode, bytes: segment.data.to_vec() });
+                    self.data.push(Data {
+                        mode,
+                        bytes: segment.data.to_vec(),
+                    });
                 }
             }
             wp::Payload::CodeSectionEntry(body) => self.bodies.push(body),
             wp::Payload::CustomSection(custom) => {
-                self.customs.push(Custom { name: custom.name(), bytes: custom.data() });
+                self.customs.push(Custom {
+                    name: custom.name(),
+                    bytes: custom.data(),
+                });
             }
             _ => {}
         }
@@ -166,7 +178,11 @@ impl<'a> Module<'a> {
             }
             _ => return Err(unsupported("imports of this kind")),
         };
-        self.imports.push(Import { module: import.module.into(), name: import.name.into(), kind });
+        self.imports.push(Import {
+            module: import.module.into(),
+            name: import.name.into(),
+            kind,
+        });
         Ok(())
     }
 
@@ -175,12 +191,6 @@ impl<'a> Module<'a> {
         let ty = self.func_types.get(func as usize).copied();
         ty.and_then(|ty| self.types.get(ty as usize))
             .ok_or_else(|| Error::internal(format!("function {func} has no type")))
-    }
-
-    /// The imported function's import.
-    pub(crate) fn func_import(&self, func: u32) -> Option<&Import> {
-        let mut funcs = self.imports.iter().filter(|i| matches!(i.kind, ImportKind::Func(_)));
-        funcs.nth(func as usize)
     }
 
     /// What a person calls the function.
@@ -200,7 +210,9 @@ impl<'a> Module<'a> {
     pub(crate) fn canonical_types(&self) -> Vec<u32> {
         let mut first = std::collections::HashMap::new();
         let numbered = self.types.iter().zip(0u32..);
-        numbered.map(|(ty, i)| *first.entry(ty).or_insert(i)).collect()
+        numbered
+            .map(|(ty, i)| *first.entry(ty).or_insert(i))
+            .collect()
     }
 }
 
@@ -223,12 +235,18 @@ pub(crate) fn val_type(ty: wp::ValType) -> Result<ValType> {
 
 fn func_type(ty: &wp::FuncType) -> Result<FuncType> {
     let all = |types: &[wp::ValType]| types.iter().map(|&t| val_type(t)).collect::<Result<_>>();
-    Ok(FuncType { params: all(ty.params())?, results: all(ty.results())? })
+    Ok(FuncType {
+        params: all(ty.params())?,
+        results: all(ty.results())?,
+    })
 }
 
 fn limits(initial: u64, maximum: Option<u64>) -> Result<Limits> {
     let size = |n: u64| u32::try_from(n).map_err(|_| unsupported("64-bit limits"));
-    Ok(Limits { min: size(initial)?, max: maximum.map(size).transpose()? })
+    Ok(Limits {
+        min: size(initial)?,
+        max: maximum.map(size).transpose()?,
+    })
 }
 
 fn table_type(ty: &wp::TableType) -> Result<TableType> {
@@ -243,7 +261,9 @@ fn table_type(ty: &wp::TableType) -> Result<TableType> {
 
 fn memory_limits(ty: &wp::MemoryType) -> Result<Limits> {
     if ty.memory64 || ty.page_size_log2.is_some() {
-        return Err(unsupported("64-bit memories and memories with pages of their own size"));
+        return Err(unsupported(
+            "64-bit memories and memories with pages of their own size",
+        ));
     }
     limits(ty.initial, ty.maximum)
 }
@@ -252,25 +272,33 @@ fn global_type(ty: &wp::GlobalType) -> Result<GlobalType> {
     if ty.shared {
         return Err(unsupported("shared globals"));
     }
-    Ok(GlobalType { value: val_type(ty.content_type)?, mutable: ty.mutable })
+    Ok(GlobalType {
+        value: val_type(ty.content_type)?,
+        mutable: ty.mutable,
+    })
 }
 
 fn element_segment(element: wp::Element<'_>) -> Result<Element> {
     let mode = match element.kind {
         wp::ElementKind::Passive => SegmentMode::Passive,
         wp::ElementKind::Declared => SegmentMode::Declared,
-        wp::ElementKind::Active { table_index, offset_expr } => SegmentMode::Active {
+        wp::ElementKind::Active {
+            table_index,
+            offset_expr,
+        } => SegmentMode::Active {
             target: table_index.unwrap_or(0),
             offset: const_expr(&offset_expr)?,
         },
     };
     let items = match element.items {
-        wp::ElementItems::Functions(funcs) => {
-            funcs.into_iter().map(|f| Ok(ConstExpr::RefFunc(f?))).collect::<Result<_>>()?
-        }
-        wp::ElementItems::Expressions(_, exprs) => {
-            exprs.into_iter().map(|e| const_expr(&e?)).collect::<Result<_>>()?
-        }
+        wp::ElementItems::Functions(funcs) => funcs
+            .into_iter()
+            .map(|f| Ok(ConstExpr::RefFunc(f?)))
+            .collect::<Result<_>>()?,
+        wp::ElementItems::Expressions(_, exprs) => exprs
+            .into_iter()
+            .map(|e| const_expr(&e?))
+            .collect::<Result<_>>()?,
     };
     Ok(Element { mode, items })
 }

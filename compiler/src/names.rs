@@ -16,7 +16,9 @@ pub(crate) fn of_functions(module: &Module<'_>) -> Vec<Option<String>> {
     for section in module.customs.iter().filter(|c| c.name == "name") {
         let reader = wp::BinaryReader::new(section.bytes, 0);
         for subsection in wp::NameSectionReader::new(reader) {
-            let Ok(wp::Name::Function(map)) = subsection else { continue };
+            let Ok(wp::Name::Function(map)) = subsection else {
+                continue;
+            };
             for naming in map {
                 let Ok(naming) = naming else { break };
                 if let Some(name) = names.get_mut(naming.index as usize) {
@@ -32,10 +34,16 @@ pub(crate) fn of_functions(module: &Module<'_>) -> Vec<Option<String>> {
 pub(crate) fn of_function(wasm: &[u8], func: u32) -> Option<String> {
     let sections = wp::Parser::new(0).parse_all(wasm).map_while(Result::ok);
     for payload in sections {
-        let wp::Payload::CustomSection(custom) = payload else { continue };
-        let wp::KnownCustom::Name(names) = custom.as_known() else { continue };
+        let wp::Payload::CustomSection(custom) = payload else {
+            continue;
+        };
+        let wp::KnownCustom::Name(names) = custom.as_known() else {
+            continue;
+        };
         for subsection in names {
-            let Ok(wp::Name::Function(map)) = subsection else { continue };
+            let Ok(wp::Name::Function(map)) = subsection else {
+                continue;
+            };
             let mut namings = map.into_iter().map_while(Result::ok);
             if let Some(naming) = namings.find(|n| n.index == func) {
                 return readable(naming.name);
@@ -62,7 +70,10 @@ impl fmt::Write for Bounded {
 }
 
 fn readable(name: &str) -> Option<String> {
-    let mut out = Bounded { text: String::new(), left: LONGEST };
+    let mut out = Bounded {
+        text: String::new(),
+        left: LONGEST,
+    };
     // An error only says that the name was cut.
     let _ = write!(out, "{:#}", rustc_demangle::demangle(name));
     (!out.text.trim().is_empty()).then_some(out.text)
@@ -75,12 +86,18 @@ mod tests {
     #[test]
     fn rust_names_lose_their_mangling() {
         let name = "_ZN4core3fmt9Formatter9write_str17h0123456789abcdefE";
-        assert_eq!(readable(name).as_deref(), Some("core::fmt::Formatter::write_str"));
+        assert_eq!(
+            readable(name).as_deref(),
+            Some("core::fmt::Formatter::write_str")
+        );
     }
 
     #[test]
     fn hostile_names_become_harmless() {
-        assert_eq!(readable("a\u{1b}[2Jb\n").as_deref(), Some("a\u{fffd}[2Jb\u{fffd}"));
+        assert_eq!(
+            readable("a\u{1b}[2Jb\n").as_deref(),
+            Some("a\u{fffd}[2Jb\u{fffd}")
+        );
         assert_eq!(readable(" "), None);
         assert_eq!(readable(&"x".repeat(10_000)).map(|n| n.len()), Some(256));
     }

@@ -30,7 +30,11 @@ impl Options {
     /// For a module that is linked with others: WebAssembly 2.0, for the baseline processor.
     #[must_use]
     pub fn open(memory_mode: MemoryMode) -> Options {
-        Options { linkage: Linkage::Open, features: Features::Wasm2, ..Options::sip(memory_mode) }
+        Options {
+            linkage: Linkage::Open,
+            features: Features::Wasm2,
+            ..Options::sip(memory_mode)
+        }
     }
 
     pub(crate) fn sealed(&self) -> bool {
@@ -79,9 +83,9 @@ impl Cpu {
     #[must_use]
     pub fn features(self) -> &'static [&'static str] {
         match self {
-            Cpu::Baseline => {
-                &["bmi1", "bmi2", "lzcnt", "popcnt", "sse3", "sse4_1", "sse4_2", "ssse3"]
-            }
+            Cpu::Baseline => &[
+                "bmi1", "bmi2", "lzcnt", "popcnt", "sse3", "sse4_1", "sse4_2", "ssse3",
+            ],
             Cpu::V3 => &[
                 "avx", "avx2", "bmi1", "bmi2", "fma", "lzcnt", "popcnt", "sse3", "sse4_1",
                 "sse4_2", "ssse3",
@@ -91,6 +95,8 @@ impl Cpu {
 
     /// The same, by Cranelift's names.
     pub(crate) fn settings(self) -> impl Iterator<Item = String> {
-        self.features().iter().map(|name| format!("has_{}", name.replace('_', "")))
+        self.features()
+            .iter()
+            .map(|name| format!("has_{}", name.replace('_', "")))
     }
 }

@@ -115,7 +115,11 @@ impl Translator<'_, '_> {
         if size > 1 {
             // The memory's first byte is aligned, so that the lowest bits of address and offset decide.
             let low = memarg.offset.cast_signed() & i64::from(size - 1);
-            let sum = if low == 0 { index } else { self.b.ins().iadd_imm_u(index, low) };
+            let sum = if low == 0 {
+                index
+            } else {
+                self.b.ins().iadd_imm_u(index, low)
+            };
             let rest = self.b.ins().band_imm_u(sum, i64::from(size - 1));
             let unaligned = self.b.ins().icmp_imm_u(IntCC::NotEqual, rest, 0);
             self.trap_if(unaligned, Trap::Unaligned);
@@ -160,7 +164,10 @@ impl Translator<'_, '_> {
         let address = self.atomic_address(index, memarg, in_memory)?;
         let value = self.narrow(value, in_memory);
         let flags = self.memory_flags();
-        let old = self.b.ins().atomic_rmw(in_memory, flags, op, address, value);
+        let old = self
+            .b
+            .ins()
+            .atomic_rmw(in_memory, flags, op, address, value);
         self.push_widened(old, to);
         Ok(())
     }
@@ -172,7 +179,10 @@ impl Translator<'_, '_> {
         let expected = self.narrow(expected, in_memory);
         let replacement = self.narrow(replacement, in_memory);
         let flags = self.memory_flags();
-        let old = self.b.ins().atomic_cas(flags, address, expected, replacement);
+        let old = self
+            .b
+            .ins()
+            .atomic_cas(flags, address, expected, replacement);
         self.push_widened(old, to);
         Ok(())
     }

@@ -89,9 +89,13 @@ fn open<'e, 'f>(
     b.switch_to_block(entry);
     b.seal_block(entry);
     let params = b.block_params(entry).to_vec();
-    let (&context, arguments) =
-        params.split_first().ok_or_else(|| Error::internal("a function has no context"))?;
-    Ok((Translator::new(env, b, context, regions), arguments.to_vec()))
+    let (&context, arguments) = params
+        .split_first()
+        .ok_or_else(|| Error::internal("a function has no context"))?;
+    Ok((
+        Translator::new(env, b, context, regions),
+        arguments.to_vec(),
+    ))
 }
 
 impl Translator<'_, '_> {

@@ -17,7 +17,10 @@ impl Translator<'_, '_> {
         use wp::Operator as O;
         match *op {
             O::Call { function_index } => self.call(function_index)?,
-            O::CallIndirect { type_index, table_index } => {
+            O::CallIndirect {
+                type_index,
+                table_index,
+            } => {
                 self.call_indirect(type_index, table_index)?;
             }
             _ => return Ok(false),
@@ -65,22 +68,32 @@ impl Translator<'_, '_> {
         self.b.ins().trapnz(null, trap_code(Trap::NullFunction));
         // Records of functions never change.
         let constant = cranelift_codegen::ir::MemFlagsData::trusted().with_readonly();
-        let found = self.b.ins().load(types::I32, constant, record, ctx::FUNC_SIG);
+        let found = self
+            .b
+            .ins()
+            .load(types::I32, constant, record, ctx::FUNC_SIG);
         let other = if self.env.options.sealed() {
             let canonical = self.env.canonical.get(ty as usize).copied();
             let canonical = canonical.ok_or_else(|| Error::internal("a type has no number"))?;
-            self.b.ins().icmp_imm_u(IntCC::NotEqual, found, i64::from(canonical))
+            self.b
+                .ins()
+                .icmp_imm_u(IntCC::NotEqual, found, i64::from(canonical))
         } else {
             let at = context_offset(self.env.layout.signatures, ty, 4)?;
             let wanted = self.context_constant(types::I32, at);
             self.b.ins().icmp(IntCC::NotEqual, found, wanted)
         };
         self.b.ins().trapnz(other, trap_code(Trap::BadSignature));
-        let code = self.b.ins().load(types::I64, constant, record, ctx::FUNC_CODE);
+        let code = self
+            .b
+            .ins()
+            .load(types::I64, constant, record, ctx::FUNC_CODE);
         let context = if self.env.options.sealed() {
             self.context
         } else {
-            self.b.ins().load(types::I64, constant, record, ctx::FUNC_CTX)
+            self.b
+                .ins()
+                .load(types::I64, constant, record, ctx::FUNC_CTX)
         };
         let mut arguments = vec![context];
         arguments.extend(self.pop_many(self.type_at(ty)?.params.len())?);
@@ -101,7 +114,10 @@ impl Translator<'_, '_> {
         let ty = self.env.module.func_types.get(func as usize).copied();
         let ty = ty.ok_or_else(|| Error::internal(format!("there is no function {func}")))?;
         let signature = self.signature_ref(ty)?;
-        let name = UserExternalName { namespace: 0, index: func };
+        let name = UserExternalName {
+            namespace: 0,
+            index: func,
+        };
         let name = self.b.func.declare_imported_user_function(name);
         let data = ExtFuncData {
             name: ExternalName::user(name),
@@ -118,7 +134,9 @@ impl Translator<'_, '_> {
         if let Some(&known) = self.types.get(&ty) {
             return Ok(known);
         }
-        let signature = self.b.import_signature(self.env.signature(self.type_at(ty)?));
+        let signature = self
+            .b
+            .import_signature(self.env.signature(self.type_at(ty)?));
         self.types.insert(ty, signature);
         Ok(signature)
     }

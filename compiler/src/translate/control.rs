@@ -6,9 +6,7 @@
 use super::{Translator, clif_type, trap_code};
 use crate::error::{Error, Result};
 use crate::module::val_type;
-use cranelift_codegen::ir::{
-    Block, BlockArg, BlockCall, InstBuilder, JumpTableData, Type, Value,
-};
+use cranelift_codegen::ir::{Block, BlockArg, BlockCall, InstBuilder, JumpTableData, Type, Value};
 use sing_abi::trap::Trap;
 use std::collections::HashMap;
 use wasmparser as wp;
@@ -20,7 +18,10 @@ pub(super) enum FrameKind {
     /// `loop`: branches go back to its header.
     Loop { header: Block },
     /// `if`, before its `else`: where it goes when the condition is 0, and with which parameters.
-    If { otherwise: Block, params: Vec<Value> },
+    If {
+        otherwise: Block,
+        params: Vec<Value>,
+    },
 }
 
 /// A block that is open.
@@ -70,7 +71,10 @@ impl Translator<'_, '_> {
                     t.b.switch_to_block(then);
                     let values = t.pop_many(params.len())?;
                     t.stack.extend(&values);
-                    Ok(FrameKind::If { otherwise, params: values })
+                    Ok(FrameKind::If {
+                        otherwise,
+                        params: values,
+                    })
                 })?;
             }
             O::Else => self.otherwise()?,
@@ -86,7 +90,9 @@ impl Translator<'_, '_> {
                 let (target, arity) = self.label(*relative_depth)?;
                 let values = self.pop_many(arity)?;
                 let next = self.b.create_block();
-                self.b.ins().brif(condition, target, &arguments(&values), next, &[]);
+                self.b
+                    .ins()
+                    .brif(condition, target, &arguments(&values), next, &[]);
                 self.b.seal_block(next);
                 self.b.switch_to_block(next);
                 self.stack.extend(values);
@@ -167,13 +173,16 @@ impl Translator<'_, '_> {
     }
 
     fn innermost(&mut self) -> Result<Frame> {
-        self.frames.pop().ok_or_else(|| Error::internal("no block is open"))
+        self.frames
+            .pop()
+            .ok_or_else(|| Error::internal("no block is open"))
     }
 
     fn otherwise(&mut self) -> Result<()> {
         let mut frame = self.innermost()?;
         self.fall_through(&mut frame)?;
-        let FrameKind::If { otherwise, params } = std::mem::replace(&mut frame.kind, FrameKind::Block)
+        let FrameKind::If { otherwise, params } =
+            std::mem::replace(&mut frame.kind, FrameKind::Block)
         else {
             return Err(Error::internal("an else without its if"));
         };
@@ -243,8 +252,12 @@ impl Translator<'_, '_> {
             };
             entries.push(BlockCall::new(block, [], &mut self.b.func.dfg.value_lists));
         }
-        let default = entries.pop().ok_or_else(|| Error::internal("a table without default"))?;
-        let table = self.b.create_jump_table(JumpTableData::new(default, &entries));
+        let default = entries
+            .pop()
+            .ok_or_else(|| Error::internal("a table without default"))?;
+        let table = self
+            .b
+            .create_jump_table(JumpTableData::new(default, &entries));
         self.b.ins().br_table(selector, table);
         for (edge, target) in order {
             self.b.seal_block(edge);

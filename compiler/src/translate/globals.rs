@@ -14,7 +14,9 @@ impl Translator<'_, '_> {
             None => {
                 let (address, offset) = self.global_cell(index)?;
                 let flags = Self::plain(self.regions.globals);
-                self.b.ins().load(clif_type(global.value), flags, address, offset)
+                self.b
+                    .ins()
+                    .load(clif_type(global.value), flags, address, offset)
             }
         };
         self.push(value);
@@ -24,7 +26,9 @@ impl Translator<'_, '_> {
     pub(super) fn global_set(&mut self, index: u32) -> Result<()> {
         let value = self.pop()?;
         let (address, offset) = self.global_cell(index)?;
-        self.b.ins().store(Self::plain(self.regions.globals), value, address, offset);
+        self.b
+            .ins()
+            .store(Self::plain(self.regions.globals), value, address, offset);
         Ok(())
     }
 

@@ -30,7 +30,13 @@ impl Translator<'_, '_> {
             }
             ImportUse::Send { operation, words } => {
                 let words = self.pop_many(words)?;
-                self.channel_call(entry::CHANNEL_SEND, operation, &words, MAX_REGISTER_WORDS, &[])
+                self.channel_call(
+                    entry::CHANNEL_SEND,
+                    operation,
+                    &words,
+                    MAX_REGISTER_WORDS,
+                    &[],
+                )
             }
             ImportUse::SendMem { operation } => {
                 let words = self.pop()?;
@@ -81,7 +87,10 @@ impl Translator<'_, '_> {
     pub(super) fn kernel_call(&mut self, entry: usize, arguments: &[Value]) -> Result<()> {
         let table = self.context_constant(types::I64, ctx::KERNEL_TABLE);
         let flags = ir::MemFlagsData::trusted().with_readonly().with_can_move();
-        let code = self.b.ins().load(types::I64, flags, table, entry as i32 * 8);
+        let code = self
+            .b
+            .ins()
+            .load(types::I64, flags, table, entry as i32 * 8);
         let signature = self.entry_signature(entry)?;
         let mut all = vec![self.context];
         all.extend(arguments);
@@ -98,8 +107,12 @@ impl Translator<'_, '_> {
         let described = described.ok_or_else(|| Error::internal("there is no such entry"))?;
         let mut signature = ir::Signature::new(super::CONVENTION);
         signature.params.push(ir::AbiParam::new(types::I64));
-        signature.params.extend(described.params.iter().map(|&p| ir::AbiParam::new(int(p))));
-        signature.returns.extend(described.result.map(|r| ir::AbiParam::new(int(r))));
+        signature
+            .params
+            .extend(described.params.iter().map(|&p| ir::AbiParam::new(int(p))));
+        signature
+            .returns
+            .extend(described.result.map(|r| ir::AbiParam::new(int(r))));
         let signature = self.b.import_signature(signature);
         self.entries.insert(entry, signature);
         Ok(signature)
@@ -134,4 +147,3 @@ impl Translator<'_, '_> {
         Ok(())
     }
 }
-

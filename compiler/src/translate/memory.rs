@@ -28,8 +28,8 @@ enum Widen {
 
 impl Translator<'_, '_> {
     pub(super) fn memory_op(&mut self, op: &wp::Operator<'_>) -> Result<bool> {
-        use wp::Operator as O;
         use types::{F32, F64, I8, I16, I32, I64};
+        use wp::Operator as O;
         match op {
             O::I32Load { memarg } => self.load(memarg, I32, I32, Widen::No)?,
             O::I64Load { memarg } => self.load(memarg, I64, I64, Widen::No)?,
@@ -95,7 +95,12 @@ impl Translator<'_, '_> {
     /// The memory's length in bytes.
     fn memory_len(&mut self) -> Value {
         let record = self.context_constant(types::I64, ctx::MEM_DEF);
-        self.b.ins().load(types::I64, Self::plain(self.regions.records), record, ctx::MEM_DEF_LEN)
+        self.b.ins().load(
+            types::I64,
+            Self::plain(self.regions.records),
+            record,
+            ctx::MEM_DEF_LEN,
+        )
     }
 
     /// The native address of an access to `size` bytes, tested as the mode asks: a value and an offset to it.
@@ -129,7 +134,12 @@ impl Translator<'_, '_> {
     /// Traps unless `index + end` is at most the memory's length.
     fn test_bounds(&mut self, index: Value, end: u64) {
         let len = self.memory_len();
-        let least = self.env.module.memories.first().map_or(0, |m| u64::from(m.min) * WASM_PAGE);
+        let least = self
+            .env
+            .module
+            .memories
+            .first()
+            .map_or(0, |m| u64::from(m.min) * WASM_PAGE);
         let outside = if end <= least {
             // Memories never shrink, so the subtraction cannot wrap, and loops can share it.
             let last = self.b.ins().iadd_imm_s(len, -end.cast_signed());

@@ -75,8 +75,12 @@ impl Env<'_> {
         let mut signature = ir::Signature::new(CONVENTION);
         let context = ir::AbiParam::special(types::I64, ir::ArgumentPurpose::VMContext);
         signature.params.push(context);
-        signature.params.extend(ty.params.iter().map(|&p| ir::AbiParam::new(clif_type(p))));
-        signature.returns.extend(ty.results.iter().map(|&r| ir::AbiParam::new(clif_type(r))));
+        signature
+            .params
+            .extend(ty.params.iter().map(|&p| ir::AbiParam::new(clif_type(p))));
+        signature
+            .returns
+            .extend(ty.results.iter().map(|&r| ir::AbiParam::new(clif_type(r))));
         signature
     }
 }
@@ -100,7 +104,9 @@ pub(crate) fn limit_stack(func: &mut Function) {
     let context = func.create_global_value(ir::GlobalValueData::VMContext);
     let flags = MemFlagsData::trusted().with_readonly();
     // The first flags of a function always fit.
-    let Ok(flags) = func.dfg.mem_flags.insert(flags) else { return };
+    let Ok(flags) = func.dfg.mem_flags.insert(flags) else {
+        return;
+    };
     let limit = func.create_global_value(ir::GlobalValueData::Load {
         base: context,
         offset: ctx::STACK_LIMIT.into(),
@@ -132,7 +138,10 @@ impl Regions {
     fn new(func: &mut Function) -> Regions {
         let mut id = 0;
         let mut region = |description: &'static str| {
-            let data = AliasRegionData { user_id: id, description: description.into() };
+            let data = AliasRegionData {
+                user_id: id,
+                description: description.into(),
+            };
             id += 1;
             func.dfg.alias_regions.insert(data)
         };
@@ -190,7 +199,9 @@ impl<'e, 'f> Translator<'e, 'f> {
     }
 
     fn pop(&mut self) -> Result<Value> {
-        self.stack.pop().ok_or_else(|| Error::internal("the operand stack is empty"))
+        self.stack
+            .pop()
+            .ok_or_else(|| Error::internal("the operand stack is empty"))
     }
 
     fn pop2(&mut self) -> Result<(Value, Value)> {
@@ -237,13 +248,18 @@ impl<'e, 'f> Translator<'e, 'f> {
 
     /// Loads a field of the context record that calls may change.
     fn context_field(&mut self, ty: Type, offset: i32) -> Value {
-        self.b.ins().load(ty, Self::plain(self.regions.context), self.context, offset)
+        self.b
+            .ins()
+            .load(ty, Self::plain(self.regions.context), self.context, offset)
     }
 
     /// Keeps the IR within bounds.
     fn check_size(&self) -> Result<()> {
         if self.b.func.dfg.num_values() > MAX_VALUES {
-            return Err(Error::new(ErrorKind::TooLarge, "the function is too large to compile"));
+            return Err(Error::new(
+                ErrorKind::TooLarge,
+                "the function is too large to compile",
+            ));
         }
         Ok(())
     }

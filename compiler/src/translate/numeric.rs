@@ -130,9 +130,11 @@ impl Translator<'_, '_> {
 impl Translator<'_, '_> {
     /// Conversions between types and widths.
     pub(super) fn conversion_op(&mut self, op: &wp::Operator<'_>) -> Result<bool> {
-        use wp::Operator as O;
         use types::{F32, F64, I8, I16, I32, I64};
-        let Some(&a) = self.stack.last() else { return Ok(false) };
+        use wp::Operator as O;
+        let Some(&a) = self.stack.last() else {
+            return Ok(false);
+        };
         let ins = self.b.ins();
         let value = match *op {
             O::I32WrapI64 => ins.ireduce(I32, a),

@@ -23,7 +23,9 @@ impl Translator<'_, '_> {
             O::TableSet { table } => {
                 let (index, value) = self.pop2()?;
                 let address = self.element_address(table, index)?;
-                self.b.ins().store(Self::plain(self.regions.elements), value, address, 0);
+                self.b
+                    .ins()
+                    .store(Self::plain(self.regions.elements), value, address, 0);
             }
             O::TableSize { table } => {
                 let len = self.table_len(table)?;
@@ -39,7 +41,10 @@ impl Translator<'_, '_> {
                 let table = self.i32(table);
                 self.kernel_call(entry::TABLE_FILL, &[table, start, value, len])?;
             }
-            O::TableCopy { dst_table, src_table } => {
+            O::TableCopy {
+                dst_table,
+                src_table,
+            } => {
                 let mut arguments = vec![self.i32(dst_table), self.i32(src_table)];
                 arguments.extend(self.pop_many(3)?);
                 self.kernel_call(entry::TABLE_COPY, &arguments)?;
@@ -74,11 +79,19 @@ impl Translator<'_, '_> {
     /// Loads an element, after a test.
     pub(super) fn table_element(&mut self, table: u32, index: Value) -> Result<Value> {
         let address = self.element_address(table, index)?;
-        Ok(self.b.ins().load(types::I64, Self::plain(self.regions.elements), address, 0))
+        Ok(self
+            .b
+            .ins()
+            .load(types::I64, Self::plain(self.regions.elements), address, 0))
     }
 
     fn fixed_len(&self, table: u32) -> Option<u32> {
-        let fixed = self.env.fixed_tables.get(table as usize).copied().unwrap_or(false);
+        let fixed = self
+            .env
+            .fixed_tables
+            .get(table as usize)
+            .copied()
+            .unwrap_or(false);
         let table = self.env.module.tables.get(table as usize)?;
         fixed.then_some(table.limits.min)
     }
@@ -97,13 +110,19 @@ impl Translator<'_, '_> {
         }
         let record = self.table_record(table)?;
         let flags = Self::plain(self.regions.records);
-        Ok(self.b.ins().load(types::I32, flags, record, ctx::TABLE_DEF_LEN))
+        Ok(self
+            .b
+            .ins()
+            .load(types::I32, flags, record, ctx::TABLE_DEF_LEN))
     }
 
     /// The address of an element that is in bounds.
     fn element_address(&mut self, table: u32, index: Value) -> Result<Value> {
         let len = self.table_len(table)?;
-        let outside = self.b.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, index, len);
+        let outside = self
+            .b
+            .ins()
+            .icmp(IntCC::UnsignedGreaterThanOrEqual, index, len);
         self.trap_if(outside, Trap::TableOutOfBounds);
         let record = self.table_record(table)?;
         let flags = if self.fixed_len(table).is_some() {
@@ -111,7 +130,10 @@ impl Translator<'_, '_> {
         } else {
             Self::plain(self.regions.records)
         };
-        let base = self.b.ins().load(types::I64, flags, record, ctx::TABLE_DEF_BASE);
+        let base = self
+            .b
+            .ins()
+            .load(types::I64, flags, record, ctx::TABLE_DEF_BASE);
         let index = self.b.ins().uextend(types::I64, index);
         let offset = self.b.ins().ishl_imm_u(index, 3);
         Ok(self.b.ins().iadd(base, offset))

@@ -21,7 +21,9 @@ pub(crate) fn trampoline(
     let ty = env.module.func_type(index)?;
     func.signature = Signature::new(super::CONVENTION);
     let context = env.signature(ty).params[0];
-    func.signature.params.extend([context, AbiParam::new(types::I64)]);
+    func.signature
+        .params
+        .extend([context, AbiParam::new(types::I64)]);
     limit_stack(func);
     let mut b = FunctionBuilder::new(func, builder);
     let entry = b.create_block();
@@ -45,7 +47,10 @@ pub(crate) fn trampoline(
             b.ins().call_indirect(signature, code, &arguments)
         }
         None => {
-            let name = UserExternalName { namespace: 0, index };
+            let name = UserExternalName {
+                namespace: 0,
+                index,
+            };
             let name = b.func.declare_imported_user_function(name);
             let data = ExtFuncData {
                 name: ExternalName::user(name),
@@ -71,10 +76,15 @@ pub(crate) fn trampoline(
 
 /// For an imported function that is exported again: where its code and its context stand.
 fn linked_entry(env: &Env<'_>, index: u32) -> Result<Option<(i32, i32)>> {
-    let Some(ImportUse::Linked(n)) = env.imports.get(index as usize) else { return Ok(None) };
+    let Some(ImportUse::Linked(n)) = env.imports.get(index as usize) else {
+        return Ok(None);
+    };
     let at = |field: u32| -> Result<i32> {
         let entry = context_offset(env.layout.func_imports, *n, layout::FUNC_IMPORT_SIZE)?;
         Ok(entry + field as i32)
     };
-    Ok(Some((at(layout::FUNC_IMPORT_CODE)?, at(layout::FUNC_IMPORT_CTX)?)))
+    Ok(Some((
+        at(layout::FUNC_IMPORT_CODE)?,
+        at(layout::FUNC_IMPORT_CTX)?,
+    )))
 }

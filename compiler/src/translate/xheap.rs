@@ -28,7 +28,9 @@ impl Translator<'_, '_> {
             entry::XH_STORE16 => self.block_store(I16),
             entry::XH_STORE32 => self.block_store(I32),
             entry::XH_STORE64 => self.block_store(I64),
-            _ => Err(Error::internal(format!("no code in place of entry {index}"))),
+            _ => Err(Error::internal(format!(
+                "no code in place of entry {index}"
+            ))),
         }
     }
 
@@ -45,7 +47,10 @@ impl Translator<'_, '_> {
         let offset = self.b.ins().ishl_imm_u(index, xheap::ENTRY_SHIFT);
         let found = self.b.ins().iadd(base, offset);
         let flags = Self::plain(self.regions.handles);
-        let key = self.b.ins().load(types::I32, flags, found, xheap::ENTRY_KEY);
+        let key = self
+            .b
+            .ins()
+            .load(types::I32, flags, found, xheap::ENTRY_KEY);
         let other = self.b.ins().icmp(IntCC::NotEqual, key, handle);
         self.trap_if(other, Trap::BadHandle);
         found
@@ -60,7 +65,10 @@ impl Translator<'_, '_> {
         let end = self.b.ins().iadd_imm_u(offset, i64::from(size));
         let outside = self.b.ins().icmp(IntCC::UnsignedGreaterThan, end, len);
         self.trap_if(outside, Trap::BlockOutOfBounds);
-        let base = self.b.ins().load(types::I64, flags, found, xheap::ENTRY_BASE);
+        let base = self
+            .b
+            .ins()
+            .load(types::I64, flags, found, xheap::ENTRY_BASE);
         self.b.ins().iadd(base, offset)
     }
 
@@ -77,7 +85,11 @@ impl Translator<'_, '_> {
         let address = self.block_address(handle, offset, from.bytes(), xheap::ENTRY_LEN);
         let flags = self.block_flags();
         let loaded = self.b.ins().load(from, flags, address, 0);
-        let value = if from == to { loaded } else { self.b.ins().uextend(to, loaded) };
+        let value = if from == to {
+            loaded
+        } else {
+            self.b.ins().uextend(to, loaded)
+        };
         self.push(value);
         Ok(())
     }

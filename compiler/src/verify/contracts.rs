@@ -19,7 +19,11 @@ pub(super) fn of_module(module: &Module<'_>) -> Result<Vec<ContractTable>> {
     };
     let mut source = String::new();
     let mut seen = std::collections::HashSet::new();
-    for section in module.customs.iter().filter(|c| c.name == SECTION_CONTRACTS) {
+    for section in module
+        .customs
+        .iter()
+        .filter(|c| c.name == SECTION_CONTRACTS)
+    {
         let text = std::str::from_utf8(section.bytes)
             .map_err(|e| fail(format!("the contracts are not UTF-8 text: {e}")))?;
         for piece in text.split('\0').filter(|piece| seen.insert(*piece)) {
@@ -35,7 +39,10 @@ pub(super) fn of_module(module: &Module<'_>) -> Result<Vec<ContractTable>> {
         fail(all.join("\n"))
     })?;
     if tables.len() > MOST {
-        return Err(fail(format!("{} contracts; at most {MOST} may be", tables.len())));
+        return Err(fail(format!(
+            "{} contracts; at most {MOST} may be",
+            tables.len()
+        )));
     }
     for table in &tables {
         table.check().map_err(|e| fail(e.message))?;
@@ -45,8 +52,9 @@ pub(super) fn of_module(module: &Module<'_>) -> Result<Vec<ContractTable>> {
 
 /// Checks that the manifest's start-up endpoints are of contracts that the module has.
 pub(super) fn startup_endpoints(manifest: &Manifest, contracts: &[ContractTable]) -> Result<()> {
-    let fail =
-        |message| Err(Error::new(ErrorKind::Manifest, message).at(Place::Section(SECTION_MANIFEST)));
+    let fail = |message| {
+        Err(Error::new(ErrorKind::Manifest, message).at(Place::Section(SECTION_MANIFEST)))
+    };
     for endpoint in &manifest.endpoints {
         let Some(table) = contracts.iter().find(|c| c.name == endpoint.contract) else {
             return fail(format!(

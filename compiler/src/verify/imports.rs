@@ -43,7 +43,9 @@ pub(super) fn resolve(
 ) -> Result<Vec<ImportUse>> {
     let mut uses = Vec::with_capacity(module.imported_funcs as usize);
     for import in &module.imports {
-        let ImportKind::Func(ty) = import.kind else { continue };
+        let ImportKind::Func(ty) = import.kind else {
+            continue;
+        };
         let resolved = one(import, manifest, contracts)
             .and_then(|(import_use, wanted)| {
                 let ty = module.types.get(ty as usize);
@@ -68,7 +70,10 @@ fn one(
     if import.module == names::KERNEL_V1 {
         kernel_entry(&import.name, manifest)
     } else if let Some(name) = import.module.strip_prefix(names::CONTRACT_PREFIX) {
-        let found = contracts.iter().zip(0u32..).find(|(table, _)| table.name == name);
+        let found = contracts
+            .iter()
+            .zip(0u32..)
+            .find(|(table, _)| table.name == name);
         let (table, index) = found.ok_or_else(|| {
             let message = format!(
                 "the text of contract {name:?} is not in section {}; add it there \
@@ -134,13 +139,20 @@ fn contract_operation(
 ) -> Result<(ImportUse, FuncType)> {
     let operation =
         |side: Side, message: u16| index << 16 | (side.index() as u32) << 15 | u32::from(message);
-    let ints = |params: Vec<ValType>| FuncType { params, results: vec![ValType::I32] };
+    let ints = |params: Vec<ValType>| FuncType {
+        params,
+        results: vec![ValType::I32],
+    };
     let receive = |side| {
-        let import_use = ImportUse::Receive { operation: operation(side, 0) };
+        let import_use = ImportUse::Receive {
+            operation: operation(side, 0),
+        };
         (import_use, ints(vec![ValType::I32; 2]))
     };
     let cast = |side| {
-        let import_use = ImportUse::Cast { operation: operation(side, 0) };
+        let import_use = ImportUse::Cast {
+            operation: operation(side, 0),
+        };
         (import_use, ints(vec![ValType::I32; 2]))
     };
     let send = |side: Side, message: &str| {
@@ -169,9 +181,10 @@ fn contract_operation(
         })
     };
     match field {
-        names::NEW_CHANNEL => {
-            Ok((ImportUse::NewChannel { contract: index }, ints(vec![ValType::I32])))
-        }
+        names::NEW_CHANNEL => Ok((
+            ImportUse::NewChannel { contract: index },
+            ints(vec![ValType::I32]),
+        )),
         names::IMP_RECV => Ok(receive(Side::Imp)),
         names::EXP_RECV => Ok(receive(Side::Exp)),
         names::IMP_CAST => Ok(cast(Side::Imp)),

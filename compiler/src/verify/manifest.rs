@@ -20,7 +20,9 @@ pub(super) fn of_module(module: &Module<'_>) -> Result<Manifest> {
         )
     })?;
     if sections.next().is_some() {
-        return Err(fail("the module has more than one manifest; leave one".into()));
+        return Err(fail(
+            "the module has more than one manifest; leave one".into(),
+        ));
     }
     let text = std::str::from_utf8(section.bytes)
         .map_err(|e| fail(format!("the manifest is not UTF-8 text: {e}")))?;
@@ -50,7 +52,9 @@ fn check(manifest: &Manifest) -> std::result::Result<(), String> {
     for privilege in &manifest.privileges {
         if Privilege::from_name(privilege).is_none() {
             let known = Privilege::ALL.map(Privilege::name).join(", ");
-            return Err(format!("there is no privilege {privilege:?}; there are {known}"));
+            return Err(format!(
+                "there is no privilege {privilege:?}; there are {known}"
+            ));
         }
     }
     for (i, endpoint) in manifest.endpoints.iter().enumerate() {

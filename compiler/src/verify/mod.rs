@@ -37,7 +37,13 @@ pub(crate) fn check<'a>(wasm: &'a [u8], options: &Options) -> Result<Checked<'a>
     if !options.sealed() {
         let imports = (0..module.imported_funcs).map(ImportUse::Linked).collect();
         let (manifest, contracts) = Default::default();
-        return Ok(Checked { module, imports, manifest, contracts, grown_tables });
+        return Ok(Checked {
+            module,
+            imports,
+            manifest,
+            contracts,
+            grown_tables,
+        });
     }
     sip::shape(&module)?;
     let manifest = manifest::of_module(&module)?;
@@ -46,5 +52,11 @@ pub(crate) fn check<'a>(wasm: &'a [u8], options: &Options) -> Result<Checked<'a>
     let imports = imports::resolve(&module, &manifest, &contracts)?;
     sip::exports(&module, &imports)?;
     sip::budget(&module, &manifest)?;
-    Ok(Checked { module, imports, manifest, contracts, grown_tables })
+    Ok(Checked {
+        module,
+        imports,
+        manifest,
+        contracts,
+        grown_tables,
+    })
 }

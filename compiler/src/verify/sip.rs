@@ -21,11 +21,17 @@ pub(super) fn shape(module: &Module<'_>) -> Result<()> {
             "the module imports a {what}; a SIP shares nothing, so it must define its own (link \
              without --import-{what})"
         );
-        let place = Place::Import { module: import.module.clone(), name: import.name.clone() };
+        let place = Place::Import {
+            module: import.module.clone(),
+            name: import.name.clone(),
+        };
         return Err(Error::new(ErrorKind::Import, message).at(place));
     }
     if module.memories.len() > 1 {
-        return Err(Error::new(ErrorKind::Unsupported, "a SIP has one memory at the most"));
+        return Err(Error::new(
+            ErrorKind::Unsupported,
+            "a SIP has one memory at the most",
+        ));
     }
     if module.shared_memory {
         let message = "the memory is declared shared; a SIP's memory is its own, and its threads share \
@@ -55,7 +61,8 @@ pub(super) fn exports(module: &Module<'_>, imports: &[ImportUse]) -> Result<()> 
         Some(kind) => func_export(module, EXPORT_THREAD, kind, &[ValType::I32], &[])?,
         None => {
             let create = &entry::ENTRIES[entry::THREAD_CREATE];
-            let creates = |i: &ImportUse| matches!(i, ImportUse::Entry(e) if e.index == create.index);
+            let creates =
+                |i: &ImportUse| matches!(i, ImportUse::Entry(e) if e.index == create.index);
             if imports.iter().any(creates) {
                 return fail(
                     EXPORT_THREAD,
@@ -69,12 +76,21 @@ pub(super) fn exports(module: &Module<'_>, imports: &[ImportUse]) -> Result<()> 
         }
     }
     if let Some(kind) = module.export(EXPORT_STACK_POINTER) {
-        let wanted = GlobalType { value: ValType::I32, mutable: true };
+        let wanted = GlobalType {
+            value: ValType::I32,
+            mutable: true,
+        };
         let ExportKind::Global(global) = kind else {
-            return fail(EXPORT_STACK_POINTER, "must be a global: the shadow stack pointer".into());
+            return fail(
+                EXPORT_STACK_POINTER,
+                "must be a global: the shadow stack pointer".into(),
+            );
         };
         if module.globals.get(global as usize) != Some(&wanted) {
-            return fail(EXPORT_STACK_POINTER, "must be a mutable global of type i32".into());
+            return fail(
+                EXPORT_STACK_POINTER,
+                "must be a mutable global of type i32".into(),
+            );
         }
     }
     Ok(())
@@ -92,18 +108,30 @@ fn func_export(
         let message = format!("must be a function {wanted}, but is {what}");
         Err(Error::new(ErrorKind::Export, message).at(Place::Export(name.into())))
     };
-    let ExportKind::Func(func) = kind else { return fail("no function".into()) };
+    let ExportKind::Func(func) = kind else {
+        return fail("no function".into());
+    };
     let ty = module.func_type(func)?;
     if ty.params != params || ty.results != results {
-        return fail(format!("one {}", super::imports::describe(&ty.params, &ty.results)));
+        return fail(format!(
+            "one {}",
+            super::imports::describe(&ty.params, &ty.results)
+        ));
     }
     Ok(())
 }
 
 /// What the module starts with must fit what its manifest allows.
 pub(super) fn budget(module: &Module<'_>, manifest: &Manifest) -> Result<()> {
-    let memory = module.memories.first().map_or(0, |m| u64::from(m.min) * WASM_PAGE);
-    let tables: u64 = module.tables.iter().map(|t| u64::from(t.limits.min) * 8).sum();
+    let memory = module
+        .memories
+        .first()
+        .map_or(0, |m| u64::from(m.min) * WASM_PAGE);
+    let tables: u64 = module
+        .tables
+        .iter()
+        .map(|t| u64::from(t.limits.min) * 8)
+        .sum();
     if manifest.memory != 0 && memory + tables > manifest.memory {
         let message = format!(
             "the module starts with {memory} bytes of memory and {tables} bytes of tables; its manifest \

@@ -67,5 +67,9 @@ fn waits(op: &wp::Operator<'_>) -> Option<&'static str> {
 fn in_function(e: Error, wasm: &[u8], index: u32) -> Error {
     let Some(offset) = e.offset() else { return e };
     let name = names::of_function(wasm, index);
-    e.at(Place::Function { index, name, offset })
+    e.at(Place::Function {
+        index,
+        name,
+        offset,
+    })
 }

@@ -1,3 +1,53 @@
 //! The sing command: verify, compile, inspect, build images.
+//!
+//! Exit status: 0 where everything asked for was done, 1 where something was refused or failed, 2 where the
+//! command line was not understood.
+#![forbid(unsafe_code)]
 
-fn main() {}
+mod args;
+mod disassemble;
+mod image;
+mod input;
+mod inspect;
+mod output;
+mod system;
+mod verify;
+
+use args::Command;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let command = match args::parse(std::env::args_os()) {
+        Ok(command) => command,
+        Err(message) => {
+            eprintln!("sing: {message}\nTry `sing help`.");
+            return ExitCode::from(2);
+        }
+    };
+    let done = match command {
+        Command::Help => {
+            output::line(args::HELP);
+            Ok(true)
+        }
+        Command::Verify { files } => Ok(verify::run(&files)),
+        Command::Compile {
+            module,
+            out,
+            options,
+        } => image::compile(&module, &out, &options),
+        Command::Inspect {
+            file,
+            views,
+            options,
+        } => inspect::run(&file, &views, &options),
+        Command::Image(request) => image::system(&request),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(message) => {
+            eprintln!("sing: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}

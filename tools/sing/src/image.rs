@@ -1,0 +1,101 @@
+//! `sing compile` and `sing image`: what is written to files.
+
+use crate::{input, output, system};
+use sing_compiler::Options;
+use sing_image::system::{BIN, SystemImage, SystemManifest};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// What `sing image` is asked for.
+pub struct Request {
+    /// Where to write.
+    pub out: PathBuf,
+    /// The system manifest.
+    pub manifest: PathBuf,
+    /// Programs: name, module or image.
+    pub programs: Vec<(String, PathBuf)>,
+    /// Files for `/boot`: path in the archive, file.
+    pub files: Vec<(String, PathBuf)>,
+    /// How modules are compiled.
+    pub options: Options,
+}
+
+/// Compiles a module to an image.
+pub fn compile(module: &Path, out: &Path, options: &Options) -> Result<bool, String> {
+    let bytes = input::read(module)?;
+    let started = Instant::now();
+    let compiled = input::compile(module, &bytes, options)?;
+    let image = input::elf(&compiled, module)?;
+    let took = started.elapsed();
+    write(out, &image)?;
+    let stats = compiled.stats;
+    output::line(format!(
+        "{}: {} functions, {} bytes of WebAssembly to {} bytes of code in {} ms; image of {} bytes in {}",
+        module.display(),
+        stats.functions,
+        stats.wasm_bytes,
+        stats.code_bytes,
+        took.as_millis(),
+        image.len(),
+        out.display()
+    ));
+    Ok(true)
+}
+
+/// Builds a system image.
+pub fn system(request: &Request) -> Result<bool, String> {
+    let name = request.manifest.display();
+    let text = input::read(&request.manifest)?;
+    let manifest: SystemManifest =
+        serde_json::from_slice(&text).map_err(|e| format!("{name}: does not read: {e}"))?;
+    let mut files: Vec<(String, Vec<u8>)> = Vec::new();
+    for (program, path) in &request.programs {
+        if program.contains('/') {
+            return Err(format!(
+                "--bin {program}: a program's name has no slash in it"
+            ));
+        }
+        let image = input::image(path, input::read(path)?, &request.options)?;
+        add(&mut files, format!("{BIN}{program}"), image)?;
+    }
+    let problems = system::check(&manifest, &files);
+    if !problems.is_empty() {
+        for problem in problems {
+            eprintln!("sing: {name}: {problem}");
+        }
+        return Ok(false);
+    }
+    for (path, file) in &request.files {
+        if path.starts_with(BIN) {
+            return Err(format!("--file {path}: programs are added with --bin"));
+        }
+        add(&mut files, path.clone(), input::read(file)?)?;
+    }
+    let listed: Vec<(String, &[u8])> = files
+        .iter()
+        .map(|(path, bytes)| (path.clone(), bytes.as_slice()))
+        .collect();
+    let archive = SystemImage::encode(&manifest, &listed).map_err(|e| e.message)?;
+    write(&request.out, &archive)?;
+    output::line(format!(
+        "{}: {} programs, {} files, {} started, {} bytes",
+        request.out.display(),
+        request.programs.len(),
+        request.files.len(),
+        manifest.start.len(),
+        archive.len()
+    ));
+    Ok(true)
+}
+
+fn add(files: &mut Vec<(String, Vec<u8>)>, path: String, bytes: Vec<u8>) -> Result<(), String> {
+    if files.iter().any(|(other, _)| *other == path) {
+        return Err(format!("{path} is given twice"));
+    }
+    files.push((path, bytes));
+    Ok(())
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    std::fs::write(path, bytes).map_err(|e| format!("{}: cannot be written: {e}", path.display()))
+}

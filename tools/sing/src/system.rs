@@ -1,0 +1,178 @@
+//! Whether a system manifest and the programs beside it fit together: what would otherwise come to light
+//! when the system starts.
+
+use sing_image::contract::ContractTable;
+use sing_image::elf::Image;
+use sing_image::manifest::{Side, StartupEndpoint};
+use sing_image::system::{BIN, Channel, End, SystemManifest};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What does not fit, in words; nothing where all does. `files` are the programs, by their paths.
+pub fn check(manifest: &SystemManifest, files: &[(String, Vec<u8>)]) -> Vec<String> {
+    let mut problems = Vec::new();
+    let mut images = BTreeMap::new();
+    for (path, bytes) in files {
+        match Image::decode(bytes) {
+            Ok(image) => {
+                let name = path.strip_prefix(BIN).unwrap_or(path);
+                images.insert(name.to_owned(), image);
+            }
+            Err(e) => problems.push(format!("{path}: {e}")),
+        }
+    }
+    let mut checker = Checker {
+        instances: BTreeMap::new(),
+        used: BTreeSet::new(),
+        problems,
+    };
+    checker.starts(manifest, &images);
+    for channel in &manifest.channels {
+        checker.channel(channel);
+    }
+    checker.unconnected(manifest);
+    checker.problems
+}
+
+struct Checker<'a> {
+    /// Started programs by the names of their instances.
+    instances: BTreeMap<&'a str, &'a Image<'a>>,
+    /// Endpoints that a channel leads to: instance and endpoint.
+    used: BTreeSet<(&'a str, &'a str)>,
+    problems: Vec<String>,
+}
+
+impl<'a> Checker<'a> {
+    fn problem(&mut self, text: String) {
+        self.problems.push(text);
+    }
+
+    fn starts(&mut self, manifest: &'a SystemManifest, images: &'a BTreeMap<String, Image<'a>>) {
+        for start in &manifest.start {
+            let Some(image) = images.get(&start.image) else {
+                self.problem(format!(
+                    "{:?} starts image {:?}, which is not there; add it with --bin {}=FILE",
+                    start.name, start.image, start.image
+                ));
+                continue;
+            };
+            if self.instances.insert(&start.name, image).is_some() {
+                self.problem(format!(
+                    "two programs are started under the name {:?}",
+                    start.name
+                ));
+            }
+        }
+    }
+
+    fn channel(&mut self, channel: &'a Channel) {
+        let mut tables: Vec<&ContractTable> = Vec::new();
+        let mut known = true;
+        for side in [Side::Imp, Side::Exp] {
+            let end = channel.end(side);
+            let Some(image) = self.instances.get(end.of.as_str()).copied() else {
+                known = false;
+                self.problem(format!(
+                    "a channel of contract {:?} leads to {:?}, which is not started",
+                    channel.contract, end.of
+                ));
+                continue;
+            };
+            tables.extend(image.contracts.iter().find(|c| c.name == channel.contract));
+            self.end(channel, side, end, image);
+        }
+        match tables.as_slice() {
+            [one, other] if one.hash() != other.hash() => self.problem(format!(
+                "{:?} and {:?} mean different contracts by the name {:?}; build both from the same text",
+                channel.imp.of, channel.exp.of, channel.contract
+            )),
+            [] if known => self.problem(format!(
+                "neither {:?} nor {:?} knows the contract {:?} of the channel between them",
+                channel.imp.of, channel.exp.of, channel.contract
+            )),
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, channel: &'a Channel, side: Side, end: &'a End, image: &Image<'_>) {
+        let place = format!("endpoint {:?} of {:?}", end.endpoint, end.of);
+        let declared = image
+            .manifest
+            .endpoints
+            .iter()
+            .find(|e| e.name == end.endpoint);
+        let Some(declared) = declared else {
+            let names: Vec<&str> = image
+                .manifest
+                .endpoints
+                .iter()
+                .map(|e| e.name.as_str())
+                .collect();
+            let has = if names.is_empty() {
+                "none".into()
+            } else {
+                names.join(", ")
+            };
+            self.problem(format!("there is no {place}; its manifest declares {has}"));
+            return;
+        };
+        if declared.side != side {
+            self.problem(format!(
+                "{place} is the {} side, but the channel uses it as the {} side",
+                declared.side.name(),
+                side.name()
+            ));
+        }
+        if !fits(declared, channel, image) {
+            self.problem(format!(
+                "{place} is of contract {:?}, but the channel is of contract {:?}",
+                declared.contract, channel.contract
+            ));
+        }
+        if let Some(state) = &declared.state {
+            let table = image.contracts.iter().find(|c| c.name == declared.contract);
+            let first = table.and_then(|t| t.states.first());
+            if first.is_some_and(|first| first != state) {
+                self.problem(format!(
+                    "{place} must be in state {state:?}, but a new channel is in state {:?}",
+                    first.map_or("", String::as_str)
+                ));
+            }
+        }
+        if !self.used.insert((&end.of, &end.endpoint)) && !declared.many {
+            self.problem(format!("two channels lead to {place}"));
+        }
+    }
+
+    /// Endpoints that must be given and are not.
+    fn unconnected(&mut self, manifest: &'a SystemManifest) {
+        for start in &manifest.start {
+            let Some(image) = self.instances.get(start.name.as_str()).copied() else {
+                continue;
+            };
+            for endpoint in &image.manifest.endpoints {
+                let given = self
+                    .used
+                    .contains(&(start.name.as_str(), endpoint.name.as_str()));
+                if !given && !endpoint.optional && !endpoint.many {
+                    self.problem(format!(
+                        "no channel leads to endpoint {:?} of {:?} (contract {:?}), which it must have",
+                        endpoint.name, start.name, endpoint.contract
+                    ));
+                }
+            }
+        }
+    }
+}
+
+/// Whether an endpoint is of the channel's contract, or of one that it derives from.
+fn fits(declared: &StartupEndpoint, channel: &Channel, image: &Image<'_>) -> bool {
+    if declared.contract == channel.contract {
+        return true;
+    }
+    // Which contracts the channel's derives from stands in its table, if this program has it.
+    image
+        .contracts
+        .iter()
+        .find(|c| c.name == channel.contract)
+        .is_some_and(|table| table.bases.contains(&declared.contract))
+}
