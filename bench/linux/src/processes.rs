@@ -1,0 +1,206 @@
+//! T6 and T7: the life of a process, and what it takes.
+
+use crate::host::{check, wait};
+use crate::measure::{Peer, sample};
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// The program that says hello, beside this one.
+const HELLO: &str = "sing-bench-hello";
+
+/// Room for the two calls of a child that still shares our memory.
+const STACK: usize = 64 << 10;
+
+/// The peers.
+pub fn peers() -> Vec<Peer> {
+    let mut memory = Peer::new("T7", "linux process without libraries", memory);
+    memory.unit = "KiB";
+    vec![
+        Peer::new("T6", "linux vfork+exec", |n| {
+            let hello = Program::find(&[])?;
+            sample(n, 1, || wait(hello.start()?))
+        }),
+        Peer::new("T6", "linux fork+exit", |n| sample(n, 1, fork_and_exit)),
+        Peer::new("T6", "linux thread", threads),
+        memory,
+    ]
+}
+
+/// A program and its arguments, as `execve` takes them.
+struct Program {
+    strings: Vec<CString>,
+    pointers: Vec<*const c_char>,
+    stack: Vec<u128>,
+}
+
+impl Program {
+    /// The program that says hello.
+    fn find(arguments: &[&str]) -> io::Result<Self> {
+        let path: PathBuf = std::env::current_exe()?.with_file_name(HELLO);
+        if !path.exists() {
+            let text = format!("{} is missing: build the whole package", path.display());
+            return Err(io::Error::new(io::ErrorKind::NotFound, text));
+        }
+        let words = std::iter::once(path.as_os_str().as_bytes())
+            .chain(arguments.iter().map(|a| a.as_bytes()));
+        let strings = words.map(CString::new).collect::<Result<Vec<_>, _>>()?;
+        let pointers = strings
+            .iter()
+            .map(|s| s.as_ptr())
+            .chain([std::ptr::null()])
+            .collect::<Vec<_>>();
+        Ok(Self {
+            strings,
+            pointers,
+            stack: vec![0; STACK / size_of::<u128>()],
+        })
+    }
+
+    /// Starts it the quickest way there is: a child that borrows our memory until it is another program.
+    fn start(&self) -> io::Result<libc::pid_t> {
+        let top = self.stack.as_ptr_range().end.cast_mut().cast::<c_void>();
+        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+        // SAFETY: the child runs `become_program` on a stack of its own, while this thread waits, and that does
+        // nothing but two system calls.
+        let pid = unsafe {
+            libc::clone(
+                become_program,
+                top,
+                flags,
+                self as *const Self as *mut c_void,
+            )
+        };
+        check(i64::from(pid))?;
+        Ok(pid)
+    }
+}
+
+extern "C" fn become_program(program: *mut c_void) -> c_int {
+    // SAFETY: `start` passes itself, and waits.
+    let program = unsafe { &*program.cast::<Program>() };
+    let environment = [std::ptr::null()];
+    // SAFETY: strings and arrays end with null, and live until the program is another.
+    unsafe {
+        libc::execve(
+            program.strings[0].as_ptr(),
+            program.pointers.as_ptr(),
+            environment.as_ptr(),
+        );
+        libc::_exit(127)
+    }
+}
+
+fn fork_and_exit() -> io::Result<()> {
+    // SAFETY: the child does nothing but end.
+    let pid = unsafe {
+        let pid = libc::fork();
+        if pid == 0 {
+            libc::_exit(0);
+        }
+        pid
+    };
+    check(i64::from(pid))?;
+    wait(pid)
+}
+
+fn threads(n: usize) -> io::Result<Vec<f64>> {
+    extern "C" fn nothing(argument: *mut c_void) -> *mut c_void {
+        argument
+    }
+    sample(n, 4, || {
+        let mut thread: libc::pthread_t = 0;
+        let null: *mut c_void = std::ptr::null_mut();
+        // SAFETY: the pointers are valid or may be null; the thread is joined once.
+        let error = unsafe {
+            match libc::pthread_create(&raw mut thread, null.cast(), nothing, null) {
+                0 => libc::pthread_join(thread, null.cast()),
+                error => error,
+            }
+        };
+        if error == 0 {
+            Ok(())
+        } else {
+            Err(io::Error::from_raw_os_error(error))
+        }
+    })
+}
+
+/// A sleeping process, ended with this value.
+struct Sleeper(libc::pid_t);
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        // SAFETY: our child, which has not been waited for.
+        unsafe {
+            libc::kill(self.0, libc::SIGKILL);
+            libc::waitpid(self.0, std::ptr::null_mut(), 0);
+        }
+    }
+}
+
+/// What Linux says of a process, in KiB.
+fn kibibytes(pid: libc::pid_t, file: &str, field: &str) -> io::Result<f64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/{file}"))?;
+    let value = text
+        .lines()
+        .find_map(|line| line.strip_prefix(field)?.split_whitespace().next());
+    let missing = || io::Error::other(format!("/proc/PID/{file} does not say {field}"));
+    value
+        .and_then(|value| value.parse().ok())
+        .ok_or_else(missing)
+}
+
+/// What one process holds alone: its pages, its page tables, its kernel stack. What Linux keeps beside that
+/// (some 10 KiB of records) it does not tell by process, so it is not counted.
+fn memory(n: usize) -> io::Result<Vec<f64>> {
+    let hello = Program::find(&["wait"])?;
+    let one = |_| {
+        let sleeper = Sleeper(hello.start()?);
+        let start = Instant::now();
+        // It sleeps when Linux says so, and not in the middle of its start.
+        while !asleep(sleeper.0)? {
+            if start.elapsed() > Duration::from_secs(5) {
+                return Err(io::Error::other(
+                    "the program that says hello does not sleep",
+                ));
+            }
+            std::thread::yield_now();
+        }
+        let pages = kibibytes(sleeper.0, "smaps_rollup", "Private_Dirty:")?
+            + kibibytes(sleeper.0, "smaps_rollup", "Private_Clean:")?;
+        Ok(pages + kibibytes(sleeper.0, "status", "VmPTE:")? + kernel_stack()?)
+    };
+    (0..n.min(5)).map(one).collect()
+}
+
+/// The size of a kernel stack: what all take, by the number of threads there are.
+fn kernel_stack() -> io::Result<f64> {
+    let text = std::fs::read_to_string("/proc/meminfo")?;
+    let all = text
+        .lines()
+        .find_map(|line| line.strip_prefix("KernelStack:")?.split_whitespace().next());
+    let load = std::fs::read_to_string("/proc/loadavg")?;
+    let threads = load
+        .split_whitespace()
+        .nth(3)
+        .and_then(|word| word.split('/').nth(1));
+    let number = |word: Option<&str>| word.and_then(|word| word.parse::<f64>().ok());
+    match (number(all), number(threads)) {
+        // Stacks are whole powers of two; a few more than threads are kept for reuse.
+        (Some(all), Some(threads)) if threads > 0.0 => Ok((all / threads / 4.0).floor() * 4.0),
+        _ => Err(io::Error::other(
+            "Linux does not say how large kernel stacks are",
+        )),
+    }
+}
+
+fn asleep(pid: libc::pid_t) -> io::Result<bool> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    Ok(text
+        .rsplit(") ")
+        .next()
+        .is_some_and(|rest| rest.starts_with('S')))
+}
