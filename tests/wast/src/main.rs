@@ -1,3 +1,46 @@
-//! Runs the WebAssembly test suite through verifier, compiler and hosted kernel.
+//! Runs scripts of the WebAssembly test suite through verifier, compiler and hosted kernel.
+//!
+//! `sing-wast [--memory guard|explicit|both] [-v] PATH...` runs `.wast` files, and those of directories. It
+//! prints a line for each failure, then what was skipped and why, and last
+//! `N passed, N failed, N skipped`; it exits with 1 where anything failed.
+//!
+//! Each file runs once per memory mode, in a process of its own: what brings down a kernel costs one line, not
+//! the run. Such a child ([`child`]) loads the script ([`script`]), carries out its directives ([`runner`],
+//! [`world`]) on the kernel's harness ([`machine`]), and tells of each ([`protocol`]) what the parent
+//! ([`parent`]) sums up.
+//!
+//! Invariants:
+//! - A directive passes only where it was carried out and gave what it must give.
+//! - It is skipped only where it needs a proposal beyond WebAssembly 2.0, or SIMD, by that name
+//!   ([`proposals`]); everything else is a failure.
 
-fn main() {}
+mod arguments;
+mod child;
+mod machine;
+mod parent;
+mod proposals;
+mod protocol;
+mod runner;
+mod script;
+mod spectest;
+mod traps;
+mod values;
+mod world;
+
+use arguments::{Arguments, Usage};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match Arguments::parse(std::env::args_os().skip(1)) {
+        Ok(Arguments::Help) => {
+            println!("{}", arguments::HELP);
+            ExitCode::SUCCESS
+        }
+        Ok(Arguments::Run { paths, modes, verbose }) => parent::run(&paths, &modes, verbose),
+        Ok(Arguments::Child { path, mode }) => child::run(&path, mode),
+        Err(Usage(message)) => {
+            eprintln!("sing-wast: {message}\n\n{}", arguments::HELP);
+            ExitCode::from(2)
+        }
+    }
+}

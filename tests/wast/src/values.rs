@@ -1,0 +1,235 @@
+//! Values of a script: arguments as cells, and what results must be.
+
+use sing_image::meta::ValType;
+use std::fmt;
+use wast::core::{AbstractHeapType, HeapType, NanPattern, WastArgCore, WastRetCore};
+use wast::{WastArg, WastRet};
+
+/// Why a value is none of ours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Foreign {
+    /// It belongs to this proposal.
+    Proposal(&'static str),
+    /// It is written in a way that nobody knows.
+    Unknown(String),
+}
+
+/// A value with its type, as a cell of 64 bits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Value {
+    /// Its type.
+    pub ty: ValType,
+    /// Its bits. A null reference is 0; an external reference N is N + 1.
+    pub bits: u64,
+}
+
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bits = self.bits;
+        match self.ty {
+            ValType::I32 => write!(f, "i32 {}", bits as u32 as i32),
+            ValType::I64 => write!(f, "i64 {}", bits as i64),
+            ValType::F32 => write!(f, "f32 {} ({:#010x})", f32::from_bits(bits as u32), bits as u32),
+            ValType::F64 => write!(f, "f64 {} ({bits:#018x})", f64::from_bits(bits)),
+            ValType::FuncRef if bits == 0 => f.write_str("null funcref"),
+            ValType::FuncRef => f.write_str("funcref"),
+            ValType::ExternRef if bits == 0 => f.write_str("null externref"),
+            ValType::ExternRef => write!(f, "externref {}", bits - 1),
+        }
+    }
+}
+
+/// The reference type of a null, where it is one of WebAssembly 2.0.
+fn reference(heap: &HeapType<'_>) -> Result<ValType, Foreign> {
+    match heap {
+        HeapType::Abstract { shared: false, ty: AbstractHeapType::Func } => Ok(ValType::FuncRef),
+        HeapType::Abstract { shared: false, ty: AbstractHeapType::Extern } => Ok(ValType::ExternRef),
+        HeapType::Abstract { shared: true, .. } => Err(Foreign::Proposal("shared-everything-threads")),
+        HeapType::Abstract { ty: AbstractHeapType::Exn | AbstractHeapType::NoExn, .. } => {
+            Err(Foreign::Proposal("exception-handling"))
+        }
+        HeapType::Abstract { ty: AbstractHeapType::Cont | AbstractHeapType::NoCont, .. } => {
+            Err(Foreign::Proposal("stack-switching"))
+        }
+        HeapType::Concrete(_) => Err(Foreign::Proposal("function-references")),
+        _ => Err(Foreign::Proposal("gc")),
+    }
+}
+
+/// An argument as a value.
+pub fn argument(arg: &WastArg<'_>) -> Result<Value, Foreign> {
+    let WastArg::Core(arg) = arg else { return Err(Foreign::Proposal("component-model")) };
+    let value = |ty, bits| Ok(Value { ty, bits });
+    match arg {
+        WastArgCore::I32(v) => value(ValType::I32, u64::from(*v as u32)),
+        WastArgCore::I64(v) => value(ValType::I64, *v as u64),
+        WastArgCore::F32(v) => value(ValType::F32, u64::from(v.bits)),
+        WastArgCore::F64(v) => value(ValType::F64, v.bits),
+        WastArgCore::RefNull(heap) => value(reference(heap)?, 0),
+        WastArgCore::RefExtern(n) => value(ValType::ExternRef, u64::from(*n) + 1),
+        WastArgCore::RefHost(_) => Err(Foreign::Proposal("gc")),
+        WastArgCore::V128(_) => Err(Foreign::Proposal("simd")),
+    }
+}
+
+/// What a result must be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// This very value.
+    Value(Value),
+    /// A NaN whose payload is the topmost bit alone.
+    CanonicalNan(ValType),
+    /// A NaN whose payload has the topmost bit.
+    ArithmeticNan(ValType),
+    /// Any null reference.
+    Null,
+    /// A reference of this type that is not null.
+    NotNull(ValType),
+    /// Any of these.
+    Either(Vec<Pattern>),
+}
+
+impl Pattern {
+    /// What a script writes as a result.
+    pub fn of(ret: &WastRet<'_>) -> Result<Pattern, Foreign> {
+        match ret {
+            WastRet::Core(ret) => Pattern::core(ret),
+            _ => Err(Foreign::Proposal("component-model")),
+        }
+    }
+
+    fn core(ret: &WastRetCore<'_>) -> Result<Pattern, Foreign> {
+        let value = |ty, bits| Ok(Pattern::Value(Value { ty, bits }));
+        match ret {
+            WastRetCore::I32(v) => value(ValType::I32, u64::from(*v as u32)),
+            WastRetCore::I64(v) => value(ValType::I64, *v as u64),
+            WastRetCore::F32(NanPattern::Value(v)) => value(ValType::F32, u64::from(v.bits)),
+            WastRetCore::F64(NanPattern::Value(v)) => value(ValType::F64, v.bits),
+            WastRetCore::F32(NanPattern::CanonicalNan) => Ok(Pattern::CanonicalNan(ValType::F32)),
+            WastRetCore::F64(NanPattern::CanonicalNan) => Ok(Pattern::CanonicalNan(ValType::F64)),
+            WastRetCore::F32(NanPattern::ArithmeticNan) => Ok(Pattern::ArithmeticNan(ValType::F32)),
+            WastRetCore::F64(NanPattern::ArithmeticNan) => Ok(Pattern::ArithmeticNan(ValType::F64)),
+            WastRetCore::RefNull(None) => Ok(Pattern::Null),
+            WastRetCore::RefNull(Some(heap)) => value(reference(heap)?, 0),
+            WastRetCore::RefExtern(Some(n)) => value(ValType::ExternRef, u64::from(*n) + 1),
+            WastRetCore::RefExtern(None) => Ok(Pattern::NotNull(ValType::ExternRef)),
+            WastRetCore::RefFunc(None) => Ok(Pattern::NotNull(ValType::FuncRef)),
+            WastRetCore::RefFunc(Some(_)) => {
+                Err(Foreign::Unknown("a result that is one function by its index".into()))
+            }
+            WastRetCore::Either(any) => {
+                Ok(Pattern::Either(any.iter().map(Pattern::core).collect::<Result<_, _>>()?))
+            }
+            WastRetCore::V128(_) => Err(Foreign::Proposal("simd")),
+            WastRetCore::RefI31Shared => Err(Foreign::Proposal("shared-everything-threads")),
+            WastRetCore::RefHost(_)
+            | WastRetCore::RefAny
+            | WastRetCore::RefEq
+            | WastRetCore::RefArray
+            | WastRetCore::RefStruct
+            | WastRetCore::RefI31 => Err(Foreign::Proposal("gc")),
+        }
+    }
+
+    /// Whether a value is one of these.
+    pub fn matches(&self, v: Value) -> bool {
+        match self {
+            Pattern::Value(expected) => *expected == v,
+            Pattern::CanonicalNan(ty) => *ty == v.ty && nan(v, true),
+            Pattern::ArithmeticNan(ty) => *ty == v.ty && nan(v, false),
+            Pattern::Null => matches!(v.ty, ValType::FuncRef | ValType::ExternRef) && v.bits == 0,
+            Pattern::NotNull(ty) => *ty == v.ty && v.bits != 0,
+            Pattern::Either(any) => any.iter().any(|p| p.matches(v)),
+        }
+    }
+}
+
+/// Whether a float is a NaN with the topmost bit of its payload set and, where `alone`, no other. Its sign does
+/// not matter.
+fn nan(v: Value, alone: bool) -> bool {
+    let (canonical, magnitude) = match v.ty {
+        ValType::F32 => (0x7fc0_0000, v.bits & 0x7fff_ffff),
+        ValType::F64 => (0x7ff8 << 48, v.bits & (u64::MAX >> 1)),
+        _ => return false,
+    };
+    if alone { magnitude == canonical } else { magnitude & canonical == canonical }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Pattern::Value(v) => v.fmt(f),
+            Pattern::CanonicalNan(ty) => write!(f, "a canonical NaN ({ty:?})"),
+            Pattern::ArithmeticNan(ty) => write!(f, "an arithmetic NaN ({ty:?})"),
+            Pattern::Null => f.write_str("a null reference"),
+            Pattern::NotNull(ty) => write!(f, "a {ty:?} that is not null"),
+            Pattern::Either(any) => write!(f, "one of [{}]", list(any)),
+        }
+    }
+}
+
+/// Several of them in a message.
+pub fn list<T: fmt::Display>(items: &[T]) -> String {
+    if items.is_empty() {
+        return "nothing".into();
+    }
+    items.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn f32(bits: u32) -> Value {
+        Value { ty: ValType::F32, bits: bits.into() }
+    }
+
+    fn f64(bits: u64) -> Value {
+        Value { ty: ValType::F64, bits }
+    }
+
+    #[test]
+    fn nans_are_told_apart() {
+        let canonical = Pattern::CanonicalNan(ValType::F32);
+        let arithmetic = Pattern::ArithmeticNan(ValType::F32);
+        for (bits, c, a) in [
+            (0x7fc0_0000, true, true),
+            (0xffc0_0000, true, true),
+            (0x7fc0_0001, false, true),
+            (0x7f80_0001, false, false),
+            (0x7fa0_0000, false, false),
+            (0x7f80_0000, false, false),
+            (0, false, false),
+        ] {
+            assert_eq!(canonical.matches(f32(bits)), c, "{bits:#x}");
+            assert_eq!(arithmetic.matches(f32(bits)), a, "{bits:#x}");
+        }
+        let canonical = Pattern::CanonicalNan(ValType::F64);
+        assert!(canonical.matches(f64(0xfff8 << 48)));
+        assert!(!canonical.matches(f64(0x7ff0 << 48)));
+        assert!(!canonical.matches(f64(0x7ff8 << 48 | 1)));
+        assert!(!canonical.matches(f32(0x7fc0_0000)));
+        assert!(Pattern::ArithmeticNan(ValType::F64).matches(f64(0x7ff8 << 48 | 1)));
+    }
+
+    #[test]
+    fn values_are_compared_by_their_bits() {
+        assert!(!Pattern::Value(f32(0)).matches(f32(0x8000_0000)), "0 is not -0");
+        assert!(Pattern::Value(f32(0x7f80_0001)).matches(f32(0x7f80_0001)), "a NaN is itself");
+        assert!(!Pattern::Value(f32(0)).matches(Value { ty: ValType::I32, bits: 0 }));
+        let null = Value { ty: ValType::FuncRef, bits: 0 };
+        assert!(Pattern::Null.matches(null));
+        assert!(!Pattern::NotNull(ValType::FuncRef).matches(null));
+        assert!(!Pattern::NotNull(ValType::FuncRef).matches(Value { ty: ValType::ExternRef, bits: 1 }));
+        let either = Pattern::Either(vec![Pattern::Null, Pattern::Value(f32(1))]);
+        assert!(either.matches(f32(1)) && !either.matches(f32(2)));
+        let pattern = Pattern::Value(Value { ty: ValType::FuncRef, bits: 0 });
+        assert!(!pattern.matches(Value { ty: ValType::ExternRef, bits: 0 }), "nulls have types");
+    }
+}

@@ -1,0 +1,250 @@
+//! What a script has made so far: its instances, by name and as registered, in one memory mode.
+
+use crate::machine::Machine;
+use crate::proposals;
+use crate::spectest;
+use crate::values::Value;
+use sing_compiler::{Options, compile, verify};
+use sing_image::meta::{FuncType, MemoryMode, ValType};
+use sing_runtime::Trap;
+use sing_runtime::open::{Callee, Extern, LinkError, Store};
+use std::collections::HashMap;
+use wast::QuoteWat;
+use wast::core::Module;
+
+/// An instance, or why there is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Slot {
+    /// Its number in the store.
+    Instance(usize),
+    /// Its module needs this proposal.
+    Skipped(String),
+    /// Its module failed.
+    Failed,
+}
+
+/// Why there is no instance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoInstance {
+    /// The module needs this proposal.
+    Skipped(String),
+    /// Verifier or compiler refuse the module.
+    Refused(String),
+    /// An import is missing or does not match.
+    Unlinkable(String),
+    /// A segment or the start function trapped.
+    Trap(Trap),
+    /// Something is wrong with us.
+    Broken(String),
+}
+
+/// Why a call or a look at a global gave nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoResult {
+    /// The instance's module needs this proposal.
+    Skipped(String),
+    /// It trapped.
+    Trap(Trap),
+    /// There is nothing of that name or type.
+    Broken(String),
+}
+
+/// A module that was defined and can be instantiated any number of times.
+type Definition = Result<Vec<u8>, Slot>;
+
+/// The state of a script.
+pub struct World<'m> {
+    machine: &'m Machine,
+    mode: MemoryMode,
+    store: Store,
+    /// The instance that a directive without a name means.
+    current: Slot,
+    named: HashMap<String, Slot>,
+    registered: HashMap<String, Slot>,
+    last_definition: Option<Definition>,
+    definitions: HashMap<String, Definition>,
+}
+
+/// The bytes of a module, or why its text has none.
+pub fn encode(module: &mut QuoteWat<'_>) -> Result<Vec<u8>, String> {
+    let text = match module.to_test().map_err(|e| e.message())? {
+        wast::QuoteWatTest::Binary(bytes) => return Ok(bytes),
+        wast::QuoteWatTest::Text(text) => text,
+    };
+    let text = String::from_utf8(text).map_err(|_| "malformed UTF-8 encoding")?;
+    let buffer = crate::script::buffer(&text).map_err(|e| e.message())?;
+    let mut wat = wast::parser::parse::<wast::Wat<'_>>(&buffer).map_err(|e| e.message())?;
+    wat.encode().map_err(|e| e.message())
+}
+
+/// The bytes of a module written in place.
+pub fn encode_module(module: &mut Module<'_>) -> Result<Vec<u8>, String> {
+    module.encode().map_err(|e| e.message())
+}
+
+impl<'m> World<'m> {
+    /// A world with nothing but `spectest`.
+    pub fn new(machine: &'m Machine, mode: MemoryMode) -> Result<World<'m>, String> {
+        let mut world = World {
+            machine,
+            mode,
+            store: Store::new(),
+            current: Slot::Failed,
+            named: HashMap::new(),
+            registered: HashMap::new(),
+            last_definition: None,
+            definitions: HashMap::new(),
+        };
+        let buffer = crate::script::buffer(spectest::TEXT).map_err(|e| e.message())?;
+        let mut module = wast::parser::parse::<wast::Wat<'_>>(&buffer).map_err(|e| e.message())?;
+        let wasm = module.encode().map_err(|e| e.message())?;
+        let instance = world.instantiate(&wasm).map_err(|e| format!("spectest: {e:?}"))?;
+        world.registered.insert("spectest".into(), Slot::Instance(instance));
+        Ok(world)
+    }
+
+    /// Whether the verifier accepts a module; if not, why.
+    pub fn verify(&self, wasm: &[u8]) -> Result<(), String> {
+        verify(wasm, &Options::open(self.mode)).map(|_| ()).map_err(|e| e.to_string())
+    }
+
+    /// Makes an instance of a module.
+    pub fn instantiate(&mut self, wasm: &[u8]) -> Result<usize, NoInstance> {
+        let compiled = compile(wasm, &Options::open(self.mode)).map_err(|e| {
+            proposals::needed(wasm).map_or(NoInstance::Refused(e.to_string()), NoInstance::Skipped)
+        })?;
+        let imports = self.resolve(&compiled.meta)?;
+        let template = self.machine.load(&compiled.code, compiled.meta).map_err(NoInstance::Broken)?;
+        let memory = template.meta().memory.map(|limits| self.machine.memory(limits, self.mode));
+        let memory = memory.transpose().map_err(NoInstance::Broken)?;
+        let linked = self.store.link(&template, &imports, memory, &self.machine.params());
+        let instance = linked.map_err(|e| match e {
+            LinkError::Incompatible { .. } => NoInstance::Unlinkable("incompatible import type".into()),
+            other => NoInstance::Broken(other.to_string()),
+        })?;
+        let machine = self.machine;
+        let initialised = self.store.initialise(instance, &mut |m, at, bytes| machine.write(m, at, bytes));
+        initialised.map_err(NoInstance::Trap)?;
+        if let Some(start) = self.store.start(instance) {
+            self.machine.run(start, &mut [0]).map_err(NoInstance::Trap)?;
+        }
+        Ok(instance)
+    }
+
+    fn resolve(&self, meta: &sing_image::meta::Meta) -> Result<Vec<Extern>, NoInstance> {
+        let mut imports = Vec::with_capacity(meta.imports.len());
+        for import in &meta.imports {
+            let unknown = || NoInstance::Unlinkable("unknown import".into());
+            match self.registered.get(&import.module).ok_or_else(unknown)? {
+                Slot::Instance(i) => {
+                    imports.push(self.store.export(*i, &import.name).ok_or_else(unknown)?);
+                }
+                Slot::Skipped(proposal) => return Err(NoInstance::Skipped(proposal.clone())),
+                Slot::Failed => {
+                    let message = format!("imports from {:?}, which failed", import.module);
+                    return Err(NoInstance::Broken(message));
+                }
+            }
+        }
+        Ok(imports)
+    }
+
+    /// Makes an instance, or the lack of one, what directives mean from now on.
+    pub fn enter(&mut self, name: Option<&str>, slot: Slot) {
+        if let Some(name) = name {
+            self.named.insert(name.into(), slot.clone());
+        }
+        self.current = slot;
+    }
+
+    /// The instance of this name, or the current one.
+    fn slot(&self, name: Option<&str>) -> Slot {
+        match name {
+            None => self.current.clone(),
+            Some(name) => self.named.get(name).cloned().unwrap_or(Slot::Failed),
+        }
+    }
+
+    /// Lets modules import from an instance under this name.
+    pub fn register(&mut self, name: &str, instance: Option<&str>) -> Slot {
+        let slot = self.slot(instance);
+        self.registered.insert(name.into(), slot.clone());
+        slot
+    }
+
+    /// Keeps a module for later instances.
+    pub fn define(&mut self, name: Option<&str>, definition: Definition) {
+        if let Some(name) = name {
+            self.definitions.insert(name.into(), definition.clone());
+        }
+        self.last_definition = Some(definition);
+    }
+
+    /// The module of this name, or the last defined.
+    pub fn definition(&self, name: Option<&str>) -> Option<Definition> {
+        match name {
+            Some(name) => self.definitions.get(name).cloned(),
+            None => self.last_definition.clone(),
+        }
+    }
+
+    fn export(&self, instance: Option<&str>, name: &str) -> Result<Extern, NoResult> {
+        match self.slot(instance) {
+            Slot::Instance(i) => {
+                let export = self.store.export(i, name);
+                export.ok_or_else(|| NoResult::Broken(format!("no export {name:?}")))
+            }
+            Slot::Skipped(proposal) => Err(NoResult::Skipped(proposal)),
+            Slot::Failed => Err(NoResult::Broken("no instance: its module failed".into())),
+        }
+    }
+
+    /// Calls an exported function.
+    pub fn invoke(
+        &self,
+        instance: Option<&str>,
+        name: &str,
+        args: &[Value],
+    ) -> Result<Vec<Value>, NoResult> {
+        let (callee, ty) = match self.export(instance, name)? {
+            Extern::Func(f) => (self.store.callee(f), self.store.func_type(f).cloned()),
+            _ => return Err(NoResult::Broken(format!("export {name:?} is no function"))),
+        };
+        let (Some(callee), Some(ty)) = (callee, ty) else {
+            return Err(NoResult::Broken(format!("{name:?} cannot be called from outside")));
+        };
+        self.call(callee, &ty, args)
+    }
+
+    fn call(&self, callee: Callee, ty: &FuncType, args: &[Value]) -> Result<Vec<Value>, NoResult> {
+        let given: Vec<ValType> = args.iter().map(|a| a.ty).collect();
+        if given != ty.params {
+            let message = format!("arguments {given:?} for a function that takes {:?}", ty.params);
+            return Err(NoResult::Broken(message));
+        }
+        // What is not overwritten must not look like a result.
+        let mut cells = vec![0x5a5a_5a5a_5a5a_5a5a; args.len().max(ty.results.len()).max(1)];
+        for (cell, arg) in cells.iter_mut().zip(args) {
+            *cell = arg.bits;
+        }
+        self.machine.run(callee, &mut cells).map_err(NoResult::Trap)?;
+        Ok(ty.results.iter().zip(cells).map(|(ty, bits)| value(*ty, bits)).collect())
+    }
+
+    /// The value of an exported global.
+    pub fn global(&self, instance: Option<&str>, name: &str) -> Result<Vec<Value>, NoResult> {
+        let Extern::Global(g) = self.export(instance, name)? else {
+            return Err(NoResult::Broken(format!("export {name:?} is no global")));
+        };
+        match (self.store.global_type(g), self.store.global(g)) {
+            (Some(ty), Some(bits)) => Ok(vec![value(ty.value, bits)]),
+            _ => Err(NoResult::Broken(format!("global {name:?} is gone"))),
+        }
+    }
+}
+
+/// A cell as a value: of the narrow types, the low half.
+fn value(ty: ValType, bits: u64) -> Value {
+    let narrow = matches!(ty, ValType::I32 | ValType::F32);
+    Value { ty, bits: if narrow { u64::from(bits as u32) } else { bits } }
+}
