@@ -180,7 +180,11 @@ fn route_console() -> bool {
 }
 
 fn id() -> u32 {
-    if REGISTERS.load(Relaxed) == 0 { read(ID) } else { read(ID) >> 24 }
+    if REGISTERS.load(Relaxed) == 0 {
+        read(ID)
+    } else {
+        read(ID) >> 24
+    }
 }
 
 fn read(register: u32) -> u32 {

@@ -23,7 +23,13 @@ impl Registers {
     /// Seconds since 1970 by this clock, which keeps UTC and a year of this century; `None` where the values
     /// make no date (there is no clock, or its battery was empty).
     pub fn seconds(self) -> Option<u64> {
-        let number = |v: u8| if self.format & 4 != 0 { v } else { (v >> 4) * 10 + (v & 15) };
+        let number = |v: u8| {
+            if self.format & 4 != 0 {
+                v
+            } else {
+                (v >> 4) * 10 + (v & 15)
+            }
+        };
         let mut hour = number(self.hour & 0x7f);
         if self.format & 2 == 0 {
             hour = hour % 12 + if self.hour & 0x80 != 0 { 12 } else { 0 };
@@ -46,7 +52,11 @@ impl Registers {
 /// Days from 1970 to a date of the Gregorian calendar.
 fn days(year: u64, month: u64, day: u64) -> u64 {
     // Years that begin in March have their leap day at the end.
-    let (y, m) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let (y, m) = if month > 2 {
+        (year, month - 3)
+    } else {
+        (year - 1, month + 9)
+    };
     365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1 - 719_468
 }
 
@@ -56,8 +66,15 @@ mod tests {
 
     #[test]
     fn reads_both_formats() {
-        let binary =
-            Registers { second: 7, minute: 31, hour: 23, day: 29, month: 2, year: 24, format: 6 };
+        let binary = Registers {
+            second: 7,
+            minute: 31,
+            hour: 23,
+            day: 29,
+            month: 2,
+            year: 24,
+            format: 6,
+        };
         assert_eq!(binary.seconds(), Some(1_709_249_467));
         let bcd = Registers {
             second: 0x07,

@@ -35,7 +35,10 @@ pub fn init() -> Result<(), NoClock> {
         None => measured_rate()?,
     };
     RATE.store(rate, Relaxed);
-    SCALE.store(((1_000_000_000u128 << 32) / u128::from(rate)) as u64, Relaxed);
+    SCALE.store(
+        ((1_000_000_000u128 << 32) / u128::from(rate)) as u64,
+        Relaxed,
+    );
     if let Some(seconds) = date() {
         UTC_AT_START.store((seconds * 1_000_000_000).saturating_sub(now()), Relaxed);
     }
@@ -96,8 +99,8 @@ fn window() -> Result<u64, NoClock> {
         if first.wrapping_sub(counter()) >= wanted {
             let (last, end) = interval();
             let passed = u64::from(first.wrapping_sub(last));
-            return Ok((u128::from(end - start) * u128::from(INTERVAL_HZ) / u128::from(passed.max(1)))
-                as u64);
+            return Ok((u128::from(end - start) * u128::from(INTERVAL_HZ)
+                / u128::from(passed.max(1))) as u64);
         }
     }
     Err(NoClock)

@@ -21,8 +21,12 @@ impl<'a> Request<'a> {
     /// Reads a command line.
     pub fn parse(line: &'a str) -> Self {
         // A serial terminal cannot be asked for its size; this is what one has by custom.
-        let mut request =
-            Request { selftest: None, console: Some((80, 24)), polled: false, rest: "" };
+        let mut request = Request {
+            selftest: None,
+            console: Some((80, 24)),
+            polled: false,
+            rest: "",
+        };
         let mut rest = line.trim();
         while !rest.is_empty() {
             let (word, after) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
@@ -93,18 +97,30 @@ mod tests {
     use super::*;
 
     fn words(line: &str) -> Vec<String> {
-        Request::parse(line).words().map(|w| w.chars().collect()).collect()
+        Request::parse(line)
+            .words()
+            .map(|w| w.chars().collect())
+            .collect()
     }
 
     #[test]
     fn separates_the_hals_words_from_the_systems() {
         assert_eq!(words("--script /boot/script"), ["--script", "/boot/script"]);
         assert_eq!(words("console=100x30 polled -- selftest"), ["selftest"]);
-        assert_eq!(words("polled a virtio_mmio.device=512@0xfeb00e00:12"), ["a"]);
-        assert_eq!(words("virtio_mmio.device=512@0xfeb00e00:12"), [] as [&str; 0]);
+        assert_eq!(
+            words("polled a virtio_mmio.device=512@0xfeb00e00:12"),
+            ["a"]
+        );
+        assert_eq!(
+            words("virtio_mmio.device=512@0xfeb00e00:12"),
+            [] as [&str; 0]
+        );
         assert_eq!(words(""), [] as [&str; 0]);
         let r = Request::parse("console=100x30 polled x");
-        assert_eq!((r.console, r.polled, r.selftest), (Some((100, 30)), true, None));
+        assert_eq!(
+            (r.console, r.polled, r.selftest),
+            (Some((100, 30)), true, None)
+        );
         assert_eq!(Request::parse("console=none").console, None);
         assert_eq!(Request::parse("console=axb").console, None);
         assert_eq!(Request::parse("selftest").selftest, Some(""));
@@ -113,7 +129,10 @@ mod tests {
 
     #[test]
     fn quotes_keep_blanks() {
-        assert_eq!(words(r#"-c "ps; hello" x"y z""#), ["-c", "ps; hello", "xy z"]);
+        assert_eq!(
+            words(r#"-c "ps; hello" x"y z""#),
+            ["-c", "ps; hello", "xy z"]
+        );
         assert_eq!(words(r#""open to the end"#), ["open to the end"]);
         assert_eq!(words(r#"a "" b"#), ["a", "", "b"]);
     }

@@ -25,13 +25,17 @@ extern "sysv64" fn main(info: u64, protocol: u32) -> ! {
     serial::init();
     let physical = |at, len| memory::boot_memory(at, len);
     let boot = BootInfo::read(protocol, info, &physical).unwrap_or_else(|e| {
-        stop(format_args!("no boot information ({e:?}): start by PVH or multiboot2"))
+        stop(format_args!(
+            "no boot information ({e:?}): start by PVH or multiboot2"
+        ))
     });
     let image = memory::init(&boot)
         .unwrap_or_else(|_| stop(format_args!("too little memory: give the machine 64 MiB")));
     let request = Request::parse(boot.command_line());
     if clock::init().is_err() {
-        stop(format_args!("no clock: neither the processor nor an interval timer gives a rate"));
+        stop(format_args!(
+            "no clock: neither the processor nor an interval timer gives a rate"
+        ));
     }
     apic::init(request.polled);
     hal::init(request.console);

@@ -41,7 +41,8 @@ fn say_status(status: i32) {
     struct DebugConsole;
     impl Write for DebugConsole {
         fn write_str(&mut self, text: &str) -> core::fmt::Result {
-            text.bytes().for_each(|byte| port::write8(DEBUG_CONSOLE, byte));
+            text.bytes()
+                .for_each(|byte| port::write8(DEBUG_CONSOLE, byte));
             Ok(())
         }
     }

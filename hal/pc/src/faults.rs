@@ -51,7 +51,11 @@ const PLAIN_FLAGS: u64 = 0x202;
 static HANDLING: AtomicBool = AtomicBool::new(false);
 
 extern "sysv64" fn handle(frame: &mut Frame) {
-    let address = if frame.vector == PAGE { Cr2::read_raw() } else { 0 };
+    let address = if frame.vector == PAGE {
+        Cr2::read_raw()
+    } else {
+        0
+    };
     let kind = match frame.vector {
         PAGE => Kind::Page,
         UNDEFINED => Kind::Undefined,
@@ -63,7 +67,13 @@ extern "sysv64" fn handle(frame: &mut Frame) {
     if HANDLING.swap(true, Relaxed) {
         fatal(frame, address);
     }
-    let fault = Fault { kind, pc: frame.rip, sp: frame.rsp, fp: frame.rbp, address };
+    let fault = Fault {
+        kind,
+        pc: frame.rip,
+        sp: frame.rsp,
+        fp: frame.rbp,
+        address,
+    };
     let action = if selftest::is_running() {
         selftest::fault(&fault)
     } else {
@@ -83,13 +93,51 @@ extern "sysv64" fn handle(frame: &mut Frame) {
 }
 
 fn fatal(f: &Frame, address: u64) -> ! {
-    let place = if interrupts::is_sip_code(f.rip) { "SIP code" } else { "the kernel" };
-    line!("fatal fault in {place}: vector {}, error {:#x}, address {address:#x}", f.vector, f.error);
-    line!("rip {:016x} rsp {:016x} rbp {:016x} flags {:x}", f.rip, f.rsp, f.rbp, f.rflags);
-    line!("rax {:016x} rbx {:016x} rcx {:016x} rdx {:016x}", f.rax, f.rbx, f.rcx, f.rdx);
-    line!("rsi {:016x} rdi {:016x} r8  {:016x} r9  {:016x}", f.rsi, f.rdi, f.r8, f.r9);
-    line!("r10 {:016x} r11 {:016x} r12 {:016x} r13 {:016x}", f.r10, f.r11, f.r12, f.r13);
-    line!("r14 {:016x} r15 {:016x} cs  {:016x} ss  {:016x}", f.r14, f.r15, f.cs, f.ss);
+    let place = if interrupts::is_sip_code(f.rip) {
+        "SIP code"
+    } else {
+        "the kernel"
+    };
+    line!(
+        "fatal fault in {place}: vector {}, error {:#x}, address {address:#x}",
+        f.vector,
+        f.error
+    );
+    line!(
+        "rip {:016x} rsp {:016x} rbp {:016x} flags {:x}",
+        f.rip,
+        f.rsp,
+        f.rbp,
+        f.rflags
+    );
+    line!(
+        "rax {:016x} rbx {:016x} rcx {:016x} rdx {:016x}",
+        f.rax,
+        f.rbx,
+        f.rcx,
+        f.rdx
+    );
+    line!(
+        "rsi {:016x} rdi {:016x} r8  {:016x} r9  {:016x}",
+        f.rsi,
+        f.rdi,
+        f.r8,
+        f.r9
+    );
+    line!(
+        "r10 {:016x} r11 {:016x} r12 {:016x} r13 {:016x}",
+        f.r10,
+        f.r11,
+        f.r12,
+        f.r13
+    );
+    line!(
+        "r14 {:016x} r15 {:016x} cs  {:016x} ss  {:016x}",
+        f.r14,
+        f.r15,
+        f.cs,
+        f.ss
+    );
     exit::exit(exit::BROKEN)
 }
 

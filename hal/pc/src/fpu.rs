@@ -14,8 +14,9 @@ pub static AREA: AtomicU64 = AtomicU64::new(576);
 /// Components that `xsave` saves; 0: the processor has only `fxsave`.
 pub static COMPONENTS: AtomicU64 = AtomicU64::new(0);
 
-const AVX512: XCr0Flags =
-    XCr0Flags::OPMASK.union(XCr0Flags::ZMM_HI256).union(XCr0Flags::HI16_ZMM);
+const AVX512: XCr0Flags = XCr0Flags::OPMASK
+    .union(XCr0Flags::ZMM_HI256)
+    .union(XCr0Flags::HI16_ZMM);
 
 /// Switches the registers on.
 pub fn init() {

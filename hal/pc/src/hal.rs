@@ -20,14 +20,18 @@ pub struct Pc;
 
 /// Makes all reservable addresses free, and notes the size of the terminal.
 pub fn init(terminal: Option<(u32, u32)>) {
-    SPACES.lock().give(RESERVABLE.start, RESERVABLE.end - RESERVABLE.start);
+    SPACES
+        .lock()
+        .give(RESERVABLE.start, RESERVABLE.end - RESERVABLE.start);
     let (columns, rows) = terminal.unwrap_or((0, 0));
     TERMINAL.store(u64::from(columns) << 32 | u64::from(rows), Relaxed);
 }
 
 /// The pages that lie in a range of the kernel's.
 fn pages(at: u64, bytes: u64) -> Range<u64> {
-    let end = at.checked_add(bytes).expect("the kernel passes addresses that it has reserved");
+    let end = at
+        .checked_add(bytes)
+        .expect("the kernel passes addresses that it has reserved");
     let range = at / PAGE * PAGE..end.next_multiple_of(PAGE);
     assert!(
         RESERVABLE.start <= range.start && range.end <= RESERVABLE.end,
@@ -74,7 +78,9 @@ impl Hal for Pc {
     }
 
     fn reserve(&self, bytes: u64) -> Option<u64> {
-        SPACES.lock().take(bytes.max(1).checked_next_multiple_of(GRAIN)?)
+        SPACES
+            .lock()
+            .take(bytes.max(1).checked_next_multiple_of(GRAIN)?)
     }
 
     fn release(&self, at: u64, bytes: u64) {

@@ -13,7 +13,10 @@
 //!
 //! For other targets only the modules without hardware are built, with their tests.
 #![cfg_attr(target_os = "none", no_std, no_main)]
-#![cfg_attr(not(target_os = "none"), allow(dead_code, reason = "used by the modules that only a PC has"))]
+#![cfg_attr(
+    not(target_os = "none"),
+    allow(dead_code, reason = "used by the modules that only a PC has")
+)]
 
 #[cfg(target_os = "none")]
 extern crate alloc;

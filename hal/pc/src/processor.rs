@@ -38,8 +38,12 @@ pub enum Use {
 const STACKS: usize = 5;
 
 /// The stacks; the first one is boot's, which runs the kernel when nothing else runs.
-pub static STACK_AREA: [Stack; STACKS] =
-    [const { Stack { guard: [0; GUARD], body: UnsafeCell::new([0; STACK]) } }; STACKS];
+pub static STACK_AREA: [Stack; STACKS] = [const {
+    Stack {
+        guard: [0; GUARD],
+        body: UnsafeCell::new([0; STACK]),
+    }
+}; STACKS];
 
 impl Use {
     /// Number of this stack in the interrupt stack table.
@@ -75,7 +79,12 @@ static TABLES: Tables = Tables {
 pub fn init() {
     // SAFETY: called once, at the start, on the only processor: nothing else refers to the tables.
     let (segments, task) = unsafe { (&mut *TABLES.segments.get(), &mut *TABLES.task.get()) };
-    for stack in [Use::PageFault, Use::OtherFault, Use::DoubleFault, Use::NonMaskable] {
+    for stack in [
+        Use::PageFault,
+        Use::OtherFault,
+        Use::DoubleFault,
+        Use::NonMaskable,
+    ] {
         task.interrupt_stack_table[usize::from(stack.table_index())] = stack.top();
     }
     let code = segments.append(Descriptor::kernel_code_segment());
@@ -108,14 +117,18 @@ pub fn init() {
 
 /// Whether a hypervisor or emulator is underneath.
 pub fn is_virtual() -> bool {
-    CpuId::new().get_feature_info().is_some_and(|f| f.has_hypervisor())
+    CpuId::new()
+        .get_feature_info()
+        .is_some_and(|f| f.has_hypervisor())
 }
 
 /// Whether the processor has a feature that compiled code may ask for. Vector extensions count only where
 /// their registers are switched on and saved (`fpu`).
 pub fn has_feature(name: &str) -> bool {
     let id = CpuId::new();
-    let Some(basic) = id.get_feature_info() else { return false };
+    let Some(basic) = id.get_feature_info() else {
+        return false;
+    };
     let extended = id.get_extended_feature_info();
     let amd = id.get_extended_processor_and_feature_identifiers();
     let ext = |f: fn(&raw_cpuid::ExtendedFeatures) -> bool| extended.as_ref().is_some_and(f);
@@ -147,7 +160,10 @@ pub fn has_feature(name: &str) -> bool {
 
 /// Resets the processor.
 pub fn triple_fault() {
-    let none = DescriptorTablePointer { limit: 0, base: VirtAddr::zero() };
+    let none = DescriptorTablePointer {
+        limit: 0,
+        base: VirtAddr::zero(),
+    };
     // SAFETY: this is the end: a fault that no table handles resets the processor, which is what is wanted.
     unsafe {
         lidt(&none);

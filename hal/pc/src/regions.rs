@@ -15,17 +15,24 @@ pub struct Regions {
 impl Regions {
     /// No ranges.
     pub const fn new() -> Self {
-        Regions { ranges: [(0, 0); MAX], count: 0 }
+        Regions {
+            ranges: [(0, 0); MAX],
+            count: 0,
+        }
     }
 
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = Range<u64>> + '_ {
-        self.ranges[..self.count].iter().map(|&(start, end)| start..end)
+        self.ranges[..self.count]
+            .iter()
+            .map(|&(start, end)| start..end)
     }
 
     /// The range with this number.
     pub fn get(&self, index: usize) -> Option<Range<u64>> {
-        self.ranges[..self.count].get(index).map(|&(start, end)| start..end)
+        self.ranges[..self.count]
+            .get(index)
+            .map(|&(start, end)| start..end)
     }
 
     /// Adds a range; what is there already stays once. One too many is left out: memory is lost, not found.
@@ -109,7 +116,7 @@ mod tests {
         assert_eq!(list(&r), []);
         r.add(1..0x3001);
         r.align_to(4096);
-        assert_eq!(list(&r), [0x1000..0x3000]);
+        assert!(r.iter().eq(core::iter::once(0x1000..0x3000)));
     }
 
     #[test]

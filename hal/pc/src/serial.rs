@@ -31,7 +31,11 @@ struct Typed {
 }
 
 /// Only taken with interrupts off.
-static TYPED: SpinLock<Typed> = SpinLock::new(Typed { bytes: [0; 4096], first: 0, count: 0 });
+static TYPED: SpinLock<Typed> = SpinLock::new(Typed {
+    bytes: [0; 4096],
+    first: 0,
+    count: 0,
+});
 static RETURNS: AtomicBool = AtomicBool::new(false);
 static PRESENT: AtomicBool = AtomicBool::new(false);
 

@@ -18,7 +18,10 @@ pub struct Spaces {
 impl Spaces {
     /// None.
     pub const fn new() -> Self {
-        Spaces { by_address: BTreeMap::new(), by_size: BTreeSet::new() }
+        Spaces {
+            by_address: BTreeMap::new(),
+            by_size: BTreeSet::new(),
+        }
     }
 
     /// Takes the first `size` bytes of the smallest range that has them.

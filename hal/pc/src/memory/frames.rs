@@ -23,7 +23,14 @@ impl Frames {
     pub fn new(regions: Regions) -> Self {
         let total = regions.bytes() / PAGE;
         let next = regions.get(0).map_or(0, |r| r.start);
-        Frames { regions, region: 0, next, list: 0, free: total, total }
+        Frames {
+            regions,
+            region: 0,
+            next,
+            list: 0,
+            free: total,
+            total,
+        }
     }
 
     /// How many there are, taken or free.
@@ -87,6 +94,7 @@ pub fn fill(frame: u64, bytes: &[u8]) {
     // the caller's bytes lie elsewhere.
     unsafe {
         at.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
-        at.add(bytes.len()).write_bytes(0, PAGE as usize - bytes.len());
+        at.add(bytes.len())
+            .write_bytes(0, PAGE as usize - bytes.len());
     }
 }

@@ -22,7 +22,10 @@ unsafe impl Send for Frames {}
 // never taken back.
 unsafe impl Source for Frames {
     fn acquire<B: Binning>(talc: &mut Talc<Self, B>, layout: Layout) -> Result<(), ()> {
-        let wanted = layout.size().saturating_add(layout.align()).saturating_add(STEP);
+        let wanted = layout
+            .size()
+            .saturating_add(layout.align())
+            .saturating_add(STEP);
         let new = super::grow_heap(wanted as u64).ok_or(())?;
         let size = (new.end - new.start) as usize;
         let end = match talc.source.end {
@@ -46,7 +49,12 @@ static HEAP: Heap = Heap(SpinLock::new(Talc::new(Frames { end: None })));
 unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's layout is not of size 0.
-        unsafe { self.0.lock().allocate(layout).map_or(null_mut(), NonNull::as_ptr) }
+        unsafe {
+            self.0
+                .lock()
+                .allocate(layout)
+                .map_or(null_mut(), NonNull::as_ptr)
+        }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {

@@ -111,17 +111,25 @@ pub fn init(boot: &BootInfo) -> Result<Option<&'static [u8]>, TooLittle> {
     ] {
         for page in range.step_by(PAGE as usize) {
             if !processor::guards().any(|guard| guard == page) {
-                tables.map(&mut frames, page, page, rights).ok_or(TooLittle)?;
+                tables
+                    .map(&mut frames, page, page, rights)
+                    .ok_or(TooLittle)?;
             }
         }
     }
     for range in usable.iter() {
-        tables.map_large(&mut frames, direct(range.start), range).ok_or(TooLittle)?;
+        tables
+            .map_large(&mut frames, direct(range.start), range)
+            .ok_or(TooLittle)?;
     }
     // SAFETY: the kernel's image and stacks are mapped where they were, all else that it uses in the direct map.
     unsafe { tables.activate() };
-    *MEMORY.lock() =
-        Some(Memory { frames, tables, code_end: CODE_ARENA.start, heap_end: HEAP.start });
+    *MEMORY.lock() = Some(Memory {
+        frames,
+        tables,
+        code_end: CODE_ARENA.start,
+        heap_end: HEAP.start,
+    });
     Ok(module.map(|m| {
         // SAFETY: mapped above, taken out of what frames are made of, and never written.
         unsafe {
@@ -132,7 +140,10 @@ pub fn init(boot: &BootInfo) -> Result<Option<&'static [u8]>, TooLittle> {
 }
 
 fn with<R>(f: impl FnOnce(&mut Memory) -> R) -> R {
-    f(MEMORY.lock().as_mut().expect("memory is set up before anything asks for it"))
+    f(MEMORY
+        .lock()
+        .as_mut()
+        .expect("memory is set up before anything asks for it"))
 }
 
 /// Frames there are for everything, and those that are free.
@@ -143,7 +154,14 @@ pub fn frame_counts() -> (u64, u64) {
 /// Maps the page with a device's registers; returns their address.
 pub fn map_device(physical: u64) -> u64 {
     let at = DEVICES + physical;
-    with(|m| m.tables.map(&mut m.frames, at / PAGE * PAGE, physical / PAGE * PAGE, Rights::Device));
+    with(|m| {
+        m.tables.map(
+            &mut m.frames,
+            at / PAGE * PAGE,
+            physical / PAGE * PAGE,
+            Rights::Device,
+        )
+    });
     at
 }
 
@@ -178,7 +196,10 @@ pub fn load_code(code: &[u8]) -> Option<u64> {
         if end > CODE_ARENA.end {
             return None;
         }
-        for (page, bytes) in (at..end).step_by(PAGE as usize).zip(code.chunks(PAGE as usize)) {
+        for (page, bytes) in (at..end)
+            .step_by(PAGE as usize)
+            .zip(code.chunks(PAGE as usize))
+        {
             let frame = m.frames.take()?;
             frames::fill(frame, bytes);
             m.tables.map(&mut m.frames, page, frame, Rights::Execute)?;
@@ -194,9 +215,14 @@ pub fn load_code(code: &[u8]) -> Option<u64> {
 /// Where the frame of a mapped page, or of the kernel's image, lies in the direct map; `None` where it does not.
 pub fn direct_alias(page: u64) -> Option<u64> {
     with(|m| {
-        let physical =
-            if kernel_image().contains(&page) { page } else { m.tables.translate(page)? };
-        m.tables.translate(direct(physical)).map(|_| direct(physical))
+        let physical = if kernel_image().contains(&page) {
+            page
+        } else {
+            m.tables.translate(page)?
+        };
+        m.tables
+            .translate(direct(physical))
+            .map(|_| direct(physical))
     })
 }
 
@@ -204,7 +230,9 @@ pub fn direct_alias(page: u64) -> Option<u64> {
 fn grow_heap(bytes: u64) -> Option<Range<u64>> {
     with(|m| {
         let start = m.heap_end;
-        let end = start.checked_add(bytes.next_multiple_of(PAGE)).filter(|&e| e <= HEAP.end)?;
+        let end = start
+            .checked_add(bytes.next_multiple_of(PAGE))
+            .filter(|&e| e <= HEAP.end)?;
         m.tables.commit(&mut m.frames, start..end).then(|| {
             m.heap_end = end;
             start..end

@@ -62,7 +62,9 @@ fn first_piece(range: &Range<u64>, level: usize) -> Range<u64> {
 impl PageTables {
     /// Tables that map nothing.
     pub fn new(frames: &mut Frames) -> Option<Self> {
-        Some(PageTables { root: frames.take_zeroed()? })
+        Some(PageTables {
+            root: frames.take_zeroed()?,
+        })
     }
 
     /// Makes the processor use these tables.
@@ -74,7 +76,10 @@ impl PageTables {
         unsafe { core::arch::asm!("mov cr3, {}", in(reg) self.root, options(nostack)) };
     }
 
-    #[expect(clippy::mut_from_ref, reason = "tables are memory of their own, borrowed one at a time")]
+    #[expect(
+        clippy::mut_from_ref,
+        reason = "tables are memory of their own, borrowed one at a time"
+    )]
     fn table(&self, frame: u64) -> &mut Table {
         // SAFETY: `frame` comes from an entry of a table of ours, so it is one, in the direct map. The whole record is
         // borrowed by whoever walks it, and no walk holds two references to one table.
@@ -114,13 +119,7 @@ impl PageTables {
     }
 
     /// Maps a page to a frame.
-    pub fn map(
-        &mut self,
-        frames: &mut Frames,
-        at: u64,
-        frame: u64,
-        rights: Rights,
-    ) -> Option<()> {
+    pub fn map(&mut self, frames: &mut Frames, at: u64, frame: u64, rights: Rights) -> Option<()> {
         let table = self.make(frames, at, 0)?;
         self.table(table)[index(at, 0)] = frame | rights.bits();
         Some(())
@@ -205,7 +204,9 @@ impl PageTables {
         });
         let pages = (range.end - range.start) / PAGE - there;
         // Tables that are missing, counted too high rather than too low: what touches n spans may touch one more.
-        let missing: u64 = (1..4).map(|l| (range.end - range.start) / SPAN[l] + 2).sum();
+        let missing: u64 = (1..4)
+            .map(|l| (range.end - range.start) / SPAN[l] + 2)
+            .sum();
         if pages.saturating_add(missing.saturating_sub(tables)) > frames.free() {
             return false;
         }
@@ -213,11 +214,15 @@ impl PageTables {
         while !rest.is_empty() {
             let piece = first_piece(&rest, 1);
             rest.start = piece.end;
-            let Some(table) = self.make(frames, piece.start, 0) else { return false };
+            let Some(table) = self.make(frames, piece.start, 0) else {
+                return false;
+            };
             for page in piece.step_by(PAGE as usize) {
                 let entry = &mut self.table(table)[index(page, 0)];
                 if *entry == 0 {
-                    let Some(frame) = frames.take_zeroed() else { return false };
+                    let Some(frame) = frames.take_zeroed() else {
+                        return false;
+                    };
                     *entry = frame | Rights::Write.bits();
                 }
             }

@@ -1,7 +1,7 @@
 //! Protection, and what becomes of faults.
 
-use super::probe::{Access, attempt, commit_on_demand};
 use super::memory::Reserved;
+use super::probe::{Access, attempt, commit_on_demand};
 use super::{Outcome, check, versus};
 use crate::hal::Pc;
 use crate::memory::{PAGE, direct_alias, kernel_image, kernel_text};
@@ -13,14 +13,28 @@ const RETURN: u8 = 0xc3;
 
 fn page_fault(access: Access, at: u64) -> Outcome {
     match attempt(access, at, 0) {
-        Some(Fault { kind: Kind::Page, address, .. }) if address == at => Ok(()),
+        Some(Fault {
+            kind: Kind::Page,
+            address,
+            ..
+        }) if address == at => Ok(()),
         other => Err(alloc::format!("{access:?} at {at:#x}: {other:x?}")),
     }
 }
 
 pub fn null_is_unmapped() -> Outcome {
     let image = kernel_image();
-    for at in [0, 8, PAGE - 1, 0x8000, 0xa_0000, image.start - 1, image.end, 1 << 30, 0x7fff_ffff_f000] {
+    for at in [
+        0,
+        8,
+        PAGE - 1,
+        0x8000,
+        0xa_0000,
+        image.start - 1,
+        image.end,
+        1 << 30,
+        0x7fff_ffff_f000,
+    ] {
         page_fault(Access::Read, at)?;
         page_fault(Access::Write, at)?;
     }
@@ -38,8 +52,17 @@ pub fn data_is_not_executable() -> Outcome {
     let r = Reserved::new(PAGE);
     check!(Pc.commit(r.at, PAGE), "refused");
     let alias = direct_alias(r.at).ok_or("committed memory is not in the direct map")?;
-    for at in [heap.as_ptr() as u64, stack.as_ptr() as u64, DATA.as_ptr() as u64, r.at, alias] {
-        check!(attempt(Access::Read, at, 0).is_none(), "{at:#x} cannot be read");
+    for at in [
+        heap.as_ptr() as u64,
+        stack.as_ptr() as u64,
+        DATA.as_ptr() as u64,
+        r.at,
+        alias,
+    ] {
+        check!(
+            attempt(Access::Read, at, 0).is_none(),
+            "{at:#x} cannot be read"
+        );
         page_fault(Access::Call, at)?;
     }
     Ok(())
@@ -47,16 +70,33 @@ pub fn data_is_not_executable() -> Outcome {
 
 pub fn code_is_read_only() -> Outcome {
     let text = kernel_text();
-    for at in [text.start, text.end - 1, kernel_image().start, DATA.as_ptr() as u64] {
-        check!(attempt(Access::Read, at, 0).is_none(), "{at:#x} cannot be read");
+    for at in [
+        text.start,
+        text.end - 1,
+        kernel_image().start,
+        DATA.as_ptr() as u64,
+    ] {
+        check!(
+            attempt(Access::Read, at, 0).is_none(),
+            "{at:#x} cannot be read"
+        );
         page_fault(Access::Write, at)?;
     }
-    check!(direct_alias(text.start).is_none(), "the kernel's code has another address");
+    check!(
+        direct_alias(text.start).is_none(),
+        "the kernel's code has another address"
+    );
     let code = Pc.load_code(&[RETURN; 5000]).ok_or("the arena is full")?;
     for at in [code, code + 4999] {
         page_fault(Access::Write, at)?;
-        check!(attempt(Access::Call, at, 0).is_none(), "{at:#x} cannot be executed");
-        check!(direct_alias(at).is_none(), "loaded code has another address");
+        check!(
+            attempt(Access::Call, at, 0).is_none(),
+            "{at:#x} cannot be executed"
+        );
+        check!(
+            direct_alias(at).is_none(),
+            "loaded code has another address"
+        );
     }
     Ok(())
 }
@@ -66,7 +106,10 @@ pub fn loads_code() -> Outcome {
     for size in [1, 16, 4095, 4096, 4097, 100_000] {
         let bytes: alloc::vec::Vec<u8> = (0..size).map(|i| (i % 251) as u8).collect();
         let at = Pc.load_code(&bytes).ok_or("the arena is full")?;
-        check!(arena.contains(&at) && at + size <= arena.end, "{at:#x} is outside the arena");
+        check!(
+            arena.contains(&at) && at + size <= arena.end,
+            "{at:#x} is outside the arena"
+        );
         check!(at.is_multiple_of(16), "{at:#x} is not aligned");
         // SAFETY: just loaded there, readable, and never changed.
         let there = unsafe { core::slice::from_raw_parts(at as *const u8, bytes.len()) };
@@ -78,12 +121,12 @@ pub fn loads_code() -> Outcome {
 pub fn are_told_apart() -> Outcome {
     // Each is at offset 1 of its code, after a `nop`.
     let cases: [(&[u8], Kind, u64); 6] = [
-        (&[0x90, 0x0f, 0x0b], Kind::Undefined, 0),                    // ud2
-        (&[0x90, 0xf7, 0xf7], Kind::Divide, 0),                       // div edi
-        (&[0x90, 0x8b, 0x07], Kind::Page, 0x7777_7000),               // mov eax, [rdi]
-        (&[0x90, 0x89, 0x07], Kind::Page, 0x7777_7000),               // mov [rdi], eax
-        (&[0x90, 0xff, 0xd7], Kind::Page, 0x7777_7000),               // call rdi
-        (&[0x90, 0x8b, 0x07], Kind::Other, 0x8888_0000_0000_0000),    // not canonical
+        (&[0x90, 0x0f, 0x0b], Kind::Undefined, 0),      // ud2
+        (&[0x90, 0xf7, 0xf7], Kind::Divide, 0),         // div edi
+        (&[0x90, 0x8b, 0x07], Kind::Page, 0x7777_7000), // mov eax, [rdi]
+        (&[0x90, 0x89, 0x07], Kind::Page, 0x7777_7000), // mov [rdi], eax
+        (&[0x90, 0xff, 0xd7], Kind::Page, 0x7777_7000), // call rdi
+        (&[0x90, 0x8b, 0x07], Kind::Other, 0x8888_0000_0000_0000), // not canonical
     ];
     for (code, kind, argument) in cases {
         let at = Pc.load_code(code).ok_or("the arena is full")?;
@@ -94,9 +137,17 @@ pub fn are_told_apart() -> Outcome {
         let pc = if called { argument } else { at + 1 };
         check!(f.pc == pc, "pc: {}", versus(f.pc, pc));
         let here = &raw const stack as u64;
-        check!(f.sp < here && here - f.sp < 4096, "sp {:#x}, which is not near {here:#x}", f.sp);
+        check!(
+            f.sp < here && here - f.sp < 4096,
+            "sp {:#x}, which is not near {here:#x}",
+            f.sp
+        );
         if kind == Kind::Page {
-            check!(f.address == argument, "address: {}", versus(f.address, argument));
+            check!(
+                f.address == argument,
+                "address: {}",
+                versus(f.address, argument)
+            );
         }
     }
     Ok(())
@@ -107,13 +158,17 @@ pub fn retries() -> Outcome {
     let at = r.at + PAGE + 8;
     // mov eax, [rdi]; mov dword ptr [rdi], 77; mov eax, [rdi]; cmp eax, 77; je +2; ud2; ret
     let code = Pc.load_code(&[
-        0x8b, 0x07, 0xc7, 0x07, 77, 0, 0, 0, 0x8b, 0x07, 0x83, 0xf8, 77, 0x74, 0x02, 0x0f, 0x0b, RETURN,
+        0x8b, 0x07, 0xc7, 0x07, 77, 0, 0, 0, 0x8b, 0x07, 0x83, 0xf8, 77, 0x74, 0x02, 0x0f, 0x0b,
+        RETURN,
     ]);
     let code = code.ok_or("the arena is full")?;
     commit_on_demand(r.at + PAGE);
     let fault = attempt(Access::Call, code, at);
     commit_on_demand(0);
-    check!(fault.is_some_and(|f| f.kind == Kind::Page && f.address == at), "{fault:x?}");
+    check!(
+        fault.is_some_and(|f| f.kind == Kind::Page && f.address == at),
+        "{fault:x?}"
+    );
     // SAFETY: committed by the retry.
     let value = unsafe { (at as *const u32).read() };
     check!(value == 77, "{}", versus(value, 77));
@@ -122,12 +177,21 @@ pub fn retries() -> Outcome {
 
 pub fn survives_a_bad_stack() -> Outcome {
     // mov rsp, rdi; push rax
-    let code = Pc.load_code(&[0x48, 0x89, 0xfc, 0x50]).ok_or("the arena is full")?;
+    let code = Pc
+        .load_code(&[0x48, 0x89, 0xfc, 0x50])
+        .ok_or("the arena is full")?;
     let r = Reserved::new(PAGE);
     for stack in [r.at, r.at + PAGE, 8, 0x7777_0000] {
         let f = attempt(Access::Call, code, stack).ok_or("no fault")?;
-        check!(f.kind == Kind::Page && f.sp == stack && f.pc == code + 3, "{f:x?}");
-        check!(f.address == stack - 8, "address: {}", versus(f.address, stack - 8));
+        check!(
+            f.kind == Kind::Page && f.sp == stack && f.pc == code + 3,
+            "{f:x?}"
+        );
+        check!(
+            f.address == stack - 8,
+            "address: {}",
+            versus(f.address, stack - 8)
+        );
     }
     Ok(())
 }

@@ -16,7 +16,10 @@ pub struct Reserved {
 
 impl Reserved {
     pub fn new(bytes: u64) -> Self {
-        Reserved { at: Pc.reserve(bytes).expect("addresses are plenty"), bytes }
+        Reserved {
+            at: Pc.reserve(bytes).expect("addresses are plenty"),
+            bytes,
+        }
     }
 }
 
@@ -43,17 +46,27 @@ fn faults(at: u64) -> bool {
 
 pub fn commits_zeroed() -> Outcome {
     let r = Reserved::new(4 << 30);
-    check!(r.at.is_multiple_of(64 * 1024), "not aligned to 64 KiB: {:#x}", r.at);
+    check!(
+        r.at.is_multiple_of(64 * 1024),
+        "not aligned to 64 KiB: {:#x}",
+        r.at
+    );
     check!(faults(r.at), "reserved memory is accessible");
     // Across the border of two page tables.
     let (at, bytes) = (r.at + (2 << 20) - 5 * PAGE, 10 * PAGE);
     check!(Pc.commit(at, bytes), "refused");
     check!(is_zero(at, bytes), "not zero");
-    check!(faults(at - 1) && faults(at + bytes), "neighbours are accessible");
+    check!(
+        faults(at - 1) && faults(at + bytes),
+        "neighbours are accessible"
+    );
     words(at, bytes).fill(u64::MAX);
     // Committed again, it stays; what is new beside it is zero.
     check!(Pc.commit(at, bytes + PAGE), "refused");
-    check!(words(at, bytes).iter().all(|&w| w == u64::MAX), "changed by a second commit");
+    check!(
+        words(at, bytes).iter().all(|&w| w == u64::MAX),
+        "changed by a second commit"
+    );
     check!(is_zero(at + bytes, PAGE), "new page not zero");
     Ok(())
 }
@@ -66,11 +79,21 @@ pub fn decommits() -> Outcome {
         words(r.at, r.bytes).fill(0x1234_5678);
         let (_, before) = frame_counts();
         Pc.decommit(r.at + PAGE, r.bytes - 2 * PAGE);
-        check!(frame_counts().1 == before + 62, "{}", versus(frame_counts().1, before + 62));
+        check!(
+            frame_counts().1 == before + 62,
+            "{}",
+            versus(frame_counts().1, before + 62)
+        );
         for page in 1..63 {
-            check!(faults(r.at + page * PAGE), "page {page} is still accessible");
+            check!(
+                faults(r.at + page * PAGE),
+                "page {page} is still accessible"
+            );
         }
-        check!(words(r.at, PAGE)[0] == 0x1234_5678, "the page before has changed");
+        check!(
+            words(r.at, PAGE)[0] == 0x1234_5678,
+            "the page before has changed"
+        );
         Pc.decommit(r.at, r.bytes);
     }
     Ok(())
@@ -81,10 +104,16 @@ pub fn discards() -> Outcome {
     check!(Pc.commit(r.at, 1 << 20), "refused");
     words(r.at, 1 << 20).fill(7);
     Pc.discard(r.at + PAGE, r.bytes - PAGE);
-    check!(words(r.at, PAGE).iter().all(|&w| w == 7), "the page before has changed");
+    check!(
+        words(r.at, PAGE).iter().all(|&w| w == 7),
+        "the page before has changed"
+    );
     check!(is_zero(r.at + PAGE, (1 << 20) - PAGE), "not zero");
     words(r.at, 1 << 20).fill(8);
-    check!(faults(r.at + (1 << 20)), "what was not committed has become accessible");
+    check!(
+        faults(r.at + (1 << 20)),
+        "what was not committed has become accessible"
+    );
     Ok(())
 }
 
@@ -93,17 +122,30 @@ pub fn refuses_too_much() -> Outcome {
     check!(before <= total, "{before} of {total} free");
     let r = Reserved::new((total + 1) * PAGE);
     check!(!Pc.commit(r.at, r.bytes), "committed more than there is");
-    check!(faults(r.at) && faults(r.at + r.bytes - PAGE), "some of it is accessible");
-    check!(frame_counts().1 == before, "{}", versus(frame_counts().1, before));
+    check!(
+        faults(r.at) && faults(r.at + r.bytes - PAGE),
+        "some of it is accessible"
+    );
+    check!(
+        frame_counts().1 == before,
+        "{}",
+        versus(frame_counts().1, before)
+    );
 
     // Nearly all of it can be had, and is good; what goes beyond is refused page by page.
     let bytes = (before - before / 256 - 16) * PAGE;
-    check!(Pc.commit(r.at, bytes), "refused {bytes} bytes of {before} pages");
+    check!(
+        Pc.commit(r.at, bytes),
+        "refused {bytes} bytes of {before} pages"
+    );
     for page in (0..bytes).step_by(PAGE as usize) {
         words(r.at + page, PAGE)[1] = page;
     }
     for page in (0..bytes).step_by(PAGE as usize) {
-        check!(words(r.at + page, PAGE)[1] == page, "two pages share a frame at {page:#x}");
+        check!(
+            words(r.at + page, PAGE)[1] == page,
+            "two pages share a frame at {page:#x}"
+        );
     }
     let mut more = bytes;
     while more < r.bytes && Pc.commit(r.at + more, PAGE) {
@@ -112,7 +154,11 @@ pub fn refuses_too_much() -> Outcome {
     check!(more < r.bytes, "more pages than there are");
     check!(faults(r.at + more), "the page refused is accessible");
     drop(r);
-    check!(frame_counts().1 == before, "{}", versus(frame_counts().1, before));
+    check!(
+        frame_counts().1 == before,
+        "{}",
+        versus(frame_counts().1, before)
+    );
     Ok(())
 }
 
@@ -131,9 +177,16 @@ pub fn releases_everything() -> Outcome {
             Pc.decommit(r.at, 8 << 20);
         }
         drop(r);
-        check!(frame_counts().1 == before, "{}", versus(frame_counts().1, before));
+        check!(
+            frame_counts().1 == before,
+            "{}",
+            versus(frame_counts().1, before)
+        );
     }
-    check!(words(neighbour.at, PAGE).iter().all(|&w| w == 99), "a neighbour has changed");
+    check!(
+        words(neighbour.at, PAGE).iter().all(|&w| w == 99),
+        "a neighbour has changed"
+    );
     Ok(())
 }
 
@@ -142,9 +195,17 @@ pub fn reserves_apart() -> Outcome {
     let mut all: Vec<Reserved> = (0..10_000).map(|_| Reserved::new(size)).collect();
     let mut starts: Vec<u64> = all.iter().map(|r| r.at).collect();
     starts.sort_unstable();
-    check!(starts.windows(2).all(|w| w[1] - w[0] >= size), "two reservations overlap");
+    check!(
+        starts.windows(2).all(|w| w[1] - w[0] >= size),
+        "two reservations overlap"
+    );
     let arena = Pc.code_arena();
-    check!(starts.iter().all(|&s| s >= arena.end || s + size <= arena.start), "in the code arena");
+    check!(
+        starts
+            .iter()
+            .all(|&s| s >= arena.end || s + size <= arena.start),
+        "in the code arena"
+    );
     // Every second one, then a size that no gap has.
     let mut odd = false;
     all.retain(|_| {
@@ -152,9 +213,19 @@ pub fn reserves_apart() -> Outcome {
         odd
     });
     let large = Reserved::new(size + 1);
-    check!(all.iter().all(|r| r.at + size <= large.at || large.at + size < r.at), "overlaps");
-    check!(Pc.reserve(1 << 60).is_none(), "more addresses than there are");
-    check!(Pc.reserve(u64::MAX).is_none(), "more addresses than there are");
+    check!(
+        all.iter()
+            .all(|r| r.at + size <= large.at || large.at + size < r.at),
+        "overlaps"
+    );
+    check!(
+        Pc.reserve(1 << 60).is_none(),
+        "more addresses than there are"
+    );
+    check!(
+        Pc.reserve(u64::MAX).is_none(),
+        "more addresses than there are"
+    );
     Ok(())
 }
 
@@ -166,18 +237,28 @@ pub fn heap_grows() -> Outcome {
     };
     let mut held: Vec<Vec<u8>> = Vec::new();
     for i in 0..5_000 {
-        let size = if i % 100 == 0 { 200_000 } else { 1 + random() % 3_000 };
+        let size = if i % 100 == 0 {
+            200_000
+        } else {
+            1 + random() % 3_000
+        };
         held.push(vec![i as u8; size]);
         if random() % 3 == 0 {
             let v = held.swap_remove(random() % held.len());
             check!(v.iter().all(|&b| b == v[0]), "a block has changed");
         }
     }
-    check!(held.iter().all(|v| v.iter().all(|&b| b == v[0])), "a block has changed");
+    check!(
+        held.iter().all(|v| v.iter().all(|&b| b == v[0])),
+        "a block has changed"
+    );
     #[repr(align(8192))]
     struct Aligned(u8);
     let aligned = alloc::boxed::Box::new(Aligned(1));
-    check!((&raw const *aligned as u64).is_multiple_of(8192), "not aligned");
+    check!(
+        (&raw const *aligned as u64).is_multiple_of(8192),
+        "not aligned"
+    );
     check!(aligned.0 == 1, "changed");
     Ok(())
 }

@@ -62,29 +62,83 @@ use check;
 type Test = (&'static str, fn() -> Outcome);
 
 const TESTS: &[Test] = &[
-    ("committed memory is zeroed and writable", memory::commits_zeroed),
-    ("decommitted memory is inaccessible, then zeroed again", memory::decommits),
+    (
+        "committed memory is zeroed and writable",
+        memory::commits_zeroed,
+    ),
+    (
+        "decommitted memory is inaccessible, then zeroed again",
+        memory::decommits,
+    ),
     ("discarded memory reads as zero", memory::discards),
-    ("memory that is short is refused and nothing changes", memory::refuses_too_much),
-    ("released memory and its page tables are free again", memory::releases_everything),
-    ("reservations are many, large and apart", memory::reserves_apart),
-    ("the heap grows, and keeps what it holds", memory::heap_grows),
-    ("the null page and what surrounds the kernel is not mapped", faults::null_is_unmapped),
-    ("what can be written cannot be executed", faults::data_is_not_executable),
-    ("what can be executed cannot be written, under any address", faults::code_is_read_only),
-    ("faults of SIP code are told apart and jumped from", faults::are_told_apart),
+    (
+        "memory that is short is refused and nothing changes",
+        memory::refuses_too_much,
+    ),
+    (
+        "released memory and its page tables are free again",
+        memory::releases_everything,
+    ),
+    (
+        "reservations are many, large and apart",
+        memory::reserves_apart,
+    ),
+    (
+        "the heap grows, and keeps what it holds",
+        memory::heap_grows,
+    ),
+    (
+        "the null page and what surrounds the kernel is not mapped",
+        faults::null_is_unmapped,
+    ),
+    (
+        "what can be written cannot be executed",
+        faults::data_is_not_executable,
+    ),
+    (
+        "what can be executed cannot be written, under any address",
+        faults::code_is_read_only,
+    ),
+    (
+        "faults of SIP code are told apart and jumped from",
+        faults::are_told_apart,
+    ),
     ("a fault whose cause is removed is retried", faults::retries),
-    ("a SIP without a stack faults like any other", faults::survives_a_bad_stack),
+    (
+        "a SIP without a stack faults like any other",
+        faults::survives_a_bad_stack,
+    ),
     ("code arena keeps what it is given", faults::loads_code),
-    ("the clock goes on, the date is of this century", time::clock),
-    ("the timer comes once, never early, soon after its time", time::timer_is_punctual),
-    ("a timer can be replaced, cancelled, and set in the past", time::timer_changes),
+    (
+        "the clock goes on, the date is of this century",
+        time::clock,
+    ),
+    (
+        "the timer comes once, never early, soon after its time",
+        time::timer_is_punctual,
+    ),
+    (
+        "a timer can be replaced, cancelled, and set in the past",
+        time::timer_changes,
+    ),
     ("no wake-up is lost", time::no_lost_wake_up),
-    ("input at the console is reported and read", time::console_input),
+    (
+        "input at the console is reported and read",
+        time::console_input,
+    ),
     ("processor features", time::features),
-    ("kernel code is interrupted without a switch", preemption::kernel_is_interrupted),
-    ("an endless SIP is taken off the processor", preemption::endless_loop),
-    ("all registers survive pre-emption", preemption::registers_survive),
+    (
+        "kernel code is interrupted without a switch",
+        preemption::kernel_is_interrupted,
+    ),
+    (
+        "an endless SIP is taken off the processor",
+        preemption::endless_loop,
+    ),
+    (
+        "all registers survive pre-emption",
+        preemption::registers_survive,
+    ),
 ];
 
 /// Runs the tests that `which` chooses: all of them, or one of the ways to end.

@@ -31,7 +31,10 @@ static ENDED: AtomicU64 = AtomicU64::new(0);
 
 fn switch_to(next: u64) {
     let current = CURRENT.swap(next, Relaxed);
-    let (save, to) = (SAVED[current as usize].as_ptr(), SAVED[next as usize].load(Relaxed));
+    let (save, to) = (
+        SAVED[current as usize].as_ptr(),
+        SAVED[next as usize].load(Relaxed),
+    );
     // SAFETY: what is saved there came from `switch` or `first_frame`, and nobody runs on it.
     unsafe { switch(save, to) };
 }
@@ -80,7 +83,11 @@ extern "sysv64" fn thread(number: u64) -> ! {
     CHANGED.fetch_add(changed, Relaxed);
     ENDED.fetch_add(1, Relaxed);
     loop {
-        switch_to(if ENDED.load(Relaxed) == 2 { 0 } else { 3 - number });
+        switch_to(if ENDED.load(Relaxed) == 2 {
+            0
+        } else {
+            3 - number
+        });
     }
 }
 
@@ -108,13 +115,19 @@ fn run(code: &[u8], threads: u64, ticks: u64, then_leave: bool) -> Result<(), &'
 }
 
 pub fn kernel_is_interrupted() -> Outcome {
-    let (before, in_sip) = (ARRIVED[LINE_TIMER as usize].load(Relaxed), IN_SIP.load(Relaxed));
+    let (before, in_sip) = (
+        ARRIVED[LINE_TIMER as usize].load(Relaxed),
+        IN_SIP.load(Relaxed),
+    );
     Pc.set_timer(Pc.now() + QUANTUM);
     let end = Pc.now() + 100_000_000;
     while ARRIVED[LINE_TIMER as usize].load(Relaxed) == before && Pc.now() < end {
         sing_arch::pause();
     }
-    check!(ARRIVED[LINE_TIMER as usize].load(Relaxed) == before + 1, "no interrupt");
+    check!(
+        ARRIVED[LINE_TIMER as usize].load(Relaxed) == before + 1,
+        "no interrupt"
+    );
     check!(IN_SIP.load(Relaxed) == in_sip, "taken for SIP code");
     Ok(())
 }
@@ -122,8 +135,15 @@ pub fn kernel_is_interrupted() -> Outcome {
 pub fn endless_loop() -> Outcome {
     let in_sip = IN_SIP.load(Relaxed);
     run(&[0xeb, 0xfe], 1, 3, true)?; // jmp to itself
-    check!(IN_SIP.load(Relaxed) == in_sip + 4, "{} ticks", IN_SIP.load(Relaxed) - in_sip);
-    check!(x86_64::instructions::interrupts::are_enabled(), "interrupts are off after the switch");
+    check!(
+        IN_SIP.load(Relaxed) == in_sip + 4,
+        "{} ticks",
+        IN_SIP.load(Relaxed) - in_sip
+    );
+    check!(
+        x86_64::instructions::interrupts::are_enabled(),
+        "interrupts are off after the switch"
+    );
     Ok(())
 }
 
@@ -139,8 +159,16 @@ pub fn registers_survive() -> Outcome {
     run(code, 2, 400, false)?;
     let switches = IN_SIP.load(Relaxed) - before;
     check!(switches >= 400, "only {switches} ticks");
-    check!(CHANGED.load(Relaxed) == 0, "{} registers changed", CHANGED.load(Relaxed));
-    check!(ENDED.load(Relaxed) == 2, "{} threads ended", ENDED.load(Relaxed));
+    check!(
+        CHANGED.load(Relaxed) == 0,
+        "{} registers changed",
+        CHANGED.load(Relaxed)
+    );
+    check!(
+        ENDED.load(Relaxed) == 2,
+        "{} threads ended",
+        ENDED.load(Relaxed)
+    );
     Ok(())
 }
 
@@ -149,7 +177,12 @@ global_asm!(
     ".pushsection .rodata.pattern, \"a\"",
     ".global pattern_start, pattern_end",
     "pattern_start:",
-    "push rbx", "push rbp", "push r12", "push r13", "push r14", "push r15",
+    "push rbx",
+    "push rbp",
+    "push r12",
+    "push r13",
+    "push r14",
+    "push r15",
     "sub rsp, 24",
     ".irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15",
     "lea rax, [rdi + \\i]",
@@ -166,7 +199,7 @@ global_asm!(
     "lea r\\i, [rdi + 102 + \\i]",
     ".endr",
     "3:",
-    "xor ecx, ecx",                             // changes found
+    "xor ecx, ecx", // changes found
     "lea rax, [rdi + 100]",
     "cmp rax, rbx",
     "je 2f",
@@ -211,7 +244,12 @@ global_asm!(
     "vzeroupper",
     "2:",
     "add rsp, 24",
-    "pop r15", "pop r14", "pop r13", "pop r12", "pop rbp", "pop rbx",
+    "pop r15",
+    "pop r14",
+    "pop r13",
+    "pop r12",
+    "pop rbp",
+    "pop rbx",
     "ret",
     "pattern_end:",
     ".popsection",

@@ -36,7 +36,11 @@ pub fn fault(fault: &Fault) -> Action {
     }
     match LANDING.load(Relaxed) {
         0 => Action::Fatal,
-        pc => Action::Jump { pc, sp: LANDING_STACK.load(Relaxed), argument: FAULTED },
+        pc => Action::Jump {
+            pc,
+            sp: LANDING_STACK.load(Relaxed),
+            argument: FAULTED,
+        },
     }
 }
 
@@ -47,15 +51,23 @@ pub fn attempt(access: Access, at: u64, argument: u64) -> Option<Fault> {
     // their own memory or of code that returns.
     let result = unsafe { attempt_raw(access as u64, at, argument) };
     let fault = LAST.lock().take();
-    assert!(result == FAULTED || result == 0, "a jump passes its argument");
-    assert!(result == 0 || fault.is_some(), "nobody jumps but for a fault");
+    assert!(
+        result == FAULTED || result == 0,
+        "a jump passes its argument"
+    );
+    assert!(
+        result == 0 || fault.is_some(),
+        "nobody jumps but for a fault"
+    );
     fault
 }
 
 /// Reads an address, whatever comes of it.
 pub fn touch(at: u64) {
     // SAFETY: a read without effect, or a fault that ends the system.
-    unsafe { core::arch::asm!("mov al, [{}]", in(reg) at, out("al") _, options(nostack, readonly)) };
+    unsafe {
+        core::arch::asm!("mov al, [{}]", in(reg) at, out("al") _, options(nostack, readonly))
+    };
 }
 
 /// Commits this page when it is touched; 0: none.

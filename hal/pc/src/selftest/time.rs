@@ -24,19 +24,30 @@ pub fn clock() -> Outcome {
     }
     check!(Pc.now() < 600 * SECOND, "began {} s ago", Pc.now() / SECOND);
     let rate = Pc.cycles_per_second();
-    check!((100_000_000..10_000_000_000).contains(&rate), "{rate} ticks a second");
+    check!(
+        (100_000_000..10_000_000_000).contains(&rate),
+        "{rate} ticks a second"
+    );
     let (from, start) = (Pc.now(), sing_arch::cycles());
     wait_until(from + 10 * MILLISECOND);
     let (ticks, took) = (sing_arch::cycles() - start, Pc.now() - from);
     let by_ticks = (u128::from(ticks) * 1_000_000_000 / u128::from(rate)) as u64;
-    check!(by_ticks.abs_diff(took) < took / 10, "{by_ticks} ns by cycles, {took} by the clock");
+    check!(
+        by_ticks.abs_diff(took) < took / 10,
+        "{by_ticks} ns by cycles, {took} by the clock"
+    );
     let year = Pc.utc() / SECOND / 31_556_952 + 1970;
     check!((2024..2100).contains(&year), "the year is {year}");
     Ok(())
 }
 
 pub fn timer_is_punctual() -> Outcome {
-    for delay in [20 * MICROSECOND, 500 * MICROSECOND, 5 * MILLISECOND, 30 * MILLISECOND] {
+    for delay in [
+        20 * MICROSECOND,
+        500 * MICROSECOND,
+        5 * MILLISECOND,
+        30 * MILLISECOND,
+    ] {
         // The host may be busy: the best of some counts for lateness, each for earliness.
         let mut best = u64::MAX;
         for _ in 0..8 {
@@ -54,7 +65,10 @@ pub fn timer_is_punctual() -> Outcome {
     }
     let before = arrived(LINE_TIMER);
     wait_until(Pc.now() + 5 * MILLISECOND);
-    check!(arrived(LINE_TIMER) == before, "an interrupt nobody asked for");
+    check!(
+        arrived(LINE_TIMER) == before,
+        "an interrupt nobody asked for"
+    );
     Ok(())
 }
 
@@ -63,16 +77,25 @@ pub fn timer_changes() -> Outcome {
     Pc.set_timer(Pc.now() + 5 * MILLISECOND);
     Pc.set_timer(Pc.now() + 3600 * SECOND);
     wait_until(Pc.now() + 10 * MILLISECOND);
-    check!(arrived(LINE_TIMER) == before, "the timer that was replaced has come");
+    check!(
+        arrived(LINE_TIMER) == before,
+        "the timer that was replaced has come"
+    );
     Pc.set_timer(Pc.now() + 5 * MILLISECOND);
     Pc.set_timer(u64::MAX);
     wait_until(Pc.now() + 10 * MILLISECOND);
-    check!(arrived(LINE_TIMER) == before, "the timer that was cancelled has come");
+    check!(
+        arrived(LINE_TIMER) == before,
+        "the timer that was cancelled has come"
+    );
     for past in [0, 1, Pc.now()] {
         let before = arrived(LINE_TIMER);
         Pc.set_timer(past);
         wait_until(Pc.now() + 5 * MILLISECOND);
-        check!(arrived(LINE_TIMER) == before + 1, "a timer in the past has not come once");
+        check!(
+            arrived(LINE_TIMER) == before + 1,
+            "a timer in the past has not come once"
+        );
     }
     Ok(())
 }
@@ -109,7 +132,13 @@ pub fn console_input() -> Outcome {
 }
 
 pub fn features() -> Outcome {
-    check!(Pc.has_cpu_feature("sse2"), "no sse2, which every such processor has");
-    check!(!Pc.has_cpu_feature("sse9") && !Pc.has_cpu_feature(""), "has what does not exist");
+    check!(
+        Pc.has_cpu_feature("sse2"),
+        "no sse2, which every such processor has"
+    );
+    check!(
+        !Pc.has_cpu_feature("sse9") && !Pc.has_cpu_feature(""),
+        "has what does not exist"
+    );
     Ok(())
 }
