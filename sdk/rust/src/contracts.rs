@@ -1,1 +1,3 @@
-//! The contracts of the system.
+//! The contracts of the system, as types. A contract's module has its name.
+
+sing_macros::contract!("../../contracts/system.contract", const TEXT);

@@ -310,6 +310,13 @@ impl Text {
         String::from_utf8(bytes).ok()
     }
 
+    /// A copy of the text; `None` where it is longer than `max` bytes or no UTF-8. What services use: a client
+    /// may send a text of any size.
+    #[must_use]
+    pub fn get_within(&self, max: usize) -> Option<String> {
+        if self.block().len() <= max { self.get() } else { None }
+    }
+
     /// A copy of the text; what is no UTF-8 is replaced.
     #[must_use]
     pub fn to_lossy(&self) -> String {

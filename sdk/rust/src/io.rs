@@ -1,6 +1,14 @@
-//! Text out and bytes in: the debug log, and standard input and output over pipes.
+//! Bytes and text in and out: pipes, standard input and output, the debug log.
+//!
+//! Standard output and error go through pipes that the parent gave; without one, to the debug log. Each
+//! `print!` is one block, which moves to the reader; at most one is under way on each pipe.
 
-use crate::sys;
+use crate::contracts::PipeContract;
+use crate::rt::{Handle, Vector, Waitable};
+use crate::sync::Mutex;
+use crate::{Error, process, sys};
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
 
 /// The system's debug log, line by line.
@@ -60,21 +68,259 @@ impl Drop for DebugLog {
         self.flush();
     }
 }
+
+/// Exit code of a program that is ended because nobody reads what it prints.
+pub const NOBODY_READS: i32 = 141;
+
+/// The writing end of a pipe.
+#[derive(Debug)]
+pub struct Writer(Write);
+
+#[derive(Debug)]
+enum Write {
+    Ready(PipeContract::Imp<PipeContract::Start>),
+    /// The reader has not asked for more yet.
+    Waiting(PipeContract::Imp<PipeContract::Written>),
+    Closed,
+}
+
+impl Writer {
+    /// Writes into this pipe.
+    #[must_use]
+    pub fn new(pipe: PipeContract::Imp<PipeContract::Start>) -> Writer {
+        Writer(Write::Ready(pipe))
+    }
+
+    /// Moves a block to the reader, when that has taken the one before.
+    ///
+    /// # Errors
+    /// [`Error::Closed`] where nobody reads any more.
+    pub fn send(&mut self, data: Vector<u8>) -> Result<(), Error> {
+        self.settle()?;
+        match core::mem::replace(&mut self.0, Write::Closed) {
+            Write::Ready(pipe) => {
+                self.0 = Write::Waiting(pipe.send_write(data));
+                Ok(())
+            }
+            _ => Err(Error::Closed),
+        }
+    }
+
+    /// Copies bytes to the reader.
+    ///
+    /// # Errors
+    /// [`Error::Closed`] where nobody reads any more, [`Error::NoResources`] where memory is short.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.send(Vector::from_bytes(bytes)?)
+    }
+
+    /// Waits until the reader has taken everything.
+    ///
+    /// # Errors
+    /// [`Error::Closed`] where nobody reads any more.
+    pub fn settle(&mut self) -> Result<(), Error> {
+        if let Write::Waiting(pipe) = core::mem::replace(&mut self.0, Write::Closed) {
+            self.0 = Write::Ready(pipe.recv_ack()?);
+        }
+        match self.0 {
+            Write::Closed => Err(Error::Closed),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The reading end of a pipe.
+#[derive(Debug)]
+pub struct Reader(Option<PipeContract::Exp<PipeContract::Start>>);
+
+impl Reader {
+    /// Reads from this pipe.
+    #[must_use]
+    pub fn new(pipe: PipeContract::Exp<PipeContract::Start>) -> Reader {
+        Reader(Some(pipe))
+    }
+
+    /// A pipe at its end.
+    #[must_use]
+    pub const fn empty() -> Reader {
+        Reader(None)
+    }
+
+    /// Waits for the next block; `None` at the end.
+    pub fn receive(&mut self) -> Option<Vector<u8>> {
+        let (data, pipe) = self.0.take()?.recv_write().ok()?;
+        self.0 = Some(pipe.send_ack());
+        Some(data)
+    }
+
+    /// Everything up to the end.
+    pub fn read_to_end(&mut self) -> Vec<u8> {
+        let mut out = Vec::new();
+        while let Some(data) = self.receive() {
+            out.extend_from_slice(&data.to_vec());
+        }
+        out
+    }
+
+    /// Its lines, without their ends; bytes that are no UTF-8 are replaced.
+    pub fn lines(&mut self) -> Lines<'_> {
+        Lines { reader: self, buffer: Vec::new(), used: 0, ended: false }
+    }
+}
+
+impl Waitable for Reader {
+    fn handle(&self) -> Handle {
+        self.0.as_ref().map_or(Handle::NONE, Waitable::handle)
+    }
+}
+
+/// Lines of a pipe.
+#[derive(Debug)]
+pub struct Lines<'a> {
+    reader: &'a mut Reader,
+    buffer: Vec<u8>,
+    used: usize,
+    ended: bool,
+}
+
+impl Iterator for Lines<'_> {
+    type Item = String;
+
+    fn next(&mut self) -> Option<String> {
+        let mut searched = self.used;
+        loop {
+            if let Some(at) = self.buffer[searched..].iter().position(|b| *b == b'\n') {
+                let line = String::from_utf8_lossy(&self.buffer[self.used..searched + at]).into();
+                self.used = searched + at + 1;
+                return Some(line);
+            }
+            self.buffer.drain(..self.used);
+            self.used = 0;
+            searched = self.buffer.len();
+            match if self.ended { None } else { self.reader.receive() } {
+                Some(data) => self.buffer.extend_from_slice(&data.to_vec()),
+                None => {
+                    self.ended = true;
+                    let rest = core::mem::take(&mut self.buffer);
+                    return (!rest.is_empty()).then(|| crate::args::into_string(rest));
+                }
+            }
+        }
+    }
+}
+
+static STDIN: Mutex<Option<Reader>> = Mutex::new(None);
+static STDOUT: Mutex<Option<Writer>> = Mutex::new(None);
+static STDERR: Mutex<Option<Writer>> = Mutex::new(None);
+
+/// Connects standard input; the generated start of a program does this with its start-up endpoint.
+pub fn set_stdin(pipe: PipeContract::Exp<PipeContract::Start>) {
+    *STDIN.lock() = Some(Reader::new(pipe));
+}
+
+/// Connects standard output; the generated start of a program does this with its start-up endpoint.
+pub fn set_stdout(pipe: PipeContract::Imp<PipeContract::Start>) {
+    *STDOUT.lock() = Some(Writer::new(pipe));
+}
+
+/// Connects standard error; the generated start of a program does this with its start-up endpoint.
+pub fn set_stderr(pipe: PipeContract::Imp<PipeContract::Start>) {
+    *STDERR.lock() = Some(Writer::new(pipe));
+}
+
+/// Takes standard input; at its end where there is none, or somebody has taken it.
+#[must_use]
+pub fn stdin() -> Reader {
+    STDIN.lock().take().unwrap_or_else(Reader::empty)
+}
+
+/// Takes standard output, so that blocks can be moved to it. What is printed afterwards goes to the debug log.
+#[must_use]
+pub fn take_stdout() -> Option<Writer> {
+    STDOUT.lock().take()
+}
+
 /// Prints to standard output.
 #[macro_export]
-macro_rules! print { ($($t:tt)*) => { $crate::io::_print(format_args!($($t)*)) }; }
+macro_rules! print {
+    ($($t:tt)*) => { $crate::io::print(::core::format_args!($($t)*)) };
+}
+
 /// Prints a line to standard output.
 #[macro_export]
 macro_rules! println {
     () => { $crate::print!("\n") };
-    ($($t:tt)*) => { $crate::print!("{}\n", format_args!($($t)*)) };
+    ($($t:tt)*) => { $crate::io::print(::core::format_args!("{}\n", ::core::format_args!($($t)*))) };
 }
+
 /// Prints a line to standard error.
 #[macro_export]
 macro_rules! eprintln {
-    ($($t:tt)*) => { $crate::println!($($t)*) };
+    ($($t:tt)*) => { $crate::io::print_error(::core::format_args!("{}\n", ::core::format_args!($($t)*))) };
 }
-#[doc(hidden)]
-pub fn _print(args: fmt::Arguments<'_>) {
-    let _ = fmt::write(&mut DebugLog::new(), args);
+
+/// Prints to standard output. Where nobody reads it any more, the program ends, as in a pipe whose later
+/// stage has seen enough.
+pub fn print(text: fmt::Arguments<'_>) {
+    if print_to(&STDOUT, text).is_err() {
+        process::exit(NOBODY_READS);
+    }
+}
+
+/// Prints to standard error. Where nobody reads it, it is lost.
+pub fn print_error(text: fmt::Arguments<'_>) {
+    let _ = print_to(&STDERR, text);
+}
+
+fn print_to(stream: &Mutex<Option<Writer>>, text: fmt::Arguments<'_>) -> Result<(), Error> {
+    let mut stream = stream.lock();
+    let Some(writer) = stream.as_mut() else {
+        // Writing to the log does not fail.
+        let _ = fmt::write(&mut DebugLog::new(), text);
+        return Ok(());
+    };
+    match text.as_str() {
+        Some(text) => writer.write(text.as_bytes()),
+        None => {
+            let mut line = Line { bytes: [0; 256], used: 0, long: String::new() };
+            // Writing to memory does not fail.
+            let _ = fmt::write(&mut line, text);
+            writer.write(line.text())
+        }
+    }
+}
+
+/// Text on the stack while it is short: a program that prints a line needs no heap.
+struct Line {
+    bytes: [u8; 256],
+    used: usize,
+    long: String,
+}
+
+impl Line {
+    fn text(&self) -> &[u8] {
+        if self.long.is_empty() { &self.bytes[..self.used] } else { self.long.as_bytes() }
+    }
+}
+
+impl fmt::Write for Line {
+    fn write_str(&mut self, s: &str) -> fmt::Result {
+        let end = self.used + s.len();
+        match self.bytes.get_mut(self.used..end) {
+            Some(room) if self.long.is_empty() => {
+                room.copy_from_slice(s.as_bytes());
+                self.used = end;
+            }
+            _ => {
+                if self.long.is_empty() {
+                    self.long.push_str(&String::from_utf8_lossy(&self.bytes[..self.used]));
+                }
+                self.long.push_str(s);
+            }
+        }
+        Ok(())
+    }
 }

@@ -48,13 +48,17 @@ pub mod handle;
 pub mod heap;
 pub mod inspect;
 pub mod io;
+pub mod names;
 pub mod panic;
+pub mod path;
 pub mod process;
 pub mod rt;
 pub mod sync;
 pub mod system;
 pub mod thread;
 pub mod time;
+#[cfg(feature = "wrong")]
+pub mod wrong;
 
 pub use error::Error;
 pub use sing_macros::*;

@@ -24,6 +24,24 @@ pub fn not_a_sip() -> ! {
     panic!("kernel entries exist only in a SIP; this is a build for another target")
 }
 
+/// Ends a program that breaks the `requires` of a message that it sends.
+#[cold]
+pub fn violated(requires: &str) -> ! {
+    panic!("{requires}")
+}
+
+/// A text with a zero behind it: how pieces of text are kept apart in a custom section.
+#[must_use]
+pub const fn terminated<const N: usize>(text: &str) -> [u8; N] {
+    let mut bytes = [0; N];
+    let mut i = 0;
+    while i < text.len() {
+        bytes[i] = text.as_bytes()[i];
+        i += 1;
+    }
+    bytes
+}
+
 /// The name of a kernel object, as the kernel gave it. A copy of a name owns nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(transparent)]

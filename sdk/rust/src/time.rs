@@ -55,6 +55,11 @@ impl Timeout {
     pub(crate) fn nanos(self) -> i64 {
         self.0
     }
+
+    /// The same as a duration; the longest there is for a wait without end.
+    pub(crate) fn duration(self) -> Duration {
+        u64::try_from(self.0).map_or(Duration::MAX, Duration::from_nanos)
+    }
 }
 
 impl From<Duration> for Timeout {

@@ -1,0 +1,199 @@
+//! The name space, for clients: finding and binding services, reading files, registering.
+
+use crate::Error;
+use crate::contracts::{FileContract, NamespaceContract, NotifyContract, ServiceContract};
+use crate::rt::{Text, Vector};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+type Ready = NamespaceContract::Imp<NamespaceContract::Ready>;
+type Service = ServiceContract::Exp<ServiceContract::Start>;
+
+/// A channel to the name server.
+#[derive(Debug)]
+pub struct Names(Option<Ready>);
+
+impl Names {
+    /// Begins to use a channel to the name server.
+    ///
+    /// # Errors
+    /// [`Error::Closed`] where that does not take part.
+    pub fn new(channel: NamespaceContract::Imp<NamespaceContract::Start>) -> Result<Names, Error> {
+        Ok(Names(Some(channel.recv_success()?)))
+    }
+
+    fn take(&mut self) -> Result<Ready, Error> {
+        self.0.take().ok_or(Error::Closed)
+    }
+
+    /// Keeps the channel for the next request, and says whether this one was granted.
+    fn done(&mut self, answer: Option<(Ready, bool)>) -> Result<(), Error> {
+        let (channel, granted) = answer.ok_or(Error::Closed)?;
+        self.0 = Some(channel);
+        if granted { Ok(()) } else { Err(Error::NotFound) }
+    }
+
+    /// Hands the exporting side of a fresh channel to the service at this path.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where there is no such service, or it refused.
+    pub fn bind(&mut self, path: &str, exp: impl Into<Service>) -> Result<(), Error> {
+        use NamespaceContract::imp::Binding;
+        let path = Text::new(path)?;
+        let answer = match self.take()?.call_bind(path, exp.into()) {
+            Binding::AckBind(next) => Some((next, true)),
+            Binding::NakBind(_, next) => Some((next, false)),
+            Binding::Closed => None,
+        };
+        self.done(answer)
+    }
+
+    /// A further channel to the name server, for somebody else.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where the name server takes no more clients.
+    pub fn connect(
+        &mut self,
+    ) -> Result<NamespaceContract::Imp<NamespaceContract::Start>, Error> {
+        let (imp, exp) = NamespaceContract::new_channel()?;
+        self.bind("/", exp)?;
+        Ok(imp)
+    }
+
+    /// What is directly below a path; directories have a `/` at their end.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where there is no such directory.
+    pub fn find(&mut self, path: &str) -> Result<Vec<String>, Error> {
+        use NamespaceContract::imp::Finding;
+        let path = Text::new(path)?;
+        match self.take()?.call_find(path) {
+            Finding::AckFind(names, next) => {
+                self.0 = Some(next);
+                Ok(names.to_lossy().lines().map(String::from).collect())
+            }
+            Finding::NakFind(next) => self.done(Some((next, false))).map(|()| Vec::new()),
+            Finding::Closed => Err(Error::Closed),
+        }
+    }
+
+    /// Opens the file at this path.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where there is none.
+    pub fn open(&mut self, path: &str) -> Result<File, Error> {
+        let (imp, exp) = FileContract::new_channel()?;
+        self.bind(path, exp)?;
+        Ok(File(Some(imp.recv_success()?)))
+    }
+
+    /// Registers a service or name server at a path. Who binds that path or one below it is announced on the
+    /// channel that comes back.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where the path is taken or cannot be.
+    pub fn register(
+        &mut self,
+        path: &str,
+    ) -> Result<NamespaceContract::Exp<NamespaceContract::Ready>, Error> {
+        use NamespaceContract::imp::Ready_Register;
+        let (imp, exp) = NamespaceContract::new_channel()?;
+        let exp = exp.send_success();
+        let path = Text::new(path)?;
+        let answer = match self.take()?.call_register(path, imp) {
+            Ready_Register::AckRegister(next) => Some((next, true)),
+            Ready_Register::NakRegister(_, next) => Some((next, false)),
+            Ready_Register::Closed => None,
+        };
+        self.done(answer).map(|()| exp)
+    }
+
+    /// Takes back what was registered over this channel.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where nothing was registered there by the caller.
+    pub fn deregister(&mut self, path: &str) -> Result<(), Error> {
+        use NamespaceContract::imp::Ready_Deregister;
+        let answer = match self.take()?.call_deregister(Text::new(path)?) {
+            Ready_Deregister::AckDeregister(next) => Some((next, true)),
+            Ready_Deregister::NakDeregister(next) => Some((next, false)),
+            Ready_Deregister::Closed => None,
+        };
+        self.done(answer)
+    }
+
+    /// Asks to be told when something is registered or deregistered below a path.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where the name server takes no more watchers.
+    pub fn notify(
+        &mut self,
+        path: &str,
+    ) -> Result<NotifyContract::Exp<NotifyContract::Start>, Error> {
+        use NamespaceContract::imp::Ready_Notify;
+        let (imp, exp) = NotifyContract::new_channel()?;
+        let answer = match self.take()?.call_notify(Text::new(path)?, imp) {
+            Ready_Notify::AckNotify(next) => Some((next, true)),
+            Ready_Notify::NakNotify(_, next) => Some((next, false)),
+            Ready_Notify::Closed => None,
+        };
+        self.done(answer).map(|()| exp)
+    }
+}
+
+/// An open file.
+#[derive(Debug)]
+pub struct File(Option<FileContract::Imp<FileContract::Ready>>);
+
+impl File {
+    /// Its size in bytes.
+    ///
+    /// # Errors
+    /// [`Error::Closed`] where its server has gone.
+    pub fn size(&mut self) -> Result<u64, Error> {
+        let file = self.0.take().ok_or(Error::Closed)?;
+        let (size, next) = file.call_get_size().size()?;
+        self.0 = Some(next);
+        Ok(size)
+    }
+
+    /// Has a block filled from `offset` on; it comes back with the number of bytes that are the file's.
+    ///
+    /// # Errors
+    /// [`Error::Closed`] where its server has gone.
+    pub fn read(&mut self, offset: u64, buffer: Vector<u8>) -> Result<(Vector<u8>, usize), Error> {
+        let file = self.0.take().ok_or(Error::Closed)?;
+        let (buffer, count, next) = file.call_read(offset, buffer).data()?;
+        self.0 = Some(next);
+        let count = (count as usize).min(buffer.len());
+        Ok((buffer, count))
+    }
+
+    /// A block with the bytes from `offset` on, at most `max` of them; `None` at the end.
+    ///
+    /// # Errors
+    /// [`Error::Closed`] where its server has gone.
+    pub fn read_block(&mut self, offset: u64, max: usize) -> Result<Option<Vector<u8>>, Error> {
+        let (buffer, count) = self.read(offset, Vector::new(max)?)?;
+        if count == 0 {
+            return Ok(None);
+        }
+        let mut block = buffer.into_block();
+        if count < block.len() {
+            drop(block.split(count)?);
+        }
+        Ok(Some(Vector::from_block(block)))
+    }
+
+    /// All of it.
+    ///
+    /// # Errors
+    /// [`Error::Closed`] where its server has gone.
+    pub fn read_to_end(&mut self) -> Result<Vec<u8>, Error> {
+        let mut out = Vec::new();
+        while let Some(block) = self.read_block(out.len() as u64, 16 << 10)? {
+            out.extend_from_slice(&block.to_vec());
+        }
+        Ok(out)
+    }
+}

@@ -1,0 +1,129 @@
+//! Paths of the name space: absolute, parts divided by `/`.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// The longest path that services take.
+pub const LONGEST: usize = 4096;
+
+/// The path without empty parts and without a `/` at its end; `/` is the root. `None` where it is not
+/// absolute, is too long, or has a part `.` or `..` (what they mean is the asking program's business).
+#[must_use]
+pub fn normalize(path: &str) -> Option<String> {
+    if !path.starts_with('/') || path.len() > LONGEST {
+        return None;
+    }
+    let mut out = String::with_capacity(path.len());
+    for part in path.split('/').filter(|p| !p.is_empty()) {
+        if part == "." || part == ".." || part.contains(char::is_control) {
+            return None;
+        }
+        out.push('/');
+        out.push_str(part);
+    }
+    if out.is_empty() {
+        out.push('/');
+    }
+    Some(out)
+}
+
+/// The path that a program means by `path` when it is in the directory `from`: `..` goes up.
+#[must_use]
+pub fn join(from: &str, path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    let base = if path.starts_with('/') { "" } else { from };
+    for part in base.split('/').chain(path.split('/')) {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    let mut out = String::new();
+    for part in parts {
+        out.push('/');
+        out.push_str(part);
+    }
+    if out.is_empty() {
+        out.push('/');
+    }
+    out
+}
+
+/// What is left of a normalized `path` below a normalized `prefix`, itself a normalized path.
+#[must_use]
+pub fn below<'a>(path: &'a str, prefix: &str) -> Option<&'a str> {
+    if prefix == "/" {
+        return Some(path);
+    }
+    match path.strip_prefix(prefix)? {
+        "" => Some("/"),
+        rest if rest.starts_with('/') => Some(rest),
+        _ => None,
+    }
+}
+
+/// The names directly below a normalized directory, in order, directories with a `/` behind; `None` where no
+/// path lies below it.
+pub fn list<'a>(paths: impl Iterator<Item = &'a str>, directory: &str) -> Option<Vec<String>> {
+    let mut names: BTreeMap<&str, bool> = BTreeMap::new();
+    for rest in paths.filter_map(|p| below(p, directory)) {
+        let (name, deeper) = match rest[1..].split_once('/') {
+            Some((name, _)) => (name, true),
+            None => (&rest[1..], false),
+        };
+        if !name.is_empty() {
+            *names.entry(name).or_default() |= deeper;
+        }
+    }
+    let show = |(name, deeper): (&str, bool)| {
+        let mut name = String::from(name);
+        if deeper {
+            name.push('/');
+        }
+        name
+    };
+    (!names.is_empty()).then(|| names.into_iter().map(show).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn normalized() {
+        assert_eq!(normalize("/").as_deref(), Some("/"));
+        assert_eq!(normalize("//a///b/").as_deref(), Some("/a/b"));
+        for bad in ["", "a", "/a/../b", "/.", "/a\nb"] {
+            assert_eq!(normalize(bad), None, "{bad}");
+        }
+        assert_eq!(normalize(&"/a".repeat(LONGEST)), None);
+    }
+
+    #[test]
+    fn joined() {
+        assert_eq!(join("/boot", "notes.txt"), "/boot/notes.txt");
+        assert_eq!(join("/boot/a", "../b/./c"), "/boot/b/c");
+        assert_eq!(join("/boot", "/x/../y"), "/y");
+        assert_eq!(join("/", "../.."), "/");
+    }
+
+    #[test]
+    fn below_a_prefix() {
+        assert_eq!(below("/boot/a", "/boot"), Some("/a"));
+        assert_eq!(below("/boot", "/boot"), Some("/"));
+        assert_eq!(below("/bootleg", "/boot"), None);
+        assert_eq!(below("/a", "/"), Some("/a"));
+    }
+
+    #[test]
+    fn listed() {
+        let paths = ["/a/x", "/a/y/z", "/b", "/a/y/w"];
+        let list = |d| list(paths.iter().copied(), d);
+        assert_eq!(list("/").unwrap(), ["a/", "b"]);
+        assert_eq!(list("/a").unwrap(), ["x", "y/"]);
+        assert_eq!(list("/b"), None);
+        assert_eq!(list("/c"), None);
+    }
+}
