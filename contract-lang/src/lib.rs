@@ -37,7 +37,7 @@ mod resolve;
 mod source;
 
 pub use diagnostic::{Diagnostic, Label, Severity};
-pub use load::{load, load_file, Contracts};
+pub use load::{Contracts, load, load_file};
 pub use lower::table;
 pub use source::{Source, Sources, Span};
 

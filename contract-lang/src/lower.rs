@@ -1,7 +1,7 @@
 //! From the model to the tables that the kernel steps.
 
 use crate::model::{Contract, Model, Type};
-use sing_image::contract::{Argument, ContractTable, Message, Word, NONE};
+use sing_image::contract::{Argument, ContractTable, Message, NONE, Word};
 
 /// The table of a contract.
 #[must_use]

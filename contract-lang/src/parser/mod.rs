@@ -9,7 +9,7 @@ mod states;
 
 use crate::ast::{File, Name};
 use crate::diagnostic::Diagnostic;
-use crate::lexer::{lex, Token};
+use crate::lexer::{Token, lex};
 use crate::source::Span;
 
 /// How deep parentheses may nest.

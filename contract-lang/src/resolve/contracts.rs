@@ -4,11 +4,11 @@
 //! base, each replaced where it says `override`, then its own. A message of the base may be said again, as
 //! it is. So a message has one index in a whole family, and the initial state keeps its place.
 
-use super::types::{fields, total_words, Names, MAX_WORDS};
+use super::types::{MAX_WORDS, Names, fields, total_words};
 use super::{machine, requires, suggestion, twice};
 use crate::ast::{self, Direction, Item};
 use crate::diagnostic::Diagnostic;
-use crate::model::{Contract, Field, Message, Model, Type, CLOSED};
+use crate::model::{CLOSED, Contract, Field, Message, Model, Type};
 use sing_image::contract::MAX_MESSAGES;
 use std::collections::HashMap;
 

@@ -7,7 +7,7 @@
 use super::suggestion;
 use crate::ast::{self, Direction, Name, Sequence, Side, Span, Step};
 use crate::diagnostic::Diagnostic;
-use crate::model::{Message, State, Transition, CLOSED};
+use crate::model::{CLOSED, Message, State, Transition};
 use sing_image::contract::MAX_STATES;
 use std::collections::{HashMap, HashSet};
 
@@ -227,7 +227,10 @@ impl Builder<'_> {
             "no such state",
         );
         let help = if self.tags.contains_key(name.text.as_str()) {
-            format!("{0} is a message; write `{0}?` where the exporting side receives it, `{0}!` where it sends it", name.text)
+            format!(
+                "{0} is a message; write `{0}?` where the exporting side receives it, `{0}!` where it sends it",
+                name.text
+            )
         } else if let Some(help) = suggestion(&name.text, self.index.keys().map(String::as_str)) {
             help
         } else if name.text.eq_ignore_ascii_case(CLOSED) {

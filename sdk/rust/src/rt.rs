@@ -429,7 +429,10 @@ impl<T: TypedEndpoint> StartupEndpoints<T> {
     /// The module's manifest declares them as `T`.
     #[must_use]
     pub const unsafe fn from_index(index: u32) -> Self {
-        StartupEndpoints { next: index, kind: PhantomData }
+        StartupEndpoints {
+            next: index,
+            kind: PhantomData,
+        }
     }
 }
 

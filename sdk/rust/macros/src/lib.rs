@@ -1,1 +1,84 @@
 //! Contracts as Rust types, manifests from declarations.
+//!
+//! What these macros promise: a program that compiles speaks its contracts. An endpoint's type carries the
+//! state of the conversation, sends and receives take the endpoint and give it back in its next state, and
+//! so a message out of turn, a forgotten case and a use after send are errors of the compiler. The kernel
+//! checks again at run time, because not every module comes from here.
+//!
+//! Generated code stands on `sing_sdk::rt` and is the only code of a program with `unsafe` in it.
+#![forbid(unsafe_code)]
+
+mod contract;
+mod entry;
+mod manifest;
+mod names;
+
+use proc_macro::TokenStream;
+
+/// Makes Rust types from contracts.
+///
+/// ```ignore
+/// sing_sdk::contract!("contracts/ping.contract");
+/// ```
+///
+/// Paths are relative to the package; several may be given, and a text with a `{` in it is taken as the
+/// contract itself. For each contract `C` a module `C` arises beside the call, with
+///
+/// - a type for each state: `C::Start`; the anonymous states between the steps of a sequence are called
+///   after the state and message that lead to them, `C::Start_Request`;
+/// - `C::Imp<S>` and `C::Exp<S>`: the endpoints in state `S`, and `C::new_channel()`;
+/// - in a state in which a side sends, `send_m(self, …)`, which returns the endpoint in its next state.
+///   It never fails: where the other side has closed, the arguments are dropped, and the next receive says so;
+/// - in a state in which a side receives, `recv(self)`, which returns `C::imp::S` or `C::exp::S`: an enum with a
+///   variant for each message that may come, holding its arguments and the endpoint in its next state, and
+///   the variant `Closed`. Where just one message may come, also `recv_m(self) -> Result<(…, endpoint), Closed>`;
+/// - where the importing side sends and then receives, `call_m(self, …)`, both in one.
+///
+/// Enums and rep structs become Rust types beside the modules.
+///
+/// After the files may follow `use PATH::{C, …}`: contracts and types that exist already, which the others refer to
+/// there instead of making them again; and `const NAME`: then the contracts' text is put into a constant of that
+/// name, for a library, instead of into the module that is being built.
+#[proc_macro]
+pub fn contract(input: TokenStream) -> TokenStream {
+    contract::expand(input.into())
+        .unwrap_or_else(syn::Error::into_compile_error)
+        .into()
+}
+
+/// Declares what the program is and what it needs.
+///
+/// ```ignore
+/// sing_sdk::manifest! {
+///     name: "grep",
+///     description: "prints the lines that match",
+///     privileges: [],
+///     endpoints: {
+///         stdin: PipeContract.Exp:Start,
+///         stdout: PipeContract.Imp:Start,
+///         names: optional NamespaceContract.Imp:Start,
+///     },
+///     memory: 4 MiB,
+///     stack: 64 KiB,
+/// }
+/// ```
+///
+/// Only the name must be there; the version is the package's, unless one is given. For each endpoint arises a
+/// function `startup::NAME()` that takes it, once: `Option<PipeContract::Imp<PipeContract::Start>>`. The last may be
+/// `many`, and its function is then an iterator. The contracts are named as they are in scope; a path may stand before
+/// them.
+#[proc_macro]
+pub fn manifest(input: TokenStream) -> TokenStream {
+    manifest::expand(input.into())
+        .unwrap_or_else(syn::Error::into_compile_error)
+        .into()
+}
+
+/// Marks the function with which the program begins. It takes nothing and returns nothing, an exit code, or
+/// whatever else is `sing_sdk::rt::Termination`.
+#[proc_macro_attribute]
+pub fn main(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    entry::expand(arguments.into(), item.into())
+        .unwrap_or_else(syn::Error::into_compile_error)
+        .into()
+}

@@ -1,0 +1,99 @@
+//! What the module imports for a contract. Only what a program calls gets into it: its imports are the
+//! messages that it can ever send.
+
+use super::{Generator, types};
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use sing_abi::{MAX_REGISTER_WORDS, names as abi};
+use sing_contract::model::{Direction, Side};
+
+impl Generator<'_> {
+    pub(super) fn imports(&self) -> TokenStream {
+        let mut wasm = TokenStream::new();
+        let mut host = TokenStream::new();
+        let mut import = |name: proc_macro2::Ident, link: &str, types: Vec<TokenStream>| {
+            let names = (0..types.len()).map(|i| format_ident!("a{i}"));
+            wasm.extend(quote! {
+                #[link_name = #link]
+                pub fn #name(#(#names: #types),*) -> i32;
+            });
+            host.extend(quote! {
+                pub unsafe fn #name(#(_: #types),*) -> i32 {
+                    ::sing_sdk::rt::not_a_sip()
+                }
+            });
+        };
+        let (handle, word) = (quote!(u32), quote!(u64));
+        let (words, out) = (quote!(*const u64), quote!(*mut u64));
+        import(
+            format_ident!("new"),
+            abi::NEW_CHANNEL,
+            vec![quote!(*mut u32)],
+        );
+        for (name, link) in [("imp_cast", abi::IMP_CAST), ("exp_cast", abi::EXP_CAST)] {
+            import(
+                format_ident!("{name}"),
+                link,
+                vec![handle.clone(), quote!(u32)],
+            );
+        }
+        for (name, link) in [("imp_recv", abi::IMP_RECV), ("exp_recv", abi::EXP_RECV)] {
+            import(
+                format_ident!("{name}"),
+                link,
+                vec![handle.clone(), out.clone()],
+            );
+        }
+        for m in &self.contract.messages {
+            let count: usize = m
+                .arguments
+                .iter()
+                .map(|a| types::words(&a.ty, self.model))
+                .sum();
+            let passed = |limit: usize| {
+                let mut all = vec![handle.clone()];
+                if count <= limit {
+                    all.extend(std::iter::repeat_n(word.clone(), count));
+                } else {
+                    all.push(words.clone());
+                }
+                all
+            };
+            for (side, prefix) in [(Side::Imp, abi::IMP_SEND), (Side::Exp, abi::EXP_SEND)] {
+                let against = if side == Side::Imp {
+                    Direction::Out
+                } else {
+                    Direction::In
+                };
+                if m.direction == against {
+                    continue;
+                }
+                let name = format_ident!("{}_send_{}", side.name().to_lowercase(), m.name);
+                import(
+                    name,
+                    &format!("{prefix}{}", m.name),
+                    passed(MAX_REGISTER_WORDS),
+                );
+            }
+            if m.direction != Direction::Out {
+                let mut types = passed(MAX_REGISTER_WORDS - 1);
+                types.push(out.clone());
+                let name = format_ident!("imp_call_{}", m.name);
+                import(name, &format!("{}{}", abi::IMP_CALL, m.name), types);
+            }
+        }
+        let module = format!("{}{}", abi::CONTRACT_PREFIX, self.contract.name);
+        quote! {
+            mod import {
+                #[cfg(target_arch = "wasm32")]
+                #[link(wasm_import_module = #module)]
+                unsafe extern "C" { #wasm }
+
+                #[cfg(not(target_arch = "wasm32"))]
+                mod host { #host }
+                #[cfg(not(target_arch = "wasm32"))]
+                pub use host::*;
+            }
+        }
+    }
+}

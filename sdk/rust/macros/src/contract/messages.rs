@@ -1,0 +1,412 @@
+//! Sends, receives and calls, each in the states that allow it.
+
+use super::{Generator, requires, types};
+use crate::names;
+use proc_macro2::{Ident, TokenStream};
+use quote::{format_ident, quote};
+use sing_abi::MAX_REGISTER_WORDS;
+use sing_contract::model::{Message, Side, State, Transition, Type};
+
+/// The arguments of a message, in Rust.
+struct Arguments {
+    names: Vec<Ident>,
+    types: Vec<TokenStream>,
+    /// Where each begins among the words.
+    offsets: Vec<usize>,
+    /// Which own something.
+    owning: Vec<bool>,
+    words: usize,
+}
+
+impl Generator<'_> {
+    fn arguments(&self, message: &Message, up: &TokenStream) -> Arguments {
+        let mut all = Arguments {
+            names: Vec::new(),
+            types: Vec::new(),
+            offsets: Vec::new(),
+            owning: Vec::new(),
+            words: 0,
+        };
+        for a in &message.arguments {
+            all.names.push(names::ident(&a.name));
+            all.types.push(types::rust(&a.ty, self.model, up));
+            all.offsets.push(all.words);
+            all.owning.push(match &a.ty {
+                Type::Scalar(_) | Type::Enum(_) => false,
+                Type::Struct(name) => self.model.structure(name).is_some_and(|s| !s.plain),
+                Type::Vector(_) | Type::Record(_) | Type::Endpoint { .. } => true,
+            });
+            all.words += types::words(&a.ty, self.model);
+        }
+        all
+    }
+
+    fn state(&self, index: usize) -> &State {
+        &self.contract.states[index]
+    }
+
+    fn state_type(&self, index: usize) -> Ident {
+        names::state(self.contract, &self.state(index).name)
+    }
+
+    /// Words of the longest message that a side can receive in a state.
+    fn longest(&self, state: &State, side: Side) -> usize {
+        state
+            .receives(side)
+            .map(|t| &self.contract.messages[t.message])
+            .map(|m| {
+                m.arguments
+                    .iter()
+                    .map(|a| types::words(&a.ty, self.model))
+                    .sum()
+            })
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// Methods of the endpoints, state by state.
+    pub(super) fn operations(&self) -> TokenStream {
+        let mut all = TokenStream::new();
+        for (i, state) in self.contract.states.iter().enumerate() {
+            for side in [Side::Imp, Side::Exp] {
+                let mut methods = TokenStream::new();
+                for t in state.sends(side) {
+                    methods.extend(self.send(side, t));
+                    if side == Side::Imp {
+                        methods.extend(self.call(t));
+                    }
+                }
+                if state.receives(side).next().is_some() {
+                    methods.extend(self.receive(side, i));
+                }
+                let (ty, state) = (types::side(side), self.state_type(i));
+                all.extend(quote! { impl #ty<#state> { #methods } });
+            }
+        }
+        all
+    }
+
+    /// What sends and calls begin with: the conditions, the words.
+    fn prepare(&self, message: &Message, arguments: &Arguments) -> TokenStream {
+        let Arguments {
+            names,
+            offsets,
+            words,
+            ..
+        } = arguments;
+        let checks = message.requires.iter().map(|r| {
+            let holds = requires::holds(r, &quote!(super::));
+            let text = format!(
+                "{}.{} requires {}",
+                self.contract.name, message.name, r.text
+            );
+            quote! {
+                if !#holds {
+                    ::sing_sdk::rt::violated(#text);
+                }
+            }
+        });
+        quote! {
+            #(#checks)*
+            let mut __words = [0u64; #words];
+            #(::sing_sdk::rt::Exchangeable::into_words(#names, &mut __words[#offsets..]);)*
+        }
+    }
+
+    fn send(&self, side: Side, t: &Transition) -> TokenStream {
+        let message = &self.contract.messages[t.message];
+        let arguments = self.arguments(message, &quote!(super::));
+        let Arguments {
+            names,
+            types,
+            offsets,
+            owning,
+            words,
+        } = &arguments;
+        let method = format_ident!("send_{}", names::snake(&message.name));
+        let import = format_ident!("{}_send_{}", side.name().to_lowercase(), message.name);
+        let (ty, next) = (types::side(side), self.state_type(t.target));
+        let prepare = self.prepare(message, &arguments);
+        let passed = if *words <= MAX_REGISTER_WORDS {
+            let each = 0..*words;
+            quote!(#(__words[#each]),*)
+        } else {
+            quote!(__words.as_ptr())
+        };
+        let give_up = types.iter().zip(offsets).zip(owning).filter(|(_, o)| **o).map(
+            |((ty, at), _)| {
+                quote! {
+                    ::core::mem::drop(<#ty as ::sing_sdk::rt::Exchangeable>::from_words(&__words[#at..]));
+                }
+            },
+        );
+        let cleanup = if owning.contains(&true) {
+            quote! {
+                if __status < 0 {
+                    // SAFETY: the other side has closed; what was to move has stayed, and is given up here.
+                    unsafe { #(#give_up)* }
+                }
+            }
+        } else {
+            TokenStream::new()
+        };
+        let (summary, docs) = (format!("Sends `{}`.", message.name), &message.docs);
+        quote! {
+            #[doc = #summary]
+            ///
+            #(#[doc = #docs])*
+            #[inline]
+            pub fn #method(self, #(#names: #types),*) -> #ty<#next> {
+                #prepare
+                // SAFETY: the endpoint is in a state in which this message may be sent, the words are its own.
+                let __status = unsafe { import::#import(self.raw(), #passed) };
+                #cleanup
+                #ty::in_state(self.endpoint)
+            }
+        }
+    }
+
+    /// A send by the importing side and the receive after it, where the next word is the other side's.
+    fn call(&self, t: &Transition) -> TokenStream {
+        let target = self.state(t.target);
+        if target.sends(Side::Imp).next().is_some() || target.receives(Side::Imp).next().is_none() {
+            return TokenStream::new();
+        }
+        let message = &self.contract.messages[t.message];
+        let arguments = self.arguments(message, &quote!(super::));
+        let Arguments {
+            names,
+            types,
+            words,
+            ..
+        } = &arguments;
+        let method = format_ident!("call_{}", names::snake(&message.name));
+        let import = format_ident!("imp_call_{}", message.name);
+        let next = self.state_type(t.target);
+        let prepare = self.prepare(message, &arguments);
+        let passed = if *words < MAX_REGISTER_WORDS {
+            let each = 0..*words;
+            quote!(#(__words[#each],)*)
+        } else {
+            quote!(__words.as_ptr(),)
+        };
+        let longest = self.longest(target, Side::Imp);
+        let (summary, docs) = (
+            format!("Sends `{}` and receives the answer.", message.name),
+            &message.docs,
+        );
+        quote! {
+            #[doc = #summary]
+            ///
+            #(#[doc = #docs])*
+            #[inline]
+            pub fn #method(self, #(#names: #types),*) -> imp::#next {
+                #prepare
+                let mut __answer = [0u64; #longest];
+                // SAFETY: the endpoint is in a state in which this message may be sent, the words are its own, and
+                // there is room for every answer. Whatever comes back, nothing of the words has stayed here.
+                let __message = unsafe { import::#import(self.raw(), #passed __answer.as_mut_ptr()) };
+                imp::#next::take(__message, &__answer, self.endpoint)
+            }
+        }
+    }
+
+    fn receive(&self, side: Side, index: usize) -> TokenStream {
+        let state = self.state(index);
+        let longest = self.longest(state, side);
+        let module = names::ident(&side.name().to_lowercase());
+        let import = format_ident!("{module}_recv");
+        let name = self.state_type(index);
+        let only = match &state.receives(side).collect::<Vec<_>>()[..] {
+            [only] => {
+                let message = &self.contract.messages[only.message];
+                let plain = names::snake(&message.name);
+                let method = format_ident!("recv_{plain}");
+                let into = names::ident(&plain);
+                let value = self.value(side, only, &quote!(super::), &TokenStream::new());
+                let summary = format!("Waits for `{}`.", message.name);
+                quote! {
+                    #[doc = #summary]
+                    ///
+                    /// # Errors
+                    /// Where the channel is closed instead.
+                    #[inline]
+                    pub fn #method(self) -> ::core::result::Result<#value, ::sing_sdk::rt::Closed> {
+                        self.recv().#into()
+                    }
+                }
+            }
+            _ => TokenStream::new(),
+        };
+        quote! {
+            /// Waits for a message.
+            #[inline]
+            pub fn recv(self) -> #module::#name {
+                let mut __words = [0u64; #longest];
+                // SAFETY: the endpoint is in a state in which it receives, and there is room for every message.
+                let __message = unsafe { import::#import(self.raw(), __words.as_mut_ptr()) };
+                #module::#name::take(__message, &__words, self.endpoint)
+            }
+
+            /// Receives a message that is there already.
+            ///
+            /// # Errors
+            /// The endpoint, where none is.
+            #[inline]
+            pub fn try_recv(self) -> ::core::result::Result<#module::#name, Self> {
+                if self.is_ready() {
+                    ::core::result::Result::Ok(self.recv())
+                } else {
+                    ::core::result::Result::Err(self)
+                }
+            }
+
+            #only
+        }
+    }
+
+    /// The type of what a message brings: its arguments and the endpoint in its next state.
+    fn value(
+        &self,
+        side: Side,
+        t: &Transition,
+        up: &TokenStream,
+        here: &TokenStream,
+    ) -> TokenStream {
+        let types = self.arguments(&self.contract.messages[t.message], up).types;
+        let (ty, next) = (types::side(side), self.state_type(t.target));
+        if types.is_empty() {
+            quote!(#here #ty<#here #next>)
+        } else {
+            quote!((#(#types,)* #here #ty<#here #next>))
+        }
+    }
+
+    /// For each side, an enum for each state in which it receives.
+    pub(super) fn received(&self) -> (TokenStream, TokenStream) {
+        let of = |side: Side| {
+            let all = self.contract.states.iter().enumerate();
+            all.filter(|(_, s)| s.receives(side).next().is_some())
+                .map(|(i, s)| self.received_in(side, i, s))
+                .collect::<TokenStream>()
+        };
+        (of(Side::Imp), of(Side::Exp))
+    }
+
+    fn received_in(&self, side: Side, index: usize, state: &State) -> TokenStream {
+        let name = self.state_type(index);
+        let up = quote!(super::super::);
+        let here = quote!(super::);
+        let ty = types::side(side);
+        let mut variants = TokenStream::new();
+        let mut arms = TokenStream::new();
+        let transitions: Vec<&Transition> = state.receives(side).collect();
+        for t in &transitions {
+            let message = &self.contract.messages[t.message];
+            let arguments = self.arguments(message, &up);
+            let Arguments {
+                names,
+                types,
+                offsets,
+                ..
+            } = &arguments;
+            let variant = names::ident(&message.name);
+            let next = self.state_type(t.target);
+            let list: Vec<String> = message
+                .arguments
+                .iter()
+                .map(|a| format!("`{}`", a.name))
+                .collect();
+            let summary = match list.len() {
+                0 => "The endpoint in its next state.".to_string(),
+                _ => format!("{}, and the endpoint in its next state.", list.join(", ")),
+            };
+            let docs = &message.docs;
+            variants.extend(quote! {
+                #(#[doc = #docs])*
+                ///
+                #[doc = #summary]
+                #variant(#(#types,)* super::#ty<super::#next>),
+            });
+            let tag = i32::try_from(t.message).unwrap_or(i32::MAX);
+            let conditions = message.requires.iter().map(|r| requires::holds(r, &up));
+            let guard = if message.requires.is_empty() {
+                TokenStream::new()
+            } else {
+                quote!(if #(#conditions)&&*)
+            };
+            arms.extend(quote! {
+                #tag => {
+                    // All arguments are taken before any is judged, so that none is lost.
+                    // SAFETY: each word is used once, for the argument that the kernel put there.
+                    #(let #names = unsafe {
+                        <#types as ::sing_sdk::rt::Exchangeable>::from_words(&words[#offsets..])
+                    };)*
+                    match (#(#names,)*) {
+                        (#(::core::option::Option::Some(#names),)*) #guard => {
+                            Self::#variant(#(#names,)* super::#ty::in_state(endpoint))
+                        }
+                        _ => Self::Closed,
+                    }
+                }
+            });
+        }
+        let only = match transitions[..] {
+            [only] => {
+                let message = &self.contract.messages[only.message];
+                let variant = names::ident(&message.name);
+                let method = names::ident(&names::snake(&message.name));
+                let bound: Vec<Ident> = (0..=message.arguments.len())
+                    .map(|i| format_ident!("v{i}"))
+                    .collect();
+                let value = self.value(side, only, &up, &here);
+                let summary = format!("What `{}` brought.", message.name);
+                quote! {
+                    #[doc = #summary]
+                    ///
+                    /// # Errors
+                    /// Where the channel was closed instead.
+                    #[inline]
+                    pub fn #method(self) -> ::core::result::Result<#value, ::sing_sdk::rt::Closed> {
+                        match self {
+                            Self::#variant(#(#bound),*) => ::core::result::Result::Ok((#(#bound),*)),
+                            Self::Closed => ::core::result::Result::Err(::sing_sdk::rt::Closed),
+                        }
+                    }
+                }
+            }
+            _ => TokenStream::new(),
+        };
+        let long = if side == Side::Imp {
+            "importing"
+        } else {
+            "exporting"
+        };
+        let summary = format!(
+            "What the {long} side can receive in state `{}`.",
+            state.name
+        );
+        quote! {
+            #[doc = #summary]
+            #[derive(Debug)]
+            #[must_use = "this holds the endpoint; dropping it closes the channel"]
+            pub enum #name {
+                #variants
+                /// The channel is closed, or a message came that broke the contract's promises.
+                Closed,
+            }
+
+            impl #name {
+                #[inline]
+                pub(super) fn take(message: i32, words: &[u64], endpoint: ::sing_sdk::rt::Endpoint) -> Self {
+                    match message {
+                        #arms
+                        _ => Self::Closed,
+                    }
+                }
+
+                #only
+            }
+        }
+    }
+}

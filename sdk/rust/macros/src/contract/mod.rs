@@ -1,0 +1,248 @@
+//! `contract!`.
+
+mod endpoints;
+mod imports;
+mod messages;
+mod requires;
+mod types;
+
+use crate::names;
+use proc_macro2::{Span, TokenStream};
+use quote::quote;
+use sing_contract::model::{Contract, Model};
+use sing_contract::{Contracts, Diagnostic};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use syn::parse::{Parse, ParseStream};
+use syn::{Error, Ident, LitStr, Token, UseTree};
+
+/// What stands in the call.
+struct Call {
+    sources: Vec<LitStr>,
+    uses: Vec<UseTree>,
+    constant: Option<Ident>,
+}
+
+impl Parse for Call {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let mut call = Call {
+            sources: Vec::new(),
+            uses: Vec::new(),
+            constant: None,
+        };
+        while !input.is_empty() {
+            if input.peek(Token![use]) {
+                input.parse::<Token![use]>()?;
+                call.uses.push(input.parse()?);
+            } else if input.peek(Token![const]) {
+                input.parse::<Token![const]>()?;
+                call.constant = Some(input.parse()?);
+            } else {
+                call.sources.push(input.parse()?);
+            }
+            if input.is_empty() {
+                break;
+            }
+            input.parse::<Token![,]>()?;
+        }
+        if call.sources.is_empty() {
+            return Err(input.error("expected the path of a .contract file, or a contract as text"));
+        }
+        Ok(call)
+    }
+}
+
+/// Names that a `use` brings in.
+fn names_of(tree: &UseTree, into: &mut Vec<String>) -> syn::Result<()> {
+    match tree {
+        UseTree::Path(path) => names_of(&path.tree, into),
+        UseTree::Name(name) => {
+            into.push(name.ident.to_string());
+            Ok(())
+        }
+        UseTree::Group(group) => group.items.iter().try_for_each(|t| names_of(t, into)),
+        UseTree::Rename(rename) => Err(Error::new_spanned(rename, "contracts keep their names")),
+        UseTree::Glob(glob) => Err(Error::new_spanned(
+            glob,
+            "name the contracts that exist already, one by one",
+        )),
+    }
+}
+
+pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
+    let call: Call = syn::parse2(input)?;
+    let mut given = Vec::new();
+    for tree in &call.uses {
+        names_of(tree, &mut given)?;
+    }
+    let contracts = load(&call.sources)?;
+    let model = &contracts.model;
+    for name in &given {
+        let known = model.contract(name).is_some()
+            || model.enumeration(name).is_some()
+            || model.structure(name).is_some();
+        if !known {
+            let text = format!("none of these files declares or imports {name}");
+            return Err(Error::new(Span::call_site(), text));
+        }
+    }
+    let is_new = |name: &String| !given.contains(name);
+    let enums = model
+        .enums
+        .iter()
+        .filter(|e| is_new(&e.name))
+        .map(types::enumeration);
+    let structs = model
+        .structs
+        .iter()
+        .filter(|s| is_new(&s.name))
+        .map(|s| types::structure(model, s));
+    let modules = model
+        .contracts
+        .iter()
+        .filter(|c| is_new(&c.name))
+        .map(|c| Generator::new(model, c)?.module())
+        .collect::<syn::Result<Vec<_>>>()?;
+    let uses = call.uses.iter();
+    let files = contracts.files.iter().filter_map(|f| f.to_str());
+    let text = contracts.text();
+    let section = match &call.constant {
+        Some(name) => quote! {
+            /// The text of these contracts.
+            pub const #name: &str = #text;
+        },
+        None => section(&text, "singularity.contracts", true),
+    };
+    Ok(quote! {
+        #(#[allow(unused_imports)] use #uses;)*
+        #(#enums)*
+        #(#structs)*
+        #(#modules)*
+        #section
+        // Changes to the files make the program stale.
+        #(const _: &[u8] = ::core::include_bytes!(#files);)*
+    })
+}
+
+/// Puts a text into a custom section of the module.
+pub(crate) fn section(text: &str, name: &str, separated: bool) -> TokenStream {
+    let mut bytes = text.as_bytes().to_vec();
+    if separated {
+        // Linkers join pieces without anything in between.
+        bytes.push(0);
+    }
+    let literal = proc_macro2::Literal::byte_string(&bytes);
+    let len = bytes.len();
+    quote! {
+        #[cfg(target_arch = "wasm32")]
+        const _: () = {
+            #[allow(unsafe_code)]
+            #[used]
+            #[unsafe(link_section = #name)]
+            static TEXT: [u8; #len] = *#literal;
+        };
+    }
+}
+
+/// Loads all sources as one.
+fn load(sources: &[LitStr]) -> syn::Result<Contracts> {
+    let folder = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
+    let mut all = String::new();
+    let mut files = Vec::new();
+    for source in sources {
+        let value = source.value();
+        if value.contains('{') {
+            all.push_str(&value);
+            all.push('\n');
+            continue;
+        }
+        let loaded =
+            sing_contract::load_file(&folder.join(&value)).map_err(|e| report(source, &e))?;
+        if let [only] = sources {
+            debug_assert_eq!(only.value(), value);
+            return Ok(loaded);
+        }
+        all.push_str(&sing_contract::format::file(&loaded.file, true));
+        files.extend(loaded.files);
+    }
+    let first = &sources[0];
+    let mut contracts = sing_contract::load(&all).map_err(|e| report(first, &e))?;
+    contracts.files = files;
+    Ok(contracts)
+}
+
+fn report(source: &LitStr, diagnostics: &[Diagnostic]) -> Error {
+    let all: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
+    Error::new(
+        source.span(),
+        format!("this contract does not hold\n\n{}", all.join("\n\n")),
+    )
+}
+
+/// What is needed to generate the module of a contract.
+struct Generator<'a> {
+    model: &'a Model,
+    contract: &'a Contract,
+}
+
+impl<'a> Generator<'a> {
+    /// Fails where two names of the contract would be the same in Rust.
+    fn new(model: &'a Model, contract: &'a Contract) -> syn::Result<Self> {
+        let fail = |a: &str, b: &str, as_: &str| {
+            let text = format!(
+                "contract {}: {a} and {b} would both be {as_} in Rust; rename one of them",
+                contract.name
+            );
+            Err(Error::new(Span::call_site(), text))
+        };
+        let mut methods = HashMap::new();
+        for m in &contract.messages {
+            let name = names::snake(&m.name);
+            if let Some(other) = methods.insert(name.clone(), &m.name) {
+                return fail(other, &m.name, &name);
+            }
+        }
+        let mut states = HashMap::new();
+        for s in &contract.states {
+            let name = names::state(contract, &s.name).to_string();
+            if let Some(other) = states.insert(name.clone(), &s.name) {
+                return fail(other, &s.name, &name);
+            }
+        }
+        Ok(Generator { model, contract })
+    }
+
+    fn module(&self) -> syn::Result<TokenStream> {
+        let c = self.contract;
+        let name = names::ident(&c.name);
+        let docs = &c.docs;
+        let summary = format!("Contract {}.", c.name);
+        let contract = &c.name;
+        let states = self.states();
+        let endpoints = self.endpoints();
+        let operations = self.operations();
+        let (imp, exp) = self.received();
+        let imports = self.imports();
+        Ok(quote! {
+            #[doc = #summary]
+            ///
+            #(#[doc = #docs])*
+            #[allow(
+                unsafe_code, non_snake_case, non_camel_case_types, dead_code, unused_imports, unused_variables,
+                unused_mut, missing_docs, clippy::all, clippy::pedantic, clippy::undocumented_unsafe_blocks
+            )]
+            pub mod #name {
+                /// The contract's name.
+                pub const NAME: &str = #contract;
+                #states
+                #endpoints
+                #operations
+                /// What the importing side can receive, by state.
+                pub mod imp { #imp }
+                /// What the exporting side can receive, by state.
+                pub mod exp { #exp }
+                #imports
+            }
+        })
+    }
+}

@@ -1,0 +1,267 @@
+//! Enums, rep structs, and the Rust types of arguments.
+
+use crate::names;
+use proc_macro2::{Literal, TokenStream};
+use quote::quote;
+use sing_contract::model::{Enum, Model, Plain, Scalar, Side, Struct, Type};
+
+/// A type as seen from a module that lies `up` (a chain of `super`) below the call.
+pub(super) fn rust(ty: &Type, model: &Model, up: &TokenStream) -> TokenStream {
+    match ty {
+        Type::Scalar(s) => scalar(*s),
+        Type::Enum(name) | Type::Struct(name) => {
+            let name = names::ident(name);
+            quote!(#up #name)
+        }
+        Type::Vector(Plain::Scalar(Scalar::Char)) => quote!(::sing_sdk::rt::Text),
+        Type::Vector(element) => {
+            let element = plain(element, up);
+            quote!(::sing_sdk::rt::Vector<#element>)
+        }
+        Type::Record(content) => {
+            let content = plain(content, up);
+            quote!(::sing_sdk::rt::Record<#content>)
+        }
+        Type::Endpoint {
+            contract,
+            side,
+            state,
+        } => {
+            let name = names::ident(contract);
+            let side = self::side(*side);
+            let state = match model.contract(contract) {
+                Some(c) => names::state(c, state),
+                None => names::ident(state),
+            };
+            quote!(#up #name::#side<#up #name::#state>)
+        }
+    }
+}
+
+pub(super) fn side(side: Side) -> proc_macro2::Ident {
+    names::ident(side.name())
+}
+
+fn scalar(s: Scalar) -> TokenStream {
+    let name = names::ident(s.rust_name());
+    quote!(#name)
+}
+
+fn plain(ty: &Plain, up: &TokenStream) -> TokenStream {
+    match ty {
+        Plain::Scalar(s) => scalar(*s),
+        Plain::Enum(name) | Plain::Struct(name) => {
+            let name = names::ident(name);
+            quote!(#up #name)
+        }
+    }
+}
+
+/// Size and alignment of a plain value, as C lays it out.
+fn layout(ty: &Type, model: &Model) -> (usize, usize) {
+    match ty {
+        Type::Scalar(s) => {
+            let size = scalar_size(*s);
+            (size, size)
+        }
+        Type::Enum(name) => {
+            let size = model.enumeration(name).map_or(4, |e| scalar_size(e.repr));
+            (size, size)
+        }
+        Type::Struct(name) => {
+            let (mut size, mut align) = (0usize, 1);
+            for field in model.structure(name).iter().flat_map(|s| &s.fields) {
+                let (s, a) = layout(&field.ty, model);
+                size = size.next_multiple_of(a) + s;
+                align = align.max(a);
+            }
+            (size.next_multiple_of(align), align)
+        }
+        Type::Vector(_) | Type::Record(_) | Type::Endpoint { .. } => (4, 4),
+    }
+}
+
+fn scalar_size(s: Scalar) -> usize {
+    match s {
+        Scalar::Bool | Scalar::U8 | Scalar::I8 => 1,
+        Scalar::U16 | Scalar::I16 => 2,
+        Scalar::U32 | Scalar::I32 | Scalar::Char | Scalar::F32 => 4,
+        Scalar::U64 | Scalar::I64 | Scalar::F64 => 8,
+    }
+}
+
+pub(super) fn enumeration(e: &Enum) -> TokenStream {
+    let name = names::ident(&e.name);
+    let repr = scalar(e.repr);
+    let docs = &e.docs;
+    let variants: Vec<_> = e.values.iter().map(|v| names::ident(&v.1)).collect();
+    let variant_docs = e.values.iter().map(|v| {
+        let lines = &v.0;
+        quote!(#(#[doc = #lines])*)
+    });
+    let numbers: Vec<_> = e.values.iter().map(|v| number(v.2)).collect();
+    quote! {
+        #(#[doc = #docs])*
+        #[allow(missing_docs)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(#repr)]
+        pub enum #name { #(#variant_docs #variants = #numbers),* }
+
+        impl #name {
+            /// The value with this number, if there is one.
+            #[must_use]
+            pub const fn from_number(number: #repr) -> ::core::option::Option<Self> {
+                match number {
+                    #(#numbers => ::core::option::Option::Some(Self::#variants),)*
+                    _ => ::core::option::Option::None,
+                }
+            }
+        }
+
+        #[allow(unsafe_code)]
+        impl ::sing_sdk::rt::Exchangeable for #name {
+            const WORDS: usize = 1;
+            #[inline]
+            fn into_words(self, words: &mut [u64]) {
+                ::sing_sdk::rt::Exchangeable::into_words(self as #repr, words);
+            }
+            #[inline]
+            unsafe fn from_words(words: &[u64]) -> ::core::option::Option<Self> {
+                // SAFETY: a number owns nothing.
+                Self::from_number(unsafe { <#repr as ::sing_sdk::rt::Exchangeable>::from_words(words) }?)
+            }
+        }
+
+        impl ::sing_sdk::rt::Plain for #name {
+            const SIZE: usize = <#repr as ::sing_sdk::rt::Plain>::SIZE;
+            const ALIGN: usize = <#repr as ::sing_sdk::rt::Plain>::ALIGN;
+            #[inline]
+            fn write_to(&self, bytes: &mut [u8]) {
+                ::sing_sdk::rt::Plain::write_to(&(*self as #repr), bytes);
+            }
+            #[inline]
+            fn read_from(bytes: &[u8]) -> ::core::option::Option<Self> {
+                Self::from_number(<#repr as ::sing_sdk::rt::Plain>::read_from(bytes)?)
+            }
+        }
+    }
+}
+
+/// A number without a suffix, with its sign.
+fn number(n: i128) -> TokenStream {
+    let digits = Literal::u128_unsuffixed(n.unsigned_abs());
+    if n < 0 {
+        quote!(-#digits)
+    } else {
+        quote!(#digits)
+    }
+}
+
+pub(super) fn structure(model: &Model, s: &Struct) -> TokenStream {
+    let name = names::ident(&s.name);
+    let docs = &s.docs;
+    let fields: Vec<_> = s.fields.iter().map(|f| names::ident(&f.name)).collect();
+    let field_docs = s.fields.iter().map(|f| {
+        let lines = &f.docs;
+        quote!(#(#[doc = #lines])*)
+    });
+    let types: Vec<_> = s
+        .fields
+        .iter()
+        .map(|f| rust(&f.ty, model, &TokenStream::new()))
+        .collect();
+    let mut at = 0usize;
+    let offsets: Vec<usize> = s
+        .fields
+        .iter()
+        .map(|f| {
+            let here = at;
+            at += words(&f.ty, model);
+            here
+        })
+        .collect();
+    let derives = if s.plain {
+        quote!(Clone, Copy,)
+    } else {
+        TokenStream::new()
+    };
+    let plain = if s.plain {
+        plain_structure(model, s, &fields, &types)
+    } else {
+        TokenStream::new()
+    };
+    quote! {
+        #(#[doc = #docs])*
+        #[allow(missing_docs)]
+        #[derive(#derives Debug, PartialEq)]
+        pub struct #name { #(#field_docs pub #fields: #types),* }
+
+        #[allow(unsafe_code, unused_variables)]
+        impl ::sing_sdk::rt::Exchangeable for #name {
+            const WORDS: usize = #at;
+            #[inline]
+            fn into_words(self, words: &mut [u64]) {
+                #(::sing_sdk::rt::Exchangeable::into_words(self.#fields, &mut words[#offsets..]);)*
+            }
+            #[inline]
+            unsafe fn from_words(words: &[u64]) -> ::core::option::Option<Self> {
+                // All fields are taken before any is judged, so that none is lost.
+                // SAFETY: each word is used once, for the field that it was made from.
+                #(let #fields = unsafe {
+                    <#types as ::sing_sdk::rt::Exchangeable>::from_words(&words[#offsets..])
+                };)*
+                ::core::option::Option::Some(#name { #(#fields: #fields?),* })
+            }
+        }
+
+        #plain
+    }
+}
+
+fn plain_structure(
+    model: &Model,
+    s: &Struct,
+    fields: &[proc_macro2::Ident],
+    types: &[TokenStream],
+) -> TokenStream {
+    let name = names::ident(&s.name);
+    let mut at = 0usize;
+    let offsets: Vec<usize> = s
+        .fields
+        .iter()
+        .map(|f| {
+            let (size, align) = layout(&f.ty, model);
+            let here = at.next_multiple_of(align);
+            at = here + size;
+            here
+        })
+        .collect();
+    let (size, align) = layout(&Type::Struct(s.name.clone()), model);
+    quote! {
+        #[allow(unused_variables)]
+        impl ::sing_sdk::rt::Plain for #name {
+            const SIZE: usize = #size;
+            const ALIGN: usize = #align;
+            #[inline]
+            fn write_to(&self, bytes: &mut [u8]) {
+                bytes[..#size].fill(0);
+                #(::sing_sdk::rt::Plain::write_to(&self.#fields, &mut bytes[#offsets..]);)*
+            }
+            #[inline]
+            fn read_from(bytes: &[u8]) -> ::core::option::Option<Self> {
+                let bytes = bytes.get(..#size)?;
+                ::core::option::Option::Some(#name {
+                    #(#fields: <#types as ::sing_sdk::rt::Plain>::read_from(&bytes[#offsets..])?),*
+                })
+            }
+        }
+    }
+}
+
+/// Words that a value takes in a message.
+pub(super) fn words(ty: &Type, model: &Model) -> usize {
+    match ty {
+        Type::Struct(name) => model.structure(name).map_or(0, |s| s.words),
+        _ => 1,
+    }
+}

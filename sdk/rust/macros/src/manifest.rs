@@ -1,0 +1,293 @@
+//! `manifest!`.
+
+use crate::contract::section;
+use crate::names;
+use proc_macro2::TokenStream;
+use quote::quote;
+use sing_abi::entry::Privilege;
+use sing_image::manifest::{Manifest, Side, StartupEndpoint};
+use syn::parse::{Parse, ParseStream};
+use syn::{Error, Ident, LitInt, LitStr, Path, Token, braced, bracketed};
+
+/// An endpoint with the path of its contract.
+struct Endpoint {
+    docs: Vec<syn::Attribute>,
+    declared: StartupEndpoint,
+    contract: Path,
+    state: Option<Ident>,
+}
+
+/// What stands in the call.
+struct Call {
+    manifest: Manifest,
+    endpoints: Vec<Endpoint>,
+}
+
+const KEYS: &str = "`name`, `version`, `description`, `privileges`, `endpoints`, `memory` and `stack` can be declared";
+
+impl Parse for Call {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let start = input.span();
+        let mut manifest = Manifest {
+            abi: sing_abi::ABI_VERSION,
+            version: std::env::var("CARGO_PKG_VERSION").unwrap_or_default(),
+            ..Manifest::default()
+        };
+        let mut endpoints = Vec::new();
+        let mut seen: Vec<String> = Vec::new();
+        while !input.is_empty() {
+            let key: Ident = input.parse()?;
+            input.parse::<Token![:]>()?;
+            if seen.contains(&key.to_string()) {
+                return Err(Error::new(key.span(), format!("`{key}` is declared twice")));
+            }
+            seen.push(key.to_string());
+            match key.to_string().as_str() {
+                "name" => manifest.name = input.parse::<LitStr>()?.value(),
+                "version" => manifest.version = input.parse::<LitStr>()?.value(),
+                "description" => manifest.description = input.parse::<LitStr>()?.value(),
+                "privileges" => manifest.privileges = privileges(input)?,
+                "endpoints" => endpoints = self::endpoints(input)?,
+                "memory" => manifest.memory = size(input)?,
+                "stack" => {
+                    let span = input.span();
+                    manifest.stack = u32::try_from(size(input)?)
+                        .map_err(|_| Error::new(span, "a stack has less than 4 GiB"))?;
+                }
+                other => {
+                    let text = format!("a manifest says nothing about `{other}`; {KEYS}");
+                    return Err(Error::new(key.span(), text));
+                }
+            }
+            if input.is_empty() {
+                break;
+            }
+            input.parse::<Token![,]>()?;
+        }
+        if manifest.name.is_empty() {
+            return Err(Error::new(
+                start,
+                "a manifest has at least a name: `name: \"hello\"`",
+            ));
+        }
+        manifest.endpoints = endpoints.iter().map(|e| e.declared.clone()).collect();
+        Ok(Call {
+            manifest,
+            endpoints,
+        })
+    }
+}
+
+fn privileges(input: ParseStream<'_>) -> syn::Result<Vec<String>> {
+    let list;
+    bracketed!(list in input);
+    let mut all: Vec<String> = Vec::new();
+    while !list.is_empty() {
+        let name: Ident = list.parse()?;
+        if Privilege::from_name(&name.to_string()).is_none() {
+            let known: Vec<&str> = Privilege::ALL.iter().map(|p| p.name()).collect();
+            let text = format!(
+                "there is no privilege `{name}`; there are {}",
+                known.join(", ")
+            );
+            return Err(Error::new(name.span(), text));
+        }
+        if all.contains(&name.to_string()) {
+            return Err(Error::new(name.span(), "this privilege is named twice"));
+        }
+        all.push(name.to_string());
+        if !list.is_empty() {
+            list.parse::<Token![,]>()?;
+        }
+    }
+    Ok(all)
+}
+
+/// `4096`, `64 KiB`, `4 MiB`, `1 GiB`.
+fn size(input: ParseStream<'_>) -> syn::Result<u64> {
+    let number: LitInt = input.parse()?;
+    let value: u64 = number.base10_parse()?;
+    let shift = if input.peek(Ident) {
+        let unit: Ident = input.parse()?;
+        match unit.to_string().as_str() {
+            "KiB" => 10,
+            "MiB" => 20,
+            "GiB" => 30,
+            _ => {
+                return Err(Error::new(
+                    unit.span(),
+                    "sizes are in bytes, KiB, MiB or GiB",
+                ));
+            }
+        }
+    } else {
+        0
+    };
+    value
+        .checked_mul(1 << shift)
+        .ok_or_else(|| Error::new(number.span(), "this size does not fit 64 bits"))
+}
+
+/// `{ name: [optional|many] PATH.Imp[:State], … }`
+fn endpoints(input: ParseStream<'_>) -> syn::Result<Vec<Endpoint>> {
+    let list;
+    braced!(list in input);
+    let mut all: Vec<Endpoint> = Vec::new();
+    while !list.is_empty() {
+        let docs = syn::Attribute::parse_outer(&list)?;
+        let name: Ident = list.parse()?;
+        if all.iter().any(|e| name == e.declared.name) {
+            return Err(Error::new(
+                name.span(),
+                format!("endpoint `{name}` is declared twice"),
+            ));
+        }
+        if let Some(last) = all.last().filter(|e| e.declared.many) {
+            let text = format!(
+                "only the last endpoint can be `many`, and `{}` is",
+                last.declared.name
+            );
+            return Err(Error::new(name.span(), text));
+        }
+        list.parse::<Token![:]>()?;
+        let mut declared = StartupEndpoint {
+            name: name.to_string(),
+            contract: String::new(),
+            side: Side::Imp,
+            state: None,
+            optional: false,
+            many: false,
+        };
+        for (word, flag) in [
+            ("optional", &mut declared.optional),
+            ("many", &mut declared.many),
+        ] {
+            let here = list.cursor().ident().is_some_and(|(i, _)| i == word);
+            if here && !list.peek2(Token![.]) {
+                list.parse::<Ident>()?;
+                *flag = true;
+            }
+        }
+        let contract = list.call(Path::parse_mod_style)?;
+        list.parse::<Token![.]>()?;
+        let side: Ident = list.parse()?;
+        declared.side = match side.to_string().as_str() {
+            "Imp" => Side::Imp,
+            "Exp" => Side::Exp,
+            _ => {
+                return Err(Error::new(
+                    side.span(),
+                    "an endpoint is of side `Imp` or `Exp`",
+                ));
+            }
+        };
+        let state = if list.peek(Token![:]) {
+            list.parse::<Token![:]>()?;
+            Some(list.parse::<Ident>()?)
+        } else {
+            None
+        };
+        declared.state = state.as_ref().map(ToString::to_string);
+        declared.contract = contract
+            .segments
+            .last()
+            .map(|s| s.ident.to_string())
+            .unwrap_or_default();
+        all.push(Endpoint {
+            docs,
+            declared,
+            contract,
+            state,
+        });
+        if !list.is_empty() {
+            list.parse::<Token![,]>()?;
+        }
+    }
+    Ok(all)
+}
+
+pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
+    let call: Call = syn::parse2(input)?;
+    let text = serde_json::to_string(&call.manifest)
+        .map_err(|e| Error::new(proc_macro2::Span::call_site(), e.to_string()))?;
+    let section = section(&text, sing_abi::names::SECTION_MANIFEST, false);
+    let accessors = call.endpoints.iter().enumerate().map(accessor);
+    Ok(quote! {
+        #section
+
+        // What comes with the SDK; the installer keeps of it what the program uses.
+        #[cfg(target_arch = "wasm32")]
+        const _: () = {
+            #[allow(unsafe_code)]
+            #[used]
+            #[unsafe(link_section = "singularity.contracts")]
+            static TEXT: [u8; ::sing_sdk::contracts::TEXT.len() + 1] =
+                ::sing_sdk::rt::terminated(::sing_sdk::contracts::TEXT);
+        };
+
+        /// The endpoints with which the program starts.
+        #[allow(unsafe_code, dead_code, clippy::undocumented_unsafe_blocks)]
+        pub mod startup {
+            #(#accessors)*
+        }
+    })
+}
+
+fn accessor((index, endpoint): (usize, &Endpoint)) -> TokenStream {
+    let Endpoint {
+        docs,
+        declared,
+        contract,
+        state,
+    } = endpoint;
+    let name = names::ident(&declared.name);
+    let side = names::ident(declared.side.name());
+    // The module is one below the call.
+    let first = contract.segments.first().map(|s| s.ident.to_string());
+    let absolute = contract.leading_colon.is_some() || first.as_deref() == Some("crate");
+    let path = if absolute {
+        quote!(#contract)
+    } else {
+        quote!(super::#contract)
+    };
+    let path = if first.as_deref() == Some("self") {
+        let rest = contract.segments.iter().skip(1);
+        quote!(super::#(#rest)::*)
+    } else {
+        path
+    };
+    let ty = match state {
+        Some(state) => quote!(#path::#side<#path::#state>),
+        None => quote!(#path::#side<#path::Initial>),
+    };
+    let index = index as u32;
+    let summary = format!("Start-up endpoint `{}`.", declared.name);
+    if declared.many {
+        let summary = format!(
+            "Start-up endpoints `{}`: as many as were given.",
+            declared.name
+        );
+        quote! {
+            #[doc = #summary]
+            ///
+            #(#docs)*
+            pub fn #name() -> ::sing_sdk::rt::StartupEndpoints<#ty> {
+                // SAFETY: the manifest above declares them so.
+                unsafe { ::sing_sdk::rt::StartupEndpoints::from_index(#index) }
+            }
+        }
+    } else {
+        quote! {
+            #[doc = #summary]
+            ///
+            /// `None` where none was given, or it has been taken.
+            ///
+            #(#docs)*
+            #[must_use]
+            pub fn #name() -> ::core::option::Option<#ty> {
+                // SAFETY: the manifest above declares it so.
+                unsafe { ::sing_sdk::rt::startup_endpoint(#index) }
+            }
+        }
+    }
+}
