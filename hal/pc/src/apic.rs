@@ -25,6 +25,8 @@ const CURRENT_COUNT: u32 = 0x390;
 const DIVIDE: u32 = 0x3e0;
 const MASKED: u32 = 1 << 16;
 
+/// When the timer comes again that found kernel code, in nanoseconds.
+const REMINDER: u64 = 1_000_000;
 /// How often the console is looked at where it cannot interrupt, in nanoseconds.
 const POLL: u64 = 10_000_000;
 
@@ -34,6 +36,8 @@ static REGISTERS: AtomicU64 = AtomicU64::new(0);
 static RATE: AtomicU64 = AtomicU64::new(0);
 /// When the kernel wants the timer's interrupt. Only changed with interrupts off.
 static DEADLINE: AtomicU64 = AtomicU64::new(u64::MAX);
+/// Whether the deadline is a reminder's.
+static REMINDING: AtomicBool = AtomicBool::new(false);
 /// Whether the console is polled.
 static POLLED: AtomicBool = AtomicBool::new(false);
 
@@ -68,9 +72,30 @@ pub fn init(poll_console: bool) {
 /// Asks for the timer's interrupt at this time instead of another.
 pub fn set_timer(at: u64) {
     without_interrupts(|| {
+        REMINDING.store(false, Relaxed);
         DEADLINE.store(at, Relaxed);
         arm();
     });
+}
+
+/// Lets the timer come again soon, unless the kernel sets it before. With interrupts off.
+///
+/// The kernel acts on what it has noted before it returns to SIP code; but its last look and the return are
+/// not one instruction. An interrupt between the two would be the last for a SIP that never calls.
+pub fn remind() {
+    if DEADLINE.load(Relaxed) == u64::MAX {
+        REMINDING.store(true, Relaxed);
+        DEADLINE.store(clock::now() + REMINDER, Relaxed);
+        arm();
+    }
+}
+
+/// No SIP runs: no reminder is needed. With interrupts off.
+pub fn forget_reminder() {
+    if REMINDING.swap(false, Relaxed) {
+        DEADLINE.store(u64::MAX, Relaxed);
+        arm();
+    }
 }
 
 /// Says that an interrupt has been handled.

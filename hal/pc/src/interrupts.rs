@@ -83,6 +83,7 @@ pub fn init() {
 /// Waits for an interrupt, if none has arrived since this was called last.
 pub fn idle() {
     interrupts::disable();
+    apic::forget_reminder();
     if ARRIVED.swap(false, SeqCst) {
         interrupts::enable();
     } else {
@@ -120,6 +121,9 @@ extern "sysv64" fn dispatch(vector: u64, in_sip: bool) {
             sing_kernel::interrupt::arrive(line, in_sip);
         }
         interrupts::disable();
+        if !in_sip && line == LINE_TIMER {
+            apic::remind();
+        }
     }
 }
 
