@@ -1,3 +1,18 @@
-//! The smallest program.
+//! Says hello.
+#![no_std]
+#![no_main]
+#![deny(unsafe_code)]
 
-fn main() {}
+use sing_sdk::prelude::*;
+
+sing_sdk::manifest! {
+    name: "hello",
+    description: "says hello",
+    endpoints: { stdout: optional PipeContract.Imp:Start },
+}
+
+#[sing_sdk::main]
+fn main() {
+    let id = sing_sdk::process::id();
+    println!("Hello from a sealed process, number {id}.");
+}

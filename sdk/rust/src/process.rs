@@ -3,7 +3,7 @@
 
 use crate::args::with_buffer;
 use crate::handle::Object;
-use crate::rt::{Handle, Waitable};
+use crate::rt::{Handle, Termination, Waitable};
 use crate::time::{Timeout, waited};
 use crate::{Error, error, sys};
 use alloc::vec::Vec;
@@ -237,5 +237,19 @@ impl Child {
 impl Waitable for Child {
     fn handle(&self) -> Handle {
         Handle::from_raw(self.object.raw())
+    }
+}
+
+impl<T: Termination, E: fmt::Display> Termination for Result<T, E> {
+    /// An error is printed, with the program's name, and ends the program with exit code 1.
+    fn report(self) -> i32 {
+        match self {
+            Ok(value) => value.report(),
+            Err(e) => {
+                let name = crate::args::get(0).unwrap_or_default();
+                crate::eprintln!("{name}: {e}");
+                1
+            }
+        }
     }
 }

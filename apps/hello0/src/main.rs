@@ -1,0 +1,12 @@
+//! The least that a process can be: it starts and ends. What creating a process costs is measured with it.
+#![no_std]
+#![no_main]
+#![deny(unsafe_code)]
+
+sing_sdk::manifest! {
+    name: "hello0",
+    description: "starts and ends",
+}
+
+#[sing_sdk::main]
+fn main() {}

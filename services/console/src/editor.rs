@@ -1,0 +1,278 @@
+//! A line editor: keys in, what the terminal shows out.
+//!
+//! The line stays on one row; a line wider than the terminal scrolls sideways. Every change redraws the row,
+//! so that nothing depends on what the terminal showed before.
+
+use crate::keys::{Decoder, Key};
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt::Write;
+
+/// Lines of history kept.
+const HISTORY: usize = 500;
+/// Characters in a line; more are not taken.
+const LONGEST: usize = 16 << 10;
+
+/// What a key led to.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A line was finished; without its line end.
+    Line(String),
+    /// Ctrl-C.
+    Interrupt,
+    /// Ctrl-D at the beginning of a line.
+    EndOfInput,
+}
+
+/// The editor.
+#[derive(Debug)]
+pub struct Editor {
+    decoder: Decoder,
+    prompt: String,
+    columns: usize,
+    line: Vec<char>,
+    cursor: usize,
+    history: Vec<String>,
+    /// The history's line that is shown; its length where the new one is.
+    place: usize,
+    /// The new line, while an old one is shown.
+    unfinished: Vec<char>,
+    keeps_history: bool,
+}
+
+impl Editor {
+    /// An editor for a terminal of so many columns, with history or without.
+    #[must_use]
+    pub fn new(columns: usize, keeps_history: bool) -> Editor {
+        Editor {
+            decoder: Decoder::default(),
+            prompt: String::new(),
+            columns: columns.max(20),
+            line: Vec::new(),
+            cursor: 0,
+            history: Vec::new(),
+            place: 0,
+            unfinished: Vec::new(),
+            keeps_history,
+        }
+    }
+
+    /// Begins a line.
+    pub fn begin(&mut self, prompt: &str) {
+        self.prompt = prompt.into();
+        self.line.clear();
+        self.cursor = 0;
+        self.place = self.history.len();
+    }
+
+    /// Takes a byte; appends to `out` what the terminal is to show.
+    pub fn feed(&mut self, byte: u8, out: &mut String) -> Option<Event> {
+        let key = self.decoder.feed(byte)?;
+        let event = self.key(key, out);
+        if event.is_some() {
+            self.line.clear();
+            self.cursor = 0;
+        }
+        event
+    }
+
+    fn key(&mut self, key: Key, out: &mut String) -> Option<Event> {
+        match key {
+            Key::Enter => {
+                let line: String = self.line.iter().collect();
+                self.cursor = self.line.len();
+                self.draw(out);
+                out.push_str("\r\n");
+                self.remember(&line);
+                return Some(Event::Line(line));
+            }
+            Key::Interrupt => {
+                self.cursor = self.line.len();
+                self.draw(out);
+                out.push_str("^C\r\n");
+                return Some(Event::Interrupt);
+            }
+            Key::EndOfInput if self.line.is_empty() => {
+                out.push_str("\r\n");
+                return Some(Event::EndOfInput);
+            }
+            Key::Char(c) => self.insert(c),
+            Key::Backspace => self.delete(self.cursor.saturating_sub(1)..self.cursor),
+            Key::Delete | Key::EndOfInput => self.delete(self.cursor..self.cursor + 1),
+            Key::Left => self.cursor = self.cursor.saturating_sub(1),
+            Key::Right => self.cursor = (self.cursor + 1).min(self.line.len()),
+            Key::WordLeft => self.cursor = self.word_before(),
+            Key::WordRight => self.cursor = self.word_after(),
+            Key::Home => self.cursor = 0,
+            Key::End => self.cursor = self.line.len(),
+            Key::KillToEnd => self.delete(self.cursor..self.line.len()),
+            Key::KillToStart => self.delete(0..self.cursor),
+            Key::KillWord => self.delete(self.word_before()..self.cursor),
+            Key::Up => self.recall(self.place.checked_sub(1)),
+            Key::Down => self.recall(Some(self.place + 1)),
+            Key::Clear => out.push_str("\x1b[H\x1b[2J"),
+        }
+        self.draw(out);
+        None
+    }
+
+    /// Shows the row.
+    pub fn draw(&self, out: &mut String) {
+        let prompt = self.prompt.chars().count();
+        // One column is left free, so that the cursor behind the last character stays on the row.
+        let room = self.columns.saturating_sub(prompt + 1).max(8);
+        let first = self.cursor.saturating_sub(room);
+        let shown = self.line.iter().skip(first).take(room);
+        out.push('\r');
+        out.push_str(&self.prompt);
+        out.extend(shown);
+        out.push_str("\x1b[K\r");
+        let column = prompt + self.cursor - first;
+        if column > 0 {
+            // Writing to a string does not fail.
+            let _ = write!(out, "\x1b[{column}C");
+        }
+    }
+
+    /// Takes the row away, so that something else can be printed there.
+    pub fn hide(&self, out: &mut String) {
+        out.push_str("\r\x1b[K");
+    }
+
+    fn insert(&mut self, c: char) {
+        if self.line.len() < LONGEST {
+            self.line.insert(self.cursor, c);
+            self.cursor += 1;
+        }
+    }
+
+    fn delete(&mut self, range: core::ops::Range<usize>) {
+        let range = range.start..range.end.min(self.line.len());
+        if range.start < range.end {
+            self.cursor = range.start;
+            self.line.drain(range);
+        }
+    }
+
+    fn word_before(&self) -> usize {
+        let before = &self.line[..self.cursor];
+        let end = before.iter().rposition(|c| *c != ' ').map_or(0, |i| i + 1);
+        before[..end].iter().rposition(|c| *c == ' ').map_or(0, |i| i + 1)
+    }
+
+    fn word_after(&self) -> usize {
+        let after = &self.line[self.cursor..];
+        let start = after.iter().position(|c| *c != ' ').unwrap_or(after.len());
+        let len = after[start..].iter().position(|c| *c == ' ').unwrap_or(after.len() - start);
+        self.cursor + start + len
+    }
+
+    fn recall(&mut self, place: Option<usize>) {
+        let Some(place) = place.filter(|p| *p <= self.history.len()) else { return };
+        if self.place == self.history.len() {
+            self.unfinished = self.line.clone();
+        }
+        self.line = match self.history.get(place) {
+            Some(old) => old.chars().collect(),
+            None => core::mem::take(&mut self.unfinished),
+        };
+        self.place = place;
+        self.cursor = self.line.len();
+    }
+
+    fn remember(&mut self, line: &str) {
+        let new = !line.trim().is_empty() && self.history.last().is_none_or(|last| last != line);
+        if self.keeps_history && new {
+            if self.history.len() == HISTORY {
+                self.history.remove(0);
+            }
+            self.history.push(line.into());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Types keys; the finished line.
+    fn typed(editor: &mut Editor, keys: &[u8]) -> Option<Event> {
+        let mut out = String::new();
+        keys.iter().find_map(|&b| editor.feed(b, &mut out))
+    }
+
+    fn line(keys: &[u8]) -> String {
+        let mut editor = Editor::new(80, true);
+        editor.begin("> ");
+        match typed(&mut editor, &[keys, b"\r"].concat()) {
+            Some(Event::Line(line)) => line,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn editing() {
+        assert_eq!(line(b"hello"), "hello");
+        assert_eq!(line(b"hllo\x01\x06e"), "hello");
+        assert_eq!(line(b"abc\x7f\x7fx"), "ax");
+        assert_eq!(line(b"abc\x01\x04"), "bc");
+        assert_eq!(line(b"one two three\x17\x17x"), "one x");
+        assert_eq!(line(b"one two\x15x"), "x");
+        assert_eq!(line(b"one two\x01\x06\x06\x06\x0b"), "one");
+        assert_eq!(line(b"ac\x1b[Db\x1b[Fd\x1b[Hz"), "zabcd");
+        assert_eq!(line(b"a b\x1bb\x7f\x7f\x7f\x7fq"), "qb");
+        assert_eq!(line("gr\u{fc}n\u{20ac}\x7f!".as_bytes()), "grün!");
+    }
+
+    #[test]
+    fn ends() {
+        let mut e = Editor::new(80, true);
+        e.begin("> ");
+        assert_eq!(typed(&mut e, b"abc\x03"), Some(Event::Interrupt));
+        assert_eq!(typed(&mut e, b"\x04"), Some(Event::EndOfInput));
+        assert_eq!(typed(&mut e, b"a\x04"), None);
+        assert_eq!(typed(&mut e, b"\r"), Some(Event::Line("a".into())));
+    }
+
+    #[test]
+    fn history() {
+        let mut e = Editor::new(80, true);
+        for l in ["one\r", "two\r", "two\r", "  \r"] {
+            e.begin("> ");
+            typed(&mut e, l.as_bytes());
+        }
+        e.begin("> ");
+        let got = typed(&mut e, b"new\x1b[A\x1b[A\x1b[A\x1b[B\x1b[B\x1b[B\x1b[A\r");
+        assert_eq!(got, Some(Event::Line("two".into())));
+        e.begin("> ");
+        let got = typed(&mut e, b"new\x1b[A\x1b[B!\r");
+        assert_eq!(got, Some(Event::Line("new!".into())));
+    }
+
+    #[test]
+    fn what_is_shown_fits_the_row() {
+        let mut e = Editor::new(30, true);
+        e.begin("prompt> ");
+        for i in 0..100_u8 {
+            let mut out = String::new();
+            e.feed(b'a' + i % 26, &mut out);
+            let row = out.trim_start_matches('\r').split('\x1b').next().unwrap();
+            assert!(row.chars().count() < 30, "{row:?}");
+            assert!(row.ends_with(char::from(b'a' + i % 26)));
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_taken() {
+        let mut e = Editor::new(25, true);
+        e.begin("> ");
+        let mut x = 1_u32;
+        let mut out = String::new();
+        for _ in 0..200_000 {
+            x = x.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            e.feed((x >> 24) as u8, &mut out);
+            out.clear();
+            assert!(e.cursor <= e.line.len());
+        }
+    }
+}

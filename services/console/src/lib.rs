@@ -1,0 +1,8 @@
+//! The console's logic without its channels: what keys do to a line. Tested on the host.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod editor;
+pub mod keys;

@@ -1,0 +1,3 @@
+//! The console.
+#![no_std]
+#![no_main]

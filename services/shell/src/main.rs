@@ -1,0 +1,3 @@
+//! The shell.
+#![no_std]
+#![no_main]
