@@ -228,6 +228,8 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
         /// The endpoints with which the program starts.
         #[allow(unsafe_code, dead_code, clippy::undocumented_unsafe_blocks)]
         pub mod startup {
+            #[allow(unused_imports)]
+            use super::*;
             #(#accessors)*
         }
     })
@@ -242,19 +244,12 @@ fn accessor((index, endpoint): (usize, &Endpoint)) -> TokenStream {
     } = endpoint;
     let name = names::ident(&declared.name);
     let side = names::ident(declared.side.name());
-    // The module is one below the call.
-    let first = contract.segments.first().map(|s| s.ident.to_string());
-    let absolute = contract.leading_colon.is_some() || first.as_deref() == Some("crate");
-    let path = if absolute {
-        quote!(#contract)
-    } else {
-        quote!(super::#contract)
-    };
-    let path = if first.as_deref() == Some("self") {
+    // The functions' module is one below the call, and sees what is in scope there.
+    let path = if contract.segments.first().is_some_and(|s| s.ident == "self") {
         let rest = contract.segments.iter().skip(1);
         quote!(super::#(#rest)::*)
     } else {
-        path
+        quote!(#contract)
     };
     let ty = match state {
         Some(state) => quote!(#path::#side<#path::#state>),
