@@ -23,10 +23,29 @@ pub fn file(file: &File, docs: bool) -> String {
 /// A declaration, with or without its documentation.
 #[must_use]
 pub fn item(item: &Item, docs: bool) -> String {
-    let mut out = Text {
-        text: String::new(),
-        docs,
-    };
+    write_item(
+        item,
+        Text {
+            text: String::new(),
+            docs,
+            bare: false,
+        },
+    )
+}
+
+/// A declaration reduced to what it means: equal for declarations that are the same.
+pub(crate) fn meaning(item: &Item) -> String {
+    write_item(
+        item,
+        Text {
+            text: String::new(),
+            docs: false,
+            bare: true,
+        },
+    )
+}
+
+fn write_item(item: &Item, mut out: Text) -> String {
     match item {
         Item::Contract(c) => out.contract(c),
         Item::Enum(e) => out.enumeration(e),
@@ -74,6 +93,8 @@ fn operand(expr: &Expr, least: u8) -> String {
 struct Text {
     text: String,
     docs: bool,
+    /// Without what does not matter to who is speaking: `public`.
+    bare: bool,
 }
 
 impl Text {
@@ -94,7 +115,11 @@ impl Text {
 
     fn contract(&mut self, c: &Contract) {
         self.docs(0, &c.docs);
-        let public = if c.public { "public " } else { "" };
+        let public = if c.public && !self.bare {
+            "public "
+        } else {
+            ""
+        };
         let base = c
             .base
             .as_ref()

@@ -44,7 +44,7 @@ fn merge<'a>(file: &'a File, found: &mut Vec<Diagnostic>) -> Vec<&'a Item> {
                 places.insert(&name.text, items.len());
                 items.push(item);
             }
-            Some(&i) if format::item(items[i], false) == format::item(item, false) => {}
+            Some(&i) if format::meaning(items[i]) == format::meaning(item) => {}
             Some(&i) => found.push(
                 twice(&name.text, name, items[i].name())
                     .note("the same declaration may be repeated, but these two differ"),
