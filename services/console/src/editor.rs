@@ -65,6 +65,12 @@ impl Editor {
         self.place = self.history.len();
     }
 
+    /// Whether nothing has been typed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.line.is_empty()
+    }
+
     /// Takes a byte; appends to `out` what the terminal is to show.
     pub fn feed(&mut self, byte: u8, out: &mut String) -> Option<Event> {
         let key = self.decoder.feed(byte)?;

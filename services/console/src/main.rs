@@ -1,3 +1,31 @@
-//! The console.
+//! The console: the SIP that owns the console device.
+//!
+//! It has one client, the shell, which reads lines from it, lets the output of jobs be shown and hands over the
+//! input of the job in the foreground. At a terminal it edits lines, keeps a history, and turns Ctrl-C into an
+//! interrupt of the job; otherwise what comes in is plain lines.
 #![no_std]
 #![no_main]
+#![deny(unsafe_code)]
+
+extern crate alloc;
+
+mod input;
+mod output;
+mod server;
+
+use sing_sdk::prelude::*;
+
+sing_sdk::manifest! {
+    name: "console",
+    description: "owns the console: line editing, history, output of jobs",
+    privileges: [console],
+    endpoints: { shell: ConsoleContract.Exp:Start },
+    memory: 16 MiB,
+}
+
+#[sing_sdk::main]
+fn main() -> Result<(), Error> {
+    let Some(shell) = startup::shell() else { return Err(Error::NotFound) };
+    server::Server::new()?.run(shell);
+    Ok(())
+}

@@ -40,7 +40,7 @@ impl Server {
         let id = self.providers.add(0, provider);
         if !path::normalize(at).is_some_and(|at| self.tree.register(&at, id)) {
             eprintln!("nameserver: cannot mount at {at}");
-            self.providers.remove(id);
+            drop(self.providers.remove(id));
         }
     }
 
@@ -122,10 +122,8 @@ impl Server {
                 };
                 self.clients.put(id, Client::Ready(next));
             }
-            exp::Ready::Closed => {
-                // What it registered goes with its providers' channels, not with this one.
-                self.clients.remove(id);
-            }
+            // It has been taken out above. What it registered goes with its providers' channels.
+            exp::Ready::Closed => {}
         }
     }
 
