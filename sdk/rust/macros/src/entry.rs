@@ -37,6 +37,8 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<T
         #[allow(unsafe_code)]
         #[unsafe(export_name = "sip_main")]
         extern "C" fn __sip_main() -> i32 {
+            // The manifest stands at the program's root.
+            crate::startup::__connect();
             ::sing_sdk::rt::Termination::report(#name())
         }
     })

@@ -212,6 +212,7 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
         .map_err(|e| Error::new(proc_macro2::Span::call_site(), e.to_string()))?;
     let section = section(&text, sing_abi::names::SECTION_MANIFEST, false);
     let accessors = call.endpoints.iter().enumerate().map(accessor);
+    let streams = call.endpoints.iter().filter_map(stream);
     Ok(quote! {
         #section
 
@@ -231,6 +232,29 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
             #[allow(unused_imports)]
             use super::*;
             #(#accessors)*
+
+            /// Connects the standard streams; the program's start does.
+            #[doc(hidden)]
+            #[inline]
+            pub fn __connect() {
+                #(#streams)*
+            }
+        }
+    })
+}
+
+/// How a standard stream is connected: an endpoint of a pipe with a well-known name.
+fn stream(endpoint: &Endpoint) -> Option<TokenStream> {
+    let declared = &endpoint.declared;
+    let known = matches!(declared.name.as_str(), "stdin" | "stdout" | "stderr");
+    if !known || declared.many || declared.contract != "PipeContract" {
+        return None;
+    }
+    let name = names::ident(&declared.name);
+    let set = quote::format_ident!("set_{}", declared.name);
+    Some(quote! {
+        if let ::core::option::Option::Some(pipe) = #name() {
+            ::sing_sdk::io::#set(pipe);
         }
     })
 }
