@@ -110,9 +110,7 @@ impl Kernel {
             command.args(image).args(arguments);
             return Ok(Launch::new(command));
         }
-        if let Some(bad) = arguments.iter().find(|a| a.contains(char::is_whitespace)) {
-            bail!("the argument `{bad}` holds white space, which a PC's command line cannot carry");
-        }
+        let line = command_line(arguments, terminal)?;
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let run = COUNT.fetch_add(1, Ordering::Relaxed);
         let verdict = self
@@ -123,7 +121,7 @@ impl Kernel {
             acceleration: self.acceleration,
             kernel: &self.binary,
             image,
-            arguments,
+            line: &line,
             verdict: &verdict,
             terminal,
         });
@@ -133,6 +131,38 @@ impl Kernel {
         Ok(launch)
     }
 }
+
+/// The command line of a PC: first what the HAL wants to know of its console, then the system's arguments.
+fn command_line(arguments: &[String], terminal: bool) -> Result<String> {
+    if arguments == [SELFTEST] {
+        return Ok(SELFTEST.into());
+    }
+    let mut words = vec!["console=none".to_string()];
+    if terminal {
+        let size = rustix::termios::tcgetwinsize(std::io::stdin());
+        let known = size.ok().filter(|size| size.ws_col > 0 && size.ws_row > 0);
+        let (columns, rows) = known.map_or((80, 24), |size| (size.ws_col, size.ws_row));
+        words[0] = format!("console={columns}x{rows}");
+    }
+    words.push("--".into());
+    for argument in arguments {
+        if argument.contains('"') {
+            bail!(
+                "the argument `{argument}` holds a double quote, which a PC's command line cannot carry"
+            );
+        }
+        let plain = !argument.is_empty() && !argument.contains(char::is_whitespace);
+        words.push(if plain {
+            argument.clone()
+        } else {
+            format!("\"{argument}\"")
+        });
+    }
+    Ok(words.join(" "))
+}
+
+/// The argument that has the PC's HAL test itself, instead of starting a system.
+pub const SELFTEST: &str = "selftest";
 
 /// A system about to be started.
 #[derive(Debug)]
@@ -194,6 +224,15 @@ mod tests {
         assert_eq!(said("exit status -1\n"), Some(-1));
         assert_eq!(said("exit status\n"), None);
         assert_eq!(said(""), None);
+    }
+
+    #[test]
+    fn a_command_line_begins_with_the_console() {
+        let arguments = ["--script".to_string(), "a b".to_string(), String::new()];
+        let line = command_line(&arguments, false).unwrap();
+        assert_eq!(line, "console=none -- --script \"a b\" \"\"");
+        assert!(command_line(&["\"".into()], false).is_err());
+        assert_eq!(command_line(&[SELFTEST.into()], false).unwrap(), "selftest");
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub struct Guest<'a> {
     /// The system image.
     pub image: Option<&'a Path>,
     /// The kernel's command line.
-    pub arguments: &'a [String],
+    pub line: &'a str,
     /// The file that gets what the kernel writes to port 0xe9.
     pub verdict: &'a Path,
     /// Whether the console is a terminal.
@@ -42,7 +42,7 @@ pub fn command(guest: &Guest) -> Command {
         if guest.machine == Machine::Q35 {
             "q35"
         } else {
-            "microvm"
+            "microvm,auto-kernel-cmdline=off"
         },
     ]);
     match guest.acceleration {
@@ -71,9 +71,7 @@ pub fn command(guest: &Guest) -> Command {
     if let Some(image) = guest.image {
         command.arg("-initrd").arg(image);
     }
-    if !guest.arguments.is_empty() {
-        command.arg("-append").arg(guest.arguments.join(" "));
-    }
+    command.arg("-append").arg(guest.line);
     command
 }
 
@@ -145,13 +143,12 @@ mod tests {
 
     #[test]
     fn the_command_line_names_all_parts() {
-        let arguments = ["--script".to_string(), "/boot/script".to_string()];
         let guest = Guest {
             machine: Machine::Q35,
             acceleration: Acceleration::Counted,
             kernel: Path::new("k"),
             image: Some(Path::new("i")),
-            arguments: &arguments,
+            line: "-- a b",
             verdict: Path::new("v"),
             terminal: false,
         };
@@ -161,7 +158,7 @@ mod tests {
             "shift=0,sleep=off",
             "file:v",
             "isa-debug-exit",
-            "\"--script /boot/script\"",
+            "\"-- a b\"",
         ] {
             assert!(line.contains(part), "{part} not in {line}");
         }

@@ -2,7 +2,7 @@
 
 use super::{Report, Run};
 use crate::image::{self, MemoryMode};
-use crate::machine::{Acceleration, Kernel, Machine};
+use crate::machine::{Acceleration, Kernel, Machine, SELFTEST};
 use crate::run::SCRIPT_ARGUMENTS;
 use crate::system::list::{self, Test};
 use crate::system::session::Session;
@@ -11,7 +11,7 @@ use anyhow::Result;
 use std::time::{Duration, Instant};
 
 /// How long the self-test of a PC may take under emulation.
-const SELFTEST: Duration = Duration::from_secs(120);
+const SELFTEST_TIME: Duration = Duration::from_secs(120);
 
 /// Hosted, memories kept in bounds by guard pages.
 pub fn hosted(run: &Run) -> Result<Report> {
@@ -68,8 +68,8 @@ pub fn selftest(run: &Run) -> Result<Report> {
     let mut report = Report::default();
     for machine in [Machine::Microvm, Machine::Q35] {
         let kernel = Kernel::prepare(&run.project, machine, Acceleration::Emulated)?;
-        let session = Session::start(kernel.launch(None, &["selftest".into()], false)?)?;
-        let (output, ended) = session.finish(Instant::now() + SELFTEST);
+        let session = Session::start(kernel.launch(None, &[SELFTEST.into()], false)?)?;
+        let (output, ended) = session.finish(Instant::now() + SELFTEST_TIME);
         let counts = output.lines().rev().find_map(counts);
         match (counts, ended) {
             (Some((passed, 0)), Ok(Some(0))) if passed > 0 => report.passed += passed,

@@ -5,7 +5,7 @@ use crate::cargo;
 use anyhow::Result;
 
 /// Packages whose tests run on this machine but that the workspace does not build by default.
-const FURTHER: [&str; 2] = ["sing-sdk", "sing-compile-fail"];
+const FURTHER: [&str; 3] = ["sing-pc", "sing-sdk", "sing-compile-fail"];
 
 /// Runs them, optimised, so that the compiler's back end is built once for all parts of the suite.
 pub fn check(run: &Run) -> Result<Report> {
