@@ -121,7 +121,11 @@ pub fn kernel_is_interrupted() -> Outcome {
         sing_arch::pause();
     }
     Pc.set_timer(u64::MAX);
-    check!(ticks() >= before + 3, "reported {} times, then never again", ticks() - before);
+    check!(
+        ticks() >= before + 3,
+        "reported {} times, then never again",
+        ticks() - before
+    );
     check!(IN_SIP.load(Relaxed) == in_sip, "taken for SIP code");
     Ok(())
 }
