@@ -1,9 +1,10 @@
 //! Builds the parts: host tools, programs, the PC HAL.
 
 use crate::cargo;
-use crate::project::Project;
+use crate::project::{Program, Project};
 use crate::toolchain;
 use anyhow::Result;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// Builds binaries for this machine (packages of the workspace), optimised.
@@ -18,23 +19,16 @@ pub fn host(project: &Project, packages: &[&str]) -> Result<()> {
     )
 }
 
-/// Builds all programs to WebAssembly modules.
-pub fn programs(project: &Project) -> Result<()> {
+/// Builds programs to WebAssembly modules.
+pub fn programs(project: &Project, programs: &[&Program]) -> Result<()> {
     toolchain::ensure_target(&project.root, toolchain::WASM)?;
+    let packages: BTreeSet<&str> = programs.iter().map(|p| p.package.as_str()).collect();
     let mut arguments = vec!["build", "--release", "--target", toolchain::WASM];
-    let mut packages: Vec<&str> = project
-        .programs
-        .iter()
-        .map(|p| p.package.as_str())
-        .collect();
-    packages.dedup();
     for package in packages {
         arguments.extend(["-p", package]);
     }
-    cargo::quiet(
-        &mut cargo::command(&project.root, &arguments),
-        "building the programs",
-    )
+    let mut command = cargo::command(&project.root, &arguments);
+    cargo::quiet(&mut command, "building the programs")
 }
 
 /// Builds the PC HAL; answers where its binary is.

@@ -4,7 +4,7 @@
 //! made from.
 
 use crate::cargo;
-use crate::project::Project;
+use crate::project::{Program, Project};
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,16 +30,31 @@ impl MemoryMode {
     }
 }
 
-/// Builds whatever is out of date and compiles every program; answers name and image of each.
-pub fn compile_programs(project: &Project, mode: MemoryMode) -> Result<Vec<(String, PathBuf)>> {
+/// Which programs are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Programs {
+    /// Those that a person uses.
+    Ordinary,
+    /// These, and those that are for tests.
+    WithTests,
+}
+
+/// Builds whatever is out of date and compiles programs; answers name and image of each.
+pub fn compile_programs(
+    project: &Project,
+    which: Programs,
+    mode: MemoryMode,
+) -> Result<Vec<(String, PathBuf)>> {
+    let wanted = |program: &&Program| which == Programs::WithTests || !program.test;
+    let programs: Vec<&Program> = project.programs.iter().filter(wanted).collect();
     crate::build::host(project, &["sing-cli", "sing-hosted"])?;
-    crate::build::programs(project)?;
+    crate::build::programs(project, &programs)?;
     let folder = project.out().join(mode.name());
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let sing = project.host_binary("sing");
     let compiler = identity(&sing)?;
     let mut images = Vec::new();
-    for program in &project.programs {
+    for program in programs {
         let module = project.module(&program.name);
         let image = folder.join(&program.name);
         let stamp = folder.join(format!("{}.stamp", program.name));
@@ -77,7 +92,7 @@ fn identity(file: &Path) -> Result<String> {
 
 /// Packs the system image, with a script where one is given (the boot file `script`).
 pub fn system(project: &Project, mode: MemoryMode, script: Option<&str>) -> Result<PathBuf> {
-    let images = compile_programs(project, mode)?;
+    let images = compile_programs(project, Programs::Ordinary, mode)?;
     let name = match script {
         None => format!("system-{}.img", mode.name()),
         // Several may run at a time.

@@ -12,6 +12,8 @@ pub struct Program {
     pub package: String,
     /// Name of the binary, and of the image under `bin/`.
     pub name: String,
+    /// Whether it is for tests, and in no image that a person runs.
+    pub test: bool,
 }
 
 /// The repository as cargo sees it.
@@ -21,7 +23,7 @@ pub struct Project {
     pub root: PathBuf,
     /// Cargo's target directory.
     pub target: PathBuf,
-    /// Programs under `services/` and `apps/`, by name.
+    /// Programs under `services/`, `apps/` and `tests/sips/`, by name.
     pub programs: Vec<Program>,
     /// Names and folders (relative to the root) of all packages.
     pub packages: Vec<(String, PathBuf)>,
@@ -80,7 +82,8 @@ impl Project {
         for package in metadata.packages {
             let folder = package.manifest_path.parent().unwrap_or(Path::new(""));
             let folder = folder.strip_prefix(&root).unwrap_or(folder).to_path_buf();
-            if folder.starts_with("services") || folder.starts_with("apps") {
+            let test = folder.starts_with("tests/sips");
+            if test || folder.starts_with("services") || folder.starts_with("apps") {
                 let bins = package
                     .targets
                     .iter()
@@ -88,6 +91,7 @@ impl Project {
                 programs.extend(bins.map(|t| Program {
                     package: package.name.clone(),
                     name: t.name.clone(),
+                    test,
                 }));
             }
             packages.push((package.name, folder));
@@ -131,17 +135,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn programs_come_from_services_and_apps_only() {
+    fn programs_come_from_their_folders_only() {
         let json = r#"{"target_directory": "/r/target", "workspace_root": "/r", "packages": [
             {"name": "sing-cli", "manifest_path": "/r/tools/sing/Cargo.toml",
              "targets": [{"name": "sing", "kind": ["bin"]}]},
+            {"name": "test-storm", "manifest_path": "/r/tests/sips/storm/Cargo.toml",
+             "targets": [{"name": "storm", "kind": ["bin"]}]},
             {"name": "shell", "manifest_path": "/r/services/shell/Cargo.toml",
              "targets": [{"name": "shell", "kind": ["bin"]}, {"name": "parse", "kind": ["test"]}]},
             {"name": "pingpong", "manifest_path": "/r/apps/pingpong/Cargo.toml",
              "targets": [{"name": "pong", "kind": ["bin"]}, {"name": "ping", "kind": ["bin"]}]}]}"#;
         let project = Project::from_metadata(serde_json::from_str(json).unwrap());
         let names: Vec<_> = project.programs.iter().map(|p| p.name.as_str()).collect();
-        assert_eq!(names, ["ping", "pong", "shell"]);
+        assert_eq!(names, ["ping", "pong", "shell", "storm"]);
+        let tests: Vec<_> = project.programs.iter().map(|p| p.test).collect();
+        assert_eq!(tests, [false, false, false, true]);
         assert!(project.has_package("sing-cli"));
         assert_eq!(project.packages[2].1, Path::new("tools/sing"));
     }

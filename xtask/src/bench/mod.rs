@@ -12,7 +12,7 @@ mod targets;
 
 pub use targets::TARGETS;
 
-use crate::image::{self, MemoryMode};
+use crate::image::{self, MemoryMode, Programs};
 use crate::machine::{Acceleration, Kernel, Machine};
 use crate::project::Project;
 use crate::run::SCRIPT_ARGUMENTS;
@@ -56,7 +56,7 @@ pub fn run(request: &Request) -> Result<u8> {
         Acceleration::Emulated
     };
     let kernel = Kernel::prepare(&project, request.machine, acceleration)?;
-    let images = image::compile_programs(&project, request.memory)?;
+    let images = image::compile_programs(&project, Programs::Ordinary, request.memory)?;
     let image = project
         .out()
         .join(format!("bench-{}.img", std::process::id()));

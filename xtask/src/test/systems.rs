@@ -1,7 +1,7 @@
 //! The system test list on every machine, and the PC HAL's test of itself.
 
 use super::{Report, Run};
-use crate::image::{self, MemoryMode};
+use crate::image::{self, MemoryMode, Programs};
 use crate::machine::{Acceleration, Kernel, Machine, SELFTEST};
 use crate::run::SCRIPT_ARGUMENTS;
 use crate::system::list::{self, Test};
@@ -40,7 +40,7 @@ fn on(run: &Run, machine: Machine, memory: MemoryMode) -> Result<Report> {
     if tests.is_empty() {
         return Ok(report);
     }
-    let images = image::compile_programs(&run.project, memory)?;
+    let images = image::compile_programs(&run.project, Programs::WithTests, memory)?;
     let kernel = Kernel::prepare(&run.project, machine, Acceleration::Emulated)?;
     let boot = |script: Option<&str>| {
         let image = run
