@@ -1,7 +1,7 @@
 //! What the whole system does. Needs the privilege `inspect`.
 
 pub use sing_image::snapshot::{
-    Channel, ChannelEnd, Memory, Process, State, System, TraceEvent, TraceKind,
+    Channel, ChannelEnd, Contract, Memory, Process, State, System, TraceEvent, TraceKind,
 };
 
 use crate::args::with_buffer;
@@ -48,6 +48,14 @@ pub fn memory() -> Result<Memory, Error> {
 /// Where memory is short.
 pub fn system() -> Result<System, Error> {
     query(snapshot::QUERY_SYSTEM)
+}
+
+/// The contracts of all installed images.
+///
+/// # Errors
+/// Where memory is short.
+pub fn contracts() -> Result<Vec<Contract>, Error> {
+    query(snapshot::QUERY_CONTRACTS)
 }
 
 /// Tracing, on while this value lives.
