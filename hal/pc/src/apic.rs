@@ -98,6 +98,11 @@ pub fn forget_reminder() {
     }
 }
 
+/// Whether the console is polled.
+pub fn is_polled() -> bool {
+    POLLED.load(Relaxed)
+}
+
 /// Says that an interrupt has been handled.
 pub fn end_of_interrupt() {
     write(END_OF_INTERRUPT, 0);

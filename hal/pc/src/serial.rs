@@ -23,11 +23,13 @@ const CAN_SEND: u8 = 0x20;
 /// DTR, RTS, OUT2 (which lets the interrupt out).
 const MODEM: u8 = 0x0b;
 
-/// What has been typed and not read. Full, it drops the newest: a person notices at once.
+/// What has been typed and not read. Full, it leaves the rest in the device, which holds the sender up if it can.
 struct Typed {
     bytes: [u8; 4096],
     first: usize,
     count: usize,
+    /// Whether the device's interrupt is off until there is room.
+    full: bool,
 }
 
 /// Only taken with interrupts off.
@@ -35,6 +37,7 @@ static TYPED: SpinLock<Typed> = SpinLock::new(Typed {
     bytes: [0; 4096],
     first: 0,
     count: 0,
+    full: false,
 });
 static RETURNS: AtomicBool = AtomicBool::new(false);
 static PRESENT: AtomicBool = AtomicBool::new(false);
@@ -69,18 +72,19 @@ pub fn receive() -> bool {
     if !PRESENT.load(Relaxed) {
         return false;
     }
-    let mut any = false;
+    let mut typed = TYPED.lock();
+    let before = typed.count;
     while port::read8(LINE_STATUS) & RECEIVED != 0 {
-        let byte = port::read8(DATA);
-        let mut typed = TYPED.lock();
-        if typed.count < typed.bytes.len() {
-            let at = (typed.first + typed.count) % typed.bytes.len();
-            typed.bytes[at] = byte;
-            typed.count += 1;
+        if typed.count == typed.bytes.len() {
+            typed.full = true;
+            port::write8(INTERRUPT_ENABLE, 0);
+            break;
         }
-        any = true;
+        let at = (typed.first + typed.count) % typed.bytes.len();
+        typed.bytes[at] = port::read8(DATA);
+        typed.count += 1;
     }
-    any
+    typed.count > before
 }
 
 /// Moves what has been typed to `out`.
@@ -93,6 +97,10 @@ pub fn read(out: &mut [u8]) -> usize {
             typed.first = (typed.first + 1) % typed.bytes.len();
         }
         typed.count -= n;
+        if n > 0 && core::mem::take(&mut typed.full) {
+            // With something waiting in the device, this makes an edge.
+            port::write8(INTERRUPT_ENABLE, RECEIVED);
+        }
         n
     })
 }

@@ -126,6 +126,10 @@ const TESTS: &[Test] = &[
         "input at the console is reported and read",
         time::console_input,
     ),
+    (
+        "input that nobody reads is kept",
+        time::console_keeps_everything,
+    ),
     ("processor features", time::features),
     (
         "kernel code is interrupted without a switch",

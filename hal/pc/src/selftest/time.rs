@@ -144,6 +144,31 @@ pub fn console_input() -> Outcome {
     Ok(())
 }
 
+/// More than the HAL keeps stays in the device (which keeps 16 bytes), and comes later.
+pub fn console_keeps_everything() -> Outcome {
+    if crate::apic::is_polled() {
+        return Ok(()); // A device that holds nobody up loses what is not looked for in time.
+    }
+    let sent: alloc::vec::Vec<u8> = (0..4096 + 16).map(|i| (i % 251) as u8).collect();
+    serial::set_loop(true);
+    Pc.console_write(&sent);
+    let mut got = alloc::vec::Vec::new();
+    let end = Pc.now() + 500 * MILLISECOND;
+    while got.len() < sent.len() && Pc.now() < end {
+        let mut bytes = [0; 100];
+        let n = Pc.console_read(&mut bytes).unwrap_or(0);
+        got.extend_from_slice(&bytes[..n]);
+    }
+    serial::set_loop(false);
+    check!(
+        got == sent,
+        "{} bytes of {}, or others",
+        got.len(),
+        sent.len()
+    );
+    Ok(())
+}
+
 pub fn features() -> Outcome {
     check!(
         Pc.has_cpu_feature("sse2"),
