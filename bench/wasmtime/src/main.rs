@@ -7,8 +7,8 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use wasmtime::{
-    Caller, Config, Engine, Extern, InstanceAllocationStrategy, InstancePre, Linker, Module, ModuleExport,
-    OptLevel, PoolingAllocationConfig, Result, Store, TypedFunc, bail, format_err,
+    Caller, Config, Engine, Extern, InstanceAllocationStrategy, InstancePre, Linker, Module,
+    ModuleExport, OptLevel, PoolingAllocationConfig, Result, Store, TypedFunc, bail, format_err,
 };
 
 /// What `--help` prints.
@@ -65,8 +65,14 @@ struct Setting {
 }
 
 const SETTINGS: [Setting; 2] = [
-    Setting { name: "wasmtime pooling", keep: 64 << 10 },
-    Setting { name: "wasmtime pooling, nothing kept", keep: 0 },
+    Setting {
+        name: "wasmtime pooling",
+        keep: 64 << 10,
+    },
+    Setting {
+        name: "wasmtime pooling, nothing kept",
+        keep: 0,
+    },
 ];
 
 /// An engine with the module compiled and linked.
@@ -113,10 +119,21 @@ impl Ready {
         let mut linker = Linker::new(&engine);
         linker.func_wrap("host", "write", write)?;
         let module = Module::new(&engine, HELLO)?;
-        let export = |name| module.get_export_index(name).ok_or_else(|| format_err!("no {name}"));
+        let export = |name| {
+            module
+                .get_export_index(name)
+                .ok_or_else(|| format_err!("no {name}"))
+        };
         let (run, memory) = (export("run")?, export("memory")?);
         let hello = linker.instantiate_pre(&module)?;
-        Ok(Self { name: setting.name, engine, hello, run, memory, samples: Vec::new() })
+        Ok(Self {
+            name: setting.name,
+            engine,
+            hello,
+            run,
+            memory,
+            samples: Vec::new(),
+        })
     }
 
     /// One life of an instance.
