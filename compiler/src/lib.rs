@@ -22,6 +22,8 @@ mod link;
 mod module;
 mod names;
 mod options;
+#[cfg(test)]
+mod tests;
 mod translate;
 mod verify;
 

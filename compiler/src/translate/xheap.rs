@@ -14,6 +14,10 @@ impl Translator<'_, '_> {
         match index {
             entry::XH_SIZE => {
                 let handle = self.pop()?;
+                // An entry that holds nothing has key 0, as the handle 0. Its length is 0, so that no byte
+                // can be reached through it; but a size is only told of what there is.
+                let null = self.b.ins().icmp_imm_u(IntCC::Equal, handle, 0);
+                self.trap_if(null, Trap::BadHandle);
                 let found = self.allocation(handle);
                 let flags = Self::plain(self.regions.handles);
                 let size = self.b.ins().load(I32, flags, found, xheap::ENTRY_LEN);

@@ -1,0 +1,348 @@
+//! The code itself: that what must be tested is tested, and what must be in place is in place.
+
+use super::{ECHO, MAIN, PLAIN, compile, compile_with, instructions, open, sip, sip_with, traps};
+use crate::{MemoryMode, Options};
+use iced_x86::{Instruction, Mnemonic, OpKind, Register};
+use sing_abi::trap::Trap;
+use sing_abi::{GUARD, ctx, entry, xheap};
+
+fn calls(code: &[Instruction]) -> usize {
+    code.iter()
+        .filter(|i| i.mnemonic() == Mnemonic::Call)
+        .count()
+}
+
+/// Whether some instruction loads from this offset of whatever register.
+fn reads(code: &[Instruction], offset: i32) -> bool {
+    code.iter().any(|i| {
+        (0..i.op_count()).any(|n| i.op_kind(n) == OpKind::Memory)
+            && i.memory_displacement64() == offset as u64
+            && i.memory_base() != Register::RSP
+    })
+}
+
+fn has(code: &[Instruction], mnemonic: Mnemonic) -> bool {
+    code.iter().any(|i| i.mnemonic() == mnemonic)
+}
+
+/// Whether some instruction compares with, or loads, this constant.
+fn mentions(code: &[Instruction], constant: u64) -> bool {
+    code.iter().any(|i| {
+        let mut ops = 0..i.op_count();
+        ops.any(|n| {
+            !matches!(
+                i.op_kind(n),
+                OpKind::Register | OpKind::Memory | OpKind::NearBranch64
+            ) && i.immediate(n) == constant
+        })
+    })
+}
+
+#[test]
+fn every_prologue_tests_the_stack_and_keeps_a_frame() {
+    // A leaf without a frame cannot overflow anything by itself; whoever recurses has one.
+    let compiled = compile(&sip(
+        r#"(func $recurse (param i32) (result i32) local.get 0 call $recurse i32.const 1 i32.add)
+        (func (export "sip_main") (result i32) i32.const 0 call $recurse)"#,
+    ));
+    for name in ["recurse", "function 1"] {
+        let code = instructions(&compiled, name);
+        assert_eq!(code[0].mnemonic(), Mnemonic::Push);
+        assert_eq!(code[0].op0_register(), Register::RBP);
+        assert_eq!(code[1].mnemonic(), Mnemonic::Mov);
+        assert_eq!(
+            (code[1].op0_register(), code[1].op1_register()),
+            (Register::RBP, Register::RSP)
+        );
+        assert!(reads(&code, ctx::STACK_LIMIT), "{name}");
+        assert_eq!(traps(&compiled, name), [Trap::StackOverflow], "{name}");
+    }
+}
+
+#[test]
+fn exchange_heap_accesses_are_in_place_and_tested() {
+    let load = |name: &str, ty: &str| {
+        format!(r#"(import "sing_v1" "{name}" (func ${name} (param i32 i32) (result {ty})))"#)
+    };
+    let store = |name: &str, ty: &str| {
+        format!(r#"(import "sing_v1" "{name}" (func ${name} (param i32 i32 {ty})))"#)
+    };
+    let mut imports = String::new();
+    let mut funcs = String::new();
+    let mut names = Vec::new();
+    for (bits, ty) in [(8, "i32"), (16, "i32"), (32, "i32"), (64, "i64")] {
+        imports += &load(&format!("xh_load{bits}"), ty);
+        imports += &store(&format!("xh_store{bits}"), ty);
+        funcs += &format!(
+            "(func $l{bits} (param i32 i32) (result {ty}) local.get 0 local.get 1 call $xh_load{bits})
+             (func $s{bits} (param i32 i32 {ty}) local.get 0 local.get 1 local.get 2 call $xh_store{bits})"
+        );
+        names.push((format!("l{bits}"), xheap::ENTRY_LEN));
+        names.push((format!("s{bits}"), xheap::ENTRY_WLEN));
+    }
+    imports += r#"(import "sing_v1" "xh_size" (func $xh_size (param i32) (result i32)))"#;
+    funcs += "(func $size (param i32) (result i32) local.get 0 call $xh_size)";
+    let compiled = compile(&sip(&format!("{imports} {funcs} {MAIN}")));
+    for (name, limit) in names {
+        let code = instructions(&compiled, &name);
+        assert_eq!(calls(&code), 0, "{name}");
+        let places = [ctx::XTAB_BASE, ctx::XTAB_MASK, xheap::ENTRY_KEY, limit];
+        assert!(
+            places.into_iter().all(|place| reads(&code, place)),
+            "{name}: {places:?}"
+        );
+        assert_eq!(
+            traps(&compiled, &name),
+            [Trap::BadHandle, Trap::BlockOutOfBounds],
+            "{name}"
+        );
+    }
+    let code = instructions(&compiled, "size");
+    assert_eq!(calls(&code), 0);
+    assert!(reads(&code, xheap::ENTRY_KEY) && reads(&code, xheap::ENTRY_LEN));
+    assert_eq!(traps(&compiled, "size"), [Trap::BadHandle]);
+}
+
+#[test]
+fn a_call_between_two_accesses_makes_the_table_be_read_again() {
+    let imports = r#"(import "sing_v1" "xh_load8" (func $load (param i32 i32) (result i32)))
+        (import "sing_v1" "yield" (func $yield))"#;
+    let count = |between: &str| {
+        let compiled = compile(&sip(&format!(
+            "{imports} (func $f (param i32) (result i32)
+                local.get 0 i32.const 0 call $load {between}
+                local.get 0 i32.const 1 call $load i32.add) {MAIN}"
+        )));
+        let code = instructions(&compiled, "f");
+        let read = |i: &&Instruction| {
+            i.mnemonic() == Mnemonic::Mov
+                && i.op1_kind() == OpKind::Memory
+                && i.memory_displacement64() == ctx::XTAB_BASE as u64
+                && i.memory_base() != Register::RSP
+        };
+        code.iter().filter(read).count()
+    };
+    assert_eq!(count(""), 1, "what no call lies between is read once");
+    assert_eq!(count("call $yield"), 2);
+}
+
+#[test]
+fn context_fields_are_read_without_a_call() {
+    let compiled = compile(&sip(&format!(
+        r#"(import "sing_v1" "self_id" (func $self (result i32)))
+        (import "sing_v1" "thread_id" (func $thread (result i32)))
+        (import "sing_v1" "tls_get" (func $get (result i64)))
+        (import "sing_v1" "tls_set" (func $set (param i64)))
+        (import "sing_v1" "cycles_per_second_inline" (func $ticks (result i64)))
+        (import "sing_v1" "cycles_per_second" (func $called (result i64)))
+        (func $f (result i64) call $get i64.const 1 i64.add call $set
+            call $self call $thread i32.add i64.extend_i32_u call $ticks i64.add)
+        (func $g (result i64) call $called)
+        {MAIN}"#
+    )));
+    let code = instructions(&compiled, "f");
+    assert_eq!(calls(&code), 0);
+    for field in [
+        ctx::SIP_ID,
+        ctx::THREAD_ID,
+        ctx::TLS,
+        ctx::CYCLES_PER_SECOND,
+    ] {
+        assert!(reads(&code, field), "{field}");
+    }
+    let code = instructions(&compiled, "g");
+    assert_eq!(calls(&code), 1);
+    assert!(reads(&code, entry::CYCLES_PER_SECOND as i32 * 8));
+}
+
+#[test]
+fn messages_become_kernel_calls_with_their_operation() {
+    // Contract 0, messages 0 Say, 1 Tell, 2 Much, 3 Answer.
+    for (import, ty, entry, operation) in [
+        ("new", "(param i32)", entry::CHANNEL_NEW, None),
+        (
+            "imp.send.Tell",
+            "(param i32 i64 i64 i64)",
+            entry::CHANNEL_SEND,
+            Some(1),
+        ),
+        (
+            "imp.send.Much",
+            "(param i32 i32)",
+            entry::CHANNEL_SEND_MEM,
+            Some(2),
+        ),
+        (
+            "exp.send.Answer",
+            "(param i32 i64)",
+            entry::CHANNEL_SEND,
+            Some(0x8003),
+        ),
+        (
+            "imp.call.Tell",
+            "(param i32 i32 i32)",
+            entry::CHANNEL_CALL_MEM,
+            Some(1),
+        ),
+        ("imp.recv", "(param i32 i32)", entry::CHANNEL_RECV, Some(0)),
+        (
+            "exp.recv",
+            "(param i32 i32)",
+            entry::CHANNEL_RECV,
+            Some(0x8000),
+        ),
+        (
+            "exp.cast",
+            "(param i32 i32)",
+            entry::ENDPOINT_CAST,
+            Some(0x8000),
+        ),
+    ] {
+        let params = ty.matches('i').count();
+        let gets: String = (0..params).map(|i| format!("local.get {i} ")).collect();
+        let compiled = compile(&sip_with(
+            PLAIN,
+            ECHO,
+            &format!(
+                r#"(import "contract:Echo" "{import}" (func $op {ty} (result i32)))
+                (func $f {ty} (result i32) {gets} call $op) {MAIN}"#
+            ),
+        ));
+        let code = instructions(&compiled, "f");
+        assert!(
+            reads(&code, entry as i32 * 8),
+            "{import} does not call entry {entry}"
+        );
+        if let Some(operation) = operation.filter(|o| *o != 0) {
+            assert!(
+                mentions(&code, operation),
+                "{import} lacks operation {operation:#x}"
+            );
+        }
+    }
+}
+
+#[test]
+fn memory_accesses_can_trap_in_both_modes() {
+    let wasm = sip(&format!(
+        "(memory 1)
+        (func $near (param i32) (result i32) local.get 0 i32.load)
+        (func $far (param i32) (result i32) local.get 0 i32.load offset={GUARD})
+        (func $write (param i32) local.get 0 i64.const 0 i64.store offset=70000)
+        (func $unused (param i32) local.get 0 i32.load drop)
+        {MAIN}"
+    ));
+    let guard = compile_with(&wasm, &Options::sip(MemoryMode::Guard));
+    let explicit = compile_with(&wasm, &Options::sip(MemoryMode::Explicit));
+    for name in ["near", "far", "write", "unused"] {
+        for compiled in [&guard, &explicit] {
+            assert_eq!(traps(compiled, name), [Trap::MemoryOutOfBounds], "{name}");
+        }
+        // Only where the guard does not reach is there a test.
+        let tests = |c: &[Instruction]| has(c, Mnemonic::Cmp);
+        assert_eq!(tests(&instructions(&guard, name)), name == "far", "{name}");
+        assert!(tests(&instructions(&explicit, name)), "{name}");
+        // With a test, the access can still fault: two places.
+        let places = |c: &crate::Compiled| {
+            let code = instructions(c, name);
+            let at: Vec<u64> = code.iter().map(Instruction::ip).collect();
+            c.meta
+                .traps
+                .iter()
+                .filter(|t| at.contains(&u64::from(t.0)))
+                .count()
+        };
+        assert_eq!(places(&explicit), 2, "{name}");
+        assert_eq!(places(&guard), if name == "far" { 2 } else { 1 }, "{name}");
+    }
+}
+
+#[test]
+fn reasons_of_traps_are_told_apart() {
+    let compiled = compile(&sip(&format!(
+        "(memory 1) (table 3 funcref) (type $t (func))
+        (func $stop unreachable)
+        (func $div (param i32 i32) (result i32) local.get 0 local.get 1 i32.div_s)
+        (func $rem (param i64 i64) (result i64) local.get 0 local.get 1 i64.rem_u)
+        (func $trunc (param f64) (result i32) local.get 0 i32.trunc_f64_s)
+        (func $indirect (param i32) local.get 0 call_indirect (type $t))
+        (func $get (param i32) (result funcref) local.get 0 table.get 0)
+        (func $atomic (param i32) (result i32) local.get 0 i32.atomic.load)
+        (func $byte (param i32) (result i32) local.get 0 i32.atomic.load8_u)
+        {MAIN}"
+    )));
+    use Trap as T;
+    assert_eq!(traps(&compiled, "stop"), [T::Unreachable]);
+    assert_eq!(
+        traps(&compiled, "div"),
+        [T::DivisionByZero, T::IntegerOverflow]
+    );
+    assert_eq!(traps(&compiled, "rem"), [T::DivisionByZero]);
+    assert_eq!(
+        traps(&compiled, "trunc"),
+        [T::IntegerOverflow, T::BadConversion]
+    );
+    let indirect = traps(&compiled, "indirect");
+    for reason in [T::TableOutOfBounds, T::NullFunction, T::BadSignature] {
+        assert!(indirect.contains(&reason), "{indirect:?}");
+    }
+    assert_eq!(traps(&compiled, "get"), [T::TableOutOfBounds]);
+    assert_eq!(
+        traps(&compiled, "atomic"),
+        [T::MemoryOutOfBounds, T::Unaligned]
+    );
+    assert_eq!(traps(&compiled, "byte"), [T::MemoryOutOfBounds]);
+}
+
+#[test]
+fn a_table_that_nothing_grows_is_tested_against_a_constant() {
+    let get = "(func $get (param i32) (result funcref) local.get 0 table.get 0)";
+    let grow = "(func $grow (result i32) ref.null func i32.const 1 table.grow 0)";
+    let fixed = compile(&sip(&format!("(table 77 funcref) {get} {MAIN}")));
+    assert!(mentions(&instructions(&fixed, "get"), 77));
+    let grown = compile(&sip(&format!("(table 77 funcref) {get} {grow} {MAIN}")));
+    let code = instructions(&grown, "get");
+    assert!(!mentions(&code, 77) && reads(&code, ctx::TABLE_DEF_LEN));
+    // Who can be linked can be grown by others.
+    let open = open(&format!("(table (export \"t\") 77 funcref) {get}"));
+    assert!(!mentions(&instructions(&open, "get"), 77));
+}
+
+#[test]
+fn indirect_calls_compare_with_the_canonical_type() {
+    // Types 0 and 2 are equal; a call by either compares with 0.
+    let compiled = compile(&sip(&format!(
+        "(type $a (func (param i64))) (type (func)) (type $b (func (param i64))) (table 1 funcref)
+        (func $f i64.const 0 i32.const 0 call_indirect (type $b)) {MAIN}"
+    )));
+    let code = instructions(&compiled, "f");
+    assert!(reads(&code, ctx::FUNC_SIG));
+    assert!(!mentions(&code, 2));
+    let open = open(
+        "(type $b (func (param i64))) (table 1 funcref)
+        (func $f i64.const 0 i32.const 0 call_indirect (type $b))",
+    );
+    let code = instructions(&open, "f");
+    assert!(reads(&code, ctx::FUNC_SIG) && reads(&code, ctx::FUNC_CTX));
+    assert!(reads(&code, open.meta.layout.signatures as i32));
+}
+
+#[test]
+fn any_number_of_results_comes_back() {
+    let results = "i32 i64 f32 f64 ".repeat(20);
+    let values = "i32.const 1 i64.const 2 f32.const 3 f64.const 4 ".repeat(20);
+    for compiled in [
+        compile(&sip(&format!(
+            "(type $many (func (result {results}))) (table 1 funcref)
+            (func $make (result {results}) {values})
+            (func $pass (result {results}) call $make)
+            (func $point (result {results}) i32.const 0 call_indirect (type $many))
+            {MAIN}"
+        ))),
+        open(&format!(
+            "(func (export \"make\") (result {results}) {values})"
+        )),
+    ] {
+        assert!(compiled.code.len() > 400);
+    }
+}

@@ -1,0 +1,374 @@
+//! Modules that must be refused, for the right reason and with the place.
+
+use super::{ECHO, MAIN, PLAIN, section, sip, sip_with, wat};
+use crate::{ErrorKind, Options};
+
+fn refused(wasm: &[u8], kind: ErrorKind, parts: &[&str]) {
+    let e = match crate::verify(wasm, &Options::default()) {
+        Ok(_) => panic!("accepted, though it should say {parts:?}"),
+        Err(e) => e,
+    };
+    let text = e.to_string();
+    for part in parts {
+        assert!(text.contains(part), "{text:?} lacks {part:?}");
+    }
+    assert_eq!(e.kind, kind, "{text}");
+    // Nothing is compiled that is not verified.
+    assert_eq!(crate::compile(wasm, &Options::default()).err(), Some(e));
+}
+
+#[test]
+fn what_is_no_module() {
+    refused(b"", ErrorKind::Invalid, &["byte 0x0"]);
+    refused(b"\x7fELF", ErrorKind::Invalid, &["magic"]);
+    refused(b"\0asm\x01\0\0", ErrorKind::Invalid, &["byte"]);
+    // A component, not a core module.
+    refused(b"\0asm\x0d\0\x01\0", ErrorKind::Unsupported, &["component"]);
+    let mut cut = sip(MAIN);
+    cut.truncate(cut.len() - 3);
+    refused(&cut, ErrorKind::Invalid, &["byte"]);
+}
+
+#[test]
+fn what_is_not_valid() {
+    let ill_typed = sip(r#"(func $good) (func $bad (result i32) i64.const 1)
+        (func (export "sip_main") (result i32) call $bad)"#);
+    refused(
+        &ill_typed,
+        ErrorKind::Invalid,
+        &["function 1 (bad)", "type mismatch", "byte 0x"],
+    );
+    let no_such = sip(r#"(func (export "sip_main") (result i32) global.get 7)"#);
+    refused(
+        &no_such,
+        ErrorKind::Invalid,
+        &["function 0", "unknown global"],
+    );
+}
+
+#[test]
+fn what_is_of_a_later_version() {
+    let cases = [
+        ("(func (param v128))", "SIMD"),
+        (
+            "(func (result i32) v128.const i64x2 0 0 i8x16.all_true)",
+            "SIMD",
+        ),
+        ("(func $f return_call $f)", "tail calls"),
+        ("(memory 1) (memory 1)", "multi"),
+        ("(memory i64 1)", "memory64"),
+        ("(tag)", "exceptions"),
+        ("(type (struct))", "gc"),
+        (
+            "(global i32 (i32.add (i32.const 1) (i32.const 2)))",
+            "constant expression",
+        ),
+    ];
+    for (fields, part) in cases {
+        let wasm = sip(&format!("{fields} {MAIN}"));
+        let e = crate::verify(&wasm, &Options::default()).expect_err(fields);
+        assert!(
+            e.to_string().to_lowercase().contains(&part.to_lowercase()),
+            "{fields}: {e}"
+        );
+        assert!(e.place.is_some(), "{fields}: {e}");
+    }
+}
+
+#[test]
+fn instructions_that_wait_outside_the_kernel() {
+    for (op, name) in [
+        (
+            "i32.const 0 i32.const 0 i64.const 0 memory.atomic.wait32 drop",
+            "memory.atomic.wait32",
+        ),
+        (
+            "i32.const 0 i64.const 0 i64.const 0 memory.atomic.wait64 drop",
+            "memory.atomic.wait64",
+        ),
+        (
+            "i32.const 0 i32.const 0 memory.atomic.notify drop",
+            "memory.atomic.notify",
+        ),
+    ] {
+        let wasm = sip(&format!("(memory 1) (func $f {op}) {MAIN}"));
+        refused(
+            &wasm,
+            ErrorKind::Unsupported,
+            &[name, "function 0 (f)", "wait_one"],
+        );
+    }
+}
+
+#[test]
+fn foreign_imports() {
+    for (import, parts) in [
+        (
+            r#"(import "env" "print" (func))"#,
+            &[r#"import "env" "print""#, "foreign import"][..],
+        ),
+        (
+            r#"(import "wasi_snapshot_preview1" "fd_write" (func))"#,
+            &["foreign import"],
+        ),
+        (r#"(import "sing_v" "yield" (func))"#, &["foreign import"]),
+        (
+            r#"(import "sing_v2" "yield" (func))"#,
+            &["version 2 of the ABI", "sing_v1"],
+        ),
+        (
+            r#"(import "sing_v10" "yield" (func))"#,
+            &["version 10 of the ABI"],
+        ),
+        (
+            r#"(import "sing_v1" "fork" (func))"#,
+            &["no entry \"fork\""],
+        ),
+        // What the compiler alone may call.
+        (
+            r#"(import "sing_v1" "memory_copy" (func (param i32 i32 i32)))"#,
+            &["no entry"],
+        ),
+        (
+            r#"(import "sing_v1" "channel_send" (func (param i32 i32 i64 i64 i64) (result i32)))"#,
+            &["no entry"],
+        ),
+        (
+            r#"(import "sing_v1" "yield" (func (param i32)))"#,
+            &["its type is (i32) -> (), but must be () -> ()"],
+        ),
+        (
+            r#"(import "sing_v1" "uptime" (func (result i32)))"#,
+            &["its type is () -> i32, but must be () -> i64"],
+        ),
+        (
+            r#"(import "env" "memory" (memory 1))"#,
+            &["imports a memory", "--import-memory"],
+        ),
+        (
+            r#"(import "env" "table" (table 1 funcref))"#,
+            &["imports a table"],
+        ),
+        (
+            r#"(import "env" "base" (global i32))"#,
+            &["imports a global"],
+        ),
+        (
+            r#"(import "sing_v1" "yield" (global i32))"#,
+            &["imports a global"],
+        ),
+    ] {
+        refused(&sip(&format!("{import} {MAIN}")), ErrorKind::Import, parts);
+    }
+}
+
+#[test]
+fn privileges_that_are_not_granted() {
+    let import = r#"(import "sing_v1" "console_write" (func (param i32 i32) (result i32)))"#;
+    let wasm = sip(&format!("{import} {MAIN}"));
+    refused(
+        &wasm,
+        ErrorKind::Privilege,
+        &["console_write", "privilege \"console\""],
+    );
+    let other = r#"{"name":"test","abi":1,"privileges":["boot","inspect"]}"#;
+    let wasm = sip_with(other, "", &format!("{import} {MAIN}"));
+    refused(&wasm, ErrorKind::Privilege, &["privilege \"console\""]);
+    let right = r#"{"name":"test","abi":1,"privileges":["console"]}"#;
+    let wasm = sip_with(right, "", &format!("{import} {MAIN}"));
+    assert!(crate::verify(&wasm, &Options::default()).is_ok());
+}
+
+#[test]
+fn exports_that_are_missing_or_wrong() {
+    refused(&sip(""), ErrorKind::Export, &["sip_main", "() -> i32"]);
+    for fields in [
+        r#"(func (export "sip_main"))"#,
+        r#"(func (export "sip_main") (result i64) i64.const 0)"#,
+        r#"(func (export "sip_main") (param i32) (result i32) i32.const 0)"#,
+        r#"(global (export "sip_main") i32 (i32.const 0))"#,
+    ] {
+        refused(
+            &sip(fields),
+            ErrorKind::Export,
+            &["export \"sip_main\"", "() -> i32"],
+        );
+    }
+    let thread = format!(r#"{MAIN} (func (export "sip_thread"))"#);
+    refused(
+        &sip(&thread),
+        ErrorKind::Export,
+        &["sip_thread", "(i32) -> ()"],
+    );
+    let create =
+        format!(r#"(import "sing_v1" "thread_create" (func (param i32 i32) (result i32))) {MAIN}"#);
+    refused(
+        &sip(&create),
+        ErrorKind::Export,
+        &["sip_thread", "thread_create"],
+    );
+    for global in ["i32 (i32.const 0)", "(mut i64) (i64.const 0)"] {
+        let fields = format!(r#"{MAIN} (global (export "__stack_pointer") {global})"#);
+        refused(
+            &sip(&fields),
+            ErrorKind::Export,
+            &["__stack_pointer", "mutable"],
+        );
+    }
+}
+
+#[test]
+fn memories_that_a_sip_cannot_have() {
+    let shared = format!("(memory 1 2 shared) {MAIN}");
+    refused(&sip(&shared), ErrorKind::Unsupported, &["shared"]);
+    let small = r#"{"name":"test","abi":1,"memory":65536}"#;
+    let wasm = sip_with(small, "", &format!("(memory 2) {MAIN}"));
+    refused(
+        &wasm,
+        ErrorKind::Budget,
+        &["131072", "65536", "singularity.manifest"],
+    );
+    let wasm = sip_with(small, "", &format!("(memory 1) (table 1 funcref) {MAIN}"));
+    refused(&wasm, ErrorKind::Budget, &["8 bytes of tables"]);
+    assert!(
+        crate::verify(
+            &sip_with(small, "", &format!("(memory 1) {MAIN}")),
+            &Options::default()
+        )
+        .is_ok()
+    );
+}
+
+#[test]
+fn manifests_that_are_missing_or_wrong() {
+    let none = wat(&format!("(module {MAIN})"));
+    refused(
+        &none,
+        ErrorKind::Manifest,
+        &["no manifest", "sing_sdk::manifest!"],
+    );
+    for (manifest, part) in [
+        ("", "does not read"),
+        ("{", "does not read"),
+        ("[]", "does not read"),
+        (r#"{"name":"x"}"#, "abi"),
+        (r#"{"abi":1}"#, "name"),
+        (r#"{"name":"x","abi":1,"root":true}"#, "root"),
+        (r#"{"name":"x","abi":2}"#, "version 2 of the ABI"),
+        (r#"{"name":"x","abi":0}"#, "version 0 of the ABI"),
+        (r#"{"name":"","abi":1}"#, "no name"),
+        (r#"{"name":"a/b","abi":1}"#, "no name"),
+        (
+            r#"{"name":"x","abi":1,"privileges":["root"]}"#,
+            "no privilege \"root\"",
+        ),
+        (
+            r#"{"name":"x","abi":1}{"name":"x","abi":1}"#,
+            "two manifests",
+        ),
+        (
+            r#"{"name":"x","abi":1,"endpoints":[{"name":"names","contract":"None","side":"imp"}]}"#,
+            "contract \"None\"",
+        ),
+    ] {
+        refused(&sip_with(manifest, "", MAIN), ErrorKind::Manifest, &[part]);
+    }
+    let twice = format!("{MAIN} {}", section("singularity.manifest", PLAIN));
+    refused(&sip(&twice), ErrorKind::Manifest, &["more than one"]);
+    let not_text = wat(&format!(
+        "(module {MAIN} (@custom \"singularity.manifest\" \"\\ff\\fe\"))"
+    ));
+    refused(&not_text, ErrorKind::Manifest, &["UTF-8"]);
+}
+
+#[test]
+fn startup_endpoints_that_do_not_fit() {
+    let manifest = |endpoints: &str| format!(r#"{{"name":"x","abi":1,"endpoints":[{endpoints}]}}"#);
+    for (endpoints, part) in [
+        (
+            r#"{"name":"a","contract":"Echo","side":"imp","state":"Nowhere"}"#,
+            "\"Nowhere\"",
+        ),
+        (
+            r#"{"name":"a","contract":"Echo","side":"imp"},{"name":"a","contract":"Echo","side":"exp"}"#,
+            "declared twice",
+        ),
+        (
+            r#"{"name":"a","contract":"Echo","side":"imp","many":true},{"name":"b","contract":"Echo","side":"exp"}"#,
+            "declared last",
+        ),
+    ] {
+        let wasm = sip_with(&manifest(endpoints), ECHO, MAIN);
+        refused(&wasm, ErrorKind::Manifest, &[part]);
+    }
+    let good = r#"{"name":"a","contract":"Echo","side":"imp","state":"Start","many":true}"#;
+    let wasm = sip_with(&manifest(good), ECHO, MAIN);
+    assert!(crate::verify(&wasm, &Options::default()).is_ok());
+}
+
+#[test]
+fn messages_that_no_contract_allows() {
+    for (import, parts) in [
+        (
+            r#"(import "contract:Other" "new" (func (param i32) (result i32)))"#,
+            &["contract \"Other\"", "singularity.contracts"][..],
+        ),
+        (
+            r#"(import "contract:Echo" "frob" (func))"#,
+            &["\"frob\" is no operation"],
+        ),
+        (
+            r#"(import "contract:Echo" "imp.send.Shout" (func (param i32 i64) (result i32)))"#,
+            &["no message \"Shout\""],
+        ),
+        (
+            r#"(import "contract:Echo" "exp.send.Say" (func (param i32 i64) (result i32)))"#,
+            &["sent by Imp, never by Exp"],
+        ),
+        (
+            r#"(import "contract:Echo" "imp.send.Answer" (func (param i32 i64) (result i32)))"#,
+            &["sent by Exp, never by Imp"],
+        ),
+        (
+            r#"(import "contract:Echo" "imp.call.Answer" (func (param i32 i64 i32) (result i32)))"#,
+            &["sent by Exp, never by Imp"],
+        ),
+        (
+            r#"(import "contract:Echo" "exp.call.Answer" (func))"#,
+            &["no operation"],
+        ),
+    ] {
+        let wasm = sip_with(PLAIN, ECHO, &format!("{import} {MAIN}"));
+        refused(&wasm, ErrorKind::Contract, parts);
+    }
+    for (name, ty) in [
+        ("new", "(param i32 i32) (result i32)"),
+        ("imp.send.Say", "(param i32 i32) (result i32)"),
+        ("imp.send.Tell", "(param i32 i32) (result i32)"),
+        ("imp.send.Much", "(param i32 i64 i64 i64 i64) (result i32)"),
+        ("imp.call.Tell", "(param i32 i64 i64 i64 i32) (result i32)"),
+        ("imp.recv", "(param i32) (result i32)"),
+        ("exp.cast", "(param i32 i32)"),
+    ] {
+        let import = format!(r#"(import "contract:Echo" "{name}" (func {ty}))"#);
+        let wasm = sip_with(PLAIN, ECHO, &format!("{import} {MAIN}"));
+        refused(&wasm, ErrorKind::Import, &[name, "its type is"]);
+    }
+}
+
+#[test]
+fn contracts_that_do_not_hold() {
+    let wasm = sip_with(PLAIN, "contract {", MAIN);
+    refused(
+        &wasm,
+        ErrorKind::Contract,
+        &["section singularity.contracts"],
+    );
+    // The same text twice is one contract; another text under the same name is not.
+    let wasm = sip_with(PLAIN, &format!("{ECHO}\n{ECHO}"), MAIN);
+    let verified = crate::verify(&wasm, &Options::default());
+    assert_eq!(verified.map(|v| v.contracts.len()), Ok(1));
+    let other = ECHO.replace("Say(uint a)", "Say(ulong a)");
+    let wasm = sip_with(PLAIN, &format!("{ECHO}\n{other}"), MAIN);
+    refused(&wasm, ErrorKind::Contract, &["Echo"]);
+}

@@ -1,0 +1,185 @@
+//! What stands beside the code, and the file.
+
+use super::{ECHO, MAIN, PLAIN, compile, compile_with, open, sip, sip_with, wat};
+use crate::{Cpu, Features, MemoryMode, Options};
+use sing_abi::ctx;
+use sing_image::elf::Image;
+use sing_image::meta::{ConstExpr, ExportKind, Linkage, ValType};
+
+/// A module with something of everything.
+fn rich() -> Vec<u8> {
+    sip_with(
+        PLAIN,
+        ECHO,
+        r#"
+        (import "sing_v1" "yield" (func $yield))
+        (import "sing_v1" "self_id" (func $self_id (result i32)))
+        (import "contract:Echo" "imp.call.Say" (func $say (param i32 i64 i32) (result i32)))
+        (type $two (func (result i32)))
+        (memory (export "memory") 1 4)
+        (table 4 8 funcref)
+        (elem (i32.const 0) $self_id $one $yield)
+        (global (mut i32) (i32.const 7))
+        (global f64 (f64.const 1.5))
+        (data (i32.const 8) "hello")
+        (func $one (result i32) i32.const 1 call $yield)
+        (func $indirect (param i32) (result i32) local.get 0 call_indirect (type $two))
+        (func (export "sip_main") (result i32)
+            i32.const 0 call $indirect
+            i32.const 1 i64.const 2 i32.const 3 call $say i32.add
+            i32.const 16 i32.load offset=4 i32.add)
+        "#,
+    )
+}
+
+#[test]
+fn the_same_module_gives_the_same_bytes() {
+    for mode in [MemoryMode::Guard, MemoryMode::Explicit] {
+        let options = Options::sip(mode);
+        let first = compile_with(&rich(), &options).to_elf().unwrap();
+        for _ in 0..5 {
+            assert!(compile_with(&rich(), &options).to_elf().unwrap() == first);
+        }
+    }
+}
+
+#[test]
+fn the_file_holds_what_was_compiled() {
+    let compiled = compile(&rich());
+    let file = compiled.to_elf().unwrap();
+    let image = Image::decode(&file).unwrap();
+    assert_eq!(image.code, compiled.code);
+    assert_eq!(image.meta, compiled.meta);
+    assert_eq!(image.manifest, compiled.manifest);
+    assert_eq!(image.contracts, compiled.contracts);
+    assert_eq!(image.contracts[0].name, "Echo");
+    for cut in (0..file.len()).step_by(7) {
+        let _ = Image::decode(&file[..cut]);
+    }
+}
+
+#[test]
+fn functions_lie_apart_and_traps_inside_them() {
+    let meta = compile(&rich()).meta;
+    let mut end = 0;
+    for func in &meta.funcs {
+        assert!(
+            func.offset >= end && func.offset.is_multiple_of(32),
+            "{}",
+            func.name
+        );
+        end = func.offset + func.size;
+    }
+    assert!(!meta.traps.is_empty());
+    for (offset, _) in &meta.traps {
+        assert!(meta.func_at(*offset).is_some(), "trap at {offset:#x}");
+    }
+    assert!(meta.max_frame >= 16);
+}
+
+#[test]
+fn names_are_kept_or_made() {
+    let meta = compile(&rich()).meta;
+    let names: Vec<&str> = meta.funcs.iter().map(|f| f.name.as_str()).collect();
+    // What is exported under a name alone has none in the module; what stands for imports has theirs.
+    assert_eq!(names, ["one", "indirect", "function 5", "yield", "self_id"]);
+}
+
+#[test]
+fn references_to_imports_become_references_to_functions() {
+    let meta = compile(&rich()).meta;
+    // Imports 0 to 2, defined 3 to 5, then what stands for yield (0) and self_id (1).
+    let items = [
+        ConstExpr::RefFunc(7),
+        ConstExpr::RefFunc(3),
+        ConstExpr::RefFunc(6),
+    ];
+    assert_eq!(meta.elements[0].items, items);
+    assert_eq!(meta.export("sip_main"), Some(ExportKind::Func(5)));
+    let exported = sip(r#"(import "sing_v1" "self_id" (func $id (result i32)))
+        (import "sing_v1" "yield" (func $yield)) (start $yield) (export "sip_main" (func $id))"#);
+    let meta = compile(&exported).meta;
+    assert_eq!(meta.export("sip_main"), Some(ExportKind::Func(2)));
+    assert_eq!((meta.start, meta.funcs.len()), (Some(3), 2));
+}
+
+#[test]
+fn types_are_numbered_once() {
+    let wasm = sip(&format!(
+        "(type (func)) (type (func (param i32))) (type (func)) (type (func (param i32))) {MAIN}"
+    ));
+    assert_eq!(compile(&wasm).meta.canonical, [0, 1, 0, 1, 4]);
+}
+
+#[test]
+fn the_context_record_has_room_for_everything() {
+    let layout = compile(&rich()).meta.layout;
+    assert_eq!(layout.globals, ctx::VARS as u32);
+    assert!(layout.tables >= layout.globals + 2 * ctx::GLOBAL_CELL as u32);
+    assert!(layout.size >= layout.tables + 8);
+    assert!((layout.size as usize).is_multiple_of(ctx::ALIGN));
+    assert_eq!((layout.func_imports, layout.signatures), (0, 0));
+    let meta = open(
+        r#"(import "a" "f" (func (param f32) (result f32))) (import "a" "t" (table 1 externref))
+        (import "a" "m" (memory 1)) (import "a" "g" (global (mut i64)))
+        (func (export "g") (result i64) global.get 0) (export "f" (func 0))"#,
+    )
+    .meta;
+    let layout = meta.layout;
+    let mut places = [
+        layout.globals,
+        layout.tables,
+        layout.func_imports,
+        layout.signatures,
+    ];
+    assert!(places.is_sorted() && layout.signatures + 4 * 2 <= layout.size);
+    places.iter().for_each(|p| assert!(p.is_multiple_of(16)));
+    places.sort_unstable();
+    assert!(places.windows(2).all(|w| w[0] + 8 <= w[1]));
+    // A trampoline for each exported function, the imported one too.
+    let exported: Vec<u32> = meta.trampolines.iter().map(|t| t.0).collect();
+    assert_eq!(exported, [0, 1]);
+}
+
+#[test]
+fn options_are_recorded() {
+    let wasm = sip(MAIN);
+    for mode in [MemoryMode::Guard, MemoryMode::Explicit] {
+        let meta = compile_with(&wasm, &Options::sip(mode)).meta;
+        assert_eq!((meta.memory_mode, meta.linkage), (mode, Linkage::Sealed));
+    }
+    for cpu in [Cpu::Baseline, Cpu::V3] {
+        let options = Options {
+            cpu,
+            ..Options::default()
+        };
+        let meta = compile_with(&wasm, &options).meta;
+        assert_eq!(meta.cpu_features, cpu.features());
+        assert!(meta.cpu_features.is_sorted());
+    }
+}
+
+#[test]
+fn wasm2_means_wasm2() {
+    let atomics = wat("(module (memory 1) (func i32.const 0 i32.atomic.load drop))");
+    let options = Options::open(MemoryMode::Guard);
+    let e = crate::verify(&atomics, &options).expect_err("threads are not WebAssembly 2.0");
+    assert!(e.to_string().contains("threads"), "{e}");
+    let sip = Options {
+        features: Features::Sip,
+        ..options
+    };
+    assert!(crate::verify(&atomics, &sip).is_ok());
+}
+
+#[test]
+fn open_modules_may_import_anything() {
+    let compiled = open(
+        r#"(import "x" "y" (func (param externref) (result funcref)))
+        (import "sing_v1" "no such" (func))
+        (func (export "go") (result funcref) ref.null extern call 0)"#,
+    );
+    assert_eq!(compiled.meta.imported_funcs(), 2);
+    assert_eq!(compiled.meta.types[0].params, [ValType::ExternRef]);
+    assert!(compiled.manifest.name.is_empty());
+}
