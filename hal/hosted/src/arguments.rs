@@ -55,7 +55,7 @@ impl From<lexopt::Error> for Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoImage => f.write_str("no system image named; `cargo xtask image` builds one"),
+            Self::NoImage => f.write_str("no system image named; `sing image` builds one"),
             Self::Memory(text) => {
                 write!(
                     f,

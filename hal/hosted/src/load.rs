@@ -37,7 +37,7 @@ impl fmt::Display for Error {
             }
             Self::NoImage(path) => write!(
                 f,
-                "{} is not a system image (or one of another version); `cargo xtask image` builds one",
+                "{} is not a system image (or one of another version); `sing image` builds one",
                 path.display()
             ),
         }
