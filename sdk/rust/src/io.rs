@@ -122,9 +122,10 @@ impl Writer {
     /// # Errors
     /// [`Error::Closed`] where nobody reads any more.
     pub fn settle(&mut self) -> Result<(), Error> {
-        if let Write::Waiting(pipe) = core::mem::replace(&mut self.0, Write::Closed) {
-            self.0 = Write::Ready(pipe.recv_ack()?);
-        }
+        self.0 = match core::mem::replace(&mut self.0, Write::Closed) {
+            Write::Waiting(pipe) => Write::Ready(pipe.recv_ack()?),
+            settled => settled,
+        };
         match self.0 {
             Write::Closed => Err(Error::Closed),
             _ => Ok(()),
