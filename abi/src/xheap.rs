@@ -1,7 +1,7 @@
 //! The exchange-heap table that inlined accesses read.
 //!
 //! A thread names the allocations it owns by handles into its own table ([O] 4.5: a tracked resource has one
-//! owner, a thread). A handle is `generation << 16 | index` and never 0; the entry it selects holds the
+//! owner, a thread). A handle is `generation << 16 | index`, positive as an `i32`; the entry it selects holds the
 //! handle itself as its key, so that one comparison refuses forged, stale and foreign handles at once.
 //! Entries that hold nothing have key 0.
 //!

@@ -24,7 +24,7 @@ const POOL: usize = 256;
 /// Part of a stack that code of SIPs never uses: the kernel's entries and an interrupt's frame need it.
 pub(crate) const STACK_RESERVE: u64 = 24 << 10;
 /// Default size of a stack that SIP code may use, in bytes.
-pub(crate) const DEFAULT_STACK: u64 = 64 << 10;
+pub(crate) const DEFAULT_STACK: u64 = 40 << 10;
 /// The largest stack that a manifest may ask for, in bytes.
 pub(crate) const MAX_STACK: u64 = 64 << 20;
 

@@ -80,10 +80,11 @@ pub(crate) fn stop_quantum() {
     TIMERS.lock().quantum_end = u64::MAX;
 }
 
-/// The timer's interrupt: wakes those whose time has come. True where a quantum has ended.
-pub(crate) fn expired() -> bool {
+/// The timer's interrupt: wakes those whose time has come. Whether a quantum has ended, and whether anybody
+/// was woken.
+pub(crate) fn expired() -> (bool, bool) {
     let now = hal().now();
-    let mut ended = false;
+    let (mut ended, mut woken) = (false, false);
     loop {
         let mut timers = TIMERS.lock();
         match timers.waiting.first_key_value() {
@@ -92,6 +93,7 @@ pub(crate) fn expired() -> bool {
                 t.wait.deadline.store(0, Relaxed);
                 drop(timers);
                 crate::wait::time_out(t);
+                woken = true;
             }
             _ => {
                 if timers.quantum_end <= now {
@@ -107,5 +109,5 @@ pub(crate) fn expired() -> bool {
     if ended {
         cpu::this().settle();
     }
-    ended
+    (ended, woken)
 }

@@ -212,7 +212,8 @@ impl XTable {
             return None;
         }
         let entry = slot.entry();
-        let next = handle.wrapping_add(GENERATION);
+        // A handle is positive as an `i32`, for kernel calls return it where a status could stand.
+        let next = handle.wrapping_add(GENERATION) & i32::MAX as u32;
         // Generation 0 is left out: with it, the handle of slot 0 would be 0.
         let next = if next < GENERATION {
             next + GENERATION
@@ -280,7 +281,7 @@ mod tests {
     fn handles_are_never_zero_and_never_come_back_soon() {
         let mut t = XTable::new();
         let mut seen = BTreeSet::new();
-        for i in 0..65_535 {
+        for i in 0..32_767 {
             let h = t.insert(i, 0x1000, 8, 8).unwrap();
             assert!(h != 0 && seen.insert(h), "handle {h:#x} twice");
             assert_eq!(t.remove(h).map(|e| e.alloc), Some(i));

@@ -1,0 +1,64 @@
+//! Must answer in time beside SIPs that never yield. `responder [SPINNERS] [ROUNDS]`: wakes by a timer, talks to
+//! another SIP, and measures the longest time that either took.
+#![no_std]
+#![no_main]
+#![deny(unsafe_code)]
+
+use sing_sdk::prelude::*;
+
+use core::time::Duration;
+use sing_sdk::contracts::PingContract;
+use sing_sdk::process::Child;
+use sing_sdk::time;
+
+sing_sdk::manifest! {
+    name: "responder",
+    description: "answers in time beside SIPs that never yield",
+    privileges: [create],
+    endpoints: { stdout: optional PipeContract.Imp:Start },
+}
+
+/// The longest that a wake-up or an answer may take beside one spinner.
+const LIMIT: Duration = Duration::from_millis(20);
+
+#[sing_sdk::main]
+fn main() -> Result<i32, Error> {
+    let number = |i, default| {
+        sing_sdk::args::get(i).and_then(|s: String| s.parse::<u32>().ok()).unwrap_or(default)
+    };
+    let (spinners, rounds) = (number(1, 1), number(2, 50));
+    let (mut imp, exp) = PingContract::new_channel()?;
+    let pong = Child::of("pong").arg("pong").endpoint(exp).start()?;
+    let spin: Vec<Child> = (0..spinners)
+        .map(|_| Child::of("spin").arg("spin").start())
+        .collect::<Result<_, _>>()?;
+    let mut late = Vec::new();
+    for i in 0..rounds {
+        let start = time::uptime();
+        time::sleep(Duration::from_millis(1));
+        let woken = time::uptime();
+        let Ok((_, next)) = imp.send_ping(i).recv_pong() else {
+            println!("responder: pong has gone");
+            return Ok(1);
+        };
+        imp = next;
+        let answered = time::uptime();
+        late.push((woken - start).saturating_sub(Duration::from_millis(1)));
+        late.push(answered - woken);
+    }
+    for s in spin {
+        s.stop(0)?;
+    }
+    drop(imp);
+    pong.join()?;
+    late.sort_unstable();
+    let worst = late.last().copied().unwrap_or_default();
+    let median = late[late.len() / 2];
+    println!(
+        "responder: beside {spinners} that never yield: median {} us, worst {} us",
+        median.as_micros(),
+        worst.as_micros()
+    );
+    // One quantum for each spinner is what the scheduler promises; the limit is for one.
+    Ok(i32::from(worst > LIMIT * spinners.max(1)))
+}
