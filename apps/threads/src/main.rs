@@ -9,6 +9,7 @@ use sing_sdk::prelude::*;
 use core::sync::atomic::{AtomicU32, Ordering};
 use sing_sdk::sync::Mutex;
 use sing_sdk::thread;
+use sing_sdk::time::Timeout;
 
 sing_sdk::manifest! {
     name: "threads",
@@ -33,8 +34,9 @@ fn main() -> Result<(), Error> {
     };
     let started: Result<Vec<_>, Error> = (0..THREADS).map(|_| thread::spawn(count)).collect();
     for handle in started? {
+        sing_sdk::sync::wait(&handle, Timeout::FOREVER)?;
         let time = handle.time();
-        println!("thread {} has counted (so far {time:?} of execution)", handle.join()?);
+        println!("thread {} has counted, in {time:.1?}", handle.join()?);
     }
     let (atomic, locked) = (ATOMIC.load(Ordering::Relaxed), *LOCKED.lock());
     println!("atomic {atomic}, locked {locked}, expected {}", THREADS * ROUNDS);

@@ -129,14 +129,17 @@ impl Editor {
         let room = self.columns.saturating_sub(prompt + 1).max(8);
         let first = self.cursor.saturating_sub(room);
         let shown = self.line.iter().skip(first).take(room);
-        out.push('\r');
+        self.hide(out);
         out.push_str(&self.prompt);
         out.extend(shown);
-        out.push_str("\x1b[K\r");
-        let column = prompt + self.cursor - first;
-        if column > 0 {
-            // Writing to a string does not fail.
-            let _ = write!(out, "\x1b[{column}C");
+        // Where the cursor belongs at the end, it is there already.
+        if self.cursor < self.line.len() {
+            out.push('\r');
+            let column = prompt + self.cursor - first;
+            if column > 0 {
+                // Writing to a string does not fail.
+                let _ = write!(out, "\x1b[{column}C");
+            }
         }
     }
 
@@ -262,7 +265,7 @@ mod tests {
         for i in 0..100_u8 {
             let mut out = String::new();
             e.feed(b'a' + i % 26, &mut out);
-            let row = out.trim_start_matches('\r').split('\x1b').next().unwrap();
+            let row = out.strip_prefix("\r\x1b[K").unwrap();
             assert!(row.chars().count() < 30, "{row:?}");
             assert!(row.ends_with(char::from(b'a' + i % 26)));
         }
