@@ -59,7 +59,9 @@ fn modes(name: &str) -> Result<Vec<MemoryMode>, Usage> {
         "guard" => Ok(vec![MemoryMode::Guard]),
         "explicit" => Ok(vec![MemoryMode::Explicit]),
         "both" => Ok(vec![MemoryMode::Guard, MemoryMode::Explicit]),
-        _ => Err(Usage(format!("--memory is guard, explicit or both, not {name:?}"))),
+        _ => Err(Usage(format!(
+            "--memory is guard, explicit or both, not {name:?}"
+        ))),
     }
 }
 
@@ -84,10 +86,17 @@ impl Arguments {
         }
         let modes = chosen.unwrap_or_else(|| vec![MemoryMode::Guard, MemoryMode::Explicit]);
         match (child, &paths[..], &modes[..]) {
-            (true, [path], [mode]) => Ok(Arguments::Child { path: path.clone(), mode: *mode }),
+            (true, [path], [mode]) => Ok(Arguments::Child {
+                path: path.clone(),
+                mode: *mode,
+            }),
             (true, ..) => Err(Usage(format!("--{CHILD} runs one file in one mode"))),
             (false, [], _) => Err(Usage("no file to run".into())),
-            (false, ..) => Ok(Arguments::Run { paths, modes, verbose }),
+            (false, ..) => Ok(Arguments::Run {
+                paths,
+                modes,
+                verbose,
+            }),
         }
     }
 }
@@ -103,23 +112,48 @@ mod tests {
 
     fn run(paths: &[&str], modes: &[MemoryMode], verbose: bool) -> Arguments {
         let paths = paths.iter().map(PathBuf::from).collect();
-        Arguments::Run { paths, modes: modes.to_vec(), verbose }
+        Arguments::Run {
+            paths,
+            modes: modes.to_vec(),
+            verbose,
+        }
     }
 
     #[test]
     fn reads_what_the_help_says() {
-        assert_eq!(parse(&["a", "b"]), Ok(run(&["a", "b"], &[Guard, Explicit], false)));
-        assert_eq!(parse(&["--memory", "guard", "a"]), Ok(run(&["a"], &[Guard], false)));
-        assert_eq!(parse(&["a", "--memory=explicit", "-v"]), Ok(run(&["a"], &[Explicit], true)));
-        assert_eq!(parse(&["--", "-v"]), Ok(run(&["-v"], &[Guard, Explicit], false)));
+        assert_eq!(
+            parse(&["a", "b"]),
+            Ok(run(&["a", "b"], &[Guard, Explicit], false))
+        );
+        assert_eq!(
+            parse(&["--memory", "guard", "a"]),
+            Ok(run(&["a"], &[Guard], false))
+        );
+        assert_eq!(
+            parse(&["a", "--memory=explicit", "-v"]),
+            Ok(run(&["a"], &[Explicit], true))
+        );
+        assert_eq!(
+            parse(&["--", "-v"]),
+            Ok(run(&["-v"], &[Guard, Explicit], false))
+        );
         assert_eq!(parse(&["a", "--help"]), Ok(Arguments::Help));
-        let child = Arguments::Child { path: "a".into(), mode: Guard };
+        let child = Arguments::Child {
+            path: "a".into(),
+            mode: Guard,
+        };
         assert_eq!(parse(&["--in-child", "--memory", "guard", "a"]), Ok(child));
     }
 
     #[test]
     fn refuses_the_rest() {
-        for bad in [&[][..], &["--memory"], &["--memory", "none", "a"], &["-x", "a"], &["--in-child", "a"]] {
+        for bad in [
+            &[][..],
+            &["--memory"],
+            &["--memory", "none", "a"],
+            &["-x", "a"],
+            &["--in-child", "a"],
+        ] {
             assert!(parse(bad).is_err(), "{bad:?}");
         }
     }

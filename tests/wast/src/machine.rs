@@ -47,7 +47,8 @@ impl Machine {
     /// Makes a linear memory.
     pub fn memory(&self, limits: Limits, mode: MemoryMode) -> Result<Memory, String> {
         let record = harness::add_memory(limits.min, limits.max, mode);
-        let record = record.ok_or_else(|| format!("no room for a memory of {} pages", limits.min))?;
+        let record =
+            record.ok_or_else(|| format!("no room for a memory of {} pages", limits.min))?;
         // SAFETY: the harness keeps records, and memories stay until `harness::clear`, which this program
         // never calls: a process ends with its script.
         Ok(unsafe { Memory::new(record, limits.max) })

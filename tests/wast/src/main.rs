@@ -36,7 +36,11 @@ fn main() -> ExitCode {
             println!("{}", arguments::HELP);
             ExitCode::SUCCESS
         }
-        Ok(Arguments::Run { paths, modes, verbose }) => parent::run(&paths, &modes, verbose),
+        Ok(Arguments::Run {
+            paths,
+            modes,
+            verbose,
+        }) => parent::run(&paths, &modes, verbose),
         Ok(Arguments::Child { path, mode }) => child::run(&path, mode),
         Err(Usage(message)) => {
             eprintln!("sing-wast: {message}\n\n{}", arguments::HELP);

@@ -44,17 +44,24 @@ pub fn run(paths: &[PathBuf], modes: &[MemoryMode], verbose: bool) -> ExitCode {
     let mut files = Vec::new();
     for path in paths {
         if let Err(e) = collect(path, &mut files) {
-            total.failures.push(format!("{}: cannot be read: {e}", path.display()));
+            total
+                .failures
+                .push(format!("{}: cannot be read: {e}", path.display()));
         }
     }
-    let jobs: Vec<(&Path, MemoryMode)> =
-        files.iter().flat_map(|f| modes.iter().map(move |m| (f.as_path(), *m))).collect();
+    let jobs: Vec<(&Path, MemoryMode)> = files
+        .iter()
+        .flat_map(|f| modes.iter().map(move |m| (f.as_path(), *m)))
+        .collect();
     let results = run_all(&jobs);
     for ((file, mode), tally) in jobs.iter().zip(results) {
         if verbose {
             let (mode, failed) = (mode_name(*mode), tally.failures.len());
             let (passed, skipped) = (tally.passed, tally.skipped());
-            println!("{} [{mode}]: {passed} passed, {failed} failed, {skipped} skipped", file.display());
+            println!(
+                "{} [{mode}]: {passed} passed, {failed} failed, {skipped} skipped",
+                file.display()
+            );
         }
         total.add(tally);
     }
@@ -66,7 +73,11 @@ pub fn run(paths: &[PathBuf], modes: &[MemoryMode], verbose: bool) -> ExitCode {
     }
     let (passed, failed, skipped) = (total.passed, total.failures.len(), total.skipped());
     println!("{passed} passed, {failed} failed, {skipped} skipped");
-    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if failed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
 /// The scripts at a path: itself, or those in the directory and below.
@@ -92,18 +103,25 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
 fn run_all(jobs: &[(&Path, MemoryMode)]) -> Vec<Tally> {
     let next = AtomicUsize::new(0);
     let results: Vec<Mutex<Tally>> = jobs.iter().map(|_| Mutex::default()).collect();
-    let workers = thread::available_parallelism().map_or(1, usize::from).min(jobs.len());
+    let workers = thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(jobs.len());
     thread::scope(|scope| {
         for _ in 0..workers {
             scope.spawn(|| {
-                while let Some((i, job)) = Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|i| Some((i, jobs.get(i)?))) {
+                while let Some((i, job)) =
+                    Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|i| Some((i, jobs.get(i)?)))
+                {
                     let tally = run_one(job.0, job.1);
                     *results[i].lock().unwrap_or_else(|e| e.into_inner()) = tally;
                 }
             });
         }
     });
-    results.into_iter().map(|r| r.into_inner().unwrap_or_else(|e| e.into_inner())).collect()
+    results
+        .into_iter()
+        .map(|r| r.into_inner().unwrap_or_else(|e| e.into_inner()))
+        .collect()
 }
 
 fn spawn(file: &Path, mode: MemoryMode) -> io::Result<Child> {
@@ -124,7 +142,9 @@ fn run_one(file: &Path, mode: MemoryMode) -> Tally {
     let mut child = match spawn(file, mode) {
         Ok(child) => child,
         Err(e) => {
-            tally.failures.push(failure(line, &format!("no process to run it: {e}")));
+            tally
+                .failures
+                .push(failure(line, &format!("no process to run it: {e}")));
             return tally;
         }
     };
@@ -135,7 +155,9 @@ fn run_one(file: &Path, mode: MemoryMode) -> Tally {
             Ok(Event::Begin(at)) => line = at,
             Ok(Event::End(Outcome::Passed)) => tally.passed += 1,
             Ok(Event::End(Outcome::Skipped(name))) => *tally.skipped.entry(name).or_default() += 1,
-            Ok(Event::End(Outcome::Failed(message))) => tally.failures.push(failure(line, &message)),
+            Ok(Event::End(Outcome::Failed(message))) => {
+                tally.failures.push(failure(line, &message))
+            }
             Ok(Event::Finished) => finished = true,
             Err(RecvTimeoutError::Timeout) => break true,
             Err(RecvTimeoutError::Disconnected) => break false,
@@ -147,10 +169,16 @@ fn run_one(file: &Path, mode: MemoryMode) -> Tally {
     }
     let status = child.wait();
     if silent {
-        let message = format!("nothing happened for {} s; the rest of the file was not run", PATIENCE.as_secs());
+        let message = format!(
+            "nothing happened for {} s; the rest of the file was not run",
+            PATIENCE.as_secs()
+        );
         tally.failures.push(failure(line, &message));
     } else if !finished {
-        tally.failures.push(failure(line, &format!("{}; the rest of the file was not run", ending(status))));
+        tally.failures.push(failure(
+            line,
+            &format!("{}; the rest of the file was not run", ending(status)),
+        ));
     }
     tally
 }

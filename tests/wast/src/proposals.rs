@@ -32,7 +32,9 @@ fn base() -> F {
 }
 
 fn valid(wasm: &[u8], features: F) -> bool {
-    Validator::new_with_features(features).validate_all(wasm).is_ok()
+    Validator::new_with_features(features)
+        .validate_all(wasm)
+        .is_ok()
 }
 
 /// The proposals that a module needs to be valid, joined by `+`. `None` where it needs none, and where it is not
@@ -54,12 +56,20 @@ pub fn needed(wasm: &[u8]) -> Option<String> {
 
 /// The proposals for want of which an invalid module is refused, rather than for what is wrong with it.
 pub fn missing(wasm: &[u8]) -> Option<String> {
-    let e = Validator::new_with_features(base()).validate_all(wasm).err()?;
-    e.missing_wasm_feature().map(|flags| names(flags.difference(base()))).filter(|n| !n.is_empty())
+    let e = Validator::new_with_features(base())
+        .validate_all(wasm)
+        .err()?;
+    e.missing_wasm_feature()
+        .map(|flags| names(flags.difference(base())))
+        .filter(|n| !n.is_empty())
 }
 
 fn names(features: F) -> String {
-    let named = PROPOSALS.iter().rev().filter(|p| features.contains(p.0)).map(|p| p.1);
+    let named = PROPOSALS
+        .iter()
+        .rev()
+        .filter(|p| features.contains(p.0))
+        .map(|p| p.1);
     named.collect::<Vec<_>>().join("+")
 }
 
@@ -69,7 +79,10 @@ mod tests {
 
     fn encode(text: &str) -> Vec<u8> {
         let buffer = crate::script::buffer(text).unwrap();
-        wast::parser::parse::<wast::Wat<'_>>(&buffer).unwrap().encode().unwrap()
+        wast::parser::parse::<wast::Wat<'_>>(&buffer)
+            .unwrap()
+            .encode()
+            .unwrap()
     }
 
     fn of(text: &str) -> Option<String> {
@@ -85,23 +98,35 @@ mod tests {
             ("(module (memory i64 0))", "memory64"),
             ("(module (tag) (func (throw 0)))", "exception-handling"),
             ("(module (memory 1 1 shared))", "threads"),
-            ("(module (global i32 (i32.add (i32.const 1) (i32.const 2))))", "extended-const"),
+            (
+                "(module (global i32 (i32.add (i32.const 1) (i32.const 2))))",
+                "extended-const",
+            ),
             ("(module (memory 0 (pagesize 1)))", "custom-page-sizes"),
             ("(module (type (struct)))", "gc+function-references"),
             ("(module (func (param (ref func))))", "function-references"),
         ];
         for (text, name) in cases {
             let found = of(text).unwrap_or_default();
-            assert!(name.split('+').any(|n| found.split('+').any(|f| f == n)), "{text}: {found}");
+            assert!(
+                name.split('+').any(|n| found.split('+').any(|f| f == n)),
+                "{text}: {found}"
+            );
         }
     }
 
     #[test]
     fn nothing_explains_what_is_valid_or_never_will_be() {
-        assert_eq!(of("(module (table 1 externref) (func (result i32 i64) unreachable))"), None);
+        assert_eq!(
+            of("(module (table 1 externref) (func (result i32 i64) unreachable))"),
+            None
+        );
         assert_eq!(of("(module (func (result i32)))"), None);
         assert_eq!(needed(b"\0asm"), None);
         assert_eq!(missing(&encode("(module (func (result i32)))")), None);
-        assert_eq!(missing(&encode("(module (memory i64 0) (func (result i32)))")).as_deref(), Some("memory64"));
+        assert_eq!(
+            missing(&encode("(module (memory i64 0) (func (result i32)))")).as_deref(),
+            Some("memory64")
+        );
     }
 }

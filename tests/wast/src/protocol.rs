@@ -74,7 +74,10 @@ mod tests {
         ] {
             assert_eq!(Event::parse(&e.to_string()), Some(e));
         }
-        assert_eq!(Event::parse(&failed("a\nb").to_string()), Some(failed("a b")));
+        assert_eq!(
+            Event::parse(&failed("a\nb").to_string()),
+            Some(failed("a b"))
+        );
         assert_eq!(Event::parse("passed"), None);
     }
 }

@@ -39,25 +39,29 @@ pub fn run(world: &mut World<'_>, directive: WastDirective<'_>) -> Outcome {
     let outcome = match directive {
         WastDirective::Module(module) => instance(world, module),
         WastDirective::ModuleDefinition(module) => definition(world, module),
-        WastDirective::ModuleInstance { instance, module, .. } => {
-            instance_of(world, instance.map(name), module.map(name))
-        }
-        WastDirective::Register { name: as_name, module, .. } => register(world, as_name, module.map(name)),
+        WastDirective::ModuleInstance {
+            instance, module, ..
+        } => instance_of(world, instance.map(name), module.map(name)),
+        WastDirective::Register {
+            name: as_name,
+            module,
+            ..
+        } => register(world, as_name, module.map(name)),
         WastDirective::Invoke(invoke) => action(world, &invoke),
         WastDirective::AssertReturn { exec, results, .. } => assert_return(world, exec, &results),
         WastDirective::AssertTrap { exec, message, .. } => assert_trap(world, exec, message),
         WastDirective::AssertExhaustion { call, message, .. } => {
             assert_trap(world, WastExecute::Invoke(call), message)
         }
-        WastDirective::AssertMalformed { module, message, .. } => {
-            assert_refused(world, "malformed module", module, message)
-        }
-        WastDirective::AssertInvalid { module, message, .. } => {
-            assert_refused(world, "invalid module", module, message)
-        }
-        WastDirective::AssertUnlinkable { module, message, .. } => {
-            assert_unlinkable(world, module, message)
-        }
+        WastDirective::AssertMalformed {
+            module, message, ..
+        } => assert_refused(world, "malformed module", module, message),
+        WastDirective::AssertInvalid {
+            module, message, ..
+        } => assert_refused(world, "invalid module", module, message),
+        WastDirective::AssertUnlinkable {
+            module, message, ..
+        } => assert_unlinkable(world, module, message),
         WastDirective::AssertException { .. } => Err(skipped("exception-handling")),
         WastDirective::AssertSuspension { .. } => Err(skipped("stack-switching")),
         WastDirective::Thread(_) | WastDirective::Wait { .. } => Err(skipped("threads")),
@@ -89,7 +93,9 @@ fn no_instance(what: &str, e: NoInstance) -> (Slot, Outcome) {
 }
 
 fn make(world: &mut World<'_>, wasm: std::result::Result<Vec<u8>, String>) -> (Slot, Result<()>) {
-    let made = wasm.map_err(NoInstance::Refused).and_then(|wasm| world.instantiate(&wasm));
+    let made = wasm
+        .map_err(NoInstance::Refused)
+        .and_then(|wasm| world.instantiate(&wasm));
     match made {
         Ok(instance) => (Slot::Instance(instance), Ok(())),
         Err(e) => {
@@ -112,12 +118,18 @@ fn definition(world: &mut World<'_>, mut module: QuoteWat<'_>) -> Result<()> {
     let id = module.name().map(|id| id.name().to_owned());
     let wasm = world::encode(&mut module);
     let (definition, outcome) = match wasm {
-        Err(m) => (Err(Slot::Failed), Err(failed("module definition", "a module", &m))),
+        Err(m) => (
+            Err(Slot::Failed),
+            Err(failed("module definition", "a module", &m)),
+        ),
         Ok(wasm) => match world.verify(&wasm) {
             Ok(()) => (Ok(wasm), Ok(())),
             Err(m) => match proposals::needed(&wasm) {
                 Some(p) => (Err(Slot::Skipped(p.clone())), Err(skipped(&p))),
-                None => (Err(Slot::Failed), Err(failed("module definition", "a module", &m))),
+                None => (
+                    Err(Slot::Failed),
+                    Err(failed("module definition", "a module", &m)),
+                ),
             },
         },
     };
@@ -129,7 +141,10 @@ fn instance_of(world: &mut World<'_>, id: Option<&str>, module: Option<&str>) ->
     let (slot, outcome) = match world.definition(module) {
         Some(Ok(wasm)) => make(world, Ok(wasm)),
         Some(Err(Slot::Skipped(p))) => (Slot::Skipped(p.clone()), Err(skipped(&p))),
-        _ => (Slot::Failed, Err(failed("module instance", "a module of that name", "none"))),
+        _ => (
+            Slot::Failed,
+            Err(failed("module instance", "a module of that name", "none")),
+        ),
     };
     world.enter(id, slot);
     outcome
@@ -139,7 +154,11 @@ fn register(world: &mut World<'_>, as_name: &str, instance: Option<&str>) -> Res
     match world.register(as_name, instance) {
         Slot::Instance(_) => Ok(()),
         Slot::Skipped(p) => Err(skipped(&p)),
-        Slot::Failed => Err(failed(&format!("register {as_name:?}"), "an instance", "none")),
+        Slot::Failed => Err(failed(
+            &format!("register {as_name:?}"),
+            "an instance",
+            "none",
+        )),
     }
 }
 
@@ -159,7 +178,11 @@ fn no_result(what: &str, e: NoResult) -> Result<Given> {
 }
 
 fn invoke(world: &World<'_>, what: &str, call: &WastInvoke<'_>) -> Result<Given> {
-    let args = call.args.iter().map(values::argument).collect::<std::result::Result<Vec<_>, _>>();
+    let args = call
+        .args
+        .iter()
+        .map(values::argument)
+        .collect::<std::result::Result<Vec<_>, _>>();
     let args = args.map_err(|f| foreign(what, f))?;
     match world.invoke(call.module.map(name), call.name, &args) {
         Ok(values) => Ok(Given::Values(values)),
@@ -171,9 +194,14 @@ fn invoke(world: &World<'_>, what: &str, call: &WastInvoke<'_>) -> Result<Given>
 fn describe(exec: &WastExecute<'_>) -> String {
     match exec {
         WastExecute::Invoke(call) => {
-            let args: Vec<String> =
-                call.args.iter().map(|a| values::argument(a).map_or("?".into(), |v| v.to_string())).collect();
-            let of = call.module.map_or(String::new(), |m| format!("${} ", m.name()));
+            let args: Vec<String> = call
+                .args
+                .iter()
+                .map(|a| values::argument(a).map_or("?".into(), |v| v.to_string()))
+                .collect();
+            let of = call
+                .module
+                .map_or(String::new(), |m| format!("${} ", m.name()));
             format!("invoke {of}{:?} ({})", call.name, args.join(", "))
         }
         WastExecute::Get { global, .. } => format!("get {global:?}"),
@@ -213,10 +241,17 @@ fn action(world: &mut World<'_>, call: &WastInvoke<'_>) -> Result<()> {
     }
 }
 
-fn assert_return(world: &mut World<'_>, exec: WastExecute<'_>, results: &[WastRet<'_>]) -> Result<()> {
+fn assert_return(
+    world: &mut World<'_>,
+    exec: WastExecute<'_>,
+    results: &[WastRet<'_>],
+) -> Result<()> {
     let what = describe(&exec);
     let given = execute(world, &what, exec)?;
-    let patterns = results.iter().map(Pattern::of).collect::<std::result::Result<Vec<_>, _>>();
+    let patterns = results
+        .iter()
+        .map(Pattern::of)
+        .collect::<std::result::Result<Vec<_>, _>>();
     let patterns = patterns.map_err(|f| foreign(&what, f))?;
     match &given {
         Given::Values(v)
@@ -232,7 +267,11 @@ fn assert_trap(world: &mut World<'_>, exec: WastExecute<'_>, message: &str) -> R
     let what = describe(&exec);
     match execute(world, &what, exec)? {
         Given::Trap(trap) if traps::matches(trap, message) => Ok(()),
-        given => Err(failed(&what, &format!("the trap {message:?}"), &given.to_string())),
+        given => Err(failed(
+            &what,
+            &format!("the trap {message:?}"),
+            &given.to_string(),
+        )),
     }
 }
 
@@ -241,10 +280,21 @@ fn says(ours: &str, theirs: &str) -> bool {
     !theirs.is_empty() && ours.contains(theirs)
 }
 
-fn assert_refused(world: &World<'_>, what: &str, mut module: QuoteWat<'_>, message: &str) -> Result<()> {
-    let Ok(wasm) = world::encode(&mut module) else { return Ok(()) };
+fn assert_refused(
+    world: &World<'_>,
+    what: &str,
+    mut module: QuoteWat<'_>,
+    message: &str,
+) -> Result<()> {
+    let Ok(wasm) = world::encode(&mut module) else {
+        return Ok(());
+    };
     match world.verify(&wasm) {
-        Ok(()) => Err(failed(what, &format!("a refusal: {message}"), "an acceptance")),
+        Ok(()) => Err(failed(
+            what,
+            &format!("a refusal: {message}"),
+            "an acceptance",
+        )),
         Err(ours) if says(&ours, message) => Ok(()),
         // Refused for another reason than the one that is asked for, which we never came to see.
         Err(_) => match proposals::missing(&wasm) {
@@ -264,4 +314,3 @@ fn assert_unlinkable(world: &mut World<'_>, module: Wat<'_>, message: &str) -> R
         Err(e) => Err(no_instance(what, e).1),
     }
 }
-

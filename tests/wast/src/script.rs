@@ -5,6 +5,7 @@
 
 use wast::lexer::Lexer;
 use wast::parser::{self, ParseBuffer};
+use wast::token::Span;
 use wast::{Wast, WastDirective};
 
 /// A buffer over text in which names may have any characters.
@@ -21,6 +22,10 @@ pub fn for_each(text: &str, f: &mut dyn FnMut(usize, Result<WastDirective<'_>, S
         Ok(()) => {}
         Err((line, message)) => {
             let forms = forms(text);
+            // Nothing but comments is a script without directives.
+            if forms.is_empty() && is_blank(text) {
+                return;
+            }
             if forms.len() < 2 {
                 f(line, Err(message));
                 return;
@@ -41,12 +46,14 @@ fn parse(
     start: usize,
     f: &mut dyn FnMut(usize, Result<WastDirective<'_>, String>),
 ) -> Result<(), (usize, String)> {
-    let fail = |e: wast::Error| (start + e.span().linecol_in(text).0 + 1, e.message());
+    // Asked for each directive, so looked up rather than counted: scripts have a hundred thousand lines.
+    let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
+    let line = |span: Span| start + ends.partition_point(|end| *end < span.offset()) + 1;
+    let fail = |e: wast::Error| (line(e.span()), e.message());
     let buffer = buffer(text).map_err(fail)?;
     let script = parser::parse::<Wast<'_>>(&buffer).map_err(fail)?;
     for directive in script.directives {
-        let line = start + directive.span().linecol_in(text).0 + 1;
-        f(line, Ok(directive));
+        f(line(directive.span()), Ok(directive));
     }
     Ok(())
 }
@@ -58,7 +65,7 @@ fn forms(text: &str) -> Vec<(usize, usize)> {
     while i < bytes.len() {
         match (bytes[i], bytes.get(i + 1)) {
             (b';', Some(b';')) => i = skip_line(bytes, i),
-            (b'(', Some(b';')) => i = skip_comment(bytes, i),
+            (b'(', Some(b';')) => i = skip_comment(bytes, i).unwrap_or(bytes.len()),
             (b'"', _) => i = skip_string(bytes, i),
             (b'(', _) => {
                 if depth == 0 {
@@ -83,12 +90,29 @@ fn forms(text: &str) -> Vec<(usize, usize)> {
     forms
 }
 
+/// Whether text has nothing but comments, all of them closed.
+fn is_blank(text: &str) -> bool {
+    let (bytes, mut i) = (text.as_bytes(), 0);
+    while i < bytes.len() {
+        match (bytes[i], bytes.get(i + 1)) {
+            (b';', Some(b';')) => i = skip_line(bytes, i),
+            (b'(', Some(b';')) => match skip_comment(bytes, i) {
+                Some(end) => i = end,
+                None => return false,
+            },
+            (b, _) if b.is_ascii_whitespace() => i += 1,
+            _ => return false,
+        }
+    }
+    true
+}
+
 fn skip_line(bytes: &[u8], from: usize) -> usize {
     bytes[from..].iter().position(|b| *b == b'\n').map_or(bytes.len(), |n| from + n)
 }
 
-/// Behind a block comment, which may hold others.
-fn skip_comment(bytes: &[u8], from: usize) -> usize {
+/// Behind a block comment, which may hold others; `None` where it has no end.
+fn skip_comment(bytes: &[u8], from: usize) -> Option<usize> {
     let (mut depth, mut i) = (0usize, from);
     while i < bytes.len() {
         match (bytes[i], bytes.get(i + 1)) {
@@ -97,10 +121,10 @@ fn skip_comment(bytes: &[u8], from: usize) -> usize {
             _ => i += 1,
         }
         if depth == 0 {
-            break;
+            return Some(i);
         }
     }
-    i
+    None
 }
 
 fn skip_string(bytes: &[u8], from: usize) -> usize {
@@ -125,8 +149,15 @@ mod tests {
     fn directives_have_their_lines() {
         let text = "(module)\n;; nothing\n(assert_return\n  (invoke \"f\"))\n(register \"m\")";
         assert_eq!(read(text), [(1, true), (3, true), (5, true)]);
-        assert_eq!(read("(func)\n(memory 1)"), [(1, true)], "fields alone are a module");
+        assert_eq!(
+            read("(func)\n(memory 1)"),
+            [(1, true)],
+            "fields alone are a module"
+        );
         assert_eq!(read(""), []);
+        assert_eq!(read(" ;; nothing\n(; at (; all ;) ;)\n"), []);
+        assert_eq!(read("(; never closed"), [(1, false)]);
+        assert_eq!(read("nonsense"), [(1, false)]);
     }
 
     #[test]
@@ -138,7 +169,7 @@ mod tests {
 
     #[test]
     fn forms_end_where_they_must() {
-        assert_eq!(forms("(a \")\") (b (; ) (; ;) ;) c)"), [(0, 7), (8, 28)]);
+        assert_eq!(forms("(a \")\") (b (; ) (; ;) ;) c)"), [(0, 7), (8, 27)]);
         assert_eq!(forms(") (a"), [(2, 4)]);
         assert_eq!(forms("(; never closed"), []);
         assert_eq!(forms("(\"never closed\\"), [(0, 15)]);

@@ -23,7 +23,10 @@ fn words(trap: Trap) -> &'static [&'static str] {
 /// Whether the suite's message means this trap: one is the other with more words behind.
 pub fn matches(trap: Trap, message: &str) -> bool {
     let message = message.trim();
-    !message.is_empty() && words(trap).iter().any(|w| w.starts_with(message) || message.starts_with(w))
+    !message.is_empty()
+        && words(trap)
+            .iter()
+            .any(|w| w.starts_with(message) || message.starts_with(w))
 }
 
 #[cfg(test)]
@@ -36,8 +39,14 @@ mod tests {
         assert!(matches(Trap::NullFunction, "uninitialized element 7"));
         assert!(matches(Trap::NullFunction, "uninitialized"));
         assert!(matches(Trap::TableOutOfBounds, "undefined element"));
-        assert!(!matches(Trap::TableOutOfBounds, "out of bounds memory access"));
-        assert!(!matches(Trap::MemoryOutOfBounds, "out of bounds table access"));
+        assert!(!matches(
+            Trap::TableOutOfBounds,
+            "out of bounds memory access"
+        ));
+        assert!(!matches(
+            Trap::MemoryOutOfBounds,
+            "out of bounds table access"
+        ));
         assert!(!matches(Trap::DivisionByZero, "integer overflow"));
         assert!(!matches(Trap::Unreachable, ""));
         assert!(!matches(Trap::BadHandle, "unreachable"));

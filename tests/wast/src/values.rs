@@ -35,7 +35,12 @@ impl fmt::Display for Value {
         match self.ty {
             ValType::I32 => write!(f, "i32 {}", bits as u32 as i32),
             ValType::I64 => write!(f, "i64 {}", bits as i64),
-            ValType::F32 => write!(f, "f32 {} ({:#010x})", f32::from_bits(bits as u32), bits as u32),
+            ValType::F32 => write!(
+                f,
+                "f32 {} ({:#010x})",
+                f32::from_bits(bits as u32),
+                bits as u32
+            ),
             ValType::F64 => write!(f, "f64 {} ({bits:#018x})", f64::from_bits(bits)),
             ValType::FuncRef if bits == 0 => f.write_str("null funcref"),
             ValType::FuncRef => f.write_str("funcref"),
@@ -48,15 +53,25 @@ impl fmt::Display for Value {
 /// The reference type of a null, where it is one of WebAssembly 2.0.
 fn reference(heap: &HeapType<'_>) -> Result<ValType, Foreign> {
     match heap {
-        HeapType::Abstract { shared: false, ty: AbstractHeapType::Func } => Ok(ValType::FuncRef),
-        HeapType::Abstract { shared: false, ty: AbstractHeapType::Extern } => Ok(ValType::ExternRef),
-        HeapType::Abstract { shared: true, .. } => Err(Foreign::Proposal("shared-everything-threads")),
-        HeapType::Abstract { ty: AbstractHeapType::Exn | AbstractHeapType::NoExn, .. } => {
-            Err(Foreign::Proposal("exception-handling"))
+        HeapType::Abstract {
+            shared: false,
+            ty: AbstractHeapType::Func,
+        } => Ok(ValType::FuncRef),
+        HeapType::Abstract {
+            shared: false,
+            ty: AbstractHeapType::Extern,
+        } => Ok(ValType::ExternRef),
+        HeapType::Abstract { shared: true, .. } => {
+            Err(Foreign::Proposal("shared-everything-threads"))
         }
-        HeapType::Abstract { ty: AbstractHeapType::Cont | AbstractHeapType::NoCont, .. } => {
-            Err(Foreign::Proposal("stack-switching"))
-        }
+        HeapType::Abstract {
+            ty: AbstractHeapType::Exn | AbstractHeapType::NoExn,
+            ..
+        } => Err(Foreign::Proposal("exception-handling")),
+        HeapType::Abstract {
+            ty: AbstractHeapType::Cont | AbstractHeapType::NoCont,
+            ..
+        } => Err(Foreign::Proposal("stack-switching")),
         HeapType::Concrete(_) => Err(Foreign::Proposal("function-references")),
         _ => Err(Foreign::Proposal("gc")),
     }
@@ -64,7 +79,9 @@ fn reference(heap: &HeapType<'_>) -> Result<ValType, Foreign> {
 
 /// An argument as a value.
 pub fn argument(arg: &WastArg<'_>) -> Result<Value, Foreign> {
-    let WastArg::Core(arg) = arg else { return Err(Foreign::Proposal("component-model")) };
+    let WastArg::Core(arg) = arg else {
+        return Err(Foreign::Proposal("component-model"));
+    };
     let value = |ty, bits| Ok(Value { ty, bits });
     match arg {
         WastArgCore::I32(v) => value(ValType::I32, u64::from(*v as u32)),
@@ -120,12 +137,12 @@ impl Pattern {
             WastRetCore::RefExtern(Some(n)) => value(ValType::ExternRef, u64::from(*n) + 1),
             WastRetCore::RefExtern(None) => Ok(Pattern::NotNull(ValType::ExternRef)),
             WastRetCore::RefFunc(None) => Ok(Pattern::NotNull(ValType::FuncRef)),
-            WastRetCore::RefFunc(Some(_)) => {
-                Err(Foreign::Unknown("a result that is one function by its index".into()))
-            }
-            WastRetCore::Either(any) => {
-                Ok(Pattern::Either(any.iter().map(Pattern::core).collect::<Result<_, _>>()?))
-            }
+            WastRetCore::RefFunc(Some(_)) => Err(Foreign::Unknown(
+                "a result that is one function by its index".into(),
+            )),
+            WastRetCore::Either(any) => Ok(Pattern::Either(
+                any.iter().map(Pattern::core).collect::<Result<_, _>>()?,
+            )),
             WastRetCore::V128(_) => Err(Foreign::Proposal("simd")),
             WastRetCore::RefI31Shared => Err(Foreign::Proposal("shared-everything-threads")),
             WastRetCore::RefHost(_)
@@ -158,7 +175,11 @@ fn nan(v: Value, alone: bool) -> bool {
         ValType::F64 => (0x7ff8 << 48, v.bits & (u64::MAX >> 1)),
         _ => return false,
     };
-    if alone { magnitude == canonical } else { magnitude & canonical == canonical }
+    if alone {
+        magnitude == canonical
+    } else {
+        magnitude & canonical == canonical
+    }
 }
 
 impl fmt::Display for Pattern {
@@ -179,7 +200,11 @@ pub fn list<T: fmt::Display>(items: &[T]) -> String {
     if items.is_empty() {
         return "nothing".into();
     }
-    items.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
+    items
+        .iter()
+        .map(T::to_string)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 #[cfg(test)]
@@ -187,11 +212,17 @@ mod tests {
     use super::*;
 
     fn f32(bits: u32) -> Value {
-        Value { ty: ValType::F32, bits: bits.into() }
+        Value {
+            ty: ValType::F32,
+            bits: bits.into(),
+        }
     }
 
     fn f64(bits: u64) -> Value {
-        Value { ty: ValType::F64, bits }
+        Value {
+            ty: ValType::F64,
+            bits,
+        }
     }
 
     #[test]
@@ -220,16 +251,40 @@ mod tests {
 
     #[test]
     fn values_are_compared_by_their_bits() {
-        assert!(!Pattern::Value(f32(0)).matches(f32(0x8000_0000)), "0 is not -0");
-        assert!(Pattern::Value(f32(0x7f80_0001)).matches(f32(0x7f80_0001)), "a NaN is itself");
-        assert!(!Pattern::Value(f32(0)).matches(Value { ty: ValType::I32, bits: 0 }));
-        let null = Value { ty: ValType::FuncRef, bits: 0 };
+        assert!(
+            !Pattern::Value(f32(0)).matches(f32(0x8000_0000)),
+            "0 is not -0"
+        );
+        assert!(
+            Pattern::Value(f32(0x7f80_0001)).matches(f32(0x7f80_0001)),
+            "a NaN is itself"
+        );
+        assert!(!Pattern::Value(f32(0)).matches(Value {
+            ty: ValType::I32,
+            bits: 0
+        }));
+        let null = Value {
+            ty: ValType::FuncRef,
+            bits: 0,
+        };
         assert!(Pattern::Null.matches(null));
         assert!(!Pattern::NotNull(ValType::FuncRef).matches(null));
-        assert!(!Pattern::NotNull(ValType::FuncRef).matches(Value { ty: ValType::ExternRef, bits: 1 }));
+        assert!(!Pattern::NotNull(ValType::FuncRef).matches(Value {
+            ty: ValType::ExternRef,
+            bits: 1
+        }));
         let either = Pattern::Either(vec![Pattern::Null, Pattern::Value(f32(1))]);
         assert!(either.matches(f32(1)) && !either.matches(f32(2)));
-        let pattern = Pattern::Value(Value { ty: ValType::FuncRef, bits: 0 });
-        assert!(!pattern.matches(Value { ty: ValType::ExternRef, bits: 0 }), "nulls have types");
+        let pattern = Pattern::Value(Value {
+            ty: ValType::FuncRef,
+            bits: 0,
+        });
+        assert!(
+            !pattern.matches(Value {
+                ty: ValType::ExternRef,
+                bits: 0
+            }),
+            "nulls have types"
+        );
     }
 }

@@ -98,14 +98,20 @@ impl<'m> World<'m> {
         let buffer = crate::script::buffer(spectest::TEXT).map_err(|e| e.message())?;
         let mut module = wast::parser::parse::<wast::Wat<'_>>(&buffer).map_err(|e| e.message())?;
         let wasm = module.encode().map_err(|e| e.message())?;
-        let instance = world.instantiate(&wasm).map_err(|e| format!("spectest: {e:?}"))?;
-        world.registered.insert("spectest".into(), Slot::Instance(instance));
+        let instance = world
+            .instantiate(&wasm)
+            .map_err(|e| format!("spectest: {e:?}"))?;
+        world
+            .registered
+            .insert("spectest".into(), Slot::Instance(instance));
         Ok(world)
     }
 
     /// Whether the verifier accepts a module; if not, why.
     pub fn verify(&self, wasm: &[u8]) -> Result<(), String> {
-        verify(wasm, &Options::open(self.mode)).map(|_| ()).map_err(|e| e.to_string())
+        verify(wasm, &Options::open(self.mode))
+            .map(|_| ())
+            .map_err(|e| e.to_string())
     }
 
     /// Makes an instance of a module.
@@ -114,19 +120,33 @@ impl<'m> World<'m> {
             proposals::needed(wasm).map_or(NoInstance::Refused(e.to_string()), NoInstance::Skipped)
         })?;
         let imports = self.resolve(&compiled.meta)?;
-        let template = self.machine.load(&compiled.code, compiled.meta).map_err(NoInstance::Broken)?;
-        let memory = template.meta().memory.map(|limits| self.machine.memory(limits, self.mode));
+        let template = self
+            .machine
+            .load(&compiled.code, compiled.meta)
+            .map_err(NoInstance::Broken)?;
+        let memory = template
+            .meta()
+            .memory
+            .map(|limits| self.machine.memory(limits, self.mode));
         let memory = memory.transpose().map_err(NoInstance::Broken)?;
-        let linked = self.store.link(&template, &imports, memory, &self.machine.params());
+        let linked = self
+            .store
+            .link(&template, &imports, memory, &self.machine.params());
         let instance = linked.map_err(|e| match e {
-            LinkError::Incompatible { .. } => NoInstance::Unlinkable("incompatible import type".into()),
+            LinkError::Incompatible { .. } => {
+                NoInstance::Unlinkable("incompatible import type".into())
+            }
             other => NoInstance::Broken(other.to_string()),
         })?;
         let machine = self.machine;
-        let initialised = self.store.initialise(instance, &mut |m, at, bytes| machine.write(m, at, bytes));
+        let initialised = self
+            .store
+            .initialise(instance, &mut |m, at, bytes| machine.write(m, at, bytes));
         initialised.map_err(NoInstance::Trap)?;
         if let Some(start) = self.store.start(instance) {
-            self.machine.run(start, &mut [0]).map_err(NoInstance::Trap)?;
+            self.machine
+                .run(start, &mut [0])
+                .map_err(NoInstance::Trap)?;
         }
         Ok(instance)
     }
@@ -211,7 +231,9 @@ impl<'m> World<'m> {
             _ => return Err(NoResult::Broken(format!("export {name:?} is no function"))),
         };
         let (Some(callee), Some(ty)) = (callee, ty) else {
-            return Err(NoResult::Broken(format!("{name:?} cannot be called from outside")));
+            return Err(NoResult::Broken(format!(
+                "{name:?} cannot be called from outside"
+            )));
         };
         self.call(callee, &ty, args)
     }
@@ -219,7 +241,10 @@ impl<'m> World<'m> {
     fn call(&self, callee: Callee, ty: &FuncType, args: &[Value]) -> Result<Vec<Value>, NoResult> {
         let given: Vec<ValType> = args.iter().map(|a| a.ty).collect();
         if given != ty.params {
-            let message = format!("arguments {given:?} for a function that takes {:?}", ty.params);
+            let message = format!(
+                "arguments {given:?} for a function that takes {:?}",
+                ty.params
+            );
             return Err(NoResult::Broken(message));
         }
         // What is not overwritten must not look like a result.
@@ -227,8 +252,15 @@ impl<'m> World<'m> {
         for (cell, arg) in cells.iter_mut().zip(args) {
             *cell = arg.bits;
         }
-        self.machine.run(callee, &mut cells).map_err(NoResult::Trap)?;
-        Ok(ty.results.iter().zip(cells).map(|(ty, bits)| value(*ty, bits)).collect())
+        self.machine
+            .run(callee, &mut cells)
+            .map_err(NoResult::Trap)?;
+        Ok(ty
+            .results
+            .iter()
+            .zip(cells)
+            .map(|(ty, bits)| value(*ty, bits))
+            .collect())
     }
 
     /// The value of an exported global.
@@ -246,5 +278,8 @@ impl<'m> World<'m> {
 /// A cell as a value: of the narrow types, the low half.
 fn value(ty: ValType, bits: u64) -> Value {
     let narrow = matches!(ty, ValType::I32 | ValType::F32);
-    Value { ty, bits: if narrow { u64::from(bits as u32) } else { bits } }
+    Value {
+        ty,
+        bits: if narrow { u64::from(bits as u32) } else { bits },
+    }
 }
