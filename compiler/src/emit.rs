@@ -214,6 +214,12 @@ impl<'e> Emitter<'e> {
             self.funcs.get(defined as usize).map(|f| f.offset)
         })?;
         self.stats.code_bytes = linked.code.len();
+        self.stats.wasm_bytes = module
+            .bodies
+            .iter()
+            .map(|b| b.range())
+            .map(|r| (r.end - r.start) as usize)
+            .sum();
         let own = |imported: u32| imported as usize..;
         let meta = Meta {
             abi_version: sing_abi::ABI_VERSION,

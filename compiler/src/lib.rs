@@ -48,7 +48,7 @@ pub struct Verified {
 /// What a compilation took and gave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Bytes of the module.
+    /// Bytes of the functions' bodies in the module.
     pub wasm_bytes: usize,
     /// Functions compiled.
     pub functions: usize,
@@ -104,7 +104,6 @@ pub fn compile(wasm: &[u8], options: &Options) -> Result<Compiled> {
     let checked = verify::check(wasm, options)?;
     let verify_ns = started.elapsed().as_nanos() as u64;
     let mut compiled = emit::module(checked, options)?;
-    compiled.stats.wasm_bytes = wasm.len();
     compiled.stats.verify_ns = verify_ns;
     Ok(compiled)
 }

@@ -365,7 +365,12 @@ fn contracts_that_do_not_hold() {
         &["section singularity.contracts"],
     );
     // The same text twice is one contract; another text under the same name is not.
-    let wasm = sip_with(PLAIN, &format!("{ECHO}\n{ECHO}"), MAIN);
+    let using = r#"(import "contract:Echo" "new" (func (param i32) (result i32)))"#;
+    let wasm = sip_with(
+        PLAIN,
+        &format!("{ECHO}\n{ECHO}"),
+        &format!("{using} {MAIN}"),
+    );
     let verified = crate::verify(&wasm, &Options::default());
     assert_eq!(verified.map(|v| v.contracts.len()), Ok(1));
     let other = ECHO.replace("Say(uint a)", "Say(ulong a)");

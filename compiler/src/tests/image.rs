@@ -59,6 +59,32 @@ fn the_file_holds_what_was_compiled() {
 }
 
 #[test]
+fn contracts_that_the_program_cannot_meet_are_left_out() {
+    let contracts = "
+        public contract Pipe { in message Write(uint a); state Start: Write? -> Start; }
+        public contract Unused { in message Nothing(); state Start: Nothing? -> Start; }
+        public contract Names {
+            in message Bind(Pipe.Imp:Start where); out message Done();
+            state Start: Bind? -> Done! -> Start;
+        }
+        public contract Started { in message Go(); state Start: Go? -> Start; }";
+    let manifest = r#"{"name":"x","abi":1,
+        "endpoints":[{"name":"e","contract":"Started","side":"exp"}]}"#;
+    let wasm = sip_with(
+        manifest,
+        contracts,
+        r#"(import "contract:Names" "exp.recv" (func $recv (param i32 i32) (result i32)))
+        (func (export "sip_main") (result i32) i32.const 1 i32.const 2 call $recv)"#,
+    );
+    let names: Vec<String> = compile(&wasm)
+        .contracts
+        .into_iter()
+        .map(|c| c.name)
+        .collect();
+    assert_eq!(names, ["Pipe", "Names", "Started"]);
+}
+
+#[test]
 fn functions_lie_apart_and_traps_inside_them() {
     let meta = compile(&rich()).meta;
     let mut end = 0;

@@ -2,9 +2,10 @@
 
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::module::Module;
-use sing_abi::names::{SECTION_CONTRACTS, SECTION_MANIFEST};
-use sing_image::contract::ContractTable;
+use sing_abi::names::{CONTRACT_PREFIX, SECTION_CONTRACTS, SECTION_MANIFEST};
+use sing_image::contract::{ContractTable, Word};
 use sing_image::manifest::Manifest;
+use std::collections::BTreeSet;
 
 /// The most contracts that a module may name: their index must fit an operation's bits.
 const MOST: usize = 1 << 12;
@@ -48,6 +49,41 @@ pub(super) fn of_module(module: &Module<'_>) -> Result<Vec<ContractTable>> {
         table.check().map_err(|e| fail(e.message))?;
     }
     Ok(tables)
+}
+
+/// Leaves only the contracts that the program can meet: those that it imports from, those of its start-up
+/// endpoints, and those of endpoints that may come in messages of these. A library may name many more.
+pub(super) fn prune(
+    contracts: Vec<ContractTable>,
+    module: &Module<'_>,
+    manifest: &Manifest,
+) -> Vec<ContractTable> {
+    let imported = module
+        .imports
+        .iter()
+        .filter_map(|i| i.module.strip_prefix(CONTRACT_PREFIX));
+    let given = manifest.endpoints.iter().map(|e| e.contract.as_str());
+    let mut met: BTreeSet<&str> = BTreeSet::new();
+    let mut next: Vec<&str> = imported.chain(given).collect();
+    while let Some(name) = next.pop() {
+        let table = contracts.iter().find(|c| c.name == name);
+        if let Some(table) = table.filter(|_| met.insert(name)) {
+            let words = table.messages.iter().flat_map(|m| &m.words);
+            next.extend(words.filter_map(|word| match word {
+                Word::Endpoint { contract, .. } => Some(contract.as_str()),
+                Word::Scalar | Word::Block => None,
+            }));
+        }
+    }
+    let met: Vec<bool> = contracts
+        .iter()
+        .map(|c| met.contains(c.name.as_str()))
+        .collect();
+    contracts
+        .into_iter()
+        .zip(met)
+        .filter_map(|(table, met)| met.then_some(table))
+        .collect()
 }
 
 /// Checks that the manifest's start-up endpoints are of contracts that the module has.

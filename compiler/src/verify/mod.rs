@@ -49,6 +49,7 @@ pub(crate) fn check<'a>(wasm: &'a [u8], options: &Options) -> Result<Checked<'a>
     let manifest = manifest::of_module(&module)?;
     let contracts = contracts::of_module(&module)?;
     contracts::startup_endpoints(&manifest, &contracts)?;
+    let contracts = contracts::prune(contracts, &module, &manifest);
     let imports = imports::resolve(&module, &manifest, &contracts)?;
     sip::exports(&module, &imports)?;
     sip::budget(&module, &manifest)?;

@@ -30,12 +30,16 @@ pub fn compile(module: &Path, out: &Path, options: &Options) -> Result<bool, Str
     write(out, &image)?;
     let stats = compiled.stats;
     output::line(format!(
-        "{}: {} functions, {} bytes of WebAssembly to {} bytes of code in {} ms; image of {} bytes in {}",
+        "{}: {} functions, {} bytes of WebAssembly code to {} bytes of machine code in {} ms \
+         (verification {}, translation {}, code generation {}); image of {} bytes in {}",
         module.display(),
         stats.functions,
         stats.wasm_bytes,
         stats.code_bytes,
         took.as_millis(),
+        stats.verify_ns / 1_000_000,
+        stats.translate_ns / 1_000_000,
+        stats.codegen_ns / 1_000_000,
         image.len(),
         out.display()
     ));

@@ -21,6 +21,7 @@ pub fn check(manifest: &SystemManifest, files: &[(String, Vec<u8>)]) -> Vec<Stri
         }
     }
     let mut checker = Checker {
+        started: manifest.start.iter().map(|s| s.name.as_str()).collect(),
         instances: BTreeMap::new(),
         used: BTreeSet::new(),
         problems,
@@ -34,6 +35,8 @@ pub fn check(manifest: &SystemManifest, files: &[(String, Vec<u8>)]) -> Vec<Stri
 }
 
 struct Checker<'a> {
+    /// Names of instances.
+    started: BTreeSet<&'a str>,
     /// Started programs by the names of their instances.
     instances: BTreeMap<&'a str, &'a Image<'a>>,
     /// Endpoints that a channel leads to: instance and endpoint.
@@ -71,10 +74,13 @@ impl<'a> Checker<'a> {
             let end = channel.end(side);
             let Some(image) = self.instances.get(end.of.as_str()).copied() else {
                 known = false;
-                self.problem(format!(
-                    "a channel of contract {:?} leads to {:?}, which is not started",
-                    channel.contract, end.of
-                ));
+                // Where it is started but its image is missing, that has been said.
+                if !self.started.contains(end.of.as_str()) {
+                    self.problem(format!(
+                        "a channel of contract {:?} leads to {:?}, which is not started",
+                        channel.contract, end.of
+                    ));
+                }
                 continue;
             };
             tables.extend(image.contracts.iter().find(|c| c.name == channel.contract));
