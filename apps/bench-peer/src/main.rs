@@ -14,7 +14,9 @@ sing_sdk::manifest! {
 #[sing_sdk::main]
 fn main() {
     use BenchContract::exp::Start;
-    let Some(mut bench) = startup::bench() else { return };
+    let Some(mut bench) = startup::bench() else {
+        return;
+    };
     loop {
         bench = match bench.recv() {
             Start::Ping(word, next) => next.send_pong(word),

@@ -42,7 +42,10 @@ fn summed(count: u32, call: impl Fn() -> u64) -> f64 {
 
 /// Adds what is measured here.
 pub fn add(all: &mut Vec<(Row, Box<dyn Measure>)>) {
-    all.push((cycles(Some("T1"), "null call into the kernel"), Box::new(Call)));
+    all.push((
+        cycles(Some("T1"), "null call into the kernel"),
+        Box::new(Call),
+    ));
     all.push((cycles(None, "null call, inlined"), Box::new(Inlined)));
     all.push((cycles(None, "uptime"), Box::new(Clock)));
 }

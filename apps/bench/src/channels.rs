@@ -28,8 +28,14 @@ type Shared = Rc<RefCell<Peer>>;
 impl Peer {
     fn start() -> Result<Shared, Error> {
         let (imp, exp) = BenchContract::new_channel()?;
-        let child = Child::of("bench-peer").arg("bench-peer").endpoint(exp).start()?;
-        Ok(Rc::new(RefCell::new(Peer { channel: Some(imp), _child: child })))
+        let child = Child::of("bench-peer")
+            .arg("bench-peer")
+            .endpoint(exp)
+            .start()?;
+        Ok(Rc::new(RefCell::new(Peer {
+            channel: Some(imp),
+            _child: child,
+        })))
     }
 
     /// Runs something with the channel; where it comes back without, the peer has gone.
@@ -55,7 +61,11 @@ impl Measure for RoundTrip {
             let mut word = 0;
             let took = timed(ROUND_TRIPS, || {
                 let answer = channel.take().and_then(|c| {
-                    if fused { c.call_ping(word).pong().ok() } else { c.send_ping(word).recv_pong().ok() }
+                    if fused {
+                        c.call_ping(word).pong().ok()
+                    } else {
+                        c.send_ping(word).recv_pong().ok()
+                    }
                 });
                 if let Some((next_word, next)) = answer {
                     word = next_word;
@@ -79,7 +89,9 @@ impl Measure for Give {
         let took = self.peer.borrow_mut().with(|channel| {
             let mut both = Some((data, channel));
             let took = timed(ROUND_TRIPS, || {
-                both = both.take().and_then(|(data, c)| c.call_give(data).r#return().ok());
+                both = both
+                    .take()
+                    .and_then(|(data, c)| c.call_give(data).r#return().ok());
             });
             let (data, channel) = both?;
             kept = Some(data);
@@ -131,20 +143,32 @@ fn block_name(size: &str) -> alloc::string::String {
 pub fn add(all: &mut Vec<(Row, Box<dyn Measure>)>) -> Result<(), Error> {
     let peer = Peer::start()?;
     all.push((
-        cycles(Some("T2"), "yield between two processes of different modules"),
+        cycles(
+            Some("T2"),
+            "yield between two processes of different modules",
+        ),
         Box::new(Yield(Rc::clone(&peer))),
     ));
     all.push((
         cycles(Some("T3"), "round trip, one word"),
-        Box::new(RoundTrip { peer: Rc::clone(&peer), fused: true }),
+        Box::new(RoundTrip {
+            peer: Rc::clone(&peer),
+            fused: true,
+        }),
     ));
     all.push((
         cycles(None, "round trip, one word, send and receive as two calls"),
-        Box::new(RoundTrip { peer: Rc::clone(&peer), fused: false }),
+        Box::new(RoundTrip {
+            peer: Rc::clone(&peer),
+            fused: false,
+        }),
     ));
     for (size, name) in SIZES {
         let data = Some(Vector::new(size)?);
-        let give = Give { peer: Rc::clone(&peer), data };
+        let give = Give {
+            peer: Rc::clone(&peer),
+            data,
+        };
         all.push((cycles(None, block_name(name)), Box::new(give)));
     }
     Ok(())
@@ -154,10 +178,16 @@ pub fn add(all: &mut Vec<(Row, Box<dyn Measure>)>) -> Result<(), Error> {
 pub fn flatness(rows: &[Row]) -> Row {
     let of = |size| {
         let name = block_name(size);
-        rows.iter().find(|r| r.name == name).map_or(&[][..], |r| &r.samples)
+        rows.iter()
+            .find(|r| r.name == name)
+            .map_or(&[][..], |r| &r.samples)
     };
     // Bursts beside each other are compared, not the medians of all.
-    let samples = of("64 KiB").iter().zip(of("1 B")).map(|(large, small)| large / small).collect();
+    let samples = of("64 KiB")
+        .iter()
+        .zip(of("1 B"))
+        .map(|(large, small)| large / small)
+        .collect();
     Row {
         id: Some("T4"),
         name: "block of 64 KiB against 1 byte".into(),

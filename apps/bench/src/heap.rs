@@ -62,7 +62,11 @@ impl Measure for Allocate {
     fn burst(&mut self) -> Result<f64, Error> {
         let mut failed = false;
         let took = timed(50, || failed |= Block::new(self.0).is_err());
-        if failed { Err(Error::NoResources) } else { Ok(took) }
+        if failed {
+            Err(Error::NoResources)
+        } else {
+            Ok(took)
+        }
     }
 }
 
@@ -72,10 +76,17 @@ pub fn add(all: &mut Vec<(Row, Box<dyn Measure>)>) -> Result<(), Error> {
         cycles(None, "load from a block, tests inlined"),
         Box::new(Load(Block::new(WORDS * 8)?)),
     ));
-    all.push((cycles(None, "load from linear memory"), Box::new(PlainLoad(alloc::vec![1; WORDS]))));
+    all.push((
+        cycles(None, "load from linear memory"),
+        Box::new(PlainLoad(alloc::vec![1; WORDS])),
+    ));
     for size in [64, 1500, 4096] {
         for (out, way) in [(true, "block to memory"), (false, "memory to block")] {
-            let copy = Copy { block: Block::new(size)?, buffer: alloc::vec![0; size], out };
+            let copy = Copy {
+                block: Block::new(size)?,
+                buffer: alloc::vec![0; size],
+                out,
+            };
             let name = alloc::format!("copy {size} bytes, {way}");
             all.push((cycles(None, name), Box::new(copy)));
         }

@@ -72,7 +72,12 @@ fn main() -> Result<i32, Error> {
 
 /// Begins a row that is measured in cycles.
 fn cycles(id: Option<&'static str>, name: impl Into<String>) -> Row {
-    Row { id, name: name.into(), unit: Unit::Cycles, samples: Vec::new() }
+    Row {
+        id,
+        name: name.into(),
+        unit: Unit::Cycles,
+        samples: Vec::new(),
+    }
 }
 
 /// Cycles that each of so many operations takes.

@@ -44,7 +44,10 @@ impl Measure for Thread {
 pub fn add(all: &mut Vec<(Row, Box<dyn Measure>)>) {
     let name = "create, run, join and reclaim a process";
     all.push((cycles(Some("T6"), name), Box::new(Create)));
-    all.push((cycles(None, "create, run and join a thread"), Box::new(Thread)));
+    all.push((
+        cycles(None, "create, run and join a thread"),
+        Box::new(Thread),
+    ));
 }
 
 /// What a process occupies that has started and waits.
@@ -54,7 +57,15 @@ pub fn idle_memory() -> Result<Row, Error> {
     // It runs until it waits.
     thread::sleep(Duration::from_millis(5));
     let id = child.id();
-    let process = inspect::processes()?.into_iter().find(|p| p.id == id).ok_or(Error::NotFound)?;
+    let process = inspect::processes()?
+        .into_iter()
+        .find(|p| p.id == id)
+        .ok_or(Error::NotFound)?;
     let samples = Vec::from([process.pages as f64 * 4.0]);
-    Ok(Row { id: Some("T7"), name: "idle process".into(), unit: Unit::KiB, samples })
+    Ok(Row {
+        id: Some("T7"),
+        name: "idle process".into(),
+        unit: Unit::KiB,
+        samples,
+    })
 }

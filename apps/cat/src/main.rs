@@ -30,7 +30,9 @@ fn copy(names: &mut Names, path: &str, out: &mut Writer) -> Result<(), Error> {
 #[sing_sdk::main]
 fn main() -> i32 {
     let paths = sing_sdk::args::rest();
-    let Some(mut out) = sing_sdk::io::take_stdout() else { return 1 };
+    let Some(mut out) = sing_sdk::io::take_stdout() else {
+        return 1;
+    };
     if paths.is_empty() {
         let mut input = sing_sdk::io::stdin();
         while let Some(block) = input.receive() {

@@ -26,11 +26,19 @@ fn end(end: &ChannelEnd) -> String {
 
 #[sing_sdk::main]
 fn main() -> Result<(), Error> {
-    let mut table =
-        format!("{:>5} {:<18} {:<38} {}\n", "ID", "CONTRACT", "IMPORTING SIDE", "EXPORTING SIDE");
+    let mut table = format!(
+        "{:>5} {:<18} {:<38} {}\n",
+        "ID", "CONTRACT", "IMPORTING SIDE", "EXPORTING SIDE"
+    );
     for c in inspect::channels()? {
         let [imp, exp] = &c.ends;
-        table.push_str(&format!("{:>5} {:<18} {:<38} {}\n", c.id, c.contract, end(imp), end(exp)));
+        table.push_str(&format!(
+            "{:>5} {:<18} {:<38} {}\n",
+            c.id,
+            c.contract,
+            end(imp),
+            end(exp)
+        ));
     }
     print!("{table}");
     Ok(())

@@ -15,11 +15,11 @@ sing_sdk::manifest! {
 }
 
 /// Ackermann's function: calls itself deeper than any stack.
-fn ackermann(m: u64, n: u64) -> u64 {
+fn overflow_the_stack(m: u64, n: u64) -> u64 {
     match (m, n) {
         (0, n) => n + 1,
-        (m, 0) => ackermann(m - 1, 1),
-        (m, n) => ackermann(m - 1, ackermann(m, n - 1)),
+        (m, 0) => overflow_the_stack(m - 1, 1),
+        (m, n) => overflow_the_stack(m - 1, overflow_the_stack(m, n - 1)),
     }
 }
 
@@ -34,10 +34,15 @@ fn use_too_much_memory() {
 fn main() -> i32 {
     let how = sing_sdk::args::get(1).unwrap_or_default();
     match how.as_str() {
-        "oob" => drop(black_box(sing_sdk::wrong::read_memory(black_box(0xffff_0000)))),
+        "oob" => drop(black_box(sing_sdk::wrong::read_memory(black_box(
+            0xffff_0000,
+        )))),
         "unreachable" => sing_sdk::wrong::unreachable(),
-        "div0" => drop(black_box(sing_sdk::wrong::divide(black_box(1), black_box(0)))),
-        "stack" => drop(black_box(ackermann(black_box(3), black_box(30)))),
+        "div0" => drop(black_box(sing_sdk::wrong::divide(
+            black_box(1),
+            black_box(0),
+        ))),
+        "stack" => drop(black_box(overflow_the_stack(black_box(3), black_box(30)))),
         "memory" => use_too_much_memory(),
         "handle" => sing_sdk::wrong::forge_handle(black_box(0x1234_5678)),
         "block" => drop(Block::new(16).map(|b| b.load_u8(black_box(16)))),

@@ -22,15 +22,31 @@ fn main() -> Result<(), Error> {
     let (imp, exp) = PipeContract::new_channel()?;
     let hello = Child::of("hello").arg("hello").endpoint(imp).start()?;
     let said = Reader::new(exp).read_to_end();
-    println!("child {} said: {}", hello.id(), String::from_utf8_lossy(&said).trim_end());
+    println!(
+        "child {} said: {}",
+        hello.id(),
+        String::from_utf8_lossy(&said).trim_end()
+    );
     println!("child {} has ended: {}", hello.id(), hello.join()?);
 
-    let crash = Child::of("crash").arg("crash").arg("div0").no_endpoint().start()?;
+    let crash = Child::of("crash")
+        .arg("crash")
+        .arg("div0")
+        .no_endpoint()
+        .start()?;
     println!("child {} has ended: {}", crash.id(), crash.join()?);
 
     let spin = Child::of("spin").arg("spin").start()?;
     let ended = spin.join_within(Duration::from_millis(20).into())?;
-    println!("child {} has {}", spin.id(), if ended { "ended?" } else { "not ended after 20 ms" });
+    println!(
+        "child {} has {}",
+        spin.id(),
+        if ended {
+            "ended?"
+        } else {
+            "not ended after 20 ms"
+        }
+    );
     spin.stop(7)?;
     println!("child {} has ended: {}", spin.id(), spin.join()?);
     Ok(())

@@ -30,7 +30,10 @@ fn main() -> i32 {
         eprintln!("usage: grep [-i] [-v] [-c] PATTERN");
         return 2;
     };
-    let regex = match RegexBuilder::new(&pattern).case_insensitive(ignore_case).build() {
+    let regex = match RegexBuilder::new(&pattern)
+        .case_insensitive(ignore_case)
+        .build()
+    {
         Ok(regex) => regex,
         Err(e) => {
             eprintln!("grep: {e}");

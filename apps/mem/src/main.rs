@@ -18,15 +18,27 @@ sing_sdk::manifest! {
 fn main() -> Result<(), Error> {
     let m = inspect::memory()?;
     let s = inspect::system()?;
-    println!("machine        {} ({} processors, scheduler {})", s.machine, s.cpus, s.scheduler);
-    println!("pages in use   {} of {} (4 KiB each)", m.used_pages, m.total_pages);
+    println!(
+        "machine        {} ({} processors, scheduler {})",
+        s.machine, s.cpus, s.scheduler
+    );
+    println!(
+        "pages in use   {} of {} (4 KiB each)",
+        m.used_pages, m.total_pages
+    );
     println!("  kernel       {}", m.kernel_pages);
     println!("  code         {}", m.code_pages);
-    println!("exchange heap  {} allocations, {} bytes", m.allocations, m.allocated);
+    println!(
+        "exchange heap  {} allocations, {} bytes",
+        m.allocations, m.allocated
+    );
     println!("processes      {}", m.processes);
     println!("threads        {}", m.threads);
     println!("channels       {}", m.channels);
     println!("handles        {}", m.handles);
-    println!("switches       {} ({} by pre-emption)", s.switches, s.preemptions);
+    println!(
+        "switches       {} ({} by pre-emption)",
+        s.switches, s.preemptions
+    );
     Ok(())
 }

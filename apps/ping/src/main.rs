@@ -16,7 +16,9 @@ sing_sdk::manifest! {
 
 #[sing_sdk::main]
 fn main() -> Result<(), Error> {
-    let rounds = sing_sdk::args::get(1).and_then(|s| s.parse().ok()).unwrap_or(3_u32);
+    let rounds = sing_sdk::args::get(1)
+        .and_then(|s| s.parse().ok())
+        .unwrap_or(3_u32);
     let (mut imp, exp) = PingContract::new_channel()?;
     let pong = Child::of("pong").arg("pong").endpoint(exp).start()?;
     for number in 0..rounds {

@@ -13,7 +13,9 @@ sing_sdk::manifest! {
 
 #[sing_sdk::main]
 fn main() {
-    let Some(mut exp) = startup::ping() else { return };
+    let Some(mut exp) = startup::ping() else {
+        return;
+    };
     while let Ok((number, next)) = exp.recv_ping() {
         exp = next.send_pong(number * 2);
     }

@@ -36,9 +36,19 @@ fn main() -> Result<(), Error> {
     for handle in started? {
         sing_sdk::sync::wait(&handle, Timeout::FOREVER)?;
         let time = handle.time();
-        println!("thread {} has counted, in {time:.1?}", handle.join()?);
+        println!(
+            "thread {} has counted ({time:.1?} of execution)",
+            handle.join()?
+        );
     }
     let (atomic, locked) = (ATOMIC.load(Ordering::Relaxed), *LOCKED.lock());
-    println!("atomic {atomic}, locked {locked}, expected {}", THREADS * ROUNDS);
-    if atomic == locked && locked == THREADS * ROUNDS { Ok(()) } else { Err(Error::BadState) }
+    println!(
+        "atomic {atomic}, locked {locked}, expected {}",
+        THREADS * ROUNDS
+    );
+    if atomic == locked && locked == THREADS * ROUNDS {
+        Ok(())
+    } else {
+        Err(Error::BadState)
+    }
 }

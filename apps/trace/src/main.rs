@@ -81,19 +81,24 @@ fn main() -> Result<i32, Error> {
     let me = sing_sdk::process::id();
     let mut until = startup::until();
     let seconds = sing_sdk::args::get(1).and_then(|s| s.parse().ok());
-    let Some(time) = seconds.and_then(|s| Duration::try_from_secs_f64(s).ok()).or(until
-        .is_some()
-        .then_some(Duration::MAX))
+    let Some(time) = seconds
+        .and_then(|s| Duration::try_from_secs_f64(s).ok())
+        .or(until.is_some().then_some(Duration::MAX))
     else {
         eprintln!("usage: trace SECONDS");
         return Ok(2);
     };
     let mut trace = Trace::start()?;
-    let mut names = Names { processes: Vec::new(), contracts: inspect::contracts().unwrap_or_default() };
+    let mut names = Names {
+        processes: Vec::new(),
+        contracts: inspect::contracts().unwrap_or_default(),
+    };
     names.learn();
     let start = sing_sdk::time::uptime();
     // The first block says that whoever waits for us may begin, the channel's end that we are to end.
-    until = until.and_then(|c| c.recv_write().ok()).map(|(_, c)| c.send_ack());
+    until = until
+        .and_then(|c| c.recv_write().ok())
+        .map(|(_, c)| c.send_ack());
     let watches = until.is_some();
     loop {
         let over = sing_sdk::time::uptime().saturating_sub(start) >= time

@@ -23,7 +23,9 @@ unsafe impl lock_api::RawMutex for YieldLock {
     }
 
     fn try_lock(&self) -> bool {
-        self.0.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        self.0
+            .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
     }
 
     unsafe fn unlock(&self) {

@@ -183,7 +183,10 @@ fn store<T: Plain>(block: &mut Block, at: usize, value: T) {
 
 impl<T: Plain> Vector<T> {
     /// Refuses, when the program is compiled, elements that are too large.
-    const FITS: () = assert!(T::SIZE > 0 && T::SIZE <= ELEMENT, "element larger than 128 bytes");
+    const FITS: () = assert!(
+        T::SIZE > 0 && T::SIZE <= ELEMENT,
+        "element larger than 128 bytes"
+    );
 
     /// A vector of `len` zeroed elements, at least one.
     ///
@@ -224,7 +227,9 @@ impl<T: Plain> Vector<T> {
     #[inline]
     pub fn get(&self, index: usize) -> Option<T> {
         let () = Self::FITS;
-        (index < self.len()).then(|| load(self.block(), index * T::SIZE)).flatten()
+        (index < self.len())
+            .then(|| load(self.block(), index * T::SIZE))
+            .flatten()
     }
 
     /// Sets the element at `index`; false beyond the end.
@@ -274,7 +279,9 @@ impl<T: Plain> Record<T> {
     /// The value; `None` where the block is too small or its bytes are no such value.
     #[must_use]
     pub fn get(&self) -> Option<T> {
-        (self.block().len() >= T::SIZE).then(|| load(self.block(), 0)).flatten()
+        (self.block().len() >= T::SIZE)
+            .then(|| load(self.block(), 0))
+            .flatten()
     }
 
     /// Sets the value; false where the block is too small.
@@ -296,7 +303,11 @@ impl Text {
     /// # Errors
     /// [`Error::NoResources`] where memory is short.
     pub fn new(text: &str) -> Result<Text, Error> {
-        let bytes = if text.is_empty() { EMPTY_TEXT } else { text.as_bytes() };
+        let bytes = if text.is_empty() {
+            EMPTY_TEXT
+        } else {
+            text.as_bytes()
+        };
         Block::from_bytes(bytes).map(Self::from_block)
     }
 
@@ -314,12 +325,17 @@ impl Text {
     /// may send a text of any size.
     #[must_use]
     pub fn get_within(&self, max: usize) -> Option<String> {
-        if self.block().len() <= max { self.get() } else { None }
+        if self.block().len() <= max {
+            self.get()
+        } else {
+            None
+        }
     }
 
     /// A copy of the text; what is no UTF-8 is replaced.
     #[must_use]
     pub fn to_lossy(&self) -> String {
-        self.get().unwrap_or_else(|| crate::args::into_string(self.block().to_vec()))
+        self.get()
+            .unwrap_or_else(|| crate::args::into_string(self.block().to_vec()))
     }
 }

@@ -24,7 +24,10 @@ impl DebugLog {
     /// A writer to the log.
     #[must_use]
     pub const fn new() -> DebugLog {
-        DebugLog { line: [0; 256], used: 0 }
+        DebugLog {
+            line: [0; 256],
+            used: 0,
+        }
     }
 
     /// Prints what has been written since the last line end.
@@ -168,7 +171,12 @@ impl Reader {
 
     /// Its lines, without their ends; bytes that are no UTF-8 are replaced.
     pub fn lines(&mut self) -> Lines<'_> {
-        Lines { reader: self, buffer: Vec::new(), used: 0, ended: false }
+        Lines {
+            reader: self,
+            buffer: Vec::new(),
+            used: 0,
+            ended: false,
+        }
     }
 }
 
@@ -201,7 +209,11 @@ impl Iterator for Lines<'_> {
             self.buffer.drain(..self.used);
             self.used = 0;
             searched = self.buffer.len();
-            match if self.ended { None } else { self.reader.receive() } {
+            match if self.ended {
+                None
+            } else {
+                self.reader.receive()
+            } {
                 Some(data) => self.buffer.extend_from_slice(&data.to_vec()),
                 None => {
                     self.ended = true;
@@ -286,7 +298,11 @@ fn print_to(stream: &Mutex<Option<Writer>>, text: fmt::Arguments<'_>) -> Result<
     match text.as_str() {
         Some(text) => writer.write(text.as_bytes()),
         None => {
-            let mut line = Line { bytes: [0; 256], used: 0, long: String::new() };
+            let mut line = Line {
+                bytes: [0; 256],
+                used: 0,
+                long: String::new(),
+            };
             // Writing to memory does not fail.
             let _ = fmt::write(&mut line, text);
             writer.write(line.text())
@@ -303,7 +319,11 @@ struct Line {
 
 impl Line {
     fn text(&self) -> &[u8] {
-        if self.long.is_empty() { &self.bytes[..self.used] } else { self.long.as_bytes() }
+        if self.long.is_empty() {
+            &self.bytes[..self.used]
+        } else {
+            self.long.as_bytes()
+        }
     }
 }
 
@@ -317,7 +337,8 @@ impl fmt::Write for Line {
             }
             _ => {
                 if self.long.is_empty() {
-                    self.long.push_str(&String::from_utf8_lossy(&self.bytes[..self.used]));
+                    self.long
+                        .push_str(&String::from_utf8_lossy(&self.bytes[..self.used]));
                 }
                 self.long.push_str(s);
             }

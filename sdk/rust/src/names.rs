@@ -30,7 +30,11 @@ impl Names {
     fn done(&mut self, answer: Option<(Ready, bool)>) -> Result<(), Error> {
         let (channel, granted) = answer.ok_or(Error::Closed)?;
         self.0 = Some(channel);
-        if granted { Ok(()) } else { Err(Error::NotFound) }
+        if granted {
+            Ok(())
+        } else {
+            Err(Error::NotFound)
+        }
     }
 
     /// Hands the exporting side of a fresh channel to the service at this path.
@@ -52,9 +56,7 @@ impl Names {
     ///
     /// # Errors
     /// [`Error::NotFound`] where the name server takes no more clients.
-    pub fn connect(
-        &mut self,
-    ) -> Result<NamespaceContract::Imp<NamespaceContract::Start>, Error> {
+    pub fn connect(&mut self) -> Result<NamespaceContract::Imp<NamespaceContract::Start>, Error> {
         let (imp, exp) = NamespaceContract::new_channel()?;
         self.bind("/", exp)?;
         Ok(imp)

@@ -49,7 +49,8 @@ impl<'a> Builder<'a> {
     /// Adds an argument. The first is the program's name by custom.
     #[must_use]
     pub fn arg(mut self, arg: &str) -> Self {
-        self.args.extend_from_slice(&(arg.len() as u32).to_le_bytes());
+        self.args
+            .extend_from_slice(&(arg.len() as u32).to_le_bytes());
         self.args.extend_from_slice(arg.as_bytes());
         self
     }
@@ -80,8 +81,11 @@ impl<'a> Builder<'a> {
     /// [`Error::NotFound`] where no such image is installed, [`Error::BadArgument`] where the endpoints are not
     /// those that its manifest asks for, [`Error::NoResources`] where memory is short.
     pub fn create(self) -> Result<Child, Error> {
-        let raw: Vec<u32> =
-            self.endpoints.iter().map(|e| e.as_ref().map_or(0, Object::raw)).collect();
+        let raw: Vec<u32> = self
+            .endpoints
+            .iter()
+            .map(|e| e.as_ref().map_or(0, Object::raw))
+            .collect();
         // SAFETY: all three are readable for their lengths.
         let code = unsafe {
             sys::process_create(
@@ -139,12 +143,10 @@ impl fmt::Display for Exit {
         match *self {
             Exit::Code(code) => write!(f, "exit {code}"),
             Exit::Stopped(code) => write!(f, "stopped ({code})"),
-            Exit::Trapped(code) => {
-                match u8::try_from(code).ok().and_then(Trap::from_code) {
-                    Some(trap) => write!(f, "trap: {trap}"),
-                    None => write!(f, "trap {code}"),
-                }
-            }
+            Exit::Trapped(code) => match u8::try_from(code).ok().and_then(Trap::from_code) {
+                Some(trap) => write!(f, "trap: {trap}"),
+                None => write!(f, "trap {code}"),
+            },
         }
     }
 }
@@ -159,7 +161,11 @@ impl Child {
     /// Begins a child from an installed image.
     #[must_use]
     pub fn of(image: &str) -> Builder<'_> {
-        Builder { image, args: Vec::new(), endpoints: Vec::new() }
+        Builder {
+            image,
+            args: Vec::new(),
+            endpoints: Vec::new(),
+        }
     }
 
     /// Its id.

@@ -196,7 +196,11 @@ impl<T> Mutex<T> {
 impl<T: ?Sized> Mutex<T> {
     /// Waits until it is free, and takes it.
     pub fn lock(&self) -> MutexGuard<'_, T> {
-        if self.state.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_err() {
+        if self
+            .state
+            .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed)
+            .is_err()
+        {
             self.wait();
         }
         MutexGuard { mutex: self }
@@ -227,7 +231,10 @@ impl<T: ?Sized> Mutex<T> {
             return Some(known);
         }
         let made = Object::from_status(sys::auto_event_create(0)).ok()?;
-        match self.event.compare_exchange(0, made.raw(), Ordering::AcqRel, Ordering::Acquire) {
+        match self
+            .event
+            .compare_exchange(0, made.raw(), Ordering::AcqRel, Ordering::Acquire)
+        {
             Ok(_) => Some(made.into_raw()),
             Err(other) => Some(other),
         }

@@ -134,8 +134,15 @@ mod tests {
         for name in super::NAMES {
             assert!(sing_abi::entry::find(name).is_some(), "{name} is no entry");
         }
-        for entry in ENTRIES.iter().filter(|e| !matches!(e.access, Access::Compiler)) {
-            assert!(super::NAMES.contains(&entry.name), "{} is missing", entry.name);
+        for entry in ENTRIES
+            .iter()
+            .filter(|e| !matches!(e.access, Access::Compiler))
+        {
+            assert!(
+                super::NAMES.contains(&entry.name),
+                "{} is missing",
+                entry.name
+            );
         }
     }
 }

@@ -92,14 +92,19 @@ impl<T> JoinHandle<T> {
     /// Execution time of the thread.
     #[must_use]
     pub fn time(&self) -> Duration {
-        let nanos = self.running.as_ref().map_or(0, |r| sys::thread_time(r.thread.raw()));
+        let nanos = self
+            .running
+            .as_ref()
+            .map_or(0, |r| sys::thread_time(r.thread.raw()));
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(0))
     }
 }
 
 impl<T> Waitable for JoinHandle<T> {
     fn handle(&self) -> Handle {
-        self.running.as_ref().map_or(Handle::NONE, |r| Handle::from_raw(r.thread.raw()))
+        self.running
+            .as_ref()
+            .map_or(Handle::NONE, |r| Handle::from_raw(r.thread.raw()))
     }
 }
 
@@ -140,7 +145,9 @@ where
     let run: Box<dyn FnOnce() + Send> = Box::new(move || *place.lock() = Some(f()));
     let words = stack.div_ceil(size_of::<u128>()).max(64);
     let mut memory = Vec::new();
-    memory.try_reserve_exact(words).map_err(|_| Error::NoResources)?;
+    memory
+        .try_reserve_exact(words)
+        .map_err(|_| Error::NoResources)?;
     memory.resize(words, 0_u128);
     let top = memory.as_mut_ptr_range().end;
     let start = Box::into_raw(Box::new(Start { run }));
@@ -156,5 +163,11 @@ where
         }
     };
     sys::thread_start(thread.raw());
-    Ok(JoinHandle { running: Some(Running { thread, _stack: memory }), result })
+    Ok(JoinHandle {
+        running: Some(Running {
+            thread,
+            _stack: memory,
+        }),
+        result,
+    })
 }

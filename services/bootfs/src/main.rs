@@ -68,15 +68,26 @@ impl Files {
     /// Opens a file for whoever has the other side of this channel; gives back what cannot be served.
     fn bind(&mut self, path: Option<String>, service: Service) -> Option<Service> {
         let path = path.as_deref().and_then(path::normalize);
-        let Some(path) = path.filter(|p| self.paths.contains(p)) else { return Some(service) };
+        let Some(path) = path.filter(|p| self.paths.contains(p)) else {
+            return Some(service);
+        };
         if self.open.len() >= MAX_OPEN {
             return Some(service);
         }
-        match service.into_endpoint().cast::<FileContract::Exp<FileContract::Start>>() {
+        match service
+            .into_endpoint()
+            .cast::<FileContract::Exp<FileContract::Start>>()
+        {
             Ok(channel) => {
                 let path = path[1..].into();
                 self.last += 1;
-                self.open.insert(self.last, Open { path, channel: channel.send_success() });
+                self.open.insert(
+                    self.last,
+                    Open {
+                        path,
+                        channel: channel.send_success(),
+                    },
+                );
                 None
             }
             Err(other) => other.cast().ok(),
@@ -87,7 +98,11 @@ impl Files {
         let path = path.as_deref().and_then(path::normalize)?;
         let names = path::list(self.paths.iter().map(String::as_str), &path);
         // The mount point is a directory also where the image has no files.
-        let names = if path == "/" { names.unwrap_or_default() } else { names? };
+        let names = if path == "/" {
+            names.unwrap_or_default()
+        } else {
+            names?
+        };
         let lines: String = names.iter().flat_map(|n| [n.as_str(), "\n"]).collect();
         Text::new(&lines).ok()
     }
@@ -95,16 +110,32 @@ impl Files {
 
 #[sing_sdk::main]
 fn main() {
-    let Some(names) = startup::names() else { return };
+    let Some(names) = startup::names() else {
+        return;
+    };
     let mut names = names.send_success();
-    let paths = (0..).map_while(sing_sdk::boot::name).map(|p| format!("/{p}")).collect();
-    let mut files = Files { paths, open: BTreeMap::new(), last: 0 };
+    let paths = (0..)
+        .map_while(sing_sdk::boot::name)
+        .map(|p| format!("/{p}"))
+        .collect();
+    let mut files = Files {
+        paths,
+        open: BTreeMap::new(),
+        last: 0,
+    };
     let mut set = WaitSet::new();
     loop {
         let (ids, handles): (Vec<u32>, Vec<Handle>) = core::iter::once((0, names.handle()))
-            .chain(files.open.iter().map(|(id, open)| (*id, open.channel.handle())))
+            .chain(
+                files
+                    .open
+                    .iter()
+                    .map(|(id, open)| (*id, open.channel.handle())),
+            )
             .unzip();
-        let Ok(index) = set.wait(&handles, Timeout::FOREVER) else { return };
+        let Ok(index) = set.wait(&handles, Timeout::FOREVER) else {
+            return;
+        };
         if index > 0 {
             let id = ids[index];
             if let Some(open) = files.open.remove(&id).and_then(serve) {

@@ -20,7 +20,7 @@ pub enum Event {
     Line(String),
     /// Ctrl-C.
     Interrupt,
-    /// Ctrl-D at the beginning of a line.
+    /// Ctrl-D at the beginning of a line, which stays where it is unless there is a history.
     EndOfInput,
 }
 
@@ -99,10 +99,20 @@ impl Editor {
                 return Some(Event::Interrupt);
             }
             Key::EndOfInput if self.line.is_empty() => {
-                out.push_str("\r\n");
+                if self.keeps_history {
+                    out.push_str("\r\n");
+                }
                 return Some(Event::EndOfInput);
             }
-            Key::Char(c) => self.insert(c),
+            Key::Char(c) => {
+                let at_end = self.cursor == self.line.len();
+                self.insert(c);
+                // Where a character only has to follow the others, nothing else is drawn.
+                if at_end && self.prompt.chars().count() + self.line.len() < self.columns {
+                    out.push(c);
+                    return None;
+                }
+            }
             Key::Backspace => self.delete(self.cursor.saturating_sub(1)..self.cursor),
             Key::Delete | Key::EndOfInput => self.delete(self.cursor..self.cursor + 1),
             Key::Left => self.cursor = self.cursor.saturating_sub(1),
@@ -166,18 +176,26 @@ impl Editor {
     fn word_before(&self) -> usize {
         let before = &self.line[..self.cursor];
         let end = before.iter().rposition(|c| *c != ' ').map_or(0, |i| i + 1);
-        before[..end].iter().rposition(|c| *c == ' ').map_or(0, |i| i + 1)
+        before[..end]
+            .iter()
+            .rposition(|c| *c == ' ')
+            .map_or(0, |i| i + 1)
     }
 
     fn word_after(&self) -> usize {
         let after = &self.line[self.cursor..];
         let start = after.iter().position(|c| *c != ' ').unwrap_or(after.len());
-        let len = after[start..].iter().position(|c| *c == ' ').unwrap_or(after.len() - start);
+        let len = after[start..]
+            .iter()
+            .position(|c| *c == ' ')
+            .unwrap_or(after.len() - start);
         self.cursor + start + len
     }
 
     fn recall(&mut self, place: Option<usize>) {
-        let Some(place) = place.filter(|p| *p <= self.history.len()) else { return };
+        let Some(place) = place.filter(|p| *p <= self.history.len()) else {
+            return;
+        };
         if self.place == self.history.len() {
             self.unfinished = self.line.clone();
         }
@@ -262,11 +280,16 @@ mod tests {
     fn what_is_shown_fits_the_row() {
         let mut e = Editor::new(30, true);
         e.begin("prompt> ");
+        let mut row = String::from("prompt> ");
         for i in 0..100_u8 {
             let mut out = String::new();
             e.feed(b'a' + i % 26, &mut out);
-            let row = out.strip_prefix("\r\x1b[K").unwrap();
+            match out.strip_prefix("\r\x1b[K") {
+                Some(drawn) => row = drawn.into(),
+                None => row.push_str(&out),
+            }
             assert!(row.chars().count() < 30, "{row:?}");
+            assert!(row.starts_with("prompt> "));
             assert!(row.ends_with(char::from(b'a' + i % 26)));
         }
     }

@@ -83,7 +83,10 @@ impl Job {
         job: JobContract::Imp<JobContract::Start>,
         input: PipeContract::Imp<PipeContract::Start>,
     ) -> Job {
-        Job { told: Told::No(job), pipe: Pipe::Ready(input) }
+        Job {
+            told: Told::No(job),
+            pipe: Pipe::Ready(input),
+        }
     }
 
     /// Its channel: ready when the job is over, or an interrupt has been heard.

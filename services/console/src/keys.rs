@@ -70,7 +70,11 @@ impl Decoder {
             State::Plain => self.plain(byte),
             State::Escape => {
                 self.state = match byte {
-                    b'[' | b'O' => State::Sequence { number: 0, later: 0, parts: 0 },
+                    b'[' | b'O' => State::Sequence {
+                        number: 0,
+                        later: 0,
+                        parts: 0,
+                    },
                     0x1b => State::Escape,
                     _ => State::Plain,
                 };
@@ -83,7 +87,11 @@ impl Decoder {
                     _ => None,
                 }
             }
-            State::Sequence { number, later, parts } => self.sequence(byte, number, later, parts),
+            State::Sequence {
+                number,
+                later,
+                parts,
+            } => self.sequence(byte, number, later, parts),
         }
     }
 
@@ -138,19 +146,34 @@ impl Decoder {
     }
 
     fn sequence(&mut self, byte: u8, number: u16, later: u16, parts: u8) -> Option<Key> {
-        let digit = |n: u16| n.saturating_mul(10).saturating_add(u16::from(byte.wrapping_sub(b'0')));
+        let digit = |n: u16| {
+            n.saturating_mul(10)
+                .saturating_add(u16::from(byte.wrapping_sub(b'0')))
+        };
         self.state = State::Plain;
         match byte {
             b'0'..=b'9' if parts == 0 => {
-                self.state = State::Sequence { number: digit(number), later, parts };
+                self.state = State::Sequence {
+                    number: digit(number),
+                    later,
+                    parts,
+                };
                 None
             }
             b'0'..=b'9' => {
-                self.state = State::Sequence { number, later: digit(later), parts };
+                self.state = State::Sequence {
+                    number,
+                    later: digit(later),
+                    parts,
+                };
                 None
             }
             b';' => {
-                self.state = State::Sequence { number, later: 0, parts: parts.saturating_add(1) };
+                self.state = State::Sequence {
+                    number,
+                    later: 0,
+                    parts: parts.saturating_add(1),
+                };
                 None
             }
             // With Ctrl held, cursor keys move by words.
@@ -171,7 +194,11 @@ impl Decoder {
             b if b < 0x20 => self.plain(b),
             // Private and intermediate bytes belong to the sequence.
             0x20..=0x3f => {
-                self.state = State::Sequence { number, later, parts };
+                self.state = State::Sequence {
+                    number,
+                    later,
+                    parts,
+                };
                 None
             }
             _ => None,
@@ -203,7 +230,10 @@ mod tests {
                 Key::Char('z')
             ]
         );
-        assert_eq!(keys("ä€😀".as_bytes()), [Key::Char('ä'), Key::Char('€'), Key::Char('😀')]);
+        assert_eq!(
+            keys("ä€😀".as_bytes()),
+            [Key::Char('ä'), Key::Char('€'), Key::Char('😀')]
+        );
     }
 
     #[test]

@@ -25,7 +25,9 @@ sing_sdk::manifest! {
 
 #[sing_sdk::main]
 fn main() -> Result<(), Error> {
-    let Some(shell) = startup::shell() else { return Err(Error::NotFound) };
+    let Some(shell) = startup::shell() else {
+        return Err(Error::NotFound);
+    };
     server::Server::new()?.run(shell);
     Ok(())
 }

@@ -17,7 +17,11 @@ pub struct Screen {
 impl Screen {
     /// The screen of a terminal, or a plain stream.
     pub fn new(terminal: bool) -> Screen {
-        Screen { terminal, tail: String::new(), fresh: true }
+        Screen {
+            terminal,
+            tail: String::new(),
+            fresh: true,
+        }
     }
 
     /// Shows bytes as they are.
@@ -128,8 +132,12 @@ impl Outputs {
     pub fn drain(&mut self, mut show: impl FnMut(Vector<u8>)) {
         // Each pipe has at most one block under way until it is asked for more, so one round takes what was
         // there; a pipe whose writer is fast is not waited for.
-        let ready: Vec<u32> =
-            self.all.iter().filter(|(_, p)| p.is_ready()).map(|(id, _)| *id).collect();
+        let ready: Vec<u32> = self
+            .all
+            .iter()
+            .filter(|(_, p)| p.is_ready())
+            .map(|(id, _)| *id)
+            .collect();
         for id in ready {
             if let Some(data) = self.receive(id) {
                 show(data);
@@ -137,4 +145,3 @@ impl Outputs {
         }
     }
 }
-

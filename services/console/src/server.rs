@@ -103,8 +103,11 @@ impl Server {
                 watch(Source::Job, job.handle());
                 watch(Source::JobInput, job.input());
             }
-            self.outputs.waiting(|id, handle| watch(Source::Output(id), handle));
-            let Ok(index) = set.wait(&handles, Timeout::FOREVER) else { return };
+            self.outputs
+                .waiting(|id, handle| watch(Source::Output(id), handle));
+            let Ok(index) = set.wait(&handles, Timeout::FOREVER) else {
+                return;
+            };
             match (&sources[index], shell) {
                 (Source::Shell, Shell::Ready(channel)) => match self.request(channel) {
                     Some(next) => shell = next,
@@ -231,7 +234,11 @@ impl Server {
         if !job.wants() {
             return;
         }
-        let line = if self.size.is_some() { self.lines.pop_front() } else { None };
+        let line = if self.size.is_some() {
+            self.lines.pop_front()
+        } else {
+            None
+        };
         let given = match line {
             Some(Line::Text(text)) => job.give(text),
             Some(Line::End) => {

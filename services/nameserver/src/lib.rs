@@ -17,7 +17,9 @@ pub struct Tree<T> {
 
 impl<T> Default for Tree<T> {
     fn default() -> Self {
-        Tree { entries: BTreeMap::new() }
+        Tree {
+            entries: BTreeMap::new(),
+        }
     }
 }
 
@@ -59,7 +61,11 @@ impl<T> Tree<T> {
             }
             prefix = &prefix[..prefix.rfind('/').unwrap_or(0)];
         }
-        if path == "/" || self.list(path).is_some() { Place::Here } else { Place::Nowhere }
+        if path == "/" || self.list(path).is_some() {
+            Place::Here
+        } else {
+            Place::Nowhere
+        }
     }
 
     /// The names directly below a directory of the name server's own.
@@ -70,7 +76,10 @@ impl<T> Tree<T> {
 
     /// The path of the first provider that this is true of.
     pub fn find(&self, mut is: impl FnMut(&T) -> bool) -> Option<String> {
-        self.entries.iter().find(|(_, p)| is(p)).map(|(path, _)| path.clone())
+        self.entries
+            .iter()
+            .find(|(_, p)| is(p))
+            .map(|(path, _)| path.clone())
     }
 }
 

@@ -12,7 +12,11 @@ const MAX_WAITING: usize = 256;
 /// What a client asked of a provider.
 pub enum Request {
     /// Bind this endpoint.
-    Bind { client: u32, path: String, service: Service },
+    Bind {
+        client: u32,
+        path: String,
+        service: Service,
+    },
     /// List this path.
     Find { client: u32, path: String },
 }
@@ -22,7 +26,10 @@ pub enum Answer {
     /// Nothing that concerns a client.
     Nothing,
     /// To a bind: done, or refused with the endpoint that comes back.
-    Bound { client: u32, refused: Option<Service> },
+    Bound {
+        client: u32,
+        refused: Option<Service>,
+    },
     /// To a find.
     Found { client: u32, names: Option<Text> },
     /// It has gone, while this client waited for a bind (true) or a find (false).
@@ -60,7 +67,11 @@ impl Provider {
 /// could promise nothing more.
 fn send(channel: NamespaceContract::Imp<NamespaceContract::Ready>, request: Request) -> Channel {
     match request {
-        Request::Bind { client, path, service } => match Text::new(&path) {
+        Request::Bind {
+            client,
+            path,
+            service,
+        } => match Text::new(&path) {
             Ok(path) => Channel::Binding(client, channel.send_bind(path, service)),
             Err(_) => Channel::Gone,
         },
@@ -87,7 +98,14 @@ impl Providers {
     ) -> u32 {
         self.last += 1;
         let channel = Channel::Starting(channel);
-        self.all.insert(self.last, Provider { owner, channel, queue: VecDeque::new() });
+        self.all.insert(
+            self.last,
+            Provider {
+                owner,
+                channel,
+                queue: VecDeque::new(),
+            },
+        );
         self.last
     }
 
@@ -135,33 +153,57 @@ impl Providers {
     /// Receives from a provider whose channel is ready.
     pub fn hear(&mut self, id: u32) -> Answer {
         use NamespaceContract::imp;
-        let Some(provider) = self.all.get_mut(&id) else { return Answer::Nothing };
+        let Some(provider) = self.all.get_mut(&id) else {
+            return Answer::Nothing;
+        };
         let (next, answer) = match core::mem::replace(&mut provider.channel, Channel::Gone) {
             Channel::Starting(channel) => match channel.recv_success() {
                 Ok(channel) => (Channel::Ready(channel), Answer::Nothing),
                 Err(Closed) => (Channel::Gone, Answer::Gone { waiting: None }),
             },
             Channel::Binding(client, channel) => match channel.recv() {
-                imp::Binding::AckBind(channel) => {
-                    (Channel::Ready(channel), Answer::Bound { client, refused: None })
-                }
-                imp::Binding::NakBind(service, channel) => {
-                    (Channel::Ready(channel), Answer::Bound { client, refused: Some(service) })
-                }
-                imp::Binding::Closed => {
-                    (Channel::Gone, Answer::Gone { waiting: Some((client, true)) })
-                }
+                imp::Binding::AckBind(channel) => (
+                    Channel::Ready(channel),
+                    Answer::Bound {
+                        client,
+                        refused: None,
+                    },
+                ),
+                imp::Binding::NakBind(service, channel) => (
+                    Channel::Ready(channel),
+                    Answer::Bound {
+                        client,
+                        refused: Some(service),
+                    },
+                ),
+                imp::Binding::Closed => (
+                    Channel::Gone,
+                    Answer::Gone {
+                        waiting: Some((client, true)),
+                    },
+                ),
             },
             Channel::Finding(client, channel) => match channel.recv() {
-                imp::Finding::AckFind(names, channel) => {
-                    (Channel::Ready(channel), Answer::Found { client, names: Some(names) })
-                }
-                imp::Finding::NakFind(channel) => {
-                    (Channel::Ready(channel), Answer::Found { client, names: None })
-                }
-                imp::Finding::Closed => {
-                    (Channel::Gone, Answer::Gone { waiting: Some((client, false)) })
-                }
+                imp::Finding::AckFind(names, channel) => (
+                    Channel::Ready(channel),
+                    Answer::Found {
+                        client,
+                        names: Some(names),
+                    },
+                ),
+                imp::Finding::NakFind(channel) => (
+                    Channel::Ready(channel),
+                    Answer::Found {
+                        client,
+                        names: None,
+                    },
+                ),
+                imp::Finding::Closed => (
+                    Channel::Gone,
+                    Answer::Gone {
+                        waiting: Some((client, false)),
+                    },
+                ),
             },
             // It has nothing to say in this state, so its channel is closed.
             Channel::Ready(_) | Channel::Gone => (Channel::Gone, Answer::Gone { waiting: None }),

@@ -61,9 +61,12 @@ impl Server {
                 sources.push(source);
                 handles.push(handle);
             };
-            self.clients.waiting(|id, handle| watch(Source::Client(id), handle));
-            self.providers.waiting(|id, handle| watch(Source::Provider(id), handle));
-            self.watchers.waiting(|id, handle| watch(Source::Watcher(id), handle));
+            self.clients
+                .waiting(|id, handle| watch(Source::Client(id), handle));
+            self.providers
+                .waiting(|id, handle| watch(Source::Provider(id), handle));
+            self.watchers
+                .waiting(|id, handle| watch(Source::Watcher(id), handle));
             match set.wait(&handles, Timeout::FOREVER) {
                 Ok(index) => self.serve(sources[index]),
                 Err(e) => {
@@ -84,7 +87,9 @@ impl Server {
 
     fn client(&mut self, id: u32) {
         use NamespaceContract::exp;
-        let Some(channel) = self.clients.take(id) else { return };
+        let Some(channel) = self.clients.take(id) else {
+            return;
+        };
         match channel.recv() {
             exp::Ready::Bind(path, service, next) => {
                 self.clients.put(id, Client::Binding(next));
@@ -95,7 +100,10 @@ impl Server {
                 self.find(id, path.get_within(path::LONGEST));
             }
             exp::Ready::Notify(path, watcher, next) => {
-                let path = path.get_within(path::LONGEST).as_deref().and_then(path::normalize);
+                let path = path
+                    .get_within(path::LONGEST)
+                    .as_deref()
+                    .and_then(path::normalize);
                 let refused = match path {
                     Some(path) => self.watchers.add(path, watcher),
                     None => Some(watcher),
@@ -107,7 +115,10 @@ impl Server {
                 self.clients.put(id, Client::Ready(next));
             }
             exp::Ready::Register(path, provider, next) => {
-                let path = path.get_within(path::LONGEST).as_deref().and_then(path::normalize);
+                let path = path
+                    .get_within(path::LONGEST)
+                    .as_deref()
+                    .and_then(path::normalize);
                 let next = match self.register(id, path, provider) {
                     None => next.send_ack_register(),
                     Some(provider) => next.send_nak_register(provider),
@@ -115,7 +126,10 @@ impl Server {
                 self.clients.put(id, Client::Ready(next));
             }
             exp::Ready::Deregister(path, next) => {
-                let path = path.get_within(path::LONGEST).as_deref().and_then(path::normalize);
+                let path = path
+                    .get_within(path::LONGEST)
+                    .as_deref()
+                    .and_then(path::normalize);
                 let next = match path.is_some_and(|path| self.deregister(id, &path)) {
                     true => next.send_ack_deregister(),
                     false => next.send_nak_deregister(),
@@ -131,7 +145,11 @@ impl Server {
         let path = path.as_deref().and_then(path::normalize);
         let refused = match path.as_deref().map(|p| (p, self.tree.resolve(p))) {
             Some((_, Place::Provider(&provider, rest))) => {
-                let request = Request::Bind { client, path: rest.into(), service };
+                let request = Request::Bind {
+                    client,
+                    path: rest.into(),
+                    service,
+                };
                 match self.providers.request(provider, request) {
                     None => return,
                     Some(Request::Bind { service, .. }) => Some(service),
@@ -150,7 +168,10 @@ impl Server {
         if self.clients.len() >= MAX_CLIENTS {
             return Some(service);
         }
-        match service.into_endpoint().cast::<NamespaceContract::Exp<NamespaceContract::Start>>() {
+        match service
+            .into_endpoint()
+            .cast::<NamespaceContract::Exp<NamespaceContract::Start>>()
+        {
             Ok(client) => {
                 self.connect(client);
                 None
@@ -163,7 +184,10 @@ impl Server {
         let path = path.as_deref().and_then(path::normalize);
         let names = match path.as_deref().map(|p| (p, self.tree.resolve(p))) {
             Some((_, Place::Provider(&provider, rest))) => {
-                let request = Request::Find { client, path: rest.into() };
+                let request = Request::Find {
+                    client,
+                    path: rest.into(),
+                };
                 if self.providers.request(provider, request).is_none() {
                     return;
                 }
@@ -185,7 +209,9 @@ impl Server {
         path: Option<String>,
         provider: NamespaceContract::Imp<NamespaceContract::Start>,
     ) -> Option<NamespaceContract::Imp<NamespaceContract::Start>> {
-        let Some(path) = path else { return Some(provider) };
+        let Some(path) = path else {
+            return Some(provider);
+        };
         let free = path != "/" && !matches!(self.tree.resolve(&path), Place::Provider(_, "/"));
         if !free || self.providers.owned(client) >= MAX_PER_CLIENT {
             return Some(provider);
@@ -212,7 +238,8 @@ impl Server {
 
     /// Takes a provider out of the name space, and answers those that wait for it.
     fn forget(&mut self, provider: u32) {
-        for path in core::iter::from_fn(|| self.tree.find(|id| *id == provider)).collect::<Vec<_>>() {
+        for path in core::iter::from_fn(|| self.tree.find(|id| *id == provider)).collect::<Vec<_>>()
+        {
             self.tree.deregister(&path);
             self.watchers.changed(&path);
         }
@@ -223,7 +250,9 @@ impl Server {
 
     fn refuse(&mut self, request: Request) {
         match request {
-            Request::Bind { client, service, .. } => self.clients.bound(client, Some(service)),
+            Request::Bind {
+                client, service, ..
+            } => self.clients.bound(client, Some(service)),
             Request::Find { client, .. } => self.clients.found(client, None),
         }
     }
@@ -246,4 +275,3 @@ impl Server {
         }
     }
 }
-

@@ -55,7 +55,14 @@ impl Watchers {
         }
         self.last += 1;
         let state = State::Idle(channel);
-        self.all.insert(self.last, Watcher { path, state, waiting: VecDeque::new() });
+        self.all.insert(
+            self.last,
+            Watcher {
+                path,
+                state,
+                waiting: VecDeque::new(),
+            },
+        );
         None
     }
 
@@ -72,7 +79,9 @@ impl Watchers {
 
     /// Receives from a watcher whose channel is ready.
     pub fn hear(&mut self, id: u32) {
-        let Some(watcher) = self.all.get_mut(&id) else { return };
+        let Some(watcher) = self.all.get_mut(&id) else {
+            return;
+        };
         if let State::Telling(channel) = core::mem::replace(&mut watcher.state, State::Gone)
             && let Ok(channel) = channel.recv_ack()
         {
@@ -86,7 +95,11 @@ impl Watchers {
 
     /// Tells those that it concerns that something has changed at this path.
     pub fn changed(&mut self, at: &str) {
-        for watcher in self.all.values_mut().filter(|w| path::below(at, &w.path).is_some()) {
+        for watcher in self
+            .all
+            .values_mut()
+            .filter(|w| path::below(at, &w.path).is_some())
+        {
             if watcher.waiting.len() == MAX_WAITING {
                 watcher.waiting.pop_front();
             }

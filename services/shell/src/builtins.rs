@@ -21,24 +21,34 @@ const ALL: &[(&str, Builtin, &str)] = &[
 
 /// The command of that name.
 pub fn find(name: &str) -> Option<Builtin> {
-    ALL.iter().find(|(n, ..)| *n == name).map(|(_, builtin, _)| *builtin)
+    ALL.iter()
+        .find(|(n, ..)| *n == name)
+        .map(|(_, builtin, _)| *builtin)
 }
 
 fn help(session: &mut Session, _: &[String], out: &mut String) -> i32 {
     let mut line = |name: &str, text: &str| out.push_str(&format!("  {name:<12} {text}\n"));
     line("COMMAND &", "runs it in the background");
     line("A | B", "what A prints is what B reads");
-    line("A && B, A || B", "B after success, after failure; A ; B in any case");
+    line(
+        "A && B, A || B",
+        "B after success, after failure; A ; B in any case",
+    );
     line("$?", "the last status");
     line("time COMMAND", "says how long it takes");
-    line("trace COMMAND", "shows messages and context switches meanwhile; trace SECONDS");
+    line(
+        "trace COMMAND",
+        "shows messages and context switches meanwhile; trace SECONDS",
+    );
     for (name, _, text) in ALL {
         line(name, text);
     }
     let mut programs = session.names.find("/boot/bin").unwrap_or_default();
     programs.sort();
     for name in programs {
-        let text = process::manifest(&name).map(|m| m.description).unwrap_or_default();
+        let text = process::manifest(&name)
+            .map(|m| m.description)
+            .unwrap_or_default();
         line(&name, &text);
     }
     0
@@ -48,7 +58,11 @@ fn jobs(session: &mut Session, _: &[String], out: &mut String) -> i32 {
     for (number, job) in &session.jobs {
         let ids: Vec<String> = job.ids().map(|id| id.to_string()).collect();
         let state = if job.has_ended() { "ended" } else { "runs" };
-        out.push_str(&format!("[{number}] {} {state}: {}\n", ids.join(" "), job.text));
+        out.push_str(&format!(
+            "[{number}] {} {state}: {}\n",
+            ids.join(" "),
+            job.text
+        ));
     }
     0
 }
@@ -56,7 +70,9 @@ fn jobs(session: &mut Session, _: &[String], out: &mut String) -> i32 {
 fn wait(session: &mut Session, _: &[String], _: &mut String) -> i32 {
     let mut status = 0;
     // Ctrl-C ends the job that is waited for.
-    let Ok(foreground) = session.console.foreground() else { return 1 };
+    let Ok(foreground) = session.console.foreground() else {
+        return 1;
+    };
     let mut foreground = Some(foreground.job);
     for (number, job) in core::mem::take(&mut session.jobs) {
         let text = job.text.clone();

@@ -1,9 +1,9 @@
 //! The shell's channel to the console.
 
 use alloc::string::String;
+use sing_sdk::Error;
 use sing_sdk::contracts::{ConsoleContract, JobContract, PipeContract};
 use sing_sdk::rt::Text;
-use sing_sdk::Error;
 
 /// The console.
 pub struct Console {
@@ -33,7 +33,10 @@ impl Console {
     /// Begins to use it.
     pub fn new(channel: ConsoleContract::Imp<ConsoleContract::Start>) -> Result<Console, Error> {
         let (columns, _, channel) = channel.recv_welcome()?;
-        Ok(Console { channel: Some(channel), terminal: columns > 0 })
+        Ok(Console {
+            channel: Some(channel),
+            terminal: columns > 0,
+        })
     }
 
     /// Whether a person sits at it.

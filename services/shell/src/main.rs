@@ -31,8 +31,7 @@ sing_sdk::manifest! {
 fn main() -> Result<i32, Error> {
     let console = startup::console().ok_or(Error::NotFound)?;
     let names = startup::names().ok_or(Error::NotFound)?;
-    let mut session =
-        session::Session::new(console::Console::new(console)?, Names::new(names)?)?;
+    let mut session = session::Session::new(console::Console::new(console)?, Names::new(names)?)?;
     let args = sing_sdk::args::rest();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args[..] {

@@ -107,19 +107,32 @@ struct Lexer<'a> {
 
 impl Lexer<'_> {
     fn fail<T>(&self, message: &'static str) -> Result<T, Error> {
-        Err(Error { message, line: self.line })
+        Err(Error {
+            message,
+            line: self.line,
+        })
     }
 
     fn doubled(&mut self, c: char, twice: Token, once: Token) -> Token {
-        if self.chars.next_if_eq(&c).is_some() { twice } else { once }
+        if self.chars.next_if_eq(&c).is_some() {
+            twice
+        } else {
+            once
+        }
     }
 
     fn token(&mut self) -> Result<Option<Token>, Error> {
-        while self.chars.next_if(|c| *c != '\n' && c.is_whitespace()).is_some() {}
+        while self
+            .chars
+            .next_if(|c| *c != '\n' && c.is_whitespace())
+            .is_some()
+        {}
         if self.chars.peek() == Some(&'#') {
             while self.chars.next_if(|c| *c != '\n').is_some() {}
         }
-        let Some(&c) = self.chars.peek() else { return Ok(None) };
+        let Some(&c) = self.chars.peek() else {
+            return Ok(None);
+        };
         let token = match c {
             '\n' | ';' | '|' | '&' => {
                 self.chars.next();
@@ -194,7 +207,10 @@ impl Lexer<'_> {
 /// # Errors
 /// Names the first thing that is wrong.
 pub fn parse(text: &str) -> Result<Vec<Pipeline>, Error> {
-    let mut lexer = Lexer { chars: text.chars().peekable(), line: 1 };
+    let mut lexer = Lexer {
+        chars: text.chars().peekable(),
+        line: 1,
+    };
     let mut done = Vec::new();
     let mut when = When::Always;
     let mut commands: Vec<Command> = Vec::new();
@@ -228,7 +244,11 @@ pub fn parse(text: &str) -> Result<Vec<Pipeline>, Error> {
             continue;
         }
         let background = token == Some(Token::Background);
-        done.push(Pipeline { when, commands: core::mem::take(&mut commands), background });
+        done.push(Pipeline {
+            when,
+            commands: core::mem::take(&mut commands),
+            background,
+        });
         when = match token {
             Some(Token::And) => When::And,
             Some(Token::Or) => When::Or,
@@ -250,7 +270,10 @@ mod tests {
     use alloc::vec;
 
     fn words(p: &Pipeline) -> Vec<Vec<String>> {
-        p.commands.iter().map(|c| c.iter().map(|w| w.expand(7)).collect()).collect()
+        p.commands
+            .iter()
+            .map(|c| c.iter().map(|w| w.expand(7)).collect())
+            .collect()
     }
 
     fn one(text: &str) -> Vec<Vec<String>> {
@@ -263,7 +286,11 @@ mod tests {
     fn pipes_and_words() {
         assert_eq!(
             one("cat /boot/notes.txt | grep -i sealed|wc"),
-            [vec!["cat", "/boot/notes.txt"], vec!["grep", "-i", "sealed"], vec!["wc"]]
+            [
+                vec!["cat", "/boot/notes.txt"],
+                vec!["grep", "-i", "sealed"],
+                vec!["wc"]
+            ]
         );
         assert_eq!(one("a |\n b"), [vec!["a"], vec!["b"]]);
     }
@@ -272,7 +299,9 @@ mod tests {
     fn quoting() {
         assert_eq!(
             one(r#"echo 'a  b' "c d"e f\ g '' "\"$?\$" $?x $y \# #no"#),
-            [vec!["echo", "a  b", "c de", "f g", "", "\"7$", "7x", "$y", "#"]]
+            [vec![
+                "echo", "a  b", "c de", "f g", "", "\"7$", "7x", "$y", "#"
+            ]]
         );
         assert_eq!(one("echo a\\\nb"), [vec!["echo", "ab"]]);
     }
@@ -319,12 +348,17 @@ mod tests {
 
     #[test]
     fn any_text_is_taken() {
-        let parts = ["a", " ", "|", "&", ";", "'", "\"", "\\", "$?", "#", "\n", ">", "é"];
+        let parts = [
+            "a", " ", "|", "&", ";", "'", "\"", "\\", "$?", "#", "\n", ">", "é",
+        ];
         for i in 0..parts.len().pow(4) {
             let pick = |n: usize| parts[i / parts.len().pow(n as u32) % parts.len()];
             let text = format!("{}{}{}{}", pick(0), pick(1), pick(2), pick(3));
             if let Ok(done) = parse(&text) {
-                assert!(done.iter().all(|p| p.commands.iter().all(|c| !c.is_empty())));
+                assert!(
+                    done.iter()
+                        .all(|p| p.commands.iter().all(|c| !c.is_empty()))
+                );
                 assert!(done.iter().all(|p| !p.commands.is_empty()));
             }
         }

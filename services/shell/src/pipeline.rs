@@ -81,7 +81,11 @@ pub fn start<'a>(
             own.push((builtin, &command[..], stdout.map(Writer::new)));
             continue;
         }
-        let streams = Streams { stdin: input, stdout, until: None };
+        let streams = Streams {
+            stdin: input,
+            stdout,
+            until: None,
+        };
         match create(session, command, streams) {
             Ok(child) => job.children.push((name.into(), child)),
             Err(error) => {
@@ -96,8 +100,15 @@ pub fn start<'a>(
             return Err(failed(name)(error));
         }
     }
-    let last_is_program = commands.last().is_some_and(|c| builtins::find(&c[0]).is_none());
-    Ok(Started { job, builtins: own, foreground, last_is_program })
+    let last_is_program = commands
+        .last()
+        .is_some_and(|c| builtins::find(&c[0]).is_none());
+    Ok(Started {
+        job,
+        builtins: own,
+        foreground,
+        last_is_program,
+    })
 }
 
 /// Makes a child, with the endpoints that its manifest names.
@@ -106,7 +117,10 @@ fn create(session: &mut Session, command: &[String], mut streams: Streams) -> Re
     let mut builder = Child::of(&command[0]).args(command);
     let is = |e: &StartupEndpoint, contract, side| e.contract == contract && e.side == side;
     for e in manifest.endpoints.iter().filter(|e| !e.many) {
-        let (reads, writes) = (is(e, "PipeContract", Side::Exp), is(e, "PipeContract", Side::Imp));
+        let (reads, writes) = (
+            is(e, "PipeContract", Side::Exp),
+            is(e, "PipeContract", Side::Imp),
+        );
         builder = match e.name.as_str() {
             "stdin" if reads => match streams.stdin.take() {
                 Some(pipe) => builder.endpoint(pipe),
@@ -151,7 +165,9 @@ impl Job {
 
     /// How those ended that have.
     pub fn exits(&self) -> impl Iterator<Item = Exit> + '_ {
-        self.children.iter().filter_map(|(_, child)| child.exit().ok())
+        self.children
+            .iter()
+            .filter_map(|(_, child)| child.exit().ok())
     }
 
     /// Waits until all of it has ended; how each did. Ctrl-C ends it.
@@ -165,13 +181,22 @@ impl Job {
                 .as_ref()
                 .map(Waitable::handle)
                 .into_iter()
-                .chain(self.children.iter().filter(|(_, c)| c.exit().is_err()).map(|(_, c)| c.handle()))
+                .chain(
+                    self.children
+                        .iter()
+                        .filter(|(_, c)| c.exit().is_err())
+                        .map(|(_, c)| c.handle()),
+                )
                 .collect();
-            let told = matches!(set.wait(&handles, Timeout::FOREVER), Ok(0)) && foreground.is_some();
+            let told =
+                matches!(set.wait(&handles, Timeout::FOREVER), Ok(0)) && foreground.is_some();
             if told && let Some(channel) = foreground.take() {
                 self.stop();
                 // Where the console has gone, so has the person.
-                *foreground = channel.recv_interrupt().ok().map(|channel| channel.send_ack());
+                *foreground = channel
+                    .recv_interrupt()
+                    .ok()
+                    .map(|channel| channel.send_ack());
             }
         }
         let how = |(name, child): (String, Child)| child.exit().ok().map(|exit| (name, exit));
@@ -189,14 +214,24 @@ pub struct Tracer {
 impl Tracer {
     /// Starts it; tracing is on when this returns.
     pub fn start(session: &mut Session) -> Result<Tracer, Failed> {
-        let failed = |error| Failed { program: "trace".into(), error };
+        let failed = |error| Failed {
+            program: "trace".into(),
+            error,
+        };
         let (imp, exp) = PipeContract::new_channel().map_err(failed)?;
-        let streams = Streams { stdin: None, stdout: None, until: Some(exp) };
+        let streams = Streams {
+            stdin: None,
+            stdout: None,
+            until: Some(exp),
+        };
         let child = create(session, &["trace".into()], streams).map_err(failed)?;
         child.start().map_err(failed)?;
         let mut until = Writer::new(imp);
         // It takes this when it has begun.
-        until.write(b".").and_then(|()| until.settle()).map_err(failed)?;
+        until
+            .write(b".")
+            .and_then(|()| until.settle())
+            .map_err(failed)?;
         Ok(Tracer { child, until })
     }
 

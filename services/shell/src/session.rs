@@ -35,7 +35,14 @@ impl Session {
     /// Begins.
     pub fn new(mut console: Console, names: Names) -> Result<Session, Error> {
         let out = Writer::new(console.show()?);
-        Ok(Session { console, names, out, status: 0, jobs: Vec::new(), ending: None })
+        Ok(Session {
+            console,
+            names,
+            out,
+            status: 0,
+            jobs: Vec::new(),
+            ending: None,
+        })
     }
 
     /// Prints a line.
@@ -67,7 +74,10 @@ impl Session {
 
     /// Runs the commands in a file of the name space.
     pub fn script(&mut self, path: &str) {
-        let text = self.names.open(path).and_then(|mut file| file.read_to_end());
+        let text = self
+            .names
+            .open(path)
+            .and_then(|mut file| file.read_to_end());
         match text.map(String::from_utf8) {
             Ok(Ok(text)) => self.run(&text),
             Ok(Err(_)) => self.fail(2, &format!("{path}: not a text")),
@@ -114,7 +124,11 @@ impl Session {
                 self.say(&format!("real {took:.1?}"));
                 status
             }
-            "trace" if first.get(1).is_some_and(|word| word.parse::<f64>().is_err()) => {
+            "trace"
+                if first
+                    .get(1)
+                    .is_some_and(|word| word.parse::<f64>().is_err()) =>
+            {
                 first.remove(0);
                 match pipeline::Tracer::start(self) {
                     Ok(tracer) => {
@@ -130,8 +144,11 @@ impl Session {
     }
 
     fn start(&mut self, commands: Vec<Vec<String>>, background: bool) -> i32 {
-        let text =
-            commands.iter().map(|c| c.join(" ")).collect::<Vec<_>>().join(" | ");
+        let text = commands
+            .iter()
+            .map(|c| c.join(" "))
+            .collect::<Vec<_>>()
+            .join(" | ");
         // Where one command is the shell's own, nothing has to be started.
         if let [command] = &commands[..]
             && let Some(builtin) = builtins::find(&command[0])
@@ -193,11 +210,15 @@ impl Session {
 
     /// Tells of jobs in the background that have ended.
     pub fn reap(&mut self) {
-        let (ended, running) =
-            core::mem::take(&mut self.jobs).into_iter().partition(|(_, job)| job.has_ended());
+        let (ended, running) = core::mem::take(&mut self.jobs)
+            .into_iter()
+            .partition(|(_, job)| job.has_ended());
         self.jobs = running;
         for (number, job) in ended {
-            let how = job.exits().last().map_or_else(String::new, |exit| format!("{exit}"));
+            let how = job
+                .exits()
+                .last()
+                .map_or_else(String::new, |exit| format!("{exit}"));
             let text = format!("[{number}] {how}: {}", job.text);
             self.say(&text);
         }
