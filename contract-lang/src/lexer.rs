@@ -14,7 +14,7 @@ pub enum Token {
     Number(i128),
     /// Text in double quotes.
     Text(String),
-    /// A line of documentation (`///`).
+    /// A line of documentation: `///`, or a comment right before what it speaks of.
     Doc(String),
     /// A sign or pair of signs.
     Sign(&'static str),
@@ -40,20 +40,31 @@ pub fn lex(source: u32, text: &str, errors: &mut Vec<Diagnostic>) -> Vec<(Token,
             end: (start + len) as u32,
         }
     };
+    // Comments since the last other token, which document the next one if no empty line comes between.
+    let mut loose = 0;
     loop {
-        rest = rest.trim_start();
+        let solid = rest.trim_start();
+        let gap = &rest[..rest.len() - solid.len()];
+        if gap.bytes().filter(|&b| b == b'\n').count() > 1 {
+            tokens.truncate(tokens.len() - loose);
+            loose = 0;
+        }
+        let begins_line = gap.contains('\n') || rest.len() == text.len() || loose > 0;
+        rest = solid;
         let Some(first) = rest.chars().next() else {
             break;
         };
         let mut token = None;
+        let mut comment = false;
         let len;
         if rest.starts_with("//") {
+            // The line's end stays, so that what follows is known to begin a line.
             len = rest.find('\n').unwrap_or(rest.len());
-            let line = rest[..len].trim_end_matches('\r');
-            if let Some(doc) = line.strip_prefix("///").filter(|d| !d.starts_with('/')) {
-                token = Some(Token::Doc(
-                    doc.strip_prefix(' ').unwrap_or(doc).trim_end().into(),
-                ));
+            let line = rest[..len].trim_end();
+            let doc = line.strip_prefix("///").filter(|d| !d.starts_with('/'));
+            comment = doc.is_none() && begins_line;
+            if let Some(doc) = doc.or(line.strip_prefix("//").filter(|_| comment)) {
+                token = Some(Token::Doc(doc.strip_prefix(' ').unwrap_or(doc).into()));
             }
         } else if rest.starts_with("/*") {
             len = rest.find("*/").map_or(rest.len(), |end| end + 2);
@@ -109,6 +120,7 @@ pub fn lex(source: u32, text: &str, errors: &mut Vec<Diagnostic>) -> Vec<(Token,
         }
         if let Some(token) = token {
             tokens.push((token, place(rest, len)));
+            loose = if comment { loose + 1 } else { 0 };
         }
         rest = &rest[len..];
     }
@@ -161,15 +173,23 @@ mod tests {
     }
 
     #[test]
-    fn comments_vanish_and_documentation_stays() {
+    fn comments_before_something_document_it() {
+        let doc = |s: &str| Token::Doc(s.into());
+        let x = Token::Word("x".into());
         assert_eq!(
-            tokens("// no\n/// yes \n//// no\n/* no\n */ x"),
-            [
-                Token::Doc("yes".into()),
-                Token::Word("x".into()),
-                Token::End
-            ]
+            tokens("/// yes \n/* no\n */ x"),
+            [doc("yes"), x.clone(), Token::End]
         );
+        assert_eq!(
+            tokens("// yes\n  // too\nx"),
+            [doc("yes"), doc("too"), x.clone(), Token::End]
+        );
+        assert_eq!(
+            tokens("// no\n\n// yes\nx"),
+            [doc("yes"), x.clone(), Token::End]
+        );
+        assert_eq!(tokens("// no\n  \nx // no\n"), [x.clone(), Token::End]);
+        assert_eq!(tokens("x // no\nx"), [x.clone(), x, Token::End]);
     }
 
     #[test]

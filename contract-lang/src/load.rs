@@ -114,7 +114,19 @@ fn parse_into(
     parser::parse(index, text, errors)
 }
 
+/// The most findings that one run reports.
+const MOST_FINDINGS: usize = 50;
+
 fn finish(mut found: Vec<Diagnostic>, texts: Vec<Source>) -> Vec<Diagnostic> {
+    // Errors first matter: a cut must not leave only warnings behind.
+    found.sort_by_key(|d| d.severity != Severity::Error);
+    if found.len() > MOST_FINDINGS {
+        let more = found.len() - MOST_FINDINGS;
+        found.truncate(MOST_FINDINGS);
+        if let Some(last) = found.pop() {
+            found.push(last.note(format!("{more} further findings are not shown")));
+        }
+    }
     let sources: Sources = Arc::new(texts);
     for d in &mut found {
         d.set_sources(&sources);

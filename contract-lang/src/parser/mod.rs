@@ -131,7 +131,7 @@ impl Parser<'_> {
         let found = match self.peek() {
             Token::Word(w) => format!("`{w}`"),
             Token::Number(n) => format!("`{n}`"),
-            Token::Text(t) => format!("`\"{t}\"`"),
+            Token::Text(t) => format!("`\"{}\"`", t.escape_debug()),
             Token::Sign(s) => format!("`{s}`"),
             Token::Doc(_) | Token::End => "the end of the text".into(),
         };

@@ -4,21 +4,21 @@
 //! base, each replaced where it says `override`, then its own. A message of the base may be said again, as
 //! it is. So a message has one index in a whole family, and the initial state keeps its place.
 
-use super::types::{MAX_WORDS, Names, fields, total_words};
+use super::types::{MAX_GENERATIONS, MAX_WORDS, Names, fields, total_words};
 use super::{machine, requires, suggestion, twice};
 use crate::ast::{self, Direction, Item};
 use crate::diagnostic::Diagnostic;
 use crate::model::{CLOSED, Contract, Field, Message, Model, Type};
-use sing_image::contract::MAX_MESSAGES;
+use sing_image::contract::{MAX_MESSAGES, MAX_STATES};
 use std::collections::HashMap;
 
 pub(super) fn resolve(items: &[&Item], model: &mut Model, found: &mut Vec<Diagnostic>) {
     let names = Names::new(items);
     for item in items {
-        if let Item::Contract(c) = item {
-            if let Some(contract) = contract(c, &names, model, found) {
-                model.contracts.push(contract);
-            }
+        if let Item::Contract(c) = item
+            && let Some(contract) = contract(c, &names, model, found)
+        {
+            model.contracts.push(contract);
         }
     }
     check_endpoints(model, found);
@@ -54,6 +54,12 @@ fn family<'a>(
             }
             return None;
         }
+        if all.len() == MAX_GENERATIONS {
+            let text = format!("contract {} has too many bases", c.name.text);
+            let label = format!("contracts derive at most {MAX_GENERATIONS} deep");
+            found.push(Diagnostic::error(text, c.name.span, label));
+            return None;
+        }
         all.push(next);
     }
     Some(all)
@@ -79,9 +85,15 @@ fn contract(
             &mut elsewhere
         };
         for m in &member.messages {
+            if messages.len() > MAX_MESSAGES {
+                break; // one too many is enough to refuse it
+            }
             message(m, member, names, model, &mut messages, &mut declared, found);
         }
         for s in &member.states {
+            if states.len() > MAX_STATES {
+                break;
+            }
             state(s, member, &mut states, found);
         }
     }
@@ -97,9 +109,15 @@ fn contract(
         );
     }
     if messages.len() > MAX_MESSAGES {
-        let text = format!("contract {} has {} messages", c.name.text, messages.len());
-        let label = format!("at most {MAX_MESSAGES} may be");
-        found.push(Diagnostic::error(text, c.name.span, label));
+        let text = format!(
+            "contract {} has more than {MAX_MESSAGES} messages",
+            c.name.text
+        );
+        found.push(Diagnostic::error(
+            text,
+            c.name.span,
+            "that is the most there can be",
+        ));
     }
     if states.is_empty() {
         let text = format!("contract {} has no states", c.name.text);
@@ -308,12 +326,11 @@ fn warn_unused(items: &[&Item], model: &Model, found: &mut Vec<Diagnostic>) {
         };
         for m in &written.messages {
             let used = |i: usize| live().any(|s| s.transitions.iter().any(|t| t.message == i));
-            if let Some(i) = c.messages.iter().position(|o| o.name == m.name.text) {
-                if !used(i) {
-                    let text = format!("message {} can never be sent", m.name.text);
-                    let label = "no state that can be reached mentions it";
-                    found.push(Diagnostic::warning(text, m.name.span, label));
-                }
+            let index = c.messages.iter().position(|o| o.name == m.name.text);
+            if index.is_some_and(|i| !used(i)) {
+                let text = format!("message {} can never be sent", m.name.text);
+                let label = "no state that can be reached mentions it";
+                found.push(Diagnostic::warning(text, m.name.span, label));
             }
         }
         for s in &written.states {

@@ -73,18 +73,44 @@ fn suggestion<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<St
         .map(|(_, k)| format!("there is a `{k}`; did you mean that?"))
 }
 
-/// Edit distance of two names, without regard to case.
+/// Edit distance of two names, without regard to case; two neighbours swapped count as one edit.
 fn distance(a: &str, b: &str) -> usize {
-    let (a, b) = (a.to_ascii_lowercase(), b.to_ascii_lowercase());
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.bytes().enumerate() {
-            let cost = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = cost.min(row[j] + 1).min(diagonal + 1);
-        }
+    let (a, b) = (
+        a.to_ascii_lowercase().into_bytes(),
+        b.to_ascii_lowercase().into_bytes(),
+    );
+    if a.len().abs_diff(b.len()) > 8 || a.len() > 100 {
+        return usize::MAX;
     }
-    row[b.len()]
+    let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let changed = usize::from(a[i - 1] != b[j - 1]);
+            let mut cost = (rows[i - 1][j] + 1)
+                .min(row[j - 1] + 1)
+                .min(rows[i - 1][j - 1] + changed);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                cost = cost.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(cost);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::distance;
+
+    #[test]
+    fn distances() {
+        assert_eq!(distance("int", "nit"), 1);
+        assert_eq!(distance("Start", "start"), 0);
+        assert_eq!(distance("Start", "Strat"), 1);
+        assert_eq!(distance("Redy", "Ready"), 1);
+        assert_eq!(distance("", "abc"), 3);
+        assert_eq!(distance("Request", "Reply"), 5);
+    }
 }

@@ -60,7 +60,12 @@ fn enumeration(e: &ast::Enum, found: &mut Vec<Diagnostic>) -> Enum {
     }
     let (low, high) = repr.range().unwrap_or((0, 0));
     let mut values: Vec<(Vec<String>, String, i128)> = Vec::new();
-    for (i, v) in e.values.iter().enumerate() {
+    if e.values.len() > MAX_VALUES {
+        let text = format!("enum {} has {} values", e.name.text, e.values.len());
+        let label = format!("at most {MAX_VALUES} may be");
+        found.push(Diagnostic::error(text, e.name.span, label));
+    }
+    for (i, v) in e.values.iter().take(MAX_VALUES).enumerate() {
         let number = v
             .value
             .unwrap_or_else(|| values.last().map_or(0, |l| l.2 + 1));
@@ -177,7 +182,12 @@ pub(super) fn fields(
     found: &mut Vec<Diagnostic>,
 ) -> Vec<Field> {
     let mut fields = Vec::new();
-    for (i, field) in written.iter().enumerate() {
+    if let Some(first) = written.get(MAX_FIELDS) {
+        let text = format!("{} arguments or fields", written.len());
+        let label = format!("at most {MAX_FIELDS} may be");
+        found.push(Diagnostic::error(text, first.name.span, label));
+    }
+    for (i, field) in written.iter().take(MAX_FIELDS).enumerate() {
         if let Some(first) = written[..i].iter().find(|f| f.name.text == field.name.text) {
             found.push(twice(&field.name.text, &field.name, &first.name));
         }
@@ -206,6 +216,13 @@ pub(super) fn total_words(fields: &[Field], model: &Model) -> usize {
         .iter()
         .fold(0, |n, f| words(&f.ty, model).saturating_add(n))
 }
+
+/// The most arguments or fields in one declaration; far more than fit a message.
+const MAX_FIELDS: usize = 256;
+/// The most values of an enum.
+const MAX_VALUES: usize = 1024;
+/// How many contracts may derive from each other in a line.
+pub(super) const MAX_GENERATIONS: usize = 32;
 
 /// What a text declares, for look-ups before the model is complete.
 pub(super) struct Names<'a> {
@@ -360,8 +377,8 @@ impl<'a> Names<'a> {
             .as_ref()
             .and_then(|b| self.contract(&b.text))
         {
-            if family.len() > self.contracts.len() {
-                break; // a cycle, reported elsewhere
+            if family.len() > MAX_GENERATIONS {
+                break; // too many, or a circle; reported elsewhere
             }
             family.push(base);
         }

@@ -201,6 +201,11 @@ pub trait Exchangeable: Sized {
 
 /// A value without handles in it, which can lie in an exchange-heap block. Little-endian, naturally
 /// aligned, as C lays it out.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot lie in an exchange-heap block",
+    label = "not plain data",
+    note = "scalars, and the enums and rep structs of a contract can, unless they own a block or an endpoint"
+)]
 pub trait Plain: Copy {
     /// Its size in bytes, a multiple of its alignment.
     const SIZE: usize;
@@ -448,6 +453,10 @@ impl<T: TypedEndpoint> Iterator for StartupEndpoints<T> {
 }
 
 /// What `main` may return: `()`, an `i32`, or a `Result` of one with an error that can be shown.
+#[diagnostic::on_unimplemented(
+    message = "`main` cannot return `{Self}`",
+    note = "it returns nothing, an exit code, or a `Result` of one of them"
+)]
 pub trait Termination {
     /// The SIP's exit code.
     fn report(self) -> i32;

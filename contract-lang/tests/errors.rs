@@ -1,0 +1,154 @@
+//! What is wrong is refused, with the right reason, at the right place, with a way out.
+
+use sing_contract::{Severity, compile};
+
+/// Each: the text, what the report says of it, the words that the primary label marks.
+const CASES: &[(&str, &str, &str)] = &[
+    // Syntax.
+    ("contract", "expected the contract's name, found the end of the text", ""),
+    ("contract C {", "expected `}`, found the end of the text", ""),
+    ("contract C { message M() state S: M? -> S; }", "expected `;`, found `state`", "state"),
+    ("contract C { in message M(int); state S: M? -> S; }", "expected the argument's name", ")"),
+    ("contract C { in mesage M(); state S: M? -> S; }", "expected a message or a state", "mesage"),
+    ("struct S { int a; }", "expected `contract`, `enum`, `rep struct` or `import`", "struct"),
+    ("contract state { in message M(); }", "`state` is a keyword", "state"),
+    ("contract C { in message M(byte[] a); }", "does not say where it lives", "byte[]"),
+    ("contract C { in message M(byte[] in Heap a); }", "expected `ExHeap`", "Heap"),
+    ("contract C { in message M(C.Both:S a); }", "expected `Imp` or `Exp`", "Both"),
+    ("contract C { in message M(); state S: M? -> S -> S; }", "nothing can follow a state", "S"),
+    ("contract C { in message M() requires 1 +; }", "expected an argument", ";"),
+    // Names.
+    ("contract C { in message M(nit a); state S: M? -> S; }", "there is a `int`; did you mean", "nit"),
+    ("contract C { in message M(D.Imp:S a); }", "there is no contract D", "D"),
+    ("contract C { in message M(C a); }", "C is a contract, not a type", "C"),
+    ("contract C { in message M(C.Imp:T a); state S: M? -> S; }", "has no state T", "T"),
+    ("contract C : D { in message M(); state S: M? -> closed; }", "there is no contract D", "D"),
+    ("contract C { in message M(); state S: N? -> closed; }", "has no message N", "N"),
+    ("contract C { in message M(); state S: M? -> T; }", "has no state T", "T"),
+    ("contract C { in message M(); state S: M? -> M; }", "M is a message; write `M?`", "M"),
+    ("contract C { in message M(); in message M(); state S: M? -> closed; }", "twice", "M"),
+    ("contract C { in message M(); state S: M? -> closed; state S; }", "twice", "S"),
+    ("contract C { in message M(int a, int a); state S: M? -> closed; }", "twice", "a"),
+    ("contract C { in message M(); state S: M? -> closed; } contract C { in message N(); state S; }",
+     "these two differ", "C"),
+    ("enum E { A } enum E { B }", "E is declared twice", "E"),
+    ("rep struct int { byte a; }", "int is the name of a scalar type", "int"),
+    ("contract C { in message Closed(); state S: Closed? -> closed; }", "called Closed", "Closed"),
+    ("contract C { in message M(); state Imp: M? -> closed; }", "the name of a side", "Imp"),
+    ("import \"x.contract\"; contract C { in message M(); state S: M? -> closed; }",
+     "cannot be imported here", "\"x.contract\""),
+    // Types.
+    ("enum E { }", "has no values", "E"),
+    ("enum E { A = 1, B = 1 }", "are the same number", "B"),
+    ("enum E : byte { A = 256 }", "256 does not fit a byte", "A"),
+    ("enum E : float { A }", "float cannot hold an enum", "float"),
+    ("rep struct S { S a; }", "contains itself", "S"),
+    ("rep struct S { T a; } rep struct T { S a; }", "contains itself", "S"),
+    ("rep struct S { byte[] in ExHeap a; } contract C { in message M(S[] in ExHeap s); state T; }",
+     "cannot lie in a block", "S"),
+    ("contract C { in message M(long a, long b, long c, long d, long e, long f, long g, long h, long i,
+      long j, long k, long l, long m); state S: M? -> closed; }", "takes 13 words", "M"),
+    // Conditions.
+    ("contract C { in message M(int a) requires a; state S: M? -> closed; }", "no condition", "a"),
+    ("contract C { in message M(int a) requires b > 0; state S: M? -> closed; }", "no argument b", "b"),
+    ("contract C { in message M(bool a) requires a > 0; state S: M? -> closed; }", "two kinds", "a > 0"),
+    ("contract C { in message M(bool a) requires a < true; state S: M? -> closed; }", "does not apply", "a < true"),
+    ("contract C { in message M(byte[] in ExHeap a) requires a > 0; state S: M? -> closed; }", "cannot look into", "a"),
+    ("enum E { A } contract C { in message M(E e) requires e == E.B; state S: M? -> closed; }", "no value B", "B"),
+    ("rep struct P { int x; } contract C { in message M(P p) requires p.y > 0; state S: M? -> closed; }",
+     "P has no field y", "y"),
+    // States.
+    ("contract C { in message M(); }", "has no states", "C"),
+    ("contract C { state S; }", "has no messages", "C"),
+    ("contract C { in message M(); state S: M? ; }", "no state follows here", ""),
+    ("contract C { in message M(); state S: M! -> closed; }", "goes the other way", "M"),
+    ("contract C { out message M(); state S: M? -> closed; }", "write `M!`", "M"),
+    ("contract C { in message M(); state S: one { M? -> S; M? -> closed; } }", "twice in one state", "M"),
+    ("contract C { in message M(); state S: S; }", "a message must come before", "S"),
+    ("contract C { in message M(); state S: M? -> one { }; }", "without alternatives", "one { }"),
+    ("contract C { in message M(); out message N(); state S: (M? -> closed) -> N! -> S; }",
+     "this step is never reached", "N"),
+    // Inheritance.
+    ("contract C : C { in message M(); state S: M? -> closed; }", "derives from itself", "C"),
+    ("contract A : B { in message M(); state S; } contract B : A { in message M(); state S; }",
+     "derives from itself", "A"),
+    ("contract A { in message M(); state S: M? -> closed; } contract B : A { state S: M? -> S; }",
+     "say `override state S`", "S"),
+    ("contract A { in message M(); state S: M? -> closed; } contract B : A { override state T: M? -> S; }",
+     "no state T to override", "T"),
+    ("contract A { in message M(); state S: M? -> closed; } contract B : A { in message M(int a); }",
+     "differs from the inherited one", "M"),
+    // Queues.
+    ("contract C { in message M(); state S: M? -> S; }", "has no finite queue", "M"),
+    ("contract C { in message M(); in message N(); state S: M? -> N? -> S; }",
+     "the cycle: S -> M? -> S'M -> N? -> S", "M"),
+    ("contract C { in message M(); out message N(); state S: one { M? -> A; N! -> B; } state A; state B; }",
+     "can be left with N in state A", "M"),
+    ("contract C { in message M(); out message N(); state S: one { M? -> A; N! -> B; } state A: N! -> A2; state A2;
+      state B: N! -> B2; state B2: M? -> A2; }", "can be left with", "M"),
+    ("contract C { in message M(); out message N(); state S: one { M? -> A; N! -> B; } state A: M? -> N! -> S;
+      state B: M? -> S; }", "both sides may send in state S", "M"),
+];
+
+#[test]
+fn each_is_refused_for_its_reason_at_its_place() {
+    let mut wrong = String::new();
+    for (source, reason, place) in CASES {
+        let Err(errors) = compile(source) else {
+            wrong += &format!("{source}\nis accepted\n\n");
+            continue;
+        };
+        let all: String = errors.iter().map(|e| format!("{e}\n\n")).collect();
+        let Some(error) = errors.iter().find(|e| e.to_string().contains(reason)) else {
+            wrong += &format!("{source}\nshould say {reason:?}, says\n{all}");
+            continue;
+        };
+        assert_eq!(error.severity, Severity::Error);
+        let marked = error
+            .labels
+            .iter()
+            .find(|l| l.primary)
+            .map(|l| &source[l.span.range()]);
+        if marked != Some(*place) {
+            wrong += &format!("should mark {place:?}\n{all}");
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn one_run_reports_what_it_can() {
+    let errors = compile(
+        "contract A { in mesage M(); state S: M? -> S; state T: -> S; in message Ok(); }
+         contract B { in message N(nothing x); state S: O? -> closed; }
+         enum E { A = }",
+    )
+    .unwrap_err();
+    let lines: Vec<&str> = errors.iter().map(|e| e.message.as_str()).collect();
+    assert_eq!(
+        lines,
+        [
+            "expected a message or a state, found `mesage`",
+            "expected a message, a state or a choice, found `->`",
+            "expected a number, found `}`",
+        ]
+    );
+}
+
+#[test]
+fn reports_look_like_rustc() {
+    let source = "contract C {\n  in message Ping();\n  state Start: Ping! -> Start;\n}\n";
+    let errors = compile(source).unwrap_err();
+    let expected = "\
+error: message Ping goes the other way
+ --> contract:3:16
+  |
+2 |   in message Ping();
+  |              ---- declared `in`
+3 |   state Start: Ping! -> Start;
+  |                ^^^^ but only the importing side sends it
+  |
+  = note: contracts are written from the exporting side: `?` is what it receives, `!` what it sends
+  = help: write `Ping?`";
+    assert_eq!(errors[0].to_string(), expected);
+}

@@ -1,0 +1,230 @@
+//! The contracts that the papers print compile as they stand there; what the papers leave out with `...`
+//! is filled in.
+
+use sing_image::contract::{ContractTable, NONE, Word};
+use sing_image::manifest::Side;
+
+fn one(source: &str, name: &str) -> ContractTable {
+    let tables = match sing_contract::compile(source) {
+        Ok(tables) => tables,
+        Err(errors) => panic!(
+            "{}",
+            errors.iter().map(ToString::to_string).collect::<String>()
+        ),
+    };
+    for t in &tables {
+        t.check().unwrap();
+    }
+    tables.into_iter().find(|t| t.name == name).unwrap()
+}
+
+/// All transitions, as `state: sender message -> state`.
+fn transitions(table: &ContractTable) -> Vec<String> {
+    let mut all = Vec::new();
+    for s in 0..table.states.len() {
+        for m in 0..table.messages.len() {
+            for side in [Side::Imp, Side::Exp] {
+                let next = table.next[(s * table.messages.len() + m) * 2 + side.index()];
+                if next != NONE {
+                    let sign = if side == Side::Imp { '?' } else { '!' };
+                    let (name, target) =
+                        (&table.messages[m].name, &table.states[usize::from(next)]);
+                    all.push(format!("{}: {name}{sign} -> {target}", table.states[s]));
+                }
+            }
+        }
+    }
+    all
+}
+
+const C1: &str = "
+contract C1 {
+  in message Request(int x) requires x>0;
+  out message Reply(int y);
+  out message Error();
+
+  state Start: Request?
+    -> (Reply! or Error!)
+    -> Start;
+}
+";
+
+#[test]
+fn c1() {
+    let t = one(C1, "C1");
+    assert_eq!(t.states, ["Start", "Start'Request"]);
+    assert_eq!(
+        transitions(&t),
+        [
+            "Start: Request? -> Start'Request",
+            "Start'Request: Reply! -> Start",
+            "Start'Request: Error! -> Start"
+        ]
+    );
+    assert_eq!(t.queue, [1, 1]);
+    assert_eq!(t.messages[0].words, [Word::Scalar]);
+    assert_eq!(t.messages[0].arguments[0].ty, "int");
+}
+
+#[test]
+fn tcp_connection() {
+    let t = one(
+        "
+public contract TcpConnectionContract {
+  in message Connect(uint dstIP, ushort dstPort);
+
+  out message Ready();
+
+  // Initial state
+  state Start : Ready! -> ReadyState;
+
+  state ReadyState : one {
+    Connect? -> ConnectResult;
+    BindLocalEndPoint? -> BindResult;
+    Close? -> Closed;
+  }
+
+  state BindResult : one {
+    OK! -> Bound;
+    InvalidEndPoint! -> ReadyState;
+  }
+
+  in message Listen();
+
+  state Bound : one {
+    Listen? -> ListenResult;
+    Connect? -> ConnectResult;
+    Close? -> Closed;
+  }
+
+  in message BindLocalEndPoint(uint ip, ushort port);
+  in message Close();
+  out message OK();
+  out message InvalidEndPoint();
+  out message CouldNotConnect();
+  in message Accept(TcpConnectionContract.Exp:Start session);
+  out message Accepted();
+
+  state ConnectResult : one {
+    OK! -> Connected;
+    CouldNotConnect! -> ReadyState;
+  }
+  state Connected : Close? -> Closed;
+  state ListenResult : one {
+    OK! -> Listening;
+    InvalidEndPoint! -> ReadyState;
+  }
+  state Listening : one {
+    Accept? -> Accepted! -> Listening;
+    Close? -> Closed;
+  }
+  state Closed;
+}
+",
+        "TcpConnectionContract",
+    );
+    assert_eq!(t.states[..2], ["Start", "ReadyState"]);
+    assert_eq!(t.queue, [1, 1]);
+    let all = transitions(&t);
+    for expected in [
+        "Start: Ready! -> ReadyState",
+        "ReadyState: Connect? -> ConnectResult",
+        "BindResult: InvalidEndPoint! -> ReadyState",
+        "Bound: Listen? -> ListenResult",
+        "Listening'Accept: Accepted! -> Listening",
+    ] {
+        assert!(all.iter().any(|t| t == expected), "{expected} in {all:#?}");
+    }
+    assert!(!all.iter().any(|t| t.starts_with("Closed:")));
+    assert_eq!(t.messages[0].words, [Word::Scalar, Word::Scalar]);
+}
+
+const NAMESPACE: &str = "
+public contract ServiceContract {
+  out message Success();
+  state Start: Success! -> Bound;
+  state Bound;
+}
+
+public contract NotifyContract : ServiceContract {
+  in message Changed();
+  out message AckChanged();
+  override state Start: one { Changed? -> AckChanged! -> Start; }
+}
+
+rep struct FindResponse {
+  int kind;
+  long size;
+}
+
+public contract NamespaceContract : ServiceContract {
+  in message Bind(char[] in path, ServiceContract.Exp:Start exp);
+  out message AckBind();
+  out message NakBind(ServiceContract.Exp:Start exp);
+
+  in message Notify(char[] in pathSpec, NotifyContract.Imp:Start imp);
+  out message AckNotify();
+  out message NakNotify(NotifyContract.Imp:Start imp);
+
+  in message Find(char[] in pathSpec);
+  out message AckFind(FindResponse[] in results);
+  out message NakFind();
+
+  out message Success();
+
+  override state Start: one {
+    Success! -> Ready;
+  }
+
+  state Ready: one {
+    Bind? -> ( AckBind! or NakBind! ) -> Ready;
+    Find? -> ( AckFind! or NakFind! ) -> Ready;
+    Notify? -> ( AckNotify! or NakNotify! ) -> Ready;
+  }
+}
+";
+
+#[test]
+fn namespace() {
+    let t = one(NAMESPACE, "NamespaceContract");
+    assert_eq!(t.bases, ["ServiceContract"]);
+    assert_eq!(t.states[0], "Start");
+    // A message of the base has the same index in the whole family.
+    assert_eq!(t.messages[0].name, "Success");
+    let all = transitions(&t);
+    assert_eq!(all[0], "Start: Success! -> Ready");
+    assert!(
+        !all.iter().any(|t| t == "Start: Success! -> Bound"),
+        "overridden"
+    );
+    for message in ["Bind", "Find", "Notify"] {
+        for answer in ["Ack", "Nak"] {
+            let expected = format!("Ready'{message}: {answer}{message}! -> Ready");
+            assert!(all.contains(&expected), "{expected}");
+        }
+    }
+    let service = |side| Word::Endpoint {
+        contract: "ServiceContract".into(),
+        side,
+        state: Some("Start".into()),
+    };
+    assert_eq!(t.messages[1].words, [Word::Block, service(Side::Exp)]);
+    assert_eq!(t.queue, [1, 1]);
+}
+
+#[test]
+fn bases_may_come_after_what_derives_from_them() {
+    let (service, rest) = NAMESPACE.split_once("public contract Notify").unwrap();
+    let reversed = format!("public contract Notify{rest}{service}");
+    assert_eq!(
+        one(&reversed, "NamespaceContract"),
+        one(NAMESPACE, "NamespaceContract")
+    );
+}
+
+#[test]
+fn repeated_declarations_merge() {
+    let tables = sing_contract::compile(&format!("{C1}{NAMESPACE}{C1}")).unwrap();
+    assert_eq!(tables.len(), 4);
+    assert_eq!(tables.iter().filter(|t| t.name == "C1").count(), 1);
+}

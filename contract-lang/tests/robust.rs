@@ -1,0 +1,168 @@
+//! No text makes the language panic or run on and on: prefixes, mutations, random texts, hostile shapes.
+
+use proptest::prelude::*;
+use sing_contract::{compile, format, load, parse};
+
+const SEED: &str = r#"
+// Everything that there is.
+enum Colour : byte { Red, Green = 5, Blue = 0x7 }
+rep struct Point { int x; long y; Colour c; }
+public contract Base { out message Success(); state Start: Success! -> Bound; state Bound: one { } }
+/// Documented.
+public contract Rich : Base {
+  in message Open(char[] in ExHeap path, Base.Exp:Start exp) requires true && !(1 > 2);
+  in message Move(Point[] in points, Point* in ExHeap single, Colour c, double d) requires c == Colour.Red || d <= -1;
+  out message Ok(); out message No(Base.Exp:Start exp); message Ball(u8 a);
+  override state Start: Success! -> Ready;
+  state Ready: one {
+    Open? -> (Ok! or No!) -> Ready;
+    Move? -> one { Ok! -> Ready; No! -> Ball? -> (Ball! or Ok!) -> Ready; };
+    state Inner: Ball? -> closed;
+    Ball? -> Ball! -> Inner
+  }
+}
+"#;
+
+/// Does everything with a text that can be done with one.
+fn exercise(text: &str) {
+    if let Err(errors) = compile(text) {
+        assert!(!errors.is_empty());
+        for e in &errors {
+            assert!(!e.message.is_empty() && e.to_string().starts_with("error: "));
+        }
+    }
+    if let Ok(file) = parse(text) {
+        let formatted = format::file(&file, true);
+        assert!(parse(&formatted).is_ok(), "{text}\n---\n{formatted}");
+    }
+    if let Ok(contracts) = load(text) {
+        for table in contracts.tables() {
+            table.check().unwrap();
+        }
+        assert_eq!(compile(&contracts.text()).unwrap(), contracts.tables());
+    }
+}
+
+#[test]
+fn the_seed_is_sound() {
+    if let Err(errors) = compile(SEED) {
+        panic!("{}", errors[0]);
+    }
+}
+
+#[test]
+fn every_prefix() {
+    for (i, _) in SEED.char_indices() {
+        exercise(&SEED[..i]);
+    }
+}
+
+#[test]
+fn every_single_token_left_out_or_doubled() {
+    let words: Vec<&str> = SEED
+        .split_inclusive(|c: char| !c.is_alphanumeric())
+        .collect();
+    for i in 0..words.len() {
+        exercise(&[&words[..i], &words[i + 1..]].concat().concat());
+        exercise(&[&words[..=i], &words[i..]].concat().concat());
+    }
+}
+
+#[test]
+fn hostile_shapes() {
+    let many = |s: &str, n: usize| s.repeat(n);
+    for text in [
+        many("(", 100_000),
+        many("{", 100_000),
+        format!(
+            "contract C {{ in message M(); state S: {}",
+            many("(", 100_000)
+        ),
+        format!(
+            "contract C {{ in message M(); state S: {}",
+            many("one { ", 100_000)
+        ),
+        format!(
+            "contract C {{ in message M(int a) requires {}",
+            many("!", 100_000)
+        ),
+        format!(
+            "contract C {{ in message M(int a) requires {}",
+            many("(", 100_000)
+        ),
+        format!(
+            "contract C {{ in message M(int a) requires a{}",
+            many(" + a", 100_000)
+        ),
+        format!(
+            "contract C {{ in message M(int a) requires a{}",
+            many(".b", 100_000)
+        ),
+        format!(
+            "contract C {{ in message M(int a) requires a{}",
+            many(" && a", 5_000)
+        ),
+        format!(
+            "contract C {{ in message M(); state S: M?{} -> closed; }}",
+            many(" -> M?", 50_000)
+        ),
+        format!(
+            "contract C {{ in message M(); state S: one {{ {} }} }}",
+            many("M? -> S;\n", 20_000)
+        ),
+        (0..2_000)
+            .map(|i| format!("contract C{i} : C{} {{ }}\n", i + 1))
+            .collect(),
+        (0..2_000)
+            .map(|i| format!("rep struct S{i} {{ S{0} a; S{0} b; }}\n", i + 1))
+            .collect(),
+        format!(
+            "{} rep struct S500 {{ }}",
+            (0..500)
+                .map(|i| format!("rep struct S{i} {{ S{0} a; S{0} b; }}\n", i + 1))
+                .collect::<String>()
+        ),
+        (0..300)
+            .map(|i| format!("enum E{i} {{ A = {i} }}\n"))
+            .collect(),
+        format!(
+            "contract C {{ {} state S: M0? -> closed; }}",
+            (0..400)
+                .map(|i| format!("in message M{i}();"))
+                .collect::<String>()
+        ),
+    ] {
+        exercise(&text);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn random_text(text in ".{0,200}") {
+        exercise(&text);
+    }
+
+    #[test]
+    fn random_words(words in prop::collection::vec(
+        prop::sample::select(vec![
+            "contract", "C", "D", "{", "}", "(", ")", "in", "out", "message", "M", "N", "state", "S", "T",
+            ":", ";", "->", "?", "!", "one", "or", "override", "closed", "int", "byte", "[", "]", "*", "ExHeap",
+            ".", "Imp", "Exp", ",", "requires", "x", ">", "0", "enum", "rep", "struct", "=", "import", "\"f\"",
+            "///d\n", "//d\n\n", "public", "true", "&&", "-", "'",
+        ]), 0..60)) {
+        exercise(&words.join(" "));
+    }
+
+    #[test]
+    fn mutations(cuts in prop::collection::vec((any::<prop::sample::Index>(), 0usize..12, ".{0,3}"), 1..5)) {
+        let mut text: Vec<char> = SEED.chars().collect();
+        for (at, len, new) in cuts {
+            let at = at.index(text.len().max(1)).min(text.len());
+            let end = (at + len).min(text.len());
+            text.splice(at..end, new.chars());
+        }
+        exercise(&text.into_iter().collect::<String>());
+    }
+}

@@ -1,0 +1,12 @@
+//! A contract whose queue would have no end is refused, with the cycle.
+#![deny(unsafe_code)]
+
+sing_sdk::contract!(
+    "contract Flood {
+       in message More();
+       in message Again();
+       state Start: More? -> Again? -> Start;
+     }"
+);
+
+fn main() {}

@@ -1,0 +1,9 @@
+//! Inherited states are replaced only where that is said.
+#![deny(unsafe_code)]
+
+sing_sdk::contract!(
+    "contract Base { out message Success(); state Start: Success! -> closed; }
+     contract Derived : Base { state Start: Success! -> Start2; state Start2; }"
+);
+
+fn main() {}

@@ -1,0 +1,9 @@
+//! Who has only borrowed an endpoint cannot speak on it.
+#![deny(unsafe_code)]
+use compile_fail::*;
+
+fn ask(c: &C1::Imp<C1::Start>) {
+    c.send_request(1).close();
+}
+
+fn main() {}

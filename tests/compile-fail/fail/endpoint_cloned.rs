@@ -1,0 +1,9 @@
+//! There is no second owner of an endpoint.
+#![deny(unsafe_code)]
+use compile_fail::*;
+
+fn twice(c: &C1::Imp<C1::Start>) -> C1::Imp<C1::Start> {
+    c.clone()
+}
+
+fn main() {}

@@ -1,0 +1,9 @@
+//! Having asked, one must listen before asking again.
+#![deny(unsafe_code)]
+use compile_fail::*;
+
+fn ask(c: C1::Imp<C1::Start>) {
+    c.send_request(1).send_request(2).close();
+}
+
+fn main() {}

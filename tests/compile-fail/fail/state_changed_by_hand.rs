@@ -1,0 +1,10 @@
+//! A state cannot be claimed.
+#![deny(unsafe_code)]
+use compile_fail::*;
+use sing_sdk::rt::TypedEndpoint;
+
+fn skip(c: C1::Imp<C1::Start>) -> C1::Imp<C1::Start_Request> {
+    C1::Imp::in_state(c.into_endpoint())
+}
+
+fn main() {}

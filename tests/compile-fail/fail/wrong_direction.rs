@@ -1,0 +1,9 @@
+//! The importing side cannot send what only the exporting side says.
+#![deny(unsafe_code)]
+use compile_fail::*;
+
+fn ask(c: C1::Imp<C1::Start_Request>) {
+    c.send_reply(1).close();
+}
+
+fn main() {}

@@ -1,0 +1,48 @@
+//! Contracts for programs that must not compile (`fail/`), each with the message that the compiler gives, and
+//! for some that must (`pass/`).
+#![deny(unsafe_code)]
+
+sing_sdk::contract!(
+    "
+    /// The contract of the papers' first example.
+    contract C1 {
+      in message Request(int x) requires x > 0;
+      out message Reply(int y);
+      out message Error();
+      state Start: Request? -> (Reply! or Error!) -> Start;
+    }
+
+    /// One answer only.
+    contract Echo {
+      in message Say(int x);
+      out message Said(int x);
+      state Start: Say? -> Said! -> Start;
+    }
+
+    enum Colour { Red, Green }
+    rep struct Point { int x; int y; Colour colour; }
+
+    /// Blocks and endpoints move.
+    contract Store {
+      in message Put(byte[] in ExHeap data, Point at);
+      in message Points(Point[] in ExHeap all);
+      in message Name(char[] in ExHeap name);
+      in message Serve(Echo.Exp:Start service);
+      out message Ok();
+      state Start: one {
+        Put? -> Ok! -> Start;
+        Points? -> Ok! -> Start;
+        Name? -> Ok! -> Start;
+        Serve? -> Ok! -> closed;
+      }
+    }
+
+    contract Base { out message Success(); state Start: Success! -> Bound; state Bound; }
+    contract Derived : Base {
+      in message Work();
+      override state Start: Success! -> Ready;
+      state Ready: Work? -> Success! -> Ready;
+    }
+    ",
+    const TEXT
+);
