@@ -155,11 +155,3 @@ pub(crate) fn write_all(to: BorrowedFd<'_>, mut bytes: &[u8]) -> Result<(), Errn
     }
     Ok(())
 }
-
-/// Columns and rows of the terminal, where output or input is one.
-pub(crate) fn size() -> Option<(u32, u32)> {
-    [stdout(), stdin()].into_iter().find_map(|fd| {
-        let size = rustix::termios::tcgetwinsize(fd).ok()?;
-        (size.ws_col > 0 && size.ws_row > 0).then(|| (size.ws_col.into(), size.ws_row.into()))
-    })
-}

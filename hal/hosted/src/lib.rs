@@ -254,7 +254,7 @@ impl Hal for HostedHal {
     }
 
     fn console_size(&self) -> Option<(u32, u32)> {
-        console::size()
+        terminal::size()
     }
 
     fn log(&self, line: &str) {

@@ -1,11 +1,15 @@
 //! The terminal: raw input while the system runs, and back as it was on every way out.
 //!
+//! The console is a terminal where standard input and standard output both are: with one of them a pipe or a file
+//! there is nobody to edit lines with, and the terminal stays as it is.
+//!
 //! Input is raw: bytes as typed, no echo, Ctrl-C is the byte 3 and Enter the byte 13, as on a serial line.
 //! Output keeps Linux's translation of line ends, so that the kernel's log and a panic stay readable.
 
-use rustix::stdio::stdin;
+use rustix::stdio::{stdin, stdout};
 use rustix::termios::{
-    InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
+    InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, isatty, tcgetattr,
+    tcgetwinsize, tcsetattr,
 };
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -40,9 +44,19 @@ fn raw(mut modes: Termios) -> Termios {
     modes
 }
 
-/// Makes the terminal raw, if standard input is one and we are in its foreground.
+/// Columns and rows of the console, where it is a terminal; the usual ones where that does not say.
+pub(crate) fn size() -> Option<(u32, u32)> {
+    if !isatty(stdin()) {
+        return None;
+    }
+    let size = tcgetwinsize(stdout()).ok()?;
+    let or = |told: u16, usual| if told == 0 { usual } else { u32::from(told) };
+    Some((or(size.ws_col, 80), or(size.ws_row, 24)))
+}
+
+/// Makes the terminal raw, if the console is one and we are in its foreground.
 pub(crate) fn enter() {
-    if !foreground() {
+    if size().is_none() || !foreground() {
         return;
     }
     let Ok(modes) = tcgetattr(stdin()) else {

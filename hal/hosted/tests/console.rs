@@ -193,11 +193,11 @@ fn nobody_reads() {
 }
 
 /// A terminal: our end, and the child's.
-fn terminal() -> (File, File) {
+fn terminal(columns: u16, rows: u16) -> (File, File) {
     let (mut ours, mut theirs) = (0, 0);
     let size = libc::winsize {
-        ws_row: 33,
-        ws_col: 99,
+        ws_row: rows,
+        ws_col: columns,
         ws_xpixel: 0,
         ws_ypixel: 0,
     };
@@ -269,7 +269,7 @@ fn terminal_is_raw_and_given_back() {
         ("SIGHUP", None, Some(libc::SIGHUP)),
         ("hang-up", Some(7), None),
     ] {
-        let (mut ours, theirs) = terminal();
+        let (mut ours, theirs) = terminal(99, 33);
         let before = modes(&theirs);
         let child = in_terminal("terminal_is_raw_and_given_back", &theirs);
         expect(&mut ours, "<ready>");
@@ -341,4 +341,34 @@ fn terminal_is_raw_and_given_back() {
             "the terminal is left as it was found, after {word}"
         );
     }
+}
+
+#[test]
+fn half_a_terminal_is_none() {
+    if common::my_scene().is_some() {
+        play();
+    }
+    // One that does not say how large it is, is one.
+    let (mut ours, theirs) = terminal(0, 0);
+    let child = in_terminal("half_a_terminal_is_none", &theirs);
+    expect(&mut ours, "<ready>");
+    ours.write_all(b"size").unwrap();
+    expect(&mut ours, "[size]Some((80, 24))");
+    ours.write_all(b"exit").unwrap();
+    assert_eq!(ended(child, "exit").code(), Some(3));
+
+    // With the output elsewhere, the terminal edits and echoes lines itself.
+    let (mut ours, theirs) = terminal(99, 33);
+    let before = modes(&theirs);
+    let mut command = self::child("half_a_terminal_is_none");
+    let stdin = Stdio::from(theirs.try_clone().unwrap());
+    let mut child = command.stdin(stdin).stdout(Stdio::piped()).spawn().unwrap();
+    let mut from = child.stdout.take().unwrap();
+    expect(&mut from, "<ready>");
+    assert_eq!(modes(&theirs), before);
+    ours.write_all(b"size\r").unwrap();
+    expect(&mut from, "[size\\n]None");
+    expect(&mut ours, "size\r\n");
+    ours.write_all(b"exit\r").unwrap();
+    assert_eq!(ended(child, "exit").code(), Some(3));
 }
