@@ -1,25 +1,17 @@
 //! Spin locks that cost nothing but a flag while there is one processor.
 //!
 //! The kernel is not pre-empted, so with one processor a lock is never contended; it then is a plain flag,
-//! which still finds a lock taken twice. With several processors ([`set_processors`]) it is a
-//! test-and-set lock.
+//! which still finds a lock taken twice. With the feature `smp` it is a test-and-set lock.
 
 use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-static SEVERAL: AtomicBool = AtomicBool::new(false);
-
-/// Says how many processors run the kernel. Called before the second one starts.
-pub fn set_processors(n: u32) {
-    SEVERAL.store(n > 1, Ordering::SeqCst);
-}
-
-/// Whether several processors run the kernel.
+/// Whether several processors may run the kernel.
 #[inline(always)]
 #[must_use]
-pub fn several_processors() -> bool {
-    SEVERAL.load(Ordering::Relaxed)
+pub const fn several_processors() -> bool {
+    cfg!(feature = "smp")
 }
 
 /// `compare_exchange`, without the bus lock while there is one processor.

@@ -33,7 +33,9 @@ type End = Option<(&'static Channel, Side)>;
 /// deliverable.
 pub fn boot(hal: &'static dyn Hal, options: Options, image: &'static [u8]) -> ! {
     machine::set(hal);
-    sing_arch::lock::set_processors(hal.cpus());
+    if hal.cpus() > 1 && !sing_arch::lock::several_processors() {
+        hal.log("system: this kernel uses one processor");
+    }
     if let Err(e) = start(&options, image) {
         hal.log(&format!("system: cannot start: {e}"));
         hal.exit(BROKEN);

@@ -47,8 +47,8 @@ pub(crate) struct Inner {
 /// One end of a channel.
 #[derive(Default)]
 pub(crate) struct End {
-    /// The state that this end has seen.
-    pub(crate) state: u16,
+    /// The state that this end has seen, as its row in the contract.
+    pub(crate) state: u32,
     /// Whether its owner has closed it.
     pub(crate) closed: bool,
     /// The SIP in whose table it is; none while it is in a message.
@@ -59,7 +59,9 @@ pub(crate) struct End {
     head: usize,
     /// Messages waiting.
     pub(crate) len: usize,
-    /// Threads that wait for a message.
+    /// The thread that receives here and has nothing to receive.
+    receiver: Link<Thread>,
+    /// Threads that wait for several things, this among them; and further receivers.
     pub(crate) waiters: WaitList,
 }
 
@@ -124,27 +126,30 @@ impl Channel {
 }
 
 impl End {
+    /// Where the next message goes: its slot, or `None` where there is no room.
     #[inline(always)]
-    fn slots(&self) -> usize {
-        self.queue.len() / self.stride.max(1)
-    }
-
-    /// Puts a message at the end of the queue. False where there is no room.
-    #[inline(always)]
-    fn push(&mut self, message: u32, words: &[u64]) -> bool {
+    fn next_slot(&mut self) -> Option<&mut [u64]> {
         let used = self.len * self.stride;
         if used >= self.queue.len() {
-            return false;
+            return None;
         }
         let mut at = self.head + used;
         if at >= self.queue.len() {
             at -= self.queue.len();
         }
-        let Some(slot) = self.queue.get_mut(at..at + 1 + words.len()) else {
+        self.queue.get_mut(at..at + self.stride)
+    }
+
+    /// Puts a message at the end of the queue. False where there is no room.
+    #[inline(always)]
+    fn push(&mut self, message: u32, words: &[u64]) -> bool {
+        let Some(slot) = self.next_slot() else { return false };
+        let Some((tag, rest)) = slot.split_first_mut() else { return false };
+        *tag = u64::from(message);
+        if rest.len() < words.len() {
             return false;
-        };
-        slot[0] = u64::from(message);
-        slot[1..].copy_from_slice(words);
+        }
+        copy_words(rest, words);
         self.len += 1;
         true
     }
@@ -159,6 +164,23 @@ impl End {
         Some((slot[0] as u32, &slot[1..]))
     }
 
+    /// Lets who waits here know of a message.
+    #[inline(always)]
+    fn wake(&self) {
+        match self.receiver.take() {
+            Some(t) => wait::wake(t),
+            None => drop(wait::wake_one(&self.waiters)),
+        }
+    }
+
+    /// Lets all who wait here know that this end is closed, has moved, or will never get a message.
+    pub(crate) fn wake_all(&self) {
+        if let Some(t) = self.receiver.take() {
+            wait::wake(t);
+        }
+        wait::wake_all(&self.waiters);
+    }
+
     #[inline(always)]
     fn pop(&mut self) {
         self.len -= 1;
@@ -166,6 +188,18 @@ impl End {
         if self.head >= self.queue.len() {
             self.head = 0;
         }
+    }
+}
+
+/// Copies a message's words: few, so that a call of `memcpy` would cost more than the copy.
+#[inline(always)]
+fn copy_words(to: &mut [u64], from: &[u64]) {
+    match from {
+        [] => {}
+        [a] => to[0] = *a,
+        [a, b] => (to[0], to[1]) = (*a, *b),
+        [a, b, c] => (to[0], to[1], to[2]) = (*a, *b, *c),
+        more => to[..more.len()].copy_from_slice(more),
     }
 }
 
@@ -198,83 +232,75 @@ pub(crate) fn send(
         Side::Imp => (imp, exp),
         Side::Exp => (exp, imp),
     };
-    let Some(next) = contract.step(mine.state, message, side) else {
+    let Some(step) = contract.step(mine.state, message, side) else {
         return Err(Trap::ProtocolViolation);
     };
-    let info = contract.info(message);
-    let words = words
-        .get(..usize::from(info.words))
-        .ok_or(Trap::BadArgument)?;
+    let words = words.get(..usize::from(step.words)).ok_or(Trap::BadArgument)?;
     if theirs.closed {
-        mine.state = next;
+        mine.state = step.next;
         return Ok(Sent::Closed);
     }
-    if info.plain {
+    if step.plain {
         if !theirs.push(message, words) {
             return Err(Trap::ProtocolViolation);
         }
     } else {
-        if theirs.len >= theirs.slots() {
-            return Err(Trap::ProtocolViolation);
-        }
-        let kinds = &contract.table.messages[message as usize].words;
-        // An endpoint of the channel itself cannot travel on it; its lock is held here.
-        let moved = take_arguments(channel, kinds, words, thread)?;
-        theirs.push(message, &moved[..words.len()]);
+        move_arguments(channel, contract, theirs, message, words, thread)?;
     }
-    mine.state = next;
+    mine.state = step.next;
     trace::sent(thread, channel, message, theirs);
-    wait::wake_one(&theirs.waiters);
+    theirs.wake();
     Ok(Sent::Ok)
 }
 
-/// Takes what a message moves out of the sender's tables: all of it or, with the reason, nothing.
-fn take_arguments(
+/// Puts a message into the queue that moves allocations or endpoints: takes all of them out of the sender's
+/// tables or, with the reason, none.
+#[inline(never)]
+fn move_arguments(
     channel: &'static Channel,
-    kinds: &[Word],
+    contract: &'static Contract,
+    to: &mut End,
+    message: u32,
     words: &[u64],
     thread: &'static Thread,
-) -> Result<[u64; MAX_MESSAGE_WORDS], Trap> {
+) -> Result<(), Trap> {
+    let slot = to.next_slot().ok_or(Trap::ProtocolViolation)?;
+    let (tag, slot) = slot.split_first_mut().ok_or(Trap::ProtocolViolation)?;
+    let kinds = &contract.table.messages[message as usize].words;
     let sip = thread.sip();
-    let mut moved = [0; MAX_MESSAGE_WORDS];
-    // First all tests, so that a refused message moves nothing; a handle named twice fails at the second.
+    // First all tests, so that a refused message moves nothing.
     for (i, (kind, &word)) in kinds.iter().zip(words).enumerate() {
-        let handle = word as u32;
-        let twice = words[..i].iter().zip(kinds).any(|(&w, k)| {
-            *k != Word::Scalar
-                && core::mem::discriminant(k) == core::mem::discriminant(kind)
-                && w as u32 == handle
-        });
         match kind {
-            Word::Scalar => {}
+            Word::Scalar => continue,
             Word::Block => {
-                if twice || thread.xtable.lock().get(handle).is_none() {
+                if thread.xtable.lock().get(word as u32).is_none() {
                     return Err(Trap::BadHandle);
                 }
             }
-            Word::Endpoint {
-                contract,
-                side,
-                state,
-            } => {
-                if twice {
-                    return Err(Trap::BadHandle);
-                }
-                sip.check_endpoint(handle, channel, contract, *side, state.as_deref())?;
+            // An endpoint of the channel itself cannot travel on it; its lock is held here.
+            Word::Endpoint { contract, side, state } => {
+                sip.check_endpoint(word as u32, channel, contract, *side, state.as_deref())?;
             }
         }
+        let same = |(k, w): (&Word, &u64)| {
+            core::mem::discriminant(k) == core::mem::discriminant(kind) && *w as u32 == word as u32
+        };
+        if kinds[..i].iter().zip(words).any(same) {
+            return Err(Trap::BadHandle);
+        }
     }
-    for (slot, (kind, &word)) in moved.iter_mut().zip(kinds.iter().zip(words)) {
-        *slot = match kind {
+    for (to, (kind, &word)) in slot.iter_mut().zip(kinds.iter().zip(words)) {
+        *to = match kind {
             Word::Scalar => word,
             Word::Block => {
-                let index = thread.take_allocation(word as u32).ok_or(Trap::BadHandle)?;
-                u64::from(index)
+                u64::from(thread.take_allocation(word as u32).ok_or(Trap::BadHandle)?)
             }
             Word::Endpoint { .. } => sip.take_endpoint(word as u32).ok_or(Trap::BadHandle)?,
         };
     }
-    Ok(moved)
+    *tag = u64::from(message);
+    to.len += 1;
+    Ok(())
 }
 
 /// What a receive came to.
@@ -298,6 +324,7 @@ pub(crate) fn receive(
     thread: &'static Thread,
     deliver: impl FnOnce(&[u64]) -> Result<(), Trap>,
 ) -> Result<Received, Trap> {
+    let sip = thread.sip();
     let mut guard = channel.inner.lock();
     let inner = &mut *guard;
     let Some(contract) = inner.contract else {
@@ -308,62 +335,75 @@ pub(crate) fn receive(
         Side::Imp => (imp, exp),
         Side::Exp => (exp, imp),
     };
+    // Another thread of the SIP may have closed or sent the endpoint while this one waited.
+    if !mine.owner.is(sip) {
+        return Err(Trap::BadHandle);
+    }
     let Some((message, words)) = mine.front() else {
         if theirs.closed {
             return Ok(Received::Closed);
         }
-        thread.wait_in(&mine.waiters);
+        if mine.receiver.get().is_none() {
+            thread.wait_alone();
+            mine.receiver.set(Some(thread));
+        } else {
+            thread.wait_in(&mine.waiters);
+        }
         return Ok(Received::Wait);
     };
-    let Some(next) = contract.step(mine.state, message, side.peer()) else {
+    let Some(step) = contract.step(mine.state, message, side.peer()) else {
         return Err(Trap::ProtocolViolation);
     };
-    let info = contract.info(message);
-    let words = &words[..usize::from(info.words)];
-    if info.plain {
+    let words = words.get(..usize::from(step.words)).ok_or(Trap::BadArgument)?;
+    if step.plain {
         deliver(words)?;
     } else {
         let kinds = &contract.table.messages[message as usize].words;
-        let Some(handles) = give_arguments(kinds, words, thread) else {
+        let mut handles = [0; MAX_MESSAGE_WORDS];
+        if !give_arguments(kinds, words, thread, &mut handles) {
             return Ok(Received::NoRoom);
-        };
-        deliver(&handles[..words.len()])?;
+        }
+        if let Err(trap) = deliver(&handles[..words.len()]) {
+            // The receiver ends; what it was given ends with it, and the message must not be given back twice.
+            mine.pop();
+            return Err(trap);
+        }
     }
-    mine.state = next;
+    mine.state = step.next;
     mine.pop();
     trace::received(thread, channel, message);
     Ok(Received::Message(message))
 }
 
-/// Puts what a message moves into the receiver's tables: all of it, or nothing where there is no room.
+/// Puts what a message moves into the receiver's tables: all of it, or nothing (false) where there is no room.
+#[inline(never)]
 fn give_arguments(
     kinds: &[Word],
     words: &[u64],
     thread: &'static Thread,
-) -> Option<[u64; MAX_MESSAGE_WORDS]> {
+    handles: &mut [u64; MAX_MESSAGE_WORDS],
+) -> bool {
     let sip = thread.sip();
-    let mut handles = [0; MAX_MESSAGE_WORDS];
-    for i in 0..words.len() {
-        let given = match &kinds[i] {
-            Word::Scalar => Some(words[i]),
-            Word::Block => thread.give_allocation(words[i] as u32).map(u64::from),
-            Word::Endpoint { contract, .. } => sip.give_endpoint(words[i], contract).map(u64::from),
+    for (i, (kind, &word)) in kinds.iter().zip(words).enumerate() {
+        let given = match kind {
+            Word::Scalar => Some(word),
+            Word::Block => thread.give_allocation(word as u32).map(u64::from),
+            Word::Endpoint { contract, .. } => sip.give_endpoint(word, contract).map(u64::from),
         };
-        match given {
-            Some(h) => handles[i] = h,
-            None => {
-                for j in 0..i {
-                    match &kinds[j] {
-                        Word::Scalar => {}
-                        Word::Block => drop(thread.take_allocation(handles[j] as u32)),
-                        Word::Endpoint { .. } => drop(sip.take_endpoint(handles[j] as u32)),
-                    }
-                }
-                return None;
+        if let Some(h) = given {
+            handles[i] = h;
+            continue;
+        }
+        for (kind, &handle) in kinds[..i].iter().zip(handles.iter()) {
+            match kind {
+                Word::Scalar => {}
+                Word::Block => drop(thread.take_allocation(handle as u32)),
+                Word::Endpoint { .. } => drop(sip.take_endpoint(handle as u32)),
             }
         }
+        return false;
     }
-    Some(handles)
+    true
 }
 
 /// An endpoint as a word of a message.
@@ -404,7 +444,7 @@ fn close_one(channel: &'static Channel, side: Side, todo: &mut Vec<(&'static Cha
     }
     mine.closed = true;
     mine.owner.set(None);
-    wait::wake_all(&mine.waiters);
+    mine.wake_all();
     while let Some((message, words)) = mine.front() {
         for (kind, &word) in contract.table.messages[message as usize]
             .words
@@ -419,7 +459,7 @@ fn close_one(channel: &'static Channel, side: Side, todo: &mut Vec<(&'static Cha
         }
         mine.pop();
     }
-    wait::wake_all(&theirs.waiters);
+    theirs.wake_all();
     if theirs.closed {
         inner.contract = None;
         drop(guard);

@@ -12,39 +12,43 @@ pub(crate) struct Contract {
     /// The table it was made of.
     pub(crate) table: ContractTable,
     hash: [u8; 32],
-    messages: Vec<MessageInfo>,
+    /// `steps[row + message * 2 + sender]`, with a row for each state.
+    steps: Vec<Step>,
+    /// Number of messages.
+    messages: u32,
     /// Words of the longest message.
     pub(crate) max_words: usize,
 }
 
-/// What a send must know of a message.
+/// What follows when a side sends a message in a state.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct MessageInfo {
-    /// Its words.
+pub(crate) struct Step {
+    /// Row of the following state, or [`REFUSED`].
+    pub(crate) next: u32,
+    /// The message's words.
     pub(crate) words: u8,
     /// Whether all of them are scalars.
     pub(crate) plain: bool,
 }
 
+/// No state: the message is not allowed.
+const REFUSED: u32 = u32::MAX;
+
 impl Contract {
-    /// The state after `sender` has sent `message` in `state`.
+    /// What follows when `sender` sends `message` in the state of `row`.
     #[inline(always)]
-    pub(crate) fn step(&self, state: u16, message: u32, sender: Side) -> Option<u16> {
-        let n = self.messages.len();
-        if message as usize >= n {
+    pub(crate) fn step(&self, row: u32, message: u32, sender: Side) -> Option<Step> {
+        if message >= self.messages {
             return None;
         }
-        let i = (usize::from(state) * n + message as usize) * 2 + sender.index();
-        match self.table.next.get(i) {
-            Some(&s) if s != NONE => Some(s),
-            _ => None,
-        }
+        let step = self.steps.get((row + message * 2) as usize + sender.index())?;
+        (step.next != REFUSED).then_some(*step)
     }
 
-    /// What a send must know of the message; the index comes from a message that stepped.
-    #[inline(always)]
-    pub(crate) fn info(&self, message: u32) -> MessageInfo {
-        self.messages[message as usize]
+    /// Name of the state of a row.
+    pub(crate) fn state_name(&self, row: u32) -> &str {
+        let state = row / (self.messages * 2).max(1);
+        self.table.states.get(state as usize).map_or("?", |s| s)
     }
 
     /// Whether an endpoint of this contract may stand where one of `name` is asked for.
@@ -62,21 +66,23 @@ pub(crate) fn intern(table: &ContractTable) -> &'static Contract {
     if let Some(c) = known.iter().find(|c| c.hash == hash) {
         return c;
     }
-    let messages: Vec<MessageInfo> = table
-        .messages
+    let messages = table.messages.len() as u32;
+    let steps = table
+        .next
         .iter()
-        .map(|m| MessageInfo {
-            words: m.words.len() as u8,
-            plain: m.words.iter().all(|w| *w == Word::Scalar),
+        .enumerate()
+        .map(|(i, &next)| {
+            let words = &table.messages[i / 2 % table.messages.len()].words;
+            Step {
+                next: if next == NONE { REFUSED } else { u32::from(next) * messages * 2 },
+                words: words.len() as u8,
+                plain: words.iter().all(|w| *w == Word::Scalar),
+            }
         })
         .collect();
     let max_words = table.max_words();
-    let contract: &'static Contract = Box::leak(Box::new(Contract {
-        table: table.clone(),
-        hash,
-        messages,
-        max_words,
-    }));
+    let contract: &'static Contract =
+        Box::leak(Box::new(Contract { table: table.clone(), hash, steps, messages, max_words }));
     known.push(contract);
     contract
 }

@@ -66,7 +66,7 @@ fn channels() -> Vec<Channel> {
                 ChannelEnd {
                     owner: owner.map(Sip::id),
                     name: owner.map_or(String::new(), |s| s.name().to_string()),
-                    state: contract.table.states[usize::from(e.state)].clone(),
+                    state: contract.state_name(e.state).to_string(),
                     queued: e.len as u32,
                     closed: e.closed,
                 }

@@ -508,8 +508,8 @@ impl Sip {
         let Some(real) = inner.contract else {
             return Err(Trap::BadHandle);
         };
-        let at = usize::from(inner.ends[side.index()].state);
-        let fits = state.is_none_or(|s| real.table.states.get(at).is_some_and(|n| n == s));
+        let now = real.state_name(inner.ends[side.index()].state);
+        let fits = state.is_none_or(|s| s == now);
         if real.is_a(contract) && fits {
             Ok(())
         } else {
@@ -525,7 +525,11 @@ impl Sip {
         };
         handles.remove(handle);
         drop(handles);
-        channel.lock().ends[side.index()].owner.set(None);
+        let inner = channel.lock();
+        let end = &inner.ends[side.index()];
+        end.owner.set(None);
+        // Whoever received here finds that the endpoint is not the SIP's any more.
+        end.wake_all();
         Some(channel::to_word(channel, side))
     }
 

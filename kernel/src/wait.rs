@@ -116,6 +116,14 @@ fn wake_node(node: &'static WaitNode) -> bool {
     }
 }
 
+/// Wakes a thread that waits for one thing alone ([`Thread::wait_alone`]).
+#[inline(always)]
+pub(crate) fn wake(t: &'static Thread) {
+    if claim(t, 0) {
+        t.unblocked();
+    }
+}
+
 /// Wakes the first thread that waits in `list`. False where none does.
 #[inline(always)]
 pub(crate) fn wake_one(list: &WaitList) -> bool {
@@ -152,8 +160,9 @@ impl Thread {
         list.push(&self.wait.own);
     }
 
-    /// Begins a wait for nothing but time.
-    pub(crate) fn wait_for_time(&self) {
+    /// Begins a wait whose end the caller has noted where the waker will look.
+    #[inline(always)]
+    pub(crate) fn wait_alone(&self) {
         self.wait.phase.store(WAITING, Relaxed);
     }
 

@@ -5,6 +5,7 @@ use crate::channel::{self, Channel, Received, Sent};
 use crate::cpu;
 use crate::exheap;
 use crate::handle::{self, Object};
+use crate::thread::Thread;
 use sing_abi::entry::COUNT;
 use sing_abi::status;
 use sing_abi::trap::Trap;
@@ -97,48 +98,66 @@ fn send_words(endpoint: u32, operation: u32, words: &[u64]) -> Result<i32, Trap>
 }
 
 extern "sysv64" fn recv(_: CtxRef, endpoint: u32, operation: u32, out: u32) -> i32 {
-    finish(recv_words(endpoint, operation, out))
+    let thread = cpu::current();
+    match thread.sip().endpoint(endpoint, operation & !MESSAGE) {
+        Ok((channel, side)) => take(channel, side, thread, out),
+        Err(trap) => finish(Err(trap)),
+    }
 }
 
-#[inline(always)]
-fn recv_words(endpoint: u32, operation: u32, out: u32) -> Result<i32, Trap> {
-    let thread = cpu::current();
-    let sip = thread.sip();
+/// Receives, waiting where there is nothing yet, and leaves the kernel. One piece of code for all who
+/// receive, called last: threads that take turns then block and go on at the same place, which is where the
+/// processor's return predictor expects them.
+#[inline(never)]
+fn take(channel: &'static Channel, side: Side, thread: &'static Thread, out: u32) -> i32 {
     loop {
-        // Anew each time: another thread of the SIP may have closed or sent the endpoint meanwhile.
-        let (channel, side) = sip.endpoint(endpoint, operation & !MESSAGE)?;
+        let sip = thread.sip();
         let received = channel::receive(channel, side, thread, |words| {
-            sip.memory(out, words.len() as u64 * 8)?
-                .write_words(out, words)
-        })?;
+            let memory = sip.memory(out, words.len() as u64 * 8)?;
+            // One by one: few words cost less than a call of `memcpy`.
+            for (i, &w) in (0..).zip(words) {
+                memory.write_u64(out.wrapping_add(i * 8), core::hint::black_box(w))?;
+            }
+            Ok(())
+        });
         match received {
-            Received::Message(m) => return Ok(m as i32),
-            Received::Closed => return Ok(status::CLOSED),
-            Received::NoRoom => return Ok(status::NO_RESOURCES),
-            Received::Wait => {
+            Ok(Received::Message(m)) => return finish(Ok(m as i32)),
+            Ok(Received::Closed) => return finish(Ok(status::CLOSED)),
+            Ok(Received::NoRoom) => return finish(Ok(status::NO_RESOURCES)),
+            Ok(Received::Wait) => {
                 thread.sleep_until_woken();
             }
+            Err(trap) => return finish(Err(trap)),
         }
     }
 }
 
 extern "sysv64" fn call(_: CtxRef, endpoint: u32, operation: u32, a: u64, b: u64, out: u32) -> i32 {
-    finish(call_words(endpoint, operation, &[a, b, 0], out))
+    call_words(endpoint, operation, &[a, b, 0], out)
 }
 
 extern "sysv64" fn call_mem(_: CtxRef, endpoint: u32, operation: u32, at: u32, out: u32) -> i32 {
-    finish(
-        read_words(endpoint, operation, at).and_then(|w| call_words(endpoint, operation, &w, out)),
-    )
+    match read_words(endpoint, operation, at) {
+        Ok(words) => call_words(endpoint, operation, &words, out),
+        Err(trap) => finish(Err(trap)),
+    }
 }
 
 #[inline(always)]
-fn call_words(endpoint: u32, operation: u32, words: &[u64], out: u32) -> Result<i32, Trap> {
-    if send_words(endpoint, operation, words)? == status::CLOSED {
-        give_up(endpoint, operation, words);
-        return Ok(status::CLOSED);
+fn call_words(endpoint: u32, operation: u32, words: &[u64], out: u32) -> i32 {
+    let thread = cpu::current();
+    let sent = thread.sip().endpoint(endpoint, operation).and_then(|(channel, side)| {
+        let sent = channel::send(channel, side, operation & MESSAGE, words, thread)?;
+        Ok((sent, channel, side))
+    });
+    match sent {
+        Ok((Sent::Ok, channel, side)) => take(channel, side, thread, out),
+        Ok((Sent::Closed, ..)) => {
+            give_up(endpoint, operation, words);
+            finish(Ok(status::CLOSED))
+        }
+        Err(trap) => finish(Err(trap)),
     }
-    recv_words(endpoint, operation, out)
 }
 
 /// Frees what a message would have moved to a side that has closed.
@@ -200,9 +219,8 @@ fn cast_to(endpoint: u32, operation: u32, state: u32) -> Result<i32, Trap> {
         let Some(real) = inner.contract else {
             return Err(Trap::BadHandle);
         };
-        let at = usize::from(inner.ends[side.index()].state);
-        let same = real.table.states.get(at) == wanted.table.states.get(state as usize);
-        if !same {
+        let now = real.state_name(inner.ends[side.index()].state);
+        if wanted.table.states.get(state as usize).is_none_or(|s| s != now) {
             return Ok(status::BAD_STATE);
         }
         sip.image().operation_bits(real, &wanted.table.name, side)

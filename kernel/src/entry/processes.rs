@@ -180,9 +180,8 @@ fn check_endpoints(parent: &Sip, image: &Installed, handles: &[u32]) -> Result<O
         let Some(contract) = inner.contract else {
             return Err(Trap::BadHandle);
         };
-        let at = usize::from(inner.ends[side.index()].state);
-        let state = contract.table.states.get(at);
-        let state_fits = want.state.as_ref().is_none_or(|s| state == Some(s));
+        let state = contract.state_name(inner.ends[side.index()].state);
+        let state_fits = want.state.as_ref().is_none_or(|s| state == s);
         if side != want.side || !contract.is_a(&want.contract) || !state_fits {
             return Ok(Some(status::BAD_ARGUMENT));
         }

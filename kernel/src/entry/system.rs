@@ -155,7 +155,7 @@ fn read_trace(out: u32, max: u32, timeout: i64) -> Result<i32, Trap> {
             return Ok((n * TRACE_EVENT_SIZE as u32) as i32);
         }
         let t = cpu::current();
-        t.wait_for_time();
+        t.wait_alone();
         t.sleep_until(deadline.min(now + TRACE_PERIOD));
     }
 }

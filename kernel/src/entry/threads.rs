@@ -101,7 +101,7 @@ extern "sysv64" fn sleep(_: CtxRef, duration: i64) -> i32 {
     let t = cpu::current();
     let deadline = crate::timer::deadline(duration);
     if deadline > crate::machine::hal().now() {
-        t.wait_for_time();
+        t.wait_alone();
         t.sleep_until(deadline);
     }
     finish(Ok(status::OK))
