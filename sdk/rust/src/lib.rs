@@ -35,6 +35,7 @@ extern crate self as sing_sdk;
 #[cfg(test)]
 extern crate std;
 
+#[cfg_attr(not(target_arch = "wasm32"), allow(dead_code))]
 mod allocator;
 #[allow(dead_code)]
 mod sys;

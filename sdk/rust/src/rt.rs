@@ -141,6 +141,7 @@ impl Endpoint {
 }
 
 impl Drop for Endpoint {
+    #[inline]
     fn drop(&mut self) {
         sys::handle_dispose(self.0.raw());
     }
@@ -317,6 +318,7 @@ impl Block {
 }
 
 impl Drop for Block {
+    #[inline]
     fn drop(&mut self) {
         sys::xh_free(self.0.raw());
     }

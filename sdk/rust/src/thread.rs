@@ -41,12 +41,14 @@ pub fn set_local(value: u64) {
     sys::tls_set(value);
 }
 
+#[cfg_attr(not(target_arch = "wasm32"), allow(dead_code))]
 struct Start {
     run: Box<dyn FnOnce() + Send>,
 }
 
 /// The first function of every further thread: `argument` is what [`spawn_with_stack`] gave the kernel.
 #[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
+#[cfg_attr(not(target_arch = "wasm32"), allow(dead_code))]
 extern "C" fn sip_thread(argument: *mut Start) {
     // SAFETY: the kernel runs this once for each thread made below, with the pointer given there.
     let start = unsafe { Box::from_raw(argument) };

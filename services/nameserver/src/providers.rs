@@ -119,9 +119,13 @@ impl Providers {
         self.all.get(&id).map(|p| p.owner)
     }
 
-    /// How many a client has.
-    pub fn owned(&self, client: u32) -> usize {
-        self.all.values().filter(|p| p.owner == client).count()
+    /// Those that a client has registered.
+    pub fn owned_by(&self, client: u32) -> Vec<u32> {
+        self.all
+            .iter()
+            .filter(|(_, p)| p.owner == client)
+            .map(|(id, _)| *id)
+            .collect()
     }
 
     /// Names every provider's channel: each may answer, or go away.

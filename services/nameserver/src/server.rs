@@ -136,8 +136,12 @@ impl Server {
                 };
                 self.clients.put(id, Client::Ready(next));
             }
-            // It has been taken out above. What it registered goes with its providers' channels.
-            exp::Ready::Closed => {}
+            // It has been taken out above; what it registered goes with it.
+            exp::Ready::Closed => {
+                for provider in self.providers.owned_by(id) {
+                    self.forget(provider);
+                }
+            }
         }
     }
 
@@ -213,7 +217,7 @@ impl Server {
             return Some(provider);
         };
         let free = path != "/" && !matches!(self.tree.resolve(&path), Place::Provider(_, "/"));
-        if !free || self.providers.owned(client) >= MAX_PER_CLIENT {
+        if !free || self.providers.owned_by(client).len() >= MAX_PER_CLIENT {
             return Some(provider);
         }
         let id = self.providers.add(client, provider);
@@ -238,8 +242,7 @@ impl Server {
 
     /// Takes a provider out of the name space, and answers those that wait for it.
     fn forget(&mut self, provider: u32) {
-        for path in core::iter::from_fn(|| self.tree.find(|id| *id == provider)).collect::<Vec<_>>()
-        {
+        while let Some(path) = self.tree.find(|id| *id == provider) {
             self.tree.deregister(&path);
             self.watchers.changed(&path);
         }
