@@ -143,8 +143,12 @@ impl End {
     /// Puts a message at the end of the queue. False where there is no room.
     #[inline(always)]
     fn push(&mut self, message: u32, words: &[u64]) -> bool {
-        let Some(slot) = self.next_slot() else { return false };
-        let Some((tag, rest)) = slot.split_first_mut() else { return false };
+        let Some(slot) = self.next_slot() else {
+            return false;
+        };
+        let Some((tag, rest)) = slot.split_first_mut() else {
+            return false;
+        };
         *tag = u64::from(message);
         if rest.len() < words.len() {
             return false;
@@ -235,7 +239,9 @@ pub(crate) fn send(
     let Some(step) = contract.step(mine.state, message, side) else {
         return Err(Trap::ProtocolViolation);
     };
-    let words = words.get(..usize::from(step.words)).ok_or(Trap::BadArgument)?;
+    let words = words
+        .get(..usize::from(step.words))
+        .ok_or(Trap::BadArgument)?;
     if theirs.closed {
         mine.state = step.next;
         return Ok(Sent::Closed);
@@ -278,7 +284,11 @@ fn move_arguments(
                 }
             }
             // An endpoint of the channel itself cannot travel on it; its lock is held here.
-            Word::Endpoint { contract, side, state } => {
+            Word::Endpoint {
+                contract,
+                side,
+                state,
+            } => {
                 sip.check_endpoint(word as u32, channel, contract, *side, state.as_deref())?;
             }
         }
@@ -292,9 +302,7 @@ fn move_arguments(
     for (to, (kind, &word)) in slot.iter_mut().zip(kinds.iter().zip(words)) {
         *to = match kind {
             Word::Scalar => word,
-            Word::Block => {
-                u64::from(thread.take_allocation(word as u32).ok_or(Trap::BadHandle)?)
-            }
+            Word::Block => u64::from(thread.take_allocation(word as u32).ok_or(Trap::BadHandle)?),
             Word::Endpoint { .. } => sip.take_endpoint(word as u32).ok_or(Trap::BadHandle)?,
         };
     }
@@ -354,7 +362,9 @@ pub(crate) fn receive(
     let Some(step) = contract.step(mine.state, message, side.peer()) else {
         return Err(Trap::ProtocolViolation);
     };
-    let words = words.get(..usize::from(step.words)).ok_or(Trap::BadArgument)?;
+    let words = words
+        .get(..usize::from(step.words))
+        .ok_or(Trap::BadArgument)?;
     if step.plain {
         deliver(words)?;
     } else {

@@ -41,7 +41,9 @@ impl Contract {
         if message >= self.messages {
             return None;
         }
-        let step = self.steps.get((row + message * 2) as usize + sender.index())?;
+        let step = self
+            .steps
+            .get((row + message * 2) as usize + sender.index())?;
         (step.next != REFUSED).then_some(*step)
     }
 
@@ -74,15 +76,24 @@ pub(crate) fn intern(table: &ContractTable) -> &'static Contract {
         .map(|(i, &next)| {
             let words = &table.messages[i / 2 % table.messages.len()].words;
             Step {
-                next: if next == NONE { REFUSED } else { u32::from(next) * messages * 2 },
+                next: if next == NONE {
+                    REFUSED
+                } else {
+                    u32::from(next) * messages * 2
+                },
                 words: words.len() as u8,
                 plain: words.iter().all(|w| *w == Word::Scalar),
             }
         })
         .collect();
     let max_words = table.max_words();
-    let contract: &'static Contract =
-        Box::leak(Box::new(Contract { table: table.clone(), hash, steps, messages, max_words }));
+    let contract: &'static Contract = Box::leak(Box::new(Contract {
+        table: table.clone(),
+        hash,
+        steps,
+        messages,
+        max_words,
+    }));
     known.push(contract);
     contract
 }

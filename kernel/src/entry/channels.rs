@@ -146,10 +146,13 @@ extern "sysv64" fn call_mem(_: CtxRef, endpoint: u32, operation: u32, at: u32, o
 #[inline(always)]
 fn call_words(endpoint: u32, operation: u32, words: &[u64], out: u32) -> i32 {
     let thread = cpu::current();
-    let sent = thread.sip().endpoint(endpoint, operation).and_then(|(channel, side)| {
-        let sent = channel::send(channel, side, operation & MESSAGE, words, thread)?;
-        Ok((sent, channel, side))
-    });
+    let sent = thread
+        .sip()
+        .endpoint(endpoint, operation)
+        .and_then(|(channel, side)| {
+            let sent = channel::send(channel, side, operation & MESSAGE, words, thread)?;
+            Ok((sent, channel, side))
+        });
     match sent {
         Ok((Sent::Ok, channel, side)) => take(channel, side, thread, out),
         Ok((Sent::Closed, ..)) => {
@@ -220,7 +223,12 @@ fn cast_to(endpoint: u32, operation: u32, state: u32) -> Result<i32, Trap> {
             return Err(Trap::BadHandle);
         };
         let now = real.state_name(inner.ends[side.index()].state);
-        if wanted.table.states.get(state as usize).is_none_or(|s| s != now) {
+        if wanted
+            .table
+            .states
+            .get(state as usize)
+            .is_none_or(|s| s != now)
+        {
             return Ok(status::BAD_STATE);
         }
         sip.image().operation_bits(real, &wanted.table.name, side)

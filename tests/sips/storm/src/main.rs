@@ -47,9 +47,15 @@ fn actor() -> i32 {
         let mut n = 0_u64;
         loop {
             n += 1;
-            let Ok((_, next)) = imp.send_ping(n).recv_pong() else { return 0 };
-            let Ok(block) = Vector::from_bytes(&[7; 300]) else { return 3 };
-            let Ok((block, next)) = next.send_give(block).recv_return() else { return 0 };
+            let Ok((_, next)) = imp.send_ping(n).recv_pong() else {
+                return 0;
+            };
+            let Ok(block) = Vector::from_bytes(&[7; 300]) else {
+                return 3;
+            };
+            let Ok((block, next)) = next.send_give(block).recv_return() else {
+                return 0;
+            };
             drop(block);
             imp = next;
             // A pair that never rests would leave the storm itself one quantum in as many as there are pairs.
@@ -64,6 +70,7 @@ fn actor() -> i32 {
             exp = match exp.recv() {
                 Start::Ping(word, next) => next.send_pong(word),
                 Start::Give(data, next) => next.send_return(data),
+                Start::Yield(_, next) => next.send_yielded(),
                 Start::Closed => return 0,
             };
         }
@@ -73,7 +80,11 @@ fn actor() -> i32 {
 
 fn pair() -> Result<(Child, Child), Error> {
     let (imp, exp) = BenchContract::new_channel()?;
-    let a = Child::of("storm").args(["storm", "actor"]).no_endpoint().endpoint(imp).start()?;
+    let a = Child::of("storm")
+        .args(["storm", "actor"])
+        .no_endpoint()
+        .endpoint(imp)
+        .start()?;
     let b = Child::of("storm")
         .args(["storm", "actor"])
         .no_endpoint()
@@ -121,7 +132,11 @@ fn storm(sips: usize, random: &mut Random) -> Result<usize, Error> {
             // One is killed; the other then finds its channel closed and ends by itself, or is killed, too.
             let (first, second) = if random.below(2) == 0 { (a, b) } else { (b, a) };
             if let Err(e) = first.stop(1) {
-                println!("storm: {} had ended by itself: {}", first.id(), first.join()?);
+                println!(
+                    "storm: {} had ended by itself: {}",
+                    first.id(),
+                    first.join()?
+                );
                 return Err(e);
             }
             killed += 1;
@@ -146,7 +161,9 @@ fn main() -> Result<i32, Error> {
         return Ok(actor());
     }
     let number = |i, default| {
-        sing_sdk::args::get(i).and_then(|s: String| s.parse::<u64>().ok()).unwrap_or(default)
+        sing_sdk::args::get(i)
+            .and_then(|s: String| s.parse::<u64>().ok())
+            .unwrap_or(default)
     };
     let (sips, seed) = (number(1, 10_000) as usize, number(2, 42));
     let mut random = Random(seed | 1);
