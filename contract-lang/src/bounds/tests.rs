@@ -51,7 +51,7 @@ fn contract(states: usize, transitions: &[(usize, usize, bool, usize)]) -> Contr
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Where only one side sends in each state, the short way and the long way agree.
     #[test]
