@@ -43,10 +43,10 @@ fn wait_for_input() {
 }
 
 impl Console {
-    /// Starts the watcher, which sends `signal` to the calling thread.
+    /// Starts the watcher, which will send `signal` to the calling thread, from [`Console::watch`] on.
     pub(crate) fn new(signal: i32) -> io::Result<Self> {
         terminal::enter();
-        let watching = Arc::new(AtomicBool::new(true));
+        let watching = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&watching);
         // SAFETY: names the calling thread, which is the kernel's and lives as long as the process.
         let kernel = unsafe { libc::pthread_self() };
@@ -86,7 +86,7 @@ impl Console {
     }
 
     /// Watches for the next input.
-    fn watch(&self) {
+    pub(crate) fn watch(&self) {
         if !self.watching.swap(true, SeqCst) {
             self.watcher.unpark();
         }

@@ -163,14 +163,19 @@ impl HostedHal {
         };
         let memory = Memory::new(limit / PAGE * PAGE);
         let hooks = config.hooks;
-        Ok(HOSTED.get_or_init(|| Self {
+        let hosted = HOSTED.get_or_init(|| Self {
             hooks,
             clock,
             memory,
             code,
             timer,
             console,
-        }))
+        });
+        // Not before the handlers can find the machine, or the first input would go unnoticed.
+        if let Some(console) = &hosted.console {
+            console.watch();
+        }
+        Ok(hosted)
     }
 
     /// Bytes that are accessible now, and the number of islands that they form among the inaccessible. Twice

@@ -34,6 +34,11 @@ fn play() -> ! {
     };
     let hal = HostedHal::new(config).unwrap();
     hal.console_write(b"<ready>");
+    if common::my_scene().as_deref() == Some("wait first") {
+        while INPUTS.load(SeqCst) == 0 {
+            hal.idle();
+        }
+    }
     let mut bytes = [0; 64];
     loop {
         match hal.console_read(&mut bytes) {
@@ -164,6 +169,14 @@ fn file_or_nothing() {
         .unwrap();
     assert_eq!(output.status.code(), Some(7));
     assert!(output.stdout.ends_with(b"<ready><end>"));
+    // Input that is there from the start raises its interrupt, read or not.
+    let mut waits = common::scene("file_or_nothing", "wait first");
+    let waits = waits
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    assert_eq!(ended(waits, "wait first").code(), Some(7));
     let file = File::open("/proc/self/status").unwrap();
     let output = child("file_or_nothing").stdin(file).output().unwrap();
     assert_eq!(output.status.code(), Some(7));
