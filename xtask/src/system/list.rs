@@ -103,8 +103,8 @@ pub enum Talk {
     Wait(String),
 }
 
-/// Reads all tests of a folder, in order of their names.
-pub fn read_folder(folder: &Path) -> Result<Vec<Test>> {
+/// Reads all tests of a folder, in order of their names; a file that is no test stands there with the reason.
+pub fn read_folder(folder: &Path) -> Result<Vec<(String, Result<Test>)>> {
     let mut tests = Vec::new();
     let entries = std::fs::read_dir(folder)
         .with_context(|| format!("cannot read the test list {}", folder.display()))?;
@@ -113,11 +113,16 @@ pub fn read_folder(folder: &Path) -> Result<Vec<Test>> {
         if path.extension().is_some_and(|e| e == "test") {
             let text = std::fs::read_to_string(&path)
                 .with_context(|| format!("cannot read {}", path.display()))?;
-            let name = path.file_stem().unwrap_or_default().to_string_lossy();
-            tests.push(parse(&name, &text).with_context(|| path.display().to_string())?);
+            let name = path
+                .file_stem()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            let test = parse(&name, &text);
+            tests.push((name, test));
         }
     }
-    tests.sort_by(|a, b| a.name.cmp(&b.name));
+    tests.sort_by(|a, b| a.0.cmp(&b.0));
     Ok(tests)
 }
 

@@ -34,9 +34,16 @@ pub fn q35(run: &Run) -> Result<Report> {
 }
 
 fn on(run: &Run, machine: Machine, memory: MemoryMode) -> Result<Report> {
-    let mut tests: Vec<Test> = list::read_folder(&run.project.root.join("tests/system"))?;
-    tests.retain(|test| run.wants(&test.name));
     let mut report = Report::default();
+    let mut tests: Vec<Test> = Vec::new();
+    for (name, test) in list::read_folder(&run.project.root.join("tests/system"))? {
+        if run.wants(&name) {
+            match test {
+                Ok(test) => tests.push(test),
+                Err(reason) => report.count(name, Err(format!("{reason:#}"))),
+            }
+        }
+    }
     if tests.is_empty() {
         return Ok(report);
     }
