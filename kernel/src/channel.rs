@@ -254,7 +254,7 @@ pub(crate) fn send(
         move_arguments(channel, contract, theirs, message, words, thread)?;
     }
     mine.state = step.next;
-    trace::sent(thread, channel, message, theirs);
+    trace::sent(thread, channel, contract, message, theirs);
     theirs.wake();
     Ok(Sent::Ok)
 }
@@ -381,7 +381,7 @@ pub(crate) fn receive(
     }
     mine.state = step.next;
     mine.pop();
-    trace::received(thread, channel, message);
+    trace::received(thread, channel, contract, message, theirs);
     Ok(Received::Message(message))
 }
 

@@ -9,6 +9,8 @@ use sing_image::manifest::Side;
 /// A contract, ready to be stepped.
 #[derive(Debug)]
 pub(crate) struct Contract {
+    /// Its number, from 1.
+    pub(crate) id: u32,
     /// The table it was made of.
     pub(crate) table: ContractTable,
     hash: [u8; 32],
@@ -61,6 +63,11 @@ impl Contract {
 
 static KNOWN: SpinLock<Vec<&'static Contract>> = SpinLock::new(Vec::new());
 
+/// All contracts, by number.
+pub(crate) fn all() -> Vec<&'static Contract> {
+    KNOWN.lock().clone()
+}
+
 /// The contract of a table, which has been checked.
 pub(crate) fn intern(table: &ContractTable) -> &'static Contract {
     let hash = table.hash();
@@ -88,6 +95,7 @@ pub(crate) fn intern(table: &ContractTable) -> &'static Contract {
         .collect();
     let max_words = table.max_words();
     let contract: &'static Contract = Box::leak(Box::new(Contract {
+        id: known.len() as u32 + 1,
         table: table.clone(),
         hash,
         steps,

@@ -1,6 +1,7 @@
 //! What the kernel tells of itself (`sys_query`).
 
 use crate::channel;
+use crate::contract;
 use crate::cpu;
 use crate::exheap;
 use crate::image;
@@ -13,8 +14,8 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::sync::atomic::Ordering::Relaxed;
 use sing_image::snapshot::{
-    Channel, ChannelEnd, Memory, Process, QUERY_CHANNELS, QUERY_MEMORY, QUERY_PROCESSES,
-    QUERY_SYSTEM, System,
+    Channel, ChannelEnd, Contract, Memory, Process, QUERY_CHANNELS, QUERY_CONTRACTS, QUERY_MEMORY,
+    QUERY_PROCESSES, QUERY_SYSTEM, System,
 };
 
 /// The snapshot that a code asks for, in postcard form; `None` for an unknown code.
@@ -24,6 +25,7 @@ pub(crate) fn snapshot(what: u32) -> Option<Vec<u8>> {
         QUERY_CHANNELS => postcard::to_allocvec(&channels()).ok(),
         QUERY_MEMORY => postcard::to_allocvec(&memory_snapshot()).ok(),
         QUERY_SYSTEM => postcard::to_allocvec(&system()).ok(),
+        QUERY_CONTRACTS => postcard::to_allocvec(&contracts()).ok(),
         _ => None,
     }
 }
@@ -53,6 +55,18 @@ fn processes() -> Vec<Process> {
         .collect();
     list.sort_by_key(|p| p.id);
     list
+}
+
+fn contracts() -> Vec<Contract> {
+    let names = |c: &contract::Contract| c.table.messages.iter().map(|m| m.name.clone()).collect();
+    contract::all()
+        .into_iter()
+        .map(|c| Contract {
+            id: c.id,
+            name: c.table.name.clone(),
+            messages: names(c),
+        })
+        .collect()
 }
 
 fn channels() -> Vec<Channel> {

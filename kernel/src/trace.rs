@@ -1,6 +1,7 @@
 //! Tracing: a ring of the latest events, taken live ([O] App. A, K11 of the design).
 
 use crate::channel::{Channel, End as ChannelEnd};
+use crate::contract::Contract;
 use crate::machine::hal;
 use crate::sip::{End, Sip};
 use crate::thread::Thread;
@@ -76,32 +77,38 @@ fn note(kind: TraceKind, sip: u32, a: u32, b: u32, c: u64) {
 
 /// A message is under way.
 #[inline(always)]
-pub(crate) fn sent(t: &Thread, channel: &Channel, message: u32, to: &ChannelEnd) {
+pub(crate) fn sent(t: &Thread, channel: &Channel, of: &Contract, message: u32, to: &ChannelEnd) {
     if is_on() {
-        let receiver = to.owner.get().map_or(0, Sip::id);
-        let index = channel.index.load(Relaxed);
-        note(
-            TraceKind::Send,
-            t.sip().id(),
-            index,
-            message,
-            u64::from(receiver),
-        );
+        note_message(TraceKind::Send, t, channel, of, message, to);
     }
 }
 
 /// A message has been received.
 #[inline(always)]
-pub(crate) fn received(t: &Thread, channel: &Channel, message: u32) {
+pub(crate) fn received(
+    t: &Thread,
+    channel: &Channel,
+    of: &Contract,
+    message: u32,
+    from: &ChannelEnd,
+) {
     if is_on() {
-        note(
-            TraceKind::Receive,
-            t.sip().id(),
-            channel.index.load(Relaxed),
-            message,
-            0,
-        );
+        note_message(TraceKind::Receive, t, channel, of, message, from);
     }
+}
+
+#[cold]
+fn note_message(
+    kind: TraceKind,
+    t: &Thread,
+    channel: &Channel,
+    of: &Contract,
+    message: u32,
+    other: &ChannelEnd,
+) {
+    let peer = other.owner.get().map_or(0, Sip::id);
+    let c = u64::from(of.id) << 32 | u64::from(peer);
+    note(kind, t.sip().id(), channel.index.load(Relaxed), message, c);
 }
 
 /// Another thread runs.
