@@ -154,7 +154,7 @@ pub enum TraceKind {
     Receive = 2,
     /// Another thread runs: `a` its id, `b` its SIP.
     Switch = 3,
-    /// A SIP was created: `a` its id.
+    /// A SIP was created: `a` its id, `c` one more than its image's place in [`System::images`] (0 unknown).
     Create = 4,
     /// A SIP ended: `a` its id, `b` how (0 exit, 1 stop, 2 trap), `c` the code.
     End = 5,

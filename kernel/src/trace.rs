@@ -2,6 +2,7 @@
 
 use crate::channel::{Channel, End as ChannelEnd};
 use crate::contract::Contract;
+use crate::image;
 use crate::machine::hal;
 use crate::sip::{End, Sip};
 use crate::thread::Thread;
@@ -123,7 +124,10 @@ pub(crate) fn switched(to: &Thread) {
 /// A SIP has been made.
 pub(crate) fn created(sip: &Sip) {
     if is_on() {
-        note(TraceKind::Create, sip.parent.load(Relaxed), sip.id(), 0, 0);
+        let names = image::names();
+        let image = names.iter().position(|name| name == sip.name());
+        let c = image.map_or(0, |at| at as u64 + 1);
+        note(TraceKind::Create, sip.parent.load(Relaxed), sip.id(), 0, c);
     }
 }
 

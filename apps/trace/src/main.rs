@@ -25,20 +25,39 @@ sing_sdk::manifest! {
 struct Names {
     processes: Vec<Process>,
     contracts: Vec<Contract>,
+    images: Vec<String>,
+    /// Ids and names of processes that were made meanwhile, and may have ended already.
+    made: Vec<(u32, String)>,
 }
 
 impl Names {
-    fn learn(&mut self) {
-        for p in inspect::processes().unwrap_or_default() {
-            if !self.processes.iter().any(|known| known.id == p.id) {
-                self.processes.push(p);
-            }
+    fn begin() -> Result<Names, Error> {
+        Ok(Names {
+            processes: inspect::processes()?,
+            contracts: inspect::contracts()?,
+            images: inspect::system()?.images,
+            made: Vec::new(),
+        })
+    }
+
+    fn learn(&mut self, events: &[TraceEvent]) {
+        for event in events.iter().filter(|e| e.kind == TraceKind::Create as u32) {
+            let image = (event.c as usize)
+                .checked_sub(1)
+                .and_then(|at| self.images.get(at));
+            self.made.extend(image.map(|name| (event.a, name.clone())));
         }
     }
 
     fn process(&self, id: u32) -> String {
-        match self.processes.iter().find(|p| p.id == id) {
-            Some(p) => format!("{}({id})", p.name),
+        let made = self
+            .made
+            .iter()
+            .find(|(made, _)| *made == id)
+            .map(|(_, name)| name);
+        let name = made.or_else(|| self.processes.iter().find(|p| p.id == id).map(|p| &p.name));
+        match name {
+            Some(name) => format!("{name}({id})"),
             None if id == 0 => "?".into(),
             None => format!("({id})"),
         }
@@ -89,11 +108,7 @@ fn main() -> Result<i32, Error> {
         return Ok(2);
     };
     let mut trace = Trace::start()?;
-    let mut names = Names {
-        processes: Vec::new(),
-        contracts: inspect::contracts().unwrap_or_default(),
-    };
-    names.learn();
+    let mut names = Names::begin()?;
     let start = sing_sdk::time::uptime();
     // The first block says that whoever waits for us may begin, the channel's end that we are to end.
     until = until
@@ -104,7 +119,7 @@ fn main() -> Result<i32, Error> {
         let over = sing_sdk::time::uptime().saturating_sub(start) >= time
             || (watches && until.as_ref().is_none_or(PipeContract::Exp::is_ready));
         let events = trace.read(Duration::from_millis(if over { 0 } else { 10 }).into())?;
-        names.learn();
+        names.learn(&events);
         let mut text = String::new();
         // What showing the trace causes itself would never end.
         let own = |e: &TraceEvent| e.sip == me || e.b == me && e.kind == TraceKind::Switch as u32;
