@@ -1,10 +1,10 @@
 //! Commands that are the shell's own, because they are about its state.
 
-use crate::session::Session;
+use crate::session::{INTERRUPTED, Session};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use sing_sdk::process;
+use sing_sdk::process::{self, Exit};
 
 /// A command of the shell: its arguments, where it prints, its status.
 pub type Builtin = fn(&mut Session, &[String], &mut String) -> i32;
@@ -78,6 +78,7 @@ fn wait(session: &mut Session, _: &[String], _: &mut String) -> i32 {
         let text = job.text.clone();
         if let Some((_, exit)) = job.wait(&mut foreground).last() {
             status = exit.status();
+            session.interrupted |= *exit == Exit::Stopped(INTERRUPTED);
             session.say(&format!("[{number}] {exit}: {text}"));
         }
     }

@@ -10,6 +10,7 @@ use shell::parse::{self, Pipeline, When};
 use sing_sdk::Error;
 use sing_sdk::io::Writer;
 use sing_sdk::names::Names;
+use sing_sdk::process::Exit;
 use sing_sdk::time;
 
 /// The status of a command that is not there, as in other shells.
@@ -29,6 +30,8 @@ pub struct Session {
     pub jobs: Vec<(u32, Job)>,
     /// Set by `shutdown`: the session ends with this status.
     pub ending: Option<i32>,
+    /// Set by Ctrl-C: what is left of the line is not run.
+    pub interrupted: bool,
 }
 
 impl Session {
@@ -42,6 +45,7 @@ impl Session {
             status: 0,
             jobs: Vec::new(),
             ending: None,
+            interrupted: false,
         })
     }
 
@@ -100,7 +104,7 @@ impl Session {
             if due {
                 self.status = self.pipeline(&pipeline);
             }
-            if self.ending.is_some() || self.status == INTERRUPTED {
+            if self.ending.is_some() || core::mem::take(&mut self.interrupted) {
                 return;
             }
         }
@@ -174,9 +178,13 @@ impl Session {
         }
         let mut foreground = started.foreground;
         let ended = job.wait(&mut foreground);
+        // What the job printed comes before what is said about it.
+        let _ = self.console.flush();
         for (name, exit) in &ended {
-            if let sing_sdk::process::Exit::Trapped(_) = exit {
-                self.say(&format!("{name}: {exit}"));
+            match exit {
+                Exit::Trapped(_) => self.say(&format!("{name}: {exit}")),
+                Exit::Stopped(INTERRUPTED) => self.interrupted = true,
+                _ => {}
             }
         }
         match ended.last() {
