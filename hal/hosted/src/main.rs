@@ -47,6 +47,13 @@ fn start(run: Run) -> ! {
         console: true,
         ..Config::default()
     };
+    // A panic is a bug of the kernel: whatever stack it happens on, the system ends, with the terminal restored
+    // by the handler of the signal.
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        report(panic);
+        std::process::abort();
+    }));
     let hal = HostedHal::new(config).unwrap_or_else(|error| give_up(STATUS_MACHINE, &error));
     sing_kernel::boot(hal, Options { args: run.args }, image)
 }
