@@ -68,7 +68,7 @@ pub fn capture(command: &mut Command, what: &str) -> Result<Outcome> {
         > 0
     {
         let text = String::from_utf8_lossy(&line);
-        progress.show(text.trim());
+        progress.show(&text);
         output.push_str(&text);
         line.clear();
     }

@@ -14,7 +14,7 @@ usage: cargo xtask COMMAND
 
   run [-c COMMANDS | --script FILE] [--machine hosted|pc|microvm|q35] [--memory guard|explicit] [--kvm] [-- ARGS]
       builds and starts the system: a shell on this terminal, or the commands given and the status of the last
-  test [--quick] [PART|TEST]
+  test [--quick] [PART | TEST | PART/TEST]
       runs the whole test suite, or the parts or tests whose name contains the word given; --quick leaves out the
       emulated machines and the WebAssembly suite
   wast PATH...

@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     let command = match cli::parse(lexopt::Parser::from_env()) {
         Ok(command) => command,
         Err(error) => {
-            eprintln!("xtask: {error:#}\n\n{}", cli::USAGE);
+            eprintln!("xtask: {error:#}; `cargo xtask help` says what there is");
             return ExitCode::from(2);
         }
     };

@@ -176,17 +176,22 @@ impl Job {
         foreground: &mut Option<JobContract::Exp<JobContract::Start>>,
     ) -> Vec<(String, Exit)> {
         let mut set = WaitSet::new();
-        while !self.has_ended() {
+        loop {
+            // Asked once: a child that ended between two looks would leave nothing to wait for but the console.
+            let running: Vec<Handle> = self
+                .children
+                .iter()
+                .filter(|(_, c)| c.exit().is_err())
+                .map(|(_, c)| c.handle())
+                .collect();
+            if running.is_empty() {
+                break;
+            }
             let handles: Vec<Handle> = foreground
                 .as_ref()
                 .map(Waitable::handle)
                 .into_iter()
-                .chain(
-                    self.children
-                        .iter()
-                        .filter(|(_, c)| c.exit().is_err())
-                        .map(|(_, c)| c.handle()),
-                )
+                .chain(running)
                 .collect();
             let told =
                 matches!(set.wait(&handles, Timeout::FOREVER), Ok(0)) && foreground.is_some();

@@ -18,7 +18,7 @@
 //! step with only `&` and `!` lines may print anything besides.
 //!
 //! A conversation has `send KEYS` (with `\r`, `\e`, `\xNN`), `wait REGEX` (in what has come since the last
-//! wait) and at its end the status.
+//! wait), `pause MILLISECONDS` and at its end the status.
 
 use anyhow::{Context, Result, bail};
 use regex::Regex;
@@ -101,6 +101,8 @@ pub enum Talk {
     Send(Vec<u8>),
     /// What must appear.
     Wait(String),
+    /// Time in which nothing is typed.
+    Pause(Duration),
 }
 
 /// Reads all tests of a folder, in order of their names; a file that is no test stands there with the reason.
@@ -175,6 +177,9 @@ pub fn parse(name: &str, text: &str) -> Result<Test> {
         } else if let ("terminal", Some(pattern)) = (boot, line.strip_prefix("wait ")) {
             check(pattern).with_context(place)?;
             talks.push(Talk::Wait(pattern.to_string()));
+        } else if let ("terminal", Some(time)) = (boot, line.strip_prefix("pause ")) {
+            let milliseconds = time.trim().parse().with_context(place)?;
+            talks.push(Talk::Pause(Duration::from_millis(milliseconds)));
         } else if let ("terminal", Some(status)) = (boot, parse_status(line)) {
             talk_status = status;
         } else {

@@ -105,6 +105,7 @@ impl Suite<'_> {
         for (number, talk) in talks.iter().enumerate() {
             match talk {
                 Talk::Send(keys) => terminal.send(keys)?,
+                Talk::Pause(time) => std::thread::sleep(*time),
                 Talk::Wait(pattern) => {
                     if let Err(reason) = terminal.wait(pattern, Instant::now() + patience) {
                         return Ok(Err(format!("part {}: {reason}", number + 1)));

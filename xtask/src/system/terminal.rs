@@ -6,7 +6,7 @@ use regex::Regex;
 use rustix::pty;
 use std::fs::File;
 use std::io::{Read, Write};
-use std::process::Child;
+use std::process::{Child, Command};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Instant;
 
@@ -43,6 +43,7 @@ impl Terminal {
                 .open(&path)
                 .context("cannot open the terminal")
         };
+        launch.command = in_session(&launch.command);
         launch
             .command
             .stdin(open()?)
@@ -100,8 +101,9 @@ impl Terminal {
                 Ok(chunk) => self.seen.push_str(&String::from_utf8_lossy(&chunk)),
                 Err(_) => {
                     let shown = plain.get(self.waited..).unwrap_or_default();
+                    let all = self.seen.escape_debug();
                     return Err(format!(
-                        "`{pattern}` has not appeared; since the last wait:\n{shown}"
+                        "`{pattern}` has not appeared; since the last wait:\n{shown}\neverything:\n{all}"
                     ));
                 }
             }
@@ -120,6 +122,17 @@ impl Drop for Terminal {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The same command as the leader of a session of its own, with standard input as its controlling terminal, as a
+/// shell's are.
+fn in_session(command: &Command) -> Command {
+    let mut session = Command::new("setsid");
+    session
+        .args(["--ctty", "--wait"])
+        .arg(command.get_program())
+        .args(command.get_args());
+    session
 }
 
 /// Text without escape sequences and carriage returns.

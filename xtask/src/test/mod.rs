@@ -182,12 +182,18 @@ pub fn run(request: &Request) -> Result<u8> {
 }
 
 /// The parts that were asked for. A filter that names a part means all of it; otherwise it goes to the tests
-/// of those parts that can run some only.
+/// of those parts that can run some only; `PART/TEST` says both.
 fn choose(request: &Request, filter: &mut Option<String>) -> Vec<&'static Part> {
     let parts = PARTS.iter().filter(|part| part.quick || !request.quick);
     let Some(wanted) = &request.filter else {
         return parts.collect();
     };
+    if let Some((part, test)) = wanted.split_once('/') {
+        *filter = Some(test.to_string());
+        return parts
+            .filter(|p| p.filters && p.name.contains(part))
+            .collect();
+    }
     let named: Vec<_> = parts
         .clone()
         .filter(|part| part.name.contains(wanted.as_str()))
@@ -257,6 +263,9 @@ mod tests {
         assert_eq!(filter, None);
         let parts = names(choose(&request(true, "crash"), &mut filter));
         assert_eq!(parts, ["unit", "system-hosted"]);
+        assert_eq!(filter.as_deref(), Some("crash"));
+        let parts = names(choose(&request(false, "hosted/crash"), &mut filter));
+        assert_eq!(parts, ["system-hosted"]);
         assert_eq!(filter.as_deref(), Some("crash"));
     }
 
