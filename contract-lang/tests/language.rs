@@ -75,6 +75,24 @@ fn nested_states_are_states_of_the_contract() {
 }
 
 #[test]
+fn keywords_can_be_names_of_arguments() {
+    let t = table(
+        "rep struct P { int one; int state; }
+         contract C {
+           in message M(byte[] in message, byte[] in ExHeap one, P or, int requires)
+             requires or.one > 0 requires requires > 1;
+           state S: M? -> closed;
+         }",
+    );
+    let names: Vec<&str> = t.messages[0]
+        .arguments
+        .iter()
+        .map(|a| a.name.as_str())
+        .collect();
+    assert_eq!(names, ["message", "one", "or", "requires"]);
+}
+
+#[test]
 fn a_state_without_transitions_is_the_end() {
     for body in ["state E;", "state E: ;", "state E: one { }"] {
         let t = table(&format!(

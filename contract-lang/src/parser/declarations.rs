@@ -117,7 +117,7 @@ impl Parser<'_> {
             loop {
                 let docs = self.docs();
                 let ty = self.ty()?;
-                let name = self.name("the argument's name")?;
+                let name = self.field_name("the argument's name")?;
                 arguments.push(Field { docs, ty, name });
                 if !self.sign(",") {
                     break;
@@ -194,7 +194,7 @@ impl Parser<'_> {
         while !self.is_sign("}") {
             let docs = self.docs();
             let ty = self.ty()?;
-            let name = self.name("the field's name")?;
+            let name = self.field_name("the field's name")?;
             self.expect(";")?;
             fields.push(Field { docs, ty, name });
         }

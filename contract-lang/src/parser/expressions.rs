@@ -68,7 +68,7 @@ impl Parser<'_> {
             if count > super::MAX_DEPTH {
                 return self.nested_too_deeply();
             }
-            let name = self.name("a field or a value of an enum")?;
+            let name = self.field_name("a field or a value of an enum")?;
             let span = start.to(name.span);
             value = Expr {
                 kind: ExprKind::Member(Box::new(value), name),
@@ -100,7 +100,7 @@ impl Parser<'_> {
                 });
             }
         }
-        let name = self.name("an argument, a number or a condition in parentheses")?;
+        let name = self.field_name("an argument, a number or a condition in parentheses")?;
         Ok(Expr {
             kind: ExprKind::Argument(name.text),
             span,

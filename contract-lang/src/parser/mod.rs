@@ -176,6 +176,17 @@ impl Parser<'_> {
         }
     }
 
+    /// Takes the name of an argument or field, which may also be a keyword: no doubt can arise there.
+    fn field_name(&mut self, what: &str) -> Parsed<Name> {
+        match self.peek().clone() {
+            Token::Word(text) if !matches!(text.as_str(), "in" | "true" | "false") => Ok(Name {
+                text,
+                span: self.next(),
+            }),
+            _ => self.name(what),
+        }
+    }
+
     /// Runs a parser one level deeper.
     fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth >= MAX_DEPTH {
