@@ -86,15 +86,13 @@ impl Editor {
         match key {
             Key::Enter => {
                 let line: String = self.line.iter().collect();
-                self.cursor = self.line.len();
-                self.draw(out);
+                self.go_to_end(out);
                 out.push_str("\r\n");
                 self.remember(&line);
                 return Some(Event::Line(line));
             }
             Key::Interrupt => {
-                self.cursor = self.line.len();
-                self.draw(out);
+                self.go_to_end(out);
                 out.push_str("^C\r\n");
                 return Some(Event::Interrupt);
             }
@@ -130,6 +128,13 @@ impl Editor {
         }
         self.draw(out);
         None
+    }
+
+    fn go_to_end(&mut self, out: &mut String) {
+        if self.cursor < self.line.len() {
+            self.cursor = self.line.len();
+            self.draw(out);
+        }
     }
 
     /// Shows the row.
