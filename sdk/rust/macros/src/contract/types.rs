@@ -181,7 +181,7 @@ pub(super) fn structure(model: &Model, s: &Struct) -> TokenStream {
         })
         .collect();
     let derives = if s.plain {
-        quote!(Clone, Copy,)
+        quote!(Clone, Copy, PartialEq,)
     } else {
         TokenStream::new()
     };
@@ -193,7 +193,7 @@ pub(super) fn structure(model: &Model, s: &Struct) -> TokenStream {
     quote! {
         #(#[doc = #docs])*
         #[allow(missing_docs)]
-        #[derive(#derives Debug, PartialEq)]
+        #[derive(#derives Debug)]
         pub struct #name { #(#field_docs pub #fields: #types),* }
 
         #[allow(unsafe_code, unused_variables)]

@@ -1,0 +1,315 @@
+//! Contracts at work: everything that the types made from a contract can do, against the real kernel. Sends never
+//! wait, so one thread can play both sides of a channel.
+#![no_std]
+#![no_main]
+#![deny(unsafe_code)]
+
+use sing_sdk::prelude::*;
+use sing_sdk::rt::{Endpoint, Record, TypedEndpoint};
+
+sing_sdk::contract!(
+    "
+    enum Colour : byte { Red = 3, Green = 200 }
+    rep struct Point { int x; byte y; Colour colour; double z; }
+    rep struct Parcel { byte[] in ExHeap data; Small.Exp:Start reply; int count; }
+
+    contract Small {
+      in message Say(int x) requires x > 0 && x < 1000;
+      out message Said(int x);
+      state Start: Say? -> Said! -> Start;
+    }
+
+    contract Large {
+      in message Numbers(bool a, sbyte b, short c, int d, long e, char f, float g, double h);
+      in message Shape(Point at, Colour colour);
+      in message Send(Parcel parcel);
+      in message Row(Point[] in ExHeap points, Point* in ExHeap single);
+      in message Three(long a, long b, long c);
+      out message Done(long a, long b, long c, long d);
+      out message Refused();
+      state Start: one {
+        Numbers? -> Done! -> Start;
+        Shape? -> (Done! or Refused!) -> Start;
+        Send? -> Done! -> Start;
+        Row? -> Done! -> Start;
+        Three? -> Refused! -> closed;
+      }
+    }
+
+    contract Burst {
+      in message Data(int n);
+      out message Enough();
+      state Start: Data? -> Data? -> Data? -> Enough! -> closed;
+    }
+
+    // Either may speak first.
+    contract Job {
+      in message Interrupt();
+      out message Finished(int status);
+      state Running: one { Interrupt? -> Interrupted; Finished! -> Over; }
+      state Interrupted: Finished! -> closed;
+      state Over: Interrupt? -> closed;
+    }
+
+    contract Base { out message Success(); state Start: Success! -> Bound; state Bound; }
+    contract Derived : Base {
+      in message Work(int n);
+      override state Start: Success! -> Ready;
+      state Ready: Work? -> Success! -> Ready;
+    }
+    contract Other : Base {
+      in message Play();
+      override state Start: Success! -> Ready;
+      state Ready: Play? -> Success! -> Ready;
+    }
+    contract Carrier {
+      in message Carry(Base.Exp:Start service);
+      state Start: Carry? -> closed;
+    }
+    "
+);
+
+sing_sdk::manifest! {
+    name: "contracts",
+    description: "tries everything that contracts can say",
+    endpoints: { stdout: optional PipeContract.Imp:Start },
+}
+
+type Check = Result<bool, Error>;
+
+/// A message there and its answer back.
+fn there_and_back() -> Check {
+    let (imp, exp) = Small::new_channel()?;
+    let imp = imp.send_say(41);
+    let (x, exp) = exp.recv_say()?;
+    let _exp = exp.send_said(x + 1);
+    let (x, _imp) = imp.recv_said()?;
+    Ok(x == 42)
+}
+
+/// Scalars of every type, more than fit registers.
+fn scalars() -> Check {
+    let (imp, exp) = Large::new_channel()?;
+    let imp = imp.send_numbers(true, -1, -2, i32::MIN, i64::MIN, '\u{1f600}', -0.5, 1e300);
+    let Large::exp::Start::Numbers(a, b, c, d, e, f, g, h, exp) = exp.recv() else {
+        return Ok(false);
+    };
+    let _exp = exp.send_done(i64::MAX, -1, 0, 7);
+    let (p, q, r, s, _imp) = imp.recv_done()?;
+    Ok(
+        (a, b, c, d, e, f) == (true, -1, -2, i32::MIN, i64::MIN, '\u{1f600}')
+            && (g.to_bits(), h.to_bits()) == ((-0.5f32).to_bits(), 1e300f64.to_bits())
+            && (p, q, r, s) == (i64::MAX, -1, 0, 7),
+    )
+}
+
+/// Enums and rep structs, as arguments.
+fn structs() -> Check {
+    let (imp, exp) = Large::new_channel()?;
+    let at = Point {
+        x: -7,
+        y: 255,
+        colour: Colour::Green,
+        z: 2.5,
+    };
+    let imp = imp.send_shape(at, Colour::Red);
+    let Large::exp::Start::Shape(got, Colour::Red, exp) = exp.recv() else {
+        return Ok(false);
+    };
+    let _exp = exp.send_refused();
+    let refused = matches!(imp.recv(), Large::imp::Start_Shape::Refused(_));
+    Ok(got == at && refused)
+}
+
+/// A rep struct with a block and an endpoint in it: both move.
+fn parcels() -> Check {
+    let (imp, exp) = Large::new_channel()?;
+    let (ours, theirs) = Small::new_channel()?;
+    let data = Vector::from_slice(b"sealed")?;
+    let imp = imp.send_send(Parcel {
+        data,
+        reply: theirs,
+        count: 6,
+    });
+    let Large::exp::Start::Send(parcel, exp) = exp.recv() else {
+        return Ok(false);
+    };
+    let mut text = [0; 6];
+    parcel.data.block().read(0, &mut text);
+    let ours = ours.send_say(parcel.count);
+    let (n, reply) = parcel.reply.recv_say()?;
+    drop(reply.send_said(n * 2));
+    let (n, _ours) = ours.recv_said()?;
+    drop((imp, exp));
+    Ok(&text == b"sealed" && n == 12)
+}
+
+/// Values in blocks.
+fn blocks() -> Check {
+    let (imp, exp) = Large::new_channel()?;
+    let point = |x| Point {
+        x,
+        y: 1,
+        colour: Colour::Red,
+        z: 0.25,
+    };
+    let mut points = Vector::new(3)?;
+    let stored = (0..3).all(|i| points.set(i, point(i as i32)));
+    let mut one = Record::<Point>::from_block(Block::new(24)?);
+    one.set(point(9));
+    let imp = imp.send_row(points, one);
+    let Large::exp::Start::Row(points, one, exp) = exp.recv() else {
+        return Ok(false);
+    };
+    let fits = (0..3).all(|i| points.get(i) == Some(point(i as i32)));
+    drop((imp, exp));
+    Ok(stored && fits && one.get() == Some(point(9)) && points.get(3).is_none())
+}
+
+/// Sends run ahead of receives as far as the contract lets them.
+fn bursts() -> Check {
+    let (imp, exp) = Burst::new_channel()?;
+    let imp = imp.send_data(1).send_data(2).send_data(3);
+    let (a, exp) = exp.recv_data()?;
+    let (b, exp) = exp.recv_data()?;
+    let (c, exp) = exp.recv_data()?;
+    drop(exp.send_enough());
+    Ok((a, b, c) == (1, 2, 3) && imp.recv_enough().is_ok())
+}
+
+/// Both sides speak at once, and both understand.
+fn at_once() -> Check {
+    let (imp, exp) = Job::new_channel()?;
+    let imp = imp.send_interrupt();
+    let exp = exp.send_finished(130);
+    let (status, _imp) = imp.recv_finished()?;
+    Ok(status == 130 && exp.recv_interrupt().is_ok())
+}
+
+/// Nothing there, then a message, then the end.
+fn polling() -> Check {
+    let (imp, exp) = Small::new_channel()?;
+    let Err(exp) = exp.try_recv() else {
+        return Ok(false);
+    };
+    let imp = imp.send_say(5);
+    let Ok(Small::exp::Start::Say(5, exp)) = exp.try_recv() else {
+        return Ok(false);
+    };
+    drop(imp);
+    let exp = exp.send_said(5);
+    Ok(exp.is_ready() && matches!(exp.recv(), Small::exp::Start::Closed))
+}
+
+/// What was sent before the close still arrives; what is sent after it is given up, not lost.
+fn closing() -> Check {
+    let (imp, exp) = Large::new_channel()?;
+    drop(imp.send_three(1, 2, 3));
+    let arrived = matches!(exp.recv(), Large::exp::Start::Three(1, 2, 3, _));
+    // More blocks than a thread can hold, if they stayed.
+    for _ in 0..100_000 {
+        let (imp, exp) = Large::new_channel()?;
+        drop(exp);
+        let one = Record::from_block(Block::new(24)?);
+        let closed = imp.send_row(Vector::new(1)?, one).recv_done().is_err();
+        if !closed {
+            return Ok(false);
+        }
+    }
+    Ok(arrived)
+}
+
+/// The same by calls.
+fn calls_of_the_closed() -> Check {
+    for _ in 0..100_000 {
+        let (imp, exp) = Large::new_channel()?;
+        drop(exp);
+        let one = Record::from_block(Block::new(24)?);
+        if imp.call_row(Vector::new(1)?, one).done().is_ok() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Passes an endpoint through a message that knows only its base contract.
+fn carried(service: Base::Exp<Base::Start>) -> Result<Endpoint, Error> {
+    let (imp, exp) = Carrier::new_channel()?;
+    drop(imp.send_carry(service));
+    let (service, _exp) = exp.recv_carry()?;
+    Ok(service.into_endpoint())
+}
+
+/// An endpoint of a derived contract travels as one of the base, and is known again.
+fn casts() -> Check {
+    let (imp, exp) = Derived::new_channel()?;
+    let service = carried(exp.into())?;
+    // Neither of another contract, nor of the other side, nor in another state.
+    let Err(service) = service.cast::<Other::Exp<Other::Start>>() else {
+        return Ok(false);
+    };
+    let Err(service) = service.cast::<Derived::Imp<Derived::Start>>() else {
+        return Ok(false);
+    };
+    let Err(service) = service.cast::<Derived::Exp<Derived::Ready>>() else {
+        return Ok(false);
+    };
+    let Err(service) = service.cast::<Small::Exp<Small::Start>>() else {
+        return Ok(false);
+    };
+    let Ok(service) = service.cast::<Derived::Exp<Derived::Start>>() else {
+        return Ok(false);
+    };
+    let service = service.send_success();
+    let imp = imp.recv_success()?.send_work(3);
+    let (n, _service) = service.recv_work()?;
+    drop(imp);
+    Ok(n == 3)
+}
+
+/// A derived endpoint is also one of its base contract.
+fn casts_to_the_base() -> Check {
+    let (_imp, exp) = Derived::new_channel()?;
+    Ok(exp.into_endpoint().cast::<Base::Exp<Base::Start>>().is_ok())
+}
+
+#[sing_sdk::main]
+fn main() -> i32 {
+    let checks: [(&str, fn() -> Check); 12] = [
+        ("there and back", there_and_back),
+        ("scalars", scalars),
+        ("structs", structs),
+        ("parcels", parcels),
+        ("blocks", blocks),
+        ("bursts", bursts),
+        ("at once", at_once),
+        ("polling", polling),
+        ("closing", closing),
+        ("calls of the closed", calls_of_the_closed),
+        ("casts", casts),
+        ("casts to the base", casts_to_the_base),
+    ];
+    if sing_sdk::args::get(1).as_deref() == Some("violate") {
+        // The sender is held responsible for what its messages promise.
+        if let Ok((imp, _exp)) = Small::new_channel() {
+            drop(imp.send_say(1000));
+        }
+        return 1;
+    }
+    let mut failed = 0;
+    for (name, check) in checks {
+        match check() {
+            Ok(true) => {}
+            Ok(false) => {
+                println!("contracts: {name}: wrong");
+                failed += 1;
+            }
+            Err(error) => {
+                println!("contracts: {name}: {error}");
+                failed += 1;
+            }
+        }
+    }
+    println!("contracts: {} checks, {failed} failed", checks.len());
+    failed
+}
