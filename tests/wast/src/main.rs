@@ -9,6 +9,14 @@
 //! [`world`]) on the kernel's harness ([`machine`]), and tells of each ([`protocol`]) what the parent
 //! ([`parent`]) sums up.
 //!
+//! Beside the suite there are scripts of our own (`scripts/`), every numeric instruction on edge cases
+//! (`tests/numerics`), and a generator of random modules with what an interpreter says of them:
+//!
+//! ```text
+//! cargo run --manifest-path tests/wast/differential/Cargo.toml --target-dir target/differential -- DIR 4000
+//! sing-wast DIR
+//! ```
+//!
 //! Invariants:
 //! - A directive passes only where it was carried out and gave what it must give.
 //! - It is skipped only where it needs a proposal beyond WebAssembly 2.0, or SIMD, by that name

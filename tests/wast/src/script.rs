@@ -108,7 +108,10 @@ fn is_blank(text: &str) -> bool {
 }
 
 fn skip_line(bytes: &[u8], from: usize) -> usize {
-    bytes[from..].iter().position(|b| *b == b'\n').map_or(bytes.len(), |n| from + n)
+    bytes[from..]
+        .iter()
+        .position(|b| *b == b'\n')
+        .map_or(bytes.len(), |n| from + n)
 }
 
 /// Behind a block comment, which may hold others; `None` where it has no end.

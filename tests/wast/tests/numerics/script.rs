@@ -12,8 +12,6 @@ pub enum Gives {
 pub trait Operand: Copy {
     /// `i32` and so on.
     const TYPE: &'static str;
-    /// Natural size in bytes.
-    const SIZE: u32;
     /// The value's text; exactly this one, of NaNs too.
     fn text(self) -> String;
 
@@ -27,7 +25,6 @@ macro_rules! integers {
     ($($t:ty, $name:literal;)*) => {$(
         impl Operand for $t {
             const TYPE: &'static str = $name;
-            const SIZE: u32 = size_of::<$t>() as u32;
             fn text(self) -> String {
                 format!("{self:#x}")
             }
@@ -44,7 +41,6 @@ macro_rules! floats {
     ($($t:ty, $bits:ty, $name:literal, $mantissa:literal;)*) => {$(
         impl Operand for $t {
             const TYPE: &'static str = $name;
-            const SIZE: u32 = size_of::<$t>() as u32;
             fn text(self) -> String {
                 let sign = if self.is_sign_negative() { "-" } else { "" };
                 if self.is_nan() {
