@@ -16,6 +16,8 @@ pub const IMP_SEND: &str = "imp.send.";
 pub const EXP_SEND: &str = "exp.send.";
 /// Prefix of a send by the importing side that then receives the answer; the message's name follows.
 pub const IMP_CALL: &str = "imp.call.";
+/// Prefix of a send by the exporting side that then receives what comes next; the message's name follows.
+pub const EXP_CALL: &str = "exp.call.";
 /// A receive by the importing side: `(endpoint: i32, out: i32) -> i32`.
 pub const IMP_RECV: &str = "imp.recv";
 /// A receive by the exporting side: `(endpoint: i32, out: i32) -> i32`.

@@ -167,9 +167,9 @@ fn contract_operation(
             (ImportUse::SendMem { operation }, ints(params))
         })
     };
-    let call = |message: &str| {
-        let (message, number) = sendable(table, Side::Imp, message)?;
-        let (operation, words) = (operation(Side::Imp, number), message.words.len());
+    let call = |side: Side, message: &str| {
+        let (message, number) = sendable(table, side, message)?;
+        let (operation, words) = (operation(side, number), message.words.len());
         let mut params = vec![ValType::I32];
         Ok(if words <= MAX_CALL_WORDS {
             params.resize(1 + words, ValType::I64);
@@ -195,7 +195,9 @@ fn contract_operation(
             } else if let Some(message) = field.strip_prefix(names::EXP_SEND) {
                 send(Side::Exp, message)
             } else if let Some(message) = field.strip_prefix(names::IMP_CALL) {
-                call(message)
+                call(Side::Imp, message)
+            } else if let Some(message) = field.strip_prefix(names::EXP_CALL) {
+                call(Side::Exp, message)
             } else {
                 let message = format!("{field:?} is no operation on a contract");
                 Err(Error::new(ErrorKind::Contract, message))

@@ -133,34 +133,54 @@ fn take(channel: &'static Channel, side: Side, thread: &'static Thread, out: u32
 }
 
 extern "sysv64" fn call(_: CtxRef, endpoint: u32, operation: u32, a: u64, b: u64, out: u32) -> i32 {
-    call_words(endpoint, operation, &[a, b, 0], out)
+    // The words' array lives in the send alone, so that `take` can be called last and return to the SIP itself.
+    let outcome = send_first(endpoint, operation, a, b);
+    after_send(outcome, endpoint, operation, out)
 }
 
 extern "sysv64" fn call_mem(_: CtxRef, endpoint: u32, operation: u32, at: u32, out: u32) -> i32 {
-    match read_words(endpoint, operation, at) {
-        Ok(words) => call_words(endpoint, operation, &words, out),
-        Err(trap) => finish(Err(trap)),
+    let outcome = match read_words(endpoint, operation, at) {
+        Ok(words) => send_or_give_up(endpoint, operation, &words),
+        Err(trap) => TRAPPED | u32::from(trap.code()),
+    };
+    after_send(outcome, endpoint, operation, out)
+}
+
+/// The message of a call is under way.
+const UNDER_WAY: u32 = 0;
+/// The other side has closed.
+const GONE: u32 = 1;
+/// The send has trapped; the trap's code is in the low bits.
+const TRAPPED: u32 = 0x100;
+
+#[inline(never)]
+fn send_first(endpoint: u32, operation: u32, a: u64, b: u64) -> u32 {
+    send_or_give_up(endpoint, operation, &[a, b, 0])
+}
+
+#[inline(always)]
+fn send_or_give_up(endpoint: u32, operation: u32, words: &[u64]) -> u32 {
+    match send_words(endpoint, operation, words) {
+        Ok(status::OK) => UNDER_WAY,
+        Ok(_) => {
+            give_up(endpoint, operation, words);
+            GONE
+        }
+        Err(trap) => TRAPPED | u32::from(trap.code()),
     }
 }
 
 #[inline(always)]
-fn call_words(endpoint: u32, operation: u32, words: &[u64], out: u32) -> i32 {
+fn after_send(outcome: u32, endpoint: u32, operation: u32, out: u32) -> i32 {
     let thread = cpu::current();
-    let sent = thread
-        .sip()
-        .endpoint(endpoint, operation)
-        .and_then(|(channel, side)| {
-            let sent = channel::send(channel, side, operation & MESSAGE, words, thread)?;
-            Ok((sent, channel, side))
-        });
-    match sent {
-        Ok((Sent::Ok, channel, side)) => take(channel, side, thread, out),
-        Ok((Sent::Closed, ..)) => {
-            give_up(endpoint, operation, words);
-            finish(Ok(status::CLOSED))
-        }
-        Err(trap) => finish(Err(trap)),
+    if outcome == UNDER_WAY {
+        return match thread.sip().endpoint(endpoint, operation & !MESSAGE) {
+            Ok((channel, side)) => take(channel, side, thread, out),
+            Err(trap) => finish(Err(trap)),
+        };
     }
+    let trap = Trap::from_code(outcome as u8).filter(|_| outcome & TRAPPED != 0);
+    finish(trap.map_or(Ok(status::CLOSED), Err))
 }
 
 /// Frees what a message would have moved to a side that has closed.

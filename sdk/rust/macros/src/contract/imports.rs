@@ -59,7 +59,10 @@ impl Generator<'_> {
                 }
                 all
             };
-            for (side, prefix) in [(Side::Imp, abi::IMP_SEND), (Side::Exp, abi::EXP_SEND)] {
+            for (side, prefix, call_prefix) in [
+                (Side::Imp, abi::IMP_SEND, abi::IMP_CALL),
+                (Side::Exp, abi::EXP_SEND, abi::EXP_CALL),
+            ] {
                 let against = if side == Side::Imp {
                     Direction::Out
                 } else {
@@ -74,12 +77,10 @@ impl Generator<'_> {
                     &format!("{prefix}{}", m.name),
                     passed(MAX_REGISTER_WORDS),
                 );
-            }
-            if m.direction != Direction::Out {
                 let mut types = passed(MAX_REGISTER_WORDS - 1);
                 types.push(out.clone());
-                let name = format_ident!("imp_call_{}", m.name);
-                import(name, &format!("{}{}", abi::IMP_CALL, m.name), types);
+                let name = format_ident!("{}_call_{}", side.name().to_lowercase(), m.name);
+                import(name, &format!("{call_prefix}{}", m.name), types);
             }
         }
         let module = format!("{}{}", abi::CONTRACT_PREFIX, self.contract.name);

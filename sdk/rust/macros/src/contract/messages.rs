@@ -72,9 +72,7 @@ impl Generator<'_> {
                 let mut methods = TokenStream::new();
                 for t in state.sends(side) {
                     methods.extend(self.send(side, t));
-                    if side == Side::Imp {
-                        methods.extend(self.call(t));
-                    }
+                    methods.extend(self.call(side, t));
                 }
                 if state.receives(side).next().is_some() {
                     methods.extend(self.receive(side, i));
@@ -166,10 +164,10 @@ impl Generator<'_> {
         }
     }
 
-    /// A send by the importing side and the receive after it, where the next word is the other side's.
-    fn call(&self, t: &Transition) -> TokenStream {
+    /// A send and the receive after it, where the next word is the other side's.
+    fn call(&self, side: Side, t: &Transition) -> TokenStream {
         let target = self.state(t.target);
-        if target.sends(Side::Imp).next().is_some() || target.receives(Side::Imp).next().is_none() {
+        if target.sends(side).next().is_some() || target.receives(side).next().is_none() {
             return TokenStream::new();
         }
         let message = &self.contract.messages[t.message];
@@ -181,7 +179,8 @@ impl Generator<'_> {
             ..
         } = &arguments;
         let method = format_ident!("call_{}", names::snake(&message.name));
-        let import = format_ident!("imp_call_{}", message.name);
+        let module = names::ident(&side.name().to_lowercase());
+        let import = format_ident!("{module}_call_{}", message.name);
         let next = self.state_type(t.target);
         let prepare = self.prepare(message, &arguments);
         let passed = if *words < MAX_REGISTER_WORDS {
@@ -190,9 +189,9 @@ impl Generator<'_> {
         } else {
             quote!(__words.as_ptr(),)
         };
-        let longest = self.longest(target, Side::Imp);
+        let longest = self.longest(target, side);
         let (summary, docs) = (
-            format!("Sends `{}` and receives the answer.", message.name),
+            format!("Sends `{}` and receives what comes next.", message.name),
             &message.docs,
         );
         quote! {
@@ -200,13 +199,13 @@ impl Generator<'_> {
             ///
             #(#[doc = #docs])*
             #[inline]
-            pub fn #method(self, #(#names: #types),*) -> imp::#next {
+            pub fn #method(self, #(#names: #types),*) -> #module::#next {
                 #prepare
                 let mut __answer = [0u64; #longest];
                 // SAFETY: the endpoint is in a state in which this message may be sent, the words are its own, and
                 // there is room for every answer. Whatever comes back, nothing of the words has stayed here.
                 let __message = unsafe { import::#import(self.raw(), #passed __answer.as_mut_ptr()) };
-                imp::#next::take(__message, &__answer, self.endpoint)
+                #module::#next::take(__message, &__answer, self.endpoint)
             }
         }
     }
