@@ -32,7 +32,7 @@ use proc_macro::TokenStream;
 /// - in a state in which a side receives, `recv(self)`, which returns `C::imp::S` or `C::exp::S`: an enum with a
 ///   variant for each message that may come, holding its arguments and the endpoint in its next state, and
 ///   the variant `Closed`. Where just one message may come, also `recv_m(self) -> Result<(…, endpoint), Closed>`;
-/// - where the importing side sends and then receives, `call_m(self, …)`, both in one.
+/// - where a side sends and then receives, `call_m(self, …)`, both in one.
 ///
 /// Enums and rep structs become Rust types beside the modules.
 ///
