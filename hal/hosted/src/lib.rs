@@ -215,7 +215,7 @@ impl Hal for HostedHal {
     }
 
     fn idle(&self) {
-        signals::wait();
+        signals::wait(self);
     }
 
     fn total_pages(&self) -> u64 {

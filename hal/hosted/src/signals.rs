@@ -2,14 +2,16 @@
 //!
 //! An interrupt's handler runs on the stack of whatever it interrupts, because the kernel may switch threads
 //! inside it: the signal frame, which holds the whole register file, then stays on the interrupted SIP's own
-//! stack until that thread runs again and returns from the handler. For the same reason the handler blocks no
-//! signals, not even its own: a thread switched to from inside must run with interrupts deliverable.
+//! stack until that thread runs again and returns from the handler. For the same reason the handler unblocks
+//! interrupts before it calls the kernel for a SIP: a thread switched to from inside must run with them
+//! deliverable. An interrupt that found the kernel is noted with interrupts blocked. So there are at most two
+//! frames on a stack, however many signals come.
 //!
 //! A fault's handler runs on an alternate stack, because the SIP's may be what overflowed; it does not switch,
 //! and interrupts are blocked while it runs.
 //!
 //! Invariants:
-//! - The mask that a thread of the kernel runs with never changes, but inside [`wait`].
+//! - Threads of the kernel run with interrupts unblocked, but in these handlers and inside [`wait`].
 //! - Handlers leave `errno` as they find it, and run nothing that takes a lock, as long as the kernel keeps its
 //!   half: where it was not SIP code that was interrupted, `arrive` only takes note.
 
@@ -47,6 +49,8 @@ const MAX_FRAME: u64 = 12 << 10;
 
 /// An interrupt that was no SIP's has arrived since the last [`wait`].
 static ARRIVED: AtomicBool = AtomicBool::new(false);
+/// The kernel's thread sleeps in [`wait`].
+static ASLEEP: AtomicBool = AtomicBool::new(false);
 
 type Handler = extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
 
@@ -120,12 +124,7 @@ pub(crate) fn start(console: bool) -> io::Result<()> {
     alternate_stack()?;
     let interrupts = set(&[TIMER, CONSOLE]);
     for signal in [TIMER, CONSOLE] {
-        install(
-            signal,
-            on_interrupt,
-            libc::SA_NODEFER | libc::SA_RESTART,
-            set(&[]),
-        )?;
+        install(signal, on_interrupt, libc::SA_RESTART, interrupts)?;
     }
     for signal in FAULTS {
         install(signal, on_fault, libc::SA_ONSTACK, interrupts)?;
@@ -148,33 +147,33 @@ pub(crate) fn start(console: bool) -> io::Result<()> {
         )?;
     }
     // A mask is inherited from whoever started the process, and might have our signals in it.
-    // SAFETY: the set is valid for the call.
-    unsafe {
-        libc::pthread_sigmask(
-            libc::SIG_UNBLOCK,
-            &raw const interrupts,
-            std::ptr::null_mut(),
-        )
-    };
+    block(libc::SIG_UNBLOCK, &interrupts);
     Ok(())
 }
 
+fn block(how: c_int, signals: &sigset_t) {
+    // SAFETY: the set is valid for the call, and the old one is not asked for.
+    unsafe { libc::pthread_sigmask(how, signals, std::ptr::null_mut()) };
+}
+
 /// Waits until an interrupt has arrived since the last time, or a signal comes.
-pub(crate) fn wait() {
+pub(crate) fn wait(hosted: &HostedHal) {
     let interrupts = set(&[TIMER, CONSOLE]);
     let mut before = set(&[]);
     // From the look at ARRIVED until Linux has put the thread to sleep nothing can arrive unseen: the signals
     // are blocked, and `sigsuspend` unblocks them and sleeps in one step.
-    // SAFETY: all sets are valid for the calls. The signals' handlers may run inside `sigsuspend`; they switch
-    // only when SIP code was interrupted, which this is not.
-    unsafe {
-        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const interrupts, &raw mut before);
-        if !ARRIVED.load(Relaxed) {
-            libc::sigsuspend(&raw const before);
-        }
-        ARRIVED.store(false, Relaxed);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
+    // SAFETY: both sets are valid for the call.
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const interrupts, &raw mut before) };
+    hosted.timer.forget_reminder();
+    if !ARRIVED.load(Relaxed) {
+        ASLEEP.store(true, Relaxed);
+        // SAFETY: the set is valid for the call. The handlers that run inside it switch only when SIP code was
+        // interrupted, which this is not.
+        unsafe { libc::sigsuspend(&raw const before) };
+        ASLEEP.store(false, Relaxed);
     }
+    ARRIVED.store(false, Relaxed);
+    block(libc::SIG_SETMASK, &before);
 }
 
 /// Registers of what was interrupted.
@@ -204,12 +203,17 @@ fn interrupt(hosted: &HostedHal, signal: c_int, pc: u64) {
     } else {
         LINE_CONSOLE
     };
-    let in_sip = hosted.code.range().contains(&pc);
-    if !in_sip {
+    if hosted.code.range().contains(&pc) {
+        block(libc::SIG_UNBLOCK, &set(&[TIMER, CONSOLE]));
+        // May return much later, and on this very stack: everything the interrupted code needs lies here.
+        (hosted.hooks.interrupt)(line, true);
+    } else {
         ARRIVED.store(true, Relaxed);
+        (hosted.hooks.interrupt)(line, false);
+        if line == LINE_TIMER && !ASLEEP.load(Relaxed) {
+            hosted.timer.remind(&hosted.clock);
+        }
     }
-    // May return much later, and on this very stack: everything the interrupted code needs lies here.
-    (hosted.hooks.interrupt)(line, in_sip);
 }
 
 /// What the signal says of the fault; `None` for one that another process sent.

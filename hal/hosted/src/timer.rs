@@ -5,14 +5,21 @@
 //! one stays, and its signal, which comes too early, only sets the timer anew. A kernel that renews a quantum
 //! at every switch so pays for one system call a quantum and not one a switch.
 //!
+//! A timer that strikes while the kernel runs is only noted, and acted on at the kernel's last look before it
+//! returns to SIP code. That look and the return are not one instruction, so it comes again a little later
+//! ([`Timer::remind`]): else it might have been the last for a SIP that never calls the kernel.
+//!
 //! Invariant: while `wanted` is not [`NEVER`], Linux has been told a time no later than it (or is being told).
 
 use crate::clock::Clock;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// No time.
 const NEVER: u64 = u64::MAX;
+
+/// When a timer comes again that found the kernel running.
+const REMINDER: u64 = 1_000_000;
 
 /// The timer. Times are those of [`Clock::now`]. All accesses come from one thread and the signal handlers that
 /// interrupt it, so no stronger ordering than `Relaxed` is needed.
@@ -22,6 +29,8 @@ pub(crate) struct Timer {
     wanted: AtomicU64,
     /// When Linux has been told to send its signal.
     armed: AtomicU64,
+    /// Whether `wanted` is a reminder's.
+    reminding: AtomicBool,
 }
 
 // SAFETY: a `timer_t` is a name that Linux knows, valid in every thread of the process.
@@ -47,12 +56,15 @@ impl Timer {
             id,
             wanted: AtomicU64::new(NEVER),
             armed: AtomicU64::new(NEVER),
+            reminding: AtomicBool::new(false),
         })
     }
 
     /// Asks for one interrupt at `at`, instead of one asked for before.
     pub(crate) fn set(&self, clock: &Clock, at: u64) {
+        // In this order: a signal in between finds a time that is wanted, and sets no reminder.
         self.wanted.store(at, Relaxed);
+        self.reminding.store(false, Relaxed);
         if at < self.armed.load(Relaxed) {
             self.arm(clock, at);
         }
@@ -99,5 +111,25 @@ impl Timer {
         }
         self.wanted.store(NEVER, Relaxed);
         true
+    }
+
+    /// Lets the timer come again soon, unless the kernel has set it since. Called by its handler.
+    pub(crate) fn remind(&self, clock: &Clock) {
+        if self.wanted.load(Relaxed) == NEVER {
+            let at = clock.now() + REMINDER;
+            self.wanted.store(at, Relaxed);
+            self.reminding.store(true, Relaxed);
+            if at < self.armed.load(Relaxed) {
+                self.arm(clock, at);
+            }
+        }
+    }
+
+    /// No SIP runs, and the kernel has seen every note: no reminder is needed. Called with the timer's signal
+    /// blocked.
+    pub(crate) fn forget_reminder(&self) {
+        if self.reminding.swap(false, Relaxed) {
+            self.wanted.store(NEVER, Relaxed);
+        }
     }
 }

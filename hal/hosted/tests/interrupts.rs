@@ -3,7 +3,7 @@
 use sing_arch::switch::{first_frame, switch};
 use sing_hosted::{Config, Hooks, HostedHal};
 use sing_kernel::fault::Action;
-use sing_kernel::hal::{Hal, LINE_TIMER};
+use sing_kernel::hal::{Hal, LINE_CONSOLE, LINE_TIMER};
 use std::arch::global_asm;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
@@ -29,10 +29,10 @@ fn hal() -> &'static HostedHal {
 
 /// The kernel's place: counts, and switches to the next thread if SIP code was interrupted.
 fn arrive(line: u32, in_sip: bool) {
-    assert_eq!(line, LINE_TIMER);
+    assert!(line == LINE_TIMER || line == LINE_CONSOLE);
     if in_sip { &IN_SIP } else { &ELSEWHERE }.fetch_add(1, SeqCst);
     let quantum = QUANTUM.load(SeqCst);
-    if quantum > 0 {
+    if quantum > 0 && line == LINE_TIMER {
         hal().set_timer(hal().now() + quantum);
     }
     if in_sip && SWITCHING.load(SeqCst) {
@@ -279,7 +279,30 @@ fn says_where() {
     assert!(IN_SIP.load(SeqCst) > before + 50);
 }
 
-fn preemption() {
+/// The most of a thread's stack that interrupts may need: two frames of the largest that is allowed would fit
+/// what the kernel keeps free, and the frames of today's processors are much smaller.
+const MOST_STACK: usize = 12 << 10;
+
+/// Sends the console's signal to the calling thread as fast as another can, while `body` runs.
+fn in_a_storm(body: impl FnOnce()) {
+    static OVER: AtomicBool = AtomicBool::new(false);
+    // SAFETY: names the calling thread, which outlives the one started below.
+    let target = unsafe { libc::pthread_self() };
+    let storm = std::thread::spawn(move || {
+        let mut sent = 0u64;
+        while !OVER.load(SeqCst) {
+            // SAFETY: as above.
+            unsafe { libc::pthread_kill(target, libc::SIGIO) };
+            sent += 1;
+        }
+        sent
+    });
+    body();
+    OVER.store(true, SeqCst);
+    println!("a storm of {} signals", storm.join().unwrap());
+}
+
+fn preemption(time: u64) {
     if !hal().has_cpu_feature("avx2") {
         eprintln!("no AVX2: pre-emption not tried");
         return;
@@ -287,9 +310,13 @@ fn preemption() {
     const STACK: u64 = 64 << 10;
     let worker = load(&raw const worker_start, &raw const worker_end);
     let mut records = Vec::new();
+    let mut stacks = Vec::new();
     for (i, saved) in SAVED[..THREADS].iter().enumerate() {
         let stack = hal().reserve(STACK).unwrap();
         assert!(hal().commit(stack, STACK));
+        // SAFETY: just committed, and nobody else's yet.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(stack as *mut u8, STACK as usize) };
+        bytes.fill(0xa5);
         let record: &'static [AtomicU64; 4] = Box::leak(Box::default());
         record[3].store(0x0101_0101_0101 * (i as u64 + 1), SeqCst);
         let argument = Box::leak(Box::new((worker, record.as_ptr() as u64)));
@@ -297,13 +324,14 @@ fn preemption() {
         let sp = unsafe { first_frame(stack + STACK, start, argument as *const _ as u64) };
         saved.store(sp, SeqCst);
         records.push(record);
+        stacks.push(bytes);
     }
     let before = IN_SIP.load(SeqCst);
     SWITCHING.store(true, SeqCst);
     QUANTUM.store(30_000, SeqCst);
     hal().set_timer(0);
     let mut next = 0;
-    for_a_while(1_500_000_000, || {
+    for_a_while(time, || {
         go(THREADS, next % THREADS);
         next += 1;
     });
@@ -313,10 +341,46 @@ fn preemption() {
     let switches = IN_SIP.load(SeqCst) - before;
     let rounds: Vec<u64> = records.iter().map(|r| r[0].load(SeqCst)).collect();
     let errors: Vec<u64> = records.iter().map(|r| r[1].load(SeqCst)).collect();
-    println!("{switches} pre-emptions, rounds {rounds:?}");
+    let used =
+        |stack: &&mut [u8]| STACK as usize - stack.iter().take_while(|b| **b == 0xa5).count();
+    let used: Vec<usize> = stacks.iter().map(used).collect();
+    println!("{switches} pre-emptions, rounds {rounds:?}, bytes of stack {used:?}");
+    assert!(
+        used.iter().all(|u| *u < MOST_STACK),
+        "{used:?} bytes of stack"
+    );
     assert_eq!(errors, [0; THREADS], "registers were not kept");
     assert!(switches > 1000, "only {switches} pre-emptions");
     assert!(rounds.iter().all(|r| *r > 1000), "{rounds:?}");
+}
+
+/// A timer that finds the kernel, between its last look for interrupts and its return to SIP code, comes again.
+fn reminds() {
+    let waiter = load(&raw const waiter_start, &raw const waiter_end);
+    // SAFETY: the code above.
+    let waiter: extern "sysv64" fn(*mut u64) = unsafe { std::mem::transmute(waiter as usize) };
+    let strike_here = || {
+        let before = ELSEWHERE.load(SeqCst);
+        hal().set_timer(hal().now());
+        while ELSEWHERE.load(SeqCst) == before {}
+    };
+    for _ in 0..20 {
+        strike_here();
+        STOP.store(0, SeqCst);
+        waiter(STOP.as_ptr());
+    }
+    // But not where the kernel has set another time, or has nothing to run.
+    for idle in [false, true] {
+        strike_here();
+        if idle {
+            hal().idle();
+        } else {
+            hal().set_timer(u64::MAX);
+        }
+        let before = ELSEWHERE.load(SeqCst);
+        for_a_while(5_000_000, || {});
+        assert_eq!(ELSEWHERE.load(SeqCst), before, "idle: {idle}");
+    }
 }
 
 fn clocks() {
@@ -351,7 +415,9 @@ fn interrupts() {
     waits();
     clocks();
     says_where();
-    preemption();
+    reminds();
+    preemption(1_500_000_000);
+    in_a_storm(|| preemption(1_500_000_000));
     // And all of it again: nothing is left behind by threads that never come back.
     waits();
 }
