@@ -9,6 +9,7 @@ sing_sdk::manifest! {
     name: "hello",
     description: "says hello",
     endpoints: { stdout: optional PipeContract.Imp:Start },
+    stack: 8 KiB,
 }
 
 #[sing_sdk::main]

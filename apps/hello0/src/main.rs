@@ -6,6 +6,7 @@
 sing_sdk::manifest! {
     name: "hello0",
     description: "starts and ends",
+    stack: 8 KiB,
 }
 
 #[sing_sdk::main]

@@ -9,6 +9,7 @@ sing_sdk::manifest! {
     name: "pong",
     description: "answers over PingContract",
     endpoints: { ping: PingContract.Exp:Start },
+    stack: 8 KiB,
 }
 
 #[sing_sdk::main]
