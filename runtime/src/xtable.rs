@@ -4,9 +4,9 @@
 //! Invariants:
 //! - The number of entries is a power of two; an entry that holds nothing has key, `len` and `wlen` 0, so
 //!   that no access through it can succeed, not even with the handle 0.
-//! - A handle is the slot's index below its generation, which goes up each time the slot is emptied and is
-//!   never 0. A stale handle is refused until its slot has been used 65,535 times more; and even then it
-//!   selects only what its own thread owns.
+//! - A handle is the slot's index below its generation, which goes up each time the slot is emptied. It is
+//!   never 0 nor negative as an `i32`. A stale handle is refused until its slot has been used 32,767 times
+//!   more; and even then it selects only what its own thread owns.
 //! - Growing keeps every handle; [`XTable::base`] and [`XTable::mask`] change, and whoever inserts has to
 //!   put them into the thread's context record ([`crate::CtxRef::set_xtab`]).
 
