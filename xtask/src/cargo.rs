@@ -16,14 +16,9 @@ pub fn program() -> OsString {
 }
 
 /// A cargo command in the project's root.
-///
-/// Builds of xtask keep unwinding panics also in release builds: tests cannot be built otherwise, and the
-/// compiler's back end would have to be built twice, once for the binaries and once for the tests. The
-/// freestanding targets and WebAssembly abort in any case.
 pub fn command(root: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(program());
     command.current_dir(root).args(arguments);
-    command.env("CARGO_PROFILE_RELEASE_PANIC", "unwind");
     // What `cargo run` tells xtask about itself is not for the builds that it starts.
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy();
