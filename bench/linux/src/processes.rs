@@ -1,15 +1,16 @@
 //! T6 and T7: the life of a process, and what it takes.
 
-use crate::host::{check, wait};
+use crate::host::{check, own, wait};
 use crate::measure::{Peer, sample};
 use std::ffi::{CString, c_char, c_int, c_void};
-use std::io;
-use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::ptr::null;
 use std::time::{Duration, Instant};
 
-/// The program that says hello, beside this one.
-const HELLO: &str = "sing-bench-hello";
+/// The program that says hello: an ELF file of its own (`hello.rs`).
+const HELLO: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/hello"));
 
 /// Room for the two calls of a child that still shares our memory.
 const STACK: usize = 64 << 10;
@@ -20,7 +21,7 @@ pub fn peers() -> Vec<Peer> {
     memory.unit = "KiB";
     vec![
         Peer::new("T6", "linux vfork+exec", |n| {
-            let hello = Program::find(&[])?;
+            let hello = Program::hello(&[])?;
             sample(n, 1, || wait(hello.start()?))
         }),
         Peer::new("T6", "linux fork+exit", |n| sample(n, 1, fork_and_exit)),
@@ -29,33 +30,41 @@ pub fn peers() -> Vec<Peer> {
     ]
 }
 
-/// A program and its arguments, as `execve` takes them.
+/// A program and its arguments, as `execveat` takes them.
 struct Program {
-    strings: Vec<CString>,
-    pointers: Vec<*const c_char>,
+    /// Its file, in memory: nothing of a disk or of a path is measured.
+    file: File,
+    /// What `arguments` points to.
+    _words: Vec<CString>,
+    arguments: Vec<*const c_char>,
     stack: Vec<u128>,
 }
 
 impl Program {
-    /// The program that says hello.
-    fn find(arguments: &[&str]) -> io::Result<Self> {
-        let path: PathBuf = std::env::current_exe()?.with_file_name(HELLO);
-        if !path.exists() {
-            let text = format!("{} is missing: build the whole package", path.display());
-            return Err(io::Error::new(io::ErrorKind::NotFound, text));
-        }
-        let words = std::iter::once(path.as_os_str().as_bytes())
-            .chain(arguments.iter().map(|a| a.as_bytes()));
-        let strings = words.map(CString::new).collect::<Result<Vec<_>, _>>()?;
-        let pointers = strings
+    /// The program that says hello, with these arguments.
+    fn hello(arguments: &[&str]) -> io::Result<Self> {
+        // SAFETY: the name is text that ends with null.
+        let fd = unsafe { libc::memfd_create(c"hello".as_ptr(), libc::MFD_CLOEXEC) };
+        let mut file = own(check(i64::from(fd))? as c_int);
+        file.write_all(HELLO)?;
+        // A file that somebody can write to is not run: from now on it is open for reading only.
+        let file = File::open(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
+        let words = [&["hello"], arguments].concat();
+        let words = words
+            .into_iter()
+            .map(CString::new)
+            .collect::<Result<Vec<_>, _>>()?;
+        let arguments = words
             .iter()
-            .map(|s| s.as_ptr())
-            .chain([std::ptr::null()])
-            .collect::<Vec<_>>();
+            .map(|word| word.as_ptr())
+            .chain([null()])
+            .collect();
+        let stack = vec![0; STACK / size_of::<u128>()];
         Ok(Self {
-            strings,
-            pointers,
-            stack: vec![0; STACK / size_of::<u128>()],
+            file,
+            _words: words,
+            arguments,
+            stack,
         })
     }
 
@@ -63,16 +72,10 @@ impl Program {
     fn start(&self) -> io::Result<libc::pid_t> {
         let top = self.stack.as_ptr_range().end.cast_mut().cast::<c_void>();
         let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+        let this = std::ptr::from_ref(self).cast_mut().cast::<c_void>();
         // SAFETY: the child runs `become_program` on a stack of its own, while this thread waits, and that does
         // nothing but two system calls.
-        let pid = unsafe {
-            libc::clone(
-                become_program,
-                top,
-                flags,
-                self as *const Self as *mut c_void,
-            )
-        };
+        let pid = unsafe { libc::clone(become_program, top, flags, this) };
         check(i64::from(pid))?;
         Ok(pid)
     }
@@ -81,13 +84,16 @@ impl Program {
 extern "C" fn become_program(program: *mut c_void) -> c_int {
     // SAFETY: `start` passes itself, and waits.
     let program = unsafe { &*program.cast::<Program>() };
-    let environment = [std::ptr::null()];
-    // SAFETY: strings and arrays end with null, and live until the program is another.
+    let environment = [null::<c_char>()];
+    // SAFETY: the arrays end with null, and live until the program is another.
     unsafe {
-        libc::execve(
-            program.strings[0].as_ptr(),
-            program.pointers.as_ptr(),
+        libc::syscall(
+            libc::SYS_execveat,
+            program.file.as_raw_fd(),
+            c"".as_ptr(),
+            program.arguments.as_ptr(),
             environment.as_ptr(),
+            libc::AT_EMPTY_PATH,
         );
         libc::_exit(127)
     }
@@ -156,7 +162,7 @@ fn kibibytes(pid: libc::pid_t, file: &str, field: &str) -> io::Result<f64> {
 /// What one process holds alone: its pages, its page tables, its kernel stack. What Linux keeps beside that
 /// (some 10 KiB of records) it does not tell by process, so it is not counted.
 fn memory(n: usize) -> io::Result<Vec<f64>> {
-    let hello = Program::find(&["wait"])?;
+    let hello = Program::hello(&["wait"])?;
     let one = |_| {
         let sleeper = Sleeper(hello.start()?);
         let start = Instant::now();
