@@ -107,23 +107,29 @@ extern "sysv64" fn dispatch(vector: u64, in_sip: bool) {
     // Before the kernel hears of it: this call may return much later.
     apic::end_of_interrupt();
     ARRIVED.store(true, SeqCst);
-    for (raised, line) in [(console, LINE_CONSOLE), (timer, LINE_TIMER)] {
-        if !raised {
-            continue;
-        }
-        if in_sip {
-            // The thread that runs next expects interrupts enabled, as all kernel code does.
-            interrupts::enable();
-        }
-        if selftest::is_running() {
-            selftest::arrive(line, in_sip);
-        } else {
-            sing_kernel::interrupt::arrive(line, in_sip);
-        }
-        interrupts::disable();
-        if !in_sip && line == LINE_TIMER {
-            apic::remind();
-        }
+    // A call that may switch comes last: it would keep the other back until this thread runs again.
+    if console {
+        report(LINE_CONSOLE, in_sip && !timer);
+    }
+    if timer {
+        report(LINE_TIMER, in_sip);
+    }
+}
+
+/// Lets the kernel, or the test in its place, know. With interrupts off.
+fn report(line: u32, may_switch: bool) {
+    if may_switch {
+        // The thread that runs next expects interrupts enabled, as all kernel code does.
+        interrupts::enable();
+    }
+    if selftest::is_running() {
+        selftest::arrive(line, may_switch);
+    } else {
+        sing_kernel::interrupt::arrive(line, may_switch);
+    }
+    interrupts::disable();
+    if line == LINE_TIMER && !may_switch {
+        apic::remind();
     }
 }
 
