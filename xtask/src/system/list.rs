@@ -82,6 +82,8 @@ pub enum Status {
     Is(i32),
     /// Any but 0.
     Failure,
+    /// Any.
+    Any,
 }
 
 impl Status {
@@ -90,6 +92,7 @@ impl Status {
         match self {
             Status::Is(wanted) => wanted == status,
             Status::Failure => status != 0,
+            Status::Any => true,
         }
     }
 }

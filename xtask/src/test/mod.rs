@@ -5,6 +5,7 @@ mod docs;
 mod format;
 mod specification;
 mod systems;
+mod tour;
 mod unit;
 mod unsafety;
 mod wast;
@@ -122,6 +123,12 @@ const PARTS: &[Part] = &[
         quick: true,
         filters: true,
         run: systems::hosted,
+    },
+    Part {
+        name: "tour",
+        quick: true,
+        filters: true,
+        run: tour::check,
     },
     Part {
         name: "system-explicit",
@@ -262,7 +269,7 @@ mod tests {
         );
         assert_eq!(filter, None);
         let parts = names(choose(&request(true, "crash"), &mut filter));
-        assert_eq!(parts, ["unit", "system-hosted"]);
+        assert_eq!(parts, ["unit", "system-hosted", "tour"]);
         assert_eq!(filter.as_deref(), Some("crash"));
         let parts = names(choose(&request(false, "hosted/crash"), &mut filter));
         assert_eq!(parts, ["system-hosted"]);

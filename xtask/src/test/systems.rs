@@ -2,12 +2,14 @@
 
 use super::{Report, Run};
 use crate::image::{self, MemoryMode, Programs};
-use crate::machine::{Acceleration, Kernel, Machine, SELFTEST};
+use crate::machine::{Acceleration, Kernel, Launch, Machine, SELFTEST};
+use crate::project::Project;
 use crate::run::SCRIPT_ARGUMENTS;
 use crate::system::list::{self, Test};
 use crate::system::session::Session;
 use crate::system::suite::Suite;
 use anyhow::Result;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// How long the self-test of a PC may take under emulation.
@@ -49,17 +51,7 @@ fn on(run: &Run, machine: Machine, memory: MemoryMode) -> Result<Report> {
     }
     let images = image::compile_programs(&run.project, Programs::WithTests, memory)?;
     let kernel = Kernel::prepare(&run.project, machine, Acceleration::Emulated)?;
-    let boot = |script: Option<&str>| {
-        let image = run
-            .project
-            .out()
-            .join(format!("test-{}.img", std::process::id()));
-        let image = image::pack(&run.project, &images, &image, script)?;
-        let arguments = script.map_or(Vec::new(), |_| SCRIPT_ARGUMENTS.map(String::from).to_vec());
-        let mut launch = kernel.launch(Some(&image), &arguments, script.is_none())?;
-        launch.owns(image);
-        Ok(launch)
-    };
+    let boot = |script: Option<&str>| launch(&run.project, &images, &kernel, script);
     let suite = Suite {
         machine,
         boot: &boot,
@@ -68,6 +60,23 @@ fn on(run: &Run, machine: Machine, memory: MemoryMode) -> Result<Report> {
         report.count(verdict.name, verdict.failure.map_or(Ok(()), Err));
     }
     Ok(report)
+}
+
+/// A system of these programs that runs a script, or converses at a terminal where there is none.
+pub fn launch(
+    project: &Project,
+    images: &[(String, PathBuf)],
+    kernel: &Kernel,
+    script: Option<&str>,
+) -> Result<Launch> {
+    let image = project
+        .out()
+        .join(format!("test-{}.img", std::process::id()));
+    let image = image::pack(project, images, &image, script)?;
+    let arguments = script.map_or(Vec::new(), |_| SCRIPT_ARGUMENTS.map(String::from).to_vec());
+    let mut launch = kernel.launch(Some(&image), &arguments, script.is_none())?;
+    launch.owns(image);
+    Ok(launch)
 }
 
 /// The PC HAL alone, on both machines: it prints `N passed, N failed`.
