@@ -28,6 +28,47 @@ pub fn exchange_if(cell: &AtomicU32, expected: u32, new: u32) -> bool {
     }
 }
 
+/// A counter, or a cell of bits that several contexts of the kernel change.
+pub trait Counter {
+    /// Its values.
+    type Value;
+
+    /// Adds, and returns the value before; wraps round. Without the bus lock while there is one processor: an
+    /// interrupt that finds the kernel changes nothing of the kernel's but the set of pending lines.
+    fn add(&self, n: Self::Value) -> Self::Value;
+
+    /// Subtracts, likewise.
+    fn sub(&self, n: Self::Value) -> Self::Value;
+}
+
+macro_rules! counters {
+    ($($atomic:ident $value:ident;)*) => {$(
+        impl Counter for core::sync::atomic::$atomic {
+            type Value = $value;
+
+            #[inline(always)]
+            fn add(&self, n: $value) -> $value {
+                if several_processors() {
+                    return self.fetch_add(n, Ordering::Relaxed);
+                }
+                let before = self.load(Ordering::Relaxed);
+                self.store(before.wrapping_add(n), Ordering::Relaxed);
+                before
+            }
+
+            #[inline(always)]
+            fn sub(&self, n: $value) -> $value {
+                self.add(n.wrapping_neg())
+            }
+        }
+    )*};
+}
+
+counters! {
+    AtomicU32 u32;
+    AtomicU64 u64;
+}
+
 /// A value that one holder at a time can reach.
 #[derive(Default)]
 pub struct SpinLock<T> {

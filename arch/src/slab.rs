@@ -1,6 +1,6 @@
 //! Type-stable stores of kernel objects: an object is found by its index and never given back to the heap.
 
-use crate::lock::SpinLock;
+use crate::lock::{Counter, SpinLock};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ptr;
@@ -60,7 +60,7 @@ impl<T: Default + Sync> Slab<T> {
             None => {
                 let i = free.fresh;
                 let chunk = self.chunks.get(i as usize / CHUNK)?;
-                if i as usize % CHUNK == 0 {
+                if (i as usize).is_multiple_of(CHUNK) {
                     let items: Vec<T> = (0..CHUNK).map(|_| T::default()).collect();
                     let items: Box<[T; CHUNK]> = items.try_into().ok()?;
                     chunk.store(Box::into_raw(items), Ordering::Release);
@@ -76,13 +76,13 @@ impl<T: Default + Sync> Slab<T> {
             }
         };
         drop(free);
-        self.live.fetch_add(1, Ordering::Relaxed);
+        self.live.add(1);
         self.get(index).map(|t| (index, t))
     }
 
     /// Gives an object back.
     pub fn give(&self, index: u32) {
-        self.live.fetch_sub(1, Ordering::Relaxed);
+        self.live.sub(1);
         self.free.lock().indices.push(index);
     }
 
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn reuses_and_keeps_addresses() {
-        let s: Box<Slab<AtomicU32>> = Box::new(Slab::new());
+        let s: Box<Slab<AtomicU32>> = Box::default();
         let (a, ra) = s.take().unwrap();
         let (b, _) = s.take().unwrap();
         assert_ne!(a, b);

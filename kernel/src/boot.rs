@@ -6,7 +6,7 @@ use crate::cpu;
 use crate::hal::Hal;
 use crate::image::{self, Installed};
 use crate::machine;
-use crate::sip::{self, Making};
+use crate::sip::{self, Making, StartupEnd};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -26,8 +26,6 @@ pub struct Options {
     /// What replaces the argument `$ARGS` in the system manifest's `Start::args`.
     pub args: Vec<String>,
 }
-
-type End = Option<(&'static Channel, Side)>;
 
 /// Starts the system from a system image. The HAL calls it once, on its boot stack, with interrupts
 /// deliverable.
@@ -52,7 +50,7 @@ fn start(options: &Options, image: &'static [u8]) -> Result<(), Error> {
     for s in &manifest.start {
         let installed = image::find(&s.image)?
             .ok_or_else(|| Error::new(format!("{}: no image bin/{}", s.name, s.image)))?;
-        parts.push((s, installed, Vec::<End>::new()));
+        parts.push((s, installed, Vec::<StartupEnd>::new()));
     }
     connect(&manifest, &mut parts)?;
     let mut sips = Vec::new();
@@ -78,7 +76,7 @@ fn start(options: &Options, image: &'static [u8]) -> Result<(), Error> {
 /// part's own manifest wants.
 fn connect(
     manifest: &SystemManifest,
-    parts: &mut [(&Start, &'static Installed, Vec<End>)],
+    parts: &mut [(&Start, &'static Installed, Vec<StartupEnd>)],
 ) -> Result<(), Error> {
     let mut channels = Vec::new();
     for c in &manifest.channels {

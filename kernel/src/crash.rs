@@ -67,7 +67,11 @@ pub(crate) fn record_call(t: &Thread, from: u64) {
 fn walk(t: &Thread, mut fp: u64, crash: &mut Crash) {
     let stack = t.stack();
     let code = t.sip().template().code();
-    while fp % 8 == 0 && fp >= stack.bottom && fp + 16 <= stack.top() && crash.count < FRAMES {
+    while fp.is_multiple_of(8)
+        && fp >= stack.bottom
+        && fp + 16 <= stack.top()
+        && crash.count < FRAMES
+    {
         let (up, ret) = (trusted::stack_word(fp), trusted::stack_word(fp + 8));
         if !code.contains(&ret) {
             return;

@@ -17,7 +17,7 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use sing_abi::PAGE;
 use sing_arch::link::Link;
-use sing_arch::lock::SpinLock;
+use sing_arch::lock::{Counter, SpinLock};
 use sing_arch::slab::Slab;
 
 /// The smallest class, as a power of two.
@@ -28,6 +28,10 @@ const MAX_CLASS: u32 = 17;
 const CHUNK: u64 = 256 << 10;
 /// The largest allocation, in bytes.
 pub(crate) const MAX_ALLOCATION: u32 = 1 << 30;
+
+/// What an allocation costs its owner beside its bytes: records, table entry, the rounding of small regions. So a
+/// budget also bounds how many allocations there are.
+pub(crate) const OVERHEAD: u64 = 160;
 
 /// A block of memory.
 #[derive(Default)]
@@ -149,7 +153,7 @@ fn view(
     a.ty.store(ty, Relaxed);
     a.read_only.store(read_only, Relaxed);
     a.owner.set(None);
-    ALLOCATED.fetch_add(u64::from(len), Relaxed);
+    ALLOCATED.add(u64::from(len));
     Some((index, a))
 }
 
@@ -176,8 +180,8 @@ impl Allocation {
     pub(crate) fn charge(&self, sip: &'static Sip) {
         let len = u64::from(self.len.load(Relaxed));
         self.owner.set(Some(sip));
-        sip.charged.fetch_add(len, Relaxed);
-        sip.exchange.fetch_add(len, Relaxed);
+        sip.charged.add(len + OVERHEAD);
+        sip.exchange.add(len);
     }
 
     /// Takes it off its owner's account.
@@ -185,8 +189,8 @@ impl Allocation {
     pub(crate) fn discharge(&self) {
         if let Some(sip) = self.owner.take() {
             let len = u64::from(self.len.load(Relaxed));
-            sip.charged.fetch_sub(len, Relaxed);
-            sip.exchange.fetch_sub(len, Relaxed);
+            sip.charged.sub(len + OVERHEAD);
+            sip.exchange.sub(len);
         }
     }
 
@@ -204,7 +208,7 @@ impl Allocation {
             self.ty.load(Relaxed),
             true,
         )?;
-        self.region()?.references.fetch_add(1, Relaxed);
+        self.region()?.references.add(1);
         self.read_only.store(true, Relaxed);
         Some(a)
     }
@@ -216,11 +220,11 @@ impl Allocation {
         let read_only = self.read_only.load(Relaxed);
         let ty = self.ty.load(Relaxed);
         let a = view(self.region.load(Relaxed), base, len - offset, ty, read_only)?;
-        self.region()?.references.fetch_add(1, Relaxed);
+        self.region()?.references.add(1);
         let owner = self.owner.get();
         self.discharge();
         self.len.store(offset, Relaxed);
-        ALLOCATED.fetch_sub(u64::from(len - offset), Relaxed);
+        ALLOCATED.sub(u64::from(len - offset));
         if let Some(o) = owner {
             self.charge(o);
         }
@@ -245,10 +249,10 @@ pub(crate) fn free(index: u32) {
         return;
     };
     a.discharge();
-    ALLOCATED.fetch_sub(u64::from(a.len.load(Relaxed)), Relaxed);
+    ALLOCATED.sub(u64::from(a.len.load(Relaxed)));
     let r = a.region.load(Relaxed);
     if let Some(region) = REGIONS.get(r)
-        && region.references.fetch_sub(1, Relaxed) == 1
+        && region.references.sub(1) == 1
     {
         let (at, size) = (region.at.load(Relaxed), region.size.load(Relaxed));
         memory::count_pages(-(size.div_ceil(PAGE) as i64));

@@ -9,7 +9,7 @@ use crate::sched::Scheduler;
 use crate::thread::State;
 use crate::wait::{self, WaitList};
 use core::sync::atomic::{AtomicU32, Ordering};
-use sing_arch::lock::SpinLock;
+use sing_arch::lock::{Counter, SpinLock};
 
 /// Lines whose interrupt has come and was not acted on, one bit each.
 static PENDING: AtomicU32 = AtomicU32::new(0);
@@ -64,7 +64,7 @@ pub(crate) fn take_over() {
     }
     drop(queue);
     me.state.store(State::Ready as u32, Ordering::Relaxed);
-    cpu.preemptions.fetch_add(1, Ordering::Relaxed);
+    cpu.preemptions.add(1);
     cpu.leave();
 }
 

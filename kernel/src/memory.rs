@@ -14,7 +14,7 @@ use crate::trusted;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use sing_abi::{GUARD, PAGE};
-use sing_arch::lock::SpinLock;
+use sing_arch::lock::{Counter, SpinLock};
 use sing_image::meta::MemoryMode;
 
 /// Slots of up to this many committed bytes stay committed in the pool.
@@ -37,12 +37,12 @@ static CODE_PAGES: AtomicU64 = AtomicU64::new(0);
 
 /// Counts `pages` more (or fewer) that SIPs occupy.
 pub(crate) fn count_pages(pages: i64) {
-    SIP_PAGES.fetch_add(pages as u64, Relaxed);
+    SIP_PAGES.add(pages as u64);
 }
 
 /// Counts pages of code.
 pub(crate) fn count_code(bytes: u64) {
-    CODE_PAGES.fetch_add(bytes.div_ceil(PAGE), Relaxed);
+    CODE_PAGES.add(bytes.div_ceil(PAGE));
 }
 
 /// Pages that SIPs occupy, that wait in pools, and that hold code.
@@ -97,7 +97,7 @@ impl Slot {
         };
         let mut slot = match pooled {
             Some(s) => {
-                POOL_PAGES.fetch_sub(s.committed / PAGE, Relaxed);
+                POOL_PAGES.sub(s.committed / PAGE);
                 count_pages((s.committed / PAGE) as i64);
                 s
             }
@@ -168,7 +168,7 @@ impl Slot {
             return;
         }
         count_pages(-((self.committed / PAGE) as i64));
-        POOL_PAGES.fetch_add(self.committed / PAGE, Relaxed);
+        POOL_PAGES.add(self.committed / PAGE);
         list.push(self);
     }
 }
@@ -191,7 +191,7 @@ impl Stack {
     /// A stack of this many bytes (from [`Stack::bytes_for`]). `None` where memory is short.
     pub(crate) fn take(bytes: u64) -> Option<Stack> {
         if let Some(s) = SLOTS.lock().stacks[log2_ceil(bytes)].pop() {
-            POOL_PAGES.fetch_sub(bytes / PAGE, Relaxed);
+            POOL_PAGES.sub(bytes / PAGE);
             count_pages((bytes / PAGE) as i64);
             return Some(s);
         }
@@ -227,6 +227,6 @@ impl Stack {
             return;
         }
         list.push(self);
-        POOL_PAGES.fetch_add(self.size / PAGE, Relaxed);
+        POOL_PAGES.add(self.size / PAGE);
     }
 }

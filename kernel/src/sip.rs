@@ -24,7 +24,7 @@ use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering::
 use sing_abi::status;
 use sing_abi::trap::Trap;
 use sing_arch::link::{Link, Linked, List, Node};
-use sing_arch::lock::SpinLock;
+use sing_arch::lock::{Counter, SpinLock};
 use sing_arch::slab::Slab;
 use sing_image::manifest::Side;
 use sing_runtime::{Instance, Template};
@@ -105,7 +105,7 @@ struct Inner {
     threads: Vec<&'static Thread>,
     arguments: Vec<u8>,
     /// Start-up endpoints that it has not taken yet, with the names of the contracts that its manifest says.
-    endpoints: Vec<Option<(&'static Channel, Side)>>,
+    endpoints: Vec<StartupEnd>,
 }
 
 impl Linked for Sip {
@@ -119,6 +119,9 @@ static NEXT_ID: AtomicU32 = AtomicU32::new(1);
 /// SIPs whose current thread has ended them, to be given back by the idle context.
 static DYING: SpinLock<List<Sip>> = SpinLock::new(List::new());
 
+/// An end of a channel that a SIP is given at its start, or none.
+pub(crate) type StartupEnd = Option<(&'static Channel, Side)>;
+
 /// What to make a SIP of.
 pub(crate) struct Making {
     /// Its image.
@@ -128,7 +131,7 @@ pub(crate) struct Making {
     /// Arguments: each a `u32` length and bytes.
     pub(crate) arguments: Vec<u8>,
     /// Endpoints in the order of the manifest.
-    pub(crate) endpoints: Vec<Option<(&'static Channel, Side)>>,
+    pub(crate) endpoints: Vec<StartupEnd>,
 }
 
 /// All SIPs that exist, ended ones with handles included.
@@ -150,9 +153,7 @@ pub(crate) fn find(id: u32) -> Option<&'static Sip> {
 ///
 /// # Errors
 /// A status, and the endpoints.
-pub(crate) fn create(
-    making: Making,
-) -> Result<&'static Sip, (i32, Vec<Option<(&'static Channel, Side)>>)> {
+pub(crate) fn create(making: Making) -> Result<&'static Sip, (i32, Vec<StartupEnd>)> {
     let Making {
         image,
         parent,
@@ -165,7 +166,7 @@ pub(crate) fn create(
         return Err((status::NO_RESOURCES, endpoints));
     };
     sip.index.store(index, Relaxed);
-    sip.id.store(NEXT_ID.fetch_add(1, Relaxed), Relaxed);
+    sip.id.store(NEXT_ID.add(1), Relaxed);
     sip.parent.store(parent.map_or(0, Sip::id), Relaxed);
     sip.parent_sip.set(parent);
     *sip.image.lock() = Some(image);
@@ -274,17 +275,21 @@ impl Sip {
 
     /// Charges `bytes` to it. False, and nothing charged, where its budget has no room.
     pub(crate) fn charge(&self, bytes: u64) -> bool {
-        let after = self.charged.load(Relaxed).saturating_add(bytes);
-        if after > self.budget.load(Relaxed) {
-            return false;
+        let room = self.has_room(bytes);
+        if room {
+            self.charged.add(bytes);
         }
-        self.charged.store(after, Relaxed);
-        true
+        room
+    }
+
+    /// Whether its budget has room for `bytes` more.
+    pub(crate) fn has_room(&self, bytes: u64) -> bool {
+        self.charged.load(Relaxed).saturating_add(bytes) <= self.budget.load(Relaxed)
     }
 
     /// Takes `bytes` off its account.
     pub(crate) fn discharge(&self, bytes: u64) {
-        self.charged.fetch_sub(bytes, Relaxed);
+        self.charged.sub(bytes);
     }
 
     /// Works with its instance; `None` where it has none.
@@ -306,7 +311,7 @@ impl Sip {
 
     /// Keeps it from running until resumed as often.
     pub(crate) fn suspend(&'static self) {
-        if self.suspended.fetch_add(1, Relaxed) == 0 {
+        if self.suspended.add(1) == 0 {
             self.threads().iter().for_each(|t| t.hold());
         }
     }
@@ -369,12 +374,12 @@ impl Sip {
 
     /// One more handle names it.
     pub(crate) fn retain(&self) {
-        self.references.fetch_add(1, Relaxed);
+        self.references.add(1);
     }
 
     /// One handle fewer.
     pub(crate) fn release(&self) {
-        if self.references.fetch_sub(1, Relaxed) == 1 {
+        if self.references.sub(1) == 1 {
             SIPS.give(self.index.load(Relaxed));
         }
     }

@@ -9,7 +9,7 @@ use crate::trusted;
 use crate::wait::{self, Wait, WaitList};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use sing_arch::link::{Link, Linked, Node};
-use sing_arch::lock::SpinLock;
+use sing_arch::lock::{Counter, SpinLock};
 use sing_arch::slab::Slab;
 use sing_runtime::{Context, ContextParams, XTable};
 
@@ -108,7 +108,7 @@ impl Thread {
             return None;
         };
         t.index.store(index, Relaxed);
-        t.id.store(NEXT_ID.fetch_add(1, Relaxed), Relaxed);
+        t.id.store(NEXT_ID.add(1), Relaxed);
         t.sip.set(Some(sip));
         t.state.store(State::Created as u32, Relaxed);
         t.held.store(false, Relaxed);
@@ -121,7 +121,7 @@ impl Thread {
         };
         t.argument.store(argument, Relaxed);
         t.first.store(matches!(start, Start::Main), Relaxed);
-        let context = sip.with_instance(|instance| {
+        let made = sip.with_instance(|instance| {
             Context::new(
                 instance,
                 &ContextParams {
@@ -134,7 +134,12 @@ impl Thread {
                     stack_pointer,
                 },
             )
-        })?;
+        });
+        let Some(context) = made else {
+            stack.give();
+            THREADS.give(index);
+            return None;
+        };
         {
             let xtable = t.xtable.lock();
             context.set_xtab(xtable.base(), xtable.mask());
@@ -286,20 +291,19 @@ impl Thread {
         own.stack.give();
         drop(own.context);
         let sip = self.sip();
-        sip.charged.fetch_sub(own.stack.size, Relaxed);
-        sip.ended_cycles
-            .fetch_add(self.cycles.load(Relaxed), Relaxed);
+        sip.charged.sub(own.stack.size);
+        sip.ended_cycles.add(self.cycles.load(Relaxed));
         wait::wake_all(&self.joiners.lock());
     }
 
     /// One more handle names it.
     pub(crate) fn retain(&self) {
-        self.references.fetch_add(1, Relaxed);
+        self.references.add(1);
     }
 
     /// One handle fewer, or it has been taken from its SIP's list.
     pub(crate) fn release(&'static self) {
-        if self.references.fetch_sub(1, Relaxed) == 1 {
+        if self.references.sub(1) == 1 {
             THREADS.give(self.index.load(Relaxed));
         }
     }

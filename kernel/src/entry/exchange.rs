@@ -2,7 +2,7 @@
 
 use super::{caller, fill_table, finish};
 use crate::cpu;
-use crate::exheap::{self, MAX_ALLOCATION};
+use crate::exheap::{self, MAX_ALLOCATION, OVERHEAD};
 use crate::trusted;
 use core::sync::atomic::Ordering::Relaxed;
 use sing_abi::entry::COUNT;
@@ -34,11 +34,9 @@ fn allocate(size: u32, ty: u32) -> i32 {
     }
     let thread = cpu::current();
     let sip = thread.sip();
-    if !sip.charge(u64::from(size)) {
+    if !sip.has_room(u64::from(size) + OVERHEAD) {
         return status::NO_RESOURCES;
     }
-    // From here on the allocation is charged by its own record.
-    sip.discharge(u64::from(size));
     let Some((index, _)) = exheap::allocate(size, ty) else {
         return status::NO_RESOURCES;
     };
@@ -84,6 +82,12 @@ extern "sysv64" fn share(_: CtxRef, handle: u32, start: u32, end: u32) -> i32 {
         if start >= end || end > a.len.load(Relaxed) {
             return status::BAD_ARGUMENT;
         }
+        if !cpu::current()
+            .sip()
+            .has_room(u64::from(end - start) + OVERHEAD)
+        {
+            return status::NO_RESOURCES;
+        }
         let Some((index, _)) = a.share(start, end) else {
             return status::NO_RESOURCES;
         };
@@ -96,6 +100,9 @@ extern "sysv64" fn split(_: CtxRef, handle: u32, offset: u32) -> i32 {
     finish(allocation(handle).map(|a| {
         if offset == 0 || offset >= a.len.load(Relaxed) {
             return status::BAD_ARGUMENT;
+        }
+        if !cpu::current().sip().has_room(OVERHEAD) {
+            return status::NO_RESOURCES;
         }
         let Some((index, _)) = a.split(offset) else {
             return status::NO_RESOURCES;

@@ -1,19 +1,17 @@
 //! Processes: children, arguments, start-up endpoints.
 
 use super::{bytes, caller, fill_table, finish, put};
-use crate::channel::Channel;
 use crate::cpu;
 use crate::handle::Object;
 use crate::image::{self, Installed};
 use crate::machine::log;
-use crate::sip::{self, End, Making, Sip};
+use crate::sip::{self, End, Making, Sip, StartupEnd};
 use crate::wait::{TIMED_OUT, Waitable};
 use alloc::string::String;
 use alloc::vec::Vec;
 use sing_abi::entry::COUNT;
 use sing_abi::status;
 use sing_abi::trap::Trap;
-use sing_image::manifest::Side;
 use sing_runtime::CtxRef;
 
 /// The longest name of an image, in bytes.
@@ -131,7 +129,7 @@ fn make(
 }
 
 /// Puts endpoints back that were to move, under the handles that they had.
-fn put_back(parent: &'static Sip, handles: &[u32], ends: Vec<Option<(&'static Channel, Side)>>) {
+fn put_back(parent: &'static Sip, handles: &[u32], ends: Vec<StartupEnd>) {
     for (&h, end) in handles.iter().zip(ends) {
         if let Some((channel, side)) = end {
             let bits = channel

@@ -273,9 +273,12 @@ fn casts_to_the_base() -> Check {
     Ok(exp.into_endpoint().cast::<Base::Exp<Base::Start>>().is_ok())
 }
 
+/// A check.
+type Test = fn() -> Check;
+
 #[sing_sdk::main]
 fn main() -> i32 {
-    let checks: [(&str, fn() -> Check); 12] = [
+    let checks: [(&str, Test); 12] = [
         ("there and back", there_and_back),
         ("scalars", scalars),
         ("structs", structs),

@@ -59,7 +59,7 @@ fn actor() -> i32 {
             drop(block);
             imp = next;
             // A pair that never rests would leave the storm itself one quantum in as many as there are pairs.
-            if n % 8 == 0 {
+            if n.is_multiple_of(8) {
                 sing_sdk::time::sleep(Duration::from_micros(500));
             }
         }
