@@ -77,20 +77,12 @@ pub fn run(request: &Request) -> Result<u8> {
         }
     }
     let _ = std::fs::remove_file(&image);
-    if !emulated {
-        let image = image::pack(
-            &project,
-            &images,
-            &project.out().join("bench-start.img"),
-            None,
-        )?;
-        ours.extend(start::hosted(&kernel, &image, rounds)?);
-    }
     if emulated {
         for sample in ours.iter_mut().filter(|s| s.unit == "cycles") {
             sample.unit = "instructions".into();
         }
     }
+    ours.push(start_up(&project, request, &images)?);
     let rows = report::rows(&samples::join(&ours), &samples::join(&theirs));
     print!("{}", report::table(&rows));
     let result = report::Result {
@@ -100,6 +92,22 @@ pub fn run(request: &Request) -> Result<u8> {
     };
     write(&project, request, &result)?;
     Ok(0)
+}
+
+/// From the start to the prompt, by the clock on the wall, also on emulated machines.
+fn start_up(project: &Project, request: &Request, images: &[(String, PathBuf)]) -> Result<Sample> {
+    let kernel = Kernel::prepare(project, request.machine, Acceleration::Emulated)?;
+    let image = project
+        .out()
+        .join(format!("bench-{}.img", std::process::id()));
+    let image = image::pack(project, images, &image, None)?;
+    let (name, times) = match request.machine {
+        Machine::Hosted => ("start to shell prompt", 20),
+        _ => ("start to shell prompt, emulated", 5),
+    };
+    let sample = start::to_prompt(&kernel, &image, name, times);
+    let _ = std::fs::remove_file(&image);
+    sample
 }
 
 /// One run of the measuring program inside the system.

@@ -3,7 +3,7 @@
 use super::samples::Measured;
 use super::targets::{Target, target};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 /// A row of the result.
@@ -47,7 +47,8 @@ pub fn rows(ours: &[Measured], peers: &[Measured]) -> Vec<Row> {
         let first = !rows
             .iter()
             .any(|row| row.id == measured.id && row.unit == measured.unit);
-        let main = id.and_then(target).filter(|_| first);
+        let main = id.and_then(target);
+        let main = main.filter(|goal| first && goal.unit == measured.unit);
         let alike = |peer: &&Measured| peer.id == measured.id && peer.unit == measured.unit;
         let beside = peers.iter().filter(|_| main.is_some()).filter(alike);
         rows.push(Row {
@@ -69,18 +70,17 @@ pub fn rows(ours: &[Measured], peers: &[Measured]) -> Vec<Row> {
 /// The table that a person reads.
 pub fn table(rows: &[Row]) -> String {
     let mut text = String::new();
+    let mut shown = BTreeSet::new();
     let head = ("", "operation", "ours", "p10", "p90", "target", "papers");
     let _ = writeln!(
         text,
-        "{:<4} {:<44} {:>10} {:>10} {:>10} {:>9} {:>9}",
+        "{:<4} {:<56} {:>10} {:>10} {:>10} {:>9} {:>9}",
         head.0, head.1, head.2, head.3, head.4, head.5, head.6
     );
     for row in rows {
-        let goal = row
-            .id
-            .as_deref()
-            .and_then(target)
-            .filter(|_| row.paper.is_some() || !row.peers.is_empty());
+        let first = shown.insert((row.id.clone(), row.unit.clone()));
+        let goal = row.id.as_deref().and_then(target);
+        let goal = goal.filter(|goal| first && goal.unit == row.unit);
         let most = goal.and_then(|goal: &Target| goal.most);
         let verdict = match most {
             Some(most) if row.value <= most => " met",
@@ -93,7 +93,7 @@ pub fn table(rows: &[Row]) -> String {
         let number = |value: Option<f64>| value.map_or(String::new(), figure);
         let _ = writeln!(
             text,
-            "{:<4} {:<44} {:>10} {:>10} {:>10} {:>9} {:>9} {}{verdict}{note}",
+            "{:<4} {:<56} {:>10} {:>10} {:>10} {:>9} {:>9} {}{verdict}{note}",
             row.id.as_deref().unwrap_or(""),
             row.name,
             figure(row.value),
@@ -111,7 +111,7 @@ pub fn table(rows: &[Row]) -> String {
             };
             let _ = writeln!(
                 text,
-                "{:<4}   {peer:<42} {:>10} {:>9}x",
+                "{:<4}   {peer:<54} {:>10} {:>9}x",
                 "",
                 figure(*value),
                 figure(ratio)

@@ -84,12 +84,17 @@ pub fn join(samples: &[Sample]) -> Vec<Measured> {
 /// The middle value; 0 of none.
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() {
-        0 => 0.0,
-        n if n % 2 == 1 => values[middle],
-        _ => f64::midpoint(values[middle - 1], values[middle]),
-    }
+    percentile(&values, 50)
+}
+
+/// The value below which this many percent lie, of values in order; 0 of none.
+pub fn percentile(values: &[f64], percent: usize) -> f64 {
+    let Some(last) = values.len().checked_sub(1) else {
+        return 0.0;
+    };
+    let (at, rest) = (last * percent / 100, last * percent % 100);
+    let next = values[(at + 1).min(last)];
+    values[at] + (next - values[at]) * rest as f64 / 100.0
 }
 
 #[cfg(test)]
@@ -116,5 +121,9 @@ mod tests {
     fn medians_of_few() {
         assert_eq!(median(vec![]), 0.0);
         assert_eq!(median(vec![3.0, 1.0]), 2.0);
+        let values: Vec<f64> = (0..=10).map(f64::from).collect();
+        assert_eq!(percentile(&values, 10), 1.0);
+        assert_eq!(percentile(&values, 90), 9.0);
+        assert_eq!(percentile(&values[..2], 90), 0.9);
     }
 }

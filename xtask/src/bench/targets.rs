@@ -5,6 +5,8 @@
 pub struct Target {
     /// Its number in `SPECIFICATION.md`, and the id that the programs print.
     pub id: &'static str,
+    /// The unit of the row that the figures below are meant for.
+    pub unit: &'static str,
     /// What the papers report for Singularity, in this row's unit.
     pub paper: Option<f64>,
     /// The most that we promise, in this row's unit.
@@ -17,42 +19,49 @@ pub struct Target {
 pub const TARGETS: &[Target] = &[
     Target {
         id: "T1",
+        unit: "cycles",
         paper: Some(80.0),
         most: Some(8.0),
         note: "",
     },
     Target {
         id: "T2",
+        unit: "cycles",
         paper: Some(346.0),
         most: Some(70.0),
         note: "",
     },
     Target {
         id: "T3",
+        unit: "cycles",
         paper: Some(803.0),
         most: Some(220.0),
         note: "and at most 1/30 of a Linux pipe",
     },
     Target {
         id: "T4",
+        unit: "ratio",
         paper: Some(1.0),
         most: Some(1.05),
         note: "",
     },
     Target {
         id: "T6",
+        unit: "cycles",
         paper: Some(353_000.0),
         most: Some(10_000.0),
         note: "and ahead of wasmtime's pooling allocator",
     },
     Target {
         id: "T7",
+        unit: "KiB",
         paper: Some(408.0),
         most: Some(64.0),
         note: "",
     },
     Target {
         id: "T11",
+        unit: "ms",
         paper: None,
         most: Some(150.0),
         note: "",
