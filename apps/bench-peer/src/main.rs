@@ -14,20 +14,18 @@ sing_sdk::manifest! {
 #[sing_sdk::main]
 fn main() {
     use BenchContract::exp::Start;
-    let Some(bench) = startup::bench() else {
+    let Some(mut bench) = startup::bench() else {
         return;
     };
-    let mut request = bench.recv();
     loop {
-        // Each answer waits for the next request in the same call.
-        request = match request {
-            Start::Ping(word, next) => next.call_pong(word),
-            Start::Give(data, next) => next.call_return(data),
+        bench = match bench.recv() {
+            Start::Ping(word, next) => next.send_pong(word),
+            Start::Give(data, next) => next.send_return(data),
             Start::Yield(times, next) => {
                 for _ in 0..times {
                     sing_sdk::thread::yield_now();
                 }
-                next.call_yielded()
+                next.send_yielded()
             }
             Start::Closed => return,
         };

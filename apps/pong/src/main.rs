@@ -14,13 +14,10 @@ sing_sdk::manifest! {
 
 #[sing_sdk::main]
 fn main() {
-    use PingContract::exp::Start;
-    let Some(ping) = startup::ping() else {
+    let Some(mut exp) = startup::ping() else {
         return;
     };
-    let mut request = ping.recv();
-    while let Start::Ping(number, next) = request {
-        // Answers, and waits for the next question.
-        request = next.call_pong(number * 2);
+    while let Ok((number, next)) = exp.recv_ping() {
+        exp = next.send_pong(number * 2);
     }
 }
