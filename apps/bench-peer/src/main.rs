@@ -14,18 +14,20 @@ sing_sdk::manifest! {
 #[sing_sdk::main]
 fn main() {
     use BenchContract::exp::Start;
-    let Some(mut bench) = startup::bench() else {
+    let Some(bench) = startup::bench() else {
         return;
     };
+    let mut request = bench.recv();
     loop {
-        bench = match bench.recv() {
-            Start::Ping(word, next) => next.send_pong(word),
-            Start::Give(data, next) => next.send_return(data),
+        // Each answer waits for the next request in the same call.
+        request = match request {
+            Start::Ping(word, next) => next.call_pong(word),
+            Start::Give(data, next) => next.call_return(data),
             Start::Yield(times, next) => {
                 for _ in 0..times {
                     sing_sdk::thread::yield_now();
                 }
-                next.send_yielded()
+                next.call_yielded()
             }
             Start::Closed => return,
         };

@@ -14,10 +14,13 @@ sing_sdk::manifest! {
 
 #[sing_sdk::main]
 fn main() {
-    let Some(mut exp) = startup::ping() else {
+    use PingContract::exp::Start;
+    let Some(ping) = startup::ping() else {
         return;
     };
-    while let Ok((number, next)) = exp.recv_ping() {
-        exp = next.send_pong(number * 2);
+    let mut request = ping.recv();
+    while let Start::Ping(number, next) = request {
+        // Answers, and waits for the next question.
+        request = next.call_pong(number * 2);
     }
 }
