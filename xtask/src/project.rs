@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -27,17 +28,21 @@ pub struct Project {
     pub programs: Vec<Program>,
     /// Names and folders (relative to the root) of all packages.
     pub packages: Vec<(String, PathBuf)>,
+    /// Names of those that cargo takes where none is named.
+    pub defaults: BTreeSet<String>,
 }
 
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<Package>,
+    workspace_default_members: BTreeSet<String>,
     target_directory: PathBuf,
     workspace_root: PathBuf,
 }
 
 #[derive(Deserialize)]
 struct Package {
+    id: String,
     name: String,
     manifest_path: PathBuf,
     targets: Vec<Target>,
@@ -79,6 +84,7 @@ impl Project {
         let root = metadata.workspace_root;
         let mut programs = Vec::new();
         let mut packages = Vec::new();
+        let mut defaults = BTreeSet::new();
         for package in metadata.packages {
             let folder = package.manifest_path.parent().unwrap_or(Path::new(""));
             let folder = folder.strip_prefix(&root).unwrap_or(folder).to_path_buf();
@@ -94,6 +100,9 @@ impl Project {
                     test,
                 }));
             }
+            if metadata.workspace_default_members.contains(&package.id) {
+                defaults.insert(package.name.clone());
+            }
             packages.push((package.name, folder));
         }
         programs.sort_by(|a, b| a.name.cmp(&b.name));
@@ -103,6 +112,7 @@ impl Project {
             target: metadata.target_directory,
             programs,
             packages,
+            defaults,
         }
     }
 
@@ -136,14 +146,15 @@ mod tests {
 
     #[test]
     fn programs_come_from_their_folders_only() {
-        let json = r#"{"target_directory": "/r/target", "workspace_root": "/r", "packages": [
-            {"name": "sing-cli", "manifest_path": "/r/tools/sing/Cargo.toml",
+        let json = r#"{"target_directory": "/r/target", "workspace_root": "/r",
+            "workspace_default_members": ["c"], "packages": [
+            {"id": "c", "name": "sing-cli", "manifest_path": "/r/tools/sing/Cargo.toml",
              "targets": [{"name": "sing", "kind": ["bin"]}]},
-            {"name": "test-storm", "manifest_path": "/r/tests/sips/storm/Cargo.toml",
+            {"id": "t", "name": "test-storm", "manifest_path": "/r/tests/sips/storm/Cargo.toml",
              "targets": [{"name": "storm", "kind": ["bin"]}]},
-            {"name": "shell", "manifest_path": "/r/services/shell/Cargo.toml",
+            {"id": "s", "name": "shell", "manifest_path": "/r/services/shell/Cargo.toml",
              "targets": [{"name": "shell", "kind": ["bin"]}, {"name": "parse", "kind": ["test"]}]},
-            {"name": "pingpong", "manifest_path": "/r/apps/pingpong/Cargo.toml",
+            {"id": "p", "name": "pingpong", "manifest_path": "/r/apps/pingpong/Cargo.toml",
              "targets": [{"name": "pong", "kind": ["bin"]}, {"name": "ping", "kind": ["bin"]}]}]}"#;
         let project = Project::from_metadata(serde_json::from_str(json).unwrap());
         let names: Vec<_> = project.programs.iter().map(|p| p.name.as_str()).collect();
@@ -151,6 +162,7 @@ mod tests {
         let tests: Vec<_> = project.programs.iter().map(|p| p.test).collect();
         assert_eq!(tests, [false, false, false, true]);
         assert!(project.has_package("sing-cli"));
+        assert!(project.defaults.contains("sing-cli") && !project.defaults.contains("shell"));
         assert_eq!(project.packages[2].1, Path::new("tools/sing"));
     }
 }
