@@ -7,17 +7,21 @@
 //! - When [`end`] returns, everything that the SIP owned is given back, at a cost in proportion to it;
 //!   only its exit status remains, for as long as a handle names it.
 
-use crate::channel::{self, Channel};
-use crate::cpu;
+mod ending;
+mod endpoints;
+mod memory;
+
+pub(crate) use ending::{end, exit_current, reap, stop, trap};
+
+use crate::channel::Channel;
 use crate::crash::Crash;
-use crate::handle::{self, HandleTable, Object};
+use crate::handle::HandleTable;
 use crate::image::Installed;
-use crate::machine::{hal, log};
-use crate::memory::{self, Slot, Stack};
+use crate::memory::{DEFAULT_STACK, Slot, Stack};
 use crate::thread::{Start, State, Thread};
 use crate::trace;
 use crate::trusted;
-use crate::wait::{self, WaitList};
+use crate::wait::WaitList;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -266,11 +270,7 @@ impl Sip {
     /// Bytes of each of its threads' stacks.
     pub(crate) fn stack_bytes(&self) -> u64 {
         let asked = u64::from(self.image().manifest.stack);
-        Stack::bytes_for(if asked == 0 {
-            memory::DEFAULT_STACK
-        } else {
-            asked
-        })
+        Stack::bytes_for(if asked == 0 { DEFAULT_STACK } else { asked })
     }
 
     /// Charges `bytes` to it. False, and nothing charged, where its budget has no room.
@@ -383,267 +383,6 @@ impl Sip {
             SIPS.give(self.index.load(Relaxed));
         }
     }
-
-    // --- Memory
-
-    /// The committed part of its memory.
-    #[inline(always)]
-    pub(crate) fn window(&self) -> sing_runtime::SipMemory {
-        trusted::window(self.memory_base.load(Relaxed), self.committed.load(Relaxed))
-    }
-
-    /// Its memory, with `at .. at + len` committed.
-    ///
-    /// # Errors
-    /// `MemoryOutOfBounds` where the range lies outside it, `OutOfMemory` where no page is to be had.
-    #[inline]
-    pub(crate) fn memory(&self, at: u32, len: u64) -> Result<sing_runtime::SipMemory, Trap> {
-        let end = u64::from(at) + len;
-        if end > self.committed.load(Relaxed) {
-            self.commit_to(end)?;
-        }
-        Ok(self.window())
-    }
-
-    /// Makes its memory accessible up to `end`.
-    #[cold]
-    pub(crate) fn commit_to(&self, end: u64) -> Result<(), Trap> {
-        let len = self.with_instance(Instance::memory_len).unwrap_or(0);
-        if end > len {
-            return Err(Trap::MemoryOutOfBounds);
-        }
-        let mut slot = self.slot.lock();
-        let done = slot.commit(end, len);
-        self.committed.store(slot.committed, Relaxed);
-        if done { Ok(()) } else { Err(Trap::OutOfMemory) }
-    }
-
-    /// Makes the page with this address accessible, where it is one of its memory's.
-    pub(crate) fn commit_address(&self, address: u64) -> Result<(), Trap> {
-        match address.checked_sub(self.memory_base.load(Relaxed)) {
-            Some(offset) if offset < 4 << 30 => self.commit_to(offset + 1),
-            _ => Err(Trap::MemoryOutOfBounds),
-        }
-    }
-
-    /// `memory.grow`.
-    pub(crate) fn grow_memory(&self, pages: u32) -> i32 {
-        let inner = self.inner.lock();
-        let Some(instance) = &inner.instance else {
-            return -1;
-        };
-        let old = instance.memory_len();
-        let new = old + u64::from(pages) * sing_abi::WASM_PAGE;
-        let max = instance
-            .template()
-            .memory_max()
-            .min(self.budget.load(Relaxed));
-        if new > max || !self.charge(new - old) {
-            return -1;
-        }
-        instance.set_memory_len(new);
-        (old / sing_abi::WASM_PAGE) as i32
-    }
-
-    // --- Arguments and endpoints
-
-    /// Works with its arguments.
-    pub(crate) fn with_arguments<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
-        f(&self.inner.lock().arguments)
-    }
-
-    /// Takes a start-up endpoint; its handle, or a status.
-    pub(crate) fn take_startup(&'static self, index: u32) -> i32 {
-        let taken = match self.inner.lock().endpoints.get_mut(index as usize) {
-            Some(e) => e.take(),
-            None => None,
-        };
-        let Some((channel, side)) = taken else {
-            return status::NOT_FOUND;
-        };
-        let declared = &self.image().manifest.endpoints;
-        let declared = declared.get(index as usize).or_else(|| declared.last());
-        let name = declared.map_or("", |e| e.contract.as_str());
-        match self.insert_endpoint(channel, side, name) {
-            Some(h) => h as i32,
-            None => {
-                if let Some(e) = self.inner.lock().endpoints.get_mut(index as usize) {
-                    *e = Some((channel, side));
-                }
-                status::NO_RESOURCES
-            }
-        }
-    }
-
-    /// Gives an endpoint a handle, under which it is used as one of contract `name`.
-    pub(crate) fn insert_endpoint(
-        &'static self,
-        channel: &'static Channel,
-        side: Side,
-        name: &str,
-    ) -> Option<u32> {
-        let bits = {
-            let inner = channel.lock();
-            self.image().operation_bits(inner.contract?, name, side)
-        };
-        let handle = self
-            .handles
-            .lock()
-            .insert(Object::Endpoint(channel, side, bits))?;
-        channel.lock().ends[side.index()].owner.set(Some(self));
-        Some(handle)
-    }
-
-    /// Whether a handle names an endpoint that may travel on `carrier` as an argument of this type.
-    pub(crate) fn check_endpoint(
-        &self,
-        handle: u32,
-        carrier: &'static Channel,
-        contract: &str,
-        side: Side,
-        state: Option<&str>,
-    ) -> Result<(), Trap> {
-        let Object::Endpoint(channel, has, _) = self.object(handle) else {
-            return Err(Trap::BadHandle);
-        };
-        if core::ptr::eq(channel, carrier) || has != side {
-            return Err(Trap::BadHandle);
-        }
-        let inner = channel.lock();
-        let Some(real) = inner.contract else {
-            return Err(Trap::BadHandle);
-        };
-        let now = real.state_name(inner.ends[side.index()].state);
-        let fits = state.is_none_or(|s| s == now);
-        if real.is_a(contract) && fits {
-            Ok(())
-        } else {
-            Err(Trap::BadHandle)
-        }
-    }
-
-    /// Takes an endpoint out of its table, as a word of a message.
-    pub(crate) fn take_endpoint(&self, handle: u32) -> Option<u64> {
-        let mut handles = self.handles.lock();
-        let Object::Endpoint(channel, side, _) = handles.get(handle) else {
-            return None;
-        };
-        handles.remove(handle);
-        drop(handles);
-        let inner = channel.lock();
-        let end = &inner.ends[side.index()];
-        end.owner.set(None);
-        // Whoever received here finds that the endpoint is not the SIP's any more.
-        end.wake_all();
-        Some(channel::to_word(channel, side))
-    }
-
-    /// Puts an endpoint from a message into its table.
-    pub(crate) fn give_endpoint(&'static self, word: u64, name: &str) -> Option<u32> {
-        let (channel, side) = channel::from_word(word)?;
-        self.insert_endpoint(channel, side, name)
-    }
-}
-
-/// Ends the SIP of the current thread. Nothing that the caller's frames own is given back.
-pub(crate) fn exit_current(end: End) -> ! {
-    let cpu = cpu::this();
-    let sip = cpu::current().sip();
-    *sip.dying.lock() = Some(end);
-    {
-        let dying = DYING.lock();
-        if !sip.node.is_linked() {
-            dying.push(sip);
-        }
-    }
-    cpu.leave_for_idle();
-    unreachable!("a thread of an ended SIP runs")
-}
-
-/// Ends the SIP of the current thread, because it did what no correct program does.
-#[cold]
-#[inline(never)]
-pub(crate) fn trap(trap: Trap) -> ! {
-    crate::harness::trapped(trap);
-    let mark = 0u64;
-    let t = cpu::current();
-    crate::crash::record_call(t, core::ptr::from_ref(&mark) as u64);
-    exit_current(End::Trap(trap))
-}
-
-/// Gives back threads and SIPs that ended on their own stacks. Called in the idle context.
-pub(crate) fn reap() {
-    loop {
-        let t = cpu::this().ended.lock().pop();
-        let Some(t) = t else { break };
-        let sip = t.sip();
-        t.finish();
-        sip.inner.lock().threads.retain(|o| !core::ptr::eq(*o, t));
-        t.release();
-    }
-    loop {
-        let sip = DYING.lock().pop();
-        let Some(sip) = sip else { break };
-        let how = sip.dying.lock().take();
-        end(sip, how.unwrap_or(End::Stop(0)));
-    }
-}
-
-/// Ends a SIP none of whose threads runs: gives back everything that it owns.
-pub(crate) fn end(sip: &'static Sip, how: End) {
-    if !sip.alive.swap(false, Relaxed) {
-        return;
-    }
-    let (kind, code) = how.to_numbers();
-    sip.end.0.store(kind, Relaxed);
-    sip.end.1.store(code, Relaxed);
-    if let End::Trap(trap) = how {
-        crate::crash::report(sip, trap);
-    }
-    let inner = core::mem::take(&mut *sip.inner.lock());
-    for t in &inner.threads {
-        t.finish();
-    }
-    loop {
-        let object = sip.handles.lock().drain();
-        let Some(object) = object else { break };
-        handle::dispose(object);
-    }
-    for (channel, side) in inner.endpoints.into_iter().flatten() {
-        channel::close(channel, side);
-    }
-    for t in inner.threads {
-        t.release();
-    }
-    drop(inner.instance);
-    core::mem::take(&mut *sip.slot.lock()).give();
-    sip.committed.store(0, Relaxed);
-    sip.charged.store(0, Relaxed);
-    trace::ended(sip, how);
-    wait::wake_all(&sip.joiners.lock());
-    if sip.essential.load(Relaxed) {
-        let status = match how {
-            End::Exit(code) | End::Stop(code) => code,
-            End::Trap(trap) => 128 + i32::from(trap.code()),
-        };
-        if how.to_numbers().0 != 0 {
-            log!(
-                "system: {} has ended, and the system cannot do without it",
-                sip.name()
-            );
-        }
-        hal().exit(status);
-    }
-    sip.release();
-}
-
-/// Stops a SIP from outside (or from inside: then this does not return).
-pub(crate) fn stop(sip: &'static Sip, code: i32) {
-    let me = cpu::this().running().map(Thread::sip);
-    if me.is_some_and(|m| core::ptr::eq(m, sip)) {
-        exit_current(End::Stop(code));
-    }
-    end(sip, End::Stop(code));
 }
 
 /// State of a SIP, for `ps`.
