@@ -169,6 +169,9 @@ impl Server {
         outputs.drain(|data| screen.show_block(&data));
         Some(match request {
             Ready::ReadLine(prompt, next) => {
+                // The shell reads again, so its job is over, also where the job's channel has not told us yet: what
+                // is typed from now on is the shell's.
+                self.end_job();
                 if self.terminal() {
                     self.screen.freshen();
                     let prompt = prompt.get_within(PROMPT).unwrap_or_default();
