@@ -19,7 +19,9 @@ sing_sdk::manifest! {
 
 #[sing_sdk::main]
 fn main() -> Result<i32, Error> {
-    let count = sing_sdk::args::get(1).and_then(|s| s.parse().ok()).unwrap_or(1_000_u32);
+    let count = sing_sdk::args::get(1)
+        .and_then(|s| s.parse().ok())
+        .unwrap_or(1_000_u32);
     let before = inspect::memory()?;
     let mut crowd = Vec::with_capacity(count as usize);
     for _ in 0..count {
@@ -50,6 +52,11 @@ fn main() -> Result<i32, Error> {
         drop(imp);
         child.join()?;
     }
-    println!("crowd: {alive} SIPs alive, {answered} answers, {} pages each", pages / alive.max(1));
-    Ok(i32::from(alive != u64::from(count) || answered != count * 3))
+    println!(
+        "crowd: {alive} SIPs alive, {answered} answers, {} pages each",
+        pages / alive.max(1)
+    );
+    Ok(i32::from(
+        alive != u64::from(count) || answered != count * 3,
+    ))
 }

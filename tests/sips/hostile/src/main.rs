@@ -77,8 +77,9 @@ fn ping_raw() -> Option<u32> {
 #[sing_sdk::main]
 fn main() -> i32 {
     let attack = sing_sdk::args::get(1).unwrap_or_default();
-    let value =
-        sing_sdk::args::get(2).and_then(|s| s.parse::<u32>().ok()).unwrap_or(0x0001_0000);
+    let value = sing_sdk::args::get(2)
+        .and_then(|s| s.parse::<u32>().ok())
+        .unwrap_or(0x0001_0000);
     match attack.as_str() {
         // Handles that were never given, by every kind of call.
         "wait" => through(raw::wait_one(value, 0)),
@@ -116,7 +117,9 @@ fn main() -> i32 {
             through(raw::xh_free(h))
         }
         "block-after-send" => {
-            let Some(bench) = startup::bench() else { return 3 };
+            let Some(bench) = startup::bench() else {
+                return 3;
+            };
             let endpoint = bench.into_endpoint().into_raw().raw();
             let block = raw::xh_alloc(64, 0) as u32;
             raw::send_give(endpoint, i64::from(block));
@@ -165,7 +168,9 @@ fn main() -> i32 {
             through(raw::recv(h, 0xffff_fff8))
         }
         "give-nothing" => {
-            let Some(bench) = startup::bench() else { return 3 };
+            let Some(bench) = startup::bench() else {
+                return 3;
+            };
             let endpoint = bench.into_endpoint().into_raw().raw();
             through(raw::send_give(endpoint, i64::from(value)))
         }

@@ -91,7 +91,9 @@ fn attack(name: &str, value: &str) -> Result<Exit, Error> {
 #[sing_sdk::main]
 fn main() -> Result<i32, Error> {
     // What attackers could reach if handles meant anything elsewhere: this SIP's own.
-    let held: Vec<_> = (0..16).map(|_| PingContract::new_channel()).collect::<Result<_, _>>()?;
+    let held: Vec<_> = (0..16)
+        .map(|_| PingContract::new_channel())
+        .collect::<Result<_, _>>()?;
     let mut failed = 0;
     let mut check = |invariant: &str, what: &str, exit: Exit, want: Exit| {
         if exit != want {
@@ -105,11 +107,28 @@ fn main() -> Result<i32, Error> {
     }
     // What an ended SIP has left in memory and blocks reaches no later one.
     for _ in 0..5 {
-        check("state isolation", "hide", attack("hide", "")?, Exit::Code(0));
-        check("state isolation", "seek", attack("seek", "")?, Exit::Code(0));
+        check(
+            "state isolation",
+            "hide",
+            attack("hide", "")?,
+            Exit::Code(0),
+        );
+        check(
+            "state isolation",
+            "seek",
+            attack("seek", "")?,
+            Exit::Code(0),
+        );
     }
     // Fixed code: an image that is not installed does not run, whatever it is called.
-    for name in ["", "nothing", "../bin/hello", "bin/hello", "hello\0", "script"] {
+    for name in [
+        "",
+        "nothing",
+        "../bin/hello",
+        "bin/hello",
+        "hello\0",
+        "script",
+    ] {
         if Child::of(name).arg(name).start().is_ok() {
             println!("FAILED fixed code: a process of image {name:?}");
             failed += 1;
@@ -121,12 +140,17 @@ fn main() -> Result<i32, Error> {
         match exp.recv_ping() {
             Ok((5, _)) => {}
             _ => {
-                println!("FAILED explicit communication: a channel that nobody was given has changed");
+                println!(
+                    "FAILED explicit communication: a channel that nobody was given has changed"
+                );
                 failed += 1;
             }
         }
         drop(sent);
     }
-    println!("invariants: {} attacks, {failed} got through", ATTACKS.len() + 16);
+    println!(
+        "invariants: {} attacks, {failed} got through",
+        ATTACKS.len() + 16
+    );
     Ok(i32::from(failed > 0))
 }

@@ -24,7 +24,9 @@ const LIMIT: Duration = Duration::from_millis(20);
 #[sing_sdk::main]
 fn main() -> Result<i32, Error> {
     let number = |i, default| {
-        sing_sdk::args::get(i).and_then(|s: String| s.parse::<u32>().ok()).unwrap_or(default)
+        sing_sdk::args::get(i)
+            .and_then(|s: String| s.parse::<u32>().ok())
+            .unwrap_or(default)
     };
     let (spinners, rounds) = (number(1, 1), number(2, 50));
     let (mut imp, exp) = PingContract::new_channel()?;
