@@ -334,7 +334,11 @@ fn messages_that_no_contract_allows() {
             &["sent by Exp, never by Imp"],
         ),
         (
-            r#"(import "contract:Echo" "exp.call.Answer" (func))"#,
+            r#"(import "contract:Echo" "exp.call.Say" (func (param i32 i64 i32) (result i32)))"#,
+            &["sent by Imp, never by Exp"],
+        ),
+        (
+            r#"(import "contract:Echo" "exp.reply.Answer" (func))"#,
             &["no operation"],
         ),
     ] {

@@ -61,13 +61,16 @@ fn the_file_holds_what_was_compiled() {
 #[test]
 fn contracts_that_the_program_cannot_meet_are_left_out() {
     let contracts = "
-        public contract Pipe { in message Write(uint a); state Start: Write? -> Start; }
-        public contract Unused { in message Nothing(); state Start: Nothing? -> Start; }
+        public contract Pipe {
+            in message Write(uint a); out message Ack();
+            state Start: Write? -> Ack! -> Start;
+        }
+        public contract Unused { in message Nothing(); state Start: Nothing? -> closed; }
         public contract Names {
             in message Bind(Pipe.Imp:Start where); out message Done();
             state Start: Bind? -> Done! -> Start;
         }
-        public contract Started { in message Go(); state Start: Go? -> Start; }";
+        public contract Started { in message Go(); state Start: Go? -> closed; }";
     let manifest = r#"{"name":"x","abi":1,
         "endpoints":[{"name":"e","contract":"Started","side":"exp"}]}"#;
     let wasm = sip_with(
