@@ -29,6 +29,8 @@ fn main() -> Result<(), Error> {
     );
     println!("child {} has ended: {}", hello.id(), hello.join()?);
 
+    // The report of a crash comes from the kernel, by another way than what is printed.
+    sing_sdk::io::flush();
     let crash = Child::of("crash")
         .arg("crash")
         .arg("div0")

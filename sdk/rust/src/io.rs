@@ -283,6 +283,15 @@ pub fn print(text: fmt::Arguments<'_>) {
     }
 }
 
+/// Waits until whoever reads standard output has taken what was printed: before something that shows elsewhere,
+/// such as the crash of a child.
+pub fn flush() {
+    if let Some(writer) = STDOUT.lock().as_mut() {
+        // Where nobody reads, there is nothing to wait for.
+        let _ = writer.settle();
+    }
+}
+
 /// Prints to standard error. Where nobody reads it, it is lost.
 pub fn print_error(text: fmt::Arguments<'_>) {
     let _ = print_to(&STDERR, text);

@@ -119,13 +119,17 @@ impl Outputs {
         }
     }
 
-    /// Takes what a pipe brings; an ended pipe goes.
-    pub fn receive(&mut self, id: u32) -> Option<Vector<u8>> {
-        let index = self.all.iter().position(|(i, _)| *i == id)?;
+    /// Shows what a pipe brings, then asks for more: a writer that has its answer knows that it was shown. An ended
+    /// pipe goes.
+    pub fn receive(&mut self, id: u32, show: impl FnOnce(Vector<u8>)) {
+        let Some(index) = self.all.iter().position(|(i, _)| *i == id) else {
+            return;
+        };
         let (_, pipe) = self.all.swap_remove(index);
-        let (data, pipe) = pipe.recv_write().ok()?;
-        self.all.push((id, pipe.send_ack()));
-        Some(data)
+        if let Ok((data, pipe)) = pipe.recv_write() {
+            show(data);
+            self.all.push((id, pipe.send_ack()));
+        }
     }
 
     /// Takes what waits in all pipes now.
@@ -139,9 +143,7 @@ impl Outputs {
             .map(|(id, _)| *id)
             .collect();
         for id in ready {
-            if let Some(data) = self.receive(id) {
-                show(data);
-            }
+            self.receive(id, &mut show);
         }
     }
 }

@@ -136,10 +136,12 @@ impl Server {
                 }
             }
             Source::Output(id) => {
-                if let Some(data) = self.outputs.receive(*id) {
-                    let editing = self.terminal() && matches!(shell, Shell::Reading(_));
-                    self.show(editing, |screen| screen.show_block(&data));
-                }
+                let editing = self.terminal() && matches!(shell, Shell::Reading(_));
+                let mut outputs = core::mem::take(&mut self.outputs);
+                outputs.receive(*id, |data| {
+                    self.show(editing, |screen| screen.show_block(&data))
+                });
+                self.outputs = outputs;
             }
         }
     }
