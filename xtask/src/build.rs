@@ -6,6 +6,21 @@ use crate::toolchain;
 use anyhow::Result;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What every run of the system needs of this machine's binaries. They are always built together, so that cargo settles
+/// the features of what they share once.
+const TOOLS: [&str; 2] = ["sing-cli", "sing-hosted"];
+
+/// Builds `sing` and the hosted kernel, once in each run of xtask.
+pub fn tools(project: &Project) -> Result<()> {
+    static DONE: AtomicBool = AtomicBool::new(false);
+    if !DONE.load(Ordering::Relaxed) {
+        host(project, &TOOLS)?;
+        DONE.store(true, Ordering::Relaxed);
+    }
+    Ok(())
+}
 
 /// Builds binaries for this machine (packages of the workspace), optimised.
 pub fn host(project: &Project, packages: &[&str]) -> Result<()> {
@@ -13,10 +28,8 @@ pub fn host(project: &Project, packages: &[&str]) -> Result<()> {
     for package in packages {
         arguments.extend(["-p", package]);
     }
-    cargo::quiet(
-        &mut cargo::command(&project.root, &arguments),
-        "building the tools",
-    )
+    let what = format!("building {}", packages.join(" and "));
+    cargo::quiet(&mut cargo::command(&project.root, &arguments), &what)
 }
 
 /// Builds programs to WebAssembly modules.

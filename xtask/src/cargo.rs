@@ -1,10 +1,12 @@
 //! Runs cargo and other tools quietly: what they say is shown only when they fail.
 
 use anyhow::{Context, Result, bail};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// After this long, a line on stderr says what is being waited for.
@@ -103,6 +105,9 @@ fn without_noise(output: &str) -> String {
     kept
 }
 
+/// What has been said where there is no terminal: each thing once, however often it is waited for.
+static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
 /// A line on stderr while something takes long: kept up to date on a terminal, said once elsewhere.
 pub struct Progress<'a> {
     what: &'a str,
@@ -137,7 +142,10 @@ impl<'a> Progress<'a> {
                 .collect();
             eprint!("\r\x1b[K{} ({} s) {detail}", self.what, elapsed.as_secs());
             let _ = std::io::stderr().flush();
-        } else if !self.shown {
+        } else if SAID
+            .lock()
+            .is_ok_and(|mut said| said.insert(self.what.to_string()))
+        {
             eprintln!("{} …", self.what);
         }
         self.shown = true;

@@ -47,7 +47,7 @@ pub fn compile_programs(
 ) -> Result<Vec<(String, PathBuf)>> {
     let wanted = |program: &&Program| which == Programs::WithTests || !program.test;
     let programs: Vec<&Program> = project.programs.iter().filter(wanted).collect();
-    crate::build::host(project, &["sing-cli", "sing-hosted"])?;
+    crate::build::tools(project)?;
     crate::build::programs(project, &programs)?;
     let folder = project.out().join(mode.name());
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;

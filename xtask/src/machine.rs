@@ -84,7 +84,7 @@ impl Kernel {
             if acceleration != Acceleration::Emulated {
                 bail!("--kvm is for the emulated machines: microvm and q35");
             }
-            build::host(project, &["sing-hosted"])?;
+            build::tools(project)?;
             project.host_binary("singularity")
         };
         let scratch = project.out();
