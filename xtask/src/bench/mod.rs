@@ -191,7 +191,11 @@ fn write(project: &Project, request: &Request, result: &report::Result) -> Resul
     let text = serde_json::to_string_pretty(result).context("cannot write the result as JSON")?;
     std::fs::write(&json, text + "\n")
         .with_context(|| format!("cannot write {}", json.display()))?;
-    let title = format!("bench {} ({})", result.bench, request.machine.name());
+    let title = format!(
+        "bench {} ({}), logarithmic",
+        result.bench,
+        request.machine.name()
+    );
     let svg = plot::svg(&title, &result.rows)?;
     std::fs::write(&picture, svg).with_context(|| format!("cannot write {}", picture.display()))?;
     eprintln!("wrote {} and {}", json.display(), picture.display());
