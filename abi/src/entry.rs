@@ -291,8 +291,9 @@ entries! {
     CHANNEL_CALL = "channel_call" [COMPILER] (I32, I32, I64, I64, I32) -> I32;
     /// `(endpoint, operation, words, out)`: the same with the words in memory.
     CHANNEL_CALL_MEM = "channel_call_mem" [COMPILER] (I32, I32, I32, I32) -> I32;
-    /// `(endpoint)`: 1 where a message waits, 0 where none does, `CLOSED` where none will ever.
-    ENDPOINT_POLL = "endpoint_poll" [IMPORT] (I32) -> I32;
+    /// `(endpoint)`: the index of the first message that waits, `WOULD_BLOCK` where none does, `CLOSED` where none
+    /// will ever.
+    ENDPOINT_PEEK = "endpoint_peek" [IMPORT] (I32) -> I32;
 
     // --- The console device, the system image, what the system does
 
@@ -352,11 +353,41 @@ entries! {
     /// `sing_image::manifest`, so that a parent knows which endpoints a child expects; its length,
     /// `TOO_SMALL` or `NOT_FOUND`. `max` of 0 asks for the length alone.
     IMAGE_MANIFEST = "image_manifest" [CREATE] (I32, I32, I32, I32) -> I32;
-    /// `(endpoint, operation, state)`: `OK` where the endpoint belongs to a channel of that contract or of one
-    /// derived from it, is of that side and in that state (an index in the contract); else `BAD_STATE`. The
-    /// endpoint stays as it is. The message bits of `operation` are 0. Behind `contract:NAME` `imp.cast` and
-    /// `exp.cast`: who was given an endpoint as one of a base contract asks before trusting it.
+    /// `(endpoint, operation, state)`: `OK` where the endpoint can stand for one of that contract, side and state
+    /// (an index in the contract), and from then on it is used as one; else `BAD_STATE`, and it stays as it is. It
+    /// can where its channel is of that contract or of one derived from it that keeps the side's expectations in
+    /// this state, and where the contract is one to which it can be narrowed: that cannot be undone. The message bits
+    /// of `operation` are 0. Behind `contract:NAME` `imp.cast` and `exp.cast`.
     ENDPOINT_CAST = "endpoint_cast" [COMPILER] (I32, I32, I32) -> I32;
+
+    // --- Switch receive ([O] 4.4), trees of blocks, blocks for any thread
+
+    /// `()`: an empty set of endpoints; a handle.
+    SET_CREATE = "set_create" [IMPORT] () -> I32;
+    /// `(set, endpoint, key)`: adds an endpoint, or gives one that is in the set another key (0 to 2^31 - 1).
+    /// `BAD_STATE` where it is in another set. An endpoint that is closed or sent leaves its set.
+    SET_ADD = "set_add" [IMPORT] (I32, I32, I32) -> I32;
+    /// `(set, endpoint)`: takes an endpoint out; `NOT_FOUND` where it is not in the set.
+    SET_REMOVE = "set_remove" [IMPORT] (I32, I32) -> I32;
+    /// `(set, timeout)`: waits until an endpoint of the set has a message or is closed by the other side; its key.
+    /// Each in its turn; what it costs does not depend on how many endpoints are idle.
+    SET_WAIT = "set_wait" [IMPORT] (I32, I64) -> I32;
+    /// `(handles, tags, count, timeout)`: looks at those of up to 64 handles whose tag (`i32`) is `WOULD_BLOCK`,
+    /// and writes what has come in place of it: for an endpoint the index of its first message, or `CLOSED`; for a
+    /// set the key of one that is ready; for anything else 0 where a wait for it is over, which takes what such a
+    /// wait takes. Waits until at least one has come. Handles that are 0 are passed over.
+    SELECT = "select" [IMPORT] (I32, I32, I32, I64) -> I32;
+    /// `(allocation, offset, child)`: makes a second allocation a part of the first, at an offset in it that is a
+    /// multiple of 4: it moves, and is freed, with it. The child's handle is gone. `BAD_ARGUMENT` for another
+    /// offset, `BAD_STATE` where a child is there already, or the parent is shared.
+    XH_ATTACH = "xh_attach" [IMPORT] (I32, I32, I32) -> I32;
+    /// `(allocation, offset)`: takes a child out; its handle, or `NOT_FOUND`.
+    XH_DETACH = "xh_detach" [IMPORT] (I32, I32) -> I32;
+    /// `(allocation)`: puts it where every thread of the SIP can take it; a handle. Giving that up frees it.
+    XH_PARK = "xh_park" [IMPORT] (I32) -> I32;
+    /// `(parked)`: makes a parked allocation the calling thread's; its handle. `NO_RESOURCES` where there is no room:
+    /// it stays parked.
+    XH_UNPARK = "xh_unpark" [IMPORT] (I32) -> I32;
 }
 
 /// The entry that a module imports by this name, if any.

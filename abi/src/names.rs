@@ -22,8 +22,8 @@ pub const EXP_CALL: &str = "exp.call.";
 pub const IMP_RECV: &str = "imp.recv";
 /// A receive by the exporting side: `(endpoint: i32, out: i32) -> i32`.
 pub const EXP_RECV: &str = "exp.recv";
-/// Whether an endpoint whose contract is known only by a base is really an importing endpoint of this
-/// contract, in a state: `(endpoint: i32, state: i32) -> i32`.
+/// Whether an endpoint can be used as an importing endpoint of this contract, in a state, from now on: one that is
+/// known by a base, one of a derived contract, one that is narrowed: `(endpoint: i32, state: i32) -> i32`.
 pub const IMP_CAST: &str = "imp.cast";
 /// The same for an exporting endpoint.
 pub const EXP_CAST: &str = "exp.cast";

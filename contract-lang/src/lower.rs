@@ -1,7 +1,7 @@
 //! From the model to the tables that the kernel steps.
 
 use crate::model::{Contract, Model, Type};
-use sing_image::contract::{Argument, ContractTable, Message, NONE, Word};
+use sing_image::contract::{Argument, Base, ContractTable, Message, NONE, Word};
 
 /// The table of a contract.
 #[must_use]
@@ -38,7 +38,8 @@ pub fn table(model: &Model, contract: &Contract) -> ContractTable {
         .collect();
     ContractTable {
         name: contract.name.clone(),
-        bases: contract.bases.clone(),
+        bases: bases(model, contract),
+        narrows: None,
         messages,
         states: contract.states.iter().map(|s| s.name.clone()).collect(),
         next,
@@ -66,4 +67,23 @@ fn flatten(ty: &Type, model: &Model, words: &mut Vec<Word>) {
             }
         }
     }
+}
+
+/// What a contract derives from, nearest first.
+fn bases(model: &Model, contract: &Contract) -> Vec<Base> {
+    let known = contract.bases.iter().filter_map(|b| model.contract(b));
+    known
+        .map(|base| {
+            let shared = contract.states.iter().zip(0u16..);
+            let stands: Vec<u16> = shared
+                .filter(|(s, _)| base.state(&s.name).is_some())
+                .map(|(_, i)| i)
+                .collect();
+            Base {
+                name: base.name.clone(),
+                hash: table(model, base).hash(),
+                stands: [stands.clone(), stands],
+            }
+        })
+        .collect()
 }

@@ -71,13 +71,41 @@ pub struct Message {
     pub words: Vec<Word>,
 }
 
+/// Identity of a contract: its table's hash.
+pub type Hash = [u8; 32];
+
+/// A contract that another derives from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Base {
+    /// Its name.
+    pub name: String,
+    /// Its identity.
+    pub hash: Hash,
+    /// For each side (by `Side::index`) the states of the derived contract, ascending, in which that side's endpoint
+    /// can stand for one of the base in the state of the same name: whatever the base lets the side send is allowed
+    /// there and from there on, and nothing comes that the base does not announce.
+    pub stands: [Vec<u16>; 2],
+}
+
+/// Makes a contract a permission ([O] 5.5.3): another contract with fewer messages that one side may send.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Narrowing {
+    /// The side whose endpoints are narrowed; there are no others.
+    pub side: Side,
+    /// What is narrowed, nearest first: permissions, and last the contract that the channel is of. All have the same
+    /// messages and states.
+    pub of: Vec<(String, Hash)>,
+}
+
 /// A contract.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContractTable {
     /// Its name.
     pub name: String,
-    /// Names of the contracts it derives from, nearest first.
-    pub bases: Vec<String>,
+    /// The contracts it derives from, nearest first.
+    pub bases: Vec<Base>,
+    /// What it narrows, where it is a permission.
+    pub narrows: Option<Narrowing>,
     /// Messages; a message's index is its tag.
     pub messages: Vec<Message>,
     /// Names of the states; the first is the initial one. Anonymous intermediate ones have a name with a
@@ -119,6 +147,31 @@ impl ContractTable {
         self.states.iter().position(|s| s == name).map(|i| i as u16)
     }
 
+    /// Whether an endpoint of `side` of this contract, in the state of this name, can stand where one of `wanted` is
+    /// asked for: the same contract, a base that allows it there, or a permission to which it can be narrowed. `own`
+    /// and `wanted_hash` are the two contracts' identities.
+    #[must_use]
+    pub fn stands_for(
+        &self,
+        own: &Hash,
+        wanted: &ContractTable,
+        wanted_hash: &Hash,
+        side: Side,
+        state: &str,
+    ) -> bool {
+        let is_or_derives = |hash: &Hash| {
+            hash == own
+                || self.bases.iter().filter(|b| b.hash == *hash).any(|b| {
+                    let state = self.state(state);
+                    state.is_some_and(|s| b.stands[side.index()].binary_search(&s).is_ok())
+                })
+        };
+        is_or_derives(wanted_hash)
+            || wanted.narrows.as_ref().is_some_and(|narrowing| {
+                narrowing.side == side && narrowing.of.iter().any(|(_, hash)| is_or_derives(hash))
+            })
+    }
+
     /// Words of the longest message that `receiver` can get.
     #[must_use]
     pub fn max_words(&self) -> usize {
@@ -131,7 +184,7 @@ impl ContractTable {
 
     /// The identity of the contract: equal for equal tables, different for different ones.
     #[must_use]
-    pub fn hash(&self) -> [u8; 32] {
+    pub fn hash(&self) -> Hash {
         let bytes = postcard::to_allocvec(self).unwrap_or_default();
         Sha256::digest(&bytes).into()
     }

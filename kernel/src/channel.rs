@@ -17,6 +17,7 @@ use crate::wait::{self, WaitList};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use sing_abi::MAX_MESSAGE_WORDS;
+use sing_abi::status;
 use sing_abi::trap::Trap;
 use sing_arch::link::Link;
 use sing_arch::lock::{Guard, SpinLock};
@@ -483,15 +484,13 @@ fn close_one(channel: &'static Channel, side: Side, todo: &mut Vec<(&'static Cha
     }
 }
 
-/// Whether a message waits at this end: `Some(true)`; none: `Some(false)`; none will ever: `None`.
-pub(crate) fn poll(channel: &'static Channel, side: Side) -> Option<bool> {
+/// The first message that waits at this end, `WOULD_BLOCK` where none does, `CLOSED` where none will ever.
+#[inline]
+pub(crate) fn peek(channel: &'static Channel, side: Side) -> i32 {
     let inner = channel.inner.lock();
-    let mine = &inner.ends[side.index()];
-    if mine.len > 0 {
-        Some(true)
-    } else if inner.ends[side.peer().index()].closed {
-        None
-    } else {
-        Some(false)
+    match inner.ends[side.index()].front() {
+        Some((message, _)) => message as i32,
+        None if inner.ends[side.peer().index()].closed => status::CLOSED,
+        None => status::WOULD_BLOCK,
     }
 }

@@ -57,7 +57,7 @@ impl Contract {
 
     /// Whether an endpoint of this contract may stand where one of `name` is asked for.
     pub(crate) fn is_a(&self, name: &str) -> bool {
-        self.table.name == name || self.table.bases.iter().any(|b| b == name)
+        self.table.name == name || self.table.bases.iter().any(|b| b.name == name)
     }
 }
 

@@ -26,7 +26,7 @@ pub(super) fn fill(table: &mut [usize; COUNT]) {
         CHANNEL_RECV = recv: fn(u32, u32, u32) -> i32;
         CHANNEL_CALL = call: fn(u32, u32, u64, u64, u32) -> i32;
         CHANNEL_CALL_MEM = call_mem: fn(u32, u32, u32, u32) -> i32;
-        ENDPOINT_POLL = poll: fn(u32) -> i32;
+        ENDPOINT_PEEK = peek: fn(u32) -> i32;
         ENDPOINT_CAST = cast: fn(u32, u32, u32) -> i32;
     }
 }
@@ -213,12 +213,9 @@ fn give_up(endpoint: u32, operation: u32, words: &[u64]) {
     }
 }
 
-extern "sysv64" fn poll(_: CtxRef, endpoint: u32) -> i32 {
+extern "sysv64" fn peek(_: CtxRef, endpoint: u32) -> i32 {
     finish(match caller().object(endpoint) {
-        Object::Endpoint(channel, side, _) => Ok(match channel::poll(channel, side) {
-            Some(waits) => i32::from(waits),
-            None => status::CLOSED,
-        }),
+        Object::Endpoint(channel, side, _) => Ok(channel::peek(channel, side)),
         _ => Err(Trap::BadHandle),
     })
 }

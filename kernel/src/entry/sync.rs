@@ -116,7 +116,7 @@ fn waitable(handle: u32) -> Result<Waitable, Trap> {
 /// Whether a wait is over; takes what a wait takes (an auto-reset event, a mutex).
 fn acquire(w: &Waitable, thread: &'static Thread) -> bool {
     match *w {
-        Waitable::Channel(c, side) => channel::poll(c, side) != Some(false),
+        Waitable::Channel(c, side) => channel::peek(c, side) != status::WOULD_BLOCK,
         Waitable::Event(e) => e.acquire(),
         Waitable::Mutex(m) => m.acquire(thread),
         Waitable::Thread(t) => t.state() == State::Ended,

@@ -123,7 +123,7 @@ impl Endpoint {
     /// Whether a receive would return at once: a message waits, or the channel is closed.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        sys::endpoint_poll(self.0.raw()) != 0
+        sys::endpoint_peek(self.0.raw()) != sing_abi::status::WOULD_BLOCK
     }
 
     /// The endpoint as one of `T`'s contract, side and state.

@@ -96,7 +96,15 @@ imports! {
         xh_store16(allocation: u32, offset: u32, value: u32);
         xh_store32(allocation: u32, offset: u32, value: u32);
         xh_store64(allocation: u32, offset: u32, value: u64);
-        endpoint_poll(endpoint: u32) -> i32;
+        xh_attach(allocation: u32, offset: u32, child: u32) -> i32;
+        xh_detach(allocation: u32, offset: u32) -> i32;
+        xh_park(allocation: u32) -> i32;
+        xh_unpark(parked: u32) -> i32;
+        endpoint_peek(endpoint: u32) -> i32;
+        set_create() -> i32;
+        set_add(set: u32, endpoint: u32, key: u32) -> i32;
+        set_remove(set: u32, endpoint: u32) -> i32;
+        set_wait(set: u32, timeout: i64) -> i32;
         trace_control(on: u32) -> i32;
         sys_stop(id: u32, exit_code: i32) -> i32;
         sys_shutdown(status: i32);
@@ -112,6 +120,7 @@ imports! {
         debug_print(text: *const u8, len: usize) -> i32;
         thread_create(argument: usize, stack_pointer: usize) -> i32;
         wait_any(handles: *const u32, count: usize, timeout: i64) -> i32;
+        select(handles: *const u32, tags: *mut i32, count: usize, timeout: i64) -> i32;
         xh_read(allocation: u32, offset: u32, destination: *mut u8, len: usize);
         xh_write(allocation: u32, offset: u32, source: *const u8, len: usize);
         console_write(text: *const u8, len: usize) -> i32;

@@ -121,7 +121,11 @@ fn functions(meta: &Meta) {
 
 /// Prints a contract as its table says: messages, then what may be sent in each state.
 fn contract(table: &ContractTable) {
-    let bases: String = table.bases.iter().map(|b| format!(" : {b}")).collect();
+    let bases: String = table
+        .bases
+        .iter()
+        .map(|b| format!(" : {}", b.name))
+        .collect();
     output::line(format!("contract {}{bases}", table.name));
     for message in &table.messages {
         let direction = match message.direction {

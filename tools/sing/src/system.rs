@@ -180,5 +180,5 @@ fn fits(declared: &StartupEndpoint, channel: &Channel, image: &Image<'_>) -> boo
         .contracts
         .iter()
         .find(|c| c.name == channel.contract)
-        .is_some_and(|table| table.bases.contains(&declared.contract))
+        .is_some_and(|table| table.bases.iter().any(|b| b.name == declared.contract))
 }

@@ -42,7 +42,7 @@ mod raw {
         pub safe fn xh_share(handle: u32, start: u32, end: u32) -> i32;
         pub safe fn xh_split(handle: u32, offset: u32) -> i32;
         pub safe fn xh_read(handle: u32, offset: u32, to: u32, len: u32);
-        pub safe fn endpoint_poll(handle: u32) -> i32;
+        pub safe fn endpoint_peek(handle: u32) -> i32;
         pub safe fn debug_print(text: u32, len: u32) -> i32;
         pub safe fn wait_any(handles: u32, count: u32, timeout: i64) -> i32;
         pub safe fn startup_arg(index: u32, out: u32, max: u32) -> i32;
@@ -87,7 +87,7 @@ fn main() -> i32 {
         "event" => through(raw::event_set(value)),
         "mutex" => through(raw::mutex_release(value)),
         "thread" => through(raw::thread_start(value)),
-        "poll" => through(raw::endpoint_poll(value)),
+        "poll" => through(raw::endpoint_peek(value)),
         "send" => through(raw::send_ping(value, 1)),
         "block-load" => through(raw::xh_load8(value, 0)),
         "block-free" => through(raw::xh_free(value)),
