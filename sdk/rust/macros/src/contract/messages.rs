@@ -205,7 +205,7 @@ impl Generator<'_> {
                 // SAFETY: the endpoint is in a state in which this message may be sent, the words are its own, and
                 // there is room for every answer. Whatever comes back, nothing of the words has stayed here.
                 let __message = unsafe { import::#import(self.raw(), #passed __answer.as_mut_ptr()) };
-                #module::#next::take(__message, &__answer, self.endpoint)
+                #module::#next::__take(__message, &__answer, self.endpoint)
             }
         }
     }
@@ -244,7 +244,7 @@ impl Generator<'_> {
                 let mut __words = [0u64; #longest];
                 // SAFETY: the endpoint is in a state in which it receives, and there is room for every message.
                 let __message = unsafe { import::#import(self.raw(), __words.as_mut_ptr()) };
-                #module::#name::take(__message, &__words, self.endpoint)
+                #module::#name::__take(__message, &__words, self.endpoint)
             }
 
             /// Receives a message that is there already.
@@ -397,7 +397,7 @@ impl Generator<'_> {
 
             impl #name {
                 #[inline]
-                pub(super) fn take(message: i32, words: &[u64], endpoint: ::sing_sdk::rt::Endpoint) -> Self {
+                pub(super) fn __take(message: i32, words: &[u64], endpoint: ::sing_sdk::rt::Endpoint) -> Self {
                     match message {
                         #arms
                         _ => Self::Closed,
