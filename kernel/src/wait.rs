@@ -9,6 +9,7 @@
 
 use crate::channel::Channel;
 use crate::cpu;
+use crate::set::Set;
 use crate::sip::Sip;
 use crate::sync::{Event, Mutex};
 use crate::thread::{State, Thread};
@@ -40,6 +41,8 @@ pub(crate) type WaitList = List<WaitNode>;
 pub(crate) enum Waitable {
     /// A message at this end of a channel, or its closing.
     Channel(&'static Channel, Side),
+    /// A message at an endpoint of a set, or its closing.
+    Set(&'static Set),
     /// An event.
     Event(&'static Event),
     /// A mutex.
@@ -160,6 +163,11 @@ impl Thread {
         list.push(&self.wait.own);
     }
 
+    /// Takes the thread's own node out of `list` after a wait that ended otherwise.
+    pub(crate) fn stop_waiting_in(&'static self, list: &WaitList) {
+        list.remove(&self.wait.own);
+    }
+
     /// Begins a wait whose end the caller has noted where the waker will look.
     #[inline(always)]
     pub(crate) fn wait_alone(&self) {
@@ -245,6 +253,7 @@ impl Waitable {
     fn with_list<R>(&self, f: impl FnOnce(&WaitList) -> R) -> R {
         match *self {
             Waitable::Channel(c, side) => f(&c.lock().ends[side.index()].waiters),
+            Waitable::Set(s) => s.with_waiters(f),
             Waitable::Event(e) => f(&e.inner.lock().waiters),
             Waitable::Mutex(m) => f(&m.inner.lock().waiters),
             Waitable::Thread(t) => f(&t.joiners.lock()),

@@ -1,0 +1,143 @@
+//! `switch receive` ([O] 4.4): looking at several things at once, sets of endpoints.
+
+use super::sync::{MAX_WAIT, acquire, own, waitable};
+use super::{caller, fill_table, finish};
+use crate::channel::{self, Channel};
+use crate::cpu;
+use crate::handle::Object;
+use crate::set::Set;
+use crate::thread::Thread;
+use crate::wait::{TIMED_OUT, Waitable};
+use sing_abi::entry::COUNT;
+use sing_abi::status;
+use sing_abi::trap::Trap;
+use sing_image::manifest::Side;
+use sing_runtime::CtxRef;
+
+/// Fills the table.
+pub(super) fn fill(table: &mut [usize; COUNT]) {
+    fill_table! { table;
+        SELECT = select: fn(u32, u32, u32, i64) -> i32;
+        SET_CREATE = create: fn() -> i32;
+        SET_ADD = add: fn(u32, u32, u32) -> i32;
+        SET_REMOVE = remove: fn(u32, u32) -> i32;
+        SET_WAIT = wait: fn(u32, i64) -> i32;
+    }
+}
+
+/// What a look at something has found: a message's index, a set's key, 0 for anything else that has come, or `CLOSED`;
+/// `WOULD_BLOCK` where nothing has.
+fn look(w: &Waitable, thread: &'static Thread) -> i32 {
+    match *w {
+        Waitable::Channel(c, side) => channel::peek(c, side),
+        Waitable::Set(s) => s.next().map_or(status::WOULD_BLOCK, |key| key as i32),
+        _ if acquire(w, thread) => status::OK,
+        _ => status::WOULD_BLOCK,
+    }
+}
+
+extern "sysv64" fn select(_: CtxRef, handles: u32, tags: u32, count: u32, timeout: i64) -> i32 {
+    finish(select_first(handles, tags, count, timeout))
+}
+
+fn select_first(handles: u32, tags: u32, count: u32, timeout: i64) -> Result<i32, Trap> {
+    if count as usize > MAX_WAIT {
+        return Ok(status::BAD_ARGUMENT);
+    }
+    let thread = cpu::current();
+    let source = caller().memory(handles, u64::from(count) * 4)?;
+    let memory = caller().memory(tags, u64::from(count) * 4)?;
+    let mut on = [Waitable::Interrupt(u32::MAX); MAX_WAIT];
+    let mut at = [0u32; MAX_WAIT];
+    let mut n = 0;
+    let mut found = false;
+    for i in 0..count {
+        let (handle, tag) = (source.read_u32(handles + i * 4)?, tags + i * 4);
+        if handle == 0 || memory.read_u32(tag)? as i32 != status::WOULD_BLOCK {
+            continue;
+        }
+        on[n] = waitable(handle)?;
+        at[n] = tag;
+        let seen = look(&on[n], thread);
+        if seen == status::WOULD_BLOCK {
+            n += 1;
+        } else {
+            memory.write_u32(tag, seen as u32)?;
+            found = true;
+        }
+    }
+    if found {
+        return Ok(status::OK);
+    }
+    if n == 0 {
+        return Ok(status::BAD_ARGUMENT);
+    }
+    if timeout == 0 {
+        return Ok(status::TIMEOUT);
+    }
+    let mut seen = [status::WOULD_BLOCK; MAX_WAIT];
+    let ready = || {
+        let mut any = None;
+        for (w, seen) in on[..n].iter().zip(&mut seen) {
+            *seen = look(w, thread);
+            if *seen != status::WOULD_BLOCK {
+                any = Some(0);
+            }
+        }
+        any
+    };
+    if thread.wait_any(&on[..n], crate::timer::deadline(timeout), ready) == TIMED_OUT {
+        return Ok(status::TIMEOUT);
+    }
+    for (&at, &seen) in at[..n].iter().zip(&seen) {
+        memory.write_u32(at, seen as u32)?;
+    }
+    Ok(status::OK)
+}
+
+extern "sysv64" fn create(_: CtxRef) -> i32 {
+    finish(Ok(own(Set::create().map(Object::Set))))
+}
+
+/// A set, and an endpoint that may be in it.
+fn set_and_endpoint(
+    set: u32,
+    endpoint: u32,
+) -> Result<(&'static Set, &'static Channel, Side), Trap> {
+    let sip = caller();
+    match (sip.object(set), sip.object(endpoint)) {
+        (Object::Set(set), Object::Endpoint(channel, side, _)) => Ok((set, channel, side)),
+        _ => Err(Trap::BadHandle),
+    }
+}
+
+extern "sysv64" fn add(_: CtxRef, set: u32, endpoint: u32, key: u32) -> i32 {
+    finish(set_and_endpoint(set, endpoint).map(|(set, channel, side)| {
+        if key > i32::MAX as u32 {
+            return status::BAD_ARGUMENT;
+        }
+        if set.add(channel, side, key) {
+            status::OK
+        } else {
+            status::BAD_STATE
+        }
+    }))
+}
+
+extern "sysv64" fn remove(_: CtxRef, set: u32, endpoint: u32) -> i32 {
+    finish(set_and_endpoint(set, endpoint).map(|(set, channel, side)| {
+        if set.remove(channel, side) {
+            status::OK
+        } else {
+            status::NOT_FOUND
+        }
+    }))
+}
+
+extern "sysv64" fn wait(_: CtxRef, set: u32, timeout: i64) -> i32 {
+    finish(match caller().object(set) {
+        // Another thread may dispose of the set meanwhile: then the handle names nothing any more.
+        Object::Set(set) => set.wait(cpu::current(), timeout).ok_or(Trap::BadHandle),
+        _ => Err(Trap::BadHandle),
+    })
+}
