@@ -148,10 +148,10 @@ fn bound(n: usize) -> Result<u32, Error> {
 }
 
 /// Room for one element on its way between block and value.
-const ELEMENT: usize = 128;
+pub(crate) const ELEMENT: usize = 128;
 
 #[inline]
-fn load<T: Plain>(block: &Block, at: usize) -> Option<T> {
+pub(crate) fn load<T: Plain>(block: &Block, at: usize) -> Option<T> {
     match T::SIZE {
         1 => T::read_from(&[block.load_u8(at)]),
         2 => T::read_from(&block.load_u16(at).to_le_bytes()),
@@ -167,7 +167,7 @@ fn load<T: Plain>(block: &Block, at: usize) -> Option<T> {
 }
 
 #[inline]
-fn store<T: Plain>(block: &mut Block, at: usize, value: T) {
+pub(crate) fn store<T: Plain>(block: &mut Block, at: usize, value: T) {
     let mut bytes = [0; ELEMENT];
     value.write_to(&mut bytes);
     match (T::SIZE, bytes) {
@@ -183,7 +183,7 @@ fn store<T: Plain>(block: &mut Block, at: usize, value: T) {
 
 impl<T: Plain> Vector<T> {
     /// Refuses, when the program is compiled, elements that are too large.
-    const FITS: () = assert!(
+    pub(crate) const FITS: () = assert!(
         T::SIZE > 0 && T::SIZE <= ELEMENT,
         "element larger than 128 bytes"
     );

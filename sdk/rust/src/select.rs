@@ -58,6 +58,8 @@ pub struct Select<const N: usize> {
     handles: [u32; N],
     tags: [i32; N],
     len: usize,
+    /// Whether something is known to have come, so that a wait is a look.
+    known: bool,
 }
 
 impl<const N: usize> Default for Select<N> {
@@ -81,6 +83,7 @@ impl<const N: usize> Select<N> {
             handles: [0; N],
             tags: [status::WOULD_BLOCK; N],
             len: 0,
+            known: false,
         }
     }
 
@@ -96,6 +99,15 @@ impl<const N: usize> Select<N> {
         }
         self.handles[place] = thing.raw();
         self.len = place + 1;
+        place
+    }
+
+    /// Adds a thing of which it is known what has come.
+    #[inline]
+    pub(crate) fn add_known(&mut self, thing: Handle, tag: i32) -> usize {
+        let place = self.add(thing);
+        self.tags[place] = tag;
+        self.known = true;
         place
     }
 
@@ -117,9 +129,19 @@ impl<const N: usize> Select<N> {
     /// Waits until something has come at a place where nothing had.
     ///
     /// # Errors
-    /// [`Error::Timeout`] where the time-out passed.
+    /// [`Error::Timeout`] where the time-out passed, [`Error::BadArgument`] where there is no such place.
     #[inline]
     pub fn wait(&mut self, timeout: Timeout) -> Result<(), Error> {
+        if core::mem::take(&mut self.known) {
+            // What is known ends the wait; the others are looked at for the sake of whose turn it is.
+            let _ = self.look(Timeout::NONE);
+            return Ok(());
+        }
+        self.look(timeout)
+    }
+
+    #[inline]
+    fn look(&mut self, timeout: Timeout) -> Result<(), Error> {
         // SAFETY: both arrays are readable, and the tags writable, for the length, which is at most theirs.
         let code = unsafe {
             sys::select(
@@ -146,6 +168,15 @@ fn full(most: usize) -> ! {
 #[doc(hidden)]
 pub fn never() -> ! {
     panic!("a message came that its contract does not allow here")
+}
+
+/// Ends a wait that nothing can end.
+#[cold]
+#[doc(hidden)]
+pub fn stuck() -> ! {
+    panic!(
+        "switch_receive! would wait for ever: whatever it waits for has come or is closed, and no case fires for that"
+    )
 }
 
 /// How much longer a switch waits, over several waits.
@@ -185,6 +216,22 @@ impl Patience {
         match self.end {
             Some(end) if !first => end.saturating_sub(uptime()).into(),
             _ => self.timeout,
+        }
+    }
+
+    /// Waits once more; false where the time has passed.
+    #[inline]
+    pub fn wait<const N: usize>(&mut self, select: &mut Select<N>, first: bool) -> bool {
+        let left = self.left(first);
+        match select.wait(left) {
+            Ok(()) => true,
+            // There is nothing to wait for but the time.
+            Err(Error::BadArgument) if left == Timeout::FOREVER => stuck(),
+            Err(Error::BadArgument) => {
+                sys::sleep(left.nanos());
+                false
+            }
+            Err(_) => false,
         }
     }
 }
@@ -238,6 +285,9 @@ pub trait Many {
         turn: &Turn,
     ) -> Option<usize>;
 
+    /// Another case has fired, though one of these may have been found ready.
+    fn switch_passed<const N: usize>(&mut self, select: &Select<N>, from: usize);
+
     /// Waits for one that is ready.
     ///
     /// # Errors
@@ -273,12 +323,18 @@ impl<E: Receives> Many for [Option<E>] {
         turn.first(self.len(), |i| select.tag(from + i).is_some())
     }
 
+    #[inline]
+    fn switch_passed<const N: usize>(&mut self, _: &Select<N>, _: usize) {}
+
     fn switch_wait(&mut self, turn: &Turn, timeout: Timeout) -> Result<usize, Error> {
         let mut select = Select::<MAX>::new();
         let from = self.switch_watch(&mut select);
-        select.wait(timeout)?;
-        self.switch_ready(&mut select, from, turn)
-            .ok_or(Error::BadState)
+        if Patience::lasting(timeout).wait(&mut select, true) {
+            self.switch_ready(&mut select, from, turn)
+                .ok_or(Error::BadState)
+        } else {
+            Err(Error::Timeout)
+        }
     }
 
     #[inline]

@@ -15,6 +15,7 @@ use crate::time::Timeout;
 use crate::{Error, error, sys};
 use alloc::vec::Vec;
 use core::fmt;
+use sing_abi::status;
 
 /// Endpoints that somebody owns elsewhere, watched under numbers. An endpoint that is closed or sent leaves it.
 #[derive(Debug)]
@@ -136,6 +137,8 @@ pub struct EndpointSet<E> {
     entries: Vec<Entry<E>>,
     free: Option<usize>,
     len: usize,
+    /// What the kernel has named and a switch has passed over, because it was another case's turn: it is the next.
+    passed: Option<u32>,
 }
 
 impl<E> fmt::Debug for EndpointSet<E> {
@@ -155,6 +158,7 @@ impl<E: TypedEndpoint> EndpointSet<E> {
             entries: Vec::new(),
             free: None,
             len: 0,
+            passed: None,
         })
     }
 
@@ -304,6 +308,17 @@ impl<E: TypedEndpoint> EndpointSet<E> {
         }
     }
 
+    /// Whether the endpoint of this number is in, and ready.
+    fn is_ready(&self, number: u32) -> bool {
+        let entry = self.entries.get(number as usize & (MOST - 1));
+        entry.is_some_and(|e| match &e.slot {
+            Slot::In(endpoint) if e.generation == number >> INDEX_BITS => {
+                sys::endpoint_peek(endpoint.handle().raw()) != status::WOULD_BLOCK
+            }
+            _ => false,
+        })
+    }
+
     /// Whether what the kernel names can be taken: it is in. What is ready while it is out is forgotten by the kernel
     /// until it is put back.
     #[inline]
@@ -357,7 +372,10 @@ impl<E: Receives> Many for EndpointSet<E> {
 
     #[inline]
     fn switch_watch<const N: usize>(&self, select: &mut Select<N>) -> usize {
-        select.add(self.watched.handle())
+        match self.passed.filter(|n| self.is_ready(*n)) {
+            Some(number) => select.add_known(self.watched.handle(), number.cast_signed()),
+            None => select.add(self.watched.handle()),
+        }
     }
 
     #[inline]
@@ -368,11 +386,17 @@ impl<E: Receives> Many for EndpointSet<E> {
         _: &Turn,
     ) -> Option<usize> {
         let found = select.tag(from)?;
+        self.passed = None;
         let key = self.claim(found.cast_unsigned());
         if key.is_none() {
             select.again(from);
         }
         key
+    }
+
+    #[inline]
+    fn switch_passed<const N: usize>(&mut self, select: &Select<N>, from: usize) {
+        self.passed = select.tag(from).map(i32::cast_unsigned);
     }
 
     #[inline]

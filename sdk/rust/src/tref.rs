@@ -160,7 +160,7 @@ fn all<A, B>(
                 // A handle was given up for each that has moved, so there is room for them where they were.
                 let mut content: Vec<A> = moved
                     .into_iter()
-                    .filter_map(|b| back(b).ok())
+                    .map(|b| back(b).unwrap_or_else(|lost| unreturnable(lost.error)))
                     .chain([content])
                     .collect();
                 content.extend(rest);
@@ -180,5 +180,166 @@ impl<T: Tracked> Tracked for Vec<T> {
 
     fn unpark(parked: Self::Parked) -> Result<Self, Refused<Self::Parked>> {
         all(parked, T::unpark, T::park)
+    }
+}
+
+impl<A: Tracked, B: Tracked> Tracked for (A, B) {
+    type Parked = (A::Parked, B::Parked);
+
+    fn park(self) -> Result<Self::Parked, Refused<Self>> {
+        both(self, A::park, B::park, A::unpark)
+    }
+
+    fn unpark(parked: Self::Parked) -> Result<Self, Refused<Self::Parked>> {
+        both(parked, A::unpark, B::unpark, A::park)
+    }
+}
+
+/// Moves both to the other form, or neither.
+fn both<A, B, C, D>(
+    (a, b): (A, B),
+    first: fn(A) -> Result<C, Refused<A>>,
+    second: fn(B) -> Result<D, Refused<B>>,
+    mut back: impl FnMut(C) -> Result<A, Refused<C>>,
+) -> Result<(C, D), Refused<(A, B)>> {
+    let c = match first(a) {
+        Ok(c) => c,
+        Err(refused) => return Err(refused.map(|a| (a, b))),
+    };
+    match second(b) {
+        Ok(d) => Ok((c, d)),
+        // The handle that it had is free again.
+        Err(refused) => match back(c) {
+            Ok(a) => Err(refused.map(|b| (a, b))),
+            Err(lost) => unreturnable(lost.error),
+        },
+    }
+}
+
+/// Handles were taken by other threads just while some were given back.
+#[cold]
+fn unreturnable(error: Error) -> ! {
+    panic!("a TRef's content could be moved neither on nor back: {error}")
+}
+
+/// More than two are nested pairs.
+macro_rules! tuples {
+    ($($first:ident $($rest:ident)*;)*) => {$(
+        #[allow(non_snake_case)]
+        impl<$first: Tracked, $($rest: Tracked),*> Tracked for ($first, $($rest),*) {
+            type Parked = <($first, ($($rest),*)) as Tracked>::Parked;
+
+            fn park(self) -> Result<Self::Parked, Refused<Self>> {
+                let ($first, $($rest),*) = self;
+                let flat = |($first, ($($rest),*))| ($first, $($rest),*);
+                ($first, ($($rest),*)).park().map_err(|r| r.map(flat))
+            }
+
+            fn unpark(parked: Self::Parked) -> Result<Self, Refused<Self::Parked>> {
+                <($first, ($($rest),*))>::unpark(parked).map(|($first, ($($rest),*))| ($first, $($rest),*))
+            }
+        }
+    )*};
+}
+tuples! { A B C; A B C D; }
+
+/// A cell for a tracked value, for all threads of the program.
+///
+/// ```ignore
+/// let cell = TRef::new(block)?;
+/// let mut block = cell.acquire()?;
+/// block.store_u8(0, 1);
+/// cell.release(block)?;
+/// ```
+pub struct TRef<T: Tracked> {
+    content: Mutex<Option<T::Parked>>,
+    /// Set when the cell has become full. Whoever comes first takes the content, and others wait on.
+    full: AutoEvent,
+}
+
+impl<T: Tracked> fmt::Debug for TRef<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TRef").finish_non_exhaustive()
+    }
+}
+
+impl<T: Tracked> TRef<T> {
+    /// A full cell.
+    ///
+    /// # Errors
+    /// The content, where handles are short.
+    pub fn new(content: T) -> Result<TRef<T>, Refused<T>> {
+        match AutoEvent::new(false) {
+            Ok(full) => Ok(TRef {
+                content: Mutex::new(Some(content.park()?)),
+                full,
+            }),
+            Err(error) => Err(Refused { content, error }),
+        }
+    }
+
+    /// Waits until it is full, and empties it.
+    ///
+    /// # Errors
+    /// Where handles are short; the cell stays full.
+    pub fn acquire(&self) -> Result<T, Error> {
+        loop {
+            if let Some(content) = self.try_acquire()? {
+                return Ok(content);
+            }
+            wait(&self.full, Timeout::FOREVER)?;
+        }
+    }
+
+    /// Empties it, where it is full.
+    ///
+    /// # Errors
+    /// Where handles are short; the cell stays full.
+    pub fn try_acquire(&self) -> Result<Option<T>, Error> {
+        let Some(content) = self.content.lock().take() else {
+            return Ok(None);
+        };
+        match T::unpark(content) {
+            Ok(content) => Ok(Some(content)),
+            Err(Refused { content, error }) => {
+                self.fill(content);
+                Err(error)
+            }
+        }
+    }
+
+    /// Fills it.
+    ///
+    /// # Errors
+    /// The content, with [`Error::BadState`] where the cell is full, or where handles are short.
+    pub fn release(&self, content: T) -> Result<(), Refused<T>> {
+        if self.content.lock().is_some() {
+            return Err(Refused {
+                content,
+                error: Error::BadState,
+            });
+        }
+        match self.fill(content.park()?) {
+            None => Ok(()),
+            // Another thread was first.
+            Some(parked) => match T::unpark(parked) {
+                Ok(content) => Err(Refused {
+                    content,
+                    error: Error::BadState,
+                }),
+                Err(lost) => unreturnable(lost.error),
+            },
+        }
+    }
+
+    /// Fills it where it is empty; else gives the content back.
+    fn fill(&self, parked: T::Parked) -> Option<T::Parked> {
+        let mut content = self.content.lock();
+        if content.is_some() {
+            return Some(parked);
+        }
+        *content = Some(parked);
+        self.full.set();
+        None
     }
 }
