@@ -15,7 +15,7 @@
 use crate::channel::{self, Channel};
 use crate::thread::Thread;
 use crate::wait::{self, WaitList};
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use sing_abi::status;
 use sing_arch::link::{Link, Linked, List, Node};
 use sing_arch::lock::{Counter, SpinLock};
@@ -28,6 +28,10 @@ pub(crate) struct Set {
     index: AtomicU32,
     /// Distinguishes it from others that the object has stood for; 0 while it stands for none.
     number: AtomicU64,
+    /// Whether it is a thread's selection ([`crate::selection`]), which endpoints are only borrowed for.
+    borrows: AtomicBool,
+    /// Whether one of those has left since.
+    stale: AtomicBool,
     inner: SpinLock<Inner>,
 }
 
@@ -88,8 +92,15 @@ impl Member {
         let Some(set) = self.set() else {
             return false;
         };
-        set.inner.lock().ready.remove(self);
         self.set.set(None);
+        let inner = set.inner.lock();
+        inner.ready.remove(self);
+        if set.borrows.load(Relaxed) {
+            set.stale.store(true, Relaxed);
+            if let Some(t) = inner.waiter.take() {
+                wait::wake(t);
+            }
+        }
         true
     }
 
@@ -111,8 +122,30 @@ impl Set {
     pub(crate) fn create() -> Option<&'static Set> {
         let (index, set) = SETS.take()?;
         set.index.store(index, Relaxed);
-        set.number.store(NEXT_NUMBER.add(1), Relaxed);
+        set.borrows.store(false, Relaxed);
+        set.renew();
         Some(set)
+    }
+
+    /// A new set for a thread's selection.
+    pub(crate) fn create_for_selection() -> Option<&'static Set> {
+        let set = Self::create()?;
+        set.borrows.store(true, Relaxed);
+        Some(set)
+    }
+
+    /// Makes it empty: by a new number, since its members know it by that.
+    pub(crate) fn renew(&self) {
+        let inner = self.inner.lock();
+        while inner.ready.pop().is_some() {}
+        self.number.store(NEXT_NUMBER.add(1), Relaxed);
+        self.stale.store(false, Relaxed);
+    }
+
+    /// Whether it has lost what was borrowed for it.
+    #[inline(always)]
+    pub(crate) fn is_stale(&self) -> bool {
+        self.stale.load(Relaxed)
     }
 
     /// Its owner gives it up.
@@ -132,16 +165,35 @@ impl Set {
     pub(crate) fn add(&'static self, channel: &'static Channel, side: Side, key: u32) -> bool {
         let member = channel.member(side);
         match member.set() {
-            Some(set) if !core::ptr::eq(set, self) => return false,
-            _ => {}
+            Some(set) if core::ptr::eq(set, self) => {}
+            Some(set) if !set.borrows.load(Relaxed) => return false,
+            _ => drop(member.leave()),
         }
+        self.join(member, key);
+        true
+    }
+
+    /// Adds an endpoint for as long as nobody else wants it. False where somebody has it.
+    pub(crate) fn borrow(&'static self, channel: &'static Channel, side: Side, key: u32) -> bool {
+        let member = channel.member(side);
+        match member.set() {
+            Some(set) if core::ptr::eq(set, self) => {}
+            Some(set) if !set.borrows.load(Relaxed) || set.inner.lock().waiter.get().is_some() => {
+                return false;
+            }
+            _ => drop(member.leave()),
+        }
+        self.join(member, key);
+        true
+    }
+
+    fn join(&'static self, member: &'static Member, key: u32) {
         member.key.store(key, Relaxed);
         member.number.store(self.number.load(Relaxed), Relaxed);
         member.set.set(Some(self));
         if member.is_ready() {
             self.ready(member);
         }
-        true
     }
 
     /// Takes an endpoint out. False where it is not in this set.
@@ -151,7 +203,7 @@ impl Set {
     }
 
     /// Puts a member behind those that are ready, and wakes who waits.
-    #[inline]
+    #[inline(always)]
     fn ready(&self, member: &'static Member) {
         let inner = self.inner.lock();
         if member.node.is_linked() {
@@ -165,54 +217,84 @@ impl Set {
     }
 
     /// The key of the next endpoint at which a receive would not wait; it goes to the end.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next(&self) -> Option<u32> {
         loop {
-            let member = self.inner.lock().ready.pop()?;
+            let member = self.inner.lock().ready.first()?;
             if member.is_ready() {
                 let inner = self.inner.lock();
-                if !member.node.is_linked() {
+                // Alone, it is at the end already.
+                if !inner.ready.is_last(member) && inner.ready.remove(member) {
                     inner.ready.push(member);
                 }
                 return Some(member.key.load(Relaxed));
             }
+            self.inner.lock().ready.remove(member);
         }
     }
 
     /// Waits for the next endpoint: its key, or the status of a wait that ended otherwise; `None` where the set was
-    /// disposed of meanwhile.
-    #[inline]
+    /// disposed of meanwhile, or has become stale.
+    ///
+    /// In line, down to the switch: a thread that is switched to returns as often as the one that was left, which is
+    /// what the processor's return predictor expects.
+    #[inline(always)]
     pub(crate) fn wait(&'static self, thread: &'static Thread, timeout: i64) -> Option<i32> {
         let number = self.number.load(Relaxed);
-        let mut deadline = None;
         loop {
             if let Some(key) = self.next() {
                 return Some(key as i32);
             }
-            let deadline = *deadline.get_or_insert_with(|| crate::timer::deadline(timeout));
-            if timeout >= 0 && crate::machine::hal().now() >= deadline {
-                return Some(status::TIMEOUT);
+            if timeout >= 0 {
+                return self.wait_until(thread, crate::timer::deadline(timeout));
             }
-            {
-                let inner = self.inner.lock();
-                if inner.waiter.get().is_none() {
-                    thread.wait_alone();
-                    inner.waiter.set(Some(thread));
-                } else {
-                    thread.wait_in(&inner.waiters);
-                }
-            }
-            thread.sleep_until(deadline);
-            if self.number.load(Relaxed) != number {
+            self.begin_wait(thread);
+            thread.sleep_until_woken();
+            if self.number.load(Relaxed) != number || self.is_stale() {
                 return None;
             }
-            let inner = self.inner.lock();
-            if inner.waiter.is(thread) {
-                inner.waiter.set(None);
-            } else {
-                thread.stop_waiting_in(&inner.waiters);
-            }
+            self.end_wait(thread);
         }
+    }
+
+    #[cold]
+    fn wait_until(&'static self, thread: &'static Thread, deadline: u64) -> Option<i32> {
+        let number = self.number.load(Relaxed);
+        loop {
+            if let Some(key) = self.next() {
+                return Some(key as i32);
+            }
+            if crate::machine::hal().now() >= deadline {
+                return Some(status::TIMEOUT);
+            }
+            self.begin_wait(thread);
+            thread.sleep_until(deadline);
+            if self.number.load(Relaxed) != number || self.is_stale() {
+                return None;
+            }
+            self.end_wait(thread);
+        }
+    }
+
+    #[inline(always)]
+    fn begin_wait(&self, thread: &'static Thread) {
+        let inner = self.inner.lock();
+        if inner.waiter.get().is_none() {
+            thread.wait_alone();
+            inner.waiter.set(Some(thread));
+        } else {
+            thread.wait_in(&inner.waiters);
+        }
+    }
+
+    /// Takes a thread out that may have been woken by something else than a member.
+    #[inline(always)]
+    fn end_wait(&self, thread: &'static Thread) {
+        let inner = self.inner.lock();
+        if inner.waiter.is(thread) {
+            inner.waiter.set(None);
+        }
+        thread.stop_waiting_in(&inner.waiters);
     }
 
     /// Gives access to the threads that wait for it among other things.

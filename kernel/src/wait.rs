@@ -9,6 +9,7 @@
 
 use crate::channel::Channel;
 use crate::cpu;
+use crate::selection::Selection;
 use crate::set::Set;
 use crate::sip::Sip;
 use crate::sync::{Event, Mutex};
@@ -74,6 +75,8 @@ pub(crate) struct Wait {
     turn: AtomicU32,
     /// Further nodes of a wait for several things, and what each waits for. The nodes are kept.
     many: lock::SpinLock<Many>,
+    /// What it selected from last.
+    pub(crate) selection: lock::SpinLock<Selection>,
 }
 
 impl Wait {

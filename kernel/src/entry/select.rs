@@ -37,60 +37,102 @@ fn look(w: &Waitable, thread: &'static Thread) -> i32 {
 }
 
 extern "sysv64" fn select(_: CtxRef, handles: u32, tags: u32, count: u32, timeout: i64) -> i32 {
-    finish(select_first(handles, tags, count, timeout))
+    // Clearing room for 64 would be most of what a selection from a few costs.
+    finish(if count as usize <= FEW {
+        select_first::<FEW>(handles, tags, count, timeout)
+    } else if count as usize <= MAX_WAIT {
+        select_first::<MAX_WAIT>(handles, tags, count, timeout)
+    } else {
+        Ok(status::BAD_ARGUMENT)
+    })
 }
 
-fn select_first(handles: u32, tags: u32, count: u32, timeout: i64) -> Result<i32, Trap> {
-    if count as usize > MAX_WAIT {
-        return Ok(status::BAD_ARGUMENT);
-    }
+/// As many things as most programs select from.
+const FEW: usize = 8;
+
+#[inline(always)]
+fn select_first<const MOST: usize>(
+    handles: u32,
+    tags: u32,
+    count: u32,
+    timeout: i64,
+) -> Result<i32, Trap> {
     let thread = cpu::current();
-    let source = caller().memory(handles, u64::from(count) * 4)?;
-    let memory = caller().memory(tags, u64::from(count) * 4)?;
-    let mut on = [Waitable::Interrupt(u32::MAX); MAX_WAIT];
-    let mut at = [0u32; MAX_WAIT];
+    let sip = thread.sip();
+    let mut wanted = [0u32; MOST];
+    let mut at = [0u32; MOST];
     let mut n = 0;
-    let mut found = false;
-    for i in 0..count {
-        let (handle, tag) = (source.read_u32(handles + i * 4)?, tags + i * 4);
-        if handle == 0 || memory.read_u32(tag)? as i32 != status::WOULD_BLOCK {
-            continue;
-        }
-        on[n] = waitable(handle)?;
-        at[n] = tag;
-        let seen = look(&on[n], thread);
-        if seen == status::WOULD_BLOCK {
-            n += 1;
-        } else {
-            memory.write_u32(tag, seen as u32)?;
-            found = true;
+    {
+        let source = sip.memory(handles, u64::from(count) * 4)?;
+        let memory = sip.memory(tags, u64::from(count) * 4)?;
+        for i in 0..count {
+            let (handle, tag) = (source.read_u32(handles + i * 4)?, tags + i * 4);
+            if handle != 0 && memory.read_u32(tag)? as i32 == status::WOULD_BLOCK {
+                wanted[n] = handle;
+                at[n] = tag;
+                n += 1;
+            }
         }
     }
-    if found {
-        return Ok(status::OK);
-    }
+    let (wanted, at) = (&wanted[..n], &at[..n]);
     if n == 0 {
         return Ok(status::BAD_ARGUMENT);
     }
-    if timeout == 0 {
-        return Ok(status::TIMEOUT);
+    loop {
+        let selection = thread.wait.selection.lock().of(wanted, sip);
+        let Some(set) = selection else {
+            return select_from_lists(wanted, at, timeout);
+        };
+        let Some(found) = set.wait(thread, timeout) else {
+            continue;
+        };
+        let Some((&handle, &tag)) = wanted.get(found as usize).zip(at.get(found as usize)) else {
+            return Ok(found); // a status
+        };
+        let Object::Endpoint(channel, side, _) = sip.object(handle) else {
+            return Err(Trap::BadHandle);
+        };
+        let seen = channel::peek(channel, side);
+        sip.memory(tag, 4)?.write_u32(tag, seen as u32)?;
+        return Ok(status::OK);
     }
+}
+
+/// Selects among things of any kind, by waiting in the list of each.
+#[cold]
+#[inline(never)]
+fn select_from_lists(wanted: &[u32], at: &[u32], timeout: i64) -> Result<i32, Trap> {
+    let thread = cpu::current();
+    // On the stack and without a heap: a thread that is ended here gives nothing back.
+    let mut on = [Waitable::Interrupt(u32::MAX); MAX_WAIT];
     let mut seen = [status::WOULD_BLOCK; MAX_WAIT];
-    let ready = || {
-        let mut any = None;
-        for (w, seen) in on[..n].iter().zip(&mut seen) {
-            *seen = look(w, thread);
-            if *seen != status::WOULD_BLOCK {
-                any = Some(0);
+    let (on, seen) = (&mut on[..wanted.len()], &mut seen[..wanted.len()]);
+    for (to, &handle) in on.iter_mut().zip(wanted) {
+        *to = waitable(handle)?;
+    }
+    let on = &*on;
+    let outcome = {
+        let mut ready = || {
+            let mut any = None;
+            for (w, seen) in on.iter().zip(&mut *seen) {
+                *seen = look(w, thread);
+                if *seen != status::WOULD_BLOCK {
+                    any = Some(0);
+                }
             }
+            any
+        };
+        // What is there already costs no clock.
+        match ready() {
+            Some(found) => found,
+            None => thread.wait_any(on, crate::timer::deadline(timeout), ready),
         }
-        any
     };
-    if thread.wait_any(&on[..n], crate::timer::deadline(timeout), ready) == TIMED_OUT {
+    if outcome == TIMED_OUT {
         return Ok(status::TIMEOUT);
     }
-    for (&at, &seen) in at[..n].iter().zip(&seen) {
-        memory.write_u32(at, seen as u32)?;
+    for (&tag, &seen) in at.iter().zip(&*seen) {
+        caller().memory(tag, 4)?.write_u32(tag, seen as u32)?;
     }
     Ok(status::OK)
 }

@@ -156,6 +156,22 @@ impl Waitable for Endpoint {
     }
 }
 
+/// An endpoint as one of a contract for which its own can stand in its state; from then on the kernel holds its user to
+/// that one. Generated code asks for it only where the contracts say that it can.
+#[must_use]
+pub fn stand_for<T: TypedEndpoint>(endpoint: Endpoint) -> T {
+    match endpoint.cast() {
+        Ok(typed) => typed,
+        Err(_) => does_not_stand(T::CONTRACT),
+    }
+}
+
+/// Ends a program whose types say more than the contracts with which it was installed.
+#[cold]
+fn does_not_stand(contract: &str) -> ! {
+    panic!("the kernel does not take this endpoint for one of {contract}")
+}
+
 /// An endpoint whose type carries contract, side and state.
 pub trait TypedEndpoint: Waitable + Sized {
     /// Its contract's name.
