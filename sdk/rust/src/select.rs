@@ -274,6 +274,11 @@ pub trait Many {
     /// An endpoint of it.
     type Endpoint: Receives;
 
+    /// Itself, whatever it is reached through.
+    fn switch_many(&self) -> &Self {
+        self
+    }
+
     /// Looks at them in a wait; the first place that they take in it.
     fn switch_watch<const N: usize>(&self, select: &mut Select<N>) -> usize;
 
