@@ -111,7 +111,10 @@ fn unbounded(contract: &Contract, sender: Side, start: usize, cycle: &[&Transiti
     let mut error = Diagnostic::error(
         format!("contract {} has no finite queue", contract.name),
         cycle[0].span,
-        format!("the {} side may send this again and again", side_name(sender)),
+        format!(
+            "the {} side may send this again and again",
+            side_name(sender)
+        ),
     );
     let mut text = contract.states[start].name.clone();
     for (i, t) in cycle.iter().enumerate() {

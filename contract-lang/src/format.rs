@@ -148,7 +148,10 @@ impl Text {
             ""
         };
         let (name, of, side) = (&n.name.text, &n.of.text, n.side.name());
-        self.line(0, &format!("{public}contract {name} narrows {of}.{side} {{"));
+        self.line(
+            0,
+            &format!("{public}contract {name} narrows {of}.{side} {{"),
+        );
         for m in &n.messages {
             self.line(1, &format!("{};", m.text));
         }
@@ -222,8 +225,12 @@ fn field(f: &Field) -> String {
 fn ty(t: &Type) -> String {
     match &t.kind {
         TypeKind::Named(name) => name.text.clone(),
-        TypeKind::Vector { of, optional } => format!("{}[]{} in ExHeap", of.text, presence(*optional)),
-        TypeKind::Pointer { of, optional } => format!("{}*{} in ExHeap", of.text, presence(*optional)),
+        TypeKind::Vector { of, optional } => {
+            format!("{}[]{} in ExHeap", of.text, presence(*optional))
+        }
+        TypeKind::Pointer { of, optional } => {
+            format!("{}*{} in ExHeap", of.text, presence(*optional))
+        }
         TypeKind::Endpoint {
             contract,
             side,

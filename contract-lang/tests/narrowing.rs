@@ -51,7 +51,10 @@ fn a_permission_is_the_contract_with_fewer_sends() {
     assert_eq!(taken(c, deaf, Side::Exp), ["Done"]);
     let of = |t: &ContractTable| t.narrows.clone().unwrap().of;
     assert_eq!(of(reader), [("C".into(), c.hash())]);
-    assert_eq!(of(closer), [("Reader".into(), reader.hash()), ("C".into(), c.hash())]);
+    assert_eq!(
+        of(closer),
+        [("Reader".into(), reader.hash()), ("C".into(), c.hash())]
+    );
     assert_ne!(reader.hash(), closer.hash());
     for (own, wanted, side, stands) in [
         (c, reader, Side::Imp, true),
@@ -107,7 +110,10 @@ fn formatting_keeps_permissions_and_their_documentation() {
 
 #[test]
 fn taking_nothing_away_is_warned_of() {
-    let loaded = load(&format!("{TWO} contract All narrows Reader.Imp {{ Close; Read }}")).unwrap();
+    let loaded = load(&format!(
+        "{TWO} contract All narrows Reader.Imp {{ Close; Read }}"
+    ))
+    .unwrap();
     let [warning] = &loaded.warnings[..] else {
         panic!("{:?}", loaded.warnings)
     };
@@ -137,24 +143,56 @@ fn what_a_derived_contract_keeps() {
     for (derived, imp, exp) in [
         ("", "S T E closed", "S T E closed"),
         // The importing side can say more: who exports would not expect it.
-        ("in message N(); override state T: (M? -> closed or N? -> closed);", "S T E closed", "E closed"),
+        (
+            "in message N(); override state T: (M? -> closed or N? -> closed);",
+            "S T E closed",
+            "E closed",
+        ),
         // The exporting side can answer more.
-        ("override state S: M? -> (O! -> T or P! -> closed);", "T E closed", "S T E closed"),
+        (
+            "override state S: M? -> (O! -> T or P! -> closed);",
+            "T E closed",
+            "S T E closed",
+        ),
         // The exporting side answers less.
-        ("out message Q(); override state S: M? -> Q! -> T;", "T E closed", "T E closed"),
+        (
+            "out message Q(); override state S: M? -> Q! -> T;",
+            "T E closed",
+            "T E closed",
+        ),
         // Nothing is left to say in E of B.
-        ("override state E: M? -> closed;", "S T E closed", "S T closed"),
-        ("override state E: O! -> closed;", "S T closed", "S T E closed"),
+        (
+            "override state E: M? -> closed;",
+            "S T E closed",
+            "S T closed",
+        ),
+        (
+            "override state E: O! -> closed;",
+            "S T closed",
+            "S T E closed",
+        ),
         // Where the base ends, whatever follows does not matter.
-        ("in message N(); override state T: M? -> U; state U: N? -> closed;", "S T closed E", "S T closed E"),
+        (
+            "in message N(); override state T: M? -> U; state U: N? -> closed;",
+            "S T closed E",
+            "S T closed E",
+        ),
         // One may come to where one may not begin.
-        ("override state E: O! -> closed; override state T: M? -> E;", "S T closed", "S T E closed"),
+        (
+            "override state E: O! -> closed; override state T: M? -> E;",
+            "S T closed",
+            "S T E closed",
+        ),
     ] {
         let source = format!("{base} contract D : B {{ {derived} }}");
         // Where neither is kept, it is refused.
         if derived.contains("Q!") {
             let errors = compile(&source).unwrap_err();
-            assert!(errors[0].message.contains("keeps neither side's"), "{}", errors[0]);
+            assert!(
+                errors[0].message.contains("keeps neither side's"),
+                "{}",
+                errors[0]
+            );
             continue;
         }
         let words = |s: &str| s.split(' ').map(String::from).collect::<Vec<_>>();
@@ -203,9 +241,20 @@ fn messages() -> String {
 
 /// The definition, by brute force: says everything that a holder who knows only B may say, lets come everything that D
 /// lets come, up to a length within which every pair of states occurs.
-fn holds(b: &ContractTable, d: &ContractTable, side: Side, at: (u16, u16), first: bool, left: usize) -> bool {
+fn holds(
+    b: &ContractTable,
+    d: &ContractTable,
+    side: Side,
+    at: (u16, u16),
+    first: bool,
+    left: usize,
+) -> bool {
     let all = || 0..d.messages.len() as u16;
-    let over = all().all(|m| [Side::Imp, Side::Exp].iter().all(|s| b.step(at.0, m, *s).is_none()));
+    let over = all().all(|m| {
+        [Side::Imp, Side::Exp]
+            .iter()
+            .all(|s| b.step(at.0, m, *s).is_none())
+    });
     let comes = all().any(|m| d.step(at.1, m, side.peer()).is_some());
     if over {
         return !(first && comes);

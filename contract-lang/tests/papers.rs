@@ -193,7 +193,10 @@ fn namespace() {
     assert_eq!(base.name, "ServiceContract");
     assert_eq!(base.hash, one(NAMESPACE, "ServiceContract").hash());
     // Both sides keep their expectations in Start; Bound ends the base.
-    let places: Vec<u16> = ["Start", "Bound"].iter().filter_map(|s| t.state(s)).collect();
+    let places: Vec<u16> = ["Start", "Bound"]
+        .iter()
+        .filter_map(|s| t.state(s))
+        .collect();
     assert_eq!(base.stands, [places.clone(), places]);
     assert_eq!(t.states[0], "Start");
     // A message of the base has the same index in the whole family.

@@ -24,7 +24,10 @@ pub(super) fn resolve(items: &[&Item], model: &mut Model, found: &mut Vec<Diagno
         }
     }
     narrowing::resolve(items, &names, model, found);
-    let places = items.iter().enumerate().map(|(i, item)| (item.name().text.as_str(), i));
+    let places = items
+        .iter()
+        .enumerate()
+        .map(|(i, item)| (item.name().text.as_str(), i));
     let places: HashMap<&str, usize> = places.collect();
     model.contracts.sort_by_key(|c| places.get(c.name.as_str()));
     check_endpoints(model, found);

@@ -41,7 +41,10 @@ fn queues(model: &mut Model, found: &mut Vec<Diagnostic>) {
         }
     }
     for i in 0..model.contracts.len() {
-        let of = model.contracts[i].narrows.as_ref().and_then(|n| n.of.last());
+        let of = model.contracts[i]
+            .narrows
+            .as_ref()
+            .and_then(|n| n.of.last());
         if let Some(queue) = of.and_then(|name| model.contract(name)).map(|c| c.queue) {
             model.contracts[i].queue = queue;
         }

@@ -70,7 +70,10 @@ fn narrow(n: &ast::Narrowing, of: &Contract, found: &mut Vec<Diagnostic>) -> Opt
     let errors = found.len();
     if !of.has_side(n.side) {
         let text = format!("permission {} has no {}", of.name, n.side.name());
-        let label = format!("it has only endpoints of the {} side", side_name(n.side.peer()));
+        let label = format!(
+            "it has only endpoints of the {} side",
+            side_name(n.side.peer())
+        );
         found.push(
             Diagnostic::error(text, n.side_span, label)
                 .label(of.span, "declared here")
@@ -141,12 +144,22 @@ fn message(name: &Name, n: &ast::Narrowing, of: &Contract) -> Result<usize, Box<
         }
     };
     let names: Vec<&str> = sendable.map(|m| m.name.as_str()).collect();
-    let help = suggestion(&name.text, names.iter().copied().filter(|s| *s != name.text));
+    let help = suggestion(
+        &name.text,
+        names.iter().copied().filter(|s| *s != name.text),
+    );
     Err(Box::new(error.help(help.unwrap_or_else(|| {
         if names.is_empty() {
-            format!("the {} side sends nothing: there is nothing to narrow", side_name(n.side))
+            format!(
+                "the {} side sends nothing: there is nothing to narrow",
+                side_name(n.side)
+            )
         } else {
-            format!("the {} side may send {}", side_name(n.side), names.join(", "))
+            format!(
+                "the {} side may send {}",
+                side_name(n.side),
+                names.join(", ")
+            )
         }
     }))))
 }
@@ -160,13 +173,20 @@ fn never_sent(
 ) -> Diagnostic {
     let (text, side) = (&name.text, side_name(n.side));
     let label = if of.narrows.is_some() {
-        format!("{} has already taken it away, or it was never there", of.name)
+        format!(
+            "{} has already taken it away, or it was never there",
+            of.name
+        )
     } else if received {
         format!("only the {} side sends it", side_name(n.side.peer()))
     } else {
         "no state says that it may".to_string()
     };
-    Diagnostic::error(format!("the {side} side never sends {text}"), name.span, label)
-        .label(message.span, "declared here")
-        .note("a permission names what its holder may still send; what he receives stays as it is")
+    Diagnostic::error(
+        format!("the {side} side never sends {text}"),
+        name.span,
+        label,
+    )
+    .label(message.span, "declared here")
+    .note("a permission names what its holder may still send; what he receives stays as it is")
 }

@@ -53,7 +53,10 @@ pub(super) fn resolve(model: &mut Model, found: &mut Vec<Diagnostic>) {
 
 fn gave_up(derived: &Contract, base: &str) -> Diagnostic {
     Diagnostic::error(
-        format!("contracts {} and {base} are too large to compare", derived.name),
+        format!(
+            "contracts {} and {base} are too large to compare",
+            derived.name
+        ),
         derived.span,
         format!("after {MAX_PAIRS} pairs of states no end was in sight"),
     )
@@ -129,7 +132,9 @@ impl<'a> Comparison<'a> {
     /// The states of the derived contract in which nothing is broken.
     fn kept(&self, broken: &[Option<Broken<'_>>]) -> Vec<usize> {
         let all = self.shared.iter().zip(broken);
-        all.filter(|(_, b)| b.is_none()).map(|(at, _)| at.1).collect()
+        all.filter(|(_, b)| b.is_none())
+            .map(|(at, _)| at.1)
+            .collect()
     }
 
     /// What follows in the base; its messages have the same indices in all that derives from it.
@@ -222,7 +227,8 @@ impl<'a> Comparison<'a> {
         let broken: Vec<_> = both
             .filter_map(|(at, (imp, exp))| Some((at, imp.as_ref()?, exp.as_ref()?)))
             .collect();
-        let inherited = |b: usize, d: usize| self.base.states[b].span == self.derived.states[d].span;
+        let inherited =
+            |b: usize, d: usize| self.base.states[b].span == self.derived.states[d].span;
         let overridden = broken.iter().any(|(at, ..)| !inherited(at.0, at.1));
         for (&(b, d), imp, exp) in broken {
             let (base, derived) = (&self.base.name, &self.derived.name);

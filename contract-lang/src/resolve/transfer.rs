@@ -48,12 +48,21 @@ fn endpoints<'a>(fields: &'a [Field], model: &'a Model) -> Vec<Kind<'a>> {
     let mut all = Vec::new();
     for field in fields {
         match &field.ty {
-            Type::Endpoint { contract, side, state } => {
+            Type::Endpoint {
+                contract,
+                side,
+                state,
+            } => {
                 all.push((contract.as_str(), *side, state.as_str()));
             }
             Type::Struct(name) => {
                 let inner = model.structure(name).filter(|s| s.endpoints);
-                all.extend(inner.map(|s| endpoints(&s.fields, model)).into_iter().flatten());
+                all.extend(
+                    inner
+                        .map(|s| endpoints(&s.fields, model))
+                        .into_iter()
+                        .flatten(),
+                );
             }
             _ => {}
         }
@@ -81,7 +90,10 @@ fn edges<'a>(
                 if let Some(&to) = index.get(&kind)
                     && edges.iter().all(|e| e.to != to)
                 {
-                    edges.push(Edge { to, by: (given, message) });
+                    edges.push(Edge {
+                        to,
+                        by: (given, message),
+                    });
                 }
             }
         }

@@ -46,7 +46,10 @@ pub(super) fn resolve(items: &[&Item], model: &mut Model, found: &mut Vec<Diagno
             structure(s, &structs, &names, &mut state, model, found);
         }
     }
-    for s in items.iter().filter_map(|i| structs.get(i.name().text.as_str())) {
+    for s in items
+        .iter()
+        .filter_map(|i| structs.get(i.name().text.as_str()))
+    {
         check_blocks(&s.fields, model, found);
     }
     check_ends(&structs, model, found);
@@ -144,8 +147,14 @@ fn needs<'a>(
     done.insert(&s.name.text, Mark::Open);
     for field in &s.fields {
         let (TypeKind::Named(of)
-        | TypeKind::Vector { of, optional: false }
-        | TypeKind::Pointer { of, optional: false }) = &field.ty.kind
+        | TypeKind::Vector {
+            of,
+            optional: false,
+        }
+        | TypeKind::Pointer {
+            of,
+            optional: false,
+        }) = &field.ty.kind
         else {
             continue;
         };
@@ -293,7 +302,10 @@ fn structure<'a>(
         name: s.name.text.clone(),
         plain: !inner(|s| !s.plain)
             && !any(|ty| {
-                matches!(ty, Type::Vector { .. } | Type::Record { .. } | Type::Endpoint { .. })
+                matches!(
+                    ty,
+                    Type::Vector { .. } | Type::Record { .. } | Type::Endpoint { .. }
+                )
             }),
         endpoints: inner(|s| s.endpoints) || any(|ty| matches!(ty, Type::Endpoint { .. })),
         optional: inner(|s| s.optional) || any(Type::is_optional),
@@ -530,7 +542,11 @@ impl<'a> Names<'a> {
                             format!("it has only endpoints of the {} side", side_name(n.side)),
                         )
                         .label(n.side_span, "it narrows this side")
-                        .help(format!("write `{}.{}`", contract.text, n.side.name())),
+                        .help(format!(
+                            "write `{}.{}`",
+                            contract.text,
+                            n.side.name()
+                        )),
                     );
                     return None;
                 }

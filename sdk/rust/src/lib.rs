@@ -60,6 +60,7 @@ pub mod sync;
 pub mod system;
 pub mod thread;
 pub mod time;
+pub mod tree;
 pub mod tref;
 pub mod view;
 #[cfg(feature = "wrong")]

@@ -14,6 +14,7 @@ use crate::rt::{Block, Handle, Plain, Record, Text, Vector};
 use crate::set::Refused;
 use crate::sync::{AutoEvent, Mutex, wait};
 use crate::time::Timeout;
+use crate::tree::Content;
 use crate::{Error, error, sys};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -82,7 +83,7 @@ impl Tracked for Block {
 /// What is a block by another name.
 macro_rules! blocks {
     ($($name:ident $(<$t:ident>)?;)*) => {$(
-        impl $(<$t: Plain>)? Tracked for $name $(<$t>)? {
+        impl $(<$t: Content>)? Tracked for $name $(<$t>)? {
             type Parked = ParkedBlock;
 
             fn park(self) -> Result<ParkedBlock, Refused<Self>> {

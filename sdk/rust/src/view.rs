@@ -5,7 +5,7 @@
 //!
 //! Invariant: a view lies inside its block, so that no access of it can end the program.
 
-use crate::heap::{ELEMENT, load, store};
+use crate::heap::{load, store};
 use crate::rt::{Block, Plain, Vector};
 use crate::Error;
 use core::marker::PhantomData;
@@ -24,6 +24,7 @@ struct Part {
 
 impl Part {
     fn new<T: Plain>(block: &Block, range: impl RangeBounds<usize>) -> Result<Part, Error> {
+        const { assert!(T::SIZE > 0, "elements without bytes cannot be counted") };
         let most = block.len() / T::SIZE;
         let start = match range.start_bound() {
             Bound::Included(n) => *n,
@@ -60,7 +61,6 @@ impl Part {
 
     #[inline]
     fn get<T: Plain>(&self, index: usize) -> Option<T> {
-        let () = Vector::<T>::FITS;
         (index < self.len)
             .then(|| load(&self.block, self.start + index * T::SIZE))
             .flatten()
@@ -68,7 +68,6 @@ impl Part {
 
     #[inline]
     fn set<T: Plain>(&mut self, index: usize, value: T) -> bool {
-        let () = Vector::<T>::FITS;
         let inside = index < self.len;
         if inside {
             store(&mut self.block, self.start + index * T::SIZE, value);
@@ -80,7 +79,10 @@ impl Part {
     fn copy_to<T: Plain>(&self, out: &mut [T]) -> bool {
         out.len() == self.len
             && pieces::<T>(self.len).all(|(first, count)| {
-                let mut bytes = [0; ELEMENT];
+                if T::SIZE > ROOM {
+                    return self.get(first).map(|value| out[first] = value).is_some();
+                }
+                let mut bytes = [0; ROOM];
                 let bytes = &mut bytes[..count * T::SIZE];
                 self.block.read(self.start + first * T::SIZE, bytes);
                 let values = bytes.chunks_exact(T::SIZE).map(T::read_from);
@@ -98,7 +100,11 @@ impl Part {
             return false;
         }
         for (first, count) in pieces::<T>(self.len) {
-            let mut bytes = [0; ELEMENT];
+            if T::SIZE > ROOM {
+                self.set(first, values[first]);
+                continue;
+            }
+            let mut bytes = [0; ROOM];
             let bytes = &mut bytes[..count * T::SIZE];
             for (to, value) in bytes
                 .chunks_exact_mut(T::SIZE)
@@ -112,10 +118,12 @@ impl Part {
     }
 }
 
-/// So many elements in pieces that fit the room on the stack: the first of each, and how many.
+/// Bytes that are copied at once.
+const ROOM: usize = 256;
+
+/// So many elements in pieces that fit the room on the stack, or one by one: the first of each, and how many.
 fn pieces<T: Plain>(len: usize) -> impl Iterator<Item = (usize, usize)> {
-    let () = Vector::<T>::FITS;
-    let most = ELEMENT / T::SIZE;
+    let most = (ROOM / T::SIZE).max(1);
     (0..len).step_by(most).map(move |i| (i, most.min(len - i)))
 }
 
