@@ -77,11 +77,43 @@ impl Generator<'_> {
                 if state.receives(side).next().is_some() {
                     methods.extend(self.receive(side, i));
                 }
-                let (ty, state) = (types::side(side), self.state_type(i));
-                all.extend(quote! { impl #ty<#state> { #methods } });
+                methods.extend(state.receives(side).map(|t| self.tag(t)));
+                let (ty, name) = (types::side(side), self.state_type(i));
+                let messages = state
+                    .receives(side)
+                    .map(|t| self.announced(&self.contract.messages[t.message]));
+                all.extend(quote! {
+                    impl #ty<#name> { #methods }
+
+                    impl ::sing_sdk::select::Receives for #ty<#name> {
+                        const MESSAGES: &'static [::sing_sdk::select::Message] = &[#(#messages),*];
+                    }
+                });
             }
         }
         all
+    }
+
+    /// How a switch knows a message that has come.
+    fn tag(&self, t: &Transition) -> TokenStream {
+        let method = case_method(&self.contract.messages[t.message]);
+        let tag = tag(t);
+        quote! {
+            #[doc(hidden)]
+            #[inline]
+            pub fn #method(&self) -> i32 {
+                #tag
+            }
+        }
+    }
+
+    /// What a switch's check must know of a message.
+    fn announced(&self, message: &Message) -> TokenStream {
+        let name = &message.name;
+        let values = message.arguments.iter();
+        let promises = !message.requires.is_empty()
+            || values.map(|a| &a.ty).any(|ty| types::promises(ty, self.model));
+        quote!(::sing_sdk::select::Message { name: #name, promises: #promises })
     }
 
     /// What sends and calls begin with: the conditions, the words.
@@ -299,6 +331,7 @@ impl Generator<'_> {
         let ty = types::side(side);
         let mut variants = TokenStream::new();
         let mut arms = TokenStream::new();
+        let mut cases = TokenStream::new();
         let transitions: Vec<&Transition> = state.receives(side).collect();
         for t in &transitions {
             let message = &self.contract.messages[t.message];
@@ -327,7 +360,8 @@ impl Generator<'_> {
                 #[doc = #summary]
                 #variant(#(#types,)* super::#ty<super::#next>),
             });
-            let tag = i32::try_from(t.message).unwrap_or(i32::MAX);
+            let tag = tag(t);
+            cases.extend(self.case(t, &up, &here));
             let conditions = message.requires.iter().map(|r| requires::holds(r, &up));
             let guard = if message.requires.is_empty() {
                 TokenStream::new()
@@ -405,7 +439,49 @@ impl Generator<'_> {
                 }
 
                 #only
+
+                #cases
+
+                /// Nothing: the channel is closed.
+                #[doc(hidden)]
+                #[inline]
+                pub fn case_ChannelClosed(self) {
+                    match self {
+                        Self::Closed => {}
+                        _ => ::sing_sdk::select::never(),
+                    }
+                }
             }
         }
     }
+
+    /// What a switch takes out where this message has come.
+    fn case(&self, t: &Transition, up: &TokenStream, here: &TokenStream) -> TokenStream {
+        let message = &self.contract.messages[t.message];
+        let types = self.arguments(message, up).types;
+        let side = types::side(t.sender.peer());
+        let (next, variant) = (self.state_type(t.target), names::ident(&message.name));
+        let method = case_method(message);
+        let bound: Vec<Ident> = (0..types.len()).map(|i| format_ident!("v{i}")).collect();
+        quote! {
+            #[doc(hidden)]
+            #[inline]
+            pub fn #method(self) -> ::core::result::Result<((#(#types,)*), #here #side<#here #next>), Self> {
+                match self {
+                    Self::#variant(#(#bound,)* next) => ::core::result::Result::Ok(((#(#bound,)*), next)),
+                    other => ::core::result::Result::Err(other),
+                }
+            }
+        }
+    }
+}
+
+/// The number by which the kernel announces a message.
+fn tag(t: &Transition) -> i32 {
+    i32::try_from(t.message).unwrap_or(i32::MAX)
+}
+
+/// The method by which a switch knows a message. The compiler's errors name it.
+fn case_method(message: &Message) -> Ident {
+    format_ident!("case_{}", message.name)
 }
