@@ -77,6 +77,16 @@ pub struct Refused<T> {
     pub error: Error,
 }
 
+impl<T> Refused<T> {
+    /// The same with another content, made from this one.
+    pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Refused<U> {
+        Refused {
+            content: f(self.content),
+            error: self.error,
+        }
+    }
+}
+
 impl<T> fmt::Debug for Refused<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Refused({:?})", self.error)
