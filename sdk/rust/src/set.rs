@@ -35,12 +35,7 @@ impl WaitSet {
     /// # Errors
     /// [`Error::BadState`] where it is in another set.
     pub fn add<E: TypedEndpoint>(&self, endpoint: &E, number: u32) -> Result<(), Error> {
-        error::check(sys::set_add(
-            self.0.raw(),
-            endpoint.handle().raw(),
-            number,
-        ))
-        .map(drop)
+        error::check(sys::set_add(self.0.raw(), endpoint.handle().raw(), number)).map(drop)
     }
 
     /// No longer watches it; whether it did.
@@ -75,6 +70,16 @@ pub struct Refused<T> {
     pub content: T,
     /// Why.
     pub error: Error,
+}
+
+impl<T> Refused<T> {
+    /// The same with another content, made from this one.
+    pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Refused<U> {
+        Refused {
+            content: f(self.content),
+            error: self.error,
+        }
+    }
 }
 
 impl<T> fmt::Debug for Refused<T> {
@@ -364,7 +369,9 @@ fn forgotten(key: usize) -> ! {
 
 #[cold]
 fn empty() -> ! {
-    panic!("switch_receive!: the set is empty, so nothing can ever come; look at is_empty first, or give a timeout")
+    panic!(
+        "switch_receive!: the set is empty, so nothing can ever come; look at is_empty first, or give a timeout"
+    )
 }
 
 impl<E: Receives> Many for EndpointSet<E> {

@@ -125,24 +125,11 @@ impl<T: Tracked> Tracked for Option<T> {
     type Parked = Option<T::Parked>;
 
     fn park(self) -> Result<Self::Parked, Refused<Self>> {
-        self.map(T::park).transpose().map_err(Refused::some)
+        self.map(T::park).transpose().map_err(|r| r.map(Some))
     }
 
     fn unpark(parked: Self::Parked) -> Result<Self, Refused<Self::Parked>> {
-        parked.map(T::unpark).transpose().map_err(Refused::some)
-    }
-}
-
-impl<T> Refused<T> {
-    fn some(self) -> Refused<Option<T>> {
-        self.map(Some)
-    }
-
-    fn map<U>(self, f: impl FnOnce(T) -> U) -> Refused<U> {
-        Refused {
-            content: f(self.content),
-            error: self.error,
-        }
+        parked.map(T::unpark).transpose().map_err(|r| r.map(Some))
     }
 }
 

@@ -5,9 +5,9 @@
 //!
 //! Invariant: a view lies inside its block, so that no access of it can end the program.
 
+use crate::Error;
 use crate::heap::{load, store};
 use crate::rt::{Block, Plain, Vector};
-use crate::Error;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 use core::ops::{Bound, RangeBounds};

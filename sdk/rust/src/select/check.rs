@@ -73,11 +73,7 @@ const fn name(messages: &[Message], i: usize) -> &str {
 }
 
 /// Whether `case` holds when endpoint `e` brings what `brings[e]` says.
-const fn fires(
-    case: &[(usize, &str)],
-    endpoints: &[(&str, &[Message])],
-    brings: &[usize],
-) -> bool {
+const fn fires(case: &[(usize, &str)], endpoints: &[(&str, &[Message])], brings: &[usize]) -> bool {
     let mut i = 0;
     while i < case.len() {
         let (endpoint, what) = case[i];
@@ -350,10 +346,8 @@ mod tests {
         );
         let both: &[&[(usize, &str)]] = &[&[(0, "Request")], &[(0, "ChannelClosed")]];
         assert_eq!(of([("c", ASKS)], both, false), Ok(()));
-        let together: &[&[(usize, &str)]] = &[
-            &[(0, "Request"), (1, "Reply")],
-            &[(0, "ChannelClosed")],
-        ];
+        let together: &[&[(usize, &str)]] =
+            &[&[(0, "Request"), (1, "Reply")], &[(0, "ChannelClosed")]];
         let text = of([("c", ASKS), ("a", ANSWERS)], together, true).unwrap_err();
         assert!(
             text.starts_with("c.Request cannot stand in an `&&`"),

@@ -66,12 +66,21 @@ impl Generator<'_> {
 
     /// Methods of the endpoints, state by state.
     pub(super) fn operations(&self) -> TokenStream {
-        let mut all = TokenStream::new();
+        let mut all: TokenStream = self
+            .contract
+            .messages
+            .iter()
+            .map(|m| requires::declaration(m, self.model))
+            .collect();
+        for ty in self.sides().map(types::side) {
+            all.extend(quote!(::sing_sdk::tracked_as_it_is! { [S] #ty<S>; }));
+        }
         for (i, state) in self.contract.states.iter().enumerate() {
             for side in self.sides() {
                 let mut methods = TokenStream::new();
                 for t in state.sends(side) {
                     methods.extend(self.send(side, t));
+                    methods.extend(self.send_constants(side, t));
                     methods.extend(self.call(side, t));
                 }
                 if state.receives(side).next().is_some() {
@@ -112,7 +121,9 @@ impl Generator<'_> {
         let name = &message.name;
         let values = message.arguments.iter();
         let promises = !message.requires.is_empty()
-            || values.map(|a| &a.ty).any(|ty| types::promises(ty, self.model));
+            || values
+                .map(|a| &a.ty)
+                .any(|ty| types::promises(ty, self.model));
         quote!(::sing_sdk::select::Message { name: #name, promises: #promises })
     }
 
@@ -124,22 +135,61 @@ impl Generator<'_> {
             words,
             ..
         } = arguments;
-        let checks = message.requires.iter().map(|r| {
-            let holds = requires::holds(r, &quote!(super::));
-            let text = format!(
-                "{}.{} requires {}",
-                self.contract.name, message.name, r.text
-            );
+        let check = if message.requires.is_empty() {
+            TokenStream::new()
+        } else {
+            let holds = requires::call(message, self.model, &TokenStream::new());
+            let text = self.requirement(message);
             quote! {
                 if !#holds {
                     ::sing_sdk::rt::violated(#text);
                 }
             }
-        });
+        };
         quote! {
-            #(#checks)*
+            #check
             let mut __words = [0u64; #words];
             #(::sing_sdk::rt::Exchangeable::into_words(#names, &mut __words[#offsets..]);)*
+        }
+    }
+
+    /// What a message requires, for messages to people.
+    fn requirement(&self, message: &Message) -> String {
+        let required = requires::text(message);
+        format!(
+            "{}.{} requires {required}",
+            self.contract.name, message.name
+        )
+    }
+
+    /// Sends constants of which it is known, when the sender has been compiled, that they keep what the message requires.
+    fn send_constants(&self, side: Side, t: &Transition) -> TokenStream {
+        let message = &self.contract.messages[t.message];
+        let Some(constants) = requires::constants(message) else {
+            return TokenStream::new();
+        };
+        let arguments = self.arguments(message, &quote!(super::));
+        let is_constant = |name: &Ident| constants.iter().any(|c| names::ident(&c.name) == *name);
+        let all = arguments.names.iter().zip(&arguments.types);
+        let (constant, given): (Vec<_>, Vec<_>) = all.partition(|(name, _)| is_constant(name));
+        let constant = constant.iter().map(|(name, ty)| quote!(const #name: #ty));
+        let given = given.iter().map(|(name, ty)| quote!(#name: #ty));
+        let send = format_ident!("send_{}", names::snake(&message.name));
+        let method = format_ident!("{send}_const");
+        let (ty, next) = (types::side(side), self.state_type(t.target));
+        let holds = requires::call(message, self.model, &TokenStream::new());
+        let (text, names) = (self.requirement(message), &arguments.names);
+        let summary = format!(
+            "Sends `{}` with constants that are known to keep what it requires, or does not compile.",
+            message.name
+        );
+        quote! {
+            #[doc = #summary]
+            #[inline]
+            pub fn #method<#(#constant),*>(self, #(#given),*) -> #ty<#next> {
+                const { ::core::assert!(#holds, #text) };
+                self.#send(#(#names),*)
+            }
         }
     }
 
@@ -362,22 +412,22 @@ impl Generator<'_> {
             });
             let tag = tag(t);
             cases.extend(self.case(t, &up, &here));
-            let conditions = message.requires.iter().map(|r| requires::holds(r, &up));
             let guard = if message.requires.is_empty() {
                 TokenStream::new()
             } else {
-                quote!(if #(#conditions)&&*)
+                let holds = requires::call(message, self.model, &here);
+                quote!(if #holds)
             };
             arms.extend(quote! {
                 #tag => {
                     // All arguments are taken before any is judged, so that none is lost.
                     // SAFETY: each word is used once, for the argument that the kernel put there.
                     #(let #names = unsafe {
-                        <#types as ::sing_sdk::rt::Exchangeable>::from_words(&words[#offsets..])
+                        <#types as ::sing_sdk::rt::Exchangeable>::from_words(&__words[#offsets..])
                     };)*
                     match (#(#names,)*) {
                         (#(::core::option::Option::Some(#names),)*) #guard => {
-                            Self::#variant(#(#names,)* super::#ty::in_state(endpoint))
+                            Self::#variant(#(#names,)* super::#ty::in_state(__endpoint))
                         }
                         _ => Self::Closed,
                     }
@@ -431,8 +481,8 @@ impl Generator<'_> {
 
             impl #name {
                 #[inline]
-                pub(super) fn __take(message: i32, words: &[u64], endpoint: ::sing_sdk::rt::Endpoint) -> Self {
-                    match message {
+                pub(super) fn __take(__message: i32, __words: &[u64], __endpoint: ::sing_sdk::rt::Endpoint) -> Self {
+                    match __message {
                         #arms
                         _ => Self::Closed,
                     }

@@ -73,11 +73,9 @@ impl<'a> Generator<'a> {
             };
             let single = Single { term, body };
             let known = groups.iter_mut().find_map(|g| match g {
-                Group::One { cases, .. } | Group::Many { cases, .. } => cases[0]
-                    .term
-                    .place
-                    .same(&term.place)
-                    .then_some(cases),
+                Group::One { cases, .. } | Group::Many { cases, .. } => {
+                    cases[0].term.place.same(&term.place).then_some(cases)
+                }
                 _ => None,
             });
             match (known, &term.place) {
@@ -141,7 +139,9 @@ impl<'a> Generator<'a> {
         let mut all = TokenStream::new();
         if !self.variables.is_empty() {
             let partial = self.switch.partial;
-            let types: Vec<Ident> = (0..self.variables.len()).map(|i| format_ident!("E{i}")).collect();
+            let types: Vec<Ident> = (0..self.variables.len())
+                .map(|i| format_ident!("E{i}"))
+                .collect();
             let names = self.variables.iter().map(ToString::to_string);
             let cases = self.switch.cases.iter().filter_map(|c| {
                 let Pattern::Messages(terms) = &c.pattern else {
@@ -473,10 +473,13 @@ fn receive_all(terms: &[Term], body: &Expr) -> TokenStream {
             }
         }
     });
-    let closed = terms.iter().filter(|t| t.is_close()).filter_map(|t| match &t.place {
-        Place::Variable(name) => Some(quote!(::core::mem::drop(#name);)),
-        Place::Many { .. } => None,
-    });
+    let closed = terms
+        .iter()
+        .filter(|t| t.is_close())
+        .filter_map(|t| match &t.place {
+            Place::Variable(name) => Some(quote!(::core::mem::drop(#name);)),
+            Place::Many { .. } => None,
+        });
     quote!({
         #(#closed)*
         let (#(#patterns,)*) = (#(#values,)*);
