@@ -339,11 +339,11 @@ impl Generator<'_> {
                     // All arguments are taken before any is judged, so that none is lost.
                     // SAFETY: each word is used once, for the argument that the kernel put there.
                     #(let #names = unsafe {
-                        <#types as ::sing_sdk::rt::Exchangeable>::from_words(&words[#offsets..])
+                        <#types as ::sing_sdk::rt::Exchangeable>::from_words(&__words[#offsets..])
                     };)*
                     match (#(#names,)*) {
                         (#(::core::option::Option::Some(#names),)*) #guard => {
-                            Self::#variant(#(#names,)* super::#ty::in_state(endpoint))
+                            Self::#variant(#(#names,)* super::#ty::in_state(__endpoint))
                         }
                         _ => Self::Closed,
                     }
@@ -397,8 +397,8 @@ impl Generator<'_> {
 
             impl #name {
                 #[inline]
-                pub(super) fn take(message: i32, words: &[u64], endpoint: ::sing_sdk::rt::Endpoint) -> Self {
-                    match message {
+                pub(super) fn take(__message: i32, __words: &[u64], __endpoint: ::sing_sdk::rt::Endpoint) -> Self {
+                    match __message {
                         #arms
                         _ => Self::Closed,
                     }
