@@ -1,13 +1,13 @@
 //! `switch receive` ([O] 4.4): looking at several things at once, sets of endpoints.
 
-use super::sync::{MAX_WAIT, acquire, own, waitable};
+use super::sync::{MAX_WAIT, acquire, holds, own, waitable};
 use super::{caller, fill_table, finish};
 use crate::channel::{self, Channel};
 use crate::cpu;
 use crate::handle::Object;
 use crate::set::Set;
 use crate::thread::Thread;
-use crate::wait::{TIMED_OUT, Waitable};
+use crate::wait::{LOST, TIMED_OUT, Waitable};
 use sing_abi::entry::COUNT;
 use sing_abi::status;
 use sing_abi::trap::Trap;
@@ -48,6 +48,7 @@ fn select_first(handles: u32, tags: u32, count: u32, timeout: i64) -> Result<i32
     let source = caller().memory(handles, u64::from(count) * 4)?;
     let memory = caller().memory(tags, u64::from(count) * 4)?;
     let mut on = [Waitable::Interrupt(u32::MAX); MAX_WAIT];
+    let mut named = [0u32; MAX_WAIT];
     let mut at = [0u32; MAX_WAIT];
     let mut n = 0;
     let mut found = false;
@@ -57,6 +58,7 @@ fn select_first(handles: u32, tags: u32, count: u32, timeout: i64) -> Result<i32
             continue;
         }
         on[n] = waitable(handle)?;
+        named[n] = handle;
         at[n] = tag;
         let seen = look(&on[n], thread);
         if seen == status::WOULD_BLOCK {
@@ -86,8 +88,11 @@ fn select_first(handles: u32, tags: u32, count: u32, timeout: i64) -> Result<i32
         }
         any
     };
-    if thread.wait_any(&on[..n], crate::timer::deadline(timeout), ready) == TIMED_OUT {
-        return Ok(status::TIMEOUT);
+    let held = || holds(&named[..n], &on[..n]);
+    match thread.wait_any(&on[..n], crate::timer::deadline(timeout), held, ready) {
+        LOST => return Err(Trap::BadHandle),
+        TIMED_OUT => return Ok(status::TIMEOUT),
+        _ => {}
     }
     for (&at, &seen) in at[..n].iter().zip(&seen) {
         memory.write_u32(at, seen as u32)?;
