@@ -12,7 +12,7 @@ use sing_sdk::prelude::*;
 
 use core::time::Duration;
 use sing_sdk::contracts::{BenchContract, PingContract};
-use sing_sdk::inspect;
+use sing_sdk::inspect::{self, Memory};
 use sing_sdk::process::{self, Child, Exit, Side};
 
 sing_sdk::contract!(
@@ -62,61 +62,45 @@ sing_sdk::manifest! {
 
 /// How long a program may take.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long to wait before looking again.
+const MOMENT: Duration = Duration::from_millis(1);
+/// How often in a row everything must be the same before a count holds.
+const CALM: usize = 5;
+/// How often to look before what differs is held to be left behind.
+const LONG: usize = 500;
 /// The exit code where something is left behind, or the program did not end as it did before.
 const HARM: i32 = 99;
 
-/// Takes whatever comes, as a program that trusts its types does. How many messages came before the end.
-fn victim(mut exp: VictimContract::Exp<VictimContract::Start>) -> u32 {
+/// Takes whatever comes, as a program that trusts its types does, and notes it.
+fn victim(mut exp: VictimContract::Exp<VictimContract::Start>, notes: &mut Vec<String>) {
     use VictimContract::exp::Start;
     let mut taken = 0;
     loop {
-        let next = match exp.recv() {
-            Start::Paint(colour, next) => {
-                println!("victim: {colour:?}");
-                next
-            }
-            Start::Say(x, next) => {
-                println!("victim: {x}");
-                next
-            }
-            Start::Flag(on, next) => {
-                println!("victim: {on}");
-                next
-            }
-            Start::Letter(c, next) => {
-                println!("victim: {c:?}");
-                next
-            }
-            Start::Place(at, next) => {
-                println!("victim: {at:?}");
-                next
-            }
-            Start::Point(one, next) => {
-                println!("victim: {:?}", one.get());
-                next
-            }
-            Start::Row(all, next) => {
-                println!("victim: {} points, {:?}", all.len(), all.get(0));
-                next
-            }
-            Start::Name(name, next) => {
-                println!("victim: {:?}", name.get());
-                next
-            }
+        let (what, next) = match exp.recv() {
+            Start::Paint(colour, next) => (format!("{colour:?}"), next),
+            Start::Say(x, next) => (format!("{x}"), next),
+            Start::Flag(on, next) => (format!("{on}"), next),
+            Start::Letter(c, next) => (format!("{c:?}"), next),
+            Start::Place(at, next) => (format!("{at:?}"), next),
+            Start::Point(one, next) => (format!("{:?}", one.get()), next),
+            Start::Row(all, next) => (format!("{} points, {:?}", all.len(), all.get(0)), next),
+            Start::Name(name, next) => (format!("{:?}", name.get()), next),
             Start::Take(data, note, next) => {
-                println!("victim: {} bytes", data.len());
                 drop(note.send_note(1));
-                next
+                (format!("{} bytes", data.len()), next)
             }
-            Start::Closed => return taken,
+            Start::Closed => break,
         };
+        notes.push(format!("victim: {what}"));
         taken += 1;
         exp = next.send_thanks();
     }
+    notes.push(format!("victim: closed after {taken} messages"));
 }
 
-/// Runs the program once, with partners for its endpoints.
-fn run(program: &str) -> Result<Exit, Error> {
+/// Runs the program once, with partners for its endpoints, and notes what is to be said of them. Prints nothing: what is
+/// on its way to the console would be counted.
+fn run(program: &str, notes: &mut Vec<String>) -> Result<Exit, Error> {
     let mut builder = Child::of(program).arg(program);
     let mut partners: Vec<Child> = Vec::new();
     let mut served = None;
@@ -143,11 +127,11 @@ fn run(program: &str) -> Result<Exit, Error> {
     }
     let started = builder.start();
     if let (Ok(_), Some(exp)) = (&started, served) {
-        println!("victim: closed after {} messages", victim(exp));
+        victim(exp, notes);
     }
     let ended = started.and_then(|child| {
         if !child.join_within(PATIENCE.into())? {
-            println!("warden: {program} does not end");
+            notes.push(format!("warden: {program} does not end"));
             child.stop(HARM)?;
         }
         child.exit()
@@ -156,24 +140,39 @@ fn run(program: &str) -> Result<Exit, Error> {
         // Its channel has been closed.
         let exit = partner.join()?;
         if exit != Exit::Code(0) {
-            println!("warden: the partner of {program}: {exit}");
+            notes.push(format!("warden: the partner of {program}: {exit}"));
         }
     }
     ended
 }
 
-/// What there is, once nothing changes any more: who ran before may still be going.
-fn counts() -> Result<inspect::Memory, Error> {
+/// What there is, once it has not changed for a while: what ran before may still be on its way out.
+fn counts() -> Result<Memory, Error> {
     let mut last = inspect::memory()?;
-    for _ in 0..100 {
-        sing_sdk::time::sleep(Duration::from_millis(1));
+    let mut calm = 0;
+    while calm < CALM {
+        sing_sdk::time::sleep(MOMENT);
         let now = inspect::memory()?;
-        if inspect::difference(&last, &now).is_none() {
-            break;
-        }
+        calm = match inspect::difference(&last, &now) {
+            None => calm + 1,
+            Some(_) => 0,
+        };
         last = now;
     }
     Ok(last)
+}
+
+/// What there is more or less than before, and stays so.
+fn left(before: &Memory) -> Result<Option<String>, Error> {
+    let mut difference = None;
+    for _ in 0..LONG {
+        difference = inspect::difference(before, &inspect::memory()?);
+        if difference.is_none() {
+            break;
+        }
+        sing_sdk::time::sleep(MOMENT);
+    }
+    Ok(difference)
 }
 
 #[sing_sdk::main]
@@ -183,10 +182,14 @@ fn main() -> Result<i32, Error> {
         return Ok(2);
     };
     // Once before counting, so that what is made at first use has been made.
-    let first = run(&program);
+    let first = run(&program, &mut Vec::new());
+    let mut notes = Vec::with_capacity(8);
     let before = counts()?;
-    let second = run(&program);
-    let after = counts()?;
+    let second = run(&program, &mut notes);
+    let left = left(&before)?;
+    for note in notes {
+        println!("{note}");
+    }
     let end = match &second {
         Ok(exit) => format!("{exit}"),
         Err(error) => format!("not started: {error}"),
@@ -195,12 +198,10 @@ fn main() -> Result<i32, Error> {
         println!("warden: {program}: {end}, which is not how it ended before");
         return Ok(HARM);
     }
-    match inspect::difference(&before, &after) {
-        None => println!("warden: {program}: {end}; nothing left behind"),
-        Some(left) => {
-            println!("warden: {program}: {end}; left behind: {left}");
-            return Ok(HARM);
-        }
+    if let Some(left) = left {
+        println!("warden: {program}: {end}; left behind: {left}");
+        return Ok(HARM);
     }
+    println!("warden: {program}: {end}; nothing left behind");
     Ok(second.map_or(1, Exit::status))
 }
