@@ -89,6 +89,9 @@ impl From<Closed> for Error {
 pub trait Waitable {
     /// Its handle, which stays the owner's.
     fn handle(&self) -> Handle;
+
+    /// Gives back what a wait for it has taken, where something else is done instead.
+    fn give_back(&self) {}
 }
 
 /// Which side of a channel.
