@@ -1,4 +1,5 @@
-//! What is made from contracts beside the tables that the kernel steps: counts.
+//! What is made from contracts beside the tables that the kernel steps: bindings for C, counts.
 #![forbid(unsafe_code)]
 
+pub mod c;
 pub mod count;

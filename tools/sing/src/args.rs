@@ -34,6 +34,9 @@ sing: verify, compile and inspect the programs of a Singularity system, and thei
   sing count [--each] FILE...
       Counts contracts, messages and states in texts, modules, images and system images.
 
+  sing bind c -o DIR FILE.contract...
+      Writes a C header for each contract of the texts and of what they import.
+
 Exit status: 0 done, 1 refused or failed, 2 the command line was not understood.";
 
 /// A command line, understood.
