@@ -26,11 +26,7 @@ impl Contracts {
     /// The tables of all contracts, in order.
     #[must_use]
     pub fn tables(&self) -> Vec<ContractTable> {
-        self.model
-            .contracts
-            .iter()
-            .map(|c| lower::table(&self.model, c))
-            .collect()
+        lower::tables(&self.model)
     }
 
     /// The text of all declarations without comments: what a module carries.

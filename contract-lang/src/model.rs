@@ -30,6 +30,19 @@ impl Model {
         self.enums.iter().find(|e| e.name == name)
     }
 
+    /// How a value of this type lies in a block. A field that is a block itself has its place there, in which
+    /// nothing stands: the kernel knows what is attached there.
+    #[must_use]
+    pub fn layout(&self, ty: &Type) -> Layout {
+        let of = |size| Layout { size, align: size };
+        match ty {
+            Type::Scalar(s) => of(s.size()),
+            Type::Enum(name) => of(self.enumeration(name).map_or(4, |e| e.repr.size())),
+            Type::Struct(name) => self.structure(name).map_or(of(0), |s| s.layout),
+            Type::Vector { .. } | Type::Record { .. } | Type::Endpoint { .. } => of(4),
+        }
+    }
+
     /// The rep struct of this name.
     #[must_use]
     pub fn structure(&self, name: &str) -> Option<&Struct> {
@@ -130,6 +143,17 @@ impl Scalar {
         })
     }
 
+    /// Its size in bytes, which is its alignment too.
+    #[must_use]
+    pub fn size(self) -> usize {
+        match self {
+            Scalar::Bool | Scalar::U8 | Scalar::I8 => 1,
+            Scalar::U16 | Scalar::I16 => 2,
+            Scalar::U32 | Scalar::I32 | Scalar::Char | Scalar::F32 => 4,
+            Scalar::U64 | Scalar::I64 | Scalar::F64 => 8,
+        }
+    }
+
     /// Whether it is `float` or `double`.
     #[must_use]
     pub fn is_float(self) -> bool {
@@ -137,14 +161,14 @@ impl Scalar {
     }
 }
 
-/// A value without handles in it.
+/// What a block holds: one of it, or many.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Plain {
+pub enum Content {
     /// A scalar.
     Scalar(Scalar),
     /// An enum, by name.
     Enum(String),
-    /// A rep struct all of whose fields are such values, by name.
+    /// A rep struct without endpoints in it, by name. Its fields may be blocks: trees ([O] 4.7).
     Struct(String),
 }
 
@@ -158,9 +182,19 @@ pub enum Type {
     /// A rep struct, by name.
     Struct(String),
     /// `T[] in ExHeap`
-    Vector(Plain),
+    Vector {
+        /// What its elements are.
+        of: Content,
+        /// Whether it may be absent; only in a rep struct that lies in a block.
+        optional: bool,
+    },
     /// `T* in ExHeap`
-    Record(Plain),
+    Record {
+        /// What it holds.
+        of: Content,
+        /// Whether it may be absent; only in a rep struct that lies in a block.
+        optional: bool,
+    },
     /// An endpoint.
     Endpoint {
         /// Its contract's name.
@@ -172,11 +206,22 @@ pub enum Type {
     },
 }
 
-impl fmt::Display for Plain {
+impl Type {
+    /// Whether it may be absent.
+    #[must_use]
+    pub fn is_optional(&self) -> bool {
+        matches!(
+            self,
+            Type::Vector { optional: true, .. } | Type::Record { optional: true, .. }
+        )
+    }
+}
+
+impl fmt::Display for Content {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Plain::Scalar(s) => f.write_str(s.name()),
-            Plain::Enum(name) | Plain::Struct(name) => f.write_str(name),
+            Content::Scalar(s) => f.write_str(s.name()),
+            Content::Enum(name) | Content::Struct(name) => f.write_str(name),
         }
     }
 }
@@ -186,8 +231,12 @@ impl fmt::Display for Type {
         match self {
             Type::Scalar(s) => f.write_str(s.name()),
             Type::Enum(name) | Type::Struct(name) => f.write_str(name),
-            Type::Vector(element) => write!(f, "{element}[] in ExHeap"),
-            Type::Record(content) => write!(f, "{content}* in ExHeap"),
+            Type::Vector { of, optional } => {
+                write!(f, "{of}[]{} in ExHeap", if *optional { "?" } else { "" })
+            }
+            Type::Record { of, optional } => {
+                write!(f, "{of}*{} in ExHeap", if *optional { "?" } else { "" })
+            }
             Type::Endpoint {
                 contract,
                 side,
@@ -197,6 +246,15 @@ impl fmt::Display for Type {
             }
         }
     }
+}
+
+/// How a value lies in a block: little-endian, naturally aligned, as C lays it out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Its size in bytes, a multiple of its alignment.
+    pub size: usize,
+    /// Its alignment in bytes.
+    pub align: usize,
 }
 
 /// An enum.
@@ -221,8 +279,16 @@ pub struct Struct {
     pub name: String,
     /// Its fields.
     pub fields: Vec<Field>,
-    /// Whether it can lie in a block: no field holds a handle.
+    /// Whether it is nothing but values: no field owns a block or an endpoint.
     pub plain: bool,
+    /// Whether it owns an endpoint itself: then it cannot lie in a block.
+    pub endpoints: bool,
+    /// Whether it has a block that may be absent: then it can only lie in a block.
+    pub optional: bool,
+    /// How it lies in a block.
+    pub layout: Layout,
+    /// Where each field begins there.
+    pub offsets: Vec<usize>,
     /// Words that it takes in a message.
     pub words: usize,
 }
@@ -382,7 +448,26 @@ impl State {
     }
 }
 
-/// A contract.
+/// A contract that another derives from.
+#[derive(Clone, Debug)]
+pub struct Base {
+    /// Its name.
+    pub name: String,
+    /// For each side (by `Side::index`) the states of the derived contract, ascending, in which that side's endpoint
+    /// can stand for one of the base in the state of the same name.
+    pub stands: [Vec<usize>; 2],
+}
+
+/// What a permission narrows ([O] 5.5.3).
+#[derive(Clone, Debug)]
+pub struct Narrowing {
+    /// The side whose endpoints are narrowed; there are no others.
+    pub side: Side,
+    /// What is narrowed, nearest first: permissions, and last the contract that the channel is of.
+    pub of: Vec<String>,
+}
+
+/// A contract, or a permission to say a part of one.
 #[derive(Clone, Debug)]
 pub struct Contract {
     /// Documentation lines.
@@ -391,8 +476,10 @@ pub struct Contract {
     pub public: bool,
     /// Its name.
     pub name: String,
-    /// Names of the contracts that it derives from, nearest first.
-    pub bases: Vec<String>,
+    /// The contracts that it derives from, nearest first.
+    pub bases: Vec<Base>,
+    /// What it narrows, where it is a permission.
+    pub narrows: Option<Narrowing>,
     /// Messages; those of the bases first, so that a message has one index in a whole family.
     pub messages: Vec<Message>,
     /// States; the first is the initial one.
@@ -408,6 +495,31 @@ impl Contract {
     #[must_use]
     pub fn state(&self, name: &str) -> Option<&State> {
         self.states.iter().find(|s| s.name == name)
+    }
+
+    /// Whether there are endpoints of this side: a permission has one side only.
+    #[must_use]
+    pub fn has_side(&self, side: Side) -> bool {
+        self.narrows.as_ref().is_none_or(|n| n.side == side)
+    }
+
+    /// The states in which an endpoint of this side can stand for one of `wanted`: the same contract, a base that
+    /// allows it there, or a permission to which it can be narrowed. What `ContractTable::stands_for` says of tables.
+    #[must_use]
+    pub fn stands_for(&self, wanted: &Contract, side: Side) -> Vec<usize> {
+        let of = wanted.narrows.iter().filter(|n| n.side == side);
+        let names = of.flat_map(|n| &n.of).chain([&wanted.name]);
+        let mut states = Vec::new();
+        for name in names {
+            if *name == self.name {
+                return (0..self.states.len()).collect();
+            }
+            let bases = self.bases.iter().filter(|b| b.name == *name);
+            states.extend(bases.flat_map(|b| &b.stands[side.index()]));
+        }
+        states.sort_unstable();
+        states.dedup();
+        states
     }
 
     /// Which states can be reached from the initial one.

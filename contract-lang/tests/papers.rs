@@ -187,7 +187,17 @@ public contract NamespaceContract : ServiceContract {
 #[test]
 fn namespace() {
     let t = one(NAMESPACE, "NamespaceContract");
-    assert_eq!(t.bases, ["ServiceContract"]);
+    let [base] = &t.bases[..] else {
+        panic!("{:?}", t.bases)
+    };
+    assert_eq!(base.name, "ServiceContract");
+    assert_eq!(base.hash, one(NAMESPACE, "ServiceContract").hash());
+    // Both sides keep their expectations in Start; Bound ends the base.
+    let places: Vec<u16> = ["Start", "Bound"]
+        .iter()
+        .filter_map(|s| t.state(s))
+        .collect();
+    assert_eq!(base.stands, [places.clone(), places]);
     assert_eq!(t.states[0], "Start");
     // A message of the base has the same index in the whole family.
     assert_eq!(t.messages[0].name, "Success");

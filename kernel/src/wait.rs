@@ -9,6 +9,8 @@
 
 use crate::channel::Channel;
 use crate::cpu;
+use crate::selection::Selection;
+use crate::set::Set;
 use crate::sip::Sip;
 use crate::sync::{Event, Mutex};
 use crate::thread::{State, Thread};
@@ -40,6 +42,8 @@ pub(crate) type WaitList = List<WaitNode>;
 pub(crate) enum Waitable {
     /// A message at this end of a channel, or its closing.
     Channel(&'static Channel, Side),
+    /// A message at an endpoint of a set, or its closing.
+    Set(&'static Set),
     /// An event.
     Event(&'static Event),
     /// A mutex.
@@ -71,6 +75,8 @@ pub(crate) struct Wait {
     turn: AtomicU32,
     /// Further nodes of a wait for several things, and what each waits for. The nodes are kept.
     many: lock::SpinLock<Many>,
+    /// What it selected from last.
+    pub(crate) selection: lock::SpinLock<Selection>,
 }
 
 impl Wait {
@@ -160,6 +166,11 @@ impl Thread {
         list.push(&self.wait.own);
     }
 
+    /// Takes the thread's own node out of `list` after a wait that ended otherwise.
+    pub(crate) fn stop_waiting_in(&'static self, list: &WaitList) {
+        list.remove(&self.wait.own);
+    }
+
     /// Begins a wait whose end the caller has noted where the waker will look.
     #[inline(always)]
     pub(crate) fn wait_alone(&self) {
@@ -245,6 +256,7 @@ impl Waitable {
     fn with_list<R>(&self, f: impl FnOnce(&WaitList) -> R) -> R {
         match *self {
             Waitable::Channel(c, side) => f(&c.lock().ends[side.index()].waiters),
+            Waitable::Set(s) => s.with_waiters(f),
             Waitable::Event(e) => f(&e.inner.lock().waiters),
             Waitable::Mutex(m) => f(&m.inner.lock().waiters),
             Waitable::Thread(t) => f(&t.joiners.lock()),

@@ -15,7 +15,7 @@ use sing_abi::trap::Trap;
 use sing_runtime::CtxRef;
 
 /// The most things that a thread can wait for at once.
-const MAX_WAIT: usize = 64;
+pub(super) const MAX_WAIT: usize = 64;
 /// What a SIP is charged for an event or mutex, in bytes.
 const COST: u64 = 64;
 
@@ -37,7 +37,7 @@ pub(super) fn fill(table: &mut [usize; COUNT]) {
 }
 
 /// Gives a new object a handle, and the caller the bill.
-fn own(object: Option<Object>) -> i32 {
+pub(super) fn own(object: Option<Object>) -> i32 {
     let sip = caller();
     let Some(object) = object else {
         return status::NO_RESOURCES;
@@ -101,22 +101,24 @@ extern "sysv64" fn release(_: CtxRef, handle: u32) -> i32 {
 }
 
 /// What a handle lets a thread wait for.
-fn waitable(handle: u32) -> Result<Waitable, Trap> {
+pub(super) fn waitable(handle: u32) -> Result<Waitable, Trap> {
     match caller().object(handle) {
         Object::Endpoint(c, side, _) => Ok(Waitable::Channel(c, side)),
+        Object::Set(s) => Ok(Waitable::Set(s)),
         Object::Event(e) => Ok(Waitable::Event(e)),
         Object::Mutex(m) => Ok(Waitable::Mutex(m)),
         Object::Thread(t) => Ok(Waitable::Thread(t)),
         Object::Process(p) => Ok(Waitable::Sip(p)),
         Object::Interrupt(line) => Ok(Waitable::Interrupt(line)),
-        Object::None => Err(Trap::BadHandle),
+        Object::None | Object::Parked(_) => Err(Trap::BadHandle),
     }
 }
 
 /// Whether a wait is over; takes what a wait takes (an auto-reset event, a mutex).
-fn acquire(w: &Waitable, thread: &'static Thread) -> bool {
+pub(super) fn acquire(w: &Waitable, thread: &'static Thread) -> bool {
     match *w {
         Waitable::Channel(c, side) => channel::peek(c, side) != status::WOULD_BLOCK,
+        Waitable::Set(s) => s.next().is_some(),
         Waitable::Event(e) => e.acquire(),
         Waitable::Mutex(m) => m.acquire(thread),
         Waitable::Thread(t) => t.state() == State::Ended,
@@ -185,7 +187,7 @@ extern "sysv64" fn dispose(_: CtxRef, handle: u32) -> i32 {
     finish(match object {
         Object::None => Err(Trap::BadHandle),
         object => {
-            if matches!(object, Object::Event(_) | Object::Mutex(_)) {
+            if matches!(object, Object::Event(_) | Object::Mutex(_) | Object::Set(_)) {
                 sip.discharge(COST);
             }
             handle::dispose(object);

@@ -58,6 +58,7 @@ pub mod sync;
 pub mod system;
 pub mod thread;
 pub mod time;
+pub mod tree;
 #[cfg(feature = "wrong")]
 pub mod wrong;
 

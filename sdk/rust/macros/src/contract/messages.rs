@@ -34,7 +34,7 @@ impl Generator<'_> {
             all.owning.push(match &a.ty {
                 Type::Scalar(_) | Type::Enum(_) => false,
                 Type::Struct(name) => self.model.structure(name).is_some_and(|s| !s.plain),
-                Type::Vector(_) | Type::Record(_) | Type::Endpoint { .. } => true,
+                Type::Vector { .. } | Type::Record { .. } | Type::Endpoint { .. } => true,
             });
             all.words += types::words(&a.ty, self.model);
         }
@@ -68,7 +68,7 @@ impl Generator<'_> {
     pub(super) fn operations(&self) -> TokenStream {
         let mut all = TokenStream::new();
         for (i, state) in self.contract.states.iter().enumerate() {
-            for side in [Side::Imp, Side::Exp] {
+            for side in self.sides() {
                 let mut methods = TokenStream::new();
                 for t in state.sends(side) {
                     methods.extend(self.send(side, t));
