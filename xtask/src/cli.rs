@@ -19,8 +19,9 @@ usage: cargo xtask COMMAND
       emulated machines and the WebAssembly suite
   wast PATH...
       runs .wast files (or folders of them) through verifier, compiler and hosted kernel, in both memory modes
-  bench basic [--json FILE] [--machine hosted|pc|microvm|q35] [--memory guard|explicit] [--rounds N]
-      measures the basic operations beside Linux's (hosted), or counts their instructions (pc)
+  bench basic|channels [--json FILE] [--machine hosted|pc|microvm|q35] [--memory guard|explicit] [--rounds N]
+      measures the basic operations, or what channels do beside many idle ones, with Linux's beside them (hosted), or
+      counts their instructions (pc)
 
 Ctrl-A X leaves QEMU; `shutdown` leaves the system anywhere.";
 
@@ -136,7 +137,7 @@ fn parse_bench(mut parser: lexopt::Parser) -> Result<Command> {
         }
     }
     if request.name.is_empty() {
-        bail!("bench: which one? There is basic");
+        bail!("bench: which one? There are basic and channels");
     }
     Ok(Command::Bench(request))
 }
