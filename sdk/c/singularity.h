@@ -128,9 +128,11 @@ SING_KERNEL("xh_detach") sing_status sing_xh_detach(sing_handle block, uint32_t 
 //   T_vector_new(len, &v), T_vector_len(v), T_vector_get(v, i, &t), T_vector_set(v, i, t)
 //   T_record_new(t, &r), T_record_get(r, &t), T_record_set(r, t)
 // A get answers whether there is such a value; a set beyond the end ends the program.
-#define SING_IN_BLOCKS(T, type) \
+// SING_BLOCKS_OF declares the two types, SING_IN_BLOCKS what can be done with them.
+#define SING_BLOCKS_OF(T) \
   typedef struct T##_vector { sing_handle handle; } T##_vector; \
-  typedef struct T##_record { sing_handle handle; } T##_record; \
+  typedef struct T##_record { sing_handle handle; } T##_record;
+#define SING_IN_BLOCKS(T, type) \
   static inline sing_status T##_vector_new(uint32_t len, T##_vector *out) { \
     sing_status block = len > UINT32_MAX / T##_size ? SING_BAD_ARGUMENT : sing_xh_alloc(len * T##_size, 0); \
     out->handle = block > 0 ? (sing_handle)block : 0; \
@@ -168,6 +170,7 @@ SING_KERNEL("xh_detach") sing_status sing_xh_detach(sing_handle block, uint32_t 
   }
 
 #define SING_SCALAR(T, type) \
+  SING_BLOCKS_OF(T) \
   enum { T##_size = sizeof(type) }; \
   static inline bool T##_load(const unsigned char *bytes, type *out) { \
     __builtin_memcpy(out, bytes, T##_size); \
@@ -194,6 +197,7 @@ static inline bool sing_bool_load(const unsigned char *bytes, bool *out) {
   return bytes[0] <= 1;
 }
 static inline void sing_bool_store(unsigned char *bytes, bool value) { bytes[0] = value; }
+SING_BLOCKS_OF(sing_bool)
 SING_IN_BLOCKS(sing_bool, bool)
 
 // A character: a Unicode scalar value.
@@ -207,6 +211,7 @@ static inline bool sing_char_load(const unsigned char *bytes, sing_char *out) {
 static inline void sing_char_store(unsigned char *bytes, sing_char value) {
   __builtin_memcpy(bytes, &value, sing_char_size);
 }
+SING_BLOCKS_OF(sing_char)
 SING_IN_BLOCKS(sing_char, sing_char)
 
 // Text, `char[] in ExHeap`: UTF-8. No block is empty; a text without characters is the byte 0xff.

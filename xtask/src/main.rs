@@ -7,9 +7,11 @@
 mod bench;
 mod build;
 mod cargo;
+mod clang;
 mod cli;
 mod image;
 mod machine;
+mod packages;
 mod project;
 mod qemu;
 mod run;

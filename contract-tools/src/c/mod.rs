@@ -100,7 +100,8 @@ impl Binding<'_> {
 
     /// The sides that have endpoints.
     fn sides(&self) -> Vec<Side> {
-        vec![Side::Imp, Side::Exp]
+        let both = [Side::Imp, Side::Exp].into_iter();
+        both.filter(|&s| self.contract.has_side(s)).collect()
     }
 
     /// The type of an endpoint of this contract.
@@ -108,49 +109,44 @@ impl Binding<'_> {
         format!("{}_{}_{}", self.contract.name, side.name(), state(name))
     }
 
-    /// Rep structs and enums that messages carry, each after those that it is made of.
+    /// Enums and rep structs that messages carry, each after those that it holds.
     fn carried(&self) -> Vec<&str> {
-        let mut found = Vec::new();
+        let mut found = BTreeSet::new();
+        let mut next = Vec::new();
         for message in &self.contract.messages {
-            for argument in &message.arguments {
-                self.carried_in(&argument.ty, &mut found, 0);
-            }
+            next.extend(message.arguments.iter().filter_map(|a| types::named(&a.ty)));
             // A condition may name an enum that no argument is of.
-            for name in message
-                .requires
-                .iter()
-                .flat_map(|r| requires::enums(&r.term))
-            {
-                if let Some(e) = self.model.enumeration(name) {
-                    self.add(&e.name, &mut found, 0);
-                }
+            next.extend(
+                message
+                    .requires
+                    .iter()
+                    .flat_map(|r| requires::enums(&r.term)),
+            );
+        }
+        while let Some(name) = next.pop() {
+            if found.insert(name) {
+                let fields = self
+                    .model
+                    .structure(name)
+                    .into_iter()
+                    .flat_map(|s| &s.fields);
+                next.extend(fields.filter_map(|f| types::named(&f.ty)));
             }
         }
-        found
+        let enums = self.model.enums.iter().map(|e| e.name.as_str());
+        let structs = self.model.structs.iter().map(|s| s.name.as_str());
+        enums
+            .chain(structs)
+            .filter(|name| found.contains(name))
+            .collect()
     }
 
-    fn carried_in<'m>(&'m self, ty: &'m Type, found: &mut Vec<&'m str>, depth: usize) {
-        if let Some(name) = types::named(ty) {
-            self.add(name, found, depth);
-        }
-    }
-
-    fn add<'m>(&'m self, name: &'m str, found: &mut Vec<&'m str>, depth: usize) {
-        // Structs that contain each other through blocks are met again on the way.
-        if found.contains(&name) || depth > self.model.structs.len() {
-            return;
-        }
-        for field in self.model.structure(name).iter().flat_map(|s| &s.fields) {
-            self.carried_in(&field.ty, found, depth + 1);
-        }
-        if !found.contains(&name) {
-            found.push(name);
-        }
-    }
-
-    /// Contracts whose headers this one includes: its bases, and those of endpoints that messages carry.
+    /// Contracts whose headers this one includes: its bases, what it narrows, and those of endpoints that messages
+    /// carry.
     fn spoken_of(&self) -> BTreeSet<&str> {
-        let mut found: BTreeSet<&str> = self.contract.bases.iter().map(String::as_str).collect();
+        let bases = self.contract.bases.iter().map(|b| b.name.as_str());
+        let narrowed = self.contract.narrows.iter().flat_map(|n| &n.of);
+        let mut found: BTreeSet<&str> = bases.chain(narrowed.map(String::as_str)).collect();
         let structs = self.carried();
         let fields = structs.iter().filter_map(|name| self.model.structure(name));
         let types = fields.flat_map(|s| &s.fields).map(|f| &f.ty);

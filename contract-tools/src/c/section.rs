@@ -9,9 +9,9 @@ use std::fmt::Write as _;
 /// speaks of come with their own headers.
 pub(super) fn contracts(binding: &Binding<'_>) -> String {
     let carried = binding.carried();
-    let wanted = |item: &&Item| match item {
-        Item::Contract(c) => c.name.text == binding.contract.name,
-        other => carried.contains(&other.name().text.as_str()),
+    let wanted = |item: &&Item| {
+        let name = &item.name().text;
+        *name == binding.contract.name || carried.contains(&name.as_str())
     };
     let mut seen = Vec::new();
     let mut out = String::from("// The contract itself, for the installer.\n__asm__(\n");

@@ -4,7 +4,7 @@ use super::Binding;
 use super::names::{Names, comment, ident, state};
 use sing_contract::ast::Item;
 use sing_contract::format;
-use sing_contract::model::{Enum, Field, Model, Plain, Scalar, Struct, Type};
+use sing_contract::model::{Content, Enum, Field, Model, Scalar, Struct, Type};
 use std::fmt::Write as _;
 
 /// The type in C.
@@ -12,9 +12,12 @@ pub(super) fn c(ty: &Type) -> String {
     match ty {
         Type::Scalar(s) => scalar(*s).into(),
         Type::Enum(name) | Type::Struct(name) => ident(name),
-        Type::Vector(Plain::Scalar(Scalar::Char)) => "sing_text".into(),
-        Type::Vector(element) => format!("{}_vector", plain(element)),
-        Type::Record(content) => format!("{}_record", plain(content)),
+        Type::Vector {
+            of: Content::Scalar(Scalar::Char),
+            ..
+        } => "sing_text".into(),
+        Type::Vector { of, .. } => format!("{}_vector", content(of)),
+        Type::Record { of, .. } => format!("{}_record", content(of)),
         Type::Endpoint {
             contract,
             side,
@@ -23,10 +26,10 @@ pub(super) fn c(ty: &Type) -> String {
     }
 }
 
-fn plain(ty: &Plain) -> String {
-    match ty {
-        Plain::Scalar(s) => format!("sing_{}", s.name()),
-        Plain::Enum(name) | Plain::Struct(name) => ident(name),
+fn content(of: &Content) -> String {
+    match of {
+        Content::Scalar(s) => format!("sing_{}", s.name()),
+        Content::Enum(name) | Content::Struct(name) => ident(name),
     }
 }
 
@@ -51,9 +54,9 @@ fn scalar(s: Scalar) -> &'static str {
 pub(super) fn named(ty: &Type) -> Option<&str> {
     match ty {
         Type::Enum(name) | Type::Struct(name) => Some(name),
-        Type::Vector(plain) | Type::Record(plain) => match plain {
-            Plain::Enum(name) | Plain::Struct(name) => Some(name),
-            Plain::Scalar(_) => None,
+        Type::Vector { of, .. } | Type::Record { of, .. } => match of {
+            Content::Enum(name) | Content::Struct(name) => Some(name),
+            Content::Scalar(_) => None,
         },
         Type::Scalar(_) | Type::Endpoint { .. } => None,
     }
@@ -84,7 +87,9 @@ pub(super) fn pack(ty: &Type, value: &str, model: &Model, at: &mut usize, out: &
         Type::Scalar(Scalar::F32) => format!("sing_float_bits({value})"),
         Type::Scalar(Scalar::F64) => format!("sing_double_bits({value})"),
         Type::Scalar(_) | Type::Enum(_) | Type::Struct(_) => value.into(),
-        Type::Vector(_) | Type::Record(_) | Type::Endpoint { .. } => format!("{value}.handle"),
+        Type::Vector { .. } | Type::Record { .. } | Type::Endpoint { .. } => {
+            format!("{value}.handle")
+        }
     };
     let _ = writeln!(out, "  sing_words[{at}] = (uint64_t){bits};");
     *at += 1;
@@ -119,7 +124,7 @@ pub(super) fn unpack(ty: &Type, to: &str, model: &Model, at: &mut usize, out: &m
             )
         }
         Type::Scalar(_) | Type::Struct(_) => (String::new(), format!("({}){word}", c(ty))),
-        Type::Vector(_) | Type::Record(_) | Type::Endpoint { .. } => {
+        Type::Vector { .. } | Type::Record { .. } | Type::Endpoint { .. } => {
             (String::new(), format!("({}){{(sing_handle){word}}}", c(ty)))
         }
     };
@@ -140,7 +145,7 @@ pub(super) fn give_up(ty: &Type, value: &str, model: &Model, indent: &str, out: 
                 give_up(&field.ty, &value, model, indent, out);
             }
         }
-        Type::Vector(_) | Type::Record(_) => {
+        Type::Vector { .. } | Type::Record { .. } => {
             let _ = writeln!(out, "{indent}sing_xh_free({value}.handle);");
         }
         Type::Endpoint { .. } => {
@@ -152,7 +157,16 @@ pub(super) fn give_up(ty: &Type, value: &str, model: &Model, indent: &str, out: 
 /// The enums and rep structs that the contract's messages carry.
 pub(super) fn declarations(binding: &Binding<'_>, names: &mut Names<'_>) -> Result<String, String> {
     let mut out = String::new();
-    for name in binding.carried() {
+    let carried = binding.carried();
+    // Structs may point to each other in a circle, so what points comes before all of them.
+    for name in &carried {
+        let name = ident(name);
+        let _ = writeln!(
+            out,
+            "#ifndef SING_BLOCKS_{name}\n#define SING_BLOCKS_{name}\nSING_BLOCKS_OF({name})\n#endif"
+        );
+    }
+    for name in carried {
         let text = if let Some(e) = binding.model.enumeration(name) {
             for (_, value, _) in &e.values {
                 let what = format!("value {value} of enum {name}");
@@ -160,7 +174,7 @@ pub(super) fn declarations(binding: &Binding<'_>, names: &mut Names<'_>) -> Resu
             }
             enumeration(e)
         } else if let Some(s) = binding.model.structure(name) {
-            structure(s, binding.model)
+            structure(s)
         } else {
             continue;
         };
@@ -220,33 +234,6 @@ fn enumeration(e: &Enum) -> String {
     out
 }
 
-/// Size and alignment of a plain value.
-fn layout(ty: &Type, model: &Model) -> (usize, usize) {
-    let size = |s: Scalar| match s {
-        Scalar::Bool | Scalar::U8 | Scalar::I8 => 1,
-        Scalar::U16 | Scalar::I16 => 2,
-        Scalar::U32 | Scalar::I32 | Scalar::Char | Scalar::F32 => 4,
-        Scalar::U64 | Scalar::I64 | Scalar::F64 => 8,
-    };
-    match ty {
-        Type::Scalar(s) => (size(*s), size(*s)),
-        Type::Enum(name) => {
-            let size = model.enumeration(name).map_or(4, |e| size(e.repr));
-            (size, size)
-        }
-        Type::Struct(name) => {
-            let (mut size, mut align) = (0usize, 1);
-            for field in fields(name, model) {
-                let (s, a) = layout(&field.ty, model);
-                size = size.next_multiple_of(a) + s;
-                align = align.max(a);
-            }
-            (size.next_multiple_of(align), align)
-        }
-        Type::Vector(_) | Type::Record(_) | Type::Endpoint { .. } => (4, 4),
-    }
-}
-
 /// What loads and stores of a type are called.
 fn in_blocks(ty: &Type) -> String {
     match ty {
@@ -255,37 +242,57 @@ fn in_blocks(ty: &Type) -> String {
     }
 }
 
-fn structure(s: &Struct, model: &Model) -> String {
+fn structure(s: &Struct) -> String {
     let name = ident(&s.name);
     let mut out = comment("", &s.docs);
     let _ = writeln!(out, "typedef struct {name} {{");
     for field in &s.fields {
         out += &comment("  ", &field.docs);
+        if field.ty.is_optional() {
+            out += "  // May be absent.\n";
+        }
         let _ = writeln!(out, "  {} {};", c(&field.ty), ident(&field.name));
     }
     let _ = writeln!(out, "}} {name};");
-    if !s.plain {
+    if s.endpoints {
         return out;
     }
-    let (size, _) = layout(&Type::Struct(s.name.clone()), model);
-    let (mut loads, mut stores) = (String::new(), String::new());
-    let mut at = 0usize;
-    for field in &s.fields {
-        let (size, align) = layout(&field.ty, model);
-        at = at.next_multiple_of(align);
-        let (kind, field) = (in_blocks(&field.ty), ident(&field.name));
-        let _ = write!(loads, " &&\n    {kind}_load(bytes + {at}, &out->{field})");
-        let _ = writeln!(stores, "  {kind}_store(bytes + {at}, value.{field});");
-        at += size;
+    let (mut loads, mut stores, mut parts) = (String::new(), String::new(), String::new());
+    for (field, at) in s.fields.iter().zip(&s.offsets) {
+        let (kind, ty, field) = (in_blocks(&field.ty), &field.ty, ident(&field.name));
+        if matches!(ty, Type::Vector { .. } | Type::Record { .. }) {
+            // In the block nothing stands in its place: the kernel knows what is attached there.
+            let _ = writeln!(loads, "  out->{field}.handle = 0;");
+            parts += &part(&name, &field, &c(ty), *at);
+        } else {
+            let _ = writeln!(
+                loads,
+                "  good = {kind}_load(bytes + {at}, &out->{field}) && good;"
+            );
+            let _ = writeln!(stores, "  {kind}_store(bytes + {at}, value.{field});");
+        }
     }
-    let loads = loads.trim_start_matches(" &&\n    ");
     let _ = write!(
         out,
-        "enum {{ {name}_size = {size} }};\n\
-         static inline bool {name}_load(const unsigned char *bytes, {name} *out) {{\n  return {loads};\n}}\n\
-         static inline void {name}_store(unsigned char *bytes, {name} value) {{\n\
-         {stores}}}\n\
-         SING_IN_BLOCKS({name}, {name})\n"
+        "enum {{ {name}_size = {} }};\n\
+         static inline bool {name}_load(const unsigned char *bytes, {name} *out) {{\n  \
+         bool good = true;\n  (void)bytes;\n{loads}  return good;\n}}\n\
+         static inline void {name}_store(unsigned char *bytes, {name} value) {{\n  \
+         (void)bytes;\n  (void)value;\n{stores}}}\n\
+         SING_IN_BLOCKS({name}, {name})\n{parts}",
+        s.layout.size
     );
     out
+}
+
+/// What puts a block into a field of a struct that lies in a block, and takes it out.
+fn part(name: &str, field: &str, ty: &str, at: usize) -> String {
+    format!(
+        "// The block `{field}` of a {name} that lies in a block, `at` bytes from its start: makes it a part, takes it out.\n\
+         static inline sing_status {name}_attach_{field}(sing_handle block, uint32_t at, {ty} part) {{\n  \
+         return sing_xh_attach(block, at + {at}, part.handle);\n}}\n\
+         static inline bool {name}_detach_{field}(sing_handle block, uint32_t at, {ty} *out) {{\n  \
+         sing_status part = sing_xh_detach(block, at + {at});\n  \
+         out->handle = part > 0 ? (sing_handle)part : 0;\n  return part > 0;\n}}\n"
+    )
 }

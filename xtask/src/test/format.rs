@@ -1,6 +1,7 @@
 //! Formatting of Rust and of contracts, and clippy for each of the three targets.
 
 use super::{Report, Run};
+use crate::project::Maker;
 use crate::{build, cargo, toolchain};
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
@@ -83,7 +84,9 @@ pub fn lints(run: &Run) -> Result<Report> {
     toolchain::ensure_target(&project.root, toolchain::WASM)?;
     let mut programs = vec!["--target", toolchain::WASM, "-p", "sing-sdk"];
     for program in &project.programs {
-        programs.extend(["-p", &program.package]);
+        if let Maker::Cargo(package) = &program.maker {
+            programs.extend(["-p", package]);
+        }
     }
     lint("programs", &programs)?;
     if !run.quick {
