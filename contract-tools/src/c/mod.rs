@@ -20,6 +20,13 @@ use sing_contract::model::{Contract, Model, Side, Type};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+/// What a contract may say need not be to a C compiler's taste: conditions that always hold, empty structs.
+const QUIET: &str = "#pragma clang diagnostic push
+#pragma clang diagnostic ignored \"-Wtautological-compare\"
+#pragma clang diagnostic ignored \"-Wunused-parameter\"
+
+";
+
 /// A file that was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
@@ -70,6 +77,7 @@ impl Binding<'_> {
             out,
             "#ifndef SING_CONTRACT_{name}\n#define SING_CONTRACT_{name}\n\n#include \"singularity.h\"\n"
         );
+        out += QUIET;
         out += &self.endpoints(&mut names)?;
         for other in self.spoken_of() {
             let _ = writeln!(out, "#include \"{other}.h\"");
@@ -78,7 +86,10 @@ impl Binding<'_> {
         out += &types::declarations(self, &mut names)?;
         out += &operations::operations(self, &mut names)?;
         out += &section::contracts(self);
-        let _ = writeln!(out, "\n#endif // SING_CONTRACT_{name}");
+        let _ = writeln!(
+            out,
+            "\n#pragma clang diagnostic pop\n#endif // SING_CONTRACT_{name}"
+        );
         Ok(out)
     }
 

@@ -272,14 +272,20 @@ fn structure(s: &Struct) -> String {
             let _ = writeln!(stores, "  {kind}_store(bytes + {at}, value.{field});");
         }
     }
+    // No block is empty.
+    let blocks = if s.layout.size > 0 {
+        format!("SING_IN_BLOCKS({name}, {name})\n")
+    } else {
+        String::new()
+    };
     let _ = write!(
         out,
         "enum {{ {name}_size = {} }};\n\
          static inline bool {name}_load(const unsigned char *bytes, {name} *out) {{\n  \
-         bool good = true;\n  (void)bytes;\n{loads}  return good;\n}}\n\
+         bool good = true;\n  (void)bytes;\n  (void)out;\n{loads}  return good;\n}}\n\
          static inline void {name}_store(unsigned char *bytes, {name} value) {{\n  \
          (void)bytes;\n  (void)value;\n{stores}}}\n\
-         SING_IN_BLOCKS({name}, {name})\n{parts}",
+         {blocks}{parts}",
         s.layout.size
     );
     out

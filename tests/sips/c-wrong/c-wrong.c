@@ -27,9 +27,6 @@ static void twice(void) {
 // Speaks where the other side has the word, as an endpoint that it made of a handle.
 static void turn(void) { Held_send_Said((Held_Exp_Start_Say){held.exp.handle}, 1); }
 
-// Receives where only a send can come next.
-static void deaf(void) { Held_recv((Held_Imp_Start_Say){held.imp.handle}); }
-
 // Uses an endpoint that it has closed.
 static void closed(void) {
   SING_CLOSE(held.imp);
@@ -109,7 +106,7 @@ static const struct {
   const char *name;
   void (*run)(void);
 } ways[] = {
-  {"twice", twice}, {"turn", turn}, {"deaf", deaf}, {"closed", closed}, {"forged", forged}, {"alien", alien},
+  {"twice", twice}, {"turn", turn}, {"closed", closed}, {"forged", forged}, {"alien", alien},
   {"freed", freed}, {"sent", sent}, {"again", again}, {"beyond", beyond}, {"requires", requires},
   {"narrowed", narrowed}, {"proper", proper},
 };
