@@ -14,6 +14,8 @@ mod requires;
 mod section;
 mod types;
 
+pub(crate) use types::named;
+
 use names::{Names, comment, state};
 use sing_contract::Contracts;
 use sing_contract::model::{Contract, Model, Side, Type};

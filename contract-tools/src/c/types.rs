@@ -51,7 +51,7 @@ fn scalar(s: Scalar) -> &'static str {
 }
 
 /// The enum or rep struct that a type is made of.
-pub(super) fn named(ty: &Type) -> Option<&str> {
+pub(crate) fn named(ty: &Type) -> Option<&str> {
     match ty {
         Type::Enum(name) | Type::Struct(name) => Some(name),
         Type::Vector { of, .. } | Type::Record { of, .. } => match of {

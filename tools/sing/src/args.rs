@@ -31,6 +31,10 @@ sing: verify, compile and inspect the programs of a Singularity system, and thei
       Lays contracts out, with all their comments; - reads standard input. With --check it changes nothing and
       names the files that are not laid out.
 
+  sing doc -o DIR [--system SYSTEM.json] FILE.contract... [PROGRAM | SYSTEM.img]...
+      Writes web pages: messages, states and their diagram for each contract, and, from the programs (modules or
+      images, also as --bin FILE) and systems given, who serves and who uses it.
+
   sing count [--each] FILE...
       Counts contracts, messages and states in texts, modules, images and system images.
 

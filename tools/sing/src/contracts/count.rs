@@ -13,7 +13,7 @@ pub fn run(files: &[PathBuf], each: bool) -> Result<bool, String> {
             Source::Text(contracts) => tables.extend(contracts.tables()),
             Source::Program(program) => tables.extend(program.contracts),
             Source::System(_, programs) => {
-                tables.extend(programs.into_iter().flat_map(|(_, p)| p.contracts));
+                tables.extend(programs.into_iter().flat_map(|p| p.contracts));
             }
         }
     }

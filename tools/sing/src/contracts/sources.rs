@@ -1,8 +1,9 @@
 //! Where contracts come from: texts, modules, images of programs, system images.
 
-use crate::input::{self, Kind};
+use crate::input;
 use sing_compiler::Options;
 use sing_contract::{Contracts, Diagnostic};
+use sing_contract_tools::doc;
 use sing_image::contract::ContractTable;
 use sing_image::elf::Image;
 use sing_image::manifest::Manifest;
@@ -14,14 +15,26 @@ use std::path::Path;
 pub struct Program {
     pub manifest: Manifest,
     pub contracts: Vec<ContractTable>,
+    /// Module and name of each import.
+    pub imports: Vec<(String, String)>,
+}
+
+impl Program {
+    /// What the documentation tells of it.
+    pub fn speaks(self) -> doc::Program {
+        doc::Program {
+            manifest: self.manifest,
+            imports: self.imports,
+        }
+    }
 }
 
 /// What a file holds.
 pub enum Source {
     Text(Contracts),
     Program(Program),
-    /// A system: what is started and connected, and its programs with their names.
-    System(SystemManifest, Vec<(String, Program)>),
+    /// A system: what is started and connected, and its programs.
+    System(SystemManifest, Vec<Program>),
 }
 
 /// Reads a file of any kind, told by its first bytes.
@@ -31,21 +44,13 @@ pub fn read(path: &Path) -> Result<Source, String> {
     if bytes.starts_with(MAGIC) {
         return system(&bytes).map_err(|e| format!("{name}: {e}"));
     }
-    match input::kind(&bytes) {
-        Ok(Kind::Module) => {
-            let verified = sing_compiler::verify(&bytes, &Options::default())
-                .map_err(|e| format!("{name}: refused: {e}"))?;
-            Ok(Source::Program(Program {
-                manifest: verified.manifest,
-                contracts: verified.contracts,
-            }))
-        }
-        Ok(Kind::Image) => {
-            let program = program(&bytes).map_err(|e| format!("{name}: {e}"))?;
-            Ok(Source::Program(program))
-        }
-        Err(_) => text(path).map(Source::Text),
+    if input::kind(&bytes).is_err() {
+        return text(path).map(Source::Text);
     }
+    // Only an image says all that is asked for; a module is compiled.
+    let image = input::image(path, bytes, &Options::default())?;
+    let program = program(&image).map_err(|e| format!("{name}: {e}"))?;
+    Ok(Source::Program(program))
 }
 
 /// Reads a text and what it imports; warnings go to standard error.
@@ -69,9 +74,11 @@ pub fn report(found: &[Diagnostic]) -> String {
 
 fn program(bytes: &[u8]) -> Result<Program, String> {
     let image = Image::decode(bytes).map_err(|e| e.to_string())?;
+    let imports = image.meta.imports.into_iter();
     Ok(Program {
         manifest: image.manifest,
         contracts: image.contracts,
+        imports: imports.map(|i| (i.module, i.name)).collect(),
     })
 }
 
@@ -79,10 +86,10 @@ fn system(bytes: &[u8]) -> Result<Source, String> {
     let image = SystemImage::decode(bytes).map_err(|e| e.to_string())?;
     let mut programs = Vec::new();
     for path in image.paths() {
-        if let Some(name) = path.strip_prefix(BIN) {
+        if path.starts_with(BIN) {
             let bytes = image.file(path).unwrap_or(&[]);
             let program = program(bytes).map_err(|e| format!("{path}: {e}"))?;
-            programs.push((name.to_owned(), program));
+            programs.push(program);
         }
     }
     Ok(Source::System(image.manifest().clone(), programs))
