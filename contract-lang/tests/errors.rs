@@ -182,6 +182,24 @@ fn each_is_refused_for_its_reason_at_its_place() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
+/// Rings of different lengths meet in ever more pairs of states; some day it is enough.
+#[test]
+fn contracts_too_large_to_compare_are_refused() {
+    let ring = |n: usize| "A? -> O! -> ".repeat(n);
+    let source = format!(
+        "contract B {{ in message A(); out message O(); state S: {}S; }}
+         contract D : B {{ override state S: {}S; }}",
+        ring(450),
+        ring(451)
+    );
+    let errors = compile(&source).unwrap_err();
+    assert_eq!(errors.len(), 1);
+    assert_eq!(
+        errors[0].message,
+        "contracts D and B are too large to compare"
+    );
+}
+
 #[test]
 fn one_run_reports_what_it_can() {
     let errors = compile(

@@ -89,6 +89,9 @@ impl From<Closed> for Error {
 pub trait Waitable {
     /// Its handle, which stays the owner's.
     fn handle(&self) -> Handle;
+
+    /// Gives back what a wait for it has taken, where something else is done instead.
+    fn give_back(&self) {}
 }
 
 /// Which side of a channel.
@@ -220,9 +223,10 @@ pub trait Exchangeable: Sized {
 /// A value without handles in it, which can lie in an exchange-heap block. Little-endian, naturally
 /// aligned, as C lays it out.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not plain data",
-    label = "it cannot be copied out of an exchange-heap block",
-    note = "scalars, and the enums and rep structs of a contract are, unless they own a block or an endpoint"
+    message = "`{Self}` cannot lie in an exchange-heap block",
+    label = "not what a block can hold",
+    note = "what is copied out of a block may own nothing at all",
+    note = "scalars, and the enums and rep structs of a contract can, unless they own an endpoint"
 )]
 pub trait Plain: Copy {
     /// Its size in bytes, a multiple of its alignment.

@@ -16,11 +16,6 @@ use crate::{Error, error, sys};
 use alloc::vec::Vec;
 
 /// A value that a block can hold: plain data, or a rep struct whose fields may be blocks.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot lie in an exchange-heap block",
-    label = "not what a block can hold",
-    note = "scalars, and the enums and rep structs of a contract can, unless they own an endpoint"
-)]
 pub trait Content: Sized {
     /// Its size in bytes, a multiple of its alignment.
     const SIZE: usize;

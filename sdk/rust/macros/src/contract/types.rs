@@ -163,14 +163,48 @@ pub(super) fn structure(model: &Model, s: &Struct) -> TokenStream {
     } else {
         in_message(model, s, &fields, &types)
     };
+    let in_cell = if s.plain {
+        TokenStream::new()
+    } else {
+        in_cell(s, &fields, &types)
+    };
     quote! {
         #(#[doc = #docs])*
         #[allow(missing_docs)]
         #[derive(#derives Debug)]
         pub struct #name { #(#field_docs pub #fields: #types),* }
 
+        #in_cell
         #in_message
         #in_block
+    }
+}
+
+/// How a rep struct that owns something is held by a `TRef`: all of its fields, or none.
+fn in_cell(s: &Struct, fields: &[proc_macro2::Ident], types: &[TokenStream]) -> TokenStream {
+    let name = names::ident(&s.name);
+    let nested = |parts: &mut dyn Iterator<Item = TokenStream>| {
+        let parts: Vec<_> = parts.collect();
+        let pair = |rest, part: &TokenStream| quote!((#part, #rest));
+        parts.iter().rfold(quote!(()), pair)
+    };
+    let ty = nested(&mut types.iter().cloned());
+    let values = nested(&mut fields.iter().map(|f| quote!(#f)));
+    quote! {
+        impl ::sing_sdk::tref::Tracked for #name {
+            type Parked = <#ty as ::sing_sdk::tref::Tracked>::Parked;
+
+            fn park(self) -> ::core::result::Result<Self::Parked, ::sing_sdk::set::Refused<Self>> {
+                let #name { #(#fields),* } = self;
+                ::sing_sdk::tref::Tracked::park(#values).map_err(|r| r.map(|#values| #name { #(#fields),* }))
+            }
+
+            fn unpark(
+                parked: Self::Parked,
+            ) -> ::core::result::Result<Self, ::sing_sdk::set::Refused<Self::Parked>> {
+                <#ty as ::sing_sdk::tref::Tracked>::unpark(parked).map(|#values| #name { #(#fields),* })
+            }
+        }
     }
 }
 
@@ -280,5 +314,17 @@ pub(super) fn words(ty: &Type, model: &Model) -> usize {
     match ty {
         Type::Struct(name) => model.structure(name).map_or(0, |s| s.words),
         _ => 1,
+    }
+}
+
+/// Whether a sender can put words for it that are no value of it.
+pub(super) fn promises(ty: &Type, model: &Model) -> bool {
+    match ty {
+        Type::Scalar(s) => matches!(s, Scalar::Bool | Scalar::Char | Scalar::F32),
+        Type::Enum(_) => true,
+        Type::Struct(name) => model
+            .structure(name)
+            .is_some_and(|s| s.fields.iter().any(|f| promises(&f.ty, model))),
+        Type::Vector { .. } | Type::Record { .. } | Type::Endpoint { .. } => false,
     }
 }
