@@ -37,13 +37,29 @@ pub enum Line {
 /// The lines of a chart for a run.
 #[must_use]
 pub fn lines(system: &System, run: &[Taken]) -> Vec<Line> {
-    let flat: Vec<(usize, Event)> = run
+    // A step that nobody sees has no event, but it is shown too.
+    let flat: Vec<(usize, Option<Event>)> = run
         .iter()
-        .flat_map(|t| t.events.iter().map(|e| (t.process, *e)))
+        .flat_map(|t| {
+            let events = t.events.iter().map(|e| (t.process, Some(*e)));
+            let unseen = t.events.is_empty().then_some((t.process, None));
+            events.chain(unseen)
+        })
         .collect();
+    let mut targets = run.iter().filter(|t| t.events.is_empty()).map(|t| t.to);
     let mut lines = Vec::new();
     let mut taken_at_once = None;
     for (i, (process, event)) in flat.iter().enumerate() {
+        let Some(event) = event else {
+            let node = targets.next().flatten();
+            let machine = system.machine(*process);
+            let name = node.and_then(|n| machine.map(|m| m.nodes[n].name.as_str()));
+            lines.push(Line::Local {
+                at: *process,
+                text: format!("goes on to {}", name.unwrap_or("?")),
+            });
+            continue;
+        };
         let peer = system.holder(event.channel, event.side.peer());
         let name = match &system.channels[event.channel].ends[event.side.index()] {
             Some(end) => end.name.clone(),
@@ -57,7 +73,8 @@ pub fn lines(system: &System, run: &[Taken]) -> Vec<Line> {
                     lines.push(Line::Local { at: *process, text });
                     continue;
                 };
-                let at_once = flat.get(i + 1).is_some_and(|(_, next)| {
+                let next = flat.get(i + 1).and_then(|(_, next)| *next);
+                let at_once = next.is_some_and(|next| {
                     next.channel == event.channel
                         && next.side == event.side.peer()
                         && next.kind == EventKind::Received(m)

@@ -17,25 +17,28 @@ pub(crate) struct Cursor<'a> {
     tokens: Vec<(Token, Span)>,
     at: usize,
     depth: usize,
+    clean: bool,
     errors: &'a mut Vec<Diagnostic>,
 }
 
 impl<'a> Cursor<'a> {
     /// The tokens of this text; what is no token is an error.
     pub fn new(source: u32, text: &str, errors: &'a mut Vec<Diagnostic>) -> Cursor<'a> {
+        let before = errors.len();
         let mut tokens = lex(source, text, errors);
         tokens.retain(|t| !matches!(t.0, Token::Doc(_)));
         Cursor {
             tokens,
             at: 0,
             depth: 0,
+            clean: errors.len() == before,
             errors,
         }
     }
 
-    /// Whether nothing was wrong so far.
+    /// Whether all of the text was tokens.
     pub fn is_clean(&self) -> bool {
-        self.errors.is_empty()
+        self.clean
     }
 
     /// The token at hand.
@@ -68,10 +71,7 @@ impl<'a> Cursor<'a> {
 
     /// Whether this keyword is at hand. A word before a `.` is the name of an endpoint.
     pub fn is_word(&self, word: &str) -> bool {
-        let endpoint = matches!(
-            self.tokens.get(self.at + 1),
-            Some((Token::Sign("."), _))
-        );
+        let endpoint = matches!(self.tokens.get(self.at + 1), Some((Token::Sign("."), _)));
         !endpoint && matches!(self.peek(), Token::Word(w) if w == word)
     }
 

@@ -41,8 +41,8 @@ pub enum Speaks {
 pub struct Taken {
     /// Whose.
     pub process: usize,
-    /// The node where it stood, for a process with a behaviour.
-    pub node: Option<usize>,
+    /// The node at which it is then, for a process with a behaviour.
+    pub to: Option<usize>,
     /// What it did; nothing where nobody sees it.
     pub events: Vec<Event>,
 }
@@ -341,7 +341,6 @@ impl Exploration<'_> {
                 let row = self.situation(pair[0]);
                 let mut finder = Finder {
                     wanted: self.situation(pair[1]),
-                    row: &row,
                     layout: &self.layout,
                     found: None,
                 };
@@ -355,7 +354,6 @@ impl Exploration<'_> {
 /// Looks for the step that leads from one row to another.
 struct Finder<'a> {
     wanted: Vec<u16>,
-    row: &'a [u16],
     layout: &'a Layout,
     found: Option<Taken>,
 }
@@ -363,10 +361,10 @@ struct Finder<'a> {
 impl Visitor for Finder<'_> {
     fn step(&mut self, process: usize, _: Option<usize>, events: &[Event], row: &[u16]) {
         if self.found.is_none() && row == self.wanted {
-            let node = self.layout.nodes[process].map(|cell| usize::from(self.row[cell]));
+            let to = self.layout.nodes[process].map(|cell| usize::from(row[cell]));
             self.found = Some(Taken {
                 process,
-                node,
+                to,
                 events: events.to_vec(),
             });
         }

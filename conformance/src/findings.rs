@@ -9,7 +9,7 @@ use crate::step::{Fault, Rules};
 use crate::system::{Body, System};
 use sing_contract::Diagnostic;
 use sing_image::manifest::Side;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Kinds of findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -152,7 +152,10 @@ fn notes(exploration: &Exploration<'_>) -> Vec<String> {
             for (e, edge) in node.edges.iter().enumerate() {
                 if !exploration.was_taken(p, n, e) {
                     let what = act(system, p, &edge.act);
-                    never.insert(format!("{} in state {} never comes to {what}", process.name, node.name));
+                    never.insert(format!(
+                        "{} in state {} never comes to {what}",
+                        process.name, node.name
+                    ));
                 }
             }
         }
@@ -196,6 +199,15 @@ fn act(system: &System, process: usize, act: &Act) -> String {
         }
         Act::Close(i) => format!("`close {}`", endpoint(*i).name),
         Act::Skip => "what follows `skip`".into(),
+    }
+}
+
+/// `a, b and c`
+fn listed(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).into(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
 }
 
@@ -259,7 +271,10 @@ impl Finder<'_> {
                 Finding {
                     kind: Kind::Breach,
                     message: if state == "closed" {
-                        format!("{} sends {name} on {end}, which it has closed", self.process(process))
+                        format!(
+                            "{} sends {name} on {end}, which it has closed",
+                            self.process(process)
+                        )
                     } else {
                         format!(
                             "{} sends {name} where {contract} does not allow it",
@@ -267,7 +282,10 @@ impl Finder<'_> {
                         )
                     },
                     place: Some((n.edges[edge].span, format!("sent in state {}", n.name))),
-                    notes: vec![format!("{end} is in state {state}; {}", self.allowed(channel, side, state))],
+                    notes: vec![format!(
+                        "{end} is in state {state}; {}",
+                        self.allowed(channel, side, state)
+                    )],
                     help: "the kernel ends a process that does this",
                     who: vec![(self.process(process).into(), n.name.clone())],
                     run,
@@ -310,14 +328,28 @@ impl Finder<'_> {
                 };
                 let side = self.side_of(process, channel);
                 let end = system.end_name(channel, side);
-                let own = self.rules.is_closed(&row, channel, side);
-                let (why, help) = if own {
-                    ("which it has closed itself", "receive before closing, or stop waiting")
-                } else {
-                    (
+                let closed = |side| self.rules.is_closed(&row, channel, side);
+                let several = system
+                    .machine(process)
+                    .and_then(|m| m.endpoints.iter().find(|e| e.channels.contains(&channel)))
+                    .filter(|e| e.channels.len() > 1);
+                let (end, why, help) = match (several, closed(side), closed(side.peer())) {
+                    (Some(e), true, _) => (
+                        format!("{}.{}", self.process(process), e.name),
+                        "all of which are closed",
+                        "add a case for it: `endpoint.AllClosed?`",
+                    ),
+                    (_, true, false) => (
+                        end,
+                        "which it has closed itself",
+                        "receive before closing, or stop waiting",
+                    ),
+                    (_, true, true) => (end, "which is closed", "say what follows the close"),
+                    _ => (
+                        end,
                         "which the other side has closed",
                         "add a case for it: `endpoint.ChannelClosed?`",
-                    )
+                    ),
                 };
                 Finding {
                     kind: Kind::Cut,
@@ -338,7 +370,14 @@ impl Finder<'_> {
                 channel,
                 side,
                 message,
-            } => self.unreceived(channel, side, message, &row, run, "both sides have closed the channel"),
+            } => self.unreceived(
+                channel,
+                side,
+                message,
+                &row,
+                run,
+                "both sides have closed the channel",
+            ),
             Fault::Table { channel, message } => Finding {
                 kind: Kind::Unspecified,
                 message: format!(
@@ -474,16 +513,15 @@ impl Finder<'_> {
             .filter(|&c| {
                 [Side::Imp, Side::Exp].iter().all(|&side| {
                     let holder = self.system.holder(c, side);
-                    let any = holder.is_some_and(|p| {
-                        matches!(self.system.processes[p].body, Body::Any { .. })
-                    });
+                    let any = holder
+                        .is_some_and(|p| matches!(self.system.processes[p].body, Body::Any { .. }));
                     any && !self.rules.is_closed(row, c, side)
                 })
             })
             .collect()
     }
 
-    /// The channels of which a process waits, and the processes at their other ends.
+    /// What a process waits for, and of whom.
     fn waits_for(&self, process: usize, row: &[u16]) -> Vec<(String, Option<usize>)> {
         let Some(machine) = self.system.machine(process) else {
             return Vec::new();
@@ -498,17 +536,20 @@ impl Finder<'_> {
             };
             for part in parts {
                 let endpoint = &machine.endpoints[part.endpoint];
-                let What::Message(m) = part.what else {
-                    continue;
-                };
                 for &c in self.rules.instances(process, part.endpoint, row, machine) {
                     let layout = &self.exploration.layout.channels[c];
-                    if cells::head(row, layout, endpoint.side) == Some(m) {
-                        continue;
-                    }
-                    let text = self.system.message(c, m).to_owned();
                     let peer = self.system.holder(c, endpoint.side.peer());
-                    all.push((text, peer));
+                    let name = peer.map_or("nobody", |p| self.process(p));
+                    match part.what {
+                        What::Message(m) if cells::head(row, layout, endpoint.side) != Some(m) => {
+                            let text = format!("{} from {name}", self.system.message(c, m));
+                            all.push((text, peer));
+                        }
+                        What::Closed => {
+                            all.push((format!("{name} to close {}", endpoint.name), peer));
+                        }
+                        _ => {}
+                    }
                 }
             }
         }
@@ -553,11 +594,11 @@ impl Finder<'_> {
         for &p in waiting {
             let (name, state) = self.who(p, row);
             let mut wanted: Vec<String> = Vec::new();
-            for (message, from) in self.waits_for(p, row) {
-                let from = from.map_or("nobody", |p| self.process(p));
-                wanted.push(format!("{message} from {from}"));
+            for (text, _) in self.waits_for(p, row) {
+                if !wanted.contains(&text) {
+                    wanted.push(text);
+                }
             }
-            wanted.dedup();
             let wanted = if wanted.is_empty() {
                 "something that cannot come".into()
             } else {
@@ -588,11 +629,13 @@ impl Finder<'_> {
                 "{one} stays in state {} for ever, while others go on",
                 self.who(chosen[0], row).1
             ),
-            (Kind::Stuck, ..) => format!("{} wait for ever, while others go on", names.join(" and ")),
-            (_, Some(_), [_, _, ..]) => format!("{} wait for each other", names.join(" and ")),
+            (Kind::Stuck, ..) => {
+                format!("{} wait for ever, while others go on", listed(&names))
+            }
+            (_, Some(_), [_, _, ..]) => format!("{} wait for each other", listed(&names)),
             (_, _, []) => "both sides of a channel wait for each other".into(),
             (_, _, [one]) => format!("{one} waits for ever"),
-            (_, _, all) => format!("{} wait for ever", all.join(" and ")),
+            (_, _, all) => format!("{} wait for ever", listed(all)),
         };
         let place = chosen.first().and_then(|&p| {
             let node = self.rules.node(p, row)?;
@@ -617,38 +660,44 @@ impl Finder<'_> {
         let mut explained = back.leading_to(explained);
         let mut stuck = vec![false; explained.len()];
         let mut reported = BTreeSet::new();
-        let machines = |f: &Self| -> Vec<usize> {
-            let all = 0..f.system.processes.len();
-            all.filter(|&p| f.system.machine(p).is_some()).collect()
-        };
-        let processes = machines(self);
-        let mut alive = Vec::new();
-        for &p in &processes {
-            alive.push(back.leading_to_step(|mark| mark.process == p));
-        }
-        for (i, &p) in processes.iter().enumerate() {
-            for at in 0..explained.len() {
-                if alive[i][at] || explained[at] {
-                    continue;
-                }
-                let row = self.exploration.situation(at as u32);
-                if !self.waits(p, &row) {
-                    continue;
-                }
-                stuck[at] = true;
-                if !reported.insert((p, self.rules.node(p, &row))) {
-                    continue;
-                }
-                let mut all = Vec::new();
-                for (other, alive) in processes.iter().zip(&alive) {
-                    if !alive[at] && self.waits(*other, &row) {
-                        reported.insert((*other, self.rules.node(*other, &row)));
-                        all.push(*other);
-                    }
-                }
-                let finding = self.deadlock(Kind::Stuck, at as u32, &row, &all, &[]);
-                self.add(at as u32, finding);
+        let processes: Vec<usize> = (0..self.system.processes.len())
+            .filter(|&p| self.system.machine(p).is_some())
+            .collect();
+        let alive: Vec<Vec<bool>> = processes
+            .iter()
+            .map(|&p| back.leading_to_step(|mark| mark.process == p))
+            .collect();
+        // For each process and state the situation in which most others are stuck too: they belong together.
+        let mut worst: BTreeMap<(usize, usize), (usize, Vec<usize>)> = BTreeMap::new();
+        for at in 0..explained.len() {
+            if explained[at] || alive.iter().all(|a| a[at]) {
+                continue;
             }
+            let row = self.exploration.situation(at as u32);
+            let dead = processes.iter().zip(&alive).filter(|(_, a)| !a[at]);
+            let all: Vec<usize> = dead
+                .map(|(&p, _)| p)
+                .filter(|&p| self.waits(p, &row))
+                .collect();
+            for &p in &all {
+                stuck[at] = true;
+                let node = self.rules.node(p, &row).unwrap_or(0);
+                let known = worst.get(&(p, node));
+                if known.is_none_or(|(_, known)| known.len() < all.len()) {
+                    worst.insert((p, node), (at, all.clone()));
+                }
+            }
+        }
+        for (key, (at, all)) in worst {
+            let row = self.exploration.situation(at as u32);
+            if reported.contains(&key) {
+                continue;
+            }
+            for &p in &all {
+                reported.insert((p, self.rules.node(p, &row).unwrap_or(0)));
+            }
+            let finding = self.deadlock(Kind::Stuck, at as u32, &row, &all, &[]);
+            self.add(at as u32, finding);
         }
         if stuck.contains(&true) {
             for (explained, stuck) in explained.iter_mut().zip(&stuck) {
@@ -707,9 +756,13 @@ impl Finder<'_> {
                 && imp != layout.closed
                 && sends(imp, Side::Exp)
                 && !sends(imp, Side::Imp)
-                && [Side::Imp, Side::Exp].iter().all(|&s| cells::head(&row, layout, s).is_none());
+                && [Side::Imp, Side::Exp]
+                    .iter()
+                    .all(|&s| cells::head(&row, layout, s).is_none());
             let resting = self.rules.node(server, &row);
-            let resting = resting.and_then(|n| self.node(server, n)).is_some_and(|n| n.rest);
+            let resting = resting
+                .and_then(|n| self.node(server, n))
+                .is_some_and(|n| n.rest);
             if !owed || resting || !self.listens(client, channel, &row) {
                 continue;
             }
@@ -721,7 +774,9 @@ impl Finder<'_> {
                 Some((span, format!("{name} is here, and goes on without it")))
             });
             let client_end = system.end_name(channel, Side::Imp);
-            let words = self.allowed(channel, Side::Exp, state).replace("it may send ", "");
+            let words = self
+                .allowed(channel, Side::Exp, state)
+                .replace("it may send ", "");
             let finding = Finding {
                 kind: Kind::Stuck,
                 message: format!(
@@ -752,9 +807,11 @@ impl Finder<'_> {
             return true;
         };
         machine.nodes[node].edges.iter().any(|e| match &e.act {
-            Act::Receive(parts) => parts
-                .iter()
-                .any(|p| self.rules.instances(process, p.endpoint, row, machine).contains(&channel)),
+            Act::Receive(parts) => parts.iter().any(|p| {
+                self.rules
+                    .instances(process, p.endpoint, row, machine)
+                    .contains(&channel)
+            }),
             _ => false,
         })
     }

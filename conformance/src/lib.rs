@@ -33,13 +33,18 @@ mod cursor;
 pub mod explore;
 pub mod findings;
 pub mod graph;
+mod image;
 pub mod machine;
 mod parse;
+mod report;
 mod source;
 pub mod step;
+pub mod svg;
 pub mod system;
 
 pub use findings::{Finding, Kind, Outcome, check};
+pub use image::installed;
+pub use report::report;
 pub use source::{alone, load, load_file};
 pub use system::System;
 

@@ -122,6 +122,7 @@ pub(crate) fn lower(
     contracts: &[ContractTable],
     errors: &mut Vec<Diagnostic>,
 ) -> Machine {
+    let before = errors.len();
     let mut states = HashMap::new();
     let mut nodes = Vec::new();
     for state in &behavior.states {
@@ -158,7 +159,9 @@ pub(crate) fn lower(
             lowering.sequence(i, &sequence.steps, None);
         }
     }
-    lowering.unreached();
+    if lowering.errors.len() == before {
+        lowering.unreached();
+    }
     lowering.machine
 }
 
@@ -244,7 +247,9 @@ impl Lowering<'_> {
     }
 
     fn edge(&mut self, at: usize, act: Act, target: usize, span: Span) {
-        self.machine.nodes[at].edges.push(Edge { act, target, span });
+        self.machine.nodes[at]
+            .edges
+            .push(Edge { act, target, span });
     }
 
     /// The node that a step names, where it names one. A state that is not there is reported once.
@@ -428,9 +433,6 @@ impl Lowering<'_> {
             if !std::mem::replace(&mut seen[n], true) {
                 todo.extend(nodes[n].edges.iter().map(|e| e.target));
             }
-        }
-        if !self.errors.is_empty() {
-            return;
         }
         for (node, _) in nodes.iter().zip(&seen).filter(|(n, s)| n.named && !**s) {
             self.errors.push(

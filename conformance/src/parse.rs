@@ -25,7 +25,10 @@ pub(crate) fn behavior(source: u32, text: &str, errors: &mut Vec<Diagnostic>) ->
 }
 
 /// A system's text without its contracts, and the bytes that it takes.
-pub(crate) fn system(text: &str, errors: &mut Vec<Diagnostic>) -> Option<(File, Vec<Range<usize>>)> {
+pub(crate) fn system(
+    text: &str,
+    errors: &mut Vec<Diagnostic>,
+) -> Option<(File, Vec<Range<usize>>)> {
     let mut cursor = Cursor::new(0, text, errors);
     if !cursor.is_clean() {
         return None;
@@ -53,7 +56,10 @@ fn item(c: &mut Cursor<'_>, file: &mut File) -> Parsed<bool> {
         file.processes.push(process(c)?);
     } else if c.word("channel") {
         file.channels.push(channel(c)?);
-    } else if ["public", "contract", "enum", "rep"].iter().any(|w| c.is_word(w)) {
+    } else if ["public", "contract", "enum", "rep"]
+        .iter()
+        .any(|w| c.is_word(w))
+    {
         foreign(c);
         return Ok(false);
     } else {
@@ -255,7 +261,11 @@ fn alternatives(c: &mut Cursor<'_>) -> Parsed<Vec<Sequence>> {
     let mut all = Vec::new();
     while !c.sign("}") {
         if c.is_end() {
-            return c.fail(Diagnostic::error("a choice does not end", open, "it begins here"));
+            return c.fail(Diagnostic::error(
+                "a choice does not end",
+                open,
+                "it begins here",
+            ));
         }
         all.push(sequence(c)?);
         if !c.is_sign("}") {

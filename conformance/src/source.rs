@@ -86,7 +86,10 @@ pub fn alone(table: &ContractTable) -> System {
     System {
         name: format!("contract {}", table.name),
         contracts: vec![table.clone()],
-        processes: vec![process("importer", Side::Imp), process("exporter", Side::Exp)],
+        processes: vec![
+            process("importer", Side::Imp),
+            process("exporter", Side::Exp),
+        ],
         channels: vec![Channel {
             contract: 0,
             ends: [end(0), end(1)],
@@ -131,7 +134,11 @@ impl Builder<'_> {
             self.errors.push(error);
         }
         let wrong = self.errors.iter().any(|d| d.severity == Severity::Error);
-        if wrong { Err(self.errors) } else { Ok(self.system) }
+        if wrong {
+            Err(self.errors)
+        } else {
+            Ok(self.system)
+        }
     }
 
     fn processes(&mut self) {

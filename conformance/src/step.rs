@@ -225,7 +225,14 @@ impl<'a> Rules<'a> {
                     endpoint,
                     message,
                     all,
-                } => self.send(p, machine, (n, e, edge), (*endpoint, *message, *all), row, visitor),
+                } => self.send(
+                    p,
+                    machine,
+                    (n, e, edge),
+                    (*endpoint, *message, *all),
+                    row,
+                    visitor,
+                ),
                 Act::Receive(parts) => {
                     self.chosen.clear();
                     self.receive(p, machine, (e, edge), parts, row, visitor);
@@ -255,7 +262,14 @@ impl<'a> Rules<'a> {
     }
 
     /// Ends a step of a behaviour, in the row that has been made.
-    fn arrive(&mut self, p: usize, machine: &Machine, e: usize, edge: &Edge, visitor: &mut impl Visitor) {
+    fn arrive(
+        &mut self,
+        p: usize,
+        machine: &Machine,
+        e: usize,
+        edge: &Edge,
+        visitor: &mut impl Visitor,
+    ) {
         let target = &machine.nodes[edge.target];
         if let Some(cell) = self.layout.nodes[p] {
             self.scratch[cell] = edge.target as u16;

@@ -90,7 +90,9 @@ impl System {
     #[must_use]
     pub fn state(&self, channel: usize, state: u16) -> &str {
         let states = &self.contract(channel).states;
-        states.get(usize::from(state)).map_or("closed", String::as_str)
+        states
+            .get(usize::from(state))
+            .map_or("closed", String::as_str)
     }
 
     /// `process.endpoint`, and which one where a process has several of that name.

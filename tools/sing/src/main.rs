@@ -1,10 +1,11 @@
-//! The sing command: verify, compile, inspect, build images.
+//! The sing command: verify, compile, inspect, check, build images.
 //!
 //! Exit status: 0 where everything asked for was done, 1 where something was refused or failed, 2 where the
 //! command line was not understood.
 #![forbid(unsafe_code)]
 
 mod args;
+mod check;
 mod disassemble;
 mod image;
 mod input;
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
             options,
         } => inspect::run(&file, &views, &options),
         Command::Image(request) => image::system(&request),
+        Command::Check(request) => check::run(&request),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
