@@ -139,29 +139,37 @@ impl Finding {
 fn notes(exploration: &Exploration<'_>) -> Vec<String> {
     let system = exploration.system;
     let mut notes = system.notes.clone();
-    let mut never = BTreeSet::new();
     for (p, process) in system.processes.iter().enumerate() {
         let Some(machine) = system.machine(p).filter(|_| exploration.complete) else {
             continue;
         };
         for (n, node) in machine.nodes.iter().enumerate() {
+            let untaken = |e: &usize| !exploration.was_taken(p, n, *e);
             // Where nothing of a node happens, what leads to it has been named.
-            if (0..node.edges.len()).all(|e| !exploration.was_taken(p, n, e)) {
+            if (0..node.edges.len()).all(|e| untaken(&e)) {
                 continue;
             }
-            for (e, edge) in node.edges.iter().enumerate() {
-                if !exploration.was_taken(p, n, e) {
-                    let what = act(system, p, &edge.act);
-                    never.insert(format!(
-                        "{} in state {} never comes to {what}",
-                        process.name, node.name
-                    ));
-                }
+            // To be ready for a close that does not come is no oversight.
+            let acts = (0..node.edges.len())
+                .filter(untaken)
+                .map(|e| &node.edges[e].act)
+                .filter(|act| !is_precaution(act));
+            let acts: Vec<String> = acts.map(|a| self::act(system, p, a)).collect();
+            if !acts.is_empty() {
+                let (process, state, acts) = (&process.name, &node.name, acts.join(", "));
+                notes.push(format!("{process} in state {state} never comes to {acts}"));
             }
         }
     }
-    notes.extend(never);
     notes
+}
+
+/// Whether an act is about nothing but closed channels.
+fn is_precaution(act: &Act) -> bool {
+    match act {
+        Act::Receive(parts) => parts.iter().all(|p| !matches!(p.what, What::Message(_))),
+        _ => false,
+    }
 }
 
 /// What a behaviour does, as it is written.
@@ -709,7 +717,8 @@ impl Finder<'_> {
             self.owed(&back, channel, &mut explained);
         }
         for (channel, side, message, at) in self.exploration.never_received() {
-            if explained[at as usize] {
+            // What is said to nobody is meant for nobody.
+            if explained[at as usize] || self.system.holder(channel, side).is_none() {
                 continue;
             }
             let row = self.exploration.situation(at);
