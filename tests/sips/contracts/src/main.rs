@@ -80,6 +80,9 @@ sing_sdk::contract!(
       state Start: Lend? -> closed;
     }
 
+    // Larger than what moves between block and value at once.
+    rep struct Wide { Point a; Point b; Point c; Point d; Point e; Point f; Point g; Point h; Point i; }
+
     rep struct Node {
       int value;
       Point at;
@@ -447,6 +450,39 @@ fn wrong_trees() -> Check {
     Ok(colour == Colour::Green as u8 && tree.with(visit) == Some(Some(5)))
 }
 
+/// Values of any size lie in blocks.
+fn wide() -> Check {
+    let wide = |n: i32| {
+        let at = |x| Point {
+            x,
+            y: 3,
+            colour: Colour::Red,
+            z: 1.5,
+        };
+        let (a, i) = (at(n), at(-n));
+        Wide {
+            a,
+            b: a,
+            c: a,
+            d: a,
+            e: a,
+            f: a,
+            g: a,
+            h: a,
+            i,
+        }
+    };
+    let mut all = Vector::from_slice(&[wide(1), wide(2)])?;
+    let set = all.set(0, wide(3)) && !all.set(2, wide(4));
+    let elements = all.into_elements();
+    let record = Record::new(wide(5))?;
+    let copied = record.get() == Some(wide(5));
+    Ok(set
+        && copied
+        && elements == Some(vec![wide(3), wide(2)])
+        && record.into_inner() == Some(wide(5)))
+}
+
 /// Bytes that this SIP has in the exchange heap.
 fn held() -> Result<u64, Error> {
     let own = sing_sdk::process::id();
@@ -471,7 +507,7 @@ type Test = fn() -> Check;
 
 #[sing_sdk::main]
 fn main() -> i32 {
-    let checks: [(&str, Test); 16] = [
+    let checks: [(&str, Test); 17] = [
         ("there and back", there_and_back),
         ("scalars", scalars),
         ("structs", structs),
@@ -488,6 +524,7 @@ fn main() -> i32 {
         ("permissions", permissions),
         ("trees", trees),
         ("wrong trees", wrong_trees),
+        ("wide", wide),
     ];
     if sing_sdk::args::get(1).as_deref() == Some("violate") {
         // The sender is held responsible for what its messages promise.
