@@ -556,7 +556,7 @@ mod tests {
             state S: one { A? -> S1; B? -> S2; }
             state S1: one { X! -> S1a; Y! -> S2; }
             state S1a: one { A? -> S1; B? -> closed; }
-            state S2: one { A? -> S; B? -> S1; }
+            state S2: one { A? -> S1; B? -> closed; }
             state Never: A? -> X! -> S;
         }";
         let model = sing_contract::load(text).unwrap().model;
