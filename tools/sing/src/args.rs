@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::check;
 use crate::contracts;
 use crate::image::Request;
 use crate::inspect::View;
@@ -41,6 +42,12 @@ sing: verify, compile and inspect the programs of a Singularity system, and thei
   sing bind c -o DIR FILE.contract...
       Writes a C header for each contract of the texts and of what they import.
 
+  sing check contracts SYSTEM.img | FILE.system | FILE.contract [--limit N] [--closing] [--svg FILE]
+  sing check contracts --manifest SYSTEM.json [--bin NAME=FILE]... [--limit N] [--closing] [--svg FILE]
+      Looks for deadlocks, messages that nobody expects or receives, and states that nobody leaves, and shows a
+      shortest run that leads to each. Looks at N situations at most. --closing: programs without a behavior may
+      close their channels at any time. --svg: draws the first run.
+
 Exit status: 0 done, 1 refused or failed, 2 the command line was not understood.";
 
 /// A command line, understood.
@@ -61,6 +68,7 @@ pub enum Command {
     },
     Image(Request),
     Contracts(contracts::Request),
+    Check(check::Request),
 }
 
 type Result<T> = std::result::Result<T, String>;
@@ -82,6 +90,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command> {
         "image" => image(&mut parser),
         name if contracts::COMMANDS.contains(&name) => contracts::parse(name, &mut parser)
             .map(|request| request.map_or(Command::Help, Command::Contracts)),
+        "check" => check_contracts(&mut parser),
         other => return Err(format!("there is no command {other:?}")),
     };
     parsed.map_err(|e| format!("{command}: {e}"))
@@ -189,6 +198,56 @@ fn image(parser: &mut Parser) -> Parsed {
         files,
         options,
     }))
+}
+
+fn check_contracts(parser: &mut Parser) -> Parsed {
+    match parser.next()? {
+        Some(Arg::Value(what)) if what == "contracts" => {}
+        Some(Arg::Short('h') | Arg::Long("help")) => return Ok(Command::Help),
+        Some(other) => return Err(other.unexpected()),
+        None => return Err("say what to check: contracts".into()),
+    }
+    let mut file = None;
+    let mut manifest = None;
+    let mut programs = Vec::new();
+    let mut limit = sing_conformance::LIMIT;
+    let mut closing = false;
+    let mut svg = None;
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Arg::Value(value) => set_once(&mut file, value)?,
+            Arg::Long("manifest") => manifest = Some(parser.value()?.into()),
+            Arg::Long("bin") => programs.push(parser.value()?.parse_with(pair)?),
+            Arg::Long("limit") => limit = parser.value()?.parse_with(situations)?,
+            Arg::Long("closing") => closing = true,
+            Arg::Long("svg") => svg = Some(parser.value()?.into()),
+            Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
+            other => return Err(other.unexpected()),
+        }
+    }
+    let subject = match (file, manifest) {
+        (Some(file), None) if programs.is_empty() => check::Subject::File(file),
+        (None, Some(manifest)) => check::Subject::Parts { manifest, programs },
+        (None, None) => {
+            return Err(
+                "name a system image, a .system or .contract file, or --manifest FILE".into(),
+            );
+        }
+        _ => return Err("name either a file, or --manifest and --bin".into()),
+    };
+    Ok(Command::Check(check::Request {
+        subject,
+        limit,
+        closing,
+        svg,
+    }))
+}
+
+fn situations(text: &str) -> Result<usize> {
+    let number: Option<usize> = text.parse().ok();
+    number
+        .filter(|n| *n > 0)
+        .ok_or_else(|| "it must be a positive number".into())
 }
 
 fn set_once(file: &mut Option<PathBuf>, value: OsString) -> std::result::Result<(), lexopt::Error> {
@@ -325,6 +384,10 @@ mod tests {
             ("bind", "for which language"),
             ("bind pascal -o d a", "there are no bindings for \"pascal\""),
             ("bind c a", "-o DIR"),
+            ("check", "contracts"),
+            ("check contracts", "--manifest FILE"),
+            ("check contracts a --manifest b", "either a file"),
+            ("check contracts a --limit 0", "positive number"),
         ] {
             let message = line(text).err().unwrap_or_default();
             assert!(message.contains(part), "{text}: {message}");

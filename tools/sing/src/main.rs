@@ -1,10 +1,11 @@
-//! The sing command: verify, compile, inspect, build images, and what is made from contracts.
+//! The sing command: verify, compile, inspect, check, build images, and what is made from contracts.
 //!
 //! Exit status: 0 where everything asked for was done, 1 where something was refused or failed, 2 where the
 //! command line was not understood.
 #![forbid(unsafe_code)]
 
 mod args;
+mod check;
 mod contracts;
 mod disassemble;
 mod image;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         } => inspect::run(&file, &views, &options),
         Command::Image(request) => image::system(&request),
         Command::Contracts(request) => contracts::run(request),
+        Command::Check(request) => check::run(&request),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
