@@ -155,6 +155,20 @@ fn what_does_not_parse_is_reported_with_the_name_of_its_file() {
 }
 
 #[test]
+fn permissions_are_blocks_like_others() {
+    let text = "public contract N narrows C . Imp{A;/* why */B}contract M narrows N.Imp{A;\n}rep struct T{T* ? in ExHeap t;int[]?in ExHeap v;}";
+    let wanted = "public contract N narrows C.Imp { A; /* why */ B; }
+
+contract M narrows N.Imp {
+  A;
+}
+
+rep struct T { T*? in ExHeap t; int[]? in ExHeap v; }
+";
+    assert_eq!(check(text), wanted);
+}
+
+#[test]
 fn nothing_stays_nothing() {
     assert_eq!(check(""), "");
     assert_eq!(check(" \n\n"), "");
@@ -181,6 +195,8 @@ const SEED: &str = r#"
 import "a.contract";
 enum Colour : byte { Red, Green = 5, Blue = -7 }
 rep struct Point { int x; long y; Colour c; }
+rep struct Tree { Tree*? in ExHeap left; Point[]? in ExHeap points; }
+contract Quiet narrows Rich.Imp { Open; Ball }
 public contract Base { out message Success(); state Start: Success! -> Bound; state Bound: one { } }
 public contract Rich : Base {
   in message Open(char[] in ExHeap path, Base.Exp:Start exp) requires true && !(1 > 2), path.x - -3 < 4 requires a;

@@ -80,7 +80,11 @@ sing_status sing_spawn(const char *image, const char *const *args, const sing_ha
     return process;
   }
   sing_status started = sing_process_start((sing_handle)process);
-  return started < 0 ? started : process;
+  if (started < 0) {
+    sing_handle_dispose((sing_handle)process);
+    return started;
+  }
+  return process;
 }
 
 sing_status sing_bytes_new(const void *bytes, size_t len, sing_byte_vector *out) {

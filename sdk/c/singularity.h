@@ -94,7 +94,7 @@ typedef struct sing_exit {
 } sing_exit;
 SING_KERNEL("process_exit_status") sing_status sing_process_exit_status(sing_handle process, sing_exit *out);
 // Makes and starts a child of an installed image; a process handle, or a status. `args` ends with NULL; the endpoints
-// are those of the child's manifest, in order, 0 for one left out. Where it fails, they stay the caller's.
+// are those of the child's manifest, in order, 0 for one left out. Where no child is made, they stay the caller's.
 sing_status sing_spawn(const char *image, const char *const *args, const sing_handle *endpoints, size_t count);
 
 // --- The exchange heap.

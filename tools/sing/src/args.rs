@@ -315,6 +315,35 @@ mod tests {
     }
 
     #[test]
+    fn commands_about_contracts_are_understood() {
+        use contracts::Request;
+        for (text, fits) in [
+            (
+                "fmt --check -",
+                |r: &Request| matches!(r, Request::Fmt { check: true, files } if files == &[PathBuf::from("-")]),
+            ),
+            ("count a --each", |r: &Request| {
+                matches!(r, Request::Count { each: true, .. })
+            }),
+            (
+                "bind c -o d a",
+                |r: &Request| matches!(r, Request::Bind { files, .. } if files == &[PathBuf::from("a")]),
+            ),
+            (
+                "doc a --system s -o d --bin b",
+                |r: &Request| matches!(r, Request::Doc { files, system: Some(_), .. } if files.len() == 2),
+            ),
+        ] as [(&str, fn(&Request) -> bool); 4]
+        {
+            let Ok(Command::Contracts(request)) = line(text) else {
+                panic!("{text}")
+            };
+            assert!(fits(&request), "{text}");
+        }
+        assert!(matches!(line("bind --help"), Ok(Command::Help)));
+    }
+
+    #[test]
     fn the_function_to_disassemble_follows_the_file() {
         for (text, wanted) in [
             ("inspect a --disassemble main", Some("main")),
@@ -347,6 +376,14 @@ mod tests {
             ("image -o o", "--manifest FILE"),
             ("image -o o --manifest m --bin a", "NAME=FILE"),
             ("inspect a --frobnicate", "--frobnicate"),
+            ("fmt", "fmt: name at least one file"),
+            ("fmt a --each", "--each"),
+            ("count --check a", "--check"),
+            ("doc a", "-o DIR"),
+            ("doc -o d", "at least one file"),
+            ("bind", "for which language"),
+            ("bind pascal -o d a", "there are no bindings for \"pascal\""),
+            ("bind c a", "-o DIR"),
             ("check", "contracts"),
             ("check contracts", "--manifest FILE"),
             ("check contracts a --manifest b", "either a file"),
