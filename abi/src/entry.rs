@@ -284,7 +284,8 @@ entries! {
     /// `(endpoint, operation, words)`: the same with the words in memory.
     CHANNEL_SEND_MEM = "channel_send_mem" [COMPILER] (I32, I32, I32) -> I32;
     /// `(endpoint, operation, out)`: waits for a message, writes its words at `out`; its index, or `CLOSED`.
-    /// The message bits of `operation` are 0.
+    /// The message bits of `operation` are 0. An endpoint in the message that is not of what the receiver's image has
+    /// under its contract's name is closed, and its handle is 0.
     CHANNEL_RECV = "channel_recv" [COMPILER] (I32, I32, I32) -> I32;
     /// `(endpoint, operation, w0, w1, out)`: a send and a receive in one. Where it returns `CLOSED`, nothing
     /// stays with the caller: what was to be moved has moved, or is freed.
@@ -372,10 +373,11 @@ entries! {
     /// `(set, timeout)`: waits until an endpoint of the set has a message or is closed by the other side; its key.
     /// Each in its turn; what it costs does not depend on how many endpoints are idle.
     SET_WAIT = "set_wait" [IMPORT] (I32, I64) -> I32;
-    /// `(handles, tags, count, timeout)`: looks at those of up to 64 handles whose tag (`i32`) is `WOULD_BLOCK`,
-    /// and writes what has come in place of it: for an endpoint the index of its first message, or `CLOSED`; for a
-    /// set the key of one that is ready; for anything else 0 where a wait for it is over, which takes what such a
-    /// wait takes. Waits until at least one has come. Handles that are 0 are passed over.
+    /// `(handles, tags, count, timeout)`: waits for the first of those of up to 64 handles whose tag (`i32`) is
+    /// `WOULD_BLOCK`, and writes what has come in place of the tag: for an endpoint the index of its first message, or
+    /// `CLOSED`; for a set the key of one that is ready; for anything else 0 where a wait for it is over, which takes
+    /// what such a wait takes. May do so for several; others, too, can have come. Handles that are 0 are passed over;
+    /// `BAD_ARGUMENT` where nothing is left to wait for. Selecting from the same endpoints again costs the least.
     SELECT = "select" [IMPORT] (I32, I32, I32, I64) -> I32;
     /// `(allocation, offset, child)`: makes a second allocation a part of the first, at an offset in it that is a
     /// multiple of 4: it moves, and is freed, with it. The child's handle is gone. `BAD_ARGUMENT` for another

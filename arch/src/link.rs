@@ -120,6 +120,12 @@ impl<T: Linked> List<T> {
         self.first.get()
     }
 
+    /// Whether an object is the last one.
+    #[inline(always)]
+    pub fn is_last(&self, t: &'static T) -> bool {
+        self.last.is(t)
+    }
+
     /// Adds at the end.
     ///
     /// # Panics

@@ -27,6 +27,8 @@ pub struct File {
 pub enum Item {
     /// `contract C { … }`
     Contract(Contract),
+    /// `contract N narrows C.Imp { … }`
+    Narrowing(Narrowing),
     /// `enum E { … }`
     Enum(Enum),
     /// `rep struct S { … }`
@@ -39,6 +41,7 @@ impl Item {
     pub fn name(&self) -> &Name {
         match self {
             Item::Contract(c) => &c.name,
+            Item::Narrowing(n) => &n.name,
             Item::Enum(e) => &e.name,
             Item::Struct(s) => &s.name,
         }
@@ -60,6 +63,25 @@ pub struct Contract {
     pub messages: Vec<Message>,
     /// States, in order, nested ones after the one they stand in.
     pub states: Vec<State>,
+}
+
+/// `contract N narrows C.Imp { M; … }`: a permission ([O] 5.5.3).
+#[derive(Clone, Debug)]
+pub struct Narrowing {
+    /// Documentation lines.
+    pub docs: Vec<String>,
+    /// Whether `public` was said.
+    pub public: bool,
+    /// Its name.
+    pub name: Name,
+    /// The contract, or the permission, that it narrows.
+    pub of: Name,
+    /// The side whose endpoints it narrows.
+    pub side: Side,
+    /// Where that stands.
+    pub side_span: Span,
+    /// The messages that this side may still send, in order.
+    pub messages: Vec<Name>,
 }
 
 /// `in message M(T a) requires a > 0;`
@@ -100,12 +122,22 @@ pub struct Type {
 /// Kinds of types.
 #[derive(Clone, Debug)]
 pub enum TypeKind {
-    /// A scalar, an enum or a rep struct.
+    /// A scalar, an enum or a rep struct, by name.
     Named(Name),
-    /// `T[] in ExHeap`
-    Vector(Name),
-    /// `T* in ExHeap`
-    Pointer(Name),
+    /// `T[] in ExHeap`, or `T[]? in ExHeap`
+    Vector {
+        /// What its elements are.
+        of: Name,
+        /// Whether it may be absent.
+        optional: bool,
+    },
+    /// `T* in ExHeap`, or `T*? in ExHeap`
+    Pointer {
+        /// What it holds.
+        of: Name,
+        /// Whether it may be absent.
+        optional: bool,
+    },
     /// `C.Imp:S`
     Endpoint {
         /// The contract.

@@ -41,7 +41,7 @@ fn too_long(contract: &Contract, length: usize, receiver: Side) -> Box<Diagnosti
     let text = format!(
         "up to {length} messages of contract {} can be under way to the {} side",
         contract.name,
-        name(receiver)
+        side_name(receiver)
     );
     let label = format!("at most {MAX_QUEUE} may be");
     Box::new(
@@ -51,7 +51,7 @@ fn too_long(contract: &Contract, length: usize, receiver: Side) -> Box<Diagnosti
 }
 
 /// `importing` or `exporting`.
-fn name(side: Side) -> &'static str {
+pub(crate) fn side_name(side: Side) -> &'static str {
     match side {
         Side::Imp => "importing",
         Side::Exp => "exporting",
@@ -111,7 +111,10 @@ fn unbounded(contract: &Contract, sender: Side, start: usize, cycle: &[&Transiti
     let mut error = Diagnostic::error(
         format!("contract {} has no finite queue", contract.name),
         cycle[0].span,
-        format!("the {} side may send this again and again", name(sender)),
+        format!(
+            "the {} side may send this again and again",
+            side_name(sender)
+        ),
     );
     let mut text = contract.states[start].name.clone();
     for (i, t) in cycle.iter().enumerate() {
@@ -128,7 +131,7 @@ fn unbounded(contract: &Contract, sender: Side, start: usize, cycle: &[&Transiti
         .note(format!("the cycle: {text}"))
         .note(format!(
             "nothing in it lets the {} side wait for the other",
-            name(sender)
+            side_name(sender)
         ))
         .help("let the receiver answer in each round: a message the other way bounds the queue")
 }
@@ -191,13 +194,13 @@ impl Problem {
         let error = match &self.reason {
             Reason::Unexpected { side, message, state } => error.note(format!(
                 "the {} side can get {} in state {}, where the contract does not expect it",
-                name(*side),
+                side_name(*side),
                 contract.messages[usize::from(*message)].name,
                 contract.states[*state].name
             )),
             Reason::Orphan { side, message, state } => error.note(format!(
                 "the {} side can be left with {} in state {}, where nothing is received any more",
-                name(*side),
+                side_name(*side),
                 contract.messages[usize::from(*message)].name,
                 contract.states[*state].name
             )),
@@ -207,7 +210,7 @@ impl Problem {
             )),
             Reason::TooLong { side } => error.note(format!(
                 "more than {MAX_QUEUE} messages can be under way to the {} side",
-                name(*side)
+                side_name(*side)
             )),
             Reason::GaveUp => error.note(format!(
                 "after {MAX_SITUATIONS} situations it could not be shown that this does no harm"

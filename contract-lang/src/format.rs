@@ -1,9 +1,17 @@
-//! Contracts as text, in one form: what `sing fmt` writes, what a module carries, and what tells whether
-//! two declarations are the same. Comments other than documentation are not kept.
+//! Contracts as text. [`source`] lays out a text as people write it, with all its comments: what `sing fmt` does. The
+//! rest writes declarations from the syntax tree, in one form: what a module carries, and what tells whether two
+//! declarations are the same.
+
+mod layout;
+mod pieces;
+mod source;
+mod tree;
+
+pub use source::source;
 
 use crate::ast::{
-    Contract, Direction, Enum, Expr, ExprKind, Field, File, Item, Message, Sequence, Side, State,
-    Step, Struct, Type, TypeKind,
+    Contract, Direction, Enum, Expr, ExprKind, Field, File, Item, Message, Narrowing, Sequence,
+    Side, State, Step, Struct, Type, TypeKind,
 };
 use std::fmt::Write;
 
@@ -48,6 +56,7 @@ pub(crate) fn meaning(item: &Item) -> String {
 fn write_item(item: &Item, mut out: Text) -> String {
     match item {
         Item::Contract(c) => out.contract(c),
+        Item::Narrowing(n) => out.narrowing(n),
         Item::Enum(e) => out.enumeration(e),
         Item::Struct(s) => out.structure(s),
     }
@@ -139,6 +148,24 @@ impl Text {
         self.line(0, "}");
     }
 
+    fn narrowing(&mut self, n: &Narrowing) {
+        self.docs(0, &n.docs);
+        let public = if n.public && !self.bare {
+            "public "
+        } else {
+            ""
+        };
+        let (name, of, side) = (&n.name.text, &n.of.text, n.side.name());
+        self.line(
+            0,
+            &format!("{public}contract {name} narrows {of}.{side} {{"),
+        );
+        for m in &n.messages {
+            self.line(1, &format!("{};", m.text));
+        }
+        self.line(0, "}");
+    }
+
     fn state(&mut self, s: &State) {
         let overrides = if s.overrides { "override " } else { "" };
         let head = format!("{overrides}state {}", s.name.text);
@@ -206,8 +233,12 @@ fn field(f: &Field) -> String {
 fn ty(t: &Type) -> String {
     match &t.kind {
         TypeKind::Named(name) => name.text.clone(),
-        TypeKind::Vector(name) => format!("{}[] in ExHeap", name.text),
-        TypeKind::Pointer(name) => format!("{}* in ExHeap", name.text),
+        TypeKind::Vector { of, optional } => {
+            format!("{}[]{} in ExHeap", of.text, presence(*optional))
+        }
+        TypeKind::Pointer { of, optional } => {
+            format!("{}*{} in ExHeap", of.text, presence(*optional))
+        }
         TypeKind::Endpoint {
             contract,
             side,
@@ -219,6 +250,10 @@ fn ty(t: &Type) -> String {
             format!("{}.{}{state}", contract.text, side.name())
         }
     }
+}
+
+fn presence(optional: bool) -> &'static str {
+    if optional { "?" } else { "" }
 }
 
 fn sequence(s: &Sequence) -> String {

@@ -26,11 +26,7 @@ impl Contracts {
     /// The tables of all contracts, in order.
     #[must_use]
     pub fn tables(&self) -> Vec<ContractTable> {
-        self.model
-            .contracts
-            .iter()
-            .map(|c| lower::table(&self.model, c))
-            .collect()
+        lower::tables(&self.model)
     }
 
     /// The text of all declarations without comments: what a module carries.
@@ -42,9 +38,14 @@ impl Contracts {
 
 /// Parses a single text.
 pub(crate) fn parse_one(source: &str) -> Result<File, Vec<Diagnostic>> {
+    parse_named("contract", source)
+}
+
+/// Parses a single text that people know by this name.
+pub(crate) fn parse_named(name: &str, source: &str) -> Result<File, Vec<Diagnostic>> {
     let mut errors = Vec::new();
     let mut texts = Vec::new();
-    let file = parse_into(&mut texts, "contract", source, &mut errors);
+    let file = parse_into(&mut texts, name, source, &mut errors);
     if errors.is_empty() {
         Ok(file)
     } else {

@@ -1,7 +1,9 @@
 //! Contracts with every name looked up: what bindings, tables, checks and documentation are made from.
 
+mod types;
+
 pub use crate::ast::{Direction, Side, Span};
-use std::fmt;
+pub use types::{Content, Layout, Scalar, Type};
 
 /// Name of the state that `closed` stands for, in which only the close is left.
 pub const CLOSED: &str = "closed";
@@ -30,172 +32,23 @@ impl Model {
         self.enums.iter().find(|e| e.name == name)
     }
 
+    /// How a value of this type lies in a block. A field that is a block itself has its place there, in which
+    /// nothing stands: the kernel knows what is attached there.
+    #[must_use]
+    pub fn layout(&self, ty: &Type) -> Layout {
+        let of = |size| Layout { size, align: size };
+        match ty {
+            Type::Scalar(s) => of(s.size()),
+            Type::Enum(name) => of(self.enumeration(name).map_or(4, |e| e.repr.size())),
+            Type::Struct(name) => self.structure(name).map_or(of(0), |s| s.layout),
+            Type::Vector { .. } | Type::Record { .. } | Type::Endpoint { .. } => of(4),
+        }
+    }
+
     /// The rep struct of this name.
     #[must_use]
     pub fn structure(&self, name: &str) -> Option<&Struct> {
         self.structs.iter().find(|s| s.name == name)
-    }
-}
-
-/// A scalar type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs)]
-pub enum Scalar {
-    Bool,
-    U8,
-    I8,
-    U16,
-    I16,
-    U32,
-    I32,
-    U64,
-    I64,
-    Char,
-    F32,
-    F64,
-}
-
-impl Scalar {
-    /// The type with this name in the language; the papers' names and Rust's.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Scalar> {
-        Some(match name {
-            "bool" => Scalar::Bool,
-            "byte" | "u8" => Scalar::U8,
-            "sbyte" | "i8" => Scalar::I8,
-            "ushort" | "u16" => Scalar::U16,
-            "short" | "i16" => Scalar::I16,
-            "uint" | "u32" => Scalar::U32,
-            "int" | "i32" => Scalar::I32,
-            "ulong" | "u64" => Scalar::U64,
-            "long" | "i64" => Scalar::I64,
-            "char" => Scalar::Char,
-            "float" | "f32" => Scalar::F32,
-            "double" | "f64" => Scalar::F64,
-            _ => return None,
-        })
-    }
-
-    /// Its name in Rust.
-    #[must_use]
-    pub fn rust_name(self) -> &'static str {
-        match self {
-            Scalar::Bool => "bool",
-            Scalar::U8 => "u8",
-            Scalar::I8 => "i8",
-            Scalar::U16 => "u16",
-            Scalar::I16 => "i16",
-            Scalar::U32 => "u32",
-            Scalar::I32 => "i32",
-            Scalar::U64 => "u64",
-            Scalar::I64 => "i64",
-            Scalar::Char => "char",
-            Scalar::F32 => "f32",
-            Scalar::F64 => "f64",
-        }
-    }
-
-    /// Its name in the papers.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Scalar::Bool => "bool",
-            Scalar::U8 => "byte",
-            Scalar::I8 => "sbyte",
-            Scalar::U16 => "ushort",
-            Scalar::I16 => "short",
-            Scalar::U32 => "uint",
-            Scalar::I32 => "int",
-            Scalar::U64 => "ulong",
-            Scalar::I64 => "long",
-            Scalar::Char => "char",
-            Scalar::F32 => "float",
-            Scalar::F64 => "double",
-        }
-    }
-
-    /// The numbers that an integer type holds.
-    #[must_use]
-    pub fn range(self) -> Option<(i128, i128)> {
-        Some(match self {
-            Scalar::U8 => (0, u8::MAX.into()),
-            Scalar::I8 => (i8::MIN.into(), i8::MAX.into()),
-            Scalar::U16 => (0, u16::MAX.into()),
-            Scalar::I16 => (i16::MIN.into(), i16::MAX.into()),
-            Scalar::U32 => (0, u32::MAX.into()),
-            Scalar::I32 => (i32::MIN.into(), i32::MAX.into()),
-            Scalar::U64 => (0, u64::MAX.into()),
-            Scalar::I64 => (i64::MIN.into(), i64::MAX.into()),
-            Scalar::Bool | Scalar::Char | Scalar::F32 | Scalar::F64 => return None,
-        })
-    }
-
-    /// Whether it is `float` or `double`.
-    #[must_use]
-    pub fn is_float(self) -> bool {
-        matches!(self, Scalar::F32 | Scalar::F64)
-    }
-}
-
-/// A value without handles in it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Plain {
-    /// A scalar.
-    Scalar(Scalar),
-    /// An enum, by name.
-    Enum(String),
-    /// A rep struct all of whose fields are such values, by name.
-    Struct(String),
-}
-
-/// The type of an argument or field.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Type {
-    /// A scalar.
-    Scalar(Scalar),
-    /// An enum, by name.
-    Enum(String),
-    /// A rep struct, by name.
-    Struct(String),
-    /// `T[] in ExHeap`
-    Vector(Plain),
-    /// `T* in ExHeap`
-    Record(Plain),
-    /// An endpoint.
-    Endpoint {
-        /// Its contract's name.
-        contract: String,
-        /// Its side.
-        side: Side,
-        /// Name of the state that it is in.
-        state: String,
-    },
-}
-
-impl fmt::Display for Plain {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Plain::Scalar(s) => f.write_str(s.name()),
-            Plain::Enum(name) | Plain::Struct(name) => f.write_str(name),
-        }
-    }
-}
-
-impl fmt::Display for Type {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Type::Scalar(s) => f.write_str(s.name()),
-            Type::Enum(name) | Type::Struct(name) => f.write_str(name),
-            Type::Vector(element) => write!(f, "{element}[] in ExHeap"),
-            Type::Record(content) => write!(f, "{content}* in ExHeap"),
-            Type::Endpoint {
-                contract,
-                side,
-                state,
-            } => {
-                write!(f, "{contract}.{}:{state}", side.name())
-            }
-        }
     }
 }
 
@@ -221,8 +74,16 @@ pub struct Struct {
     pub name: String,
     /// Its fields.
     pub fields: Vec<Field>,
-    /// Whether it can lie in a block: no field holds a handle.
+    /// Whether it is nothing but values: no field owns a block or an endpoint.
     pub plain: bool,
+    /// Whether it owns an endpoint itself: then it cannot lie in a block.
+    pub endpoints: bool,
+    /// Whether it has a block that may be absent: then it can only lie in a block.
+    pub optional: bool,
+    /// How it lies in a block.
+    pub layout: Layout,
+    /// Where each field begins there.
+    pub offsets: Vec<usize>,
     /// Words that it takes in a message.
     pub words: usize,
 }
@@ -382,7 +243,26 @@ impl State {
     }
 }
 
-/// A contract.
+/// A contract that another derives from.
+#[derive(Clone, Debug)]
+pub struct Base {
+    /// Its name.
+    pub name: String,
+    /// For each side (by `Side::index`) the states of the derived contract, ascending, in which that side's endpoint
+    /// can stand for one of the base in the state of the same name.
+    pub stands: [Vec<usize>; 2],
+}
+
+/// What a permission narrows ([O] 5.5.3).
+#[derive(Clone, Debug)]
+pub struct Narrowing {
+    /// The side whose endpoints are narrowed; there are no others.
+    pub side: Side,
+    /// What is narrowed, nearest first: permissions, and last the contract that the channel is of.
+    pub of: Vec<String>,
+}
+
+/// A contract, or a permission to say a part of one.
 #[derive(Clone, Debug)]
 pub struct Contract {
     /// Documentation lines.
@@ -391,8 +271,10 @@ pub struct Contract {
     pub public: bool,
     /// Its name.
     pub name: String,
-    /// Names of the contracts that it derives from, nearest first.
-    pub bases: Vec<String>,
+    /// The contracts that it derives from, nearest first.
+    pub bases: Vec<Base>,
+    /// What it narrows, where it is a permission.
+    pub narrows: Option<Narrowing>,
     /// Messages; those of the bases first, so that a message has one index in a whole family.
     pub messages: Vec<Message>,
     /// States; the first is the initial one.
@@ -408,6 +290,31 @@ impl Contract {
     #[must_use]
     pub fn state(&self, name: &str) -> Option<&State> {
         self.states.iter().find(|s| s.name == name)
+    }
+
+    /// Whether there are endpoints of this side: a permission has one side only.
+    #[must_use]
+    pub fn has_side(&self, side: Side) -> bool {
+        self.narrows.as_ref().is_none_or(|n| n.side == side)
+    }
+
+    /// The states in which an endpoint of this side can stand for one of `wanted`: the same contract, a base that
+    /// allows it there, or a permission to which it can be narrowed. What `ContractTable::stands_for` says of tables.
+    #[must_use]
+    pub fn stands_for(&self, wanted: &Contract, side: Side) -> Vec<usize> {
+        let of = wanted.narrows.iter().filter(|n| n.side == side);
+        let names = of.flat_map(|n| &n.of).chain([&wanted.name]);
+        let mut states = Vec::new();
+        for name in names {
+            if *name == self.name {
+                return (0..self.states.len()).collect();
+            }
+            let bases = self.bases.iter().filter(|b| b.name == *name);
+            states.extend(bases.flat_map(|b| &b.stands[side.index()]));
+        }
+        states.sort_unstable();
+        states.dedup();
+        states
     }
 
     /// Which states can be reached from the initial one.

@@ -137,14 +137,14 @@ fn every_type_has_its_words() {
         "enum Colour : byte { Red, Green = 5, Blue }
          rep struct Point { int x; int y; }
          rep struct Line { Point from; Point to; Colour colour; }
-         rep struct Parcel { byte[] in ExHeap data; C.Exp:S back; int count; }
+         rep struct Parcel { byte[] in ExHeap data; C.Exp:T back; int count; }
          contract C {
            in message Scalars(bool a, byte b, sbyte c, short d, ushort e, int f, uint g, long h, ulong i,
              char j, float k, double l);
            in message Aliases(u8 a, i8 b, u16 c, i16 d, u32 e, i32 f, u64 g, i64 h, f32 i, f64 j);
            in message Structs(Line line, Parcel parcel);
            in message Heap(byte[] in ExHeap a, Point[] in b, Colour* in ExHeap c, Line* in d);
-           in message Ends(C.Imp a, C.Exp:T b);
+           in message Ends(C.Imp a, C.Imp:T b);
            state S: one { Scalars? -> T; Aliases? -> T; Structs? -> T; Heap? -> T; Ends? -> T; }
            state T;
          }",
@@ -157,12 +157,12 @@ fn every_type_has_its_words() {
         state: Some(state.into()),
     };
     let mut structs = vec![Word::Scalar; 5];
-    structs.extend([Word::Block, end(Side::Exp, "S"), Word::Scalar]);
+    structs.extend([Word::Block, end(Side::Exp, "T"), Word::Scalar]);
     assert_eq!(t.messages[2].words, structs);
     assert_eq!(t.messages[3].words, vec![Word::Block; 4]);
     assert_eq!(
         t.messages[4].words,
-        [end(Side::Imp, "S"), end(Side::Exp, "T")]
+        [end(Side::Imp, "S"), end(Side::Imp, "T")]
     );
 }
 
@@ -170,14 +170,23 @@ fn every_type_has_its_words() {
 fn derived_contracts_inherit_through_generations() {
     let source = "
         contract A { in message M(); out message N(); state S: M? -> N! -> S; state Q: M? -> S; }
-        contract B : A { in message O(); override state Q: O? -> S; state R: O? -> Q; }
-        contract D : B { override state S: one { M? -> N! -> R; O? -> closed; } }";
+        contract B : A { in message O(); override state Q: one { M? -> S; O? -> S; } state R: O? -> Q; }
+        contract D : B {
+          override state S: one { M? -> N! -> T; O? -> closed; }
+          state T: one { M? -> N! -> S; O? -> Q; }
+        }";
     let tables = compile(source).unwrap();
     let d = &tables[2];
-    assert_eq!(d.bases, ["B", "A"]);
+    let bases: Vec<(&str, [&[u16]; 2])> = d
+        .bases
+        .iter()
+        .map(|b| (b.name.as_str(), [&b.stands[0][..], &b.stands[1][..]]))
+        .collect();
+    // Who says M knows A or B; who waits for it would get O, too.
+    assert_eq!(bases, [("B", [&[0, 1, 2][..], &[]]), ("A", [&[0, 1], &[]])]);
     let names: Vec<&str> = d.messages.iter().map(|m| m.name.as_str()).collect();
     assert_eq!(names, ["M", "N", "O"]);
-    assert_eq!(d.states[..4], ["S", "Q", "R", "closed"]);
+    assert_eq!(d.states[..5], ["S", "Q", "R", "T", "closed"]);
     assert_eq!(follow(d, "M? N! O? O?").as_deref(), Some("S"));
     assert_eq!(follow(d, "O?").as_deref(), Some("closed"));
     assert_eq!(follow(&tables[0], "M? N! M?").as_deref(), Some("S'M"));

@@ -66,10 +66,7 @@ fn c1() {
     assert_eq!(t.messages[0].arguments[0].ty, "int");
 }
 
-#[test]
-fn tcp_connection() {
-    let t = one(
-        "
+const TCP: &str = "
 public contract TcpConnectionContract {
   in message Connect(uint dstIP, ushort dstPort);
 
@@ -120,9 +117,11 @@ public contract TcpConnectionContract {
   }
   state Closed;
 }
-",
-        "TcpConnectionContract",
-    );
+";
+
+#[test]
+fn tcp_connection() {
+    let t = one(TCP, "TcpConnectionContract");
     assert_eq!(t.states[..2], ["Start", "ReadyState"]);
     assert_eq!(t.queue, [1, 1]);
     let all = transitions(&t);
@@ -137,6 +136,49 @@ public contract TcpConnectionContract {
     }
     assert!(!all.iter().any(|t| t.starts_with("Closed:")));
     assert_eq!(t.messages[0].words, [Word::Scalar, Word::Scalar]);
+}
+
+/// [O] 5.5.3: "a principal that is allowed to listen but not connect".
+#[test]
+fn listen_but_not_connect() {
+    let source = format!(
+        "{TCP} contract TcpListenContract narrows TcpConnectionContract.Imp {{ BindLocalEndPoint; Listen; Accept; Close; }}"
+    );
+    let (all, left) = (
+        one(&source, "TcpConnectionContract"),
+        one(&source, "TcpListenContract"),
+    );
+    let gone: Vec<String> = transitions(&all)
+        .into_iter()
+        .filter(|t| !transitions(&left).contains(t))
+        .collect();
+    assert_eq!(
+        gone,
+        [
+            "ReadyState: Connect? -> ConnectResult",
+            "Bound: Connect? -> ConnectResult"
+        ]
+    );
+    assert_eq!(
+        (&left.states, &left.messages, left.queue),
+        (&all.states, &all.messages, all.queue)
+    );
+    let narrows = left.narrows.as_ref().unwrap();
+    assert_eq!(narrows.side, Side::Imp);
+    assert_eq!(
+        narrows.of,
+        [("TcpConnectionContract".to_string(), all.hash())]
+    );
+    for state in &all.states {
+        let stands = |own: &ContractTable, wanted: &ContractTable, side| {
+            own.stands_for(&own.hash(), wanted, &wanted.hash(), side, state)
+        };
+        assert!(stands(&all, &left, Side::Imp), "{state}");
+        assert!(
+            !stands(&left, &all, Side::Imp) && !stands(&all, &left, Side::Exp),
+            "{state}"
+        );
+    }
 }
 
 const NAMESPACE: &str = "
@@ -187,7 +229,17 @@ public contract NamespaceContract : ServiceContract {
 #[test]
 fn namespace() {
     let t = one(NAMESPACE, "NamespaceContract");
-    assert_eq!(t.bases, ["ServiceContract"]);
+    let [base] = &t.bases[..] else {
+        panic!("{:?}", t.bases)
+    };
+    assert_eq!(base.name, "ServiceContract");
+    assert_eq!(base.hash, one(NAMESPACE, "ServiceContract").hash());
+    // Both sides keep their expectations in Start; Bound ends the base.
+    let places: Vec<u16> = ["Start", "Bound"]
+        .iter()
+        .filter_map(|s| t.state(s))
+        .collect();
+    assert_eq!(base.stands, [places.clone(), places]);
     assert_eq!(t.states[0], "Start");
     // A message of the base has the same index in the whole family.
     assert_eq!(t.messages[0].name, "Success");

@@ -1,16 +1,19 @@
 //! No text makes the language panic or run on and on: prefixes, mutations, random texts, hostile shapes.
 
 use proptest::prelude::*;
-use sing_contract::{compile, format, load, parse};
+use sing_contract::{Severity, compile, format, load, parse};
 
 const SEED: &str = r#"
 // Everything that there is.
 enum Colour : byte { Red, Green = 5, Blue = 0x7 }
 rep struct Point { int x; long y; Colour c; }
 public contract Base { out message Success(); state Start: Success! -> Bound; state Bound: one { } }
+rep struct Tree { Point at; char[] in ExHeap name; Tree*? in ExHeap left; Tree[]? in ExHeap others; }
+contract Less narrows Rich.Imp { Open; Ball; }
 /// Documented.
 public contract Rich : Base {
   in message Open(char[] in ExHeap path, Base.Exp:Start exp) requires true && !(1 > 2);
+  in message Plant(Tree* in ExHeap tree, Less.Imp:Ready less);
   in message Move(Point[] in points, Point* in ExHeap single, Colour c, double d) requires c == Colour.Red || d <= -1;
   out message Ok(); out message No(Base.Exp:Start exp); message Ball(u8 a);
   override state Start: Success! -> Ready;
@@ -18,6 +21,7 @@ public contract Rich : Base {
     Open? -> (Ok! or No!) -> Ready;
     Move? -> one { Ok! -> Ready; No! -> Ball? -> (Ball! or Ok!) -> Ready; };
     state Inner: Ball? -> closed;
+    Plant? -> Ok! -> Ready;
     Ball? -> Ball! -> Inner
   }
 }
@@ -26,9 +30,17 @@ public contract Rich : Base {
 /// Does everything with a text that can be done with one.
 fn exercise(text: &str) {
     if let Err(errors) = compile(text) {
-        assert!(!errors.is_empty());
+        // Errors come first, and what else was noticed after them.
+        assert!(
+            errors
+                .first()
+                .is_some_and(|e| e.severity == Severity::Error)
+        );
         for e in &errors {
-            assert!(!e.message.is_empty() && e.to_string().starts_with("error: "));
+            let kind = ["error: ", "warning: "]
+                .iter()
+                .any(|k| e.to_string().starts_with(k));
+            assert!(!e.message.is_empty() && kind);
         }
     }
     if let Ok(file) = parse(text) {
@@ -122,6 +134,46 @@ fn hostile_shapes() {
                 .map(|i| format!("rep struct S{i} {{ S{0} a; S{0} b; }}\n", i + 1))
                 .collect::<String>()
         ),
+        // Nothing, nested in ever more ways.
+        format!(
+            "{} rep struct S60 {{ }} contract C {{ in message M(S0 a, S0* in ExHeap b); state S: M? -> closed; }}",
+            (0..60)
+                .map(|i| format!("rep struct S{i} {{ S{0} a; S{0} b; }}\n", i + 1))
+                .collect::<String>()
+        ),
+        // Doubled by each generation, were each table made anew.
+        format!(
+            "contract C0 {{ in message M(); out message O(); state S: M? -> O! -> S; }} {}",
+            (1..32)
+                .map(|i| format!("contract C{i} : C{} {{ }}\n", i - 1))
+                .collect::<String>()
+        ),
+        // Permissions, one of the other.
+        format!(
+            "contract N0 {{ in message M(); out message O(); state S: M? -> O! -> S; }} {}",
+            (1..60)
+                .map(|i| format!("contract N{i} narrows N{}.Imp {{ M; }}\n", i - 1))
+                .collect::<String>()
+        ),
+        // A circle through every struct.
+        (0..500)
+            .map(|i| {
+                format!(
+                    "rep struct S{i} {{ S{}* in ExHeap a; int b; }}\n",
+                    (i + 1) % 500
+                )
+            })
+            .collect(),
+        // Endpoints that could all lie in each other.
+        (0..60)
+            .map(|i| {
+                let all: String = (0..8)
+                    .map(|k| format!("in message M{k}(C{}.Exp:S e);", (i + k * 7) % 60))
+                    .collect();
+                let states: String = (0..8).map(|k| format!("M{k}? -> closed;")).collect();
+                format!("contract C{i} {{ {all} state S: one {{ {states} }} }}\n")
+            })
+            .collect(),
         (0..300)
             .map(|i| format!("enum E{i} {{ A = {i} }}\n"))
             .collect(),

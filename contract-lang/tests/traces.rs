@@ -1,12 +1,13 @@
-//! Random contracts: the table allows exactly the conversations that the text describes.
+//! Random contracts: table and model allow exactly the conversations that the text describes, and whatever the two sides
+//! do within it, what arrives is expected and the queues suffice.
 //!
 //! The text is read a second time here, by an interpreter that knows nothing of state machines: what may come
 //! next is computed from what is left of the sequences. Both are walked side by side.
 
 use proptest::prelude::*;
 use sing_contract::ast::{Item, Sequence, Side, Step};
-use sing_contract::{compile, parse};
-use std::collections::BTreeSet;
+use sing_contract::{compile, load, parse};
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt::Write;
 
 /// A sequence as generated.
@@ -153,6 +154,7 @@ proptest! {
         // Many are ambiguous or endless, and refused.
         let Ok(tables) = compile(&text) else { return Err(TestCaseError::reject("refused")) };
         let table = &tables[0];
+        let model = &load(&text).unwrap().model.contracts[0];
         let file = parse(&text).unwrap();
         let Item::Contract(parsed) = &file.items[0] else { unreachable!() };
         let bodies: Vec<(String, Vec<Sequence>)> =
@@ -172,7 +174,16 @@ proptest! {
                     }
                 }
             }
+            // All that is not said is refused: traces that do not conform end here.
             prop_assert_eq!(&said, &allowed, "in {} of\n{}", &table.states[usize::from(state)], text);
+            let modelled = model.states[usize::from(state)].transitions.iter();
+            let modelled: BTreeSet<(String, usize)> = modelled
+                .map(|t| {
+                    assert_eq!(table.step(state, t.message as u16, t.sender), Some(t.target as u16));
+                    (model.messages[t.message].name.clone(), t.sender.index())
+                })
+                .collect();
+            prop_assert_eq!(&modelled, &allowed);
             if acts.is_empty() {
                 break;
             }
@@ -181,4 +192,58 @@ proptest! {
             rest = left;
         }
     }
+
+    #[test]
+    fn queues_suffice_whatever_the_sides_do(
+        states in prop::collection::vec((parts(), 0..=STATES), STATES..=STATES),
+        mixed in any::<bool>(),
+        choices in prop::collection::vec(any::<u16>(), 120),
+    ) {
+        // In some contracts both may speak at once; what crosses is said to be expected.
+        let text = if mixed { CROSSING.to_string() } else { contract(states) };
+        let Ok(tables) = compile(&text) else { return Err(TestCaseError::reject("refused")) };
+        let table = &tables[0];
+        let mut at = [0u16; 2];
+        let mut queues = [VecDeque::new(), VecDeque::new()];
+        for choice in choices {
+            // What each side may do by its own copy of the machine.
+            let mut acts: Vec<(Side, Option<u16>)> = Vec::new();
+            for side in [Side::Imp, Side::Exp] {
+                let own = at[side.index()];
+                let all = 0..table.messages.len() as u16;
+                acts.extend(all.filter(|&m| table.step(own, m, side).is_some()).map(|m| (side, Some(m))));
+                if !queues[side.index()].is_empty() {
+                    acts.push((side, None));
+                }
+            }
+            if acts.is_empty() {
+                // Nobody waits for what never comes, unless the conversation is over.
+                prop_assert_eq!(at[0], at[1], "{}", text);
+                break;
+            }
+            let (side, act) = acts[usize::from(choice) % acts.len()];
+            let (me, peer) = (side.index(), side.peer().index());
+            if let Some(message) = act {
+                at[me] = table.step(at[me], message, side).unwrap();
+                queues[peer].push_back(message);
+                prop_assert!(queues[peer].len() <= usize::from(table.queue[peer]), "{}", text);
+            } else {
+                let message = queues[me].pop_front().unwrap();
+                let next = table.step(at[me], message, side.peer());
+                prop_assert!(next.is_some(), "{} arrives unexpected\n{}", message, text);
+                at[me] = next.unwrap();
+            }
+        }
+    }
 }
+
+/// Interrupts and answers may cross.
+const CROSSING: &str = "contract C {
+  in message Ask(); in message Stop(); out message Answer(); out message More();
+  state S: Ask? -> Busy;
+  state Busy: one { Stop? -> Stopping; More! -> Busier; Answer! -> Done; }
+  state Busier: one { Stop? -> Stopping2; Answer! -> Done; }
+  state Stopping: one { More! -> Stopping2; Answer! -> closed; }
+  state Stopping2: Answer! -> closed;
+  state Done: Stop? -> closed;
+}";

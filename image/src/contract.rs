@@ -5,6 +5,7 @@
 
 use crate::Error;
 use crate::manifest::Side;
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -116,6 +117,12 @@ pub struct ContractTable {
     pub next: Vec<u16>,
     /// The most messages that can be under way to each side (by `Side::index`).
     pub queue: [u16; 2],
+}
+
+/// A name that occurs more than once.
+fn twice<'a>(mut names: impl Iterator<Item = &'a String>) -> Option<&'a String> {
+    let mut seen = BTreeSet::new();
+    names.find(|name| !seen.insert(*name))
 }
 
 impl ContractTable {
@@ -235,6 +242,43 @@ impl ContractTable {
         }
         if self.queue.iter().any(|&q| q > MAX_QUEUE) {
             return fail(format!("its queues are longer than {MAX_QUEUE}"));
+        }
+        if let Some(name) = twice(self.states.iter()) {
+            return fail(format!("state {name:?} is there twice"));
+        }
+        if let Some(name) = twice(self.messages.iter().map(|m| &m.name)) {
+            return fail(format!("message {name:?} is there twice"));
+        }
+        self.check_relations().or_else(fail)
+    }
+
+    /// Checks what it says of contracts that it derives from or narrows.
+    fn check_relations(&self) -> Result<(), String> {
+        if let Some(name) = twice(self.bases.iter().map(|b| &b.name)) {
+            return Err(format!("base {name:?} is there twice"));
+        }
+        for base in &self.bases {
+            for states in &base.stands {
+                let ascending = states.windows(2).all(|pair| pair[0] < pair[1]);
+                let known = states.iter().all(|&s| usize::from(s) < self.states.len());
+                if !ascending || !known {
+                    return Err(format!(
+                        "where it stands for its base {:?} is no list of states",
+                        base.name
+                    ));
+                }
+            }
+        }
+        if let Some(narrowing) = &self.narrows {
+            if narrowing.of.is_empty() {
+                return Err("it is a permission that narrows nothing".into());
+            }
+            if let Some(name) = twice(narrowing.of.iter().map(|(name, _)| name)) {
+                return Err(format!("it narrows {name:?} twice"));
+            }
+            if !self.bases.is_empty() {
+                return Err("a permission derives from nothing".into());
+            }
         }
         Ok(())
     }

@@ -10,6 +10,7 @@
 
 use crate::contract::Contract;
 use crate::exheap;
+use crate::set::Member;
 use crate::sip::Sip;
 use crate::thread::Thread;
 use crate::trace;
@@ -33,6 +34,8 @@ pub(crate) struct Channel {
     /// The SIP that was charged for it, and that SIP's id then; the object may stand for another SIP now.
     payer: Link<Sip>,
     payer_id: AtomicU32,
+    /// The places of the importing and of the exporting end in sets.
+    members: [Member; 2],
     inner: SpinLock<Inner>,
 }
 
@@ -52,6 +55,8 @@ pub(crate) struct End {
     pub(crate) state: u32,
     /// Whether its owner has closed it.
     pub(crate) closed: bool,
+    /// What it may be used as: the channel's contract, or a permission to which it has been narrowed, for good.
+    pub(crate) permission: Option<&'static Contract>,
     /// The SIP in whose table it is; none while it is in a message.
     pub(crate) owner: Link<Sip>,
     /// Messages to this end: slots of `stride` words, the first of which is the message's index.
@@ -98,10 +103,12 @@ impl Channel {
         let mut inner = channel.inner.lock();
         inner.contract = Some(contract);
         for side in [Side::Imp, Side::Exp] {
+            channel.member(side).belongs_to(channel, side);
             let slots = usize::from(contract.table.queue[side.index()]);
             let end = &mut inner.ends[side.index()];
             end.state = 0;
             end.closed = false;
+            end.permission = Some(contract);
             end.owner.set(None);
             end.stride = contract.max_words + 1;
             end.head = 0;
@@ -119,6 +126,21 @@ impl Channel {
         slots * (contract.max_words as u64 + 1) * 8 + size_of::<Channel>() as u64
     }
 
+    /// An end's place in a set.
+    #[inline(always)]
+    pub(crate) fn member(&self, side: Side) -> &Member {
+        &self.members[side.index()]
+    }
+
+    /// The SIP that held this end gives it away: whoever receives there finds that out, and it leaves its set.
+    pub(crate) fn release(&'static self, side: Side) {
+        self.member(side).leave();
+        let inner = self.inner.lock();
+        let end = &inner.ends[side.index()];
+        end.owner.set(None);
+        end.wake_all();
+    }
+
     /// The channel's state.
     #[inline(always)]
     pub(crate) fn lock(&self) -> Guard<'_, Inner> {
@@ -127,6 +149,13 @@ impl Channel {
 }
 
 impl End {
+    /// It is used as one of `contract` from now on; where that is a permission, for good.
+    pub(crate) fn narrow(&mut self, contract: &'static Contract) {
+        if contract.table.narrows.is_some() {
+            self.permission = Some(contract);
+        }
+    }
+
     /// Where the next message goes: its slot, or `None` where there is no room.
     #[inline(always)]
     fn next_slot(&mut self) -> Option<&mut [u64]> {
@@ -171,10 +200,13 @@ impl End {
 
     /// Lets who waits here know of a message.
     #[inline(always)]
-    fn wake(&self) {
+    fn wake(&self, member: &'static Member) {
         match self.receiver.take() {
             Some(t) => wait::wake(t),
-            None => drop(wait::wake_one(&self.waiters)),
+            None => {
+                wait::wake_one(&self.waiters);
+                member.notify();
+            }
         }
     }
 
@@ -256,7 +288,7 @@ pub(crate) fn send(
     }
     mine.state = step.next;
     trace::sent(thread, channel, contract, message, theirs);
-    theirs.wake();
+    theirs.wake(channel.member(side.peer()));
     Ok(Sent::Ok)
 }
 
@@ -289,9 +321,7 @@ fn move_arguments(
                 contract,
                 side,
                 state,
-            } => {
-                sip.check_endpoint(word as u32, channel, contract, *side, state.as_deref())?;
-            }
+            } => sip.check_endpoint(word as u32, channel, contract, *side, state.as_deref())?,
         }
         let same = |(k, w): (&Word, &u64)| {
             core::mem::discriminant(k) == core::mem::discriminant(kind) && *w as u32 == word as u32
@@ -304,7 +334,9 @@ fn move_arguments(
         *to = match kind {
             Word::Scalar => word,
             Word::Block => u64::from(thread.take_allocation(word as u32).ok_or(Trap::BadHandle)?),
-            Word::Endpoint { .. } => sip.take_endpoint(word as u32).ok_or(Trap::BadHandle)?,
+            Word::Endpoint { contract, .. } => sip
+                .send_endpoint(word as u32, contract)
+                .ok_or(Trap::BadHandle)?,
         };
     }
     *tag = u64::from(message);
@@ -371,13 +403,20 @@ pub(crate) fn receive(
     } else {
         let kinds = &contract.table.messages[message as usize].words;
         let mut handles = [0; MAX_MESSAGE_WORDS];
-        if !give_arguments(kinds, words, thread, &mut handles) {
+        let mut refused = Vec::new();
+        if !give_arguments(kinds, words, thread, &mut handles, &mut refused) {
             return Ok(Received::NoRoom);
         }
-        if let Err(trap) = deliver(&handles[..words.len()]) {
-            // The receiver ends; what it was given ends with it, and the message must not be given back twice.
+        let delivered = deliver(&handles[..words.len()]);
+        if delivered.is_err() || !refused.is_empty() {
+            // Where the receiver ends, what it was given ends with it, and the message must not be given back twice.
+            mine.state = step.next;
             mine.pop();
-            return Err(trap);
+            drop(guard);
+            for (channel, side) in refused {
+                close(channel, side);
+            }
+            return delivered.map(|()| Received::Message(message));
         }
     }
     mine.state = step.next;
@@ -386,20 +425,30 @@ pub(crate) fn receive(
     Ok(Received::Message(message))
 }
 
-/// Puts what a message moves into the receiver's tables: all of it, or nothing (false) where there is no room.
+/// Puts what a message moves into the receiver's tables: all of it, or nothing (false) where there is no room. An endpoint
+/// that is not what the receiver's text of the message's contract makes of it gets no handle (0) and is `refused`: the
+/// sender may have another text under the same name.
 #[inline(never)]
 fn give_arguments(
     kinds: &[Word],
     words: &[u64],
     thread: &'static Thread,
     handles: &mut [u64; MAX_MESSAGE_WORDS],
+    refused: &mut Vec<(&'static Channel, Side)>,
 ) -> bool {
     let sip = thread.sip();
     for (i, (kind, &word)) in kinds.iter().zip(words).enumerate() {
         let given = match kind {
             Word::Scalar => Some(word),
             Word::Block => thread.give_allocation(word as u32).map(u64::from),
-            Word::Endpoint { contract, .. } => sip.give_endpoint(word, contract).map(u64::from),
+            Word::Endpoint { contract, .. } => match from_word(word) {
+                Some((c, side)) if !sip.knows_as(c, side, contract) => {
+                    refused.push((c, side));
+                    Some(0)
+                }
+                Some((c, side)) => sip.insert_endpoint(c, side, contract).map(u64::from),
+                None => None,
+            },
         };
         if let Some(h) = given {
             handles[i] = h;
@@ -409,7 +458,7 @@ fn give_arguments(
             match kind {
                 Word::Scalar => {}
                 Word::Block => drop(thread.take_allocation(handle as u32)),
-                Word::Endpoint { .. } => drop(sip.take_endpoint(handle as u32)),
+                Word::Endpoint { .. } => sip.return_endpoint(handle as u32),
             }
         }
         return false;
@@ -471,6 +520,8 @@ fn close_one(channel: &'static Channel, side: Side, todo: &mut Vec<(&'static Cha
         mine.pop();
     }
     theirs.wake_all();
+    channel.member(side).leave();
+    channel.member(side.peer()).notify();
     if theirs.closed {
         inner.contract = None;
         drop(guard);
@@ -482,6 +533,13 @@ fn close_one(channel: &'static Channel, side: Side, todo: &mut Vec<(&'static Cha
         }
         CHANNELS.give(channel.index.load(Relaxed));
     }
+}
+
+/// Whether a receive at this end would not wait.
+#[inline(always)]
+pub(crate) fn is_ready(channel: &'static Channel, side: Side) -> bool {
+    let inner = channel.inner.lock();
+    inner.ends[side.index()].len > 0 || inner.ends[side.peer().index()].closed
 }
 
 /// The first message that waits at this end, `WOULD_BLOCK` where none does, `CLOSED` where none will ever.

@@ -55,9 +55,12 @@ impl Contract {
         self.table.states.get(state as usize).map_or("?", |s| s)
     }
 
-    /// Whether an endpoint of this contract may stand where one of `name` is asked for.
-    pub(crate) fn is_a(&self, name: &str) -> bool {
-        self.table.name == name || self.table.bases.iter().any(|b| b.name == name)
+    /// Whether an endpoint of this contract, in the state of this name, can stand where one of `wanted` is asked for.
+    pub(crate) fn stands_for(&self, wanted: &Contract, side: Side, state: &str) -> bool {
+        core::ptr::eq(self, wanted)
+            || self
+                .table
+                .stands_for(&self.hash, &wanted.table, &wanted.hash, side, state)
     }
 }
 

@@ -16,6 +16,7 @@ use crate::trusted;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use sing_abi::PAGE;
+use sing_abi::status;
 use sing_arch::link::Link;
 use sing_arch::lock::{Counter, SpinLock};
 use sing_arch::slab::Slab;
@@ -52,8 +53,14 @@ pub(crate) struct Allocation {
     /// Its type, as the SIP that made it said.
     pub(crate) ty: AtomicU32,
     read_only: AtomicBool,
-    /// The SIP that it is charged to; none while it is in a message.
+    /// The SIP that it is charged to; none while it is in a message, or a part of another.
     owner: Link<Sip>,
+    /// Its parts: their offsets in it, ascending, and indices. A part has no owner and is in no table, so what has
+    /// parts is a tree: it moves, and is given back, as one.
+    parts: SpinLock<Vec<(u32, u32)>>,
+    /// How many allocations there are below it, and their bytes.
+    below: AtomicU32,
+    bytes_below: AtomicU64,
 }
 
 static REGIONS: Slab<Region> = Slab::new();
@@ -174,24 +181,89 @@ impl Allocation {
         }
     }
 
-    /// Charges it to `sip`. A SIP that receives more than its budget has room for keeps it, and cannot
-    /// allocate until it has given back.
+    /// Charges it, with all its parts, to `sip`. A SIP that receives more than its budget has room for keeps it, and
+    /// cannot allocate until it has given back.
     #[inline]
     pub(crate) fn charge(&self, sip: &'static Sip) {
-        let len = u64::from(self.len.load(Relaxed));
         self.owner.set(Some(sip));
-        sip.charged.add(len + OVERHEAD);
-        sip.exchange.add(len);
+        let (count, bytes) = self.size();
+        sip.charged.add(bytes + count * OVERHEAD);
+        sip.exchange.add(bytes);
     }
 
     /// Takes it off its owner's account.
     #[inline]
     pub(crate) fn discharge(&self) {
         if let Some(sip) = self.owner.take() {
-            let len = u64::from(self.len.load(Relaxed));
-            sip.charged.sub(len + OVERHEAD);
-            sip.exchange.sub(len);
+            let (count, bytes) = self.size();
+            sip.charged.sub(bytes + count * OVERHEAD);
+            sip.exchange.sub(bytes);
         }
+    }
+
+    /// Allocations in the tree that it is the root of, and their bytes.
+    #[inline]
+    fn size(&self) -> (u64, u64) {
+        let bytes = u64::from(self.len.load(Relaxed)) + self.bytes_below.load(Relaxed);
+        (u64::from(self.below.load(Relaxed)) + 1, bytes)
+    }
+
+    /// Whether it has parts.
+    pub(crate) fn has_parts(&self) -> bool {
+        self.below.load(Relaxed) != 0
+    }
+
+    /// Whether there is a part at this offset, or one could be.
+    pub(crate) fn takes_part_at(&self, offset: u32) -> Result<(), i32> {
+        let inside =
+            offset.is_multiple_of(4) && u64::from(offset) + 4 <= u64::from(self.len.load(Relaxed));
+        let parts = self.parts.lock();
+        if !inside {
+            Err(status::BAD_ARGUMENT)
+        } else if self.read_only.load(Relaxed)
+            || parts.binary_search_by_key(&offset, |p| p.0).is_ok()
+        {
+            Err(status::BAD_STATE)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Makes the allocation of this index, which nobody owns any more, a part.
+    pub(crate) fn attach(&self, offset: u32, index: u32) {
+        let Some(part) = get(index) else {
+            return;
+        };
+        let owner = self.owner.get();
+        self.discharge();
+        let mut parts = self.parts.lock();
+        let at = parts.partition_point(|p| p.0 < offset);
+        parts.insert(at, (offset, index));
+        drop(parts);
+        let (count, bytes) = part.size();
+        self.below.add(count as u32);
+        self.bytes_below.add(bytes);
+        if let Some(sip) = owner {
+            self.charge(sip);
+        }
+    }
+
+    /// Takes the part at an offset out; its index.
+    pub(crate) fn detach(&self, offset: u32) -> Option<u32> {
+        let mut parts = self.parts.lock();
+        let at = parts.binary_search_by_key(&offset, |p| p.0).ok()?;
+        let (_, index) = parts.remove(at);
+        drop(parts);
+        let part = get(index)?;
+        let owner = self.owner.get();
+        self.discharge();
+        let (count, bytes) = part.size();
+        self.below.sub(count as u32);
+        self.bytes_below.sub(bytes);
+        if let Some(sip) = owner {
+            self.charge(sip);
+        }
+        Some(index)
     }
 
     fn region(&self) -> Option<&'static Region> {
@@ -243,12 +315,29 @@ impl Allocation {
     }
 }
 
-/// Gives an allocation back; nobody has it in a table any more.
+/// Gives an allocation back, with all its parts; nobody has it in a table any more.
 pub(crate) fn free(index: u32) {
     let Some(a) = ALLOCATIONS.get(index) else {
         return;
     };
     a.discharge();
+    if !a.has_parts() {
+        free_one(index, a);
+        return;
+    }
+    let mut todo = alloc::vec![index];
+    while let Some(index) = todo.pop() {
+        if let Some(a) = ALLOCATIONS.get(index) {
+            let parts = core::mem::take(&mut *a.parts.lock());
+            todo.extend(parts.iter().map(|p| p.1));
+            a.below.store(0, Relaxed);
+            a.bytes_below.store(0, Relaxed);
+            free_one(index, a);
+        }
+    }
+}
+
+fn free_one(index: u32, a: &Allocation) {
     ALLOCATED.sub(u64::from(a.len.load(Relaxed)));
     let r = a.region.load(Relaxed);
     if let Some(region) = REGIONS.get(r)

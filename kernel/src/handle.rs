@@ -5,6 +5,8 @@
 //! that stale handles are refused.
 
 use crate::channel::{self, Channel};
+use crate::exheap;
+use crate::set::Set;
 use crate::sip::Sip;
 use crate::sync::{Event, Mutex};
 use crate::thread::Thread;
@@ -24,6 +26,10 @@ pub(crate) enum Object {
     None,
     /// One end of a channel, and the bits that an operation on it must carry.
     Endpoint(&'static Channel, Side, u32),
+    /// A set of endpoints.
+    Set(&'static Set),
+    /// An exchange-heap allocation that any thread of the SIP can take.
+    Parked(u32),
     /// An event.
     Event(&'static Event),
     /// A mutex.
@@ -131,6 +137,8 @@ pub(crate) fn dispose(object: Object) {
     match object {
         Object::None | Object::Interrupt(_) => {}
         Object::Endpoint(c, side, _) => channel::close(c, side),
+        Object::Set(s) => s.dispose(),
+        Object::Parked(allocation) => exheap::free(allocation),
         Object::Event(e) => e.dispose(),
         Object::Mutex(m) => m.dispose(),
         Object::Thread(t) => t.release(),

@@ -1,5 +1,6 @@
 //! Installed images: found in the system image, loaded when first used, shared by all SIPs made of them.
 
+use crate::channel::End;
 use crate::contract::{self, Contract};
 use crate::machine::hal;
 use crate::memory;
@@ -149,26 +150,30 @@ pub(crate) fn function_at(pc: u64) -> Option<(&'static Installed, &'static str)>
 }
 
 impl Installed {
-    /// What an operation must carry to be used on an endpoint of a channel of `real`, held as one of contract
-    /// `name`: `contract << 16 | side << 15`, or bits that no operation has.
-    pub(crate) fn operation_bits(&self, real: &'static Contract, name: &str, side: Side) -> u32 {
+    /// What an end of a channel of `real` can be used as where one of contract `name` is asked for: the contract that
+    /// this image has under the name, and its number. `None` where the image has none, or another one.
+    pub(crate) fn held_as(
+        &self,
+        real: &'static Contract,
+        end: &End,
+        name: &str,
+        side: Side,
+    ) -> Option<(u32, &'static Contract)> {
+        let (number, &wanted) = (0..)
+            .zip(&self.contracts)
+            .find(|(_, c)| c.table.name == name)?;
+        let can = end
+            .permission?
+            .stands_for(wanted, side, real.state_name(end.state));
+        can.then_some((number, wanted))
+    }
+
+    /// What an operation must carry to be used on an endpoint that is held so: `contract << 16 | side << 15`, or bits
+    /// that no operation has.
+    pub(crate) fn operation_bits(&self, held: Option<(u32, &'static Contract)>, side: Side) -> u32 {
         let side_bit = (side.index() as u32) << 15;
-        let fits = |c: &'static Contract| {
-            core::ptr::eq(c, real)
-                || real.is_a(&c.table.name)
-                    && real.table.messages.len() >= c.table.messages.len()
-                    && c.table
-                        .messages
-                        .iter()
-                        .zip(&real.table.messages)
-                        .all(|(a, b)| a == b)
-        };
-        let by_name = self
-            .contracts
-            .iter()
-            .position(|&c| c.table.name == name && fits(c));
-        match by_name {
-            Some(i) => (i as u32) << 16 | side_bit,
+        match held {
+            Some((number, _)) => number << 16 | side_bit,
             None => UNKNOWN | side_bit,
         }
     }

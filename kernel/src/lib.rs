@@ -31,6 +31,8 @@ mod machine;
 mod memory;
 mod query;
 mod sched;
+mod selection;
+mod set;
 mod sip;
 mod sync;
 mod thread;

@@ -153,11 +153,11 @@ pub(crate) fn find(id: u32) -> Option<&'static Sip> {
     all().find(|s| s.id() == id && s.is_alive())
 }
 
-/// Makes a SIP, not yet running. Where it fails the endpoints are the caller's still, in the error.
+/// Makes a SIP, not yet running. Where it fails, the endpoints are the caller's still.
 ///
 /// # Errors
-/// A status, and the endpoints.
-pub(crate) fn create(making: Making) -> Result<&'static Sip, (i32, Vec<StartupEnd>)> {
+/// A status.
+pub(crate) fn create(making: Making) -> Result<&'static Sip, i32> {
     let Making {
         image,
         parent,
@@ -167,7 +167,7 @@ pub(crate) fn create(making: Making) -> Result<&'static Sip, (i32, Vec<StartupEn
     let template = &image.template;
     let manifest = &image.manifest;
     let Some((index, sip)) = SIPS.take() else {
-        return Err((status::NO_RESOURCES, endpoints));
+        return Err(status::NO_RESOURCES);
     };
     sip.index.store(index, Relaxed);
     sip.id.store(NEXT_ID.add(1), Relaxed);
@@ -209,7 +209,7 @@ pub(crate) fn create(making: Making) -> Result<&'static Sip, (i32, Vec<StartupEn
         sip.inner.lock().instance = None;
         core::mem::take(&mut *sip.slot.lock()).give();
         SIPS.give(index);
-        return Err((status::NO_RESOURCES, endpoints));
+        return Err(status::NO_RESOURCES);
     };
     {
         let mut inner = sip.inner.lock();

@@ -282,6 +282,7 @@ impl Thread {
         }
         cpu::this().queue.lock().remove(self);
         self.cancel_wait();
+        self.wait.selection.lock().dispose();
         self.state.store(State::Ended as u32, Relaxed);
         let table = core::mem::take(&mut *self.xtable.lock());
         for entry in table.iter() {

@@ -6,9 +6,7 @@
 use sing_sdk::prelude::*;
 
 use sing_sdk::names::Names;
-use sing_sdk::rt::{Handle, TypedEndpoint};
-use sing_sdk::sync::WaitSet;
-use sing_sdk::time::Timeout;
+use sing_sdk::rt::TypedEndpoint;
 
 sing_sdk::manifest! {
     name: "clock",
@@ -26,28 +24,20 @@ sing_sdk::manifest! {
 
 #[sing_sdk::main]
 fn main() -> Result<(), Error> {
-    use NamespaceContract::exp::Ready;
     let mut names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
     let mut lookup = names.register("/clock")?;
-    let mut clients: Vec<ClockContract::Exp<ClockContract::Ready>> = Vec::new();
-    let mut set = WaitSet::new();
+    let mut clients: EndpointSet<ClockContract::Exp<ClockContract::Ready>> = EndpointSet::new()?;
     loop {
-        let handles: Vec<Handle> = core::iter::once(lookup.handle())
-            .chain(clients.iter().map(Waitable::handle))
-            .collect();
-        let index = set.wait(&handles, Timeout::FOREVER)?;
-        if index > 0 {
-            let client = clients.swap_remove(index - 1);
-            if let Ok(client) = client.recv_get_utc() {
-                clients.push(client.send_utc(sing_sdk::time::utc().as_nanos() as u64));
+        lookup = switch_receive! {
+            case clients[key].GetUtc() as client => {
+                clients.put(key, client.send_utc(sing_sdk::time::utc().as_nanos() as u64));
+                continue;
             }
-            continue;
-        }
-        lookup = match lookup.recv() {
+            case clients[_].ChannelClosed() => continue,
             // The kernel says whether it is really of our contract.
-            Ready::Bind(_, service, next) => match service.into_endpoint().cast() {
+            case lookup.Bind(_, service) as next => match service.into_endpoint().cast() {
                 Ok::<ClockContract::Exp<ClockContract::Start>, _>(client) => {
-                    clients.push(client.send_success());
+                    clients.insert(client.send_success())?;
                     next.send_ack_bind()
                 }
                 Err(other) => match other.cast() {
@@ -55,11 +45,11 @@ fn main() -> Result<(), Error> {
                     Err(_) => return Err(Error::BadState),
                 },
             },
-            Ready::Find(_, next) => next.send_nak_find(),
-            Ready::Notify(_, watcher, next) => next.send_nak_notify(watcher),
-            Ready::Register(_, provider, next) => next.send_nak_register(provider),
-            Ready::Deregister(_, next) => next.send_nak_deregister(),
-            Ready::Closed => return Ok(()),
+            case lookup.Find(_) as next => next.send_nak_find(),
+            case lookup.Notify(_, watcher) as next => next.send_nak_notify(watcher),
+            case lookup.Register(_, provider) as next => next.send_nak_register(provider),
+            case lookup.Deregister(_) as next => next.send_nak_deregister(),
+            case lookup.ChannelClosed() => return Ok(()),
         };
     }
 }

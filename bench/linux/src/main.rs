@@ -10,6 +10,7 @@ mod host;
 mod measure;
 mod processes;
 mod rounds;
+mod waiting;
 mod yields;
 
 use arguments::{Command, Request};
@@ -45,6 +46,7 @@ fn peers(cores: Cores) -> Vec<Peer> {
     let mut peers = calls::peers();
     peers.extend(yields::peers());
     peers.extend(rounds::peers(cores));
+    peers.extend(waiting::peers(cores));
     peers.extend(processes::peers());
     peers
 }

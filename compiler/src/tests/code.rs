@@ -1,6 +1,6 @@
 //! The code itself: that what must be tested is tested, and what must be in place is in place.
 
-use super::{ECHO, MAIN, PLAIN, compile, compile_with, instructions, open, sip, sip_with, traps};
+use super::{ECHO, ECHOING, MAIN, compile, compile_with, instructions, open, sip, sip_with, traps};
 use crate::{MemoryMode, Options};
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use sing_abi::trap::Trap;
@@ -201,7 +201,7 @@ fn messages_become_kernel_calls_with_their_operation() {
         let params = ty.matches('i').count();
         let gets: String = (0..params).map(|i| format!("local.get {i} ")).collect();
         let compiled = compile(&sip_with(
-            PLAIN,
+            ECHOING,
             ECHO,
             &format!(
                 r#"(import "contract:Echo" "{import}" (func $op {ty} (result i32)))

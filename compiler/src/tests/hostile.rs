@@ -301,6 +301,14 @@ fn startup_endpoints_that_do_not_fit() {
         let wasm = sip_with(&manifest(endpoints), ECHO, MAIN);
         refused(&wasm, ErrorKind::Manifest, &[part]);
     }
+    // A permission has one side.
+    let narrowed = format!("{ECHO} contract Mute narrows Echo.Imp {{ }}");
+    let wrong = r#"{"name":"a","contract":"Mute","side":"exp"}"#;
+    let wasm = sip_with(&manifest(wrong), &narrowed, MAIN);
+    refused(&wasm, ErrorKind::Manifest, &["\"Mute\" has only Imp"]);
+    let right = r#"{"name":"a","contract":"Mute","side":"imp","state":"Start"}"#;
+    let wasm = sip_with(&manifest(right), &narrowed, MAIN);
+    assert!(crate::verify(&wasm, &Options::default()).is_ok());
     let good = r#"{"name":"a","contract":"Echo","side":"imp","state":"Start","many":true}"#;
     let wasm = sip_with(&manifest(good), ECHO, MAIN);
     assert!(crate::verify(&wasm, &Options::default()).is_ok());
@@ -380,4 +388,44 @@ fn contracts_that_do_not_hold() {
     let other = ECHO.replace("Say(uint a)", "Say(ulong a)");
     let wasm = sip_with(PLAIN, &format!("{ECHO}\n{other}"), MAIN);
     refused(&wasm, ErrorKind::Contract, &["Echo"]);
+}
+
+#[test]
+fn operations_that_nothing_granted() {
+    let import = |contract: &str, name: &str, ty: &str| {
+        format!(r#"(import "contract:{contract}" "{name}" (func {ty} (result i32)))"#)
+    };
+    let say = import("Echo", "imp.send.Say", "(param i32 i64)");
+    let listen = import("Echo", "exp.recv", "(param i32 i32)");
+    let give = "public contract Give {
+        in message Take(Echo.Imp:Start echo);
+        out message Thanks();
+        state Start: Take? -> Thanks! -> Start;
+    }";
+    let with = |endpoint: &str| format!(r#"{{"name":"x","abi":1,"endpoints":[{endpoint}]}}"#);
+    let to = r#"{"name":"to","contract":"Echo","side":"imp"}"#;
+    let given = r#"{"name":"given","contract":"Give","side":"exp"}"#;
+    let giver = r#"{"name":"giver","contract":"Give","side":"imp"}"#;
+    let both = format!("{ECHO}\n{give}");
+    let new = import("Echo", "new", "(param i32)");
+    let cast = import("Echo", "imp.cast", "(param i32 i32)");
+    for (manifest, fields, refused_part) in [
+        (with(""), say.clone(), Some("its manifest asks for none")),
+        (with(to), listen.clone(), Some("Echo.Exp")),
+        (with(giver), say.clone(), Some("Echo.Imp")),
+        // A cast alone brings nothing.
+        (with(giver), format!("{cast}{say}"), Some("Echo.Imp")),
+        (with(to), say.clone(), None),
+        (with(given), say.clone(), None),
+        (with(""), format!("{new}{say}{listen}"), None),
+    ] {
+        let wasm = sip_with(&manifest, &both, &format!("{fields}{MAIN}"));
+        match refused_part {
+            Some(part) => refused(&wasm, ErrorKind::Contract, &["can never hold", part]),
+            None => {
+                let verified = crate::verify(&wasm, &Options::default());
+                assert!(verified.is_ok(), "{:?}", verified.err());
+            }
+        }
+    }
 }

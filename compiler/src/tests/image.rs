@@ -1,6 +1,6 @@
 //! What stands beside the code, and the file.
 
-use super::{ECHO, MAIN, PLAIN, compile, compile_with, open, sip, sip_with, wat};
+use super::{ECHO, ECHOING, MAIN, compile, compile_with, open, sip, sip_with, wat};
 use crate::{Cpu, Features, MemoryMode, Options};
 use sing_abi::ctx;
 use sing_image::elf::Image;
@@ -9,7 +9,7 @@ use sing_image::meta::{ConstExpr, ExportKind, Linkage, ValType};
 /// A module with something of everything.
 fn rich() -> Vec<u8> {
     sip_with(
-        PLAIN,
+        ECHOING,
         ECHO,
         r#"
         (import "sing_v1" "yield" (func $yield))
@@ -72,7 +72,7 @@ fn contracts_that_the_program_cannot_meet_are_left_out() {
         }
         public contract Started { in message Go(); state Start: Go? -> closed; }";
     let manifest = r#"{"name":"x","abi":1,
-        "endpoints":[{"name":"e","contract":"Started","side":"exp"}]}"#;
+        "endpoints":[{"name":"e","contract":"Started","side":"exp"},{"name":"n","contract":"Names","side":"exp"}]}"#;
     let wasm = sip_with(
         manifest,
         contracts,

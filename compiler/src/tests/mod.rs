@@ -22,6 +22,10 @@ const ECHO: &str = "public contract Echo {
     state Start: one { Say? -> Answer! -> Start; Tell? -> Answer! -> Start; Much? -> Answer! -> Start; }
 }";
 
+/// A manifest that grants both ends of such a channel.
+const ECHOING: &str = r#"{"name":"test","abi":1,"endpoints":[
+    {"name":"to","contract":"Echo","side":"imp"},{"name":"from","contract":"Echo","side":"exp"}]}"#;
+
 /// A main function that does nothing.
 const MAIN: &str = r#"(func (export "sip_main") (result i32) i32.const 0)"#;
 

@@ -1,6 +1,6 @@
 //! Broken and strange modules: whatever comes in, an image or an error comes out.
 
-use super::{ECHO, PLAIN, compile_with, sip_with, wat};
+use super::{ECHO, ECHOING, compile_with, sip_with, wat};
 use crate::{MemoryMode, Options};
 use sing_image::elf::Image;
 
@@ -53,7 +53,7 @@ fn seeds() -> Vec<Vec<u8>> {
             (call $x (i32.const 1) (i32.const 2)))"#
     );
     vec![
-        sip_with(PLAIN, ECHO, &sip),
+        sip_with(ECHOING, ECHO, &sip),
         wat(&format!("(module {control})")),
         wat(&format!("(module {memory})")),
         wat(&format!("(module {tables})")),

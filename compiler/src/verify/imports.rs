@@ -180,6 +180,18 @@ fn contract_operation(
             (ImportUse::CallMem { operation }, ints(params))
         })
     };
+    if let Some(narrowing) = &table.narrows
+        && !field.starts_with(side_prefix(narrowing.side))
+    {
+        let message = format!(
+            "contract {:?} is a permission: it narrows the {} side of {:?}, and has neither channels nor another side of \
+             its own",
+            table.name,
+            narrowing.side.name(),
+            narrowing.of.last().map_or("?", |(name, _)| name)
+        );
+        return Err(Error::new(ErrorKind::Contract, message));
+    }
     match field {
         names::NEW_CHANNEL => Ok((
             ImportUse::NewChannel { contract: index },
@@ -206,6 +218,14 @@ fn contract_operation(
     }
 }
 
+/// What operations of a side begin with.
+fn side_prefix(side: Side) -> &'static str {
+    match side {
+        Side::Imp => "imp.",
+        Side::Exp => "exp.",
+    }
+}
+
 /// The message of that name, if this side may send it.
 fn sendable<'t>(table: &'t ContractTable, side: Side, name: &str) -> Result<(&'t Message, u16)> {
     let fail = |message| Err(Error::new(ErrorKind::Contract, message));
@@ -224,6 +244,14 @@ fn sendable<'t>(table: &'t ContractTable, side: Side, name: &str) -> Result<(&'t
             table.name,
             side.peer().name(),
             side.name()
+        ));
+    }
+    let narrowed = table.narrows.is_some()
+        && !(0..table.states.len() as u16).any(|s| table.step(s, number, side).is_some());
+    if narrowed {
+        return fail(format!(
+            "contract {:?} is a permission without message {name:?}",
+            table.name
         ));
     }
     Ok((message, number))

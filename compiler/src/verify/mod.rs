@@ -2,8 +2,10 @@
 //!
 //! First the module is validated as WebAssembly ([`validate`]), by `wasmparser`. Then, where the linkage is
 //! sealed, come the rules that make it a SIP: what it declares ([`manifest`]), which contracts it speaks
-//! ([`contracts`]), what it imports ([`imports`]) and what it must bring ([`sip`]).
+//! ([`contracts`]), what it imports ([`imports`]), whether that was granted ([`authority`]) and what it must bring
+//! ([`sip`]).
 
+mod authority;
 mod contracts;
 mod imports;
 mod manifest;
@@ -51,6 +53,7 @@ pub(crate) fn check<'a>(wasm: &'a [u8], options: &Options) -> Result<Checked<'a>
     contracts::startup_endpoints(&manifest, &contracts)?;
     let contracts = contracts::prune(contracts, &module, &manifest);
     let imports = imports::resolve(&module, &manifest, &contracts)?;
+    authority::check(&module, &manifest, &contracts)?;
     sip::exports(&module, &imports)?;
     sip::budget(&module, &manifest)?;
     Ok(Checked {

@@ -20,6 +20,7 @@ fn contract(states: usize, transitions: &[(usize, usize, bool, usize)]) -> Contr
         public: false,
         name: "Random".into(),
         bases: Vec::new(),
+        narrows: None,
         messages: (0..4).map(message).collect(),
         states: (0..states)
             .map(|i| State {

@@ -2,8 +2,8 @@
 
 use super::{Parsed, Parser};
 use crate::ast::{
-    Contract, Direction, Enum, EnumValue, Field, File, Item, Message, Name, Side, Struct, Type,
-    TypeKind,
+    Contract, Direction, Enum, EnumValue, Field, File, Item, Message, Name, Narrowing, Side,
+    Struct, Type, TypeKind,
 };
 use crate::diagnostic::Diagnostic;
 use crate::lexer::Token;
@@ -38,7 +38,7 @@ impl Parser<'_> {
         }
         let public = self.word("public");
         let item = if self.word("contract") {
-            Item::Contract(self.contract(docs, public)?)
+            self.contract(docs, public)?
         } else if self.word("enum") {
             Item::Enum(self.enumeration(docs)?)
         } else if self.word("rep") {
@@ -57,8 +57,12 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn contract(&mut self, docs: Vec<String>, public: bool) -> Parsed<Contract> {
+    fn contract(&mut self, docs: Vec<String>, public: bool) -> Parsed<Item> {
         let name = self.name("the contract's name")?;
+        // No keyword: elsewhere it may be a name.
+        if self.word("narrows") {
+            return self.narrowing(docs, public, name);
+        }
         let base = if self.sign(":") {
             Some(self.name("the contract it derives from")?)
         } else {
@@ -86,7 +90,61 @@ impl Parser<'_> {
         }
         self.next();
         self.sign(";");
-        Ok(contract)
+        Ok(Item::Contract(contract))
+    }
+
+    /// What follows `contract N narrows`.
+    fn narrowing(&mut self, docs: Vec<String>, public: bool, name: Name) -> Parsed<Item> {
+        let of = self.name("the contract that it narrows")?;
+        if !self.is_sign(".") {
+            let diagnostic = self.unexpected("`.Imp` or `.Exp`").help(format!(
+                "say whose endpoints are narrowed: `contract {} narrows {}.Imp {{ … }}`",
+                name.text, of.text
+            ));
+            return self.fail(diagnostic);
+        }
+        self.next();
+        let side_span = self.span();
+        let side = self.side()?;
+        self.expect("{")?;
+        let mut messages = Vec::new();
+        while !self.is_sign("}") {
+            messages.push(self.name("a message that may still be sent")?);
+            if !self.is_sign("}") && !self.is_sign(";") {
+                let diagnostic = self.unexpected("`;`").help(
+                    "a narrowing only names the messages that may still be sent: `{ Listen; Close; }`",
+                );
+                return self.fail(diagnostic);
+            }
+            self.sign(";");
+        }
+        self.next();
+        self.sign(";");
+        Ok(Item::Narrowing(Narrowing {
+            docs,
+            public,
+            name,
+            of,
+            side,
+            side_span,
+            messages,
+        }))
+    }
+
+    /// `Imp` or `Exp`.
+    fn side(&mut self) -> Parsed<Side> {
+        let side = match self.peek() {
+            Token::Word(w) if w == "Imp" => Side::Imp,
+            Token::Word(w) if w == "Exp" => Side::Exp,
+            _ => {
+                let diagnostic = self.unexpected("`Imp` or `Exp`").help(
+                    "the endpoint types of a contract C are `C.Imp:S` and `C.Exp:S`, where S is a state",
+                );
+                return self.fail(diagnostic);
+            }
+        };
+        self.next();
+        Ok(side)
     }
 
     fn member(&mut self, contract: &mut Contract) -> Parsed<()> {
@@ -208,17 +266,7 @@ impl Parser<'_> {
         let name = self.name("a type")?;
         let start = name.span;
         let kind = if self.sign(".") {
-            let side = match self.peek() {
-                Token::Word(w) if w == "Imp" => Side::Imp,
-                Token::Word(w) if w == "Exp" => Side::Exp,
-                _ => {
-                    let diagnostic = self.unexpected("`Imp` or `Exp`").help(
-                        "the endpoint types of a contract C are `C.Imp:S` and `C.Exp:S`, where S is a state",
-                    );
-                    return self.fail(diagnostic);
-                }
-            };
-            self.next();
+            let side = self.side()?;
             let state = if !self.sign(":") {
                 None
             } else if self.is_word("closed") {
@@ -236,13 +284,13 @@ impl Parser<'_> {
             }
         } else if self.sign("[") {
             self.expect("]")?;
-            self.sign("!");
+            let optional = self.presence();
             self.heap(start)?;
-            TypeKind::Vector(name)
+            TypeKind::Vector { of: name, optional }
         } else if self.sign("*") {
-            self.sign("!");
+            let optional = self.presence();
             self.heap(start)?;
-            TypeKind::Pointer(name)
+            TypeKind::Pointer { of: name, optional }
         } else {
             TypeKind::Named(name)
         };
@@ -250,6 +298,14 @@ impl Parser<'_> {
             kind,
             span: start.to(self.last_span()),
         })
+    }
+
+    /// Whether `?` says that it may be absent; `!`, as the papers also write it, says that it may not.
+    fn presence(&mut self) -> bool {
+        self.sign("?") || {
+            self.sign("!");
+            false
+        }
     }
 
     /// `in ExHeap`, or `in` alone before the declared name.

@@ -4,11 +4,12 @@
 //! base, each replaced where it says `override`, then its own. A message of the base may be said again, as
 //! it is. So a message has one index in a whole family, and the initial state keeps its place.
 
-use super::types::{MAX_GENERATIONS, MAX_WORDS, Names, fields, total_words};
-use super::{machine, requires, suggestion, twice};
+use super::names::{MAX_GENERATIONS, Names};
+use super::types::{MAX_WORDS, fields, total_words};
+use super::{blocks, machine, narrowing, requires, suggestion, twice};
 use crate::ast::{self, Direction, Item};
 use crate::diagnostic::Diagnostic;
-use crate::model::{CLOSED, Contract, Field, Message, Model, Type};
+use crate::model::{Base, CLOSED, Contract, Field, Message, Model, Type};
 use sing_image::contract::{MAX_MESSAGES, MAX_STATES};
 use std::collections::HashMap;
 
@@ -21,6 +22,13 @@ pub(super) fn resolve(items: &[&Item], model: &mut Model, found: &mut Vec<Diagno
             model.contracts.push(contract);
         }
     }
+    narrowing::resolve(items, &names, model, found);
+    let places = items
+        .iter()
+        .enumerate()
+        .map(|(i, item)| (item.name().text.as_str(), i));
+    let places: HashMap<&str, usize> = places.collect();
+    model.contracts.sort_by_key(|c| places.get(c.name.as_str()));
     check_endpoints(model, found);
     warn_unused(items, model, found);
 }
@@ -36,7 +44,10 @@ fn family<'a>(
         let Some(next) = names.contract(&base.text) else {
             // Reported once, at the contract that names it.
             if all.len() == 1 {
-                found.push(names.unknown("contract", base));
+                found.push(match names.narrowing(&base.text) {
+                    Some(permission) => derives_from_permission(c, base, permission),
+                    None => names.unknown("contract", base),
+                });
             }
             return None;
         };
@@ -63,6 +74,21 @@ fn family<'a>(
         all.push(next);
     }
     Some(all)
+}
+
+fn derives_from_permission(
+    c: &ast::Contract,
+    base: &ast::Name,
+    permission: &ast::Narrowing,
+) -> Diagnostic {
+    let of = &permission.of.text;
+    Diagnostic::error(
+        format!("contract {} cannot derive from a permission", c.name.text),
+        base.span,
+        format!("this narrows {of}, and has endpoints of one side only"),
+    )
+    .label(permission.name.span, "declared here")
+    .help(format!("derive from {of}, and narrow what comes of it"))
 }
 
 fn contract(
@@ -145,7 +171,14 @@ fn contract(
         docs: c.docs.clone(),
         public: c.public,
         name: c.name.text.clone(),
-        bases: family[1..].iter().map(|b| b.name.text.clone()).collect(),
+        bases: family[1..]
+            .iter()
+            .map(|b| Base {
+                name: b.name.text.clone(),
+                stands: [Vec::new(), Vec::new()],
+            })
+            .collect(),
+        narrows: None,
         messages,
         states,
         queue: [0, 0],
@@ -174,6 +207,8 @@ fn message<'a>(
         );
     }
     let arguments = fields(&m.arguments, names, model, found);
+    blocks::check_contents(&m.arguments, model, found);
+    blocks::check_presence(&m.arguments, model, found);
     let words = total_words(&arguments, model);
     if words > MAX_WORDS {
         let text = format!("message {} takes {words} words", m.name.text);
@@ -313,7 +348,8 @@ fn warn_unused(items: &[&Item], model: &Model, found: &mut Vec<Diagnostic>) {
         let Some(c) = model.contract(&written.name.text) else {
             continue;
         };
-        if model.contracts.iter().any(|d| d.bases.contains(&c.name)) {
+        let derives = |d: &Contract| d.bases.iter().any(|b| b.name == c.name);
+        if model.contracts.iter().any(derives) {
             continue;
         }
         let reachable = c.reachable();

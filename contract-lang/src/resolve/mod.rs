@@ -1,11 +1,16 @@
 //! From the syntax tree to the model: looks names up, lets contracts inherit, builds their state machines.
 //!
 //! Nothing half right leaves here: a model without errors has only types that exist, messages that fit,
-//! states that are deterministic and queues that are finite.
+//! states that are deterministic, queues that are finite, endpoints that can travel.
 
+mod blocks;
 mod contracts;
 mod machine;
+mod names;
+mod narrowing;
+mod overriding;
 mod requires;
+mod transfer;
 mod types;
 
 use crate::ast::{File, Item, Name};
@@ -22,14 +27,30 @@ pub(crate) fn resolve(file: &File, found: &mut Vec<Diagnostic>) -> Model {
     types::resolve(&items, &mut model, found);
     contracts::resolve(&items, &mut model, found);
     if !found.iter().any(|d| d.severity == Severity::Error) {
-        for contract in &mut model.contracts {
-            match bounds::queues(contract) {
-                Ok(queue) => contract.queue = queue,
-                Err(problem) => found.push(*problem),
-            }
-        }
+        queues(&mut model, found);
+        overriding::resolve(&mut model, found);
+        transfer::check(&model, found);
     }
     model
+}
+
+/// Computes the queues. A permission has those of the contract that it narrows, whose channel it is.
+fn queues(model: &mut Model, found: &mut Vec<Diagnostic>) {
+    for contract in model.contracts.iter_mut().filter(|c| c.narrows.is_none()) {
+        match bounds::queues(contract) {
+            Ok(queue) => contract.queue = queue,
+            Err(problem) => found.push(*problem),
+        }
+    }
+    for i in 0..model.contracts.len() {
+        let of = model.contracts[i]
+            .narrows
+            .as_ref()
+            .and_then(|n| n.of.last());
+        if let Some(queue) = of.and_then(|name| model.contract(name)).map(|c| c.queue) {
+            model.contracts[i].queue = queue;
+        }
+    }
 }
 
 /// Declarations by name. The same declaration may come along more than one way; two that differ under one

@@ -1,11 +1,18 @@
-//! Enums, rep structs, and types as written.
+//! Enums and rep structs, with the types of their fields looked up.
 
-use super::{suggestion, twice};
-use crate::ast::{self, Item, Name, TypeKind};
+use super::names::Names;
+use super::{blocks, twice};
+use crate::ast::{self, Item, TypeKind};
 use crate::diagnostic::Diagnostic;
-use crate::model::{Enum, Field, Model, Plain, Scalar, Struct, Type};
+use crate::model::{Enum, Field, Layout, Model, Scalar, Struct, Type};
 use std::collections::HashMap;
 
+/// The most arguments or fields in one declaration; far more than fit a message.
+const MAX_FIELDS: usize = 256;
+/// The most bytes of a rep struct.
+const MAX_SIZE: usize = 1 << 12;
+/// The most values of an enum.
+const MAX_VALUES: usize = 1024;
 /// The most words that the arguments of a message take.
 pub(super) const MAX_WORDS: usize = sing_abi::MAX_MESSAGE_WORDS;
 
@@ -41,6 +48,13 @@ pub(super) fn resolve(items: &[&Item], model: &mut Model, found: &mut Vec<Diagno
             structure(s, &structs, &names, &mut state, model, found);
         }
     }
+    for s in items
+        .iter()
+        .filter_map(|i| structs.get(i.name().text.as_str()))
+    {
+        blocks::check_contents(&s.fields, model, found);
+    }
+    blocks::check_ends(&structs, model, found);
 }
 
 fn enumeration(e: &ast::Enum, found: &mut Vec<Diagnostic>) -> Enum {
@@ -112,7 +126,7 @@ fn enumeration(e: &ast::Enum, found: &mut Vec<Diagnostic>) -> Enum {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Mark {
+pub(super) enum Mark {
     Open,
     Done,
 }
@@ -144,34 +158,66 @@ fn structure<'a>(
     }
     state.insert(&s.name.text, Mark::Open);
     for field in &s.fields {
-        let (TypeKind::Named(n) | TypeKind::Vector(n) | TypeKind::Pointer(n)) = &field.ty.kind
-        else {
-            continue;
-        };
-        if let Some(inner) = all.get(n.text.as_str()) {
+        // What lies in another block is no part of this one's words and bytes.
+        if let TypeKind::Named(n) = &field.ty.kind
+            && let Some(inner) = all.get(n.text.as_str())
+        {
             structure(inner, all, names, state, model, found);
         }
     }
     let fields = fields(&s.fields, names, model, found);
-    let plain = fields.iter().all(|f| is_plain(&f.ty, model));
-    let words = total_words(&fields, model);
-    let (docs, name) = (s.docs.clone(), s.name.text.clone());
-    model.structs.push(Struct {
-        docs,
-        name,
+    let (layout, offsets) = lay_out(&fields, model);
+    if layout.size > MAX_SIZE {
+        let text = format!("rep struct {} takes {} bytes", s.name.text, layout.size);
+        let label = format!("at most {MAX_SIZE} may be");
+        found.push(
+            Diagnostic::error(text, s.name.span, label)
+                .help("put a part of it into a block of its own: `T* in ExHeap`"),
+        );
+    }
+    let inner = |has: fn(&Struct) -> bool| {
+        let structs = fields.iter().filter_map(|f| match &f.ty {
+            Type::Struct(name) => model.structure(name),
+            _ => None,
+        });
+        structs.into_iter().any(has)
+    };
+    let any = |is: fn(&Type) -> bool| fields.iter().any(|f| is(&f.ty));
+    let structure = Struct {
+        docs: s.docs.clone(),
+        name: s.name.text.clone(),
+        plain: !inner(|s| !s.plain)
+            && !any(|ty| {
+                matches!(
+                    ty,
+                    Type::Vector { .. } | Type::Record { .. } | Type::Endpoint { .. }
+                )
+            }),
+        endpoints: inner(|s| s.endpoints) || any(|ty| matches!(ty, Type::Endpoint { .. })),
+        optional: inner(|s| s.optional) || any(Type::is_optional),
+        layout,
+        offsets,
+        words: total_words(&fields, model),
         fields,
-        plain,
-        words,
-    });
+    };
+    model.structs.push(structure);
     state.insert(&s.name.text, Mark::Done);
 }
 
-fn is_plain(ty: &Type, model: &Model) -> bool {
-    match ty {
-        Type::Scalar(_) | Type::Enum(_) => true,
-        Type::Struct(name) => model.structure(name).is_some_and(|s| s.plain),
-        Type::Vector(_) | Type::Record(_) | Type::Endpoint { .. } => false,
+/// How fields lie one after the other, and where each begins.
+fn lay_out(fields: &[Field], model: &Model) -> (Layout, Vec<usize>) {
+    let (mut size, mut align) = (0usize, 1);
+    let mut offsets = Vec::new();
+    for field in fields {
+        let layout = model.layout(&field.ty);
+        let at = size.next_multiple_of(layout.align.max(1));
+        offsets.push(at);
+        // Far beyond what is allowed it no longer matters how far.
+        size = (at + layout.size).min(1 << 24);
+        align = align.max(layout.align);
     }
+    let size = size.next_multiple_of(align);
+    (Layout { size, align }, offsets)
 }
 
 /// Arguments or fields with their types looked up; those that have none are left out, with an error.
@@ -215,179 +261,4 @@ pub(super) fn total_words(fields: &[Field], model: &Model) -> usize {
     fields
         .iter()
         .fold(0, |n, f| words(&f.ty, model).saturating_add(n))
-}
-
-/// The most arguments or fields in one declaration; far more than fit a message.
-const MAX_FIELDS: usize = 256;
-/// The most values of an enum.
-const MAX_VALUES: usize = 1024;
-/// How many contracts may derive from each other in a line.
-pub(super) const MAX_GENERATIONS: usize = 32;
-
-/// What a text declares, for look-ups before the model is complete.
-pub(super) struct Names<'a> {
-    contracts: HashMap<&'a str, &'a ast::Contract>,
-    all: Vec<&'a Item>,
-}
-
-impl<'a> Names<'a> {
-    pub(super) fn new(items: &[&'a Item]) -> Names<'a> {
-        let contracts = items
-            .iter()
-            .filter_map(|i| match i {
-                Item::Contract(c) => Some((c.name.text.as_str(), c)),
-                _ => None,
-            })
-            .collect();
-        Names {
-            contracts,
-            all: items.to_vec(),
-        }
-    }
-
-    /// The contract of this name.
-    pub(super) fn contract(&self, name: &str) -> Option<&'a ast::Contract> {
-        self.contracts.get(name).copied()
-    }
-
-    /// The report that there is no such thing.
-    pub(super) fn unknown(&self, what: &str, name: &Name) -> Diagnostic {
-        let mut known: Vec<&str> = self.all.iter().map(|i| i.name().text.as_str()).collect();
-        if what == "type" {
-            known.extend([
-                "bool", "byte", "sbyte", "short", "ushort", "int", "uint", "long", "ulong", "char",
-                "float", "double",
-            ]);
-        }
-        let diagnostic = Diagnostic::error(
-            format!("there is no {what} {}", name.text),
-            name.span,
-            format!("no such {what} is declared here"),
-        );
-        match suggestion(&name.text, known.into_iter()) {
-            Some(help) => diagnostic.help(help),
-            None if what == "contract" => diagnostic.help(format!(
-                "declare it, or bring it in with `import \"{}.contract\";`",
-                name.text
-            )),
-            None => diagnostic,
-        }
-    }
-
-    fn plain(&self, name: &Name, model: &Model, found: &mut Vec<Diagnostic>) -> Option<Plain> {
-        if let Some(scalar) = Scalar::from_name(&name.text) {
-            return Some(Plain::Scalar(scalar));
-        }
-        if model.enumeration(&name.text).is_some() {
-            return Some(Plain::Enum(name.text.clone()));
-        }
-        if let Some(s) = model.structure(&name.text) {
-            if s.plain {
-                return Some(Plain::Struct(name.text.clone()));
-            }
-            found.push(
-                Diagnostic::error(
-                    format!("{} cannot lie in a block", name.text),
-                    name.span,
-                    "it has a field that owns a block or an endpoint",
-                )
-                .note("only values without such fields can be elements of a vector")
-                .help("pass the block or endpoint as an argument of the message itself"),
-            );
-            return None;
-        }
-        found.push(self.missing(name));
-        None
-    }
-
-    fn missing(&self, name: &Name) -> Diagnostic {
-        if self.contract(&name.text).is_some() {
-            return Diagnostic::error(
-                format!("{} is a contract, not a type", name.text),
-                name.span,
-                "a contract has two endpoint types",
-            )
-            .help(format!(
-                "write `{0}.Imp:STATE` or `{0}.Exp:STATE`",
-                name.text
-            ));
-        }
-        self.unknown("type", name)
-    }
-
-    fn ty(&self, ty: &ast::Type, model: &Model, found: &mut Vec<Diagnostic>) -> Option<Type> {
-        match &ty.kind {
-            TypeKind::Named(name) => {
-                if let Some(scalar) = Scalar::from_name(&name.text) {
-                    Some(Type::Scalar(scalar))
-                } else if model.enumeration(&name.text).is_some() {
-                    Some(Type::Enum(name.text.clone()))
-                } else if model.structure(&name.text).is_some() {
-                    Some(Type::Struct(name.text.clone()))
-                } else {
-                    found.push(self.missing(name));
-                    None
-                }
-            }
-            TypeKind::Vector(name) => self.plain(name, model, found).map(Type::Vector),
-            TypeKind::Pointer(name) => self.plain(name, model, found).map(Type::Record),
-            TypeKind::Endpoint {
-                contract,
-                side,
-                state,
-            } => {
-                let Some(declared) = self.contract(&contract.text) else {
-                    found.push(self.unknown("contract", contract));
-                    return None;
-                };
-                let states = self.states(declared);
-                let state = match state {
-                    None => (*states.first()?).to_string(),
-                    Some(s) if s.text == "closed" || states.contains(&s.text.as_str()) => {
-                        s.text.clone()
-                    }
-                    Some(s) => {
-                        let error = Diagnostic::error(
-                            format!("contract {} has no state {}", contract.text, s.text),
-                            s.span,
-                            "no such state",
-                        )
-                        .label(declared.name.span, "the contract is declared here");
-                        found.push(match suggestion(&s.text, states.iter().copied()) {
-                            Some(help) => error.help(help),
-                            None => error.help(format!("its states are {}", states.join(", "))),
-                        });
-                        return None;
-                    }
-                };
-                Some(Type::Endpoint {
-                    contract: contract.text.clone(),
-                    side: *side,
-                    state,
-                })
-            }
-        }
-    }
-
-    /// Names of a contract's states, its bases' first.
-    fn states(&self, contract: &'a ast::Contract) -> Vec<&'a str> {
-        let mut family = vec![contract];
-        while let Some(base) = family[family.len() - 1]
-            .base
-            .as_ref()
-            .and_then(|b| self.contract(&b.text))
-        {
-            if family.len() > MAX_GENERATIONS {
-                break; // too many, or a circle; reported elsewhere
-            }
-            family.push(base);
-        }
-        let mut names: Vec<&str> = Vec::new();
-        for state in family.iter().rev().flat_map(|c| &c.states) {
-            if !names.contains(&state.name.text.as_str()) {
-                names.push(&state.name.text);
-            }
-        }
-        names
-    }
 }

@@ -16,6 +16,8 @@ use sing_runtime::CtxRef;
 
 /// Bits of an operation that name the message.
 const MESSAGE: u32 = 0x7fff;
+/// The bit of an operation that is set for the exporting side.
+const SIDE: u32 = 0x8000;
 
 /// Fills the table.
 pub(super) fn fill(table: &mut [usize; COUNT]) {
@@ -225,36 +227,13 @@ extern "sysv64" fn cast(_: CtxRef, endpoint: u32, operation: u32, state: u32) ->
 }
 
 fn cast_to(endpoint: u32, operation: u32, state: u32) -> Result<i32, Trap> {
-    let sip = caller();
-    let Object::Endpoint(channel, side, _) = sip.object(endpoint) else {
-        return Err(Trap::BadHandle);
+    let side = if operation & SIDE == 0 {
+        Side::Imp
+    } else {
+        Side::Exp
     };
-    let wanted = sip
-        .image()
-        .contracts
-        .get((operation >> 16) as usize)
-        .ok_or(Trap::BadArgument)?;
-    let bits = {
-        let inner = channel.lock();
-        let Some(real) = inner.contract else {
-            return Err(Trap::BadHandle);
-        };
-        let now = real.state_name(inner.ends[side.index()].state);
-        if wanted
-            .table
-            .states
-            .get(state as usize)
-            .is_none_or(|s| s != now)
-        {
-            return Ok(status::BAD_STATE);
-        }
-        sip.image().operation_bits(real, &wanted.table.name, side)
-    };
-    if bits != operation & !MESSAGE {
-        return Ok(status::BAD_STATE);
-    }
-    sip.handles.lock().relabel(endpoint, bits);
-    Ok(status::OK)
+    let done = caller().use_endpoint_as(endpoint, operation >> 16, side, state)?;
+    Ok(if done { status::OK } else { status::BAD_STATE })
 }
 
 const _: () = assert!(MAX_REGISTER_WORDS == 3);

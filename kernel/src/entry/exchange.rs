@@ -3,6 +3,7 @@
 use super::{caller, fill_table, finish};
 use crate::cpu;
 use crate::exheap::{self, MAX_ALLOCATION, OVERHEAD};
+use crate::handle::Object;
 use crate::trusted;
 use core::sync::atomic::Ordering::Relaxed;
 use sing_abi::entry::COUNT;
@@ -19,6 +20,10 @@ pub(super) fn fill(table: &mut [usize; COUNT]) {
         XH_SHARE = share: fn(u32, u32, u32) -> i32;
         XH_SPLIT = split: fn(u32, u32) -> i32;
         XH_UNSHARE = unshare: fn(u32) -> i32;
+        XH_ATTACH = attach: fn(u32, u32, u32) -> i32;
+        XH_DETACH = detach: fn(u32, u32) -> i32;
+        XH_PARK = park: fn(u32) -> i32;
+        XH_UNPARK = unpark: fn(u32) -> i32;
         XH_READ = read: fn(u32, u32, u32, u32);
         XH_WRITE = write: fn(u32, u32, u32, u32);
     }
@@ -101,6 +106,9 @@ extern "sysv64" fn split(_: CtxRef, handle: u32, offset: u32) -> i32 {
         if offset == 0 || offset >= a.len.load(Relaxed) {
             return status::BAD_ARGUMENT;
         }
+        if a.has_parts() {
+            return status::BAD_STATE;
+        }
         if !cpu::current().sip().has_room(OVERHEAD) {
             return status::NO_RESOURCES;
         }
@@ -120,6 +128,81 @@ extern "sysv64" fn unshare(_: CtxRef, handle: u32) -> i32 {
         cpu::current().update_allocation(handle, a);
         status::OK
     }))
+}
+
+extern "sysv64" fn attach(_: CtxRef, handle: u32, offset: u32, child: u32) -> i32 {
+    finish(attach_part(handle, offset, child))
+}
+
+fn attach_part(handle: u32, offset: u32, child: u32) -> Result<i32, Trap> {
+    let parent = allocation(handle)?;
+    allocation(child)?;
+    if handle == child {
+        return Err(Trap::BadHandle);
+    }
+    if let Err(status) = parent.takes_part_at(offset) {
+        return Ok(status);
+    }
+    let index = cpu::current().take_allocation(child);
+    parent.attach(offset, index.ok_or(Trap::BadHandle)?);
+    Ok(status::OK)
+}
+
+extern "sysv64" fn detach(_: CtxRef, handle: u32, offset: u32) -> i32 {
+    finish(allocation(handle).map(|parent| {
+        let Some(index) = parent.detach(offset) else {
+            return status::NOT_FOUND;
+        };
+        match cpu::current().give_allocation(index) {
+            Some(h) => h as i32,
+            None => {
+                parent.attach(offset, index);
+                status::NO_RESOURCES
+            }
+        }
+    }))
+}
+
+extern "sysv64" fn park(_: CtxRef, handle: u32) -> i32 {
+    let thread = cpu::current();
+    let sip = thread.sip();
+    finish(allocation(handle).map(|a| {
+        let Some((index, _)) = thread.allocation(handle) else {
+            return status::NO_RESOURCES;
+        };
+        let parked = sip.handles.lock().insert(Object::Parked(index));
+        let Some(parked) = parked else {
+            return status::NO_RESOURCES;
+        };
+        thread.take_allocation(handle);
+        a.charge(sip);
+        parked as i32
+    }))
+}
+
+extern "sysv64" fn unpark(_: CtxRef, parked: u32) -> i32 {
+    let thread = cpu::current();
+    let sip = thread.sip();
+    finish(match sip.object(parked) {
+        Object::Parked(index) => {
+            if let Some(a) = exheap::get(index) {
+                a.discharge();
+            }
+            Ok(match thread.give_allocation(index) {
+                Some(h) => {
+                    sip.handles.lock().remove(parked);
+                    h as i32
+                }
+                None => {
+                    if let Some(a) = exheap::get(index) {
+                        a.charge(sip);
+                    }
+                    status::NO_RESOURCES
+                }
+            })
+        }
+        _ => Err(Trap::BadHandle),
+    })
 }
 
 extern "sysv64" fn read(_: CtxRef, handle: u32, offset: u32, to: u32, len: u32) {

@@ -8,6 +8,7 @@ mod channels;
 mod exchange;
 mod processes;
 mod routines;
+mod select;
 mod sync;
 mod system;
 mod threads;
@@ -42,6 +43,7 @@ fn build() -> [usize; COUNT] {
     exchange::fill(&mut table);
     processes::fill(&mut table);
     routines::fill(&mut table);
+    select::fill(&mut table);
     sync::fill(&mut table);
     system::fill(&mut table);
     threads::fill(&mut table);

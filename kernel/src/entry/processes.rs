@@ -1,12 +1,12 @@
 //! Processes: children, arguments, start-up endpoints.
 
+use super::sync::wait_alone;
 use super::{bytes, caller, fill_table, finish, put};
-use crate::cpu;
 use crate::handle::Object;
 use crate::image::{self, Installed};
 use crate::machine::log;
-use crate::sip::{self, End, Making, Sip, StartupEnd};
-use crate::wait::{TIMED_OUT, Waitable};
+use crate::sip::{self, End, Making, Sip};
+use crate::wait::Waitable;
 use alloc::string::String;
 use alloc::vec::Vec;
 use sing_abi::entry::COUNT;
@@ -99,9 +99,15 @@ fn make(
         return Ok(status);
     }
     let mut moved = Vec::with_capacity(handles.len());
+    let mut before = Vec::with_capacity(handles.len());
     for &h in &handles {
-        moved.push(match parent.handles.lock().remove(h) {
-            Object::Endpoint(channel, side, _) => Some((channel, side)),
+        let object = parent.handles.lock().remove(h);
+        before.push((h, object));
+        moved.push(match object {
+            Object::Endpoint(channel, side, _) => {
+                channel.release(side);
+                Some((channel, side))
+            }
             _ => None,
         });
     }
@@ -121,25 +127,19 @@ fn make(
                 Ok(status::NO_RESOURCES)
             }
         },
-        Err((status, endpoints)) => {
-            put_back(parent, &handles, endpoints);
+        Err(status) => {
+            put_back(parent, &before);
             Ok(status)
         }
     }
 }
 
 /// Puts endpoints back that were to move, under the handles that they had.
-fn put_back(parent: &'static Sip, handles: &[u32], ends: Vec<StartupEnd>) {
-    for (&h, end) in handles.iter().zip(ends) {
-        if let Some((channel, side)) = end {
-            let bits = channel
-                .lock()
-                .contract
-                .map_or(0, |c| parent.image().operation_bits(c, &c.table.name, side));
-            parent
-                .handles
-                .lock()
-                .restore(h, Object::Endpoint(channel, side, bits));
+fn put_back(parent: &'static Sip, before: &[(u32, Object)]) {
+    for &(handle, object) in before {
+        if let Object::Endpoint(channel, side, _) = object {
+            channel.lock().ends[side.index()].owner.set(Some(parent));
+            parent.handles.lock().restore(handle, object);
         }
     }
 }
@@ -178,9 +178,13 @@ fn check_endpoints(parent: &Sip, image: &Installed, handles: &[u32]) -> Result<O
         let Some(contract) = inner.contract else {
             return Err(Trap::BadHandle);
         };
-        let state = contract.state_name(inner.ends[side.index()].state);
-        let state_fits = want.state.as_ref().is_none_or(|s| state == s);
-        if side != want.side || !contract.is_a(&want.contract) || !state_fits {
+        let end = &inner.ends[side.index()];
+        let state_fits = want
+            .state
+            .as_ref()
+            .is_none_or(|s| contract.state_name(end.state) == s);
+        let stands = image.held_as(contract, end, &want.contract, side).is_some();
+        if side != want.side || !stands || !state_fits {
             return Ok(Some(status::BAD_ARGUMENT));
         }
     }
@@ -208,14 +212,13 @@ extern "sysv64" fn start(_: CtxRef, process: u32) -> i32 {
 }
 
 extern "sysv64" fn join(_: CtxRef, process: u32, timeout: i64) -> i32 {
-    finish(with_child(process, |p| {
-        let deadline = crate::timer::deadline(timeout);
-        let ready = || (!p.is_alive()).then_some(0);
-        match cpu::current().wait_any(&[Waitable::Sip(p)], deadline, ready) {
-            TIMED_OUT => status::TIMEOUT,
-            _ => status::OK,
+    finish(match caller().object(process) {
+        Object::Process(p) => {
+            let ready = || (!p.is_alive()).then_some(0);
+            wait_alone(process, Waitable::Sip(p), timeout, ready)
         }
-    }))
+        _ => Err(Trap::BadHandle),
+    })
 }
 
 extern "sysv64" fn stop(_: CtxRef, process: u32, code: i32) -> i32 {

@@ -36,7 +36,8 @@ impl Sip {
         }
     }
 
-    /// Gives an endpoint a handle, under which it is used as one of contract `name`.
+    /// Gives an endpoint a handle, under which it is used as one of contract `name`: for good, where that is a
+    /// permission.
     pub(crate) fn insert_endpoint(
         &'static self,
         channel: &'static Channel,
@@ -44,8 +45,14 @@ impl Sip {
         name: &str,
     ) -> Option<u32> {
         let bits = {
-            let inner = channel.lock();
-            self.image().operation_bits(inner.contract?, name, side)
+            let mut inner = channel.lock();
+            let contract = inner.contract?;
+            let end = &mut inner.ends[side.index()];
+            let held = self.image().held_as(contract, end, name, side);
+            if let Some((_, held)) = held {
+                end.narrow(held);
+            }
+            self.image().operation_bits(held, side)
         };
         let handle = self
             .handles
@@ -71,37 +78,89 @@ impl Sip {
             return Err(Trap::BadHandle);
         }
         let inner = channel.lock();
-        let Some(real) = inner.contract else {
-            return Err(Trap::BadHandle);
-        };
-        let now = real.state_name(inner.ends[side.index()].state);
-        let fits = state.is_none_or(|s| s == now);
-        if real.is_a(contract) && fits {
+        let real = inner.contract.ok_or(Trap::BadHandle)?;
+        let end = &inner.ends[side.index()];
+        let fits = state.is_none_or(|s| s == real.state_name(end.state));
+        if fits && self.image().held_as(real, end, contract, side).is_some() {
             Ok(())
         } else {
             Err(Trap::BadHandle)
         }
     }
 
-    /// Takes an endpoint out of its table, as a word of a message.
-    pub(crate) fn take_endpoint(&self, handle: u32) -> Option<u64> {
+    /// Takes an endpoint out of its table, as a word of a message, where it travels as one of contract `name`.
+    pub(crate) fn send_endpoint(&self, handle: u32, name: &str) -> Option<u64> {
         let mut handles = self.handles.lock();
         let Object::Endpoint(channel, side, _) = handles.get(handle) else {
             return None;
         };
         handles.remove(handle);
         drop(handles);
-        let inner = channel.lock();
-        let end = &inner.ends[side.index()];
-        end.owner.set(None);
-        // Whoever received here finds that the endpoint is not the SIP's any more.
-        end.wake_all();
+        {
+            let mut inner = channel.lock();
+            let contract = inner.contract?;
+            let end = &mut inner.ends[side.index()];
+            if let Some((_, held)) = self.image().held_as(contract, end, name, side) {
+                end.narrow(held);
+            }
+        }
+        channel.release(side);
         Some(channel::to_word(channel, side))
     }
 
-    /// Puts an endpoint from a message into its table.
-    pub(crate) fn give_endpoint(&'static self, word: u64, name: &str) -> Option<u32> {
-        let (channel, side) = channel::from_word(word)?;
-        self.insert_endpoint(channel, side, name)
+    /// Takes an endpoint out of its table again, which a message has brought that cannot be received.
+    pub(crate) fn return_endpoint(&self, handle: u32) {
+        if let Object::Endpoint(channel, side, _) = self.handles.lock().remove(handle) {
+            channel.release(side);
+        }
+    }
+
+    /// Whether an endpoint is what this SIP's image has under the name of a contract.
+    pub(crate) fn knows_as(&self, channel: &'static Channel, side: Side, name: &str) -> bool {
+        let inner = channel.lock();
+        inner.contract.is_some_and(|real| {
+            let end = &inner.ends[side.index()];
+            self.image().held_as(real, end, name, side).is_some()
+        })
+    }
+
+    /// From now on an endpoint is used as one of the contract that its SIP's image has under this number. False where
+    /// it cannot, and it stays as it is.
+    pub(crate) fn use_endpoint_as(
+        &self,
+        handle: u32,
+        number: u32,
+        as_side: Side,
+        state: u32,
+    ) -> Result<bool, Trap> {
+        let Object::Endpoint(channel, side, _) = self.object(handle) else {
+            return Err(Trap::BadHandle);
+        };
+        let image = self.image();
+        let &wanted = image
+            .contracts
+            .get(number as usize)
+            .ok_or(Trap::BadArgument)?;
+        let bits = {
+            let mut inner = channel.lock();
+            let real = inner.contract.ok_or(Trap::BadHandle)?;
+            let end = &mut inner.ends[side.index()];
+            let now = real.state_name(end.state);
+            let is_there = wanted
+                .table
+                .states
+                .get(state as usize)
+                .is_some_and(|s| s == now);
+            let can = end
+                .permission
+                .is_some_and(|p| p.stands_for(wanted, side, now));
+            if side != as_side || !is_there || !can {
+                return Ok(false);
+            }
+            end.narrow(wanted);
+            image.operation_bits(Some((number, wanted)), side)
+        };
+        self.handles.lock().relabel(handle, bits);
+        Ok(true)
     }
 }

@@ -147,27 +147,36 @@ fn bound(n: usize) -> Result<u32, Error> {
     u32::try_from(n).map_err(|_| Error::BadArgument)
 }
 
-/// Room for one element on its way between block and value.
+/// Room for one element on its way between block and value; larger ones take a detour.
 const ELEMENT: usize = 128;
 
 #[inline]
-fn load<T: Plain>(block: &Block, at: usize) -> Option<T> {
+pub(crate) fn load<T: Plain>(block: &Block, at: usize) -> Option<T> {
     match T::SIZE {
         1 => T::read_from(&[block.load_u8(at)]),
         2 => T::read_from(&block.load_u16(at).to_le_bytes()),
         4 => T::read_from(&block.load_u32(at).to_le_bytes()),
         8 => T::read_from(&block.load_u64(at).to_le_bytes()),
-        size => {
+        size if size <= ELEMENT => {
             let mut bytes = [0; ELEMENT];
-            let bytes = bytes.get_mut(..size)?;
-            block.read(at, bytes);
-            T::read_from(bytes)
+            block.read(at, &mut bytes[..size]);
+            T::read_from(&bytes)
+        }
+        size => {
+            let mut bytes = alloc::vec![0; size];
+            block.read(at, &mut bytes);
+            T::read_from(&bytes)
         }
     }
 }
 
 #[inline]
-fn store<T: Plain>(block: &mut Block, at: usize, value: T) {
+pub(crate) fn store<T: Plain>(block: &mut Block, at: usize, value: T) {
+    if T::SIZE > ELEMENT {
+        let mut bytes = alloc::vec![0; T::SIZE];
+        value.write_to(&mut bytes);
+        return block.write(at, &bytes);
+    }
     let mut bytes = [0; ELEMENT];
     value.write_to(&mut bytes);
     match (T::SIZE, bytes) {
@@ -182,18 +191,11 @@ fn store<T: Plain>(block: &mut Block, at: usize, value: T) {
 }
 
 impl<T: Plain> Vector<T> {
-    /// Refuses, when the program is compiled, elements that are too large.
-    const FITS: () = assert!(
-        T::SIZE > 0 && T::SIZE <= ELEMENT,
-        "element larger than 128 bytes"
-    );
-
     /// A vector of `len` zeroed elements, at least one.
     ///
     /// # Errors
     /// [`Error::NoResources`] where memory is short, [`Error::BadArgument`] for a length that cannot be.
     pub fn new(len: usize) -> Result<Vector<T>, Error> {
-        let () = Self::FITS;
         Block::new(len.checked_mul(T::SIZE).ok_or(Error::BadArgument)?).map(Self::from_block)
     }
 
@@ -209,24 +211,10 @@ impl<T: Plain> Vector<T> {
         Ok(vector)
     }
 
-    /// Number of elements.
-    #[must_use]
-    #[inline]
-    pub fn len(&self) -> usize {
-        self.block().len() / T::SIZE
-    }
-
-    /// Whether it has no element: where the block is smaller than one.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// The element at `index`; `None` beyond the end, or where the bytes are no such value.
     #[must_use]
     #[inline]
     pub fn get(&self, index: usize) -> Option<T> {
-        let () = Self::FITS;
         (index < self.len())
             .then(|| load(self.block(), index * T::SIZE))
             .flatten()
@@ -235,7 +223,6 @@ impl<T: Plain> Vector<T> {
     /// Sets the element at `index`; false beyond the end.
     #[inline]
     pub fn set(&mut self, index: usize, value: T) -> bool {
-        let () = Self::FITS;
         let inside = index < self.len();
         if inside {
             store(self.block_mut(), index * T::SIZE, value);
@@ -266,17 +253,7 @@ impl Vector<u8> {
 }
 
 impl<T: Plain> Record<T> {
-    /// A block with this value.
-    ///
-    /// # Errors
-    /// [`Error::NoResources`] where memory is short.
-    pub fn new(value: T) -> Result<Record<T>, Error> {
-        let mut record = Record::from_block(Block::new(T::SIZE)?);
-        record.set(value);
-        Ok(record)
-    }
-
-    /// The value; `None` where the block is too small or its bytes are no such value.
+    /// A copy of the value; `None` where the block is too small or its bytes are no such value.
     #[must_use]
     pub fn get(&self) -> Option<T> {
         (self.block().len() >= T::SIZE)

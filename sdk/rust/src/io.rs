@@ -226,8 +226,26 @@ impl Iterator for Lines<'_> {
 }
 
 static STDIN: Mutex<Option<Reader>> = Mutex::new(None);
-static STDOUT: Mutex<Option<Writer>> = Mutex::new(None);
-static STDERR: Mutex<Option<Writer>> = Mutex::new(None);
+static STDOUT: Mutex<Option<Stream>> = Mutex::new(None);
+static STDERR: Mutex<Option<Stream>> = Mutex::new(None);
+
+/// A stream that is connected. What printing does with it is reached through here alone, so that a program which
+/// prints but has no pipe imports nothing of the pipe's contract: what is imported must have been granted.
+struct Stream {
+    writer: Writer,
+    write: fn(&mut Writer, &[u8]) -> Result<(), Error>,
+    settle: fn(&mut Writer) -> Result<(), Error>,
+}
+
+impl Stream {
+    fn new(pipe: PipeContract::Imp<PipeContract::Start>) -> Stream {
+        Stream {
+            writer: Writer::new(pipe),
+            write: Writer::write,
+            settle: Writer::settle,
+        }
+    }
+}
 
 /// Connects standard input; the generated start of a program does this with its start-up endpoint.
 pub fn set_stdin(pipe: PipeContract::Exp<PipeContract::Start>) {
@@ -236,12 +254,12 @@ pub fn set_stdin(pipe: PipeContract::Exp<PipeContract::Start>) {
 
 /// Connects standard output; the generated start of a program does this with its start-up endpoint.
 pub fn set_stdout(pipe: PipeContract::Imp<PipeContract::Start>) {
-    *STDOUT.lock() = Some(Writer::new(pipe));
+    *STDOUT.lock() = Some(Stream::new(pipe));
 }
 
 /// Connects standard error; the generated start of a program does this with its start-up endpoint.
 pub fn set_stderr(pipe: PipeContract::Imp<PipeContract::Start>) {
-    *STDERR.lock() = Some(Writer::new(pipe));
+    *STDERR.lock() = Some(Stream::new(pipe));
 }
 
 /// Takes standard input; at its end where there is none, or somebody has taken it.
@@ -253,7 +271,7 @@ pub fn stdin() -> Reader {
 /// Takes standard output, so that blocks can be moved to it. What is printed afterwards goes to the debug log.
 #[must_use]
 pub fn take_stdout() -> Option<Writer> {
-    STDOUT.lock().take()
+    STDOUT.lock().take().map(|stream| stream.writer)
 }
 
 /// Prints to standard output.
@@ -286,9 +304,9 @@ pub fn print(text: fmt::Arguments<'_>) {
 /// Waits until whoever reads standard output has taken what was printed: before something that shows elsewhere,
 /// such as the crash of a child.
 pub fn flush() {
-    if let Some(writer) = STDOUT.lock().as_mut() {
+    if let Some(stream) = STDOUT.lock().as_mut() {
         // Where nobody reads, there is nothing to wait for.
-        let _ = writer.settle();
+        let _ = (stream.settle)(&mut stream.writer);
     }
 }
 
@@ -297,15 +315,15 @@ pub fn print_error(text: fmt::Arguments<'_>) {
     let _ = print_to(&STDERR, text);
 }
 
-fn print_to(stream: &Mutex<Option<Writer>>, text: fmt::Arguments<'_>) -> Result<(), Error> {
+fn print_to(stream: &Mutex<Option<Stream>>, text: fmt::Arguments<'_>) -> Result<(), Error> {
     let mut stream = stream.lock();
-    let Some(writer) = stream.as_mut() else {
+    let Some(stream) = stream.as_mut() else {
         // Writing to the log does not fail.
         let _ = fmt::write(&mut DebugLog::new(), text);
         return Ok(());
     };
     match text.as_str() {
-        Some(text) => writer.write(text.as_bytes()),
+        Some(text) => (stream.write)(&mut stream.writer, text.as_bytes()),
         None => {
             let mut line = Line {
                 bytes: [0; 256],
@@ -314,7 +332,7 @@ fn print_to(stream: &Mutex<Option<Writer>>, text: fmt::Arguments<'_>) -> Result<
             };
             // Writing to memory does not fail.
             let _ = fmt::write(&mut line, text);
-            writer.write(line.text())
+            (stream.write)(&mut stream.writer, line.text())
         }
     }
 }

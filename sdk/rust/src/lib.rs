@@ -54,10 +54,15 @@ pub mod panic;
 pub mod path;
 pub mod process;
 pub mod rt;
+pub mod select;
+pub mod set;
 pub mod sync;
 pub mod system;
 pub mod thread;
 pub mod time;
+pub mod tree;
+pub mod tref;
+pub mod view;
 #[cfg(feature = "wrong")]
 pub mod wrong;
 
@@ -69,6 +74,8 @@ pub mod prelude {
     pub use crate::contracts::*;
     pub use crate::error::Error;
     pub use crate::rt::{Block, Closed, Text, Vector, Waitable};
+    pub use crate::set::EndpointSet;
+    pub use crate::switch_receive;
     pub use crate::{eprintln, print, println};
     pub use alloc::borrow::ToOwned;
     pub use alloc::boxed::Box;

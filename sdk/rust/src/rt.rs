@@ -17,6 +17,7 @@ use core::mem::ManuallyDrop;
 use crate::sys;
 
 pub use crate::error::Error;
+pub use crate::tree::Content;
 
 /// Stands where a kernel entry would be called, in code built for another target than a SIP's.
 #[cold]
@@ -88,6 +89,9 @@ impl From<Closed> for Error {
 pub trait Waitable {
     /// Its handle, which stays the owner's.
     fn handle(&self) -> Handle;
+
+    /// Gives back what a wait for it has taken, where something else is done instead.
+    fn give_back(&self) {}
 }
 
 /// Which side of a channel.
@@ -153,6 +157,22 @@ impl Waitable for Endpoint {
     }
 }
 
+/// An endpoint as one of a contract for which its own can stand in its state; from then on the kernel holds its user to
+/// that one. Generated code asks for it only where the contracts say that it can.
+#[must_use]
+pub fn stand_for<T: TypedEndpoint>(endpoint: Endpoint) -> T {
+    match endpoint.cast() {
+        Ok(typed) => typed,
+        Err(_) => does_not_stand(T::CONTRACT),
+    }
+}
+
+/// Ends a program whose types say more than the contracts with which it was installed.
+#[cold]
+fn does_not_stand(contract: &str) -> ! {
+    panic!("the kernel does not take this endpoint for one of {contract}")
+}
+
 /// An endpoint whose type carries contract, side and state.
 pub trait TypedEndpoint: Waitable + Sized {
     /// Its contract's name.
@@ -204,8 +224,9 @@ pub trait Exchangeable: Sized {
 /// aligned, as C lays it out.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot lie in an exchange-heap block",
-    label = "not plain data",
-    note = "scalars, and the enums and rep structs of a contract can, unless they own a block or an endpoint"
+    label = "not what a block can hold",
+    note = "what is copied out of a block may own nothing at all",
+    note = "scalars, and the enums and rep structs of a contract can, unless they own an endpoint"
 )]
 pub trait Plain: Copy {
     /// Its size in bytes, a multiple of its alignment.
@@ -240,11 +261,11 @@ macro_rules! integers {
             const ALIGN: usize = size_of::<$t>();
             #[inline]
             fn write_to(&self, bytes: &mut [u8]) {
-                bytes[..Self::SIZE].copy_from_slice(&self.to_le_bytes());
+                bytes[..<Self as Plain>::SIZE].copy_from_slice(&self.to_le_bytes());
             }
             #[inline]
             fn read_from(bytes: &[u8]) -> Option<Self> {
-                Some(<$t>::from_le_bytes(bytes.get(..Self::SIZE)?.try_into().ok()?))
+                Some(<$t>::from_le_bytes(bytes.get(..<Self as Plain>::SIZE)?.try_into().ok()?))
             }
         }
     )*};
@@ -342,12 +363,12 @@ macro_rules! views {
         $(#[$doc])*
         #[derive(PartialEq, Eq, Debug)]
         #[repr(transparent)]
-        pub struct $name $(<$t: Plain>)? {
+        pub struct $name $(<$t: Content>)? {
             block: Block,
             content: PhantomData<($($t,)?)>,
         }
 
-        impl $(<$t: Plain>)? $name $(<$t>)? {
+        impl $(<$t: Content>)? $name $(<$t>)? {
             /// A block, seen so. Bytes that are no values of the type show when they are read.
             #[must_use]
             pub const fn from_block(block: Block) -> Self {
@@ -372,19 +393,19 @@ macro_rules! views {
             }
         }
 
-        impl $(<$t: Plain>)? From<Block> for $name $(<$t>)? {
+        impl $(<$t: Content>)? From<Block> for $name $(<$t>)? {
             fn from(block: Block) -> Self {
                 Self::from_block(block)
             }
         }
 
-        impl $(<$t: Plain>)? From<$name $(<$t>)?> for Block {
+        impl $(<$t: Content>)? From<$name $(<$t>)?> for Block {
             fn from(view: $name $(<$t>)?) -> Block {
                 view.into_block()
             }
         }
 
-        impl $(<$t: Plain>)? Exchangeable for $name $(<$t>)? {
+        impl $(<$t: Content>)? Exchangeable for $name $(<$t>)? {
             const WORDS: usize = 1;
             #[inline]
             fn into_words(self, words: &mut [u64]) {

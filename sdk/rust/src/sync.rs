@@ -4,15 +4,13 @@ use crate::handle::Object;
 use crate::rt::{Handle, Waitable};
 use crate::time::{Timeout, waited};
 use crate::{Error, error, sys};
-use alloc::vec::Vec;
 use core::cell::UnsafeCell;
 use core::fmt;
 use core::ops::{Deref, DerefMut};
 use core::sync::atomic::{AtomicU32, Ordering};
-use core::time::Duration;
 
 macro_rules! event {
-    ($(#[$doc:meta])* $name:ident, $create:path) => {
+    ($(#[$doc:meta])* $name:ident, $create:path $(, $give_back:ident)?) => {
         $(#[$doc])*
         #[derive(Debug)]
         pub struct $name(Object);
@@ -41,13 +39,18 @@ macro_rules! event {
             fn handle(&self) -> Handle {
                 Handle::from_raw(self.0.raw())
             }
+            $(
+                fn give_back(&self) {
+                    self.$give_back();
+                }
+            )?
         }
     };
 }
 
 event! {
     /// An event that lets one waiter through for each time it is set.
-    AutoEvent, sys::auto_event_create
+    AutoEvent, sys::auto_event_create, set
 }
 event! {
     /// An event that lets all waiters through while it is set.
@@ -79,63 +82,6 @@ pub fn wait_any(handles: &[Handle], timeout: Timeout) -> Result<usize, Error> {
     // SAFETY: `handles` is readable for its length, and a handle is one `u32`.
     let code = unsafe { sys::wait_any(handles.as_ptr().cast(), handles.len(), timeout.nanos()) };
     error::check(code).map(|i| i as usize)
-}
-
-/// Waits for the first of many things again and again, each in its turn.
-///
-/// Fair: the search begins behind the thing that was served last. More than [`MAX_WAIT`] things are watched
-/// in groups, each for a few milliseconds when nothing is ready.
-#[derive(Debug, Default)]
-pub struct WaitSet {
-    next: usize,
-}
-
-/// How long a group is watched when there are several.
-const GROUP_TIME: Duration = Duration::from_millis(2);
-
-impl WaitSet {
-    /// Begins.
-    #[must_use]
-    pub const fn new() -> WaitSet {
-        WaitSet { next: 0 }
-    }
-
-    /// Waits for the first of several things; its index. Those whose handle is 0 are passed over.
-    ///
-    /// # Errors
-    /// [`Error::Timeout`] where the time-out passed.
-    pub fn wait(&mut self, handles: &[Handle], timeout: Timeout) -> Result<usize, Error> {
-        let len = handles.len();
-        let start = if self.next < len { self.next } else { 0 };
-        let mut rotated = Vec::with_capacity(len);
-        rotated.extend_from_slice(&handles[start..]);
-        rotated.extend_from_slice(&handles[..start]);
-        let found = if len <= MAX_WAIT {
-            wait_any(&rotated, timeout)?
-        } else {
-            Self::wait_in_groups(&rotated, timeout)?
-        };
-        let index = (start + found) % len;
-        self.next = index + 1;
-        Ok(index)
-    }
-
-    fn wait_in_groups(handles: &[Handle], timeout: Timeout) -> Result<usize, Error> {
-        let end = crate::time::uptime().saturating_add(timeout.duration());
-        let mut patience = Timeout::NONE;
-        loop {
-            for (i, group) in handles.chunks(MAX_WAIT).enumerate() {
-                match wait_any(group, patience) {
-                    Err(Error::Timeout) => {}
-                    found => return found.map(|index| i * MAX_WAIT + index),
-                }
-            }
-            if crate::time::uptime() >= end {
-                return Err(Error::Timeout);
-            }
-            patience = GROUP_TIME.into();
-        }
-    }
 }
 
 /// An interrupt line of a device. Needs the privilege `console`.

@@ -14,9 +14,7 @@ extern crate alloc;
 use alloc::collections::BTreeMap;
 use sing_sdk::path;
 use sing_sdk::prelude::*;
-use sing_sdk::rt::{Handle, TypedEndpoint};
-use sing_sdk::sync::WaitSet;
-use sing_sdk::time::Timeout;
+use sing_sdk::rt::TypedEndpoint;
 
 sing_sdk::manifest! {
     name: "bootfs",
@@ -42,37 +40,22 @@ const MAX_OPEN: usize = 1024;
 
 type Service = ServiceContract::Exp<ServiceContract::Start>;
 
-struct Open {
-    path: String,
-    channel: FileContract::Exp<FileContract::Ready>,
-}
-
-/// Answers one request for a file; `None` when its reader has gone.
-fn serve(open: Open) -> Option<Open> {
-    use FileContract::exp::Ready;
-    let Open { path, channel } = open;
-    let channel = match channel.recv() {
-        Ready::GetSize(next) => {
-            let size = sing_sdk::boot::size(&path).unwrap_or(0);
-            next.send_size(size.into())
-        }
-        Ready::Read(offset, buffer, next) => {
-            let mut block = buffer.into_block();
-            let read = |offset| sing_sdk::boot::read(&path, offset, &mut block);
-            // Behind the end, or into a block that cannot be written, there is nothing to read.
-            let count = u32::try_from(offset).map_or(Ok(0), read).unwrap_or(0);
-            next.send_data(Vector::from_block(block), count)
-        }
-        Ready::Closed => return None,
-    };
-    Some(Open { path, channel })
+/// Reads into the reader's block: it comes back with as much as was there.
+fn read(path: &str, offset: u64, buffer: Vector<u8>) -> (Vector<u8>, u32) {
+    let mut block = buffer.into_block();
+    let read = |offset| sing_sdk::boot::read(path, offset, &mut block);
+    // Behind the end, or into a block that cannot be written, there is nothing to read.
+    let count = u32::try_from(offset).map_or(Ok(0), read).unwrap_or(0);
+    (Vector::from_block(block), count)
 }
 
 struct Files {
     /// With a `/` before each, as paths of the name space are.
     paths: Vec<String>,
-    open: BTreeMap<u32, Open>,
-    last: u32,
+    /// The readers.
+    open: EndpointSet<FileContract::Exp<FileContract::Ready>>,
+    /// What each of them reads, by its key.
+    read: BTreeMap<usize, String>,
 }
 
 impl Files {
@@ -90,15 +73,10 @@ impl Files {
             .cast::<FileContract::Exp<FileContract::Start>>()
         {
             Ok(channel) => {
-                let path = path[1..].into();
-                self.last += 1;
-                self.open.insert(
-                    self.last,
-                    Open {
-                        path,
-                        channel: channel.send_success(),
-                    },
-                );
+                // Where there is no room for it, its reader finds it closed.
+                if let Ok(key) = self.open.insert(channel.send_success()) {
+                    self.read.insert(key, path[1..].into());
+                }
                 None
             }
             Err(other) => other.cast().ok(),
@@ -129,48 +107,45 @@ fn main() {
         .map_while(sing_sdk::boot::name)
         .map(|p| format!("/{p}"))
         .collect();
+    let Ok(open) = EndpointSet::new() else {
+        return;
+    };
     let mut files = Files {
         paths,
-        open: BTreeMap::new(),
-        last: 0,
+        open,
+        read: BTreeMap::new(),
     };
-    let mut set = WaitSet::new();
     loop {
-        let (ids, handles): (Vec<u32>, Vec<Handle>) = core::iter::once((0, names.handle()))
-            .chain(
-                files
-                    .open
-                    .iter()
-                    .map(|(id, open)| (*id, open.channel.handle())),
-            )
-            .unzip();
-        let Ok(index) = set.wait(&handles, Timeout::FOREVER) else {
-            return;
-        };
-        if index > 0 {
-            let id = ids[index];
-            if let Some(open) = files.open.remove(&id).and_then(serve) {
-                files.open.insert(id, open);
+        names = switch_receive! {
+            case files.open[key].GetSize() as reader => {
+                let size = sing_sdk::boot::size(&files.read[&key]).unwrap_or(0);
+                files.open.put(key, reader.send_size(size.into()));
+                continue;
             }
-            continue;
-        }
-        use NamespaceContract::exp::Ready;
-        names = match names.recv() {
-            Ready::Bind(path, service, next) => {
+            case files.open[key].Read(offset, buffer) as reader => {
+                let (data, count) = read(&files.read[&key], offset, buffer);
+                files.open.put(key, reader.send_data(data, count));
+                continue;
+            }
+            case files.open[key].ChannelClosed() => {
+                files.read.remove(&key);
+                continue;
+            }
+            case names.Bind(path, service) as next => {
                 match files.bind(path.get_within(path::LONGEST), service) {
                     None => next.send_ack_bind(),
                     Some(service) => next.send_nak_bind(service),
                 }
             }
-            Ready::Find(path, next) => match files.list(path.get_within(path::LONGEST)) {
+            case names.Find(path) as next => match files.list(path.get_within(path::LONGEST)) {
                 Some(names) => next.send_ack_find(names),
                 None => next.send_nak_find(),
             },
             // A part of the name space that never changes, and that nobody else can serve.
-            Ready::Notify(_, watcher, next) => next.send_nak_notify(watcher),
-            Ready::Register(_, provider, next) => next.send_nak_register(provider),
-            Ready::Deregister(_, next) => next.send_nak_deregister(),
-            Ready::Closed => return,
+            case names.Notify(_, watcher) as next => next.send_nak_notify(watcher),
+            case names.Register(_, provider) as next => next.send_nak_register(provider),
+            case names.Deregister(_) as next => next.send_nak_deregister(),
+            case names.ChannelClosed() => return,
         };
     }
 }

@@ -2,8 +2,10 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use sing_sdk::Error;
 use sing_sdk::contracts::PipeContract;
 use sing_sdk::rt::{Handle, Vector, Waitable};
+use sing_sdk::set::WaitSet;
 
 /// The device's output.
 pub struct Screen {
@@ -99,37 +101,51 @@ impl Screen {
 }
 
 /// The pipes that are shown.
-#[derive(Default)]
 pub struct Outputs {
+    /// Watched under their numbers.
+    set: WaitSet,
     all: Vec<(u32, PipeContract::Exp<PipeContract::Start>)>,
     last: u32,
 }
 
 impl Outputs {
-    /// Shows this pipe too.
+    /// None yet.
+    ///
+    /// # Errors
+    /// Where handles are short.
+    pub fn new() -> Result<Outputs, Error> {
+        Ok(Outputs {
+            set: WaitSet::new()?,
+            all: Vec::new(),
+            last: 0,
+        })
+    }
+
+    /// Shows this pipe too. One that cannot be watched is closed, and whoever writes sees that.
     pub fn add(&mut self, pipe: PipeContract::Exp<PipeContract::Start>) {
         self.last += 1;
-        self.all.push((self.last, pipe));
-    }
-
-    /// Names every pipe.
-    pub fn waiting(&self, mut watch: impl FnMut(u32, Handle)) {
-        for (id, pipe) in &self.all {
-            watch(*id, pipe.handle());
+        if self.set.add(&pipe, self.last).is_ok() {
+            self.all.push((self.last, pipe));
         }
     }
 
-    /// Shows what a pipe brings, then asks for more: a writer that has its answer knows that it was shown. An ended
-    /// pipe goes.
-    pub fn receive(&mut self, id: u32, show: impl FnOnce(Vector<u8>)) {
-        let Some(index) = self.all.iter().position(|(i, _)| *i == id) else {
-            return;
-        };
+    /// What is waited for: names the number of a pipe.
+    pub fn handle(&self) -> Handle {
+        self.set.handle()
+    }
+
+    /// Takes what a pipe brings. It has to be asked for [`more`](Outputs::more) when that is shown: a writer that has its
+    /// answer knows that it was. An ended pipe goes.
+    pub fn take(&mut self, id: u32) -> Option<(Vector<u8>, Taken)> {
+        let index = self.all.iter().position(|(i, _)| *i == id)?;
         let (_, pipe) = self.all.swap_remove(index);
-        if let Ok((data, pipe)) = pipe.recv_write() {
-            show(data);
-            self.all.push((id, pipe.send_ack()));
-        }
+        let (data, pipe) = pipe.recv_write().ok()?;
+        Some((data, Taken(id, pipe)))
+    }
+
+    /// Asks for more.
+    pub fn more(&mut self, Taken(id, pipe): Taken) {
+        self.all.push((id, pipe.send_ack()));
     }
 
     /// Takes what waits in all pipes now.
@@ -143,7 +159,13 @@ impl Outputs {
             .map(|(id, _)| *id)
             .collect();
         for id in ready {
-            self.receive(id, &mut show);
+            if let Some((data, taken)) = self.take(id) {
+                show(data);
+                self.more(taken);
+            }
         }
     }
 }
+
+/// A pipe whose writer waits to hear that what it wrote was shown.
+pub struct Taken(u32, PipeContract::Exp<PipeContract::Written>);

@@ -9,7 +9,8 @@ use console::editor::{Editor, Event};
 use sing_sdk::Error;
 use sing_sdk::contracts::ConsoleContract;
 use sing_sdk::rt::{Handle, Text, Waitable};
-use sing_sdk::sync::{Interrupt, WaitSet};
+use sing_sdk::select::Select;
+use sing_sdk::sync::Interrupt;
 use sing_sdk::time::Timeout;
 
 /// The interrupt line of the console's input.
@@ -30,14 +31,6 @@ enum Shell {
 enum Line {
     Text(Vec<u8>),
     End,
-}
-
-enum Source {
-    Device,
-    Shell,
-    Job,
-    JobInput,
-    Output(u32),
 }
 
 /// The console's state.
@@ -69,7 +62,7 @@ impl Server {
             device: Interrupt::new(LINE_CONSOLE)?,
             size,
             screen: Screen::new(size.is_some()),
-            outputs: Outputs::default(),
+            outputs: Outputs::new()?,
             typed: Typed::default(),
             editors: [Editor::new(columns, true), Editor::new(columns, false)],
             lines: VecDeque::new(),
@@ -85,64 +78,54 @@ impl Server {
     pub fn run(mut self, shell: ConsoleContract::Exp<ConsoleContract::Start>) {
         let (columns, rows) = self.size.unwrap_or((0, 0));
         let mut shell = Shell::Ready(shell.send_welcome(columns, rows));
-        let mut set = WaitSet::new();
         loop {
             self.typed.fill();
             shell = self.pump(shell);
-            let mut sources = Vec::new();
-            let mut handles: Vec<Handle> = Vec::new();
-            let mut watch = |source, handle| {
-                sources.push(source);
-                handles.push(handle);
-            };
-            watch(Source::Device, self.device.handle());
-            if let Shell::Ready(channel) = &shell {
-                watch(Source::Shell, channel.handle());
-            }
-            if let Some(job) = &self.job {
-                watch(Source::Job, job.handle());
-                watch(Source::JobInput, job.input());
-            }
-            self.outputs
-                .waiting(|id, handle| watch(Source::Output(id), handle));
-            let Ok(index) = set.wait(&handles, Timeout::FOREVER) else {
+            let mut select = Select::<5>::new();
+            let none = Handle::NONE;
+            let device = select.add(self.device.handle());
+            let job = select.add(self.job.as_ref().map_or(none, Job::handle));
+            let input = select.add(self.job.as_ref().map_or(none, Job::input));
+            let output = select.add(self.outputs.handle());
+            let asked = select.add(match &shell {
+                Shell::Ready(channel) => channel.handle(),
+                Shell::Reading(_) => none,
+            });
+            if select.wait(Timeout::FOREVER).is_err() {
                 return;
-            };
-            match (&sources[index], shell) {
-                (Source::Shell, Shell::Ready(channel)) => match self.request(channel) {
-                    Some(next) => shell = next,
-                    None => return,
-                },
-                (source, same) => {
-                    shell = same;
-                    self.event(source, &shell);
-                }
             }
+            if select.tag(device).is_some() {
+                self.device.acknowledge();
+            }
+            if select.tag(job).is_some() && self.job.as_mut().is_some_and(|job| !job.hear()) {
+                self.end_job();
+            }
+            if select.tag(input).is_some()
+                && let Some(rest) = self.job.as_mut().and_then(Job::settle)
+            {
+                self.keep(rest);
+            }
+            if let Some(id) = select.tag(output) {
+                self.output(id.cast_unsigned(), &shell);
+            }
+            shell = match shell {
+                Shell::Ready(channel) if select.tag(asked).is_some() => {
+                    match self.request(channel) {
+                        Some(next) => next,
+                        None => return,
+                    }
+                }
+                same => same,
+            };
         }
     }
 
-    fn event(&mut self, source: &Source, shell: &Shell) {
-        match source {
-            Source::Device => self.device.acknowledge(),
-            Source::Shell => {}
-            Source::Job => {
-                if self.job.as_mut().is_some_and(|job| !job.hear()) {
-                    self.end_job();
-                }
-            }
-            Source::JobInput => {
-                if let Some(rest) = self.job.as_mut().and_then(Job::settle) {
-                    self.keep(rest);
-                }
-            }
-            Source::Output(id) => {
-                let editing = self.terminal() && matches!(shell, Shell::Reading(_));
-                let mut outputs = core::mem::take(&mut self.outputs);
-                outputs.receive(*id, |data| {
-                    self.show(editing, |screen| screen.show_block(&data))
-                });
-                self.outputs = outputs;
-            }
+    /// Shows what a pipe brings.
+    fn output(&mut self, id: u32, shell: &Shell) {
+        let editing = self.terminal() && matches!(shell, Shell::Reading(_));
+        if let Some((data, taken)) = self.outputs.take(id) {
+            self.show(editing, |screen| screen.show_block(&data));
+            self.outputs.more(taken);
         }
     }
 

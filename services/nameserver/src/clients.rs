@@ -1,8 +1,9 @@
 //! Clients, each in its state of the conversation.
 
+use crate::server::Source;
 use alloc::collections::BTreeMap;
 use sing_sdk::prelude::*;
-use sing_sdk::rt::Handle;
+use sing_sdk::set::WaitSet;
 
 type Service = ServiceContract::Exp<ServiceContract::Start>;
 
@@ -25,9 +26,25 @@ pub struct Clients {
 
 impl Clients {
     /// Takes a client.
-    pub fn add(&mut self, channel: NamespaceContract::Exp<NamespaceContract::Ready>) {
+    pub fn add(
+        &mut self,
+        channel: NamespaceContract::Exp<NamespaceContract::Ready>,
+        set: &WaitSet,
+    ) {
         self.last += 1;
-        self.all.insert(self.last, Client::Ready(channel));
+        self.ready(self.last, channel, set);
+    }
+
+    /// A client may ask, and its next word is awaited. One that cannot be watched is closed.
+    fn ready(
+        &mut self,
+        id: u32,
+        channel: NamespaceContract::Exp<NamespaceContract::Ready>,
+        set: &WaitSet,
+    ) {
+        if set.add(&channel, Source::Client(id).number()).is_ok() {
+            self.all.insert(id, Client::Ready(channel));
+        }
     }
 
     /// Number of clients.
@@ -40,24 +57,24 @@ impl Clients {
         self.all.is_empty()
     }
 
-    /// Names every client whose next word is awaited.
-    pub fn waiting(&self, mut watch: impl FnMut(u32, Handle)) {
-        for (id, client) in &self.all {
-            if let Client::Ready(channel) = client {
-                watch(*id, channel.handle());
-            }
-        }
-    }
-
-    /// Takes the channel of a client that may ask, until [`Clients::put`].
-    pub fn take(&mut self, id: u32) -> Option<NamespaceContract::Exp<NamespaceContract::Ready>> {
-        match self.all.remove(&id)? {
-            Client::Ready(channel) => Some(channel),
-            other => {
-                self.all.insert(id, other);
-                None
-            }
-        }
+    /// Takes the channel of a client that may ask, until [`Clients::put`]. One that waits for an answer has gone away,
+    /// which is looked at when there is one: until then it is not watched.
+    pub fn take(
+        &mut self,
+        id: u32,
+        set: &WaitSet,
+    ) -> Option<NamespaceContract::Exp<NamespaceContract::Ready>> {
+        let other = match self.all.remove(&id)? {
+            Client::Ready(channel) => return Some(channel),
+            other => other,
+        };
+        match &other {
+            Client::Ready(_) => false,
+            Client::Binding(channel) => set.remove(channel),
+            Client::Finding(channel) => set.remove(channel),
+        };
+        self.all.insert(id, other);
+        None
     }
 
     /// Gives a client's channel back, in its new state.
@@ -66,24 +83,24 @@ impl Clients {
     }
 
     /// Answers a bind: done, or refused with the endpoint that comes back.
-    pub fn bound(&mut self, id: u32, refused: Option<Service>) {
+    pub fn bound(&mut self, id: u32, set: &WaitSet, refused: Option<Service>) {
         if let Some(Client::Binding(channel)) = self.all.remove(&id) {
             let channel = match refused {
                 None => channel.send_ack_bind(),
                 Some(service) => channel.send_nak_bind(service),
             };
-            self.put(id, Client::Ready(channel));
+            self.ready(id, channel, set);
         }
     }
 
     /// Answers a find.
-    pub fn found(&mut self, id: u32, names: Option<Text>) {
+    pub fn found(&mut self, id: u32, set: &WaitSet, names: Option<Text>) {
         if let Some(Client::Finding(channel)) = self.all.remove(&id) {
             let channel = match names {
                 Some(names) => channel.send_ack_find(names),
                 None => channel.send_nak_find(),
             };
-            self.put(id, Client::Ready(channel));
+            self.ready(id, channel, set);
         }
     }
 }

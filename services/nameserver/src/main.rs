@@ -87,8 +87,8 @@ sing_sdk::manifest! {
 }
 
 #[sing_sdk::main]
-fn main() {
-    let mut server = server::Server::default();
+fn main() -> Result<(), Error> {
+    let mut server = server::Server::new()?;
     if let Some(provider) = startup::boot() {
         // The first argument says where the system image's files appear.
         let path = sing_sdk::args::get(1).unwrap_or_else(|| "/boot".into());
@@ -98,4 +98,5 @@ fn main() {
         server.connect(client);
     }
     server.run();
+    Ok(())
 }

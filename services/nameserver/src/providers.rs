@@ -1,8 +1,9 @@
 //! Providers: those that serve a part of the name space, each asked for one thing at a time.
 
+use crate::server::Source;
 use alloc::collections::{BTreeMap, VecDeque};
 use sing_sdk::prelude::*;
-use sing_sdk::rt::Handle;
+use sing_sdk::set::WaitSet;
 
 type Service = ServiceContract::Exp<ServiceContract::Start>;
 
@@ -95,9 +96,14 @@ impl Providers {
         &mut self,
         owner: u32,
         channel: NamespaceContract::Imp<NamespaceContract::Start>,
+        set: &WaitSet,
     ) -> u32 {
         self.last += 1;
-        let channel = Channel::Starting(channel);
+        // Each may answer, or go away, in every state. One that cannot be watched is closed.
+        let channel = match set.add(&channel, Source::Provider(self.last).number()) {
+            Ok(()) => Channel::Starting(channel),
+            Err(_) => Channel::Gone,
+        };
         self.all.insert(
             self.last,
             Provider {
@@ -126,19 +132,6 @@ impl Providers {
             .filter(|(_, p)| p.owner == client)
             .map(|(id, _)| *id)
             .collect()
-    }
-
-    /// Names every provider's channel: each may answer, or go away.
-    pub fn waiting(&self, mut watch: impl FnMut(u32, Handle)) {
-        for (id, provider) in &self.all {
-            match &provider.channel {
-                Channel::Starting(c) => watch(*id, c.handle()),
-                Channel::Ready(c) => watch(*id, c.handle()),
-                Channel::Binding(_, c) => watch(*id, c.handle()),
-                Channel::Finding(_, c) => watch(*id, c.handle()),
-                Channel::Gone => {}
-            }
-        }
     }
 
     /// Asks a provider, now or when it has answered what was asked before; gives the request back where it

@@ -6,8 +6,8 @@ use crate::watchers::Watchers;
 use nameserver::{Place, Tree};
 use sing_sdk::path;
 use sing_sdk::prelude::*;
-use sing_sdk::rt::{Handle, TypedEndpoint};
-use sing_sdk::sync::WaitSet;
+use sing_sdk::rt::TypedEndpoint;
+use sing_sdk::set::WaitSet;
 use sing_sdk::time::Timeout;
 
 /// Clients that the server holds channels with at most.
@@ -17,17 +17,37 @@ const MAX_PER_CLIENT: usize = 64;
 
 type Service = ServiceContract::Exp<ServiceContract::Start>;
 
-/// Who a handle of the wait set belongs to.
+/// Who an endpoint in the wait set belongs to.
 #[derive(Clone, Copy)]
-enum Source {
+pub enum Source {
     Client(u32),
     Provider(u32),
     Watcher(u32),
 }
 
+impl Source {
+    /// Its number in the wait set. Of the 2^29 there are of each kind, the last are never reached.
+    pub fn number(self) -> u32 {
+        match self {
+            Source::Client(id) => id << 2,
+            Source::Provider(id) => id << 2 | 1,
+            Source::Watcher(id) => id << 2 | 2,
+        }
+    }
+
+    fn of(number: u32) -> Source {
+        match number & 3 {
+            0 => Source::Client(number >> 2),
+            1 => Source::Provider(number >> 2),
+            _ => Source::Watcher(number >> 2),
+        }
+    }
+}
+
 /// The name server's state.
-#[derive(Default)]
 pub struct Server {
+    /// Everybody whose next word is awaited, or whose leaving.
+    set: WaitSet,
     tree: Tree<u32>,
     clients: Clients,
     providers: Providers,
@@ -35,9 +55,23 @@ pub struct Server {
 }
 
 impl Server {
+    /// A server without anybody.
+    ///
+    /// # Errors
+    /// Where handles are short.
+    pub fn new() -> Result<Server, Error> {
+        Ok(Server {
+            set: WaitSet::new()?,
+            tree: Tree::default(),
+            clients: Clients::default(),
+            providers: Providers::default(),
+            watchers: Watchers::default(),
+        })
+    }
+
     /// Mounts a provider that was there from the start.
     pub fn mount(&mut self, at: &str, provider: NamespaceContract::Imp<NamespaceContract::Start>) {
-        let id = self.providers.add(0, provider);
+        let id = self.providers.add(0, provider, &self.set);
         if !path::normalize(at).is_some_and(|at| self.tree.register(&at, id)) {
             eprintln!("nameserver: cannot mount at {at}");
             drop(self.providers.remove(id));
@@ -46,29 +80,14 @@ impl Server {
 
     /// Takes a client.
     pub fn connect(&mut self, client: NamespaceContract::Exp<NamespaceContract::Start>) {
-        self.clients.add(client.send_success());
+        self.clients.add(client.send_success(), &self.set);
     }
 
     /// Serves until nobody is left that could ask.
     pub fn run(&mut self) {
-        let mut set = WaitSet::new();
-        let mut handles: Vec<Handle> = Vec::new();
-        let mut sources: Vec<Source> = Vec::new();
         while !self.clients.is_empty() {
-            handles.clear();
-            sources.clear();
-            let mut watch = |source, handle| {
-                sources.push(source);
-                handles.push(handle);
-            };
-            self.clients
-                .waiting(|id, handle| watch(Source::Client(id), handle));
-            self.providers
-                .waiting(|id, handle| watch(Source::Provider(id), handle));
-            self.watchers
-                .waiting(|id, handle| watch(Source::Watcher(id), handle));
-            match set.wait(&handles, Timeout::FOREVER) {
-                Ok(index) => self.serve(sources[index]),
+            match self.set.wait(Timeout::FOREVER) {
+                Ok(number) => self.serve(Source::of(number)),
                 Err(e) => {
                     eprintln!("nameserver: cannot wait: {e}");
                     return;
@@ -87,7 +106,7 @@ impl Server {
 
     fn client(&mut self, id: u32) {
         use NamespaceContract::exp;
-        let Some(channel) = self.clients.take(id) else {
+        let Some(channel) = self.clients.take(id, &self.set) else {
             return;
         };
         match channel.recv() {
@@ -105,7 +124,7 @@ impl Server {
                     .as_deref()
                     .and_then(path::normalize);
                 let refused = match path {
-                    Some(path) => self.watchers.add(path, watcher),
+                    Some(path) => self.watchers.add(path, watcher, &self.set),
                     None => Some(watcher),
                 };
                 let next = match refused {
@@ -164,7 +183,7 @@ impl Server {
             Some(("/", Place::Here)) => self.accept(service),
             _ => Some(service),
         };
-        self.clients.bound(client, refused);
+        self.clients.bound(client, &self.set, refused);
     }
 
     /// Takes a further client; gives back what is no channel for one.
@@ -204,7 +223,7 @@ impl Server {
             let lines: String = names.iter().flat_map(|n| [n.as_str(), "\n"]).collect();
             Text::new(&lines).ok()
         });
-        self.clients.found(client, text);
+        self.clients.found(client, &self.set, text);
     }
 
     fn register(
@@ -220,7 +239,7 @@ impl Server {
         if !free || self.providers.owned_by(client).len() >= MAX_PER_CLIENT {
             return Some(provider);
         }
-        let id = self.providers.add(client, provider);
+        let id = self.providers.add(client, provider, &self.set);
         self.tree.register(&path, id);
         self.watchers.changed(&path);
         None
@@ -255,8 +274,8 @@ impl Server {
         match request {
             Request::Bind {
                 client, service, ..
-            } => self.clients.bound(client, Some(service)),
-            Request::Find { client, .. } => self.clients.found(client, None),
+            } => self.clients.bound(client, &self.set, Some(service)),
+            Request::Find { client, .. } => self.clients.found(client, &self.set, None),
         }
     }
 
@@ -264,13 +283,13 @@ impl Server {
         use crate::providers::Answer;
         match self.providers.hear(id) {
             Answer::Nothing => {}
-            Answer::Bound { client, refused } => self.clients.bound(client, refused),
-            Answer::Found { client, names } => self.clients.found(client, names),
+            Answer::Bound { client, refused } => self.clients.bound(client, &self.set, refused),
+            Answer::Found { client, names } => self.clients.found(client, &self.set, names),
             Answer::Gone { waiting } => {
                 // The endpoint that it had taken is gone with it; the client sees its channel closed.
                 match waiting {
-                    Some((client, true)) => self.clients.bound(client, None),
-                    Some((client, false)) => self.clients.found(client, None),
+                    Some((client, true)) => self.clients.bound(client, &self.set, None),
+                    Some((client, false)) => self.clients.found(client, &self.set, None),
                     None => {}
                 }
                 self.forget(id);

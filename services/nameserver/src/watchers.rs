@@ -1,9 +1,10 @@
 //! Watchers: those that asked by Notify to be told of changes.
 
+use crate::server::Source;
 use alloc::collections::{BTreeMap, VecDeque};
 use sing_sdk::path;
 use sing_sdk::prelude::*;
-use sing_sdk::rt::Handle;
+use sing_sdk::set::WaitSet;
 
 type Channel = NotifyContract::Imp<NotifyContract::Start>;
 
@@ -49,11 +50,18 @@ pub struct Watchers {
 
 impl Watchers {
     /// Takes a watcher of a normalized path and what is below; gives it back where there are too many.
-    pub fn add(&mut self, path: String, channel: Channel) -> Option<Channel> {
+    pub fn add(&mut self, path: String, channel: Channel, set: &WaitSet) -> Option<Channel> {
         if self.all.len() >= MAX {
             return Some(channel);
         }
         self.last += 1;
+        // It may be ready for more, or go away.
+        if set
+            .add(&channel, Source::Watcher(self.last).number())
+            .is_err()
+        {
+            return Some(channel);
+        }
         let state = State::Idle(channel);
         self.all.insert(
             self.last,
@@ -64,17 +72,6 @@ impl Watchers {
             },
         );
         None
-    }
-
-    /// Names every watcher's channel: each may be ready for more, or go away.
-    pub fn waiting(&self, mut watch: impl FnMut(u32, Handle)) {
-        for (id, watcher) in &self.all {
-            match &watcher.state {
-                State::Idle(c) => watch(*id, c.handle()),
-                State::Telling(c) => watch(*id, c.handle()),
-                State::Gone => {}
-            }
-        }
     }
 
     /// Receives from a watcher whose channel is ready.

@@ -10,7 +10,7 @@ use sing_sdk::contracts::{JobContract, PipeContract};
 use sing_sdk::io::Writer;
 use sing_sdk::process::{Child, Exit, Manifest, Side, StartupEndpoint};
 use sing_sdk::rt::{Handle, Waitable};
-use sing_sdk::sync::WaitSet;
+use sing_sdk::sync::{MAX_WAIT, wait_any};
 use sing_sdk::time::Timeout;
 
 type In = PipeContract::Exp<PipeContract::Start>;
@@ -175,7 +175,6 @@ impl Job {
         self,
         foreground: &mut Option<JobContract::Exp<JobContract::Start>>,
     ) -> Vec<(String, Exit)> {
-        let mut set = WaitSet::new();
         loop {
             // Asked once: a child that ended between two looks would leave nothing to wait for but the console.
             let running: Vec<Handle> = self
@@ -187,14 +186,16 @@ impl Job {
             if running.is_empty() {
                 break;
             }
+            // All of them must end anyway, so those that one wait has no room for can be waited for later.
             let handles: Vec<Handle> = foreground
                 .as_ref()
                 .map(Waitable::handle)
                 .into_iter()
                 .chain(running)
+                .take(MAX_WAIT)
                 .collect();
             let told =
-                matches!(set.wait(&handles, Timeout::FOREVER), Ok(0)) && foreground.is_some();
+                matches!(wait_any(&handles, Timeout::FOREVER), Ok(0)) && foreground.is_some();
             if told && let Some(channel) = foreground.take() {
                 self.stop();
                 // Where the console has gone, so has the person.

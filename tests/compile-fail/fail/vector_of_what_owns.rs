@@ -1,8 +1,9 @@
-//! What owns something cannot lie in a vector.
+//! An endpoint has an owner and a queue: it cannot lie in a block.
 #![deny(unsafe_code)]
-use sing_sdk::rt::{Text, Vector};
+use compile_fail::*;
+use sing_sdk::rt::Vector;
 
-fn nested(v: Vector<Text>) -> Vector<Text> {
+fn nested(v: Vector<Echo::Imp<Echo::Start>>) -> Vector<Echo::Imp<Echo::Start>> {
     v
 }
 

@@ -43,6 +43,28 @@ sing_sdk::contract!(
       override state Start: Success! -> Ready;
       state Ready: Work? -> Success! -> Ready;
     }
+
+    /// Only who imports keeps what Echo lets it expect: who exports could be asked for more.
+    contract LoudEcho : Echo {
+      in message Shout();
+      override state Start: (Say? or Shout?) -> Said! -> Start;
+    }
+
+    /// May look, and nothing else.
+    contract Lister narrows Store.Imp { Points; Name; }
+
+    /// A tree: children move and are freed with what they hang on.
+    rep struct Node {
+      int value;
+      char[] in ExHeap name;
+      Node*? in ExHeap left;
+      Node[]? in ExHeap others;
+    }
+    contract Forest {
+      in message Plant(Node* in ExHeap tree);
+      in message Visit(Lister.Imp:Start who);
+      state Start: (Plant? or Visit?) -> closed;
+    }
     ",
     const TEXT
 );

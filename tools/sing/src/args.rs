@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::check;
+use crate::contracts;
 use crate::image::Request;
 use crate::inspect::View;
 use lexopt::{Arg, Parser, ValueExt as _};
@@ -10,7 +11,7 @@ use std::path::PathBuf;
 
 /// What `sing help` prints.
 pub const HELP: &str = "\
-sing: verify, compile and inspect the programs of a Singularity system
+sing: verify, compile and inspect the programs of a Singularity system, and their contracts
 
   sing verify FILE...
       Says of each module or image whether it may become a SIP, and if not, why and where.
@@ -26,6 +27,20 @@ sing: verify, compile and inspect the programs of a Singularity system
   sing image -o OUT --manifest SYSTEM.json [--bin NAME=FILE]... [--file PATH=FILE]...
       Builds a system image. A program may be an image or a module, which is compiled on the way
       (--memory and --cpu as above). Refused where a program, an endpoint or a contract does not fit.
+
+  sing fmt [--check] FILE.contract...
+      Lays contracts out, with all their comments; - reads standard input. With --check it changes nothing and
+      names the files that are not laid out.
+
+  sing doc -o DIR [--system SYSTEM.json] FILE.contract... [PROGRAM | SYSTEM.img]...
+      Writes web pages: messages, states and their diagram for each contract, and, from the programs (modules or
+      images, also as --bin FILE) and systems given, who serves and who uses it.
+
+  sing count [--each] FILE...
+      Counts contracts, messages and states in texts, modules, images and system images.
+
+  sing bind c -o DIR FILE.contract...
+      Writes a C header for each contract of the texts and of what they import.
 
   sing check contracts SYSTEM.img | FILE.system | FILE.contract [--any PROCESS]... [--closing] [--limit N] [--svg FILE]
   sing check contracts --manifest SYSTEM.json [--bin NAME=FILE]... (and the same choices)
@@ -53,6 +68,7 @@ pub enum Command {
         options: Options,
     },
     Image(Request),
+    Contracts(contracts::Request),
     Check(check::Request),
 }
 
@@ -62,9 +78,7 @@ type Result<T> = std::result::Result<T, String>;
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command> {
     let mut parser = Parser::from_iter(args);
     let command = match parser.next().map_err(|e| e.to_string())? {
-        None => {
-            return Err("say what to do: verify, compile, inspect, image, check or help".into());
-        }
+        None => return Err("say what to do; `sing help` lists the commands".into()),
         Some(Arg::Short('h') | Arg::Long("help")) => return Ok(Command::Help),
         Some(Arg::Value(command)) => command.string().map_err(|e| e.to_string())?,
         Some(other) => return Err(other.unexpected().to_string()),
@@ -75,6 +89,8 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command> {
         "compile" => compile(&mut parser),
         "inspect" => inspect(&mut parser),
         "image" => image(&mut parser),
+        name if contracts::COMMANDS.contains(&name) => contracts::parse(name, &mut parser)
+            .map(|request| request.map_or(Command::Help, Command::Contracts)),
         "check" => check_contracts(&mut parser),
         other => return Err(format!("there is no command {other:?}")),
     };

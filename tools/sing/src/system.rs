@@ -68,11 +68,19 @@ impl<'a> Checker<'a> {
     }
 
     fn channel(&mut self, channel: &'a Channel) {
-        let mut tables: Vec<&ContractTable> = Vec::new();
+        let images = [Side::Imp, Side::Exp].map(|side| {
+            let of = channel.end(side).of.as_str();
+            self.instances.get(of).copied()
+        });
+        let tables: Vec<&ContractTable> = images
+            .iter()
+            .flatten()
+            .filter_map(|image| image.contracts.iter().find(|c| c.name == channel.contract))
+            .collect();
         let mut known = true;
         for side in [Side::Imp, Side::Exp] {
             let end = channel.end(side);
-            let Some(image) = self.instances.get(end.of.as_str()).copied() else {
+            let Some(image) = images[side.index()] else {
                 known = false;
                 // Where it is started but its image is missing, that has been said.
                 if !self.started.contains(end.of.as_str()) {
@@ -83,8 +91,7 @@ impl<'a> Checker<'a> {
                 }
                 continue;
             };
-            tables.extend(image.contracts.iter().find(|c| c.name == channel.contract));
-            self.end(channel, side, end, image);
+            self.end(channel, side, end, image, tables.first().copied());
         }
         match tables.as_slice() {
             [one, other] if one.hash() != other.hash() => self.problem(format!(
@@ -99,7 +106,14 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn end(&mut self, channel: &'a Channel, side: Side, end: &'a End, image: &Image<'_>) {
+    fn end(
+        &mut self,
+        channel: &'a Channel,
+        side: Side,
+        end: &'a End,
+        image: &Image<'_>,
+        contract: Option<&ContractTable>,
+    ) {
         let place = format!("endpoint {:?} of {:?}", end.endpoint, end.of);
         let declared = image
             .manifest
@@ -128,7 +142,7 @@ impl<'a> Checker<'a> {
                 side.name()
             ));
         }
-        if !fits(declared, channel, image) {
+        if contract.is_some_and(|contract| !stands_for(contract, declared, image)) {
             self.problem(format!(
                 "{place} is of contract {:?}, but the channel is of contract {:?}",
                 declared.contract, channel.contract
@@ -170,15 +184,18 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Whether an endpoint is of the channel's contract, or of one that it derives from.
-fn fits(declared: &StartupEndpoint, channel: &Channel, image: &Image<'_>) -> bool {
-    if declared.contract == channel.contract {
-        return true;
-    }
-    // Which contracts the channel's derives from stands in its table, if this program has it.
-    image
-        .contracts
-        .iter()
-        .find(|c| c.name == channel.contract)
-        .is_some_and(|table| table.bases.iter().any(|b| b.name == declared.contract))
+/// Whether an end of a new channel of a contract can be what a program declares: an endpoint of this contract, of a base
+/// whose expectations it keeps, or of a permission to which it can be narrowed.
+fn stands_for(contract: &ContractTable, declared: &StartupEndpoint, image: &Image<'_>) -> bool {
+    let Some(wanted) = image.contracts.iter().find(|c| c.name == declared.contract) else {
+        return false;
+    };
+    let state = contract.states.first().map_or("", String::as_str);
+    contract.stands_for(
+        &contract.hash(),
+        wanted,
+        &wanted.hash(),
+        declared.side,
+        state,
+    )
 }

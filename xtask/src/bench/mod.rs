@@ -40,14 +40,45 @@ pub struct Request {
     pub rounds: u32,
 }
 
+/// A benchmark: what the measuring program is told, and who is measured beside it.
+struct Bench {
+    name: &'static str,
+    /// Targets that Linux's own ways are measured for.
+    linux: &'static str,
+    /// Whether wasmtime is a peer.
+    wasmtime: bool,
+    /// Whether the start of the whole system is measured, too.
+    starts: bool,
+}
+
+const BENCHES: [Bench; 2] = [
+    Bench {
+        name: "basic",
+        linux: "T1,T2,T3,T4,T6",
+        wasmtime: true,
+        starts: true,
+    },
+    Bench {
+        name: "channels",
+        linux: "T3,T4,T5",
+        wasmtime: false,
+        starts: false,
+    },
+];
+
 /// How long one run of the measuring program may take.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Runs a benchmark, prints its table and writes JSON and picture.
 pub fn run(request: &Request) -> Result<u8> {
-    if request.name != "basic" {
-        bail!("unknown benchmark `{}`: there is basic", request.name);
-    }
+    let Some(bench) = BENCHES.iter().find(|b| b.name == request.name) else {
+        let names: Vec<&str> = BENCHES.iter().map(|b| b.name).collect();
+        bail!(
+            "unknown benchmark `{}`: there is {}",
+            request.name,
+            names.join(", ")
+        );
+    };
     let project = Project::find()?;
     let emulated = request.machine.is_emulated();
     let acceleration = if emulated {
@@ -60,11 +91,16 @@ pub fn run(request: &Request) -> Result<u8> {
     let image = project
         .out()
         .join(format!("bench-{}.img", std::process::id()));
-    let image = image::pack(&project, &images, &image, Some("bench\n"))?;
+    let image = image::pack(
+        &project,
+        &images,
+        &image,
+        Some(&format!("bench {}\n", bench.name)),
+    )?;
     let mut peers = if emulated {
         Vec::new()
     } else {
-        peer_programs(&project)?
+        peer_programs(&project, bench)?
     };
     let mut ours = Vec::new();
     let mut theirs = Vec::new();
@@ -82,7 +118,9 @@ pub fn run(request: &Request) -> Result<u8> {
             sample.unit = "instructions".into();
         }
     }
-    ours.push(start_up(&project, request, &images)?);
+    if bench.starts {
+        ours.push(start_up(&project, request, &images)?);
+    }
     let rows = report::rows(&samples::join(&ours), &samples::join(&theirs));
     print!("{}", report::table(&rows));
     let result = report::Result {
@@ -123,13 +161,13 @@ fn measure(kernel: &Kernel, image: &Path) -> Result<Vec<Sample>> {
 }
 
 /// Programs that measure others on this machine: Linux itself, and wasmtime where it can be built.
-fn peer_programs(project: &Project) -> Result<Vec<Command>> {
+fn peer_programs(project: &Project, bench: &Bench) -> Result<Vec<Command>> {
     build::host(project, &["sing-bench-linux"])?;
     let mut linux = Command::new(project.host_binary("sing-bench-linux"));
-    linux.arg("--burst");
+    linux.args(["--burst", "--only", bench.linux]);
     let mut peers = vec![linux];
     let folder = project.root.join("bench/wasmtime");
-    if folder.join("Cargo.toml").exists() {
+    if bench.wasmtime && folder.join("Cargo.toml").exists() {
         let target = project.target.join("bench-wasmtime");
         let mut command = cargo::command(&folder, &["build", "--release", "--target-dir"]);
         command.arg(&target);

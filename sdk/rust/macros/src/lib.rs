@@ -12,6 +12,7 @@ mod contract;
 mod entry;
 mod manifest;
 mod names;
+mod switch_receive;
 
 use proc_macro::TokenStream;
 
@@ -79,6 +80,43 @@ pub fn manifest(input: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn main(arguments: TokenStream, item: TokenStream) -> TokenStream {
     entry::expand(arguments.into(), item.into())
+        .unwrap_or_else(syn::Error::into_compile_error)
+        .into()
+}
+
+/// Waits for messages at several endpoints, receives those of the first case that can fire, and does what it says
+/// ([O] 4.4).
+///
+/// ```ignore
+/// switch_receive! {
+///     case a.Reply(x) && b.Reply(y) => println!("both: {x} and {y}"),
+///     case a.Error() as a => return retry(a, b),
+///     case b.Error() => …,
+///     case a.ChannelClosed() => …,
+///     case self.clients[key].Request(x) as client => self.clients.put(key, client.send_reply(x)),
+///     case self.clients[_].ChannelClosed() => {}
+///     case &self.stop => return,
+///     timeout Duration::from_millis(10) => …,
+///     else wait
+/// }
+/// ```
+///
+/// - A case names endpoints in variables, and messages that can come in their states. With `&&` it fires when all have come.
+///   The variables are then bound again, for this case, to the endpoints in their next states, or `as` another name. Endpoints
+///   that the case does not name stay what and where they are.
+/// - `ChannelClosed()` fires when the other side has closed and no message is left, and when a message comes that breaks what
+///   its contract promises; the endpoint is then gone.
+/// - `set[key]` stands for any endpoint of an `EndpointSet<E>`, `[Option<E>; N]` or `Vec<Option<E>>`; the endpoint is taken out, its
+///   key is bound. `&thing` stands for anything else that a thread can wait for: events, interrupts, threads.
+/// - `timeout duration` and `deadline time` (of `time::uptime`) fire when nothing else has until then.
+/// - Whatever the endpoints can bring together must have a case, or the program does not compile. `else wait` behind the
+///   cases says that what has none is waited out.
+/// - Fair: of cases that could fire, none is passed over for ever.
+///
+/// A switch is an expression; `?`, `break` and `return` in its cases are those of the code around it.
+#[proc_macro]
+pub fn switch_receive(input: TokenStream) -> TokenStream {
+    switch_receive::expand(input.into())
         .unwrap_or_else(syn::Error::into_compile_error)
         .into()
 }

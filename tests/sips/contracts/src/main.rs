@@ -6,6 +6,7 @@
 
 use sing_sdk::prelude::*;
 use sing_sdk::rt::{Endpoint, Record, TypedEndpoint};
+use sing_sdk::tree::Content;
 
 sing_sdk::contract!(
     "
@@ -66,12 +67,38 @@ sing_sdk::contract!(
       in message Carry(Base.Exp:Start service);
       state Start: Carry? -> closed;
     }
+
+    contract Store {
+      in message Get();
+      in message Put(int x);
+      out message Value(int x);
+      state Start: one { Get? -> Value! -> Start; Put? -> Value! -> Start; }
+    }
+    contract Reader narrows Store.Imp { Get; }
+    contract Lender {
+      in message Lend(Reader.Imp:Start store);
+      state Start: Lend? -> closed;
+    }
+
+    rep struct Node {
+      int value;
+      Point at;
+      char[] in ExHeap name;
+      Node*? in ExHeap left;
+      Node[]? in ExHeap others;
+    }
+    contract Forest {
+      in message Plant(Node* in ExHeap tree);
+      out message Grown(Node* in ExHeap tree, int sum);
+      state Start: Plant? -> Grown! -> Start;
+    }
     "
 );
 
 sing_sdk::manifest! {
     name: "contracts",
     description: "tries everything that contracts can say",
+    privileges: [inspect],
     endpoints: { stdout: optional PipeContract.Imp:Start },
 }
 
@@ -273,12 +300,178 @@ fn casts_to_the_base() -> Check {
     Ok(exp.into_endpoint().cast::<Base::Exp<Base::Start>>().is_ok())
 }
 
+/// What is converted is used as what it has become.
+fn as_the_base() -> Check {
+    let (imp, exp) = Derived::new_channel()?;
+    let service: Base::Exp<Base::Start> = exp.into();
+    let client: Base::Imp<Base::Start> = imp.into();
+    let _bound = service.send_success();
+    Ok(client.recv_success().is_ok())
+}
+
+/// A permission is converted to in any state, and can be lent; the other side knows nothing of it.
+fn permissions() -> Check {
+    let (imp, exp) = Store::new_channel()?;
+    let waiting: Reader::Imp<Reader::Start_Put> = imp.send_put(3).into();
+    let Store::exp::Start::Put(3, exp) = exp.recv() else {
+        return Ok(false);
+    };
+    let exp = exp.send_value(3);
+    let (3, reader) = waiting.recv_value()? else {
+        return Ok(false);
+    };
+    let (lender, borrower) = Lender::new_channel()?;
+    drop(lender.send_lend(reader));
+    let (reader, _borrower) = borrower.recv_lend()?;
+    // It cannot be undone.
+    let Err(reader) = reader.into_endpoint().cast::<Store::Imp<Store::Start>>() else {
+        return Ok(false);
+    };
+    let Ok(reader) = reader.cast::<Reader::Imp<Reader::Start>>() else {
+        return Ok(false);
+    };
+    let reader = reader.send_get();
+    let Store::exp::Start::Get(exp) = exp.recv() else {
+        return Ok(false);
+    };
+    let _exp = exp.send_value(4);
+    Ok(reader.recv_value()?.0 == 4)
+}
+
+fn node(value: i32) -> Result<Node, Error> {
+    Ok(Node {
+        value,
+        at: Point {
+            x: -value,
+            y: 7,
+            colour: Colour::Green,
+            z: 0.5,
+        },
+        name: Text::new(&format!("node {value}"))?,
+        left: None,
+        others: None,
+    })
+}
+
+/// A tree of `count` nodes, each with up to three below it.
+fn grow(count: i32) -> Result<Node, Error> {
+    let mut root = node(count)?;
+    let left = count / 2;
+    if left > 0 {
+        root.left = Some(Record::new(grow(left)?)?);
+    }
+    let mut rest = count - 1 - left;
+    let mut others = Vec::new();
+    while rest > 0 {
+        let part = (rest + 1) / 2;
+        others.push(grow(part)?);
+        rest -= part;
+    }
+    if !others.is_empty() {
+        root.others = Some(Vector::from_elements(others)?);
+    }
+    Ok(root)
+}
+
+/// Adds one to each value, in its place; the number of nodes.
+fn visit(node: &mut Node) -> Option<i32> {
+    if node.name.get()? != format!("node {}", node.value) || node.at.x != -node.value {
+        return None;
+    }
+    let mut count = 1;
+    if let Some(left) = &mut node.left {
+        count += left.with(visit)??;
+    }
+    if let Some(others) = &mut node.others {
+        for i in 0..others.len() {
+            count += others.with(i, visit)??;
+        }
+    }
+    Some(count)
+}
+
+/// A tree goes there and back by one pointer, is looked at in its place, and leaves nothing behind.
+fn trees() -> Check {
+    for _ in 0..20 {
+        let (imp, exp) = Forest::new_channel()?;
+        let waiting = imp.send_plant(Record::new(grow(40)?)?);
+        let (mut tree, exp) = exp.recv_plant()?;
+        let Some(Some(count)) = tree.with(visit) else {
+            return Ok(false);
+        };
+        let exp = exp.send_grown(tree, count);
+        let (tree, 40, imp) = waiting.recv_grown()? else {
+            return Ok(false);
+        };
+        // Taken apart by hand, one path down; the rest is freed with what it hangs on.
+        let Some(mut at) = tree.into_inner() else {
+            return Ok(false);
+        };
+        while let Some(left) = at.left.take() {
+            match left.into_inner() {
+                Some(node) => at = node,
+                None => return Ok(false),
+            }
+        }
+        drop(exp);
+        // Nobody takes this one.
+        drop(imp.send_plant(Record::new(grow(3)?)?));
+    }
+    Ok(true)
+}
+
+/// What is no tree of this type is not taken for one, and nothing of it is lost.
+fn wrong_trees() -> Check {
+    // A name is missing.
+    let size = <Node as Content>::SIZE;
+    let mut bare: Record<Node> = Record::from_block(Block::new(size)?);
+    if bare.with(|_| ()).is_some() || bare.into_inner().is_some() {
+        return Ok(false);
+    }
+    // Too small.
+    let small: Record<Node> = Record::from_block(Block::new(size - 1)?);
+    if small.into_inner().is_some() {
+        return Ok(false);
+    }
+    // A value that is none; its parts stay where they are, and come out once it is mended.
+    let mut block = Record::new(grow(5)?)?.into_block();
+    let colour = block.load_u8(13);
+    block.store_u8(13, 9);
+    let mut tree: Record<Node> = Record::from_block(block);
+    if tree.with(|_| ()).is_some() {
+        return Ok(false);
+    }
+    let mut block = tree.into_block();
+    block.store_u8(13, colour);
+    let mut tree: Record<Node> = Record::from_block(block);
+    Ok(colour == Colour::Green as u8 && tree.with(visit) == Some(Some(5)))
+}
+
+/// Bytes that this SIP has in the exchange heap.
+fn held() -> Result<u64, Error> {
+    let own = sing_sdk::process::id();
+    let all = sing_sdk::inspect::processes()?;
+    let own = all.iter().find(|p| p.id == own);
+    own.map(|p| p.exchange).ok_or(Error::NotFound)
+}
+
+/// A check that leaves nothing behind in the exchange heap.
+fn tidily(check: Test) -> Check {
+    let before = held()?;
+    let passed = check()?;
+    let after = held()?;
+    if after != before {
+        println!("contracts: {before} bytes held before, {after} after");
+    }
+    Ok(passed && after == before)
+}
+
 /// A check.
 type Test = fn() -> Check;
 
 #[sing_sdk::main]
 fn main() -> i32 {
-    let checks: [(&str, Test); 12] = [
+    let checks: [(&str, Test); 16] = [
         ("there and back", there_and_back),
         ("scalars", scalars),
         ("structs", structs),
@@ -291,6 +484,10 @@ fn main() -> i32 {
         ("calls of the closed", calls_of_the_closed),
         ("casts", casts),
         ("casts to the base", casts_to_the_base),
+        ("as the base", as_the_base),
+        ("permissions", permissions),
+        ("trees", trees),
+        ("wrong trees", wrong_trees),
     ];
     if sing_sdk::args::get(1).as_deref() == Some("violate") {
         // The sender is held responsible for what its messages promise.
@@ -301,7 +498,7 @@ fn main() -> i32 {
     }
     let mut failed = 0;
     for (name, check) in checks {
-        match check() {
+        match tidily(check) {
             Ok(true) => {}
             Ok(false) => {
                 println!("contracts: {name}: wrong");

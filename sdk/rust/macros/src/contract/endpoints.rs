@@ -30,18 +30,33 @@ impl Generator<'_> {
         quote!(#(#states)*)
     }
 
+    /// The sides that have endpoints: one where the contract is a permission.
+    pub(super) fn sides(&self) -> impl Iterator<Item = Side> {
+        let sides = [Side::Imp, Side::Exp].into_iter();
+        sides.filter(|&side| self.contract.has_side(side))
+    }
+
     /// `Imp`, `Exp`, `new_channel`.
     pub(super) fn endpoints(&self) -> TokenStream {
-        let imp = self.endpoint(Side::Imp);
-        let exp = self.endpoint(Side::Exp);
+        let endpoints = self.sides().map(|side| self.endpoint(side));
         let start = names::state(self.contract, &self.contract.states[0].name);
+        let new_channel = self.new_channel();
         quote! {
             /// The state in which a channel begins.
             pub type Initial = #start;
 
-            #imp
-            #exp
+            #(#endpoints)*
+            #new_channel
+        }
+    }
 
+    /// A permission has none: channels are of the contract that it narrows.
+    fn new_channel(&self) -> TokenStream {
+        if self.contract.narrows.is_some() {
+            return TokenStream::new();
+        }
+        let start = names::state(self.contract, &self.contract.states[0].name);
+        quote! {
             /// Makes a channel: its importing and its exporting endpoint.
             ///
             /// # Errors
@@ -76,7 +91,6 @@ impl Generator<'_> {
             "The {long} endpoint of a channel, in state `S`. Dropping it closes the channel."
         );
         let cast = names::ident(&format!("{}_cast", name.to_lowercase()));
-        let bases = self.bases(side);
         quote! {
             #[doc = #summary]
             #[must_use = "dropping an endpoint closes the channel"]
@@ -149,6 +163,10 @@ impl Generator<'_> {
                 }
                 #[inline]
                 unsafe fn from_words(words: &[u64]) -> ::core::option::Option<Self> {
+                    // What the sender calls by this contract's name need not be of it; the kernel has closed it then.
+                    if words[0] == 0 {
+                        return ::core::option::Option::None;
+                    }
                     // SAFETY: the words own the handle, and the kernel has checked contract and state.
                     let endpoint = unsafe {
                         ::sing_sdk::rt::Endpoint::from_raw(::sing_sdk::rt::Handle::from_raw(words[0] as u32))
@@ -163,39 +181,6 @@ impl Generator<'_> {
                     endpoint.endpoint
                 }
             }
-
-            #bases
         }
-    }
-
-    /// An endpoint can stand for one of a base contract, in the states that both have.
-    fn bases(&self, side: Side) -> TokenStream {
-        let ty = types::side(side);
-        let mut all = TokenStream::new();
-        for base in self
-            .contract
-            .bases
-            .iter()
-            .filter_map(|b| self.model.contract(b))
-        {
-            let name = names::ident(&base.name);
-            for state in self.contract.states.iter().filter(|s| s.is_named()) {
-                if base.state(&state.name).is_none() {
-                    continue;
-                }
-                let own = names::state(self.contract, &state.name);
-                let its = names::state(base, &state.name);
-                all.extend(quote! {
-                    impl ::core::convert::From<#ty<#own>> for super::#name::#ty<super::#name::#its> {
-                        #[inline]
-                        fn from(endpoint: #ty<#own>) -> Self {
-                            // SAFETY: what derives from a contract is of that contract, and in this state.
-                            unsafe { ::sing_sdk::rt::TypedEndpoint::from_endpoint(endpoint.endpoint) }
-                        }
-                    }
-                });
-            }
-        }
-        all
     }
 }

@@ -25,24 +25,23 @@ impl Generator<'_> {
         };
         let (handle, word) = (quote!(u32), quote!(u64));
         let (words, out) = (quote!(*const u64), quote!(*mut u64));
-        import(
-            format_ident!("new"),
-            abi::NEW_CHANNEL,
-            vec![quote!(*mut u32)],
-        );
-        for (name, link) in [("imp_cast", abi::IMP_CAST), ("exp_cast", abi::EXP_CAST)] {
+        if self.contract.narrows.is_none() {
             import(
-                format_ident!("{name}"),
-                link,
-                vec![handle.clone(), quote!(u32)],
+                format_ident!("new"),
+                abi::NEW_CHANNEL,
+                vec![quote!(*mut u32)],
             );
         }
-        for (name, link) in [("imp_recv", abi::IMP_RECV), ("exp_recv", abi::EXP_RECV)] {
-            import(
-                format_ident!("{name}"),
-                link,
-                vec![handle.clone(), out.clone()],
-            );
+        for side in self.sides() {
+            let (cast, recv) = match side {
+                Side::Imp => (abi::IMP_CAST, abi::IMP_RECV),
+                Side::Exp => (abi::EXP_CAST, abi::EXP_RECV),
+            };
+            let prefix = side.name().to_lowercase();
+            let name = format_ident!("{prefix}_cast");
+            import(name, cast, vec![handle.clone(), quote!(u32)]);
+            let name = format_ident!("{prefix}_recv");
+            import(name, recv, vec![handle.clone(), out.clone()]);
         }
         for m in &self.contract.messages {
             let count: usize = m
@@ -68,7 +67,7 @@ impl Generator<'_> {
                 } else {
                     Direction::In
                 };
-                if m.direction == against {
+                if m.direction == against || !self.contract.has_side(side) {
                     continue;
                 }
                 let name = format_ident!("{}_send_{}", side.name().to_lowercase(), m.name);

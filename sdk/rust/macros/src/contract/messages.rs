@@ -34,7 +34,7 @@ impl Generator<'_> {
             all.owning.push(match &a.ty {
                 Type::Scalar(_) | Type::Enum(_) => false,
                 Type::Struct(name) => self.model.structure(name).is_some_and(|s| !s.plain),
-                Type::Vector(_) | Type::Record(_) | Type::Endpoint { .. } => true,
+                Type::Vector { .. } | Type::Record { .. } | Type::Endpoint { .. } => true,
             });
             all.words += types::words(&a.ty, self.model);
         }
@@ -66,22 +66,65 @@ impl Generator<'_> {
 
     /// Methods of the endpoints, state by state.
     pub(super) fn operations(&self) -> TokenStream {
-        let mut all = TokenStream::new();
+        let mut all: TokenStream = self
+            .contract
+            .messages
+            .iter()
+            .map(|m| requires::declaration(m, self.model))
+            .collect();
+        for ty in self.sides().map(types::side) {
+            all.extend(quote!(::sing_sdk::tracked_as_it_is! { [S] #ty<S>; }));
+        }
         for (i, state) in self.contract.states.iter().enumerate() {
-            for side in [Side::Imp, Side::Exp] {
+            for side in self.sides() {
                 let mut methods = TokenStream::new();
                 for t in state.sends(side) {
                     methods.extend(self.send(side, t));
+                    methods.extend(self.send_constants(side, t));
                     methods.extend(self.call(side, t));
                 }
                 if state.receives(side).next().is_some() {
                     methods.extend(self.receive(side, i));
                 }
-                let (ty, state) = (types::side(side), self.state_type(i));
-                all.extend(quote! { impl #ty<#state> { #methods } });
+                methods.extend(state.receives(side).map(|t| self.tag(t)));
+                let (ty, name) = (types::side(side), self.state_type(i));
+                let messages = state
+                    .receives(side)
+                    .map(|t| self.announced(&self.contract.messages[t.message]));
+                all.extend(quote! {
+                    impl #ty<#name> { #methods }
+
+                    impl ::sing_sdk::select::Receives for #ty<#name> {
+                        const MESSAGES: &'static [::sing_sdk::select::Message] = &[#(#messages),*];
+                    }
+                });
             }
         }
         all
+    }
+
+    /// How a switch knows a message that has come.
+    fn tag(&self, t: &Transition) -> TokenStream {
+        let method = case_method(&self.contract.messages[t.message]);
+        let tag = tag(t);
+        quote! {
+            #[doc(hidden)]
+            #[inline]
+            pub fn #method(&self) -> i32 {
+                #tag
+            }
+        }
+    }
+
+    /// What a switch's check must know of a message.
+    fn announced(&self, message: &Message) -> TokenStream {
+        let name = &message.name;
+        let values = message.arguments.iter();
+        let promises = !message.requires.is_empty()
+            || values
+                .map(|a| &a.ty)
+                .any(|ty| types::promises(ty, self.model));
+        quote!(::sing_sdk::select::Message { name: #name, promises: #promises })
     }
 
     /// What sends and calls begin with: the conditions, the words.
@@ -92,22 +135,61 @@ impl Generator<'_> {
             words,
             ..
         } = arguments;
-        let checks = message.requires.iter().map(|r| {
-            let holds = requires::holds(r, &quote!(super::));
-            let text = format!(
-                "{}.{} requires {}",
-                self.contract.name, message.name, r.text
-            );
+        let check = if message.requires.is_empty() {
+            TokenStream::new()
+        } else {
+            let holds = requires::call(message, self.model, &TokenStream::new());
+            let text = self.requirement(message);
             quote! {
                 if !#holds {
                     ::sing_sdk::rt::violated(#text);
                 }
             }
-        });
+        };
         quote! {
-            #(#checks)*
+            #check
             let mut __words = [0u64; #words];
             #(::sing_sdk::rt::Exchangeable::into_words(#names, &mut __words[#offsets..]);)*
+        }
+    }
+
+    /// What a message requires, for messages to people.
+    fn requirement(&self, message: &Message) -> String {
+        let required = requires::text(message);
+        format!(
+            "{}.{} requires {required}",
+            self.contract.name, message.name
+        )
+    }
+
+    /// Sends constants of which it is known, when the sender has been compiled, that they keep what the message requires.
+    fn send_constants(&self, side: Side, t: &Transition) -> TokenStream {
+        let message = &self.contract.messages[t.message];
+        let Some(constants) = requires::constants(message) else {
+            return TokenStream::new();
+        };
+        let arguments = self.arguments(message, &quote!(super::));
+        let is_constant = |name: &Ident| constants.iter().any(|c| names::ident(&c.name) == *name);
+        let all = arguments.names.iter().zip(&arguments.types);
+        let (constant, given): (Vec<_>, Vec<_>) = all.partition(|(name, _)| is_constant(name));
+        let constant = constant.iter().map(|(name, ty)| quote!(const #name: #ty));
+        let given = given.iter().map(|(name, ty)| quote!(#name: #ty));
+        let send = format_ident!("send_{}", names::snake(&message.name));
+        let method = format_ident!("{send}_const");
+        let (ty, next) = (types::side(side), self.state_type(t.target));
+        let holds = requires::call(message, self.model, &TokenStream::new());
+        let (text, names) = (self.requirement(message), &arguments.names);
+        let summary = format!(
+            "Sends `{}` with constants that are known to keep what it requires, or does not compile.",
+            message.name
+        );
+        quote! {
+            #[doc = #summary]
+            #[inline]
+            pub fn #method<#(#constant),*>(self, #(#given),*) -> #ty<#next> {
+                const { ::core::assert!(#holds, #text) };
+                self.#send(#(#names),*)
+            }
         }
     }
 
@@ -205,7 +287,7 @@ impl Generator<'_> {
                 // SAFETY: the endpoint is in a state in which this message may be sent, the words are its own, and
                 // there is room for every answer. Whatever comes back, nothing of the words has stayed here.
                 let __message = unsafe { import::#import(self.raw(), #passed __answer.as_mut_ptr()) };
-                #module::#next::take(__message, &__answer, self.endpoint)
+                #module::#next::__take(__message, &__answer, self.endpoint)
             }
         }
     }
@@ -244,7 +326,7 @@ impl Generator<'_> {
                 let mut __words = [0u64; #longest];
                 // SAFETY: the endpoint is in a state in which it receives, and there is room for every message.
                 let __message = unsafe { import::#import(self.raw(), __words.as_mut_ptr()) };
-                #module::#name::take(__message, &__words, self.endpoint)
+                #module::#name::__take(__message, &__words, self.endpoint)
             }
 
             /// Receives a message that is there already.
@@ -299,6 +381,7 @@ impl Generator<'_> {
         let ty = types::side(side);
         let mut variants = TokenStream::new();
         let mut arms = TokenStream::new();
+        let mut cases = TokenStream::new();
         let transitions: Vec<&Transition> = state.receives(side).collect();
         for t in &transitions {
             let message = &self.contract.messages[t.message];
@@ -327,23 +410,24 @@ impl Generator<'_> {
                 #[doc = #summary]
                 #variant(#(#types,)* super::#ty<super::#next>),
             });
-            let tag = i32::try_from(t.message).unwrap_or(i32::MAX);
-            let conditions = message.requires.iter().map(|r| requires::holds(r, &up));
+            let tag = tag(t);
+            cases.extend(self.case(t, &up, &here));
             let guard = if message.requires.is_empty() {
                 TokenStream::new()
             } else {
-                quote!(if #(#conditions)&&*)
+                let holds = requires::call(message, self.model, &here);
+                quote!(if #holds)
             };
             arms.extend(quote! {
                 #tag => {
                     // All arguments are taken before any is judged, so that none is lost.
                     // SAFETY: each word is used once, for the argument that the kernel put there.
                     #(let #names = unsafe {
-                        <#types as ::sing_sdk::rt::Exchangeable>::from_words(&words[#offsets..])
+                        <#types as ::sing_sdk::rt::Exchangeable>::from_words(&__words[#offsets..])
                     };)*
                     match (#(#names,)*) {
                         (#(::core::option::Option::Some(#names),)*) #guard => {
-                            Self::#variant(#(#names,)* super::#ty::in_state(endpoint))
+                            Self::#variant(#(#names,)* super::#ty::in_state(__endpoint))
                         }
                         _ => Self::Closed,
                     }
@@ -397,15 +481,57 @@ impl Generator<'_> {
 
             impl #name {
                 #[inline]
-                pub(super) fn take(message: i32, words: &[u64], endpoint: ::sing_sdk::rt::Endpoint) -> Self {
-                    match message {
+                pub(super) fn __take(__message: i32, __words: &[u64], __endpoint: ::sing_sdk::rt::Endpoint) -> Self {
+                    match __message {
                         #arms
                         _ => Self::Closed,
                     }
                 }
 
                 #only
+
+                #cases
+
+                /// Nothing: the channel is closed.
+                #[doc(hidden)]
+                #[inline]
+                pub fn case_ChannelClosed(self) {
+                    match self {
+                        Self::Closed => {}
+                        _ => ::sing_sdk::select::never(),
+                    }
+                }
             }
         }
     }
+
+    /// What a switch takes out where this message has come.
+    fn case(&self, t: &Transition, up: &TokenStream, here: &TokenStream) -> TokenStream {
+        let message = &self.contract.messages[t.message];
+        let types = self.arguments(message, up).types;
+        let side = types::side(t.sender.peer());
+        let (next, variant) = (self.state_type(t.target), names::ident(&message.name));
+        let method = case_method(message);
+        let bound: Vec<Ident> = (0..types.len()).map(|i| format_ident!("v{i}")).collect();
+        quote! {
+            #[doc(hidden)]
+            #[inline]
+            pub fn #method(self) -> ::core::result::Result<((#(#types,)*), #here #side<#here #next>), Self> {
+                match self {
+                    Self::#variant(#(#bound,)* next) => ::core::result::Result::Ok(((#(#bound,)*), next)),
+                    other => ::core::result::Result::Err(other),
+                }
+            }
+        }
+    }
+}
+
+/// The number by which the kernel announces a message.
+fn tag(t: &Transition) -> i32 {
+    i32::try_from(t.message).unwrap_or(i32::MAX)
+}
+
+/// The method by which a switch knows a message. The compiler's errors name it.
+fn case_method(message: &Message) -> Ident {
+    format_ident!("case_{}", message.name)
 }

@@ -1,5 +1,6 @@
 //! `contract!`.
 
+mod conversions;
 mod endpoints;
 mod imports;
 mod messages;
@@ -9,7 +10,7 @@ mod types;
 use crate::names;
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
-use sing_contract::model::{Contract, Model};
+use sing_contract::model::{Contract, Model, Side};
 use sing_contract::{Contracts, Diagnostic};
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -103,6 +104,7 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
         .filter(|c| is_new(&c.name))
         .map(|c| Generator::new(model, c)?.module())
         .collect::<syn::Result<Vec<_>>>()?;
+    let conversions = conversions::all(model, |c| is_new(&c.name));
     let uses = call.uses.iter();
     let files = contracts.files.iter().filter_map(|f| f.to_str());
     let text = contracts.text();
@@ -118,6 +120,7 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
         #(#enums)*
         #(#structs)*
         #(#modules)*
+        #conversions
         #section
         // Changes to the files make the program stale.
         #(const _: &[u8] = ::core::include_bytes!(#files);)*
@@ -222,6 +225,16 @@ impl<'a> Generator<'a> {
         let endpoints = self.endpoints();
         let operations = self.operations();
         let (imp, exp) = self.received();
+        let received = self.sides().map(|side| match side {
+            Side::Imp => quote! {
+                /// What the importing side can receive, by state.
+                pub mod imp { #imp }
+            },
+            Side::Exp => quote! {
+                /// What the exporting side can receive, by state.
+                pub mod exp { #exp }
+            },
+        });
         let imports = self.imports();
         Ok(quote! {
             #[doc = #summary]
@@ -237,10 +250,7 @@ impl<'a> Generator<'a> {
                 #states
                 #endpoints
                 #operations
-                /// What the importing side can receive, by state.
-                pub mod imp { #imp }
-                /// What the exporting side can receive, by state.
-                pub mod exp { #exp }
+                #(#received)*
                 #imports
             }
         })

@@ -1,17 +1,106 @@
-//! Conditions as Rust expressions. Whole numbers are computed in 128 bits; a condition that overflows even
-//! those, or divides by zero, does not hold.
+//! What a message requires of its arguments, as a function that can run while a program is compiled. Whole numbers are
+//! computed in 128 bits; a condition that overflows even those, or divides by zero, does not hold.
 
+use super::types;
 use crate::names;
-use proc_macro2::{Literal, TokenStream};
-use quote::quote;
-use sing_contract::model::{Condition, Kind, Term};
+use proc_macro2::{Ident, Literal, TokenStream};
+use quote::{format_ident, quote};
+use sing_contract::model::{Condition, Field, Kind, Message, Model, Scalar, Term, Type};
 
-/// Whether the condition holds, of arguments in scope under their names.
-pub(super) fn holds(condition: &Condition, up: &TokenStream) -> TokenStream {
-    let value = term(&condition.term, &Kind::Bool, up);
-    quote! {
-        (|| -> ::core::option::Option<bool> { ::core::option::Option::Some(#value) })().unwrap_or(false)
+/// The arguments that conditions speak of, in order.
+fn spoken_of(message: &Message) -> Vec<&Field> {
+    let mut names = Vec::new();
+    for condition in &message.requires {
+        collect(&condition.term, &mut names);
     }
+    let arguments = message.arguments.iter();
+    arguments.filter(|a| names.contains(&&a.name)).collect()
+}
+
+fn collect<'a>(term: &'a Term, into: &mut Vec<&'a String>) {
+    match term {
+        Term::Int(_) | Term::Bool(_) | Term::Enum(..) => {}
+        Term::Value { path, .. } => into.extend(path.first()),
+        Term::Not(inner) | Term::Negative(inner) => collect(inner, into),
+        Term::Binary { left, right, .. } => {
+            collect(left, into);
+            collect(right, into);
+        }
+    }
+}
+
+/// The name of the function.
+fn function(message: &Message) -> Ident {
+    format_ident!("may_carry_{}", names::snake(&message.name))
+}
+
+/// All conditions as written.
+pub(super) fn text(message: &Message) -> String {
+    let texts: Vec<&str> = message.requires.iter().map(|r| r.text.as_str()).collect();
+    texts.join(", ")
+}
+
+/// The function that says whether arguments can be sent in a message.
+pub(super) fn declaration(message: &Message, model: &Model) -> TokenStream {
+    if message.requires.is_empty() {
+        return TokenStream::new();
+    }
+    let name = function(message);
+    let arguments = spoken_of(message);
+    let names = arguments.iter().map(|a| names::ident(&a.name));
+    let types = arguments.iter().map(|a| {
+        let ty = types::rust(&a.ty, model, &quote!(super::));
+        if owns(&a.ty, model) { quote!(&#ty) } else { ty }
+    });
+    let conditions = message.requires.iter().map(|c| holds(c, &quote!(super::)));
+    let summary = format!(
+        "Whether `{}` may be sent with these arguments: it requires `{}`.",
+        message.name,
+        text(message)
+    );
+    quote! {
+        #[doc = #summary]
+        #[must_use]
+        pub const fn #name(#(#names: #types),*) -> bool {
+            #(#conditions)&&*
+        }
+    }
+}
+
+/// A call of the function with arguments in scope under their names; `up` leads to the contract's module.
+pub(super) fn call(message: &Message, model: &Model, up: &TokenStream) -> TokenStream {
+    let name = function(message);
+    let arguments = spoken_of(message).into_iter().map(|a| {
+        let name = names::ident(&a.name);
+        if owns(&a.ty, model) {
+            quote!(&#name)
+        } else {
+            quote!(#name)
+        }
+    });
+    quote!(#up #name(#(#arguments),*))
+}
+
+fn owns(ty: &Type, model: &Model) -> bool {
+    match ty {
+        Type::Scalar(_) | Type::Enum(_) => false,
+        Type::Struct(name) => model.structure(name).is_some_and(|s| !s.plain),
+        Type::Vector { .. } | Type::Record { .. } | Type::Endpoint { .. } => true,
+    }
+}
+
+/// The arguments that conditions speak of, where all of them can be constants in Rust's sense: then the conditions can be
+/// checked while the sender is compiled.
+pub(super) fn constants(message: &Message) -> Option<Vec<&Field>> {
+    let arguments = spoken_of(message);
+    let can =
+        |a: &&Field| matches!(&a.ty, Type::Scalar(s) if !matches!(s, Scalar::F32 | Scalar::F64));
+    (!arguments.is_empty() && arguments.iter().all(can)).then_some(arguments)
+}
+
+/// Whether the condition holds; stands in a function whose answer is that.
+fn holds(condition: &Condition, up: &TokenStream) -> TokenStream {
+    term(&condition.term, &Kind::Bool, up)
 }
 
 fn term(term: &Term, wanted: &Kind, up: &TokenStream) -> TokenStream {
@@ -23,6 +112,16 @@ fn term(term: &Term, wanted: &Kind, up: &TokenStream) -> TokenStream {
     }
 }
 
+/// A computation that may have no result; then no condition holds.
+fn checked(result: &TokenStream) -> TokenStream {
+    quote! {
+        match #result {
+            ::core::option::Option::Some(value) => value,
+            ::core::option::Option::None => return false,
+        }
+    }
+}
+
 fn plain(t: &Term, up: &TokenStream) -> TokenStream {
     match t {
         Term::Int(n) => {
@@ -30,16 +129,17 @@ fn plain(t: &Term, up: &TokenStream) -> TokenStream {
             quote!(#literal)
         }
         Term::Bool(b) => quote!(#b),
+        // Constants compare numbers, not values of enums.
         Term::Enum(ty, value) => {
             let (ty, value) = (names::ident(ty), names::ident(value));
-            quote!(#up #ty::#value)
+            quote!((#up #ty::#value as i128))
         }
         Term::Value { path, kind } => {
             let path = path.iter().map(|p| names::ident(p));
             match kind {
-                Kind::Int => quote!((#(#path).* as i128)),
+                Kind::Int | Kind::Enum(_) => quote!((#(#path).* as i128)),
                 Kind::Float => quote!((#(#path).* as f64)),
-                Kind::Bool | Kind::Char | Kind::Enum(_) => quote!(#(#path).*),
+                Kind::Bool | Kind::Char => quote!(#(#path).*),
             }
         }
         Term::Not(inner) => {
@@ -48,7 +148,7 @@ fn plain(t: &Term, up: &TokenStream) -> TokenStream {
         }
         Term::Negative(inner) if inner.kind() == Kind::Int => {
             let inner = plain(inner, up);
-            quote!(i128::checked_neg(#inner)?)
+            checked(&quote!(i128::checked_neg(#inner)))
         }
         Term::Negative(inner) => {
             let inner = plain(inner, up);
@@ -61,21 +161,18 @@ fn plain(t: &Term, up: &TokenStream) -> TokenStream {
             right,
         } => {
             let (left, right) = (term(left, operands, up), term(right, operands, up));
-            let checked = match (*op, operands) {
-                ("+", Kind::Int) => Some(quote!(checked_add)),
-                ("-", Kind::Int) => Some(quote!(checked_sub)),
-                ("*", Kind::Int) => Some(quote!(checked_mul)),
-                ("/", Kind::Int) => Some(quote!(checked_div)),
-                ("%", Kind::Int) => Some(quote!(checked_rem)),
-                _ => None,
-            };
-            match checked {
-                Some(name) => quote!(i128::#name(#left, #right)?),
-                None => {
+            let name = match (*op, operands) {
+                ("+", Kind::Int) => quote!(checked_add),
+                ("-", Kind::Int) => quote!(checked_sub),
+                ("*", Kind::Int) => quote!(checked_mul),
+                ("/", Kind::Int) => quote!(checked_div),
+                ("%", Kind::Int) => quote!(checked_rem),
+                _ => {
                     let op: TokenStream = op.parse().unwrap_or_default();
-                    quote!((#left #op #right))
+                    return quote!((#left #op #right));
                 }
-            }
+            };
+            checked(&quote!(i128::#name(#left, #right)))
         }
     }
 }

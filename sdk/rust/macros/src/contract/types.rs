@@ -3,7 +3,7 @@
 use crate::names;
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
-use sing_contract::model::{Enum, Model, Plain, Scalar, Side, Struct, Type};
+use sing_contract::model::{Content, Enum, Model, Scalar, Side, Struct, Type};
 
 /// A type as seen from a module that lies `up` (a chain of `super`) below the call.
 pub(super) fn rust(ty: &Type, model: &Model, up: &TokenStream) -> TokenStream {
@@ -13,14 +13,17 @@ pub(super) fn rust(ty: &Type, model: &Model, up: &TokenStream) -> TokenStream {
             let name = names::ident(name);
             quote!(#up #name)
         }
-        Type::Vector(Plain::Scalar(Scalar::Char)) => quote!(::sing_sdk::rt::Text),
-        Type::Vector(element) => {
-            let element = plain(element, up);
-            quote!(::sing_sdk::rt::Vector<#element>)
+        Type::Vector {
+            of: Content::Scalar(Scalar::Char),
+            optional,
+        } => present(quote!(::sing_sdk::rt::Text), *optional),
+        Type::Vector { of, optional } => {
+            let of = content(of, up);
+            present(quote!(::sing_sdk::rt::Vector<#of>), *optional)
         }
-        Type::Record(content) => {
-            let content = plain(content, up);
-            quote!(::sing_sdk::rt::Record<#content>)
+        Type::Record { of, optional } => {
+            let of = content(of, up);
+            present(quote!(::sing_sdk::rt::Record<#of>), *optional)
         }
         Type::Endpoint {
             contract,
@@ -47,46 +50,21 @@ fn scalar(s: Scalar) -> TokenStream {
     quote!(#name)
 }
 
-fn plain(ty: &Plain, up: &TokenStream) -> TokenStream {
+fn present(ty: TokenStream, optional: bool) -> TokenStream {
+    if optional {
+        quote!(::core::option::Option<#ty>)
+    } else {
+        ty
+    }
+}
+
+fn content(ty: &Content, up: &TokenStream) -> TokenStream {
     match ty {
-        Plain::Scalar(s) => scalar(*s),
-        Plain::Enum(name) | Plain::Struct(name) => {
+        Content::Scalar(s) => scalar(*s),
+        Content::Enum(name) | Content::Struct(name) => {
             let name = names::ident(name);
             quote!(#up #name)
         }
-    }
-}
-
-/// Size and alignment of a plain value, as C lays it out.
-fn layout(ty: &Type, model: &Model) -> (usize, usize) {
-    match ty {
-        Type::Scalar(s) => {
-            let size = scalar_size(*s);
-            (size, size)
-        }
-        Type::Enum(name) => {
-            let size = model.enumeration(name).map_or(4, |e| scalar_size(e.repr));
-            (size, size)
-        }
-        Type::Struct(name) => {
-            let (mut size, mut align) = (0usize, 1);
-            for field in model.structure(name).iter().flat_map(|s| &s.fields) {
-                let (s, a) = layout(&field.ty, model);
-                size = size.next_multiple_of(a) + s;
-                align = align.max(a);
-            }
-            (size.next_multiple_of(align), align)
-        }
-        Type::Vector(_) | Type::Record(_) | Type::Endpoint { .. } => (4, 4),
-    }
-}
-
-fn scalar_size(s: Scalar) -> usize {
-    match s {
-        Scalar::Bool | Scalar::U8 | Scalar::I8 => 1,
-        Scalar::U16 | Scalar::I16 => 2,
-        Scalar::U32 | Scalar::I32 | Scalar::Char | Scalar::F32 => 4,
-        Scalar::U64 | Scalar::I64 | Scalar::F64 => 8,
     }
 }
 
@@ -170,25 +148,25 @@ pub(super) fn structure(model: &Model, s: &Struct) -> TokenStream {
         .iter()
         .map(|f| rust(&f.ty, model, &TokenStream::new()))
         .collect();
-    let mut at = 0usize;
-    let offsets: Vec<usize> = s
-        .fields
-        .iter()
-        .map(|f| {
-            let here = at;
-            at += words(&f.ty, model);
-            here
-        })
-        .collect();
     let derives = if s.plain {
         quote!(Clone, Copy, PartialEq,)
     } else {
         TokenStream::new()
     };
-    let plain = if s.plain {
-        plain_structure(model, s, &fields, &types)
-    } else {
+    let in_block = match (s.plain, s.endpoints) {
+        (true, _) => plain(s, &fields, &types),
+        (false, false) => tree(s, &fields, &types),
+        (false, true) => TokenStream::new(),
+    };
+    let in_message = if s.optional {
         TokenStream::new()
+    } else {
+        in_message(model, s, &fields, &types)
+    };
+    let in_cell = if s.plain {
+        TokenStream::new()
+    } else {
+        in_cell(s, &fields, &types)
     };
     quote! {
         #(#[doc = #docs])*
@@ -196,29 +174,42 @@ pub(super) fn structure(model: &Model, s: &Struct) -> TokenStream {
         #[derive(#derives Debug)]
         pub struct #name { #(#field_docs pub #fields: #types),* }
 
-        #[allow(unsafe_code, unused_variables)]
-        impl ::sing_sdk::rt::Exchangeable for #name {
-            const WORDS: usize = #at;
-            #[inline]
-            fn into_words(self, words: &mut [u64]) {
-                #(::sing_sdk::rt::Exchangeable::into_words(self.#fields, &mut words[#offsets..]);)*
-            }
-            #[inline]
-            unsafe fn from_words(words: &[u64]) -> ::core::option::Option<Self> {
-                // All fields are taken before any is judged, so that none is lost.
-                // SAFETY: each word is used once, for the field that it was made from.
-                #(let #fields = unsafe {
-                    <#types as ::sing_sdk::rt::Exchangeable>::from_words(&words[#offsets..])
-                };)*
-                ::core::option::Option::Some(#name { #(#fields: #fields?),* })
-            }
-        }
-
-        #plain
+        #in_cell
+        #in_message
+        #in_block
     }
 }
 
-fn plain_structure(
+/// How a rep struct that owns something is held by a `TRef`: all of its fields, or none.
+fn in_cell(s: &Struct, fields: &[proc_macro2::Ident], types: &[TokenStream]) -> TokenStream {
+    let name = names::ident(&s.name);
+    let nested = |parts: &mut dyn Iterator<Item = TokenStream>| {
+        let parts: Vec<_> = parts.collect();
+        let pair = |rest, part: &TokenStream| quote!((#part, #rest));
+        parts.iter().rfold(quote!(()), pair)
+    };
+    let ty = nested(&mut types.iter().cloned());
+    let values = nested(&mut fields.iter().map(|f| quote!(#f)));
+    quote! {
+        impl ::sing_sdk::tref::Tracked for #name {
+            type Parked = <#ty as ::sing_sdk::tref::Tracked>::Parked;
+
+            fn park(self) -> ::core::result::Result<Self::Parked, ::sing_sdk::set::Refused<Self>> {
+                let #name { #(#fields),* } = self;
+                ::sing_sdk::tref::Tracked::park(#values).map_err(|r| r.map(|#values| #name { #(#fields),* }))
+            }
+
+            fn unpark(
+                parked: Self::Parked,
+            ) -> ::core::result::Result<Self, ::sing_sdk::set::Refused<Self::Parked>> {
+                <#ty as ::sing_sdk::tref::Tracked>::unpark(parked).map(|#values| #name { #(#fields),* })
+            }
+        }
+    }
+}
+
+/// How a rep struct travels as the argument of a message: each field in its words.
+fn in_message(
     model: &Model,
     s: &Struct,
     fields: &[proc_macro2::Ident],
@@ -230,13 +221,37 @@ fn plain_structure(
         .fields
         .iter()
         .map(|f| {
-            let (size, align) = layout(&f.ty, model);
-            let here = at.next_multiple_of(align);
-            at = here + size;
+            let here = at;
+            at += words(&f.ty, model);
             here
         })
         .collect();
-    let (size, align) = layout(&Type::Struct(s.name.clone()), model);
+    quote! {
+        #[allow(unsafe_code, unused_variables)]
+        impl ::sing_sdk::rt::Exchangeable for #name {
+            const WORDS: usize = #at;
+            #[inline]
+            fn into_words(self, words: &mut [u64]) {
+                #(::sing_sdk::rt::Exchangeable::into_words(self.#fields, &mut words[#offsets..]);)*
+            }
+            #[inline]
+            unsafe fn from_words(__words: &[u64]) -> ::core::option::Option<Self> {
+                // All fields are taken before any is judged, so that none is lost.
+                // SAFETY: each word is used once, for the field that it was made from.
+                #(let #fields = unsafe {
+                    <#types as ::sing_sdk::rt::Exchangeable>::from_words(&__words[#offsets..])
+                };)*
+                ::core::option::Option::Some(#name { #(#fields: #fields?),* })
+            }
+        }
+    }
+}
+
+/// How a rep struct that is nothing but values lies in a block.
+fn plain(s: &Struct, fields: &[proc_macro2::Ident], types: &[TokenStream]) -> TokenStream {
+    let name = names::ident(&s.name);
+    let offsets = &s.offsets;
+    let (size, align) = (s.layout.size, s.layout.align);
     quote! {
         #[allow(unused_variables)]
         impl ::sing_sdk::rt::Plain for #name {
@@ -258,10 +273,58 @@ fn plain_structure(
     }
 }
 
+/// How a rep struct with parts lies in a block: values at their places, parts attached at theirs.
+fn tree(s: &Struct, fields: &[proc_macro2::Ident], types: &[TokenStream]) -> TokenStream {
+    let name = names::ident(&s.name);
+    let offsets = &s.offsets;
+    let (size, align) = (s.layout.size, s.layout.align);
+    quote! {
+        impl ::sing_sdk::rt::Content for #name {
+            const SIZE: usize = #size;
+            const ALIGN: usize = #align;
+            fn put(
+                self,
+                block: &mut ::sing_sdk::rt::Block,
+                at: usize,
+            ) -> ::core::result::Result<(), ::sing_sdk::rt::Error> {
+                #(::sing_sdk::rt::Content::put(self.#fields, block, at + #offsets)?;)*
+                ::core::result::Result::Ok(())
+            }
+            fn take(__block: &mut ::sing_sdk::rt::Block, __at: usize) -> ::core::option::Option<Self> {
+                #(let #fields = <#types as ::sing_sdk::rt::Content>::take(__block, __at + #offsets);)*
+                match (#(#fields,)*) {
+                    (#(::core::option::Option::Some(#fields),)*) => {
+                        ::core::option::Option::Some(#name { #(#fields),* })
+                    }
+                    // All or nothing: what could be taken out goes back.
+                    (#(#fields,)*) => {
+                        #(if let ::core::option::Option::Some(field) = #fields {
+                            let _ = ::sing_sdk::rt::Content::put(field, __block, __at + #offsets);
+                        })*
+                        ::core::option::Option::None
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// Words that a value takes in a message.
 pub(super) fn words(ty: &Type, model: &Model) -> usize {
     match ty {
         Type::Struct(name) => model.structure(name).map_or(0, |s| s.words),
         _ => 1,
+    }
+}
+
+/// Whether a sender can put words for it that are no value of it.
+pub(super) fn promises(ty: &Type, model: &Model) -> bool {
+    match ty {
+        Type::Scalar(s) => matches!(s, Scalar::Bool | Scalar::Char | Scalar::F32),
+        Type::Enum(_) => true,
+        Type::Struct(name) => model
+            .structure(name)
+            .is_some_and(|s| s.fields.iter().any(|f| promises(&f.ty, model))),
+        Type::Vector { .. } | Type::Record { .. } | Type::Endpoint { .. } => false,
     }
 }

@@ -1,0 +1,301 @@
+//! What a derived contract may change: exactly what keeps each side's expectations true.
+//!
+//! Whoever holds an endpoint knows perhaps only the base B of its contract D. An endpoint of D in a state that both
+//! have by name may stand for one of B's there, if no conversation of its holder as one of B can go wrong: walking
+//! both machines together from that state on,
+//!
+//! - every message that B lets this side send can be sent in D too, and
+//! - every message that the peer may send in D is announced in B;
+//! - where nothing is left to say in B, the walk ends: such a holder can only close. To begin there, though, nothing
+//!   may come from the peer in D either, for nobody would receive it.
+//!
+//! A contract in which a state that both have by name keeps neither side's expectations is refused: it is no B in
+//! any sense. Where one side's are kept, only that side's endpoints stand for those of B there.
+
+use crate::bounds::side_name as name;
+use crate::diagnostic::Diagnostic;
+use crate::lower;
+use crate::model::{Contract, Model, Side, Transition};
+use sing_image::contract::NONE;
+use std::collections::{HashMap, VecDeque};
+
+/// The most pairs of states that one comparison looks at.
+const MAX_PAIRS: usize = 1 << 17;
+
+/// Fills in for every contract where its endpoints stand for those of its bases.
+pub(super) fn resolve(model: &mut Model, found: &mut Vec<Diagnostic>) {
+    for i in 0..model.contracts.len() {
+        let derived = &model.contracts[i];
+        let mut all = Vec::new();
+        for (distance, base) in derived.bases.iter().enumerate() {
+            let compared = model
+                .contract(&base.name)
+                .map(|b| Comparison::new(b, derived));
+            let walks = compared.as_ref().and_then(|c| {
+                let (imp, exp) = (c.walk(Side::Imp)?, c.walk(Side::Exp)?);
+                Some([imp, exp])
+            });
+            let (Some(compared), Some(walks)) = (compared, walks) else {
+                found.push(gave_up(derived, &base.name));
+                return;
+            };
+            if distance == 0 {
+                // With respect to bases further away it was said there, or follows from it.
+                compared.report(&walks, found);
+            }
+            all.push(walks.map(|broken| compared.kept(&broken)));
+        }
+        for (base, stands) in model.contracts[i].bases.iter_mut().zip(all) {
+            base.stands = stands;
+        }
+    }
+}
+
+fn gave_up(derived: &Contract, base: &str) -> Diagnostic {
+    Diagnostic::error(
+        format!(
+            "contracts {} and {base} are too large to compare",
+            derived.name
+        ),
+        derived.span,
+        format!("after {MAX_PAIRS} pairs of states no end was in sight"),
+    )
+    .help("override fewer states, or derive from a smaller contract")
+}
+
+/// What breaks an expectation.
+#[derive(Clone, Copy)]
+struct Reason<'a> {
+    /// The states in which it does, of the base and the derived contract.
+    at: (usize, usize),
+    /// What may be said in one of the two contracts only.
+    said: &'a Transition,
+    /// Whether the base is the one in which it may be said: this side sends it. Else the peer sends it.
+    missing: bool,
+}
+
+/// How the expectations of a side in a state are broken.
+struct Broken<'a> {
+    /// What is said before.
+    path: Vec<&'a Transition>,
+    reason: Reason<'a>,
+}
+
+/// A derived contract beside one that it derives from.
+struct Comparison<'a> {
+    base: &'a Contract,
+    derived: &'a Contract,
+    base_steps: Vec<u16>,
+    derived_steps: Vec<u16>,
+    /// The states that both have by name.
+    shared: Vec<(usize, usize)>,
+}
+
+/// A pair of states that a walk has come to.
+struct Pair<'a> {
+    at: (usize, usize),
+    /// The pairs from which one comes here, and by what.
+    before: Vec<(usize, &'a Transition)>,
+    /// What is wrong right here.
+    wrong: Option<Reason<'a>>,
+    /// What is wrong for who begins here, not for who has come here.
+    wrong_at_first: Option<Reason<'a>>,
+}
+
+impl Pair<'_> {
+    fn new(at: (usize, usize)) -> Self {
+        Pair {
+            at,
+            before: Vec::new(),
+            wrong: None,
+            wrong_at_first: None,
+        }
+    }
+}
+
+impl<'a> Comparison<'a> {
+    fn new(base: &'a Contract, derived: &'a Contract) -> Self {
+        let named = base.states.iter().enumerate().filter(|(_, s)| s.is_named());
+        let places: HashMap<&str, usize> = named.map(|(i, s)| (s.name.as_str(), i)).collect();
+        let states = derived.states.iter().enumerate();
+        Comparison {
+            base,
+            derived,
+            base_steps: lower::steps(base),
+            derived_steps: lower::steps(derived),
+            shared: states
+                .filter_map(|(i, s)| Some((*places.get(s.name.as_str())?, i)))
+                .collect(),
+        }
+    }
+
+    /// The states of the derived contract in which nothing is broken.
+    fn kept(&self, broken: &[Option<Broken<'_>>]) -> Vec<usize> {
+        let all = self.shared.iter().zip(broken);
+        all.filter(|(_, b)| b.is_none())
+            .map(|(at, _)| at.1)
+            .collect()
+    }
+
+    /// What follows in the base; its messages have the same indices in all that derives from it.
+    fn base_step(&self, state: usize, t: &Transition) -> Option<usize> {
+        let count = self.base.messages.len();
+        (t.message < count).then_some(())?;
+        target(&self.base_steps, count, state, t)
+    }
+
+    fn derived_step(&self, state: usize, t: &Transition) -> Option<usize> {
+        target(&self.derived_steps, self.derived.messages.len(), state, t)
+    }
+
+    /// For each shared state, what breaks this side's expectations there. `None` where the walk has no end in sight.
+    fn walk(&self, side: Side) -> Option<Vec<Option<Broken<'a>>>> {
+        let mut pairs: Vec<Pair<'a>> = Vec::new();
+        let mut index: HashMap<(usize, usize), usize> = HashMap::new();
+        for &at in &self.shared {
+            index.insert(at, pairs.len());
+            pairs.push(Pair::new(at));
+        }
+        let mut next = 0;
+        while next < pairs.len() {
+            let at = pairs[next].at;
+            let (ours, theirs) = (&self.base.states[at.0], &self.derived.states[at.1]);
+            let sends = ours.sends(side).map(|t| (t, true));
+            let mut comes = theirs.receives(side).map(|t| (t, false));
+            if ours.transitions.is_empty() {
+                // Nothing may come to who begins here; who has come here can close.
+                let first = comes.next();
+                pairs[next].wrong_at_first =
+                    first.map(|(said, missing)| Reason { at, said, missing });
+                next += 1;
+                continue;
+            }
+            for (said, missing) in sends.chain(comes) {
+                let after = if missing {
+                    self.derived_step(at.1, said).map(|to| (said.target, to))
+                } else {
+                    self.base_step(at.0, said).map(|to| (to, said.target))
+                };
+                let Some(after) = after else {
+                    pairs[next].wrong = Some(Reason { at, said, missing });
+                    break;
+                };
+                let after = *index.entry(after).or_insert_with(|| {
+                    pairs.push(Pair::new(after));
+                    pairs.len() - 1
+                });
+                pairs[after].before.push((next, said));
+            }
+            if pairs.len() > MAX_PAIRS {
+                return None;
+            }
+            next += 1;
+        }
+        Some(self.explain(&pairs))
+    }
+
+    /// From where one comes to something wrong, and how, by a shortest way.
+    fn explain(&self, pairs: &[Pair<'a>]) -> Vec<Option<Broken<'a>>> {
+        let mut way: Vec<Option<(usize, &'a Transition)>> = vec![None; pairs.len()];
+        let mut seen: Vec<bool> = pairs.iter().map(|p| p.wrong.is_some()).collect();
+        let mut todo: VecDeque<usize> = (0..pairs.len()).filter(|&i| seen[i]).collect();
+        while let Some(i) = todo.pop_front() {
+            for &(before, said) in &pairs[i].before {
+                if !std::mem::replace(&mut seen[before], true) {
+                    way[before] = Some((i, said));
+                    todo.push_back(before);
+                }
+            }
+        }
+        let broken = |mut i: usize| {
+            let mut path = Vec::new();
+            while let Some((after, said)) = way[i] {
+                path.push(said);
+                i = after;
+            }
+            let at_first = pairs[i].wrong_at_first.filter(|_| path.is_empty());
+            let reason = pairs[i].wrong.or(at_first)?;
+            Some(Broken { path, reason })
+        };
+        (0..self.shared.len()).map(broken).collect()
+    }
+
+    /// Refuses the states in which neither side's expectations are kept.
+    fn report(&self, walks: &[Vec<Option<Broken<'_>>>; 2], found: &mut Vec<Diagnostic>) {
+        let [imp, exp] = walks;
+        let both = self.shared.iter().zip(imp.iter().zip(exp));
+        let broken: Vec<_> = both
+            .filter_map(|(at, (imp, exp))| Some((at, imp.as_ref()?, exp.as_ref()?)))
+            .collect();
+        let inherited =
+            |b: usize, d: usize| self.base.states[b].span == self.derived.states[d].span;
+        let overridden = broken.iter().any(|(at, ..)| !inherited(at.0, at.1));
+        for (&(b, d), imp, exp) in broken {
+            let (base, derived) = (&self.base.name, &self.derived.name);
+            let new = &self.derived.states[d];
+            // An inherited state can come to mean something else by what follows it.
+            let (place, label) = match (inherited(b, d), overridden) {
+                (false, _) => (new.span, "overridden here"),
+                (true, false) => (self.derived.span, "by what this contract overrides"),
+                (true, true) => continue,
+            };
+            let mut error = Diagnostic::error(
+                format!(
+                    "state {} of contract {derived} keeps neither side's expectations of {base}",
+                    new.name
+                ),
+                place,
+                label,
+            );
+            for (side, broken) in [(Side::Imp, imp), (Side::Exp, exp)] {
+                error = self.explained(error, side, broken);
+            }
+            found.push(error.help(format!(
+                "keep them for one side: let it send here whatever {base} lets it send, and receive nothing that \
+                 {base} does not announce; or declare a state of another name"
+            )));
+        }
+    }
+
+    fn explained(&self, error: Diagnostic, side: Side, broken: &Broken<'_>) -> Diagnostic {
+        let Reason { at, said, missing } = broken.reason;
+        let message = |t: &Transition| {
+            let sign = if t.sender == Side::Imp { '?' } else { '!' };
+            format!("{}{sign}", self.derived.messages[t.message].name)
+        };
+        let (base, derived) = (&self.base.name, &self.derived.name);
+        let (old, new) = (
+            &self.base.states[at.0].name,
+            &self.derived.states[at.1].name,
+        );
+        let path: Vec<String> = broken.path.iter().map(|t| message(t)).collect();
+        let after = match path.len() {
+            0 => String::new(),
+            1..=12 => format!("after {} ", path.join(" ")),
+            n => format!("after {n} messages "),
+        };
+        let (what, side, said_by) = (message(said), name(side), name(said.sender));
+        let (label, note) = if missing {
+            (
+                format!("{base} lets the {said_by} side send this"),
+                format!(
+                    "the {side} side {after}may send {what} in state {old} of {base}, but not in state {new} of {derived}"
+                ),
+            )
+        } else {
+            (
+                format!("the {said_by} side may send this"),
+                format!(
+                    "the {side} side {after}can get {what} in state {new} of {derived}, which {base} does not announce \
+                     in state {old}"
+                ),
+            )
+        };
+        error.label(said.span, label).note(note)
+    }
+}
+
+fn target(steps: &[u16], messages: usize, state: usize, t: &Transition) -> Option<usize> {
+    let next = steps[(state * messages + t.message) * 2 + t.sender.index()];
+    (next != NONE).then_some(usize::from(next))
+}

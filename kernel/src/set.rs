@@ -1,0 +1,309 @@
+//! Sets of endpoints: waiting for the first of many at a cost that does not depend on how many are idle
+//! ([O] 4.4, `switch receive` over a set of endpoints).
+//!
+//! An endpoint that is in a set is put into the set's list of those that are ready when a message arrives or the
+//! other side closes. It stays there until a wait finds it without a message; each wait moves it to the end. So
+//! endpoints are served in turn, nothing is lost where a receiver leaves messages behind, and idle endpoints are never
+//! looked at.
+//!
+//! Invariants:
+//! - An endpoint is in one set at most, and a set's endpoints belong to its SIP: an endpoint that is closed, sent or
+//!   handed to a child leaves its set first.
+//! - A member's node is changed under its set's lock alone. Where both locks are held, the channel's was taken first.
+//! - A set that is disposed of leaves its idle members as they are; they know it by its number, which is not used again.
+
+use crate::channel::{self, Channel};
+use crate::thread::Thread;
+use crate::wait::{self, WaitList};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use sing_abi::status;
+use sing_arch::link::{Link, Linked, List, Node};
+use sing_arch::lock::{Counter, SpinLock};
+use sing_arch::slab::Slab;
+use sing_image::manifest::Side;
+
+/// A set of endpoints.
+#[derive(Default)]
+pub(crate) struct Set {
+    index: AtomicU32,
+    /// Distinguishes it from others that the object has stood for; 0 while it stands for none.
+    number: AtomicU64,
+    /// Whether it is a thread's selection ([`crate::selection`]), which endpoints are only borrowed for.
+    borrows: AtomicBool,
+    /// Whether one of those has left since.
+    stale: AtomicBool,
+    inner: SpinLock<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    ready: List<Member>,
+    /// The thread that waits for this set alone.
+    waiter: Link<Thread>,
+    /// Threads that wait for several things, this among them.
+    waiters: WaitList,
+}
+
+/// An endpoint's place in a set.
+#[derive(Default)]
+pub(crate) struct Member {
+    node: Node<Member>,
+    set: Link<Set>,
+    number: AtomicU64,
+    key: AtomicU32,
+    /// The endpoint: its channel, whose field this is, and its side.
+    channel: Link<Channel>,
+    side: AtomicU32,
+}
+
+impl Linked for Member {
+    fn node(&self) -> &Node<Member> {
+        &self.node
+    }
+}
+
+static SETS: Slab<Set> = Slab::new();
+static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
+
+impl Member {
+    /// Says whose place this is.
+    pub(crate) fn belongs_to(&self, channel: &'static Channel, side: Side) {
+        self.channel.set(Some(channel));
+        self.side.store(side.index() as u32, Relaxed);
+    }
+
+    /// The set that it is in.
+    #[inline(always)]
+    fn set(&self) -> Option<&'static Set> {
+        let set = self.set.get()?;
+        (set.number.load(Relaxed) == self.number.load(Relaxed)).then_some(set)
+    }
+
+    /// A message has arrived, or the other side has closed.
+    #[inline(always)]
+    pub(crate) fn notify(&'static self) {
+        if let Some(set) = self.set() {
+            set.ready(self);
+        }
+    }
+
+    /// Takes it out of its set. False where it is in none.
+    pub(crate) fn leave(&'static self) -> bool {
+        let Some(set) = self.set() else {
+            return false;
+        };
+        self.set.set(None);
+        let inner = set.inner.lock();
+        inner.ready.remove(self);
+        if set.borrows.load(Relaxed) {
+            set.stale.store(true, Relaxed);
+            if let Some(t) = inner.waiter.take() {
+                wait::wake(t);
+            }
+        }
+        true
+    }
+
+    /// Whether a receive at its endpoint would not wait.
+    #[inline(always)]
+    fn is_ready(&self) -> bool {
+        let side = if self.side.load(Relaxed) == 0 {
+            Side::Imp
+        } else {
+            Side::Exp
+        };
+        let channel = self.channel.get();
+        channel.is_some_and(|c| channel::is_ready(c, side))
+    }
+}
+
+impl Set {
+    /// A new set. `None` where there are too many.
+    pub(crate) fn create() -> Option<&'static Set> {
+        let (index, set) = SETS.take()?;
+        set.index.store(index, Relaxed);
+        set.borrows.store(false, Relaxed);
+        set.renew();
+        Some(set)
+    }
+
+    /// A new set for a thread's selection.
+    pub(crate) fn create_for_selection() -> Option<&'static Set> {
+        let set = Self::create()?;
+        set.borrows.store(true, Relaxed);
+        Some(set)
+    }
+
+    /// Makes it empty: by a new number, since its members know it by that.
+    pub(crate) fn renew(&self) {
+        let inner = self.inner.lock();
+        while inner.ready.pop().is_some() {}
+        self.number.store(NEXT_NUMBER.add(1), Relaxed);
+        self.stale.store(false, Relaxed);
+    }
+
+    /// Whether it has lost what was borrowed for it.
+    #[inline(always)]
+    pub(crate) fn is_stale(&self) -> bool {
+        self.stale.load(Relaxed)
+    }
+
+    /// Its owner gives it up.
+    pub(crate) fn dispose(&'static self) {
+        let inner = self.inner.lock();
+        self.number.store(0, Relaxed);
+        while inner.ready.pop().is_some() {}
+        if let Some(t) = inner.waiter.take() {
+            wait::wake(t);
+        }
+        wait::wake_all(&inner.waiters);
+        drop(inner);
+        SETS.give(self.index.load(Relaxed));
+    }
+
+    /// Adds an endpoint, or gives one that is in it another key. False where it is in another set.
+    pub(crate) fn add(&'static self, channel: &'static Channel, side: Side, key: u32) -> bool {
+        let member = channel.member(side);
+        match member.set() {
+            Some(set) if core::ptr::eq(set, self) => {}
+            Some(set) if !set.borrows.load(Relaxed) => return false,
+            _ => drop(member.leave()),
+        }
+        self.join(member, key);
+        true
+    }
+
+    /// Adds an endpoint for as long as nobody else wants it. False where somebody has it.
+    pub(crate) fn borrow(&'static self, channel: &'static Channel, side: Side, key: u32) -> bool {
+        let member = channel.member(side);
+        match member.set() {
+            Some(set) if core::ptr::eq(set, self) => {}
+            Some(set) if !set.borrows.load(Relaxed) || set.inner.lock().waiter.get().is_some() => {
+                return false;
+            }
+            _ => drop(member.leave()),
+        }
+        self.join(member, key);
+        true
+    }
+
+    fn join(&'static self, member: &'static Member, key: u32) {
+        member.key.store(key, Relaxed);
+        member.number.store(self.number.load(Relaxed), Relaxed);
+        member.set.set(Some(self));
+        if member.is_ready() {
+            self.ready(member);
+        }
+    }
+
+    /// Takes an endpoint out. False where it is not in this set.
+    pub(crate) fn remove(&'static self, channel: &'static Channel, side: Side) -> bool {
+        let member = channel.member(side);
+        member.set().is_some_and(|s| core::ptr::eq(s, self)) && member.leave()
+    }
+
+    /// Puts a member behind those that are ready, and wakes who waits.
+    #[inline(always)]
+    fn ready(&self, member: &'static Member) {
+        let inner = self.inner.lock();
+        if member.node.is_linked() {
+            return;
+        }
+        inner.ready.push(member);
+        match inner.waiter.take() {
+            Some(t) => wait::wake(t),
+            None => drop(wait::wake_one(&inner.waiters)),
+        }
+    }
+
+    /// The key of the next endpoint at which a receive would not wait; it goes to the end.
+    #[inline(always)]
+    pub(crate) fn next(&self) -> Option<u32> {
+        loop {
+            let (member, alone) = {
+                let inner = self.inner.lock();
+                let first = inner.ready.first()?;
+                (first, inner.ready.is_last(first))
+            };
+            if member.is_ready() {
+                // Alone, it is at the end already.
+                if !alone {
+                    let inner = self.inner.lock();
+                    if inner.ready.remove(member) {
+                        inner.ready.push(member);
+                    }
+                }
+                return Some(member.key.load(Relaxed));
+            }
+            self.inner.lock().ready.remove(member);
+        }
+    }
+
+    /// Waits for the next endpoint: its key, or the status of a wait that ended otherwise; `None` where the set was
+    /// disposed of meanwhile, or has become stale.
+    ///
+    /// In line, down to the switch: a thread that is switched to returns as often as the one that was left, which is
+    /// what the processor's return predictor expects.
+    #[inline(always)]
+    pub(crate) fn wait(&'static self, thread: &'static Thread, timeout: i64) -> Option<i32> {
+        let number = self.number.load(Relaxed);
+        loop {
+            if let Some(key) = self.next() {
+                return Some(key as i32);
+            }
+            if timeout >= 0 {
+                return self.wait_until(thread, crate::timer::deadline(timeout));
+            }
+            self.begin_wait(thread);
+            // Who wakes it has taken it out of the set.
+            thread.sleep_until_woken();
+            if self.number.load(Relaxed) != number || self.is_stale() {
+                return None;
+            }
+        }
+    }
+
+    #[cold]
+    fn wait_until(&'static self, thread: &'static Thread, deadline: u64) -> Option<i32> {
+        let number = self.number.load(Relaxed);
+        loop {
+            if let Some(key) = self.next() {
+                return Some(key as i32);
+            }
+            if crate::machine::hal().now() >= deadline {
+                return Some(status::TIMEOUT);
+            }
+            self.begin_wait(thread);
+            thread.sleep_until(deadline);
+            if self.number.load(Relaxed) != number || self.is_stale() {
+                return None;
+            }
+            self.end_wait(thread);
+        }
+    }
+
+    #[inline(always)]
+    fn begin_wait(&self, thread: &'static Thread) {
+        let inner = self.inner.lock();
+        if inner.waiter.get().is_none() {
+            thread.wait_alone();
+            inner.waiter.set(Some(thread));
+        } else {
+            thread.wait_in(&inner.waiters);
+        }
+    }
+
+    /// Takes a thread out whose time is up, or that has been woken.
+    fn end_wait(&self, thread: &'static Thread) {
+        let inner = self.inner.lock();
+        if inner.waiter.is(thread) {
+            inner.waiter.set(None);
+        }
+        thread.stop_waiting_in(&inner.waiters);
+    }
+
+    /// Gives access to the threads that wait for it among other things.
+    pub(crate) fn with_waiters<R>(&self, f: impl FnOnce(&WaitList) -> R) -> R {
+        f(&self.inner.lock().waiters)
+    }
+}

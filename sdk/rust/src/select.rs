@@ -1,0 +1,389 @@
+//! Waiting for several things at once, and what `switch_receive!` ([O] 4.4) is made of.
+//!
+//! Programs meet [`Select`] where what they wait for is not known when they are compiled. Everything else here is for
+//! the code that the macro makes.
+//!
+//! Invariants:
+//! - Looking takes nothing from an endpoint: a message stays the first of its queue until its case fires.
+//! - What a wait takes of something else (an event that lets one waiter through) is put back where another case fires.
+
+use crate::rt::{Handle, TypedEndpoint, Waitable};
+use crate::time::{Timeout, uptime};
+use crate::{Error, error, sys};
+use core::sync::atomic::{AtomicU32, Ordering};
+use core::time::Duration;
+use sing_abi::status;
+
+pub use check::{covers_all, exhaustive};
+
+mod check;
+
+/// The most things that one wait can be for. A set of endpoints counts as one.
+pub const MAX: usize = 64;
+
+/// What the tag of a closed channel is.
+pub const CLOSED: i32 = status::CLOSED;
+
+/// A message that can come in a state.
+#[derive(Clone, Copy, Debug)]
+pub struct Message {
+    /// Its name in the contract.
+    pub name: &'static str,
+    /// Whether it promises something of its arguments that a sender can break; the receiver then closes the channel.
+    pub promises: bool,
+}
+
+/// An endpoint, with what can come in its state.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot stand in a `switch_receive!`",
+    label = "not an endpoint",
+    note = "a case names a variable that owns an endpoint, or `set[key]` where the set is an `EndpointSet<E>`, an array or a \
+            vector of `Option<E>`"
+)]
+pub trait Receives: TypedEndpoint {
+    /// The messages that can come.
+    const MESSAGES: &'static [Message];
+}
+
+/// Looks at up to `N` things, again and again until enough has come.
+///
+/// ```ignore
+/// let mut select = Select::<2>::new();
+/// let (a, b) = (select.add(endpoint.handle()), select.add(event.handle()));
+/// select.wait(Timeout::FOREVER)?;
+/// if select.tag(b).is_some() { … }
+/// ```
+#[derive(Debug)]
+pub struct Select<const N: usize> {
+    handles: [u32; N],
+    tags: [i32; N],
+    len: usize,
+    /// Whether something is known to have come, so that a wait is a look.
+    known: bool,
+}
+
+impl<const N: usize> Default for Select<N> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<const N: usize> Select<N> {
+    const FITS: () = assert!(
+        N <= MAX,
+        "one wait is for at most 64 things; endpoints in the same state can be put into an EndpointSet, which counts as one"
+    );
+
+    /// Nothing to look at.
+    #[must_use]
+    #[inline]
+    pub const fn new() -> Self {
+        let () = Self::FITS;
+        Select {
+            handles: [0; N],
+            tags: [status::WOULD_BLOCK; N],
+            len: 0,
+            known: false,
+        }
+    }
+
+    /// Adds a thing; its place. Where the handle is [`Handle::NONE`], nothing ever comes there.
+    ///
+    /// # Panics
+    /// Where there are `N` already.
+    #[inline]
+    pub fn add(&mut self, thing: Handle) -> usize {
+        let place = self.len;
+        if place >= N {
+            full(N);
+        }
+        self.handles[place] = thing.raw();
+        self.len = place + 1;
+        place
+    }
+
+    /// Adds a thing of which it is known what has come.
+    #[inline]
+    pub(crate) fn add_known(&mut self, thing: Handle, tag: i32) -> usize {
+        let place = self.add(thing);
+        self.tags[place] = tag;
+        self.known = true;
+        place
+    }
+
+    /// What has come at a place: of an endpoint the index of its first message, or a negative number where the channel is
+    /// closed; of a set the key of an endpoint that is ready; of anything else 0. `None` where nothing has.
+    #[must_use]
+    #[inline]
+    pub fn tag(&self, place: usize) -> Option<i32> {
+        let tag = self.tags[place];
+        (tag != status::WOULD_BLOCK).then_some(tag)
+    }
+
+    /// Looks at this place again.
+    #[inline]
+    pub fn again(&mut self, place: usize) {
+        self.tags[place] = status::WOULD_BLOCK;
+    }
+
+    /// Waits until something has come at a place where nothing had.
+    ///
+    /// # Errors
+    /// [`Error::Timeout`] where the time-out passed, [`Error::BadArgument`] where there is no such place.
+    #[inline]
+    pub fn wait(&mut self, timeout: Timeout) -> Result<(), Error> {
+        if core::mem::take(&mut self.known) {
+            // What is known ends the wait; the others are looked at for the sake of whose turn it is.
+            let _ = self.look(Timeout::NONE);
+            return Ok(());
+        }
+        self.look(timeout)
+    }
+
+    #[inline]
+    fn look(&mut self, timeout: Timeout) -> Result<(), Error> {
+        // SAFETY: both arrays are readable, and the tags writable, for the length, which is at most theirs.
+        let code = unsafe {
+            sys::select(
+                self.handles.as_ptr(),
+                self.tags.as_mut_ptr(),
+                self.len,
+                timeout.nanos(),
+            )
+        };
+        error::check(code).map(drop)
+    }
+}
+
+#[cold]
+fn full(most: usize) -> ! {
+    panic!(
+        "this wait is for at most {most} things; endpoints in the same state can be put into an EndpointSet, which \
+         counts as one"
+    )
+}
+
+/// A message came that the kernel has not announced, or that the contract does not allow: it never does.
+#[cold]
+#[doc(hidden)]
+pub fn never() -> ! {
+    panic!("a message came that its contract does not allow here")
+}
+
+/// Ends a wait that nothing can end.
+#[cold]
+#[doc(hidden)]
+pub fn stuck() -> ! {
+    panic!(
+        "switch_receive! would wait for ever: whatever it waits for has come or is closed, and no case fires for that"
+    )
+}
+
+/// How much longer a switch waits, over several waits.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Patience {
+    timeout: Timeout,
+    /// When it ends; asked for only where it ends at all.
+    end: Option<Duration>,
+}
+
+impl Patience {
+    /// Waits so long from now on.
+    #[inline]
+    pub fn lasting(timeout: impl Into<Timeout>) -> Patience {
+        let timeout = timeout.into();
+        let ends = timeout != Timeout::FOREVER && timeout != Timeout::NONE;
+        Patience {
+            timeout,
+            end: ends.then(|| uptime().saturating_add(timeout.duration())),
+        }
+    }
+
+    /// Waits until then, on the clock that [`uptime`] reads.
+    #[inline]
+    #[must_use]
+    pub fn until(deadline: Duration) -> Patience {
+        Patience {
+            timeout: deadline.saturating_sub(uptime()).into(),
+            end: Some(deadline),
+        }
+    }
+
+    /// What is left; the first time, without a look at the clock.
+    #[inline]
+    pub fn left(&mut self, first: bool) -> Timeout {
+        match self.end {
+            Some(end) if !first => end.saturating_sub(uptime()).into(),
+            _ => self.timeout,
+        }
+    }
+
+    /// Waits once more; false where the time has passed.
+    #[inline]
+    pub fn wait<const N: usize>(&mut self, select: &mut Select<N>, first: bool) -> bool {
+        let left = self.left(first);
+        match select.wait(left) {
+            Ok(()) => true,
+            // There is nothing to wait for but the time.
+            Err(Error::BadArgument) if left == Timeout::FOREVER => stuck(),
+            Err(Error::BadArgument) => {
+                sys::sleep(left.nanos());
+                false
+            }
+            Err(_) => false,
+        }
+    }
+}
+
+/// Whose turn it is among cases that can fire: the one behind that which fired last comes first.
+#[doc(hidden)]
+#[derive(Debug, Default)]
+pub struct Turn(AtomicU32);
+
+impl Turn {
+    /// The first one's.
+    #[must_use]
+    pub const fn new() -> Turn {
+        Turn(AtomicU32::new(0))
+    }
+
+    /// The first of so many that can, in turn.
+    #[inline]
+    pub fn first(&self, of: usize, mut can: impl FnMut(usize) -> bool) -> Option<usize> {
+        let start = self.0.load(Ordering::Relaxed) as usize;
+        let start = if start < of { start } else { 0 };
+        for i in (start..of).chain(0..start) {
+            if can(i) {
+                // Threads that come by here at once may both get the same turn; nobody is passed over for that.
+                self.0.store(i as u32 + 1, Ordering::Relaxed);
+                return Some(i);
+            }
+        }
+        None
+    }
+}
+
+/// Endpoints in one state under keys: what `set[key]` in a switch can name.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` holds no endpoints that a `switch_receive!` could wait for",
+    note = "`EndpointSet<E>`, `[Option<E>; N]` and `Vec<Option<E>>` do"
+)]
+pub trait Many {
+    /// An endpoint of it.
+    type Endpoint: Receives;
+
+    /// Itself, whatever it is reached through.
+    fn switch_many(&self) -> &Self {
+        self
+    }
+
+    /// Looks at them in a wait; the first place that they take in it.
+    fn switch_watch<const N: usize>(&self, select: &mut Select<N>) -> usize;
+
+    /// The key of one that is ready, in turn.
+    fn switch_ready<const N: usize>(
+        &mut self,
+        select: &mut Select<N>,
+        from: usize,
+        turn: &Turn,
+    ) -> Option<usize>;
+
+    /// Another case has fired, though one of these may have been found ready.
+    fn switch_passed<const N: usize>(&mut self, select: &Select<N>, from: usize);
+
+    /// Waits for one that is ready.
+    ///
+    /// # Errors
+    /// [`Error::Timeout`] where the time-out passed.
+    fn switch_wait(&mut self, turn: &Turn, timeout: Timeout) -> Result<usize, Error>;
+
+    /// Takes one out that is ready.
+    fn switch_take(&mut self, key: usize) -> Self::Endpoint;
+
+    /// One that was taken out is gone.
+    fn switch_gone(&mut self, key: usize);
+}
+
+impl<E: Receives> Many for [Option<E>] {
+    type Endpoint = E;
+
+    #[inline]
+    fn switch_watch<const N: usize>(&self, select: &mut Select<N>) -> usize {
+        let from = select.len;
+        for endpoint in self {
+            select.add(endpoint.as_ref().map_or(Handle::NONE, Waitable::handle));
+        }
+        from
+    }
+
+    #[inline]
+    fn switch_ready<const N: usize>(
+        &mut self,
+        select: &mut Select<N>,
+        from: usize,
+        turn: &Turn,
+    ) -> Option<usize> {
+        turn.first(self.len(), |i| select.tag(from + i).is_some())
+    }
+
+    #[inline]
+    fn switch_passed<const N: usize>(&mut self, _: &Select<N>, _: usize) {}
+
+    fn switch_wait(&mut self, turn: &Turn, timeout: Timeout) -> Result<usize, Error> {
+        let mut select = Select::<MAX>::new();
+        let from = self.switch_watch(&mut select);
+        if Patience::lasting(timeout).wait(&mut select, true) {
+            self.switch_ready(&mut select, from, turn)
+                .ok_or(Error::BadState)
+        } else {
+            Err(Error::Timeout)
+        }
+    }
+
+    #[inline]
+    fn switch_take(&mut self, key: usize) -> E {
+        match self[key].take() {
+            Some(endpoint) => endpoint,
+            None => never(),
+        }
+    }
+
+    #[inline]
+    fn switch_gone(&mut self, _: usize) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn everybody_gets_a_turn() {
+        let turn = Turn::new();
+        let served: Vec<_> = (0..6).map(|_| turn.first(3, |_| true)).collect();
+        assert_eq!(served, [0, 1, 2, 0, 1, 2].map(Some));
+        // One that cannot is passed over, and does not hold up the others.
+        let served: Vec<_> = (0..4).map(|_| turn.first(3, |i| i != 1)).collect();
+        assert_eq!(served, [0, 2, 0, 2].map(Some));
+        assert_eq!(turn.first(3, |_| false), None);
+        assert_eq!(turn.first(0, |_| true), None);
+    }
+
+    #[test]
+    fn a_turn_survives_that_there_are_fewer() {
+        let turn = Turn::new();
+        assert_eq!(turn.first(8, |i| i == 7), Some(7));
+        assert_eq!(turn.first(2, |_| true), Some(0));
+    }
+
+    #[test]
+    #[should_panic(expected = "at most 2 things")]
+    fn more_than_there_is_room_for() {
+        let mut select = Select::<2>::new();
+        for _ in 0..3 {
+            select.add(Handle::NONE);
+        }
+    }
+}

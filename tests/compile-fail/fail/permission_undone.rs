@@ -1,0 +1,9 @@
+//! Who was narrowed stays narrowed.
+#![deny(unsafe_code)]
+use compile_fail::*;
+
+fn widen(store: Lister::Imp<Lister::Start>) -> Store::Imp<Store::Start> {
+    store.into()
+}
+
+fn main() {}

@@ -1,0 +1,10 @@
+//! What owns blocks is not copied out of a block.
+#![deny(unsafe_code)]
+use compile_fail::*;
+use sing_sdk::rt::Record;
+
+fn twice(tree: Record<Node>) -> Option<Node> {
+    tree.get()
+}
+
+fn main() {}

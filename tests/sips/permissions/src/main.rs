@@ -1,0 +1,315 @@
+//! Permissions and trees at work, against the real kernel ([O] 5.5.3, 4.7): an endpoint that is narrowed to listen
+//! cannot connect, whoever holds it; a tree of blocks moves, and is given back, as one.
+#![no_std]
+#![no_main]
+#![deny(unsafe_code)]
+
+use sing_sdk::inspect;
+use sing_sdk::prelude::*;
+use sing_sdk::process::{Child, Exit};
+use sing_sdk::rt::{Endpoint, Record, TypedEndpoint};
+
+sing_sdk::contract!(
+    "
+    contract Tcp {
+      in message Connect(uint address, ushort port);
+      in message BindLocalEndPoint(uint address, ushort port);
+      in message Listen();
+      in message Close();
+      out message Ready();
+      out message OK();
+      out message InvalidEndPoint();
+
+      state Start: Ready! -> ReadyState;
+      state ReadyState: one {
+        Connect? -> OK! -> ReadyState;
+        BindLocalEndPoint? -> BindResult;
+        Close? -> closed;
+      }
+      state BindResult: one { OK! -> Bound; InvalidEndPoint! -> ReadyState; }
+      state Bound: one {
+        Listen? -> OK! -> Bound;
+        Connect? -> OK! -> Bound;
+        Close? -> closed;
+      }
+    }
+    contract Listener narrows Tcp.Imp { BindLocalEndPoint; Listen; Close; }
+    contract Closer narrows Listener.Imp { Close; }
+
+    contract Giver {
+      in message Give(Listener.Imp:ReadyState listener);
+      state Start: Give? -> closed;
+    }
+    contract Taker {
+      in message Take(Tcp.Imp:ReadyState tcp);
+      state Start: Take? -> closed;
+    }
+
+    // Adds requests: an importer that knows Reader alone goes on as before; an exporter would not understand them.
+    contract Reader {
+      in message Read(); out message Data(uint n);
+      state Ready: Read? -> Data! -> Ready;
+    }
+    contract Writer : Reader {
+      in message Write(uint n); out message Written();
+      override state Ready: one { Read? -> Data! -> Ready; Write? -> Written! -> Ready; }
+    }
+
+    rep struct Node { uint value; Node*? in ExHeap left; Node*? in ExHeap right; byte[]? in ExHeap name; }
+    contract Forest {
+      in message Plant(Node* in ExHeap tree);
+      out message Felled(Node* in ExHeap tree);
+      state Start: Plant? -> Felled! -> Start;
+    }
+    "
+);
+
+sing_sdk::manifest! {
+    name: "permissions",
+    description: "narrows endpoints and moves trees",
+    privileges: [create, inspect],
+    endpoints: {
+        stdout: optional PipeContract.Imp:Start,
+        listener: optional Listener.Imp:ReadyState,
+    },
+}
+
+type Check = Result<bool, Error>;
+type Ready = Tcp::Imp<Tcp::ReadyState>;
+
+fn connection() -> Result<(Ready, Tcp::Exp<Tcp::ReadyState>), Error> {
+    let (imp, exp) = Tcp::new_channel()?;
+    let exp = exp.send_ready();
+    Ok((imp.recv_ready()?, exp))
+}
+
+/// A narrowed endpoint does what is left to it.
+fn narrowed() -> Check {
+    let (imp, exp) = connection()?;
+    let listener: Listener::Imp<Listener::ReadyState> = imp.into();
+    let binding = listener.send_bind_local_end_point(1, 80);
+    let Tcp::exp::ReadyState::BindLocalEndPoint(1, 80, exp) = exp.recv() else {
+        return Ok(false);
+    };
+    let exp = exp.send_ok();
+    let Listener::imp::BindResult::OK(bound) = binding.recv() else {
+        return Ok(false);
+    };
+    let listening = bound.send_listen();
+    let Tcp::exp::Bound::Listen(exp) = exp.recv() else {
+        return Ok(false);
+    };
+    let _exp = exp.send_ok();
+    drop(listening.recv_ok()?);
+    Ok(true)
+}
+
+/// Whether an endpoint that is narrowed can be widened again.
+fn is_wide(endpoint: Endpoint) -> bool {
+    endpoint.cast::<Ready>().is_ok()
+}
+
+/// No cast makes it wide again: not in the hands of who narrowed it, nor in another's.
+fn not_widened() -> Check {
+    let (imp, _exp) = connection()?;
+    let listener: Listener::Imp<Listener::ReadyState> = imp.into();
+    if is_wide(listener.into_endpoint()) {
+        return Ok(false);
+    }
+    let (imp, _exp) = connection()?;
+    let (giver, taker) = Giver::new_channel()?;
+    // It travels as what the message says.
+    let listener: Listener::Imp<Listener::ReadyState> = imp.into();
+    drop(giver.send_give(listener));
+    let (listener, _) = taker.recv_give()?;
+    Ok(!is_wide(listener.into_endpoint()))
+}
+
+/// A narrowed endpoint can be narrowed further, and not back to what it was in between.
+fn narrowed_twice() -> Check {
+    let (imp, exp) = connection()?;
+    let listener: Listener::Imp<Listener::ReadyState> = imp.into();
+    let closer: Closer::Imp<Closer::ReadyState> = listener.into();
+    let Err(endpoint) = closer
+        .into_endpoint()
+        .cast::<Listener::Imp<Listener::ReadyState>>()
+    else {
+        return Ok(false);
+    };
+    let Ok(closer) = endpoint.cast::<Closer::Imp<Closer::ReadyState>>() else {
+        return Ok(false);
+    };
+    drop(closer.send_close());
+    Ok(matches!(exp.recv(), Tcp::exp::ReadyState::Close(_)))
+}
+
+/// A wide endpoint is still one after a look at what it could be.
+fn wide_stays_wide() -> Check {
+    let (imp, _exp) = connection()?;
+    let (giver, taker) = Taker::new_channel()?;
+    drop(giver.send_take(imp));
+    let (imp, _) = taker.recv_take()?;
+    Ok(is_wide(imp.into_endpoint()))
+}
+
+/// A child that is granted a permission gets no more, though it is handed the wide endpoint.
+fn granted() -> Check {
+    let (imp, exp) = connection()?;
+    let child = Child::of("permissions")
+        .arg("permissions")
+        .arg("child")
+        .no_endpoint()
+        .endpoint(imp)
+        .start()?;
+    let Tcp::exp::ReadyState::BindLocalEndPoint(7, 7, exp) = exp.recv() else {
+        return Ok(false);
+    };
+    drop(exp.send_ok());
+    Ok(child.join()? == Exit::Code(0))
+}
+
+/// What the child does.
+fn child() -> i32 {
+    let Some(listener) = startup::listener() else {
+        return 2;
+    };
+    let Listener::imp::BindResult::OK(bound) = listener.call_bind_local_end_point(7, 7) else {
+        return 3;
+    };
+    match bound.into_endpoint().cast::<Tcp::Imp<Tcp::Bound>>() {
+        Ok(_) => 1,
+        Err(_) => 0,
+    }
+}
+
+/// Where a derived contract keeps the base's expectations, its endpoint is used as one of the base, here and now.
+fn stands_for_its_base() -> Check {
+    let (imp, exp) = Writer::new_channel()?;
+    let reader: Reader::Imp<Reader::Ready> = imp.into();
+    let waiting = reader.send_read();
+    let Writer::exp::Ready::Read(exp) = exp.recv() else {
+        return Ok(false);
+    };
+    let _exp = exp.send_data(9);
+    let (n, reader) = waiting.recv_data()?;
+    // And it is what it was: nothing was narrowed.
+    let again = reader.into_endpoint().cast::<Writer::Imp<Writer::Ready>>();
+    Ok(n == 9 && again.is_ok())
+}
+
+/// Where it does not, the kernel refuses: an exporter that knows Reader alone would not understand Write.
+fn does_not_stand_for_its_base() -> Check {
+    let (_imp, exp) = Writer::new_channel()?;
+    let refused = exp.into_endpoint().cast::<Reader::Exp<Reader::Ready>>();
+    Ok(refused.is_err())
+}
+
+/// A complete binary tree of so many nodes.
+fn tree(nodes: u32) -> Result<Record<Node>, Error> {
+    let below = nodes - 1;
+    let part = |nodes| (nodes > 0).then(|| tree(nodes)).transpose();
+    Record::new(Node {
+        value: nodes,
+        left: part(below.div_ceil(2))?,
+        right: part(below / 2)?,
+        name: Some(Vector::from_bytes(b"node")?),
+    })
+}
+
+fn count(node: Record<Node>) -> u32 {
+    match node.into_inner() {
+        Some(node) => 1 + node.left.map_or(0, count) + node.right.map_or(0, count),
+        None => 0,
+    }
+}
+
+/// Blocks in the exchange heap, everybody's.
+fn blocks() -> Result<u64, Error> {
+    Ok(inspect::memory()?.allocations)
+}
+
+const NODES: u32 = 1000;
+
+/// A tree goes there and back and is whole.
+fn trees_move() -> Check {
+    let (imp, exp) = Forest::new_channel()?;
+    let waiting = imp.send_plant(tree(NODES)?);
+    let (mut tree, exp) = exp.recv_plant()?;
+    // A part is looked at where it is.
+    let left = tree.with(|node| node.left.as_mut().and_then(|l| l.with(|l| l.value)));
+    let _exp = exp.send_felled(tree);
+    let (tree, _imp) = waiting.recv_felled()?;
+    Ok(left == Some(Some((NODES - 1).div_ceil(2))) && count(tree) == NODES)
+}
+
+/// However a tree is lost, it is given back whole: dropped, on its way, to a side that has closed.
+fn trees_are_given_back() -> Check {
+    let before = blocks()?;
+    let own = tree(NODES)?;
+    let during = blocks()?;
+    drop(own);
+    let dropped = blocks()?;
+    let (imp, exp) = Forest::new_channel()?;
+    let waiting = imp.send_plant(tree(NODES)?);
+    drop(exp);
+    drop(waiting);
+    let on_its_way = blocks()?;
+    let (imp, exp) = Forest::new_channel()?;
+    drop(exp);
+    drop(imp.send_plant(tree(NODES)?));
+    let refused = blocks()?;
+    Ok(during == before + 2 * u64::from(NODES) && [dropped, on_its_way, refused] == [before; 3])
+}
+
+/// A list as deep as memory allows is given back without a stack as deep.
+fn deep_lists() -> Check {
+    let before = blocks()?;
+    let mut list: Option<Record<Node>> = None;
+    for value in 0..5000 {
+        list = Some(Record::new(Node {
+            value,
+            left: list,
+            right: None,
+            name: None,
+        })?);
+    }
+    drop(list);
+    Ok(blocks()? == before)
+}
+
+type Test = fn() -> Check;
+
+#[sing_sdk::main]
+fn main() -> i32 {
+    if sing_sdk::args::get(1).as_deref() == Some("child") {
+        return child();
+    }
+    let checks: [(&str, Test); 10] = [
+        ("narrowed", narrowed),
+        ("not widened", not_widened),
+        ("narrowed twice", narrowed_twice),
+        ("wide stays wide", wide_stays_wide),
+        ("granted", granted),
+        ("stands for its base", stands_for_its_base),
+        ("does not stand for its base", does_not_stand_for_its_base),
+        ("trees move", trees_move),
+        ("trees are given back", trees_are_given_back),
+        ("deep lists", deep_lists),
+    ];
+    let mut failed = 0;
+    for (name, check) in checks {
+        match check() {
+            Ok(true) => {}
+            Ok(false) => {
+                println!("permissions: {name}: wrong");
+                failed += 1;
+            }
+            Err(error) => {
+                println!("permissions: {name}: {error}");
+                failed += 1;
+            }
+        }
+    }
+    println!("permissions: {} checks, {failed} failed", checks.len());
+    failed
+}
