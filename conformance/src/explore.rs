@@ -8,7 +8,7 @@ use crate::step::{Event, EventKind, Fault, Rules, Visitor};
 use crate::system::System;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use sing_image::manifest::Side;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::hash::BuildHasher;
 
 /// Nothing can happen in this situation.
@@ -93,7 +93,7 @@ pub fn explore(system: &System, limit: usize) -> Exploration<'_> {
         limit: limit.clamp(1, u32::MAX as usize - 1),
         now: 0,
         row: Vec::new(),
-        marks: HashMap::new(),
+        marks: vec![Vec::new(); system.processes.len()],
         faults: HashSet::new(),
         moved: false,
         faulty: false,
@@ -155,7 +155,8 @@ struct Search<'a> {
     now: usize,
     /// Its row.
     row: Vec<u16>,
-    marks: HashMap<Mark, u16>,
+    /// The marks of each process, with their numbers.
+    marks: Vec<Vec<(Speaks, u16)>>,
     faults: HashSet<Fault>,
     moved: bool,
     faulty: bool,
@@ -172,6 +173,18 @@ impl<'a> Search<'a> {
         self.found.offsets.push(self.found.targets.len());
         self.found.flags[self.now] =
             if self.moved { 0 } else { QUIET } | if self.faulty { FAULTY } else { 0 };
+    }
+
+    /// The number of a mark, new or known. A process has one for each of its channels, and two more.
+    fn label(&mut self, mark: Mark) -> u16 {
+        let known = &mut self.marks[mark.process];
+        if let Some((_, label)) = known.iter().find(|(speaks, _)| *speaks == mark.speaks) {
+            return *label;
+        }
+        let label = self.found.marks.len() as u16;
+        known.push((mark.speaks, label));
+        self.found.marks.push(mark);
+        label
     }
 
     /// The number of a situation, new or known; `None` where there may be no more.
@@ -228,12 +241,7 @@ impl Visitor for Search<'_> {
         if let (Some(edge), Some(cell)) = (edge, self.found.layout.nodes[process]) {
             self.found.taken[process][usize::from(self.row[cell])][edge] = true;
         }
-        let mark = Mark { process, speaks };
-        let next = self.marks.len() as u16;
-        let label = *self.marks.entry(mark).or_insert(next);
-        if label == next && self.found.marks.len() < self.marks.len() {
-            self.found.marks.push(mark);
-        }
+        let label = self.label(Mark { process, speaks });
         self.found.targets.push(target);
         self.found.labels.push(label);
     }
@@ -257,6 +265,12 @@ impl Exploration<'_> {
     #[must_use]
     pub fn expanded(&self) -> usize {
         self.offsets.len() - 1
+    }
+
+    /// The situations that steps from this one lead to.
+    pub(crate) fn follow(&self, situation: usize) -> impl Iterator<Item = usize> {
+        let range = self.offsets[situation]..self.offsets[situation + 1];
+        self.targets[range].iter().map(|&t| t as usize)
     }
 
     /// Bytes that a situation takes, with all that is kept of it.

@@ -1,67 +1,40 @@
-//! Questions about all runs from a situation, answered backwards: where does it stay possible that something happens?
+//! Questions about all runs from a situation: where does it stay possible that something happens?
+//!
+//! The answer spreads backwards, from situations to those that lead to them, in sweeps over all steps in the order in
+//! which they lie in memory: up and down in turn, until nothing changes. As situations are numbered by their distance
+//! from the start, a few sweeps are enough, and no table of predecessors is needed.
 
 use crate::explore::{Exploration, Mark};
 
-/// The steps of an exploration, backwards.
-pub struct Backwards<'a> {
-    forward: &'a Exploration<'a>,
-    /// Where the predecessors of each situation begin.
-    offsets: Vec<usize>,
-    sources: Vec<u32>,
+/// The situations from which one of these can come about, themselves included.
+#[must_use]
+pub fn leading_to(exploration: &Exploration<'_>, mut marked: Vec<bool>) -> Vec<bool> {
+    let mut downwards = true;
+    loop {
+        let mut changed = false;
+        let count = exploration.expanded();
+        for i in 0..count {
+            let i = if downwards { count - 1 - i } else { i };
+            if !marked[i] && exploration.follow(i).any(|t| marked[t]) {
+                marked[i] = true;
+                changed = true;
+            }
+        }
+        if !changed {
+            return marked;
+        }
+        downwards = !downwards;
+    }
 }
 
-impl<'a> Backwards<'a> {
-    /// Turns the steps round.
-    #[must_use]
-    pub fn new(forward: &'a Exploration<'a>) -> Backwards<'a> {
-        let count = forward.seen();
-        let mut offsets = vec![0; count + 1];
-        for &target in &forward.targets {
-            offsets[target as usize + 1] += 1;
-        }
-        for i in 0..count {
-            offsets[i + 1] += offsets[i];
-        }
-        let mut next = offsets.clone();
-        let mut sources = vec![0; forward.targets.len()];
-        for source in 0..forward.expanded() {
-            for &target in &forward.targets[forward.offsets[source]..forward.offsets[source + 1]] {
-                let place = &mut next[target as usize];
-                sources[*place] = source as u32;
-                *place += 1;
-            }
-        }
-        Backwards {
-            forward,
-            offsets,
-            sources,
-        }
+/// The situations from which a step with such a mark can come about.
+#[must_use]
+pub fn leading_to_step(exploration: &Exploration<'_>, wanted: impl Fn(&Mark) -> bool) -> Vec<bool> {
+    let wanted: Vec<bool> = exploration.marks.iter().map(wanted).collect();
+    let mut marked = vec![false; exploration.seen()];
+    for (i, mark) in marked.iter_mut().enumerate().take(exploration.expanded()) {
+        let labels = &exploration.labels[exploration.offsets[i]..exploration.offsets[i + 1]];
+        *mark = labels.iter().any(|&l| wanted[usize::from(l)]);
     }
-
-    /// The situations from which one of these can come about, themselves included.
-    #[must_use]
-    pub fn leading_to(&self, mut marked: Vec<bool>) -> Vec<bool> {
-        let mut todo: Vec<usize> = (0..marked.len()).filter(|&i| marked[i]).collect();
-        while let Some(i) = todo.pop() {
-            for &source in &self.sources[self.offsets[i]..self.offsets[i + 1]] {
-                if !std::mem::replace(&mut marked[source as usize], true) {
-                    todo.push(source as usize);
-                }
-            }
-        }
-        marked
-    }
-
-    /// The situations from which a step with such a mark can come about.
-    #[must_use]
-    pub fn leading_to_step(&self, wanted: impl Fn(&Mark) -> bool) -> Vec<bool> {
-        let forward = self.forward;
-        let wanted: Vec<bool> = forward.marks.iter().map(wanted).collect();
-        let mut marked = vec![false; forward.seen()];
-        for (i, mark) in marked.iter_mut().enumerate().take(forward.expanded()) {
-            let labels = &forward.labels[forward.offsets[i]..forward.offsets[i + 1]];
-            *mark = labels.iter().any(|&l| wanted[usize::from(l)]);
-        }
-        self.leading_to(marked)
-    }
+    leading_to(exploration, marked)
 }

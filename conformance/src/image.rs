@@ -17,8 +17,16 @@ use sing_image::system::SystemManifest;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The system that a manifest describes. `programs` are the images that it names; those without a behaviour may also
-/// close their endpoints at any time, if `closing`.
+/// What is taken for granted of processes of which nothing is known.
+#[derive(Clone, Debug, Default)]
+pub struct Assumptions {
+    /// Processes that are to do whatever their contracts allow, though they have behaviours.
+    pub any: Vec<String>,
+    /// Whether those without a behaviour may close their endpoints at any time.
+    pub closing: bool,
+}
+
+/// The system that a manifest describes. `programs` are the images that it names.
 ///
 /// # Errors
 /// Behaviours that do not parse or do not fit their programs, and what is missing.
@@ -26,7 +34,7 @@ pub fn installed(
     name: &str,
     manifest: &SystemManifest,
     programs: &BTreeMap<String, Image<'_>>,
-    closing: bool,
+    assumptions: &Assumptions,
 ) -> Result<System, Vec<Diagnostic>> {
     let mut builder = Builder {
         system: System {
@@ -37,11 +45,14 @@ pub fn installed(
         sources: Vec::new(),
         errors: Vec::new(),
     };
-    builder.processes(manifest, programs, closing);
+    builder.processes(manifest, programs, assumptions.closing);
     builder.channels(manifest);
-    builder.bodies();
+    builder.bodies(&assumptions.any);
     builder.unstarted(manifest, programs);
     builder.unfollowed();
+    if let Some(why) = builder.system.too_large() {
+        builder.problem(why);
+    }
     let sources = Arc::new(builder.sources);
     if builder.errors.is_empty() {
         builder.system.sources = sources;
@@ -148,10 +159,16 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn bodies(&mut self) {
+    fn bodies(&mut self, any: &[String]) {
+        for name in any {
+            if !self.system.processes.iter().any(|p| p.name == *name) {
+                self.problem(format!("there is no process {name} that could do anything"));
+            }
+        }
         for p in 0..self.system.processes.len() {
             let image = self.images[p];
-            if image.manifest.behavior.trim().is_empty() {
+            let ignored = any.contains(&self.system.processes[p].name);
+            if ignored || image.manifest.behavior.trim().is_empty() {
                 continue;
             }
             let declared = image.manifest.endpoints.iter();

@@ -43,7 +43,7 @@ pub mod svg;
 pub mod system;
 
 pub use findings::{Finding, Kind, Outcome, check};
-pub use image::installed;
+pub use image::{Assumptions, installed};
 pub use report::report;
 pub use source::{alone, load, load_file};
 pub use system::System;

@@ -133,6 +133,10 @@ impl Builder<'_> {
                 .help("declare some: `process client { state Start: …; }`");
             self.errors.push(error);
         }
+        if let Some(why) = self.system.too_large() {
+            self.errors
+                .push(Diagnostic::error(why, Span::default(), ""));
+        }
         let wrong = self.errors.iter().any(|d| d.severity == Severity::Error);
         if wrong {
             Err(self.errors)

@@ -1,6 +1,6 @@
 //! Systems of installed programs: behaviours in manifests, held against what the modules import.
 
-use sing_conformance::{System, check, installed};
+use sing_conformance::{Assumptions, System, check, installed};
 use sing_contract::compile;
 use sing_image::elf::Image;
 use sing_image::manifest::{Manifest, Side, StartupEndpoint};
@@ -58,11 +58,20 @@ fn program(side: Side, optional: bool, imports: &[&str], behavior: &str) -> Imag
     }
 }
 
-/// A client and a server, as images and connected.
+/// A client and a server, as images.
 fn system(
     client: Image<'static>,
     server: Image<'static>,
     connected: bool,
+) -> Result<System, String> {
+    assuming(client, server, connected, &Assumptions::default())
+}
+
+fn assuming(
+    client: Image<'static>,
+    server: Image<'static>,
+    connected: bool,
+    assumptions: &Assumptions,
 ) -> Result<System, String> {
     let start = |name: &str| Start {
         name: name.into(),
@@ -84,7 +93,7 @@ fn system(
         channels: if connected { vec![channel] } else { Vec::new() },
     };
     let programs = BTreeMap::from([("client".into(), client), ("server".into(), server)]);
-    installed("x", &manifest, &programs, false)
+    installed("x", &manifest, &programs, assumptions)
         .map_err(|found| found.iter().map(ToString::to_string).collect())
 }
 
@@ -181,4 +190,31 @@ fn a_behavior_that_does_not_parse_is_an_error() {
     let client = program(Side::Imp, false, &[], "");
     let error = system(client, server, true).unwrap_err();
     assert!(error.contains("expected `;`"), "{error}");
+}
+
+/// A process can be taken for any other that keeps its contracts: its server must stand that.
+#[test]
+fn a_server_can_be_held_against_any_client() {
+    let check = |behavior, assumptions| {
+        let client = program(Side::Imp, false, &["imp.send.Ask", "imp.send.Stop"], ASKS);
+        let server = program(Side::Exp, false, &["exp.send.Answer"], behavior);
+        let system = assuming(client, server, true, &assumptions).unwrap();
+        check(&system, 1000).findings
+    };
+    let any = |closing| Assumptions {
+        any: vec!["client".into()],
+        closing,
+    };
+    assert!(check(ANSWERS, Assumptions::default()).is_empty());
+    assert!(check(ANSWERS, any(false)).is_empty());
+    // It has no case for a client that goes while nothing is asked.
+    assert_eq!(check(ANSWERS, any(true))[0].kind.name(), "cut");
+    let client = program(Side::Imp, false, &[], "");
+    let server = program(Side::Exp, false, &[], "");
+    let nobody = Assumptions {
+        any: vec!["nobody".into()],
+        closing: false,
+    };
+    let error = assuming(client, server, true, &nobody).unwrap_err();
+    assert!(error.contains("no process nobody"), "{error}");
 }

@@ -73,6 +73,8 @@ fn mistakes_are_named() {
         let text = format!("process p {{ {states} }} {server}");
         assert!(refused(&text).contains(part), "{text}:\n{}", refused(&text));
     }
+    let many: String = (0..5000).map(|i| format!("process p{i}: any;\n")).collect();
+    assert!(refused(&many).contains("4096 of each may be"));
     let deep = format!(
         "process p {{ state S: {} s.Ask! {} -> S; }} {server}",
         "(".repeat(500),

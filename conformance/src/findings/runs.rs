@@ -3,7 +3,7 @@
 use super::{Finder, Finding, Kind, listed};
 use crate::cells;
 use crate::explore::Speaks;
-use crate::graph::Backwards;
+use crate::graph::{leading_to, leading_to_step};
 use crate::machine::{Act, What};
 use crate::system::Body;
 use sing_image::manifest::Side;
@@ -80,7 +80,8 @@ impl Finder<'_> {
                     let name = peer.map_or("nobody", |p| self.process(p));
                     match part.what {
                         What::Message(m) if cells::head(row, layout, endpoint.side) != Some(m) => {
-                            let text = format!("{} from {name}", self.system.message(c, m));
+                            let message = self.system.message(c, m);
+                            let text = format!("{}.{message} from {name}", endpoint.name);
                             all.push((text, peer));
                         }
                         What::Closed => {
@@ -194,8 +195,7 @@ impl Finder<'_> {
 
     /// What is about all runs: who never moves again, and what is never received.
     pub(super) fn runs(&mut self, explained: Vec<bool>) {
-        let back = Backwards::new(self.exploration);
-        let mut explained = back.leading_to(explained);
+        let mut explained = leading_to(self.exploration, explained);
         let mut stuck = vec![false; explained.len()];
         let mut reported = BTreeSet::new();
         let processes: Vec<usize> = (0..self.system.processes.len())
@@ -203,7 +203,7 @@ impl Finder<'_> {
             .collect();
         let alive: Vec<Vec<bool>> = processes
             .iter()
-            .map(|&p| back.leading_to_step(|mark| mark.process == p))
+            .map(|&p| leading_to_step(self.exploration, |mark| mark.process == p))
             .collect();
         // For each process and state the situation in which most others are stuck too: they belong together.
         let mut worst: BTreeMap<(usize, usize), (usize, Vec<usize>)> = BTreeMap::new();
@@ -241,10 +241,10 @@ impl Finder<'_> {
             for (explained, stuck) in explained.iter_mut().zip(&stuck) {
                 *explained |= stuck;
             }
-            explained = back.leading_to(explained);
+            explained = leading_to(self.exploration, explained);
         }
         for channel in 0..self.system.channels.len() {
-            self.owed(&back, channel, &mut explained);
+            self.owed(channel, &mut explained);
         }
         for (channel, side, message, at) in self.exploration.never_received() {
             // What is said to nobody is meant for nobody.
@@ -260,7 +260,7 @@ impl Finder<'_> {
     }
 
     /// Channels on which the exporting side has something to say, the client waits, and it is never said.
-    fn owed(&mut self, back: &Backwards<'_>, channel: usize, explained: &mut [bool]) {
+    fn owed(&mut self, channel: usize, explained: &mut [bool]) {
         let system = self.system;
         let (Some(client), Some(server)) = (
             system.holder(channel, Side::Imp),
@@ -275,7 +275,7 @@ impl Finder<'_> {
         let sends = |state: u16, side| {
             (0..table.messages.len()).any(|m| table.step(state, m as u16, side).is_some())
         };
-        let alive = back.leading_to_step(|mark| {
+        let alive = leading_to_step(self.exploration, |mark| {
             mark.process == server
                 && match mark.speaks {
                     Speaks::On(c) => c == channel,

@@ -42,11 +42,12 @@ sing: verify, compile and inspect the programs of a Singularity system, and thei
   sing bind c -o DIR FILE.contract...
       Writes a C header for each contract of the texts and of what they import.
 
-  sing check contracts SYSTEM.img | FILE.system | FILE.contract [--limit N] [--closing] [--svg FILE]
-  sing check contracts --manifest SYSTEM.json [--bin NAME=FILE]... [--limit N] [--closing] [--svg FILE]
+  sing check contracts SYSTEM.img | FILE.system | FILE.contract [--any PROCESS]... [--closing] [--limit N] [--svg FILE]
+  sing check contracts --manifest SYSTEM.json [--bin NAME=FILE]... (and the same choices)
       Looks for deadlocks, messages that nobody expects or receives, and states that nobody leaves, and shows a
-      shortest run that leads to each. Looks at N situations at most. --closing: programs without a behavior may
-      close their channels at any time. --svg: draws the first run.
+      shortest run that leads to each. Looks at N situations at most. --any: the process may do whatever its
+      contracts allow, as those without a behavior do; --closing: and close its channels at any time (both for images;
+      a .system file says so itself). --svg: draws the first run.
 
 Exit status: 0 done, 1 refused or failed, 2 the command line was not understood.";
 
@@ -211,7 +212,7 @@ fn check_contracts(parser: &mut Parser) -> Parsed {
     let mut manifest = None;
     let mut programs = Vec::new();
     let mut limit = sing_conformance::LIMIT;
-    let mut closing = false;
+    let mut assumptions = sing_conformance::Assumptions::default();
     let mut svg = None;
     while let Some(arg) = parser.next()? {
         match arg {
@@ -219,7 +220,8 @@ fn check_contracts(parser: &mut Parser) -> Parsed {
             Arg::Long("manifest") => manifest = Some(parser.value()?.into()),
             Arg::Long("bin") => programs.push(parser.value()?.parse_with(pair)?),
             Arg::Long("limit") => limit = parser.value()?.parse_with(situations)?,
-            Arg::Long("closing") => closing = true,
+            Arg::Long("any") => assumptions.any.push(parser.value()?.string()?),
+            Arg::Long("closing") => assumptions.closing = true,
             Arg::Long("svg") => svg = Some(parser.value()?.into()),
             Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
             other => return Err(other.unexpected()),
@@ -238,7 +240,7 @@ fn check_contracts(parser: &mut Parser) -> Parsed {
     Ok(Command::Check(check::Request {
         subject,
         limit,
-        closing,
+        assumptions,
         svg,
     }))
 }

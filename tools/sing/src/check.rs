@@ -2,7 +2,7 @@
 
 use crate::{input, output, system};
 use sing_compiler::Options;
-use sing_conformance::{System, svg};
+use sing_conformance::{Assumptions, System, svg};
 use sing_contract::Diagnostic;
 use sing_image::elf::Image;
 use sing_image::system::{BIN, MAGIC, SystemImage, SystemManifest};
@@ -29,8 +29,8 @@ pub struct Request {
     pub subject: Subject,
     /// Situations to look at, at most.
     pub limit: usize,
-    /// Whether processes without a behaviour may close their endpoints at any time.
-    pub closing: bool,
+    /// What is taken for granted of processes of which nothing is known.
+    pub assumptions: Assumptions,
     /// Where to draw the first finding's run.
     pub svg: Option<PathBuf>,
 }
@@ -39,12 +39,12 @@ pub struct Request {
 pub fn run(request: &Request) -> Result<bool, String> {
     let systems = match &request.subject {
         Subject::Parts { manifest, programs } => {
-            vec![parts(manifest, programs, request.closing)?]
+            vec![parts(manifest, programs, &request.assumptions)?]
         }
         Subject::File(path) => {
             let bytes = input::read(path)?;
             if bytes.starts_with(MAGIC) {
-                vec![packed(path, &bytes, request.closing)?]
+                vec![packed(path, &bytes, &request.assumptions)?]
             } else if path.extension().is_some_and(|e| e == "contract") {
                 let contracts = sing_contract::load_file(path).map_err(|e| all(&e))?;
                 let tables = contracts.tables();
@@ -83,18 +83,22 @@ fn all(found: &[Diagnostic]) -> String {
 }
 
 /// The system in an archive.
-fn packed(path: &Path, bytes: &[u8], closing: bool) -> Result<System, String> {
+fn packed(path: &Path, bytes: &[u8], assumptions: &Assumptions) -> Result<System, String> {
     let archive = SystemImage::decode(bytes).map_err(|e| format!("{}: {e}", path.display()))?;
     let programs: Vec<(String, Vec<u8>)> = archive
         .paths()
         .filter(|p| p.starts_with(BIN))
         .filter_map(|p| Some((p.to_owned(), archive.file(p)?.to_vec())))
         .collect();
-    build(path, archive.manifest(), &programs, closing)
+    build(path, archive.manifest(), &programs, assumptions)
 }
 
 /// The system that a manifest and programs make.
-fn parts(path: &Path, programs: &[(String, PathBuf)], closing: bool) -> Result<System, String> {
+fn parts(
+    path: &Path,
+    programs: &[(String, PathBuf)],
+    assumptions: &Assumptions,
+) -> Result<System, String> {
     let manifest: SystemManifest = serde_json::from_slice(&input::read(path)?)
         .map_err(|e| format!("{}: does not read: {e}", path.display()))?;
     let mut files = Vec::new();
@@ -102,14 +106,14 @@ fn parts(path: &Path, programs: &[(String, PathBuf)], closing: bool) -> Result<S
         let image = input::image(file, input::read(file)?, &Options::default())?;
         files.push((format!("{BIN}{name}"), image));
     }
-    build(path, &manifest, &files, closing)
+    build(path, &manifest, &files, assumptions)
 }
 
 fn build(
     path: &Path,
     manifest: &SystemManifest,
     files: &[(String, Vec<u8>)],
-    closing: bool,
+    assumptions: &Assumptions,
 ) -> Result<System, String> {
     let name = path.display().to_string();
     let problems = system::check(manifest, files);
@@ -124,5 +128,5 @@ fn build(
         let image = Image::decode(bytes).map_err(|e| format!("{file}: {e}"))?;
         programs.insert(file.strip_prefix(BIN).unwrap_or(file).to_owned(), image);
     }
-    sing_conformance::installed(&name, manifest, &programs, closing).map_err(|e| all(&e))
+    sing_conformance::installed(&name, manifest, &programs, assumptions).map_err(|e| all(&e))
 }
