@@ -535,6 +535,13 @@ fn close_one(channel: &'static Channel, side: Side, todo: &mut Vec<(&'static Cha
     }
 }
 
+/// Whether a receive at this end would not wait.
+#[inline(always)]
+pub(crate) fn is_ready(channel: &'static Channel, side: Side) -> bool {
+    let inner = channel.inner.lock();
+    inner.ends[side.index()].len > 0 || inner.ends[side.peer().index()].closed
+}
+
 /// The first message that waits at this end, `WOULD_BLOCK` where none does, `CLOSED` where none will ever.
 #[inline]
 pub(crate) fn peek(channel: &'static Channel, side: Side) -> i32 {

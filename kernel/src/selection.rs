@@ -17,6 +17,8 @@ use alloc::vec::Vec;
 pub(crate) struct Selection {
     handles: Vec<u32>,
     set: Option<&'static Set>,
+    /// How often it was made anew.
+    made: u32,
 }
 
 impl Selection {
@@ -43,7 +45,13 @@ impl Selection {
             None => *self.set.insert(Set::create_for_selection()?),
         };
         set.renew();
-        for (&handle, key) in handles.iter().zip(0..) {
+        // Of those that are ready, the set names first what it got first: now one, now another, where a program's
+        // selections are never the same. Each round begins one further, so that no rhythm of theirs leaves one out.
+        self.made = self.made.wrapping_add(1);
+        let (made, count) = (self.made as usize, handles.len().max(1));
+        let first = (made + made / count) % count;
+        let all = handles.iter().zip(0..);
+        for (&handle, key) in all.clone().skip(first).chain(all.take(first)) {
             let Object::Endpoint(channel, side, _) = sip.object(handle) else {
                 return None;
             };

@@ -123,7 +123,7 @@ pub(super) fn holds(handles: &[u32], on: &[Waitable]) -> bool {
 /// Whether a wait is over; takes what a wait takes (an auto-reset event, a mutex).
 pub(super) fn acquire(w: &Waitable, thread: &'static Thread) -> bool {
     match *w {
-        Waitable::Channel(c, side) => channel::peek(c, side) != status::WOULD_BLOCK,
+        Waitable::Channel(c, side) => channel::is_ready(c, side),
         Waitable::Set(s) => s.next().is_some(),
         Waitable::Event(e) => e.acquire(),
         Waitable::Mutex(m) => m.acquire(thread),

@@ -1,5 +1,6 @@
 //! `cargo xtask test`: every part of the test suite, a table, and a closing line that counts.
 
+mod conformance;
 mod dependencies;
 mod docs;
 mod format;
@@ -130,6 +131,12 @@ const PARTS: &[Part] = &[
         quick: true,
         filters: true,
         run: misuse::hosted,
+    },
+    Part {
+        name: "conformance",
+        quick: true,
+        filters: false,
+        run: conformance::check,
     },
     Part {
         name: "tour",
