@@ -228,7 +228,8 @@ entries! {
     /// `(handles, count, timeout)`: waits for the first of up to 64; its index. Those handles that are 0 are
     /// passed over.
     WAIT_ANY = "wait_any" [IMPORT] (I32, I32, I64) -> I32;
-    /// `(handle)`: gives up a handle of any kind but an allocation's. An endpoint's closes it.
+    /// `(handle)`: gives up a handle of any kind but an allocation's. An endpoint's closes it; that of a process which has
+    /// never been started ends it.
     HANDLE_DISPOSE = "handle_dispose" [IMPORT] (I32) -> I32;
     /// `(line)`: the handle of a device interrupt.
     INTERRUPT_CREATE = "interrupt_create" [CONSOLE] (I32) -> I32;

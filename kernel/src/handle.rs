@@ -142,7 +142,7 @@ pub(crate) fn dispose(object: Object) {
         Object::Event(e) => e.dispose(),
         Object::Mutex(m) => m.dispose(),
         Object::Thread(t) => t.release(),
-        Object::Process(p) => p.release(),
+        Object::Process(p) => p.let_go(),
     }
 }
 

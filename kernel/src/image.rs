@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use sing_arch::lock::SpinLock;
 use sing_image::Error;
 use sing_image::elf::Image;
-use sing_image::manifest::{Manifest, Side};
+use sing_image::manifest::{Manifest, Side, StartupEndpoint};
 use sing_image::meta::Linkage;
 use sing_image::system::{BIN, SystemImage};
 use sing_runtime::Template;
@@ -166,6 +166,19 @@ impl Installed {
             .permission?
             .stands_for(wanted, side, real.state_name(end.state));
         can.then_some((number, wanted))
+    }
+
+    /// Name of the state that a start-up endpoint must be in: the one that the manifest names, or the first of its
+    /// contract. `None` where the image does not have that.
+    pub(crate) fn asked_state<'a>(&'a self, endpoint: &'a StartupEndpoint) -> Option<&'a str> {
+        if let Some(state) = &endpoint.state {
+            return Some(state);
+        }
+        let contract = self
+            .contracts
+            .iter()
+            .find(|c| c.table.name == endpoint.contract)?;
+        contract.table.states.first().map(String::as_str)
     }
 
     /// What an operation must carry to be used on an endpoint that is held so: `contract << 16 | side << 15`, or bits

@@ -377,6 +377,14 @@ impl Sip {
         self.references.add(1);
     }
 
+    /// Its parent gives up its handle, the only one. Where it has not been started it never will be, and ends.
+    pub(crate) fn let_go(&'static self) {
+        if !self.is_started() {
+            end(self, End::Stop(0));
+        }
+        self.release();
+    }
+
     /// One handle fewer.
     pub(crate) fn release(&self) {
         if self.references.sub(1) == 1 {

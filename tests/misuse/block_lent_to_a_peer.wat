@@ -4,30 +4,41 @@
 (module
   (import "sing_v1" "startup_endpoint" (func $startup_endpoint (param i32) (result i32)))
   (import "sing_v1" "xh_alloc" (func $xh_alloc (param i32 i32) (result i32)))
-  (import "contract:BenchContract" "imp.call.Give" (func $BenchContract.imp.call.Give (param i32 i64 i32) (result i32)))
+  (import "contract:VictimContract" "imp.call.Name" (func $VictimContract.imp.call.Name (param i32 i64 i32) (result i32)))
   (import "sing_v1" "xh_load8" (func $xh_load8 (param i32 i32) (result i32)))
   (memory 1)
   (func (export "sip_main") (result i32)
-    (local $bench i32) (local $block i32)
-    (local.set $bench (call $startup_endpoint (i32.const 0)))
+    (local $victim i32) (local $block i32)
+    (local.set $victim (call $startup_endpoint (i32.const 0)))
     (local.set $block (call $xh_alloc (i32.const 64) (i32.const 0)))
-    (drop (call $BenchContract.imp.call.Give (local.get $bench) (i64.extend_i32_u (local.get $block)) (i32.const 64)))
+    (drop (call $VictimContract.imp.call.Name (local.get $victim) (i64.extend_i32_u (local.get $block)) (i32.const 64)))
     (drop (call $xh_load8 (local.get $block) (i32.const 0)))
     (i32.const 1))
   (@custom "singularity.manifest"
     "{\"name\": \"block_lent_to_a_peer\", \"abi\": 1, \"endpoints\": [\n"
-    "  {\"name\": \"bench\", \"contract\": \"BenchContract\", \"side\": \"imp\"}]}")
+    "  {\"name\": \"victim\", \"contract\": \"VictimContract\", \"side\": \"imp\"}]}")
   (@custom "singularity.contracts"
-    "public contract BenchContract {\n"
-    "  in message Ping(ulong word);\n"
-    "  out message Pong(ulong word);\n"
-    "  in message Give(byte[] in ExHeap data);\n"
-    "  out message Return(byte[] in ExHeap data);\n"
-    "  in message Yield(uint times);\n"
-    "  out message Yielded();\n"
+    "contract NoteContract {\n"
+    "  in message Note(int n);\n"
+    "  out message Noted();\n"
+    "  state Start: Note? -> Noted! -> Start;\n"
+    "}\n"
+    "enum Colour : byte { Red = 3, Green = 200 }\n"
+    "rep struct Point { int x; Colour colour; }\n"
+    "contract VictimContract {\n"
+    "  in message Paint(Colour colour);\n"
+    "  in message Say(int x) requires x > 0 && x < 10;\n"
+    "  in message Flag(bool on);\n"
+    "  in message Letter(char c);\n"
+    "  in message Place(Point at);\n"
+    "  in message Point(Point* in ExHeap one);\n"
+    "  in message Row(Point[] in ExHeap all);\n"
+    "  in message Name(char[] in ExHeap name);\n"
+    "  in message Take(byte[] in ExHeap data, NoteContract.Imp:Start note);\n"
+    "  out message Thanks();\n"
     "  state Start: one {\n"
-    "    Ping? -> Pong! -> Start;\n"
-    "    Give? -> Return! -> Start;\n"
-    "    Yield? -> Yielded! -> Start;\n"
+    "    Paint? -> Taken; Say? -> Taken; Flag? -> Taken; Letter? -> Taken; Place? -> Taken;\n"
+    "    Point? -> Taken; Row? -> Taken; Name? -> Taken; Take? -> Taken;\n"
     "  }\n"
+    "  state Taken: Thanks! -> Start;\n"
     "}"))

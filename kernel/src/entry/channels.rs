@@ -4,7 +4,7 @@ use super::{caller, fill_table, finish};
 use crate::channel::{self, Channel, Received, Sent};
 use crate::cpu;
 use crate::exheap;
-use crate::handle::{self, Object};
+use crate::handle::Object;
 use crate::thread::Thread;
 use sing_abi::entry::COUNT;
 use sing_abi::status;
@@ -208,8 +208,13 @@ fn give_up(endpoint: u32, operation: u32, words: &[u64]) {
                 }
             }
             Word::Endpoint { .. } => {
-                let object = sip.handles.lock().remove(word as u32);
-                handle::dispose(object);
+                // Nothing has checked what it names.
+                let mut handles = sip.handles.lock();
+                if let Object::Endpoint(channel, side, _) = handles.get(word as u32) {
+                    handles.remove(word as u32);
+                    drop(handles);
+                    channel::close(channel, side);
+                }
             }
         }
     }

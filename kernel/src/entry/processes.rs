@@ -179,10 +179,9 @@ fn check_endpoints(parent: &Sip, image: &Installed, handles: &[u32]) -> Result<O
             return Err(Trap::BadHandle);
         };
         let end = &inner.ends[side.index()];
-        let state_fits = want
-            .state
-            .as_ref()
-            .is_none_or(|s| contract.state_name(end.state) == s);
+        let state_fits = image
+            .asked_state(want)
+            .is_some_and(|s| contract.state_name(end.state) == s);
         let stands = image.held_as(contract, end, &want.contract, side).is_some();
         if side != want.side || !stands || !state_fits {
             return Ok(Some(status::BAD_ARGUMENT));

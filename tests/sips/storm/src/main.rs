@@ -70,6 +70,8 @@ fn actor() -> i32 {
             exp = match exp.recv() {
                 Start::Ping(word, next) => next.send_pong(word),
                 Start::Give(data, next) => next.send_return(data),
+                Start::Plant(tree, next) => next.send_planted(tree),
+                Start::Carry(endpoint, next) => next.send_carried(endpoint),
                 Start::Yield(_, next) => next.send_yielded(),
                 Start::Closed => return 0,
             };

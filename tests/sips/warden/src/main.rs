@@ -11,7 +11,7 @@
 use sing_sdk::prelude::*;
 
 use core::time::Duration;
-use sing_sdk::contracts::{BenchContract, PingContract};
+use sing_sdk::contracts::PingContract;
 use sing_sdk::inspect::{self, Memory};
 use sing_sdk::process::{self, Child, Exit, Side};
 
@@ -109,12 +109,6 @@ fn run(program: &str, notes: &mut Vec<String>) -> Result<Exit, Error> {
             ("PingContract", Side::Imp) => {
                 let (imp, exp) = PingContract::new_channel()?;
                 partners.push(Child::of("pong").arg("pong").endpoint(exp).start()?);
-                builder.endpoint(imp)
-            }
-            ("BenchContract", Side::Imp) => {
-                let (imp, exp) = BenchContract::new_channel()?;
-                let peer = Child::of("bench-peer").arg("bench-peer").endpoint(exp);
-                partners.push(peer.start()?);
                 builder.endpoint(imp)
             }
             ("VictimContract", Side::Imp) => {

@@ -1,0 +1,67 @@
+;; Has no room for another block: takes neither a message nor a part nor a parked block, each of which stays where
+;; it is until there is room.
+;; stopped: no
+(module
+  (import "contract:Store" "new" (func $Store.new (param i32) (result i32)))
+  (import "sing_v1" "xh_alloc" (func $xh_alloc (param i32 i32) (result i32)))
+  (import "contract:Store" "imp.send.Put" (func $Store.imp.send.Put (param i32 i64) (result i32)))
+  (import "sing_v1" "xh_attach" (func $xh_attach (param i32 i32 i32) (result i32)))
+  (import "sing_v1" "xh_park" (func $xh_park (param i32) (result i32)))
+  (import "contract:Store" "exp.recv" (func $Store.exp.recv (param i32 i32) (result i32)))
+  (import "sing_v1" "xh_detach" (func $xh_detach (param i32 i32) (result i32)))
+  (import "sing_v1" "xh_unpark" (func $xh_unpark (param i32) (result i32)))
+  (import "sing_v1" "xh_split" (func $xh_split (param i32 i32) (result i32)))
+  (import "sing_v1" "xh_share" (func $xh_share (param i32 i32 i32) (result i32)))
+  (import "sing_v1" "xh_free" (func $xh_free (param i32) (result i32)))
+  (memory 1)
+  (func (export "sip_main") (result i32)
+    (local $imp i32) (local $exp i32) (local $block i32) (local $a i32) (local $b i32) (local $parked i32) (local $last i32) (local $some i32)
+    (drop (call $Store.new (i32.const 0)))
+    (local.set $imp (i32.load (i32.const 0)))
+    (local.set $exp (i32.load (i32.const 4)))
+    (local.set $block (call $xh_alloc (i32.const 64) (i32.const 0)))
+    (drop (call $Store.imp.send.Put (local.get $imp) (i64.extend_i32_u (local.get $block))))
+    (local.set $a (call $xh_alloc (i32.const 64) (i32.const 0)))
+    (local.set $b (call $xh_alloc (i32.const 64) (i32.const 0)))
+    (drop (call $xh_attach (local.get $a) (i32.const 8) (local.get $b)))
+    (local.set $parked (call $xh_alloc (i32.const 64) (i32.const 0)))
+    (local.set $parked (call $xh_park (local.get $parked)))
+    (loop $more
+      (local.set $last (call $xh_alloc (i32.const 1) (i32.const 0)))
+      (if (i32.gt_s (local.get $last) (i32.const 0))
+        (then
+          (local.set $some (local.get $last))
+          (br $more))))
+    (if (i32.ne (local.get $last) (i32.const -3))
+      (then (return (i32.const 1))))
+    (if (i32.ne (call $Store.exp.recv (local.get $exp) (i32.const 64)) (i32.const -3))
+      (then (return (i32.const 2))))
+    (if (i32.ne (call $xh_detach (local.get $a) (i32.const 8)) (i32.const -3))
+      (then (return (i32.const 3))))
+    (if (i32.ne (call $xh_unpark (local.get $parked)) (i32.const -3))
+      (then (return (i32.const 4))))
+    (if (i32.ne (call $xh_split (local.get $a) (i32.const 8)) (i32.const -6))
+      (then (return (i32.const 5))))
+    (if (i32.ne (call $xh_share (local.get $a) (i32.const 0) (i32.const 8)) (i32.const -3))
+      (then (return (i32.const 6))))
+    (if (i32.ne (call $xh_free (local.get $some)) (i32.const 0))
+      (then (return (i32.const 7))))
+    (if (i32.ne (call $Store.exp.recv (local.get $exp) (i32.const 64)) (i32.const 0))
+      (then (return (i32.const 8))))
+    (if (i32.ne (call $xh_free (i32.load (i32.const 64))) (i32.const 0))
+      (then (return (i32.const 9))))
+    (local.set $b (call $xh_detach (local.get $a) (i32.const 8)))
+    (if (i32.ne (call $xh_free (local.get $b)) (i32.const 0))
+      (then (return (i32.const 10))))
+    (local.set $b (call $xh_unpark (local.get $parked)))
+    (if (i32.ne (call $xh_free (local.get $b)) (i32.const 0))
+      (then (return (i32.const 11))))
+    (i32.const 0))
+  (@custom "singularity.manifest" "{\"name\": \"block_received_without_room\", \"abi\": 1, \"memory\": 67108864, \"privileges\": []}")
+  (@custom "singularity.contracts"
+    "contract Store {\n"
+    "  in message Put(byte[] in ExHeap data);\n"
+    "  in message Two(byte[] in ExHeap a, byte[] in ExHeap b);\n"
+    "  out message Ok();\n"
+    "  state Start: one { Put? -> Ok! -> Start; Two? -> Ok! -> Start; }\n"
+    "}"))

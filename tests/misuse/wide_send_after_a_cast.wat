@@ -1,0 +1,20 @@
+;; Was granted a permission, and imports what it takes away, with a cast that would bring it there.
+;; stopped: install
+;; with: the program can never hold an endpoint Tcp.Imp
+(module
+  (import "contract:Tcp" "imp.send.Connect" (func (param i32) (result i32)))
+  (import "contract:Tcp" "imp.cast" (func (param i32 i32) (result i32)))
+  (func (export "sip_main") (result i32)
+    (i32.const 0))
+  (@custom "singularity.manifest"
+    "{\"name\": \"wide_send_after_a_cast\", \"abi\": 1, \"endpoints\": [\n"
+    "  {\"name\": \"to\", \"contract\": \"Listener\", \"side\": \"imp\"}]}")
+  (@custom "singularity.contracts"
+    "contract Tcp {\n"
+    "  in message Listen();\n"
+    "  in message Connect();\n"
+    "  in message Close();\n"
+    "  out message Ok();\n"
+    "  state Start: one { Listen? -> Ok! -> Start; Connect? -> Ok! -> Start; Close? -> closed; }\n"
+    "}\n"
+    "contract Listener narrows Tcp.Imp { Listen; Close; }"))
