@@ -56,7 +56,10 @@ impl Watchers {
         }
         self.last += 1;
         // It may be ready for more, or go away.
-        if set.add(&channel, Source::Watcher(self.last).number()).is_err() {
+        if set
+            .add(&channel, Source::Watcher(self.last).number())
+            .is_err()
+        {
             return Some(channel);
         }
         let state = State::Idle(channel);
