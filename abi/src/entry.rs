@@ -284,7 +284,8 @@ entries! {
     /// `(endpoint, operation, words)`: the same with the words in memory.
     CHANNEL_SEND_MEM = "channel_send_mem" [COMPILER] (I32, I32, I32) -> I32;
     /// `(endpoint, operation, out)`: waits for a message, writes its words at `out`; its index, or `CLOSED`.
-    /// The message bits of `operation` are 0.
+    /// The message bits of `operation` are 0. An endpoint in the message that is not of what the receiver's image has
+    /// under its contract's name is closed, and its handle is 0.
     CHANNEL_RECV = "channel_recv" [COMPILER] (I32, I32, I32) -> I32;
     /// `(endpoint, operation, w0, w1, out)`: a send and a receive in one. Where it returns `CLOSED`, nothing
     /// stays with the caller: what was to be moved has moved, or is freed.

@@ -94,7 +94,7 @@ impl Diagnostic {
     }
 
     /// Fills in the texts that the places lie in.
-    pub(crate) fn set_sources(&mut self, sources: &Sources) {
+    pub fn set_sources(&mut self, sources: &Sources) {
         self.sources = Arc::clone(sources);
     }
 

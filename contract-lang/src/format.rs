@@ -1,5 +1,13 @@
-//! Contracts as text, in one form: what `sing fmt` writes, what a module carries, and what tells whether
-//! two declarations are the same. Comments other than documentation are not kept.
+//! Contracts as text. [`source`] lays out a text as people write it, with all its comments: what `sing fmt` does. The
+//! rest writes declarations from the syntax tree, in one form: what a module carries, and what tells whether two
+//! declarations are the same.
+
+mod layout;
+mod pieces;
+mod source;
+mod tree;
+
+pub use source::source;
 
 use crate::ast::{
     Contract, Direction, Enum, Expr, ExprKind, Field, File, Item, Message, Narrowing, Sequence,

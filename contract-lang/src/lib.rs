@@ -28,7 +28,7 @@ pub mod ast;
 mod bounds;
 mod diagnostic;
 pub mod format;
-mod lexer;
+pub mod lexer;
 mod load;
 mod lower;
 pub mod model;

@@ -38,9 +38,14 @@ impl Contracts {
 
 /// Parses a single text.
 pub(crate) fn parse_one(source: &str) -> Result<File, Vec<Diagnostic>> {
+    parse_named("contract", source)
+}
+
+/// Parses a single text that people know by this name.
+pub(crate) fn parse_named(name: &str, source: &str) -> Result<File, Vec<Diagnostic>> {
     let mut errors = Vec::new();
     let mut texts = Vec::new();
-    let file = parse_into(&mut texts, "contract", source, &mut errors);
+    let file = parse_into(&mut texts, name, source, &mut errors);
     if errors.is_empty() {
         Ok(file)
     } else {

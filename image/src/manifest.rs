@@ -90,4 +90,7 @@ pub struct Manifest {
     /// Stack of each thread in bytes. 0: the system's default.
     #[serde(default)]
     pub stack: u32,
+    /// What it does with its endpoints, in the notation of the conformance check. Empty: nothing is said.
+    #[serde(default)]
+    pub behavior: String,
 }

@@ -403,13 +403,20 @@ pub(crate) fn receive(
     } else {
         let kinds = &contract.table.messages[message as usize].words;
         let mut handles = [0; MAX_MESSAGE_WORDS];
-        if !give_arguments(kinds, words, thread, &mut handles) {
+        let mut refused = Vec::new();
+        if !give_arguments(kinds, words, thread, &mut handles, &mut refused) {
             return Ok(Received::NoRoom);
         }
-        if let Err(trap) = deliver(&handles[..words.len()]) {
-            // The receiver ends; what it was given ends with it, and the message must not be given back twice.
+        let delivered = deliver(&handles[..words.len()]);
+        if delivered.is_err() || !refused.is_empty() {
+            // Where the receiver ends, what it was given ends with it, and the message must not be given back twice.
+            mine.state = step.next;
             mine.pop();
-            return Err(trap);
+            drop(guard);
+            for (channel, side) in refused {
+                close(channel, side);
+            }
+            return delivered.map(|()| Received::Message(message));
         }
     }
     mine.state = step.next;
@@ -418,20 +425,30 @@ pub(crate) fn receive(
     Ok(Received::Message(message))
 }
 
-/// Puts what a message moves into the receiver's tables: all of it, or nothing (false) where there is no room.
+/// Puts what a message moves into the receiver's tables: all of it, or nothing (false) where there is no room. An endpoint
+/// that is not what the receiver's text of the message's contract makes of it gets no handle (0) and is `refused`: the
+/// sender may have another text under the same name.
 #[inline(never)]
 fn give_arguments(
     kinds: &[Word],
     words: &[u64],
     thread: &'static Thread,
     handles: &mut [u64; MAX_MESSAGE_WORDS],
+    refused: &mut Vec<(&'static Channel, Side)>,
 ) -> bool {
     let sip = thread.sip();
     for (i, (kind, &word)) in kinds.iter().zip(words).enumerate() {
         let given = match kind {
             Word::Scalar => Some(word),
             Word::Block => thread.give_allocation(word as u32).map(u64::from),
-            Word::Endpoint { contract, .. } => sip.give_endpoint(word, contract).map(u64::from),
+            Word::Endpoint { contract, .. } => match from_word(word) {
+                Some((c, side)) if !sip.knows_as(c, side, contract) => {
+                    refused.push((c, side));
+                    Some(0)
+                }
+                Some((c, side)) => sip.insert_endpoint(c, side, contract).map(u64::from),
+                None => None,
+            },
         };
         if let Some(h) = given {
             handles[i] = h;
@@ -516,6 +533,13 @@ fn close_one(channel: &'static Channel, side: Side, todo: &mut Vec<(&'static Cha
         }
         CHANNELS.give(channel.index.load(Relaxed));
     }
+}
+
+/// Whether a receive at this end would not wait.
+#[inline(always)]
+pub(crate) fn is_ready(channel: &'static Channel, side: Side) -> bool {
+    let inner = channel.inner.lock();
+    inner.ends[side.index()].len > 0 || inner.ends[side.peer().index()].closed
 }
 
 /// The first message that waits at this end, `WOULD_BLOCK` where none does, `CLOSED` where none will ever.

@@ -113,7 +113,7 @@ impl Member {
             Side::Exp
         };
         let channel = self.channel.get();
-        channel.is_some_and(|c| channel::peek(c, side) != status::WOULD_BLOCK)
+        channel.is_some_and(|c| channel::is_ready(c, side))
     }
 }
 
@@ -220,12 +220,18 @@ impl Set {
     #[inline(always)]
     pub(crate) fn next(&self) -> Option<u32> {
         loop {
-            let member = self.inner.lock().ready.first()?;
-            if member.is_ready() {
+            let (member, alone) = {
                 let inner = self.inner.lock();
+                let first = inner.ready.first()?;
+                (first, inner.ready.is_last(first))
+            };
+            if member.is_ready() {
                 // Alone, it is at the end already.
-                if !inner.ready.is_last(member) && inner.ready.remove(member) {
-                    inner.ready.push(member);
+                if !alone {
+                    let inner = self.inner.lock();
+                    if inner.ready.remove(member) {
+                        inner.ready.push(member);
+                    }
                 }
                 return Some(member.key.load(Relaxed));
             }
@@ -249,11 +255,11 @@ impl Set {
                 return self.wait_until(thread, crate::timer::deadline(timeout));
             }
             self.begin_wait(thread);
+            // Who wakes it has taken it out of the set.
             thread.sleep_until_woken();
             if self.number.load(Relaxed) != number || self.is_stale() {
                 return None;
             }
-            self.end_wait(thread);
         }
     }
 
@@ -287,8 +293,7 @@ impl Set {
         }
     }
 
-    /// Takes a thread out that may have been woken by something else than a member.
-    #[inline(always)]
+    /// Takes a thread out whose time is up, or that has been woken.
     fn end_wait(&self, thread: &'static Thread) {
         let inner = self.inner.lock();
         if inner.waiter.is(thread) {

@@ -61,8 +61,10 @@ const IDLE: u32 = 0;
 const WAITING: u32 = 1;
 const WOKEN: u32 = 2;
 
-/// What a wait ended with.
+/// What a wait ended with: its time was over.
 pub(crate) const TIMED_OUT: u32 = u32::MAX;
+/// What a wait ended with: another thread gave up, or sent away, something that was waited for.
+pub(crate) const LOST: u32 = u32::MAX - 1;
 
 /// A thread's side of waiting.
 #[derive(Default)]
@@ -198,11 +200,14 @@ impl Thread {
     }
 
     /// Waits for the first of several things; `ready` is asked, under no lock, before it sleeps and each time
-    /// it wakes, and returns the index of one that is. `TIMED_OUT` where the deadline passes first.
+    /// it wakes, and returns the index of one that is. `TIMED_OUT` where the deadline passes first. `held` is asked each
+    /// time it wakes, before `ready`: whether the SIP still has all of them. What it has not may stand for something of
+    /// another SIP by now, so that a look at it would already be too much: `LOST`.
     pub(crate) fn wait_any(
         &'static self,
         on: &[Waitable],
         deadline: u64,
+        held: impl Fn() -> bool,
         mut ready: impl FnMut() -> Option<u32>,
     ) -> u32 {
         loop {
@@ -230,6 +235,9 @@ impl Thread {
             }
             let _ = self.sleep_until(deadline);
             self.unlink();
+            if !held() {
+                return LOST;
+            }
         }
     }
 
@@ -252,6 +260,21 @@ impl Thread {
 }
 
 impl Waitable {
+    /// Whether both are the same thing.
+    pub(crate) fn is(&self, other: &Waitable) -> bool {
+        use core::ptr::eq;
+        match (*self, *other) {
+            (Waitable::Channel(a, left), Waitable::Channel(b, right)) => eq(a, b) && left == right,
+            (Waitable::Set(a), Waitable::Set(b)) => eq(a, b),
+            (Waitable::Event(a), Waitable::Event(b)) => eq(a, b),
+            (Waitable::Mutex(a), Waitable::Mutex(b)) => eq(a, b),
+            (Waitable::Thread(a), Waitable::Thread(b)) => eq(a, b),
+            (Waitable::Sip(a), Waitable::Sip(b)) => eq(a, b),
+            (Waitable::Interrupt(a), Waitable::Interrupt(b)) => a == b,
+            _ => false,
+        }
+    }
+
     /// Gives access to the list of threads that wait for it, under its lock.
     fn with_list<R>(&self, f: impl FnOnce(&WaitList) -> R) -> R {
         match *self {

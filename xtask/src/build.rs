@@ -1,8 +1,7 @@
 //! Builds the parts: host tools, programs, the PC HAL.
 
-use crate::cargo;
-use crate::project::{Program, Project};
-use crate::toolchain;
+use crate::project::{Maker, Program, Project};
+use crate::{cargo, clang, toolchain};
 use anyhow::Result;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -32,10 +31,26 @@ pub fn host(project: &Project, packages: &[&str]) -> Result<()> {
     cargo::quiet(&mut cargo::command(&project.root, &arguments), &what)
 }
 
-/// Builds programs to WebAssembly modules.
+/// Builds programs to WebAssembly modules; for those in C, `sing` must have been built.
 pub fn programs(project: &Project, programs: &[&Program]) -> Result<()> {
     toolchain::ensure_target(&project.root, toolchain::WASM)?;
-    let packages: BTreeSet<&str> = programs.iter().map(|p| p.package.as_str()).collect();
+    let (mut packages, mut folders) = (BTreeSet::new(), Vec::new());
+    for program in programs {
+        match &program.maker {
+            Maker::Cargo(package) => drop(packages.insert(package.as_str())),
+            Maker::Clang(folder) => folders.push((program.name.as_str(), folder)),
+        }
+    }
+    if !folders.is_empty() {
+        clang::TOOLS.ensure()?;
+        for (name, folder) in folders {
+            clang::module(project, name, folder)?;
+        }
+    }
+    if packages.is_empty() {
+        // Without a name, cargo would build what it builds by default.
+        return Ok(());
+    }
     let mut arguments = vec!["build", "--release", "--target", toolchain::WASM];
     for package in packages {
         arguments.extend(["-p", package]);

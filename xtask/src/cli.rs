@@ -2,7 +2,7 @@
 
 use crate::image::MemoryMode;
 use crate::machine::Machine;
-use crate::{bench, run, test, wast};
+use crate::{bench, doc, run, test, wast};
 use anyhow::{Context, Result, bail};
 use lexopt::ValueExt;
 use lexopt::prelude::*;
@@ -19,6 +19,8 @@ usage: cargo xtask COMMAND
       emulated machines and the WebAssembly suite
   wast PATH...
       runs .wast files (or folders of them) through verifier, compiler and hosted kernel, in both memory modes
+  doc
+      documents the system's contracts under target/doc-contracts, with who serves and who uses them
   bench basic|channels [--json FILE] [--machine hosted|pc|microvm|q35] [--memory guard|explicit] [--rounds N]
       measures the basic operations, or what channels do beside many idle ones, with Linux's beside them (hosted), or
       counts their instructions (pc)
@@ -34,6 +36,8 @@ pub enum Command {
     Run(run::Request),
     /// Run the tests.
     Test(test::Request),
+    /// Document the contracts.
+    Doc,
     /// Measure.
     Bench(bench::Request),
     /// Run the WebAssembly test suite.
@@ -48,6 +52,11 @@ pub fn parse(mut parser: lexopt::Parser) -> Result<Command> {
             "help" => Ok(Command::Help),
             "run" => parse_run(parser),
             "test" => parse_test(parser),
+            "doc" => match parser.next()? {
+                None => Ok(Command::Doc),
+                Some(Short('h') | Long("help")) => Ok(Command::Help),
+                Some(other) => Err(other.unexpected().into()),
+            },
             "bench" => parse_bench(parser),
             "wast" => {
                 let paths: Vec<String> = rest(&mut parser)?;
@@ -173,6 +182,7 @@ pub fn execute(command: Command) -> Result<u8> {
         }
         Command::Run(request) => run::run(&request),
         Command::Test(request) => test::run(&request),
+        Command::Doc => doc::run(),
         Command::Bench(request) => bench::run(&request),
         Command::Wast(paths) => wast::run(&paths),
     }

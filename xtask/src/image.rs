@@ -55,7 +55,7 @@ pub fn compile_programs(
     let compiler = identity(&sing)?;
     let mut images = Vec::new();
     for program in programs {
-        let module = project.module(&program.name);
+        let module = project.module(program);
         let image = folder.join(&program.name);
         let stamp = folder.join(format!("{}.stamp", program.name));
         let wanted = format!("{compiler} {}", identity(&module)?);

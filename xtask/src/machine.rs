@@ -75,7 +75,7 @@ impl Kernel {
         acceleration: Acceleration,
     ) -> Result<Kernel> {
         let binary = if machine.is_emulated() {
-            qemu::ensure()?;
+            qemu::TOOLS.ensure()?;
             if acceleration == Acceleration::Kvm {
                 qemu::probe_kvm()?;
             }

@@ -1,4 +1,4 @@
-//! The developers' command: `cargo xtask run`, `test`, `wast`, `bench`.
+//! The developers' command: `cargo xtask run`, `test`, `wast`, `doc`, `bench`.
 //!
 //! It drives cargo and the project's own binaries and links neither compiler nor kernel, so that it builds
 //! in seconds. Everything it makes lies under `target/sing`.
@@ -7,9 +7,12 @@
 mod bench;
 mod build;
 mod cargo;
+mod clang;
 mod cli;
+mod doc;
 mod image;
 mod machine;
+mod packages;
 mod project;
 mod qemu;
 mod run;

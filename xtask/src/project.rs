@@ -6,16 +6,30 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// What makes a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Maker {
+    /// Cargo: the package of this name.
+    Cargo(String),
+    /// Clang: the C files in this folder, relative to the root.
+    Clang(PathBuf),
+}
+
 /// A program that becomes a SIP image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// Name of the package that makes it.
-    pub package: String,
+    /// What makes it.
+    pub maker: Maker,
     /// Name of the binary, and of the image under `bin/`.
     pub name: String,
     /// Whether it is for tests, and in no image that a person runs.
     pub test: bool,
 }
+
+/// Where programs lie.
+const PLACES: [&str; 3] = ["services", "apps", TESTS];
+/// Where those lie that are for tests.
+const TESTS: &str = "tests/sips";
 
 /// The repository as cargo sees it.
 #[derive(Debug)]
@@ -77,7 +91,12 @@ impl Project {
         }
         let metadata: Metadata =
             serde_json::from_slice(&output.stdout).context("cargo metadata: not understood")?;
-        Ok(Project::from_metadata(metadata))
+        let mut project = Project::from_metadata(metadata);
+        for place in PLACES {
+            project.programs.extend(in_c(&project.root, place)?);
+        }
+        project.programs.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(project)
     }
 
     fn from_metadata(metadata: Metadata) -> Project {
@@ -88,14 +107,14 @@ impl Project {
         for package in metadata.packages {
             let folder = package.manifest_path.parent().unwrap_or(Path::new(""));
             let folder = folder.strip_prefix(&root).unwrap_or(folder).to_path_buf();
-            let test = folder.starts_with("tests/sips");
-            if test || folder.starts_with("services") || folder.starts_with("apps") {
+            let test = folder.starts_with(TESTS);
+            if PLACES.iter().any(|place| folder.starts_with(place)) {
                 let bins = package
                     .targets
                     .iter()
                     .filter(|t| t.kind.iter().any(|k| k == "bin"));
                 programs.extend(bins.map(|t| Program {
-                    package: package.name.clone(),
+                    maker: Maker::Cargo(package.name.clone()),
                     name: t.name.clone(),
                     test,
                 }));
@@ -132,12 +151,47 @@ impl Project {
     }
 
     /// A program's module.
-    pub fn module(&self, name: &str) -> PathBuf {
-        self.target
-            .join(crate::toolchain::WASM)
-            .join("release")
-            .join(format!("{name}.wasm"))
+    pub fn module(&self, program: &Program) -> PathBuf {
+        let release = self.target.join(crate::toolchain::WASM).join("release");
+        match program.maker {
+            Maker::Cargo(_) => release.join(format!("{}.wasm", program.name)),
+            Maker::Clang(_) => self.c_module(&program.name),
+        }
     }
+
+    /// The module of a program in C.
+    pub fn c_module(&self, name: &str) -> PathBuf {
+        self.out().join("c").join(format!("{name}.wasm"))
+    }
+}
+
+/// The programs in C below a folder: folders with C files that are no packages of cargo's.
+fn in_c(root: &Path, place: &str) -> Result<Vec<Program>> {
+    let mut found = Vec::new();
+    let folder = root.join(place);
+    if !folder.is_dir() {
+        return Ok(found);
+    }
+    let entries =
+        std::fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    for entry in entries {
+        let path = entry?.path();
+        if !path.is_dir()
+            || path.join("Cargo.toml").exists()
+            || crate::clang::files(&path, "c")?.is_empty()
+        {
+            continue;
+        }
+        let (Some(name), Ok(relative)) = (path.file_name(), path.strip_prefix(root)) else {
+            continue;
+        };
+        found.push(Program {
+            maker: Maker::Clang(relative.to_path_buf()),
+            name: name.to_string_lossy().into_owned(),
+            test: place == TESTS,
+        });
+    }
+    Ok(found)
 }
 
 #[cfg(test)]
@@ -164,5 +218,29 @@ mod tests {
         assert!(project.has_package("sing-cli"));
         assert!(project.defaults.contains("sing-cli") && !project.defaults.contains("shell"));
         assert_eq!(project.packages[2].1, Path::new("tools/sing"));
+    }
+
+    #[test]
+    fn programs_in_c_are_folders_with_c_files_and_no_package() {
+        let root = std::env::temp_dir().join(format!("xtask-in-c-{}", std::process::id()));
+        for file in [
+            "apps/c/c.c",
+            "apps/r/r.c",
+            "apps/r/Cargo.toml",
+            "apps/n/notes",
+        ] {
+            let path = root.join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "").unwrap();
+        }
+        let found = in_c(&root, "apps").unwrap();
+        assert!(in_c(&root, "nothing").unwrap().is_empty());
+        std::fs::remove_dir_all(&root).unwrap();
+        let wanted = Program {
+            maker: Maker::Clang("apps/c".into()),
+            name: "c".into(),
+            test: false,
+        };
+        assert_eq!(found, [wanted]);
     }
 }

@@ -1,13 +1,21 @@
-//! QEMU: finding it, installing it, and its command line.
+//! QEMU: what it takes, and its command line.
 
 use crate::machine::{Acceleration, Machine};
+use crate::packages::Tools;
 use anyhow::{Result, bail};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// The emulator's name.
 const QEMU: &str = "qemu-system-x86_64";
+
+/// The emulator.
+pub const TOOLS: Tools = Tools {
+    name: "QEMU",
+    programs: &[QEMU],
+    packages: &["qemu-system-x86"],
+    elsewhere: "`dnf install qemu-system-x86-core` on Fedora, `pacman -S qemu-system-x86` on Arch",
+};
 
 /// What to start.
 pub struct Guest<'a> {
@@ -73,52 +81,6 @@ pub fn command(guest: &Guest) -> Command {
     }
     command.arg("-append").arg(guest.line);
     command
-}
-
-/// Whether QEMU is there.
-pub fn is_installed() -> bool {
-    let mut version = Command::new(QEMU);
-    version
-        .arg("--version")
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    version.status().is_ok_and(|status| status.success())
-}
-
-/// Installs QEMU where it is missing and we may; otherwise says how to.
-pub fn ensure() -> Result<()> {
-    if is_installed() {
-        return Ok(());
-    }
-    let how = "`sudo apt-get install qemu-system-x86` on Debian and Ubuntu, `dnf install qemu-system-x86-core` \
-               on Fedora, `pacman -S qemu-system-x86` on Arch";
-    let root = std::fs::metadata("/proc/self").is_ok_and(|data| data.uid() == 0);
-    if !root || !Path::new("/usr/bin/apt-get").exists() {
-        bail!("{QEMU} is missing; install it: {how}");
-    }
-    let install = || -> Result<bool> {
-        let arguments = [
-            "install",
-            "-y",
-            "--no-install-recommends",
-            "qemu-system-x86",
-        ];
-        let mut apt = Command::new("apt-get");
-        apt.args(arguments).env("DEBIAN_FRONTEND", "noninteractive");
-        Ok(crate::cargo::capture(&mut apt, "installing QEMU")?.success)
-    };
-    if !install()? {
-        let mut update = Command::new("apt-get");
-        crate::cargo::quiet(update.arg("update"), "updating the package lists")?;
-        if !install()? {
-            bail!("`apt-get install qemu-system-x86` failed; install {QEMU} by hand: {how}");
-        }
-    }
-    if !is_installed() {
-        bail!("{QEMU} is still missing after its installation; install it by hand: {how}");
-    }
-    Ok(())
 }
 
 /// Whether QEMU can use the host's processor: it must start a machine with it.

@@ -12,34 +12,48 @@ use sing_sdk::process::Child;
 use sing_sdk::rt::Vector;
 use sing_sdk::{Error, thread, time};
 
-const ROUND_TRIPS: u32 = 200;
+pub const ROUND_TRIPS: u32 = 200;
 const YIELDS: u32 = 500;
 
-type Channel = BenchContract::Imp<BenchContract::Start>;
+/// Our side of what is measured.
+pub type Channel = BenchContract::Imp<BenchContract::Start>;
 
 /// The other SIP, of another module than this.
-struct Peer {
+pub struct Peer {
     channel: Option<Channel>,
     _child: Child,
+    /// Our sides of channels that nobody uses.
+    _idle: Vec<Channel>,
 }
 
-type Shared = Rc<RefCell<Peer>>;
+pub type Shared = Rc<RefCell<Peer>>;
 
 impl Peer {
-    fn start() -> Result<Shared, Error> {
+    /// Starts one that waits in this way, with so many idle endpoints beside the one that is used.
+    pub fn start(way: &str, idle: usize) -> Result<Shared, Error> {
         let (imp, exp) = BenchContract::new_channel()?;
-        let child = Child::of("bench-peer")
+        let mut child = Child::of("bench-peer")
             .arg("bench-peer")
-            .endpoint(exp)
-            .start()?;
+            .arg(way)
+            .endpoint(exp);
+        let mut ours = Vec::with_capacity(idle);
+        for _ in 0..idle {
+            let (imp, exp) = BenchContract::new_channel()?;
+            ours.push(imp);
+            child = child.endpoint(exp);
+        }
         Ok(Rc::new(RefCell::new(Peer {
             channel: Some(imp),
-            _child: child,
+            _child: child.start()?,
+            _idle: ours,
         })))
     }
 
     /// Runs something with the channel; where it comes back without, the peer has gone.
-    fn with(&mut self, run: impl FnOnce(Channel) -> Option<(f64, Channel)>) -> Result<f64, Error> {
+    pub fn with(
+        &mut self,
+        run: impl FnOnce(Channel) -> Option<(f64, Channel)>,
+    ) -> Result<f64, Error> {
         let channel = self.channel.take().ok_or(Error::Closed)?;
         let (result, channel) = run(channel).ok_or(Error::Closed)?;
         self.channel = Some(channel);
@@ -47,10 +61,12 @@ impl Peer {
     }
 }
 
-struct RoundTrip {
-    peer: Shared,
+/// One word there and back.
+pub struct RoundTrip {
+    /// Who answers.
+    pub peer: Shared,
     /// Send and receive in one call.
-    fused: bool,
+    pub fused: bool,
 }
 
 impl Measure for RoundTrip {
@@ -77,9 +93,12 @@ impl Measure for RoundTrip {
     }
 }
 
-struct Give {
-    peer: Shared,
-    data: Option<Vector<u8>>,
+/// A block there and back.
+pub struct Give {
+    /// Who answers.
+    pub peer: Shared,
+    /// The block.
+    pub data: Option<Vector<u8>>,
 }
 
 impl Measure for Give {
@@ -141,7 +160,7 @@ fn block_name(size: &str) -> alloc::string::String {
 
 /// Adds what is measured here.
 pub fn add(all: &mut Vec<(Row, Box<dyn Measure>)>) -> Result<(), Error> {
-    let peer = Peer::start()?;
+    let peer = Peer::start("call", 0)?;
     all.push((
         cycles(
             Some("T2"),

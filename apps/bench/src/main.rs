@@ -13,13 +13,14 @@ mod channels;
 mod heap;
 mod processes;
 mod stats;
+mod switching;
 
 use sing_sdk::prelude::*;
 use stats::{Row, Unit};
 
 sing_sdk::manifest! {
     name: "bench",
-    description: "measures the system from inside: bench [BURSTS]",
+    description: "measures the system from inside: bench [basic|channels] [BURSTS]",
     privileges: [create, inspect],
     endpoints: {
         stdout: optional PipeContract.Imp:Start,
@@ -39,19 +40,25 @@ trait Measure {
 
 #[sing_sdk::main]
 fn main() -> Result<i32, Error> {
-    let bursts = match sing_sdk::args::get(1).map(|s| s.parse::<u32>()) {
+    let channels = match sing_sdk::args::get(1).as_deref() {
+        None | Some("basic") => false,
+        Some("channels") => true,
+        Some(_) => return Ok(usage()),
+    };
+    let bursts = match sing_sdk::args::get(2).map(|s| s.parse::<u32>()) {
         None => BURSTS,
         Some(Ok(n)) if n > 0 => n,
-        Some(_) => {
-            eprintln!("usage: bench [BURSTS]");
-            return Ok(2);
-        }
+        Some(_) => return Ok(usage()),
     };
     let mut all: Vec<(Row, Box<dyn Measure>)> = Vec::new();
-    calls::add(&mut all);
-    heap::add(&mut all)?;
-    channels::add(&mut all)?;
-    processes::add(&mut all);
+    if channels {
+        switching::add(&mut all)?;
+    } else {
+        calls::add(&mut all);
+        heap::add(&mut all)?;
+        channels::add(&mut all)?;
+        processes::add(&mut all);
+    }
     // The first burst of each touches what was never touched before, and does not count.
     for (_, measure) in &mut all {
         measure.burst()?;
@@ -62,12 +69,22 @@ fn main() -> Result<i32, Error> {
         }
     }
     let mut rows: Vec<Row> = all.into_iter().map(|(row, _)| row).collect();
-    rows.push(channels::flatness(&rows));
-    rows.push(processes::idle_memory()?);
+    if channels {
+        let derived = switching::derived(&rows);
+        rows.extend(derived);
+    } else {
+        rows.push(channels::flatness(&rows));
+        rows.push(processes::idle_memory()?);
+    }
     for row in &mut rows {
         row.print();
     }
     Ok(0)
+}
+
+fn usage() -> i32 {
+    eprintln!("usage: bench [basic|channels] [BURSTS]");
+    2
 }
 
 /// Begins a row that is measured in cycles.

@@ -12,6 +12,14 @@ sing_sdk::manifest! {
     name: "clock",
     description: "a service that tells the time, at /clock",
     endpoints: { stderr: optional PipeContract.Imp:Start, names: optional NamespaceContract.Imp:Start },
+    behavior: "
+        state Start: ( names.Success? -> Registering or names.ChannelClosed? -> Failing );
+        state Registering: names.Register! -> (
+          names.AckRegister? -> Serving or names.NakRegister? -> Failing or names.ChannelClosed? -> Failing );
+        // From now on it speaks with those that it gets to know from the name server.
+        state Serving: ( skip -> end or skip -> Failing );
+        state Failing: ( stderr.Write! -> end or skip -> end );
+    ",
 }
 
 #[sing_sdk::main]

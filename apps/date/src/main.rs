@@ -11,6 +11,16 @@ sing_sdk::manifest! {
     name: "date",
     description: "asks the service at /clock for the time",
     endpoints: { stdout: optional PipeContract.Imp:Start, stderr: optional PipeContract.Imp:Start, names: optional NamespaceContract.Imp:Start },
+    behavior: "
+        state Start: ( names.Success? -> Binding or names.ChannelClosed? -> Failing );
+        state Binding: names.Bind! -> (
+          names.AckBind? -> Asking or names.NakBind? -> Failing or names.ChannelClosed? -> Failing );
+        // It asks the clock on a channel of its own.
+        state Asking: (
+          stdout.Write! -> ( stdout.Ack? -> end or stdout.ChannelClosed? -> end )
+          or skip -> Failing );
+        state Failing: ( stderr.Write! -> end or skip -> end );
+    ",
 }
 
 /// Year, month and day of a day since 1970 (the usual conversion by eras of 400 years).

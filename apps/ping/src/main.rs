@@ -12,6 +12,13 @@ sing_sdk::manifest! {
     description: "talks with a child over PingContract: ping [ROUNDS]",
     privileges: [create],
     endpoints: { stdout: optional PipeContract.Imp:Start },
+    behavior: "
+        state Start: one {
+          stdout.Write! -> ( stdout.Ack? -> Start or stdout.ChannelClosed? -> Unread );
+          skip -> end;
+        }
+        state Unread: skip -> end;
+    ",
 }
 
 #[sing_sdk::main]

@@ -10,6 +10,12 @@ sing_sdk::manifest! {
     description: "answers over PingContract",
     endpoints: { ping: PingContract.Exp:Start },
     stack: 8 KiB,
+    behavior: "
+        state Start: one {
+          ping.Ping? -> ping.Pong! -> Start;
+          ping.ChannelClosed? -> end;
+        }
+    ",
 }
 
 #[sing_sdk::main]

@@ -301,6 +301,14 @@ fn startup_endpoints_that_do_not_fit() {
         let wasm = sip_with(&manifest(endpoints), ECHO, MAIN);
         refused(&wasm, ErrorKind::Manifest, &[part]);
     }
+    // A permission has one side.
+    let narrowed = format!("{ECHO} contract Mute narrows Echo.Imp {{ }}");
+    let wrong = r#"{"name":"a","contract":"Mute","side":"exp"}"#;
+    let wasm = sip_with(&manifest(wrong), &narrowed, MAIN);
+    refused(&wasm, ErrorKind::Manifest, &["\"Mute\" has only Imp"]);
+    let right = r#"{"name":"a","contract":"Mute","side":"imp","state":"Start"}"#;
+    let wasm = sip_with(&manifest(right), &narrowed, MAIN);
+    assert!(crate::verify(&wasm, &Options::default()).is_ok());
     let good = r#"{"name":"a","contract":"Echo","side":"imp","state":"Start","many":true}"#;
     let wasm = sip_with(&manifest(good), ECHO, MAIN);
     assert!(crate::verify(&wasm, &Options::default()).is_ok());

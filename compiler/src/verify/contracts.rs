@@ -99,6 +99,17 @@ pub(super) fn startup_endpoints(manifest: &Manifest, contracts: &[ContractTable]
                 endpoint.name, endpoint.contract
             ));
         };
+        if let Some(narrowing) = &table.narrows
+            && narrowing.side != endpoint.side
+        {
+            return fail(format!(
+                "start-up endpoint {:?} is to be {}, but permission {:?} has only {}",
+                endpoint.name,
+                endpoint.side.name(),
+                endpoint.contract,
+                narrowing.side.name()
+            ));
+        }
         if let Some(state) = &endpoint.state
             && table.state(state).is_none()
         {

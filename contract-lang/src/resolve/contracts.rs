@@ -4,10 +4,9 @@
 //! base, each replaced where it says `override`, then its own. A message of the base may be said again, as
 //! it is. So a message has one index in a whole family, and the initial state keeps its place.
 
-use super::types::{
-    MAX_GENERATIONS, MAX_WORDS, Names, check_blocks, check_presence, fields, total_words,
-};
-use super::{machine, narrowing, requires, suggestion, twice};
+use super::names::{MAX_GENERATIONS, Names};
+use super::types::{MAX_WORDS, fields, total_words};
+use super::{blocks, machine, narrowing, requires, suggestion, twice};
 use crate::ast::{self, Direction, Item};
 use crate::diagnostic::Diagnostic;
 use crate::model::{Base, CLOSED, Contract, Field, Message, Model, Type};
@@ -208,8 +207,8 @@ fn message<'a>(
         );
     }
     let arguments = fields(&m.arguments, names, model, found);
-    check_blocks(&m.arguments, model, found);
-    check_presence(&m.arguments, model, found);
+    blocks::check_contents(&m.arguments, model, found);
+    blocks::check_presence(&m.arguments, model, found);
     let words = total_words(&arguments, model);
     if words > MAX_WORDS {
         let text = format!("message {} takes {words} words", m.name.text);

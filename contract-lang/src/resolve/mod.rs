@@ -3,8 +3,10 @@
 //! Nothing half right leaves here: a model without errors has only types that exist, messages that fit,
 //! states that are deterministic, queues that are finite, endpoints that can travel.
 
+mod blocks;
 mod contracts;
 mod machine;
+mod names;
 mod narrowing;
 mod overriding;
 mod requires;

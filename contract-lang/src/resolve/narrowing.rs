@@ -4,7 +4,7 @@
 //! the other side and those of the messages that are left. So an endpoint of the contract is, from one moment on and
 //! in whatever state, one of the permission. Where in a state nothing is left, its holder can only close.
 
-use super::types::{MAX_GENERATIONS, Names};
+use super::names::{MAX_GENERATIONS, Names};
 use super::{suggestion, twice};
 use crate::ast::{self, Item, Name};
 use crate::bounds::side_name;

@@ -1,12 +1,12 @@
 //! Processes: children, arguments, start-up endpoints.
 
+use super::sync::wait_alone;
 use super::{bytes, caller, fill_table, finish, put};
-use crate::cpu;
 use crate::handle::Object;
 use crate::image::{self, Installed};
 use crate::machine::log;
 use crate::sip::{self, End, Making, Sip};
-use crate::wait::{TIMED_OUT, Waitable};
+use crate::wait::Waitable;
 use alloc::string::String;
 use alloc::vec::Vec;
 use sing_abi::entry::COUNT;
@@ -212,14 +212,13 @@ extern "sysv64" fn start(_: CtxRef, process: u32) -> i32 {
 }
 
 extern "sysv64" fn join(_: CtxRef, process: u32, timeout: i64) -> i32 {
-    finish(with_child(process, |p| {
-        let deadline = crate::timer::deadline(timeout);
-        let ready = || (!p.is_alive()).then_some(0);
-        match cpu::current().wait_any(&[Waitable::Sip(p)], deadline, ready) {
-            TIMED_OUT => status::TIMEOUT,
-            _ => status::OK,
+    finish(match caller().object(process) {
+        Object::Process(p) => {
+            let ready = || (!p.is_alive()).then_some(0);
+            wait_alone(process, Waitable::Sip(p), timeout, ready)
         }
-    }))
+        _ => Err(Trap::BadHandle),
+    })
 }
 
 extern "sysv64" fn stop(_: CtxRef, process: u32, code: i32) -> i32 {

@@ -1,13 +1,13 @@
 //! `switch receive` ([O] 4.4): looking at several things at once, sets of endpoints.
 
-use super::sync::{MAX_WAIT, acquire, own, waitable};
+use super::sync::{MAX_WAIT, acquire, holds, own, waitable};
 use super::{caller, fill_table, finish};
 use crate::channel::{self, Channel};
 use crate::cpu;
 use crate::handle::Object;
 use crate::set::Set;
 use crate::thread::Thread;
-use crate::wait::{TIMED_OUT, Waitable};
+use crate::wait::{LOST, TIMED_OUT, Waitable};
 use sing_abi::entry::COUNT;
 use sing_abi::status;
 use sing_abi::trap::Trap;
@@ -125,11 +125,16 @@ fn select_from_lists(wanted: &[u32], at: &[u32], timeout: i64) -> Result<i32, Tr
         // What is there already costs no clock.
         match ready() {
             Some(found) => found,
-            None => thread.wait_any(on, crate::timer::deadline(timeout), ready),
+            None => {
+                let held = || holds(wanted, on);
+                thread.wait_any(on, crate::timer::deadline(timeout), held, ready)
+            }
         }
     };
-    if outcome == TIMED_OUT {
-        return Ok(status::TIMEOUT);
+    match outcome {
+        LOST => return Err(Trap::BadHandle),
+        TIMED_OUT => return Ok(status::TIMEOUT),
+        _ => {}
     }
     for (&tag, &seen) in at.iter().zip(&*seen) {
         caller().memory(tag, 4)?.write_u32(tag, seen as u32)?;

@@ -8,7 +8,7 @@ use crate::handle::{self, Object};
 use crate::interrupt;
 use crate::sync::{Event, Mutex};
 use crate::thread::{State, Thread};
-use crate::wait::{TIMED_OUT, Waitable};
+use crate::wait::{LOST, TIMED_OUT, Waitable};
 use sing_abi::entry::COUNT;
 use sing_abi::status;
 use sing_abi::trap::Trap;
@@ -114,10 +114,16 @@ pub(super) fn waitable(handle: u32) -> Result<Waitable, Trap> {
     }
 }
 
+/// Whether handles still name what they did when a wait began.
+pub(super) fn holds(handles: &[u32], on: &[Waitable]) -> bool {
+    let same = |(&handle, then): (&u32, &Waitable)| waitable(handle).is_ok_and(|w| w.is(then));
+    handles.iter().zip(on).all(same)
+}
+
 /// Whether a wait is over; takes what a wait takes (an auto-reset event, a mutex).
 pub(super) fn acquire(w: &Waitable, thread: &'static Thread) -> bool {
     match *w {
-        Waitable::Channel(c, side) => channel::peek(c, side) != status::WOULD_BLOCK,
+        Waitable::Channel(c, side) => channel::is_ready(c, side),
         Waitable::Set(s) => s.next().is_some(),
         Waitable::Event(e) => e.acquire(),
         Waitable::Mutex(m) => m.acquire(thread),
@@ -128,18 +134,32 @@ pub(super) fn acquire(w: &Waitable, thread: &'static Thread) -> bool {
 }
 
 extern "sysv64" fn wait_one(_: CtxRef, handle: u32, timeout: i64) -> i32 {
-    finish(waitable(handle).map(|w| {
+    finish(waitable(handle).and_then(|w| {
         let t = cpu::current();
         let ready = || acquire(&w, t).then_some(0);
         // What is there already costs no clock.
         if ready().is_some() {
-            return status::OK;
+            return Ok(status::OK);
         }
-        match t.wait_any(&[w], crate::timer::deadline(timeout), ready) {
-            TIMED_OUT => status::TIMEOUT,
-            _ => status::OK,
-        }
+        wait_alone(handle, w, timeout, ready)
     }))
+}
+
+/// Waits for what one handle names.
+pub(super) fn wait_alone(
+    handle: u32,
+    on: Waitable,
+    timeout: i64,
+    ready: impl FnMut() -> Option<u32>,
+) -> Result<i32, Trap> {
+    let thread = cpu::current();
+    let held = || holds(&[handle], &[on]);
+    let deadline = crate::timer::deadline(timeout);
+    match thread.wait_any(&[on], deadline, held, ready) {
+        LOST => Err(Trap::BadHandle),
+        TIMED_OUT => Ok(status::TIMEOUT),
+        _ => Ok(status::OK),
+    }
 }
 
 extern "sysv64" fn wait_any(_: CtxRef, handles: u32, count: u32, timeout: i64) -> i32 {
@@ -152,12 +172,14 @@ fn wait_first(handles: u32, count: u32, timeout: i64) -> Result<i32, Trap> {
     }
     let memory = caller().memory(handles, u64::from(count) * 4)?;
     let mut on = [Waitable::Interrupt(u32::MAX); MAX_WAIT];
+    let mut named = [0u32; MAX_WAIT];
     let mut index = [0u32; MAX_WAIT];
     let mut n = 0;
     for i in 0..count {
         let handle = memory.read_u32(handles + i * 4)?;
         if handle != 0 {
             on[n] = waitable(handle)?;
+            named[n] = handle;
             index[n] = i;
             n += 1;
         }
@@ -172,7 +194,9 @@ fn wait_first(handles: u32, count: u32, timeout: i64) -> Result<i32, Trap> {
             .find(|&i| acquire(&on[i], t))
             .map(|i| i as u32)
     };
-    match t.wait_any(on, crate::timer::deadline(timeout), ready) {
+    let held = || holds(&named[..n], on);
+    match t.wait_any(on, crate::timer::deadline(timeout), held, ready) {
+        LOST => Err(Trap::BadHandle),
         TIMED_OUT => Ok(status::TIMEOUT),
         i => {
             t.wait.set_turn(i);

@@ -1,12 +1,13 @@
 //! Threads.
 
+use super::sync::wait_alone;
 use super::{caller, fill_table, finish};
 use crate::cpu;
 use crate::handle::Object;
 use crate::query;
 use crate::sip::Sip;
 use crate::thread::{Start, State, Thread};
-use crate::wait::{TIMED_OUT, Waitable};
+use crate::wait::Waitable;
 use core::sync::atomic::Ordering::Relaxed;
 use sing_abi::entry::COUNT;
 use sing_abi::status;
@@ -75,13 +76,9 @@ extern "sysv64" fn start(_: CtxRef, handle: u32) -> i32 {
 }
 
 extern "sysv64" fn join(_: CtxRef, handle: u32, timeout: i64) -> i32 {
-    finish(thread(handle).map(|t| {
+    finish(thread(handle).and_then(|t| {
         let ready = || (t.state() == State::Ended).then_some(0);
-        let deadline = crate::timer::deadline(timeout);
-        match cpu::current().wait_any(&[Waitable::Thread(t)], deadline, ready) {
-            TIMED_OUT => status::TIMEOUT,
-            _ => status::OK,
-        }
+        wait_alone(handle, Waitable::Thread(t), timeout, ready)
     }))
 }
 

@@ -115,10 +115,13 @@ impl Sip {
         }
     }
 
-    /// Puts an endpoint from a message into its table.
-    pub(crate) fn give_endpoint(&'static self, word: u64, name: &str) -> Option<u32> {
-        let (channel, side) = channel::from_word(word)?;
-        self.insert_endpoint(channel, side, name)
+    /// Whether an endpoint is what this SIP's image has under the name of a contract.
+    pub(crate) fn knows_as(&self, channel: &'static Channel, side: Side, name: &str) -> bool {
+        let inner = channel.lock();
+        inner.contract.is_some_and(|real| {
+            let end = &inner.ends[side.index()];
+            self.image().held_as(real, end, name, side).is_some()
+        })
     }
 
     /// From now on an endpoint is used as one of the contract that its SIP's image has under this number. False where

@@ -7,6 +7,8 @@ pub use sing_image::snapshot::{
 use crate::args::with_buffer;
 use crate::time::Timeout;
 use crate::{Error, error, sys};
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 use sing_image::snapshot;
 
@@ -40,6 +42,27 @@ pub fn channels() -> Result<Vec<Channel>, Error> {
 /// Where memory is short.
 pub fn memory() -> Result<Memory, Error> {
     query(snapshot::QUERY_MEMORY)
+}
+
+/// What differs of that which must be the same before a program has begun and after it has ended; `None` where nothing
+/// does.
+#[must_use]
+pub fn difference(before: &Memory, after: &Memory) -> Option<String> {
+    let rows = [
+        ("pages", before.used_pages, after.used_pages),
+        ("allocations", before.allocations, after.allocations),
+        ("allocated bytes", before.allocated, after.allocated),
+        ("channels", before.channels, after.channels),
+        ("processes", before.processes, after.processes),
+        ("threads", before.threads, after.threads),
+        ("handles", before.handles, after.handles),
+    ];
+    let bad: Vec<String> = rows
+        .iter()
+        .filter(|(_, b, a)| b != a)
+        .map(|(what, b, a)| format!("{what} {b} before, {a} after"))
+        .collect();
+    (!bad.is_empty()).then(|| bad.join("; "))
 }
 
 /// The system.

@@ -22,6 +22,17 @@ sing_sdk::manifest! {
     privileges: [boot],
     endpoints: { names: NamespaceContract.Exp:Start },
     memory: 64 MiB,
+    behavior: "
+        state Start: names.Success! -> Serving;
+        state Serving: one {
+          names.Bind? -> ( names.AckBind! or names.NakBind! ) -> Serving;
+          names.Find? -> ( names.AckFind! or names.NakFind! ) -> Serving;
+          names.Notify? -> names.NakNotify! -> Serving;
+          names.Register? -> names.NakRegister! -> Serving;
+          names.Deregister? -> names.NakDeregister! -> Serving;
+          names.ChannelClosed? -> end;
+        }
+    ",
 }
 
 /// Files open at a time.

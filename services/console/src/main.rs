@@ -21,6 +21,17 @@ sing_sdk::manifest! {
     privileges: [console],
     endpoints: { shell: ConsoleContract.Exp:Start },
     memory: 16 MiB,
+    behavior: "
+        // Where another has the device, it ends at once.
+        state Start: ( shell.Welcome! -> Ready or skip -> end );
+        state Ready: one {
+          shell.ReadLine? -> ( shell.Line! or shell.Interrupted! or shell.EndOfInput! ) -> Ready;
+          shell.Show? -> shell.AckShow! -> Ready;
+          shell.Foreground? -> shell.AckForeground! -> Ready;
+          shell.Flush? -> shell.AckFlush! -> Ready;
+          shell.ChannelClosed? -> end;
+        }
+    ",
 }
 
 #[sing_sdk::main]

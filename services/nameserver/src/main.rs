@@ -27,6 +27,63 @@ sing_sdk::manifest! {
         clients: many NamespaceContract.Exp:Start,
     },
     memory: 16 MiB,
+    behavior: "
+        state Start: all clients.Success! -> Starting;
+        // Requests to the provider wait until it is ready.
+        state Starting: one {
+          boot.Success? -> Serving;
+          boot.ChannelClosed? -> Alone;
+          clients.Bind? -> ( clients.AckBind! -> Starting or clients.NakBind! -> Starting or skip -> one {
+            boot.Success? -> boot.Bind! -> one {
+              boot.AckBind? -> clients.AckBind! -> Serving;
+              boot.NakBind? -> clients.NakBind! -> Serving;
+              boot.ChannelClosed? -> clients.AckBind! -> Alone;
+            };
+            boot.ChannelClosed? -> clients.NakBind! -> Alone;
+          } );
+          clients.Find? -> ( clients.AckFind! -> Starting or clients.NakFind! -> Starting or skip -> one {
+            boot.Success? -> boot.Find! -> one {
+              boot.AckFind? -> clients.AckFind! -> Serving;
+              boot.NakFind? -> clients.NakFind! -> Serving;
+              boot.ChannelClosed? -> clients.NakFind! -> Alone;
+            };
+            boot.ChannelClosed? -> clients.NakFind! -> Alone;
+          } );
+          clients.Notify? -> ( clients.AckNotify! or clients.NakNotify! ) -> Starting;
+          clients.Register? -> ( clients.AckRegister! or clients.NakRegister! ) -> Starting;
+          clients.Deregister? -> ( clients.AckDeregister! or clients.NakDeregister! ) -> Starting;
+          clients.ChannelClosed? -> Starting;
+          clients.AllClosed? -> end;
+        }
+        state Serving: one {
+          clients.Bind? -> ( clients.AckBind! -> Serving or clients.NakBind! -> Serving or boot.Bind! -> one {
+            boot.AckBind? -> clients.AckBind! -> Serving;
+            boot.NakBind? -> clients.NakBind! -> Serving;
+            boot.ChannelClosed? -> clients.AckBind! -> Alone;
+            } );
+          clients.Find? -> ( clients.AckFind! -> Serving or clients.NakFind! -> Serving or boot.Find! -> one {
+            boot.AckFind? -> clients.AckFind! -> Serving;
+            boot.NakFind? -> clients.NakFind! -> Serving;
+            boot.ChannelClosed? -> clients.NakFind! -> Alone;
+            } );
+          clients.Notify? -> ( clients.AckNotify! or clients.NakNotify! ) -> Serving;
+          clients.Register? -> ( clients.AckRegister! or clients.NakRegister! ) -> Serving;
+          clients.Deregister? -> ( clients.AckDeregister! or clients.NakDeregister! ) -> Serving;
+          clients.ChannelClosed? -> Serving;
+          clients.AllClosed? -> end;
+          boot.ChannelClosed? -> Alone;
+        }
+        // The provider has gone.
+        state Alone: one {
+          clients.Bind? -> ( clients.AckBind! or clients.NakBind! ) -> Alone;
+          clients.Find? -> ( clients.AckFind! or clients.NakFind! ) -> Alone;
+          clients.Notify? -> ( clients.AckNotify! or clients.NakNotify! ) -> Alone;
+          clients.Register? -> ( clients.AckRegister! or clients.NakRegister! ) -> Alone;
+          clients.Deregister? -> ( clients.AckDeregister! or clients.NakDeregister! ) -> Alone;
+          clients.ChannelClosed? -> Alone;
+          clients.AllClosed? -> end;
+        }
+    ",
 }
 
 #[sing_sdk::main]

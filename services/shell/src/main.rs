@@ -25,6 +25,37 @@ sing_sdk::manifest! {
         names: NamespaceContract.Imp:Start,
     },
     memory: 32 MiB,
+    behavior: "
+        state Start: ( console.Welcome? -> Greeted or console.ChannelClosed? -> end );
+        state Greeted: ( names.Success? -> Showing or names.ChannelClosed? -> end );
+        state Showing: console.Show! -> ( console.AckShow? -> Running or console.ChannelClosed? -> end );
+        state Running: one {
+          console.ReadLine! -> ( console.Line? -> Running or console.Interrupted? -> Running or console.EndOfInput? -> Running
+            or console.ChannelClosed? -> Mute );
+          console.Show! -> ( console.AckShow? -> Running or console.ChannelClosed? -> Mute );
+          console.Foreground! -> ( console.AckForeground? -> Running or console.ChannelClosed? -> Mute );
+          console.Flush! -> ( console.AckFlush? -> Running or console.ChannelClosed? -> Mute );
+          names.Bind! -> ( names.AckBind? -> Running or names.NakBind? -> Running or names.ChannelClosed? -> Lost );
+          names.Find! -> ( names.AckFind? -> Running or names.NakFind? -> Running or names.ChannelClosed? -> Lost );
+          skip -> end;
+        }
+        // The console has gone.
+        state Mute: one {
+          names.Bind! -> ( names.AckBind? -> Mute or names.NakBind? -> Mute or names.ChannelClosed? -> Leaving );
+          names.Find! -> ( names.AckFind? -> Mute or names.NakFind? -> Mute or names.ChannelClosed? -> Leaving );
+          skip -> end;
+        }
+        // The name server has gone.
+        state Lost: one {
+          console.ReadLine! -> ( console.Line? -> Lost or console.Interrupted? -> Lost or console.EndOfInput? -> Lost
+            or console.ChannelClosed? -> Leaving );
+          console.Show! -> ( console.AckShow? -> Lost or console.ChannelClosed? -> Leaving );
+          console.Foreground! -> ( console.AckForeground? -> Lost or console.ChannelClosed? -> Leaving );
+          console.Flush! -> ( console.AckFlush? -> Lost or console.ChannelClosed? -> Leaving );
+          skip -> end;
+        }
+        state Leaving: skip -> end;
+    ",
 }
 
 #[sing_sdk::main]

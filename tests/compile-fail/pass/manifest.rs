@@ -11,6 +11,8 @@ sing_sdk::manifest! {
         /// Where it asks.
         ask: Echo.Imp:Start,
         other: optional compile_fail::C1.Exp,
+        /// Of a permission.
+        store: optional compile_fail::Lister.Imp:Start,
         clients: many Echo.Exp:Start,
     },
     memory: 4 MiB,
@@ -21,6 +23,7 @@ pub fn start() -> Option<(Echo::Imp<Echo::Start>, compile_fail::C1::Exp<compile_
     for client in startup::clients() {
         let _: Echo::Exp<Echo::Start> = client;
     }
+    startup::store()?.close();
     Some((startup::ask()?, startup::other()?))
 }
 

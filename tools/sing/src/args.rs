@@ -1,5 +1,7 @@
 //! The command line.
 
+use crate::check;
+use crate::contracts;
 use crate::image::Request;
 use crate::inspect::View;
 use lexopt::{Arg, Parser, ValueExt as _};
@@ -9,7 +11,7 @@ use std::path::PathBuf;
 
 /// What `sing help` prints.
 pub const HELP: &str = "\
-sing: verify, compile and inspect the programs of a Singularity system
+sing: verify, compile and inspect the programs of a Singularity system, and their contracts
 
   sing verify FILE...
       Says of each module or image whether it may become a SIP, and if not, why and where.
@@ -25,6 +27,26 @@ sing: verify, compile and inspect the programs of a Singularity system
   sing image -o OUT --manifest SYSTEM.json [--bin NAME=FILE]... [--file PATH=FILE]...
       Builds a system image. A program may be an image or a module, which is compiled on the way
       (--memory and --cpu as above). Refused where a program, an endpoint or a contract does not fit.
+
+  sing fmt [--check] FILE.contract...
+      Lays contracts out, with all their comments; - reads standard input. With --check it changes nothing and
+      names the files that are not laid out.
+
+  sing doc -o DIR [--system SYSTEM.json] FILE.contract... [PROGRAM | SYSTEM.img]...
+      Writes web pages: messages, states and their diagram for each contract, and, from the programs (modules or
+      images, also as --bin FILE) and systems given, who serves and who uses it.
+
+  sing count [--each] FILE...
+      Counts contracts, messages and states in texts, modules, images and system images.
+
+  sing bind c -o DIR FILE.contract...
+      Writes a C header for each contract of the texts and of what they import.
+
+  sing check contracts SYSTEM.img | FILE.system | FILE.contract [--limit N] [--closing] [--svg FILE]
+  sing check contracts --manifest SYSTEM.json [--bin NAME=FILE]... [--limit N] [--closing] [--svg FILE]
+      Looks for deadlocks, messages that nobody expects or receives, and states that nobody leaves, and shows a
+      shortest run that leads to each. Looks at N situations at most. --closing: programs without a behavior may
+      close their channels at any time. --svg: draws the first run.
 
 Exit status: 0 done, 1 refused or failed, 2 the command line was not understood.";
 
@@ -45,6 +67,8 @@ pub enum Command {
         options: Options,
     },
     Image(Request),
+    Contracts(contracts::Request),
+    Check(check::Request),
 }
 
 type Result<T> = std::result::Result<T, String>;
@@ -53,7 +77,7 @@ type Result<T> = std::result::Result<T, String>;
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command> {
     let mut parser = Parser::from_iter(args);
     let command = match parser.next().map_err(|e| e.to_string())? {
-        None => return Err("say what to do: verify, compile, inspect, image or help".into()),
+        None => return Err("say what to do; `sing help` lists the commands".into()),
         Some(Arg::Short('h') | Arg::Long("help")) => return Ok(Command::Help),
         Some(Arg::Value(command)) => command.string().map_err(|e| e.to_string())?,
         Some(other) => return Err(other.unexpected().to_string()),
@@ -64,6 +88,9 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command> {
         "compile" => compile(&mut parser),
         "inspect" => inspect(&mut parser),
         "image" => image(&mut parser),
+        name if contracts::COMMANDS.contains(&name) => contracts::parse(name, &mut parser)
+            .map(|request| request.map_or(Command::Help, Command::Contracts)),
+        "check" => check_contracts(&mut parser),
         other => return Err(format!("there is no command {other:?}")),
     };
     parsed.map_err(|e| format!("{command}: {e}"))
@@ -173,6 +200,56 @@ fn image(parser: &mut Parser) -> Parsed {
     }))
 }
 
+fn check_contracts(parser: &mut Parser) -> Parsed {
+    match parser.next()? {
+        Some(Arg::Value(what)) if what == "contracts" => {}
+        Some(Arg::Short('h') | Arg::Long("help")) => return Ok(Command::Help),
+        Some(other) => return Err(other.unexpected()),
+        None => return Err("say what to check: contracts".into()),
+    }
+    let mut file = None;
+    let mut manifest = None;
+    let mut programs = Vec::new();
+    let mut limit = sing_conformance::LIMIT;
+    let mut closing = false;
+    let mut svg = None;
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Arg::Value(value) => set_once(&mut file, value)?,
+            Arg::Long("manifest") => manifest = Some(parser.value()?.into()),
+            Arg::Long("bin") => programs.push(parser.value()?.parse_with(pair)?),
+            Arg::Long("limit") => limit = parser.value()?.parse_with(situations)?,
+            Arg::Long("closing") => closing = true,
+            Arg::Long("svg") => svg = Some(parser.value()?.into()),
+            Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
+            other => return Err(other.unexpected()),
+        }
+    }
+    let subject = match (file, manifest) {
+        (Some(file), None) if programs.is_empty() => check::Subject::File(file),
+        (None, Some(manifest)) => check::Subject::Parts { manifest, programs },
+        (None, None) => {
+            return Err(
+                "name a system image, a .system or .contract file, or --manifest FILE".into(),
+            );
+        }
+        _ => return Err("name either a file, or --manifest and --bin".into()),
+    };
+    Ok(Command::Check(check::Request {
+        subject,
+        limit,
+        closing,
+        svg,
+    }))
+}
+
+fn situations(text: &str) -> Result<usize> {
+    let number: Option<usize> = text.parse().ok();
+    number
+        .filter(|n| *n > 0)
+        .ok_or_else(|| "it must be a positive number".into())
+}
+
 fn set_once(file: &mut Option<PathBuf>, value: OsString) -> std::result::Result<(), lexopt::Error> {
     if file.is_some() {
         return Err(Arg::Value(value).unexpected());
@@ -270,6 +347,10 @@ mod tests {
             ("image -o o", "--manifest FILE"),
             ("image -o o --manifest m --bin a", "NAME=FILE"),
             ("inspect a --frobnicate", "--frobnicate"),
+            ("check", "contracts"),
+            ("check contracts", "--manifest FILE"),
+            ("check contracts a --manifest b", "either a file"),
+            ("check contracts a --limit 0", "positive number"),
         ] {
             let message = line(text).err().unwrap_or_default();
             assert!(message.contains(part), "{text}: {message}");

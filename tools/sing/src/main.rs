@@ -1,10 +1,12 @@
-//! The sing command: verify, compile, inspect, build images.
+//! The sing command: verify, compile, inspect, check, build images, and what is made from contracts.
 //!
 //! Exit status: 0 where everything asked for was done, 1 where something was refused or failed, 2 where the
 //! command line was not understood.
 #![forbid(unsafe_code)]
 
 mod args;
+mod check;
+mod contracts;
 mod disassemble;
 mod image;
 mod input;
@@ -41,6 +43,8 @@ fn main() -> ExitCode {
             options,
         } => inspect::run(&file, &views, &options),
         Command::Image(request) => image::system(&request),
+        Command::Contracts(request) => contracts::run(request),
+        Command::Check(request) => check::run(&request),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

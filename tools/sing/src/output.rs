@@ -1,6 +1,7 @@
-//! Printing, where the reader may have gone: `sing inspect FILE | head` ends quietly.
+//! Printing, where the reader may have gone (`sing inspect FILE | head` ends quietly), and files that are made.
 
 use std::io::{self, Write as _};
+use std::path::Path;
 
 /// Prints a line. Where nobody reads any more, the program ends.
 pub fn line(text: impl AsRef<str>) {
@@ -8,4 +9,12 @@ pub fn line(text: impl AsRef<str>) {
     if writeln!(out, "{}", text.as_ref()).is_err() {
         std::process::exit(0);
     }
+}
+
+/// Writes a file, unless it has these contents already: then nothing made from it is out of date.
+pub fn file(path: &Path, text: &str) -> Result<(), String> {
+    if std::fs::read_to_string(path).is_ok_and(|there| there == text) {
+        return Ok(());
+    }
+    std::fs::write(path, text).map_err(|e| format!("{}: cannot be written: {e}", path.display()))
 }

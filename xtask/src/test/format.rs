@@ -1,10 +1,13 @@
-//! Formatting, and clippy for each of the three targets.
+//! Formatting of Rust and of contracts, and clippy for each of the three targets.
 
 use super::{Report, Run};
-use crate::{cargo, toolchain};
-use anyhow::Result;
+use crate::project::Maker;
+use crate::{build, cargo, toolchain};
+use anyhow::{Context, Result};
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
-/// `cargo fmt --check`.
+/// `cargo fmt --check`, and `sing fmt --check` for all contracts.
 pub fn formatted(run: &Run) -> Result<Report> {
     let mut report = Report::default();
     let mut command = cargo::command(&run.project.root, &["fmt", "--all", "--check"]);
@@ -15,7 +18,43 @@ pub fn formatted(run: &Run) -> Result<Report> {
         Err(outcome.output)
     };
     report.count("cargo fmt --all --check", result);
+    build::tools(&run.project)?;
+    let mut command = Command::new(run.project.host_binary("sing"));
+    command.current_dir(&run.project.root);
+    command
+        .args(["fmt", "--check"])
+        .args(contracts(&run.project.root)?);
+    let outcome = cargo::capture(&mut command, "checking the format of the contracts")?;
+    let result = if outcome.success {
+        Ok(())
+    } else {
+        Err(outcome.output)
+    };
+    report.count("sing fmt --check", result);
     Ok(report)
+}
+
+/// All files of contracts, but for what builds have made.
+fn contracts(root: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut folders = vec![root.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        let entries = std::fs::read_dir(&folder)
+            .with_context(|| format!("cannot read {}", folder.display()))?;
+        for entry in entries {
+            let path = entry?.path();
+            let hidden = path
+                .file_name()
+                .is_some_and(|n| n.as_encoded_bytes().starts_with(b"."));
+            if path.is_dir() && !hidden && path != root.join("target") {
+                folders.push(path);
+            } else if path.extension().is_some_and(|e| e == "contract") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
 }
 
 /// Clippy without a warning: what runs on this machine, programs, the PC HAL.
@@ -45,7 +84,9 @@ pub fn lints(run: &Run) -> Result<Report> {
     toolchain::ensure_target(&project.root, toolchain::WASM)?;
     let mut programs = vec!["--target", toolchain::WASM, "-p", "sing-sdk"];
     for program in &project.programs {
-        programs.extend(["-p", &program.package]);
+        if let Maker::Cargo(package) = &program.maker {
+            programs.extend(["-p", package]);
+        }
     }
     lint("programs", &programs)?;
     if !run.quick {

@@ -1,8 +1,10 @@
 //! `cargo xtask test`: every part of the test suite, a table, and a closing line that counts.
 
+mod conformance;
 mod dependencies;
 mod docs;
 mod format;
+mod misuse;
 mod specification;
 mod systems;
 mod tour;
@@ -125,6 +127,18 @@ const PARTS: &[Part] = &[
         run: systems::hosted,
     },
     Part {
+        name: "misuse",
+        quick: true,
+        filters: true,
+        run: misuse::hosted,
+    },
+    Part {
+        name: "conformance",
+        quick: true,
+        filters: false,
+        run: conformance::check,
+    },
+    Part {
         name: "tour",
         quick: true,
         filters: true,
@@ -147,6 +161,12 @@ const PARTS: &[Part] = &[
         quick: false,
         filters: true,
         run: systems::q35,
+    },
+    Part {
+        name: "misuse-microvm",
+        quick: false,
+        filters: true,
+        run: misuse::microvm,
     },
     Part {
         name: "machine-selftest",
@@ -269,7 +289,7 @@ mod tests {
         );
         assert_eq!(filter, None);
         let parts = names(choose(&request(true, "crash"), &mut filter));
-        assert_eq!(parts, ["unit", "system-hosted", "tour"]);
+        assert_eq!(parts, ["unit", "system-hosted", "misuse", "tour"]);
         assert_eq!(filter.as_deref(), Some("crash"));
         let parts = names(choose(&request(false, "hosted/crash"), &mut filter));
         assert_eq!(parts, ["system-hosted"]);

@@ -16,6 +16,8 @@ pub fn check(run: &Run) -> Result<Report> {
     {
         lines.push(vec!["test", "--release", "--no-fail-fast", "-p", package]);
     }
+    // The headers for C are compiled.
+    crate::clang::TOOLS.ensure()?;
     let mut report = Report::default();
     for mut line in lines {
         line.extend(run.filter.as_deref());

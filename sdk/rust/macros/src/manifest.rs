@@ -23,7 +23,7 @@ struct Call {
     endpoints: Vec<Endpoint>,
 }
 
-const KEYS: &str = "`name`, `version`, `description`, `privileges`, `endpoints`, `memory` and `stack` can be declared";
+const KEYS: &str = "`name`, `version`, `description`, `privileges`, `endpoints`, `behavior`, `memory` and `stack` can be declared";
 
 impl Parse for Call {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
@@ -48,6 +48,7 @@ impl Parse for Call {
                 "description" => manifest.description = input.parse::<LitStr>()?.value(),
                 "privileges" => manifest.privileges = privileges(input)?,
                 "endpoints" => endpoints = self::endpoints(input)?,
+                "behavior" => manifest.behavior = input.parse::<LitStr>()?.value(),
                 "memory" => manifest.memory = size(input)?,
                 "stack" => {
                     let span = input.span();

@@ -98,6 +98,7 @@ sing_sdk::contract!(
 sing_sdk::manifest! {
     name: "contracts",
     description: "tries everything that contracts can say",
+    privileges: [inspect],
     endpoints: { stdout: optional PipeContract.Imp:Start },
 }
 
@@ -389,12 +390,9 @@ fn visit(node: &mut Node) -> Option<i32> {
     Some(count)
 }
 
-/// Allocations of this SIP in the exchange heap cannot be counted from here, but spent: what leaked would end the loop.
-const ROUNDS: usize = 200;
-
 /// A tree goes there and back by one pointer, is looked at in its place, and leaves nothing behind.
 fn trees() -> Check {
-    for _ in 0..ROUNDS {
+    for _ in 0..20 {
         let (imp, exp) = Forest::new_channel()?;
         let waiting = imp.send_plant(Record::new(grow(40)?)?);
         let (mut tree, exp) = exp.recv_plant()?;
@@ -449,6 +447,25 @@ fn wrong_trees() -> Check {
     Ok(colour == Colour::Green as u8 && tree.with(visit) == Some(Some(5)))
 }
 
+/// Bytes that this SIP has in the exchange heap.
+fn held() -> Result<u64, Error> {
+    let own = sing_sdk::process::id();
+    let all = sing_sdk::inspect::processes()?;
+    let own = all.iter().find(|p| p.id == own);
+    own.map(|p| p.exchange).ok_or(Error::NotFound)
+}
+
+/// A check that leaves nothing behind in the exchange heap.
+fn tidily(check: Test) -> Check {
+    let before = held()?;
+    let passed = check()?;
+    let after = held()?;
+    if after != before {
+        println!("contracts: {before} bytes held before, {after} after");
+    }
+    Ok(passed && after == before)
+}
+
 /// A check.
 type Test = fn() -> Check;
 
@@ -481,7 +498,7 @@ fn main() -> i32 {
     }
     let mut failed = 0;
     for (name, check) in checks {
-        match check() {
+        match tidily(check) {
             Ok(true) => {}
             Ok(false) => {
                 println!("contracts: {name}: wrong");

@@ -10,7 +10,7 @@ use sing_sdk::prelude::*;
 
 use core::time::Duration;
 use sing_sdk::contracts::BenchContract;
-use sing_sdk::inspect::{self, Memory};
+use sing_sdk::inspect;
 use sing_sdk::process::Child;
 use sing_sdk::rt::Vector;
 
@@ -94,25 +94,6 @@ fn pair() -> Result<(Child, Child), Error> {
     Ok((a, b))
 }
 
-/// What must not grow.
-fn difference(before: &Memory, after: &Memory) -> Option<String> {
-    let rows = [
-        ("pages", before.used_pages, after.used_pages),
-        ("allocations", before.allocations, after.allocations),
-        ("allocated bytes", before.allocated, after.allocated),
-        ("channels", before.channels, after.channels),
-        ("processes", before.processes, after.processes),
-        ("threads", before.threads, after.threads),
-        ("handles", before.handles, after.handles),
-    ];
-    let bad: Vec<String> = rows
-        .iter()
-        .filter(|(_, b, a)| b != a)
-        .map(|(what, b, a)| format!("{what} {b} before, {a} after"))
-        .collect();
-    (!bad.is_empty()).then(|| bad.join("; "))
-}
-
 fn storm(sips: usize, random: &mut Random) -> Result<usize, Error> {
     let mut alive: Vec<(Child, Child)> = Vec::with_capacity(ALIVE);
     let (mut made, mut killed) = (0, 0);
@@ -172,7 +153,7 @@ fn main() -> Result<i32, Error> {
     let before = inspect::memory()?;
     let killed = storm(sips, &mut random)?;
     let after = inspect::memory()?;
-    match difference(&before, &after) {
+    match inspect::difference(&before, &after) {
         None => {
             println!("storm: {sips} SIPs created, {killed} killed, nothing left behind");
             Ok(0)

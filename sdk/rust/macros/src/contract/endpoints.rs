@@ -163,6 +163,10 @@ impl Generator<'_> {
                 }
                 #[inline]
                 unsafe fn from_words(words: &[u64]) -> ::core::option::Option<Self> {
+                    // What the sender calls by this contract's name need not be of it; the kernel has closed it then.
+                    if words[0] == 0 {
+                        return ::core::option::Option::None;
+                    }
                     // SAFETY: the words own the handle, and the kernel has checked contract and state.
                     let endpoint = unsafe {
                         ::sing_sdk::rt::Endpoint::from_raw(::sing_sdk::rt::Handle::from_raw(words[0] as u32))

@@ -1,0 +1,184 @@
+//! Systems of installed programs: behaviours in manifests, held against what the modules import.
+
+use sing_conformance::{System, check, installed};
+use sing_contract::compile;
+use sing_image::elf::Image;
+use sing_image::manifest::{Manifest, Side, StartupEndpoint};
+use sing_image::meta::{CtxLayout, Import, ImportKind, Linkage, MemoryMode, Meta};
+use sing_image::system::{Channel, End, Start, SystemManifest};
+use std::collections::BTreeMap;
+
+const CONTRACT: &str = "contract C { in message Ask(); in message Stop(); out message Answer();
+    state Start: one { Ask? -> Answer! -> Start; Stop? -> Over; } state Over; }";
+
+/// A program with one endpoint that imports these messages.
+fn program(side: Side, optional: bool, imports: &[&str], behavior: &str) -> Image<'static> {
+    let import = |name: &&str| Import {
+        module: "contract:C".into(),
+        name: (*name).into(),
+        kind: ImportKind::Func(0),
+    };
+    Image {
+        code: &[],
+        meta: Meta {
+            abi_version: 0,
+            memory_mode: MemoryMode::Guard,
+            linkage: Linkage::Sealed,
+            cpu_features: Vec::new(),
+            layout: CtxLayout::default(),
+            types: Vec::new(),
+            canonical: Vec::new(),
+            imports: imports.iter().map(import).collect(),
+            funcs: Vec::new(),
+            memory: None,
+            tables: Vec::new(),
+            globals: Vec::new(),
+            exports: Vec::new(),
+            start: None,
+            elements: Vec::new(),
+            data: Vec::new(),
+            traps: Vec::new(),
+            max_frame: 0,
+            trampolines: Vec::new(),
+        },
+        manifest: Manifest {
+            name: "program".into(),
+            endpoints: vec![StartupEndpoint {
+                name: "c".into(),
+                contract: "C".into(),
+                side,
+                state: None,
+                optional,
+                many: false,
+            }],
+            behavior: behavior.into(),
+            ..Manifest::default()
+        },
+        contracts: compile(CONTRACT).unwrap(),
+    }
+}
+
+/// A client and a server, as images and connected.
+fn system(
+    client: Image<'static>,
+    server: Image<'static>,
+    connected: bool,
+) -> Result<System, String> {
+    let start = |name: &str| Start {
+        name: name.into(),
+        image: name.into(),
+        args: Vec::new(),
+        essential: false,
+    };
+    let end = |name: &str| End {
+        of: name.into(),
+        endpoint: "c".into(),
+    };
+    let channel = Channel {
+        contract: "C".into(),
+        imp: end("client"),
+        exp: end("server"),
+    };
+    let manifest = SystemManifest {
+        start: vec![start("client"), start("server")],
+        channels: if connected { vec![channel] } else { Vec::new() },
+    };
+    let programs = BTreeMap::from([("client".into(), client), ("server".into(), server)]);
+    installed("x", &manifest, &programs, false)
+        .map_err(|found| found.iter().map(ToString::to_string).collect())
+}
+
+const ASKS: &str = "state Start: one { c.Ask! -> c.Answer? -> Start; c.Stop! -> end; }";
+const ANSWERS: &str =
+    "state Start: one { c.Ask? -> c.Answer! -> Start; c.Stop? -> c.ChannelClosed? -> end; }";
+
+#[test]
+fn programs_that_keep_their_word_pass() {
+    let client = program(
+        Side::Imp,
+        false,
+        &["imp.call.Ask", "imp.send.Stop", "imp.recv"],
+        ASKS,
+    );
+    let server = program(
+        Side::Exp,
+        false,
+        &["exp.send.Answer", "exp.call.Answer"],
+        ANSWERS,
+    );
+    let system = system(client, server, true).unwrap();
+    let outcome = check(&system, 1000);
+    assert!(
+        outcome.complete && outcome.findings.is_empty(),
+        "{outcome:?}"
+    );
+}
+
+#[test]
+fn what_a_module_can_send_stands_in_its_behavior_and_the_other_way_round() {
+    let server = || program(Side::Exp, false, &["exp.send.Answer"], ANSWERS);
+    let silent = program(
+        Side::Imp,
+        false,
+        &["imp.send.Ask", "imp.send.Stop"],
+        "state Start: c.Ask! -> c.Answer? -> Start;",
+    );
+    let error = system(silent, server(), true).unwrap_err();
+    assert!(
+        error.contains("can send Stop, which its behavior never does"),
+        "{error}"
+    );
+    let boastful = program(Side::Imp, false, &["imp.send.Ask"], ASKS);
+    let error = system(boastful, server(), true).unwrap_err();
+    assert!(
+        error.contains("sends Stop, which its module cannot"),
+        "{error}"
+    );
+    assert!(error.contains("behavior of program:1:"), "{error}");
+}
+
+/// A program without a behaviour is assumed to do anything; the report says so.
+#[test]
+fn unknown_programs_are_named() {
+    let client = program(Side::Imp, false, &["imp.send.Ask"], "");
+    let server = program(
+        Side::Exp,
+        false,
+        &["exp.send.Answer"],
+        "state Start: c.Ask? -> c.Answer! -> Start;",
+    );
+    let system = system(client, server, true).unwrap();
+    let outcome = check(&system, 1000);
+    let report = sing_conformance::report(&system, &outcome, false);
+    assert!(
+        report.contains("whatever the contracts allow: client"),
+        "{report}"
+    );
+    // It may say Stop, for which the server has no case.
+    assert!(
+        report.contains("server can get Stop in state Start"),
+        "{report}"
+    );
+}
+
+/// An endpoint that was not given is like one whose other side has closed.
+#[test]
+fn what_was_not_given_is_closed() {
+    let alone = |behavior| {
+        let client = program(Side::Imp, true, &["imp.send.Ask"], behavior);
+        let server = program(Side::Exp, true, &["exp.send.Answer"], "");
+        check(&system(client, server, false).unwrap(), 1000)
+    };
+    let ready = alone("state Start: c.Ask! -> ( c.Answer? -> Start or c.ChannelClosed? -> end );");
+    assert!(ready.findings.is_empty(), "{ready:?}");
+    let waits = alone("state Start: c.Ask! -> c.Answer? -> Start;");
+    assert_eq!(waits.findings[0].kind.name(), "cut");
+}
+
+#[test]
+fn a_behavior_that_does_not_parse_is_an_error() {
+    let server = program(Side::Exp, false, &[], "state Start c.Ask?");
+    let client = program(Side::Imp, false, &[], "");
+    let error = system(client, server, true).unwrap_err();
+    assert!(error.contains("expected `;`"), "{error}");
+}

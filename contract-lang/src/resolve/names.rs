@@ -1,0 +1,239 @@
+//! Names of types and contracts as written, and what they stand for.
+
+use super::suggestion;
+use crate::ast::{self, Item, Name, TypeKind};
+use crate::bounds::side_name;
+use crate::diagnostic::Diagnostic;
+use crate::model::{Content, Model, Scalar, Type};
+use std::collections::{HashMap, HashSet};
+
+/// How many contracts may derive from each other in a line, or permissions narrow each other.
+pub(super) const MAX_GENERATIONS: usize = 32;
+
+/// What a text declares, for look-ups before the model is complete.
+pub(super) struct Names<'a> {
+    contracts: HashMap<&'a str, &'a ast::Contract>,
+    narrowings: HashMap<&'a str, &'a ast::Narrowing>,
+    structs: HashSet<&'a str>,
+    all: Vec<&'a Item>,
+}
+
+impl<'a> Names<'a> {
+    pub(super) fn new(items: &[&'a Item]) -> Names<'a> {
+        let contracts = items
+            .iter()
+            .filter_map(|i| match i {
+                Item::Contract(c) => Some((c.name.text.as_str(), c)),
+                _ => None,
+            })
+            .collect();
+        let narrowings = items
+            .iter()
+            .filter_map(|i| match i {
+                Item::Narrowing(n) => Some((n.name.text.as_str(), n)),
+                _ => None,
+            })
+            .collect();
+        let structs = items
+            .iter()
+            .filter(|i| matches!(i, Item::Struct(_)))
+            .map(|i| i.name().text.as_str())
+            .collect();
+        Names {
+            contracts,
+            narrowings,
+            structs,
+            all: items.to_vec(),
+        }
+    }
+
+    /// The contract of this name.
+    pub(super) fn contract(&self, name: &str) -> Option<&'a ast::Contract> {
+        self.contracts.get(name).copied()
+    }
+
+    /// The permission of this name.
+    pub(super) fn narrowing(&self, name: &str) -> Option<&'a ast::Narrowing> {
+        self.narrowings.get(name).copied()
+    }
+
+    /// The contract that a permission narrows, or the one of this name itself.
+    fn narrowed(&self, mut name: &'a str) -> Option<&'a ast::Contract> {
+        for _ in 0..MAX_GENERATIONS {
+            match self.narrowing(name) {
+                Some(n) => name = &n.of.text,
+                None => return self.contract(name),
+            }
+        }
+        None // a circle, or too many; reported elsewhere
+    }
+
+    /// The report that there is no such thing.
+    pub(super) fn unknown(&self, what: &str, name: &Name) -> Diagnostic {
+        let mut known: Vec<&str> = self.all.iter().map(|i| i.name().text.as_str()).collect();
+        if what == "type" {
+            known.extend([
+                "bool", "byte", "sbyte", "short", "ushort", "int", "uint", "long", "ulong", "char",
+                "float", "double",
+            ]);
+        }
+        let diagnostic = Diagnostic::error(
+            format!("there is no {what} {}", name.text),
+            name.span,
+            format!("no such {what} is declared here"),
+        );
+        match suggestion(&name.text, known.into_iter()) {
+            Some(help) => diagnostic.help(help),
+            None if what == "contract" => diagnostic.help(format!(
+                "declare it, or bring it in with `import \"{}.contract\";`",
+                name.text
+            )),
+            None => diagnostic,
+        }
+    }
+
+    /// What a block of this type holds. A struct may be one that is not in the model yet, as those of trees are.
+    fn content(&self, name: &Name, model: &Model, found: &mut Vec<Diagnostic>) -> Option<Content> {
+        if let Some(scalar) = Scalar::from_name(&name.text) {
+            return Some(Content::Scalar(scalar));
+        }
+        if model.enumeration(&name.text).is_some() {
+            return Some(Content::Enum(name.text.clone()));
+        }
+        if self.structs.contains(name.text.as_str()) {
+            return Some(Content::Struct(name.text.clone()));
+        }
+        found.push(self.missing(name));
+        None
+    }
+
+    fn missing(&self, name: &Name) -> Diagnostic {
+        if let Some(n) = self.narrowing(&name.text) {
+            return Diagnostic::error(
+                format!("{} is a permission, not a type", name.text),
+                name.span,
+                "a permission has one endpoint type",
+            )
+            .help(format!("write `{}.{}:STATE`", name.text, n.side.name()));
+        }
+        if self.contract(&name.text).is_some() {
+            return Diagnostic::error(
+                format!("{} is a contract, not a type", name.text),
+                name.span,
+                "a contract has two endpoint types",
+            )
+            .help(format!(
+                "write `{0}.Imp:STATE` or `{0}.Exp:STATE`",
+                name.text
+            ));
+        }
+        self.unknown("type", name)
+    }
+
+    /// A type as written.
+    pub(super) fn ty(
+        &self,
+        ty: &'a ast::Type,
+        model: &Model,
+        found: &mut Vec<Diagnostic>,
+    ) -> Option<Type> {
+        match &ty.kind {
+            TypeKind::Named(name) => {
+                if let Some(scalar) = Scalar::from_name(&name.text) {
+                    Some(Type::Scalar(scalar))
+                } else if model.enumeration(&name.text).is_some() {
+                    Some(Type::Enum(name.text.clone()))
+                } else if model.structure(&name.text).is_some() {
+                    Some(Type::Struct(name.text.clone()))
+                } else {
+                    found.push(self.missing(name));
+                    None
+                }
+            }
+            &TypeKind::Vector { ref of, optional } => {
+                let of = self.content(of, model, found)?;
+                Some(Type::Vector { of, optional })
+            }
+            &TypeKind::Pointer { ref of, optional } => {
+                let of = self.content(of, model, found)?;
+                Some(Type::Record { of, optional })
+            }
+            TypeKind::Endpoint {
+                contract,
+                side,
+                state,
+            } => {
+                let narrowing = self.narrowing(&contract.text);
+                if let Some(n) = narrowing.filter(|n| n.side != *side) {
+                    found.push(
+                        Diagnostic::error(
+                            format!("permission {} has no {}", contract.text, side.name()),
+                            ty.span,
+                            format!("it has only endpoints of the {} side", side_name(n.side)),
+                        )
+                        .label(n.side_span, "it narrows this side")
+                        .help(format!(
+                            "write `{}.{}`",
+                            contract.text,
+                            n.side.name()
+                        )),
+                    );
+                    return None;
+                }
+                let Some(declared) = self.narrowed(&contract.text) else {
+                    if narrowing.is_none() {
+                        found.push(self.unknown("contract", contract));
+                    }
+                    return None;
+                };
+                let states = self.states(declared);
+                let state = match state {
+                    None => (*states.first()?).to_string(),
+                    Some(s) if s.text == "closed" || states.contains(&s.text.as_str()) => {
+                        s.text.clone()
+                    }
+                    Some(s) => {
+                        let error = Diagnostic::error(
+                            format!("contract {} has no state {}", contract.text, s.text),
+                            s.span,
+                            "no such state",
+                        )
+                        .label(declared.name.span, "the contract is declared here");
+                        found.push(match suggestion(&s.text, states.iter().copied()) {
+                            Some(help) => error.help(help),
+                            None => error.help(format!("its states are {}", states.join(", "))),
+                        });
+                        return None;
+                    }
+                };
+                Some(Type::Endpoint {
+                    contract: contract.text.clone(),
+                    side: *side,
+                    state,
+                })
+            }
+        }
+    }
+
+    /// Names of a contract's states, its bases' first.
+    fn states(&self, contract: &'a ast::Contract) -> Vec<&'a str> {
+        let mut family = vec![contract];
+        while let Some(base) = family[family.len() - 1]
+            .base
+            .as_ref()
+            .and_then(|b| self.contract(&b.text))
+        {
+            if family.len() > MAX_GENERATIONS {
+                break; // too many, or a circle; reported elsewhere
+            }
+            family.push(base);
+        }
+        let mut names: Vec<&str> = Vec::new();
+        for state in family.iter().rev().flat_map(|c| &c.states) {
+            if !names.contains(&state.name.text.as_str()) {
+                names.push(&state.name.text);
+            }
+        }
+        names
+    }
+}

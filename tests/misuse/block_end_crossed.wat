@@ -1,0 +1,13 @@
+;; Writes across the end of a block.
+;; stopped: run
+;; with: out-of-bounds access to an exchange-heap block
+(module
+  (import "sing_v1" "xh_alloc" (func $xh_alloc (param i32 i32) (result i32)))
+  (import "sing_v1" "xh_store64" (func $xh_store64 (param i32 i32 i64)))
+  (memory 1)
+  (func (export "sip_main") (result i32)
+    (local $h i32)
+    (local.set $h (call $xh_alloc (i32.const 64) (i32.const 0)))
+    (call $xh_store64 (local.get $h) (i32.const 57) (i64.const 1))
+    (i32.const 1))
+  (@custom "singularity.manifest" "{\"name\": \"block_end_crossed\", \"abi\": 1}"))

@@ -1,0 +1,13 @@
+;; Reads before a block by an offset that wraps round.
+;; stopped: run
+;; with: out-of-bounds access to an exchange-heap block
+(module
+  (import "sing_v1" "xh_alloc" (func $xh_alloc (param i32 i32) (result i32)))
+  (import "sing_v1" "xh_load64" (func $xh_load64 (param i32 i32) (result i64)))
+  (memory 1)
+  (func (export "sip_main") (result i32)
+    (local $h i32)
+    (local.set $h (call $xh_alloc (i32.const 64) (i32.const 0)))
+    (drop (call $xh_load64 (local.get $h) (i32.const -4)))
+    (i32.const 1))
+  (@custom "singularity.manifest" "{\"name\": \"block_out_of_bounds_wrapped\", \"abi\": 1}"))

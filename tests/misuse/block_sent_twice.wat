@@ -1,0 +1,31 @@
+;; Sends a block in two messages.
+;; stopped: run
+;; with: wrong use of a handle
+(module
+  (import "contract:Store" "new" (func $Store.new (param i32) (result i32)))
+  (import "sing_v1" "xh_alloc" (func $xh_alloc (param i32 i32) (result i32)))
+  (import "contract:Store" "imp.send.Put" (func $Store.imp.send.Put (param i32 i64) (result i32)))
+  (import "contract:Store" "exp.recv" (func $Store.exp.recv (param i32 i32) (result i32)))
+  (import "contract:Store" "exp.send.Ok" (func $Store.exp.send.Ok (param i32) (result i32)))
+  (import "contract:Store" "imp.recv" (func $Store.imp.recv (param i32 i32) (result i32)))
+  (memory 1)
+  (func (export "sip_main") (result i32)
+    (local $imp i32) (local $exp i32) (local $block i32)
+    (drop (call $Store.new (i32.const 0)))
+    (local.set $imp (i32.load (i32.const 0)))
+    (local.set $exp (i32.load (i32.const 4)))
+    (local.set $block (call $xh_alloc (i32.const 64) (i32.const 0)))
+    (drop (call $Store.imp.send.Put (local.get $imp) (i64.extend_i32_u (local.get $block))))
+    (drop (call $Store.exp.recv (local.get $exp) (i32.const 64)))
+    (drop (call $Store.exp.send.Ok (local.get $exp)))
+    (drop (call $Store.imp.recv (local.get $imp) (i32.const 64)))
+    (drop (call $Store.imp.send.Put (local.get $imp) (i64.extend_i32_u (local.get $block))))
+    (i32.const 1))
+  (@custom "singularity.manifest" "{\"name\": \"block_sent_twice\", \"abi\": 1}")
+  (@custom "singularity.contracts"
+    "contract Store {\n"
+    "  in message Put(byte[] in ExHeap data);\n"
+    "  in message Two(byte[] in ExHeap a, byte[] in ExHeap b);\n"
+    "  out message Ok();\n"
+    "  state Start: one { Put? -> Ok! -> Start; Two? -> Ok! -> Start; }\n"
+    "}"))

@@ -1,0 +1,21 @@
+;; Frees an endpoint as if it were a block.
+;; stopped: run
+;; with: wrong use of a handle
+(module
+  (import "contract:Ask" "new" (func $Ask.new (param i32) (result i32)))
+  (import "sing_v1" "xh_free" (func $xh_free (param i32) (result i32)))
+  (memory 1)
+  (func (export "sip_main") (result i32)
+    (local $imp i32) (local $exp i32)
+    (drop (call $Ask.new (i32.const 0)))
+    (local.set $imp (i32.load (i32.const 0)))
+    (local.set $exp (i32.load (i32.const 4)))
+    (drop (call $xh_free (local.get $imp)))
+    (i32.const 1))
+  (@custom "singularity.manifest" "{\"name\": \"endpoint_freed\", \"abi\": 1}")
+  (@custom "singularity.contracts"
+    "contract Ask {\n"
+    "  in message Say(uint n);\n"
+    "  out message Said(uint n);\n"
+    "  state Start: Say? -> Said! -> Start;\n"
+    "}"))

@@ -1,0 +1,6 @@
+;; There is no manifest.
+;; stopped: install
+;; with: the module has no manifest
+(module
+  (func (export "sip_main") (result i32)
+    (i32.const 0)))

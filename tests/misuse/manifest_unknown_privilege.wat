@@ -1,0 +1,7 @@
+;; It asks for a privilege that there is not.
+;; stopped: install
+;; with: there is no privilege "everything"
+(module
+  (func (export "sip_main") (result i32)
+    (i32.const 0))
+  (@custom "singularity.manifest" "{\"name\": \"manifest_unknown_privilege\", \"abi\": 1, \"privileges\": [\"everything\"]}"))

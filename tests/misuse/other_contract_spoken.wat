@@ -1,0 +1,31 @@
+;; Speaks another contract than that of the endpoint.
+;; stopped: run
+;; with: wrong use of a handle
+(module
+  (import "contract:Ask" "new" (func $Ask.new (param i32) (result i32)))
+  (import "contract:Store" "new" (func $Store.new (param i32) (result i32)))
+  (import "contract:Ask" "imp.send.Say" (func $Ask.imp.send.Say (param i32 i64) (result i32)))
+  (memory 1)
+  (func (export "sip_main") (result i32)
+    (local $imp i32) (local $exp i32) (local $a i32) (local $b i32)
+    (drop (call $Ask.new (i32.const 0)))
+    (local.set $imp (i32.load (i32.const 0)))
+    (local.set $exp (i32.load (i32.const 4)))
+    (drop (call $Store.new (i32.const 0)))
+    (local.set $a (i32.load (i32.const 0)))
+    (local.set $b (i32.load (i32.const 4)))
+    (drop (call $Ask.imp.send.Say (local.get $a) (i64.const 1)))
+    (i32.const 1))
+  (@custom "singularity.manifest" "{\"name\": \"other_contract_spoken\", \"abi\": 1}")
+  (@custom "singularity.contracts"
+    "contract Ask {\n"
+    "  in message Say(uint n);\n"
+    "  out message Said(uint n);\n"
+    "  state Start: Say? -> Said! -> Start;\n"
+    "}\n"
+    "contract Store {\n"
+    "  in message Put(byte[] in ExHeap data);\n"
+    "  in message Two(byte[] in ExHeap a, byte[] in ExHeap b);\n"
+    "  out message Ok();\n"
+    "  state Start: one { Put? -> Ok! -> Start; Two? -> Ok! -> Start; }\n"
+    "}"))

@@ -1,0 +1,15 @@
+;; Uses a parked block as an event.
+;; stopped: run
+;; with: wrong use of a handle
+(module
+  (import "sing_v1" "xh_alloc" (func $xh_alloc (param i32 i32) (result i32)))
+  (import "sing_v1" "xh_park" (func $xh_park (param i32) (result i32)))
+  (import "sing_v1" "event_set" (func $event_set (param i32) (result i32)))
+  (memory 1)
+  (func (export "sip_main") (result i32)
+    (local $h i32)
+    (local.set $h (call $xh_alloc (i32.const 64) (i32.const 0)))
+    (local.set $h (call $xh_park (local.get $h)))
+    (drop (call $event_set (local.get $h)))
+    (i32.const 1))
+  (@custom "singularity.manifest" "{\"name\": \"parked_as_event\", \"abi\": 1}"))

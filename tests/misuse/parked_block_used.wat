@@ -1,0 +1,15 @@
+;; Reads a block that it has parked.
+;; stopped: run
+;; with: wrong use of a handle
+(module
+  (import "sing_v1" "xh_alloc" (func $xh_alloc (param i32 i32) (result i32)))
+  (import "sing_v1" "xh_park" (func $xh_park (param i32) (result i32)))
+  (import "sing_v1" "xh_load8" (func $xh_load8 (param i32 i32) (result i32)))
+  (memory 1)
+  (func (export "sip_main") (result i32)
+    (local $h i32)
+    (local.set $h (call $xh_alloc (i32.const 64) (i32.const 0)))
+    (drop (call $xh_park (local.get $h)))
+    (drop (call $xh_load8 (local.get $h) (i32.const 0)))
+    (i32.const 1))
+  (@custom "singularity.manifest" "{\"name\": \"parked_block_used\", \"abi\": 1}"))

@@ -1,0 +1,29 @@
+;; Asks and answers by itself a thousand times, and never takes an answer out of the queue: the second question
+;; is out of turn already.
+;; stopped: run
+;; with: message out of turn
+(module
+  (import "contract:Ask" "new" (func $Ask.new (param i32) (result i32)))
+  (import "contract:Ask" "imp.send.Say" (func $Ask.imp.send.Say (param i32 i64) (result i32)))
+  (import "contract:Ask" "exp.recv" (func $Ask.exp.recv (param i32 i32) (result i32)))
+  (import "contract:Ask" "exp.send.Said" (func $Ask.exp.send.Said (param i32 i64) (result i32)))
+  (memory 1)
+  (func (export "sip_main") (result i32)
+    (local $imp i32) (local $exp i32) (local $n i32)
+    (drop (call $Ask.new (i32.const 0)))
+    (local.set $imp (i32.load (i32.const 0)))
+    (local.set $exp (i32.load (i32.const 4)))
+    (loop $again
+      (drop (call $Ask.imp.send.Say (local.get $imp) (i64.const 1)))
+      (drop (call $Ask.exp.recv (local.get $exp) (i32.const 64)))
+      (drop (call $Ask.exp.send.Said (local.get $exp) (i64.const 1)))
+      (local.set $n (i32.add (local.get $n) (i32.const 1)))
+      (br_if $again (i32.lt_u (local.get $n) (i32.const 1000))))
+    (i32.const 1))
+  (@custom "singularity.manifest" "{\"name\": \"queue_overflow\", \"abi\": 1}")
+  (@custom "singularity.contracts"
+    "contract Ask {\n"
+    "  in message Say(uint n);\n"
+    "  out message Said(uint n);\n"
+    "  state Start: Say? -> Said! -> Start;\n"
+    "}"))

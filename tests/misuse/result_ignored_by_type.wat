@@ -1,0 +1,16 @@
+;; Imports a receive without its result.
+;; stopped: install
+;; with: its type is (i32, i32) -> (), but must be (i32, i32) -> i32
+(module
+  (import "contract:Ask" "imp.recv" (func (param i32 i32)))
+  (func (export "sip_main") (result i32)
+    (i32.const 0))
+  (@custom "singularity.manifest"
+    "{\"name\": \"result_ignored_by_type\", \"abi\": 1, \"endpoints\": [\n"
+    "  {\"name\": \"to\", \"contract\": \"Ask\", \"side\": \"imp\"}]}")
+  (@custom "singularity.contracts"
+    "contract Ask {\n"
+    "  in message Say(uint n);\n"
+    "  out message Said(uint n);\n"
+    "  state Start: Say? -> Said! -> Start;\n"
+    "}"))

@@ -1,0 +1,24 @@
+;; Sends a good block and a bad one: the message is refused as a whole.
+;; stopped: run
+;; with: wrong use of a handle
+(module
+  (import "contract:Store" "new" (func $Store.new (param i32) (result i32)))
+  (import "sing_v1" "xh_alloc" (func $xh_alloc (param i32 i32) (result i32)))
+  (import "contract:Store" "imp.send.Two" (func $Store.imp.send.Two (param i32 i64 i64) (result i32)))
+  (memory 1)
+  (func (export "sip_main") (result i32)
+    (local $imp i32) (local $exp i32) (local $block i32)
+    (drop (call $Store.new (i32.const 0)))
+    (local.set $imp (i32.load (i32.const 0)))
+    (local.set $exp (i32.load (i32.const 4)))
+    (local.set $block (call $xh_alloc (i32.const 64) (i32.const 0)))
+    (drop (call $Store.imp.send.Two (local.get $imp) (i64.extend_i32_u (local.get $block)) (i64.const 65536)))
+    (i32.const 1))
+  (@custom "singularity.manifest" "{\"name\": \"second_argument_bad\", \"abi\": 1}")
+  (@custom "singularity.contracts"
+    "contract Store {\n"
+    "  in message Put(byte[] in ExHeap data);\n"
+    "  in message Two(byte[] in ExHeap a, byte[] in ExHeap b);\n"
+    "  out message Ok();\n"
+    "  state Start: one { Put? -> Ok! -> Start; Two? -> Ok! -> Start; }\n"
+    "}"))

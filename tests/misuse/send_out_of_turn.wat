@@ -1,0 +1,22 @@
+;; Having asked, it asks again before it has listened.
+;; stopped: run
+;; with: message out of turn
+(module
+  (import "contract:Ask" "new" (func $Ask.new (param i32) (result i32)))
+  (import "contract:Ask" "imp.send.Say" (func $Ask.imp.send.Say (param i32 i64) (result i32)))
+  (memory 1)
+  (func (export "sip_main") (result i32)
+    (local $imp i32) (local $exp i32)
+    (drop (call $Ask.new (i32.const 0)))
+    (local.set $imp (i32.load (i32.const 0)))
+    (local.set $exp (i32.load (i32.const 4)))
+    (drop (call $Ask.imp.send.Say (local.get $imp) (i64.const 1)))
+    (drop (call $Ask.imp.send.Say (local.get $imp) (i64.const 2)))
+    (i32.const 1))
+  (@custom "singularity.manifest" "{\"name\": \"send_out_of_turn\", \"abi\": 1}")
+  (@custom "singularity.contracts"
+    "contract Ask {\n"
+    "  in message Say(uint n);\n"
+    "  out message Said(uint n);\n"
+    "  state Start: Say? -> Said! -> Start;\n"
+    "}"))

@@ -1,0 +1,20 @@
+;; Cuts a block that has parts.
+;; stopped: no
+(module
+  (import "sing_v1" "xh_alloc" (func $xh_alloc (param i32 i32) (result i32)))
+  (import "sing_v1" "xh_attach" (func $xh_attach (param i32 i32 i32) (result i32)))
+  (import "sing_v1" "xh_split" (func $xh_split (param i32 i32) (result i32)))
+  (import "sing_v1" "xh_size" (func $xh_size (param i32) (result i32)))
+  (memory 1)
+  (func (export "sip_main") (result i32)
+    (local $a i32) (local $b i32)
+    (local.set $a (call $xh_alloc (i32.const 64) (i32.const 0)))
+    (local.set $b (call $xh_alloc (i32.const 64) (i32.const 0)))
+    (if (i32.ne (call $xh_attach (local.get $a) (i32.const 32) (local.get $b)) (i32.const 0))
+      (then (return (i32.const 1))))
+    (if (i32.ne (call $xh_split (local.get $a) (i32.const 32)) (i32.const -6))
+      (then (return (i32.const 2))))
+    (if (i32.ne (call $xh_size (local.get $a)) (i32.const 64))
+      (then (return (i32.const 3))))
+    (i32.const 0))
+  (@custom "singularity.manifest" "{\"name\": \"tree_cut\", \"abi\": 1}"))

@@ -1,0 +1,31 @@
+;; Listens where it must speak: nothing can come, whatever the other side would like to say,
+;; until that closes.
+;; stopped: no
+(module
+  (import "contract:Ask" "new" (func $Ask.new (param i32) (result i32)))
+  (import "contract:Ask" "imp.send.Say" (func $Ask.imp.send.Say (param i32 i64) (result i32)))
+  (import "contract:Ask" "exp.recv" (func $Ask.exp.recv (param i32 i32) (result i32)))
+  (import "sing_v1" "endpoint_peek" (func $endpoint_peek (param i32) (result i32)))
+  (import "sing_v1" "handle_dispose" (func $handle_dispose (param i32) (result i32)))
+  (memory 1)
+  (func (export "sip_main") (result i32)
+    (local $imp i32) (local $exp i32)
+    (drop (call $Ask.new (i32.const 0)))
+    (local.set $imp (i32.load (i32.const 0)))
+    (local.set $exp (i32.load (i32.const 4)))
+    (drop (call $Ask.imp.send.Say (local.get $imp) (i64.const 1)))
+    (if (i32.ne (call $Ask.exp.recv (local.get $exp) (i32.const 64)) (i32.const 0))
+      (then (return (i32.const 1))))
+    (if (i32.ne (call $endpoint_peek (local.get $exp)) (i32.const -8))
+      (then (return (i32.const 2))))
+    (drop (call $handle_dispose (local.get $imp)))
+    (if (i32.ne (call $Ask.exp.recv (local.get $exp) (i32.const 64)) (i32.const -1))
+      (then (return (i32.const 3))))
+    (i32.const 0))
+  (@custom "singularity.manifest" "{\"name\": \"two_receives\", \"abi\": 1}")
+  (@custom "singularity.contracts"
+    "contract Ask {\n"
+    "  in message Say(uint n);\n"
+    "  out message Said(uint n);\n"
+    "  state Start: Say? -> Said! -> Start;\n"
+    "}"))

@@ -1,0 +1,139 @@
+// Breaks the rules in the ways that C's types do not stop: `c-wrong WAY`. Each way but the last ends the program.
+
+#include "Held.h"
+#include "PingContract.h"
+#include "Quiet.h"
+#include "print.h"
+
+SING_MANIFEST({
+  "name": "c-wrong",
+  "version": "0.1.0",
+  "description": "breaks contracts as C allows it: c-wrong WAY",
+  "abi": 1,
+  "endpoints": [
+    {"name": "stdout", "contract": "PipeContract", "side": "imp", "state": "Start", "optional": true}
+  ]
+});
+
+static Held_channel held;
+static sing_byte_vector block;
+
+// Uses an endpoint twice: the second time from a copy that was kept.
+static void twice(void) {
+  Held_send_Say(held.imp, 1);
+  Held_send_Say(held.imp, 2);
+}
+
+// Speaks where the other side has the word, as an endpoint that it made of a handle.
+static void turn(void) { Held_send_Said((Held_Exp_Start_Say){held.exp.handle}, 1); }
+
+// Uses an endpoint that it has closed.
+static void closed(void) {
+  SING_CLOSE(held.imp);
+  Held_send_Say(held.imp, 1);
+}
+
+// Makes up a handle.
+static void forged(void) { Held_send_Say((Held_Imp_Start){123456}, 1); }
+
+// Uses an endpoint of another contract as its own.
+static void alien(void) {
+  PingContract_channel ping;
+  PingContract_new_channel(&ping);
+  Held_send_Say((Held_Imp_Start){ping.imp.handle}, 1);
+}
+
+// Reads a block that it has freed.
+static void freed(void) {
+  sing_xh_free(block.handle);
+  sing_xh_load8(block.handle, 0);
+}
+
+// Writes to a block that it has sent.
+static void sent(void) {
+  Held_send_Shout(held.imp, block);
+  sing_xh_store8(block.handle, 0, 1);
+}
+
+// Sends a block twice.
+static void again(void) {
+  Held_channel other;
+  Held_new_channel(&other);
+  Held_send_Shout(held.imp, block);
+  Held_send_Shout(other.imp, block);
+}
+
+// Reads behind the end of a block.
+static void beyond(void) { sing_xh_load8(block.handle, sing_xh_size(block.handle)); }
+
+// Sends what the contract does not allow to be sent: ended by what `sing bind` generates.
+static void requires(void) { Held_send_Say(held.imp, 1000); }
+
+// Shouts over an endpoint that it has narrowed, from the copy that it had before.
+static void narrowed(void) {
+  Quiet_Imp_Start quiet;
+  if (Quiet_Imp_Start_cast(held.imp.handle, &quiet)) {
+    Held_send_Shout(held.imp, block);
+  }
+}
+
+// Nothing wrong: what was narrowed speaks, and is heard.
+static void proper(void) {
+  Quiet_Imp_Start quiet;
+  if (!Quiet_Imp_Start_cast(held.imp.handle, &quiet)) {
+    sing_printf("not narrowed\n");
+    return;
+  }
+  Quiet_Imp_Start_Say waiting = Quiet_send_Say(quiet, 7);
+  Held_Exp_Start_received heard = Held_recv(held.exp);
+  switch (heard.tag) {
+  case Held_Exp_Start_got_Say:
+    sing_printf("said %d\n", heard.Say.x);
+    Held_send_Said(heard.Say.next, -1);
+    break;
+  case Held_Exp_Start_got_Shout:
+  case Held_Exp_Start_got_Closed:
+    sing_printf("not heard\n");
+    return;
+  }
+  Quiet_Imp_Start_Say_received answer = Quiet_recv(waiting);
+  if (answer.tag == Quiet_Imp_Start_Say_got_Said) {
+    sing_printf("answered %d\n", answer.Said.x);
+  }
+}
+
+static const struct {
+  const char *name;
+  void (*run)(void);
+} ways[] = {
+  {"twice", twice}, {"turn", turn}, {"closed", closed}, {"forged", forged}, {"alien", alien},
+  {"freed", freed}, {"sent", sent}, {"again", again}, {"beyond", beyond}, {"requires", requires},
+  {"narrowed", narrowed}, {"proper", proper},
+};
+
+int32_t sip_main(void) {
+  sing_stdout_connect(0);
+  char way[16] = {0};
+  if (sing_startup_arg(1, way, sizeof way - 1) < 0) {
+    sing_printf("usage: c-wrong WAY\n");
+    return 2;
+  }
+  if (Held_new_channel(&held) != SING_OK || sing_byte_vector_new(64, &block) != SING_OK) {
+    sing_printf("c-wrong: no memory for trying\n");
+    return 1;
+  }
+  for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+    const char *a = ways[i].name, *b = way;
+    while (*a != 0 && *a == *b) {
+      a++;
+      b++;
+    }
+    if (*a == *b) {
+      ways[i].run();
+      sing_printf("%s: still there\n", way);
+      return 0;
+    }
+  }
+  sing_printf("c-wrong: no such way: %s\n", way);
+  return 2;
+}

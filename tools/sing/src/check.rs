@@ -1,0 +1,128 @@
+//! `sing check contracts`: what can go wrong between the processes of a system, before it runs.
+
+use crate::{input, output, system};
+use sing_compiler::Options;
+use sing_conformance::{System, svg};
+use sing_contract::Diagnostic;
+use sing_image::elf::Image;
+use sing_image::system::{BIN, MAGIC, SystemImage, SystemManifest};
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+/// What to check.
+pub enum Subject {
+    /// A system image, a system's text or contracts.
+    File(PathBuf),
+    /// A system manifest and the programs that it names.
+    Parts {
+        /// The manifest.
+        manifest: PathBuf,
+        /// Programs: name, module or image.
+        programs: Vec<(String, PathBuf)>,
+    },
+}
+
+/// What `sing check contracts` is asked for.
+pub struct Request {
+    /// What to check.
+    pub subject: Subject,
+    /// Situations to look at, at most.
+    pub limit: usize,
+    /// Whether processes without a behaviour may close their endpoints at any time.
+    pub closing: bool,
+    /// Where to draw the first finding's run.
+    pub svg: Option<PathBuf>,
+}
+
+/// Checks; whether nothing was found.
+pub fn run(request: &Request) -> Result<bool, String> {
+    let systems = match &request.subject {
+        Subject::Parts { manifest, programs } => {
+            vec![parts(manifest, programs, request.closing)?]
+        }
+        Subject::File(path) => {
+            let bytes = input::read(path)?;
+            if bytes.starts_with(MAGIC) {
+                vec![packed(path, &bytes, request.closing)?]
+            } else if path.extension().is_some_and(|e| e == "contract") {
+                let contracts = sing_contract::load_file(path).map_err(|e| all(&e))?;
+                let tables = contracts.tables();
+                tables.iter().map(sing_conformance::alone).collect()
+            } else {
+                vec![sing_conformance::load_file(path).map_err(|e| all(&e))?]
+            }
+        }
+    };
+    let colour = std::io::stdout().is_terminal();
+    let mut clean = true;
+    let mut drawn = false;
+    for system in &systems {
+        let outcome = sing_conformance::check(system, request.limit);
+        clean &= outcome.findings.is_empty();
+        output::line(sing_conformance::report(system, &outcome, colour).trim_end());
+        if let (Some(path), Some(finding), false) = (&request.svg, outcome.findings.first(), drawn)
+        {
+            let picture = svg::svg(system, &finding.message, &finding.run, &finding.last);
+            std::fs::write(path, picture)
+                .map_err(|e| format!("{}: cannot be written: {e}", path.display()))?;
+            drawn = true;
+        }
+    }
+    if request.svg.is_some() && !drawn {
+        output::line("nothing to draw: no run leads to a finding");
+    }
+    Ok(clean)
+}
+
+/// Diagnostics one below the other.
+fn all(found: &[Diagnostic]) -> String {
+    let colour = std::io::stderr().is_terminal();
+    let texts: Vec<String> = found.iter().map(|d| d.render(colour)).collect();
+    format!("the system cannot be checked\n{}", texts.join("\n\n"))
+}
+
+/// The system in an archive.
+fn packed(path: &Path, bytes: &[u8], closing: bool) -> Result<System, String> {
+    let archive = SystemImage::decode(bytes).map_err(|e| format!("{}: {e}", path.display()))?;
+    let programs: Vec<(String, Vec<u8>)> = archive
+        .paths()
+        .filter(|p| p.starts_with(BIN))
+        .filter_map(|p| Some((p.to_owned(), archive.file(p)?.to_vec())))
+        .collect();
+    build(path, archive.manifest(), &programs, closing)
+}
+
+/// The system that a manifest and programs make.
+fn parts(path: &Path, programs: &[(String, PathBuf)], closing: bool) -> Result<System, String> {
+    let manifest: SystemManifest = serde_json::from_slice(&input::read(path)?)
+        .map_err(|e| format!("{}: does not read: {e}", path.display()))?;
+    let mut files = Vec::new();
+    for (name, file) in programs {
+        let image = input::image(file, input::read(file)?, &Options::default())?;
+        files.push((format!("{BIN}{name}"), image));
+    }
+    build(path, &manifest, &files, closing)
+}
+
+fn build(
+    path: &Path,
+    manifest: &SystemManifest,
+    files: &[(String, Vec<u8>)],
+    closing: bool,
+) -> Result<System, String> {
+    let name = path.display().to_string();
+    let problems = system::check(manifest, files);
+    if !problems.is_empty() {
+        return Err(format!(
+            "{name}: {}",
+            problems.join(&format!("\nsing: {name}: "))
+        ));
+    }
+    let mut programs = BTreeMap::new();
+    for (file, bytes) in files {
+        let image = Image::decode(bytes).map_err(|e| format!("{file}: {e}"))?;
+        programs.insert(file.strip_prefix(BIN).unwrap_or(file).to_owned(), image);
+    }
+    sing_conformance::installed(&name, manifest, &programs, closing).map_err(|e| all(&e))
+}

@@ -1,0 +1,33 @@
+//! `sing bind c`: headers for C.
+
+use super::sources;
+use crate::output;
+use sing_contract_tools::c;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Writes a header for each contract of the texts and of what they import. A header that is there already and the same
+/// is not written again, so that nothing made from it is out of date.
+pub fn run(files: &[PathBuf], out: &Path) -> Result<bool, String> {
+    let mut headers: BTreeMap<String, String> = BTreeMap::new();
+    for file in files {
+        let contracts = sources::text(file)?;
+        for header in c::headers(&contracts).map_err(|e| format!("{}: {e}", file.display()))? {
+            if let Some(other) = headers.get(&header.name)
+                && *other != header.text
+            {
+                return Err(format!(
+                    "{}: another of the files has a different contract for {}; bind it into a folder of its own",
+                    file.display(),
+                    header.name
+                ));
+            }
+            headers.insert(header.name, header.text);
+        }
+    }
+    std::fs::create_dir_all(out).map_err(|e| format!("{}: cannot be made: {e}", out.display()))?;
+    for (name, text) in headers {
+        output::file(&out.join(name), &text)?;
+    }
+    Ok(true)
+}

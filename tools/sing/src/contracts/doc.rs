@@ -1,0 +1,46 @@
+//! `sing doc`: contracts as web pages.
+
+use super::sources::{self, Source};
+use crate::{input, output};
+use sing_contract_tools::doc::{self, Usage};
+use std::path::{Path, PathBuf};
+
+/// Writes the pages of all texts; programs and systems among the files say who speaks the contracts.
+pub fn run(files: &[PathBuf], system: Option<&Path>, out: &Path) -> Result<bool, String> {
+    let mut texts = Vec::new();
+    let mut usage = Usage::default();
+    for file in files {
+        match sources::read(file)? {
+            Source::Text(contracts) => texts.push(contracts),
+            Source::Program(program) => usage.programs.push(program.speaks()),
+            Source::System(manifest, programs) => {
+                usage.systems.push(manifest);
+                usage
+                    .programs
+                    .extend(programs.into_iter().map(sources::Program::speaks));
+            }
+        }
+    }
+    if let Some(file) = system {
+        let manifest = serde_json::from_slice(&input::read(file)?);
+        let manifest =
+            manifest.map_err(|e| format!("{}: no system manifest: {e}", file.display()))?;
+        usage.systems.push(manifest);
+    }
+    if texts.is_empty() {
+        return Err(
+            "doc: name at least one text of contracts; programs alone have no documentation".into(),
+        );
+    }
+    let pages = doc::pages(&texts, &usage)?;
+    std::fs::create_dir_all(out).map_err(|e| format!("{}: cannot be made: {e}", out.display()))?;
+    for page in &pages {
+        output::file(&out.join(&page.name), &page.text)?;
+    }
+    output::line(format!(
+        "{}: {} contracts",
+        out.join("index.html").display(),
+        pages.len() - 2
+    ));
+    Ok(true)
+}

@@ -1,0 +1,60 @@
+//! `sing fmt`: contracts laid out.
+
+use super::sources;
+use crate::output;
+use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+/// Lays files out, or names those that are not; `-` is standard input, whose layout goes to standard output. A file
+/// that does not parse is left as it is. Whether all could be read, and with `check` whether all are laid out.
+pub fn run(files: &[PathBuf], check: bool) -> Result<bool, String> {
+    if files.iter().filter(|f| is_input(f)).count() > 1 {
+        return Err("standard input (-) is named twice; it can be read once".into());
+    }
+    let mut good = true;
+    for file in files {
+        match one(file, check) {
+            Ok(laid) => good &= laid,
+            Err(message) => {
+                eprintln!("{message}");
+                good = false;
+            }
+        }
+    }
+    Ok(good)
+}
+
+fn is_input(file: &Path) -> bool {
+    file == Path::new("-")
+}
+
+fn one(file: &Path, check: bool) -> Result<bool, String> {
+    let name = if is_input(file) {
+        "standard input".into()
+    } else {
+        file.display().to_string()
+    };
+    let unread = |e| format!("sing: {name}: cannot be read: {e}");
+    let text = if is_input(file) {
+        let mut text = String::new();
+        let read = std::io::stdin().read_to_string(&mut text);
+        read.map(|_| text).map_err(unread)?
+    } else {
+        std::fs::read_to_string(file).map_err(unread)?
+    };
+    let laid =
+        sing_contract::format::source(&name, &text).map_err(|found| sources::report(&found))?;
+    if check {
+        if laid != text {
+            output::line(format!("{name}: not laid out; `sing fmt` does it"));
+        }
+        return Ok(laid == text);
+    }
+    if is_input(file) {
+        // Where nobody reads any more, nothing is lost.
+        let _ = std::io::stdout().write_all(laid.as_bytes());
+    } else if laid != text {
+        std::fs::write(file, laid).map_err(|e| format!("sing: {name}: cannot be written: {e}"))?;
+    }
+    Ok(true)
+}

@@ -1,0 +1,32 @@
+//! `cargo xtask doc`: the documentation of the system's contracts, with who speaks them in the system as it is built.
+
+use crate::image::{self, MemoryMode};
+use crate::project::Project;
+use anyhow::{Context, Result};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Builds the system and documents its contracts; answers 0.
+pub fn run() -> Result<u8> {
+    let project = Project::find()?;
+    let system = image::system(&project, MemoryMode::Guard, None)?;
+    let index = contracts(&project, &system)?;
+    println!("{}", index.display());
+    Ok(0)
+}
+
+/// Writes the pages; answers where they begin.
+pub fn contracts(project: &Project, system: &Path) -> Result<PathBuf> {
+    let folder = project.target.join("doc-contracts");
+    if folder.exists() {
+        // Pages of contracts that are gone must not stay.
+        std::fs::remove_dir_all(&folder)
+            .with_context(|| format!("cannot remove {}", folder.display()))?;
+    }
+    let mut command = Command::new(project.host_binary("sing"));
+    command.current_dir(&project.root);
+    command.args(["doc", "-o"]).arg(&folder);
+    command.arg("contracts/system.contract").arg(system);
+    crate::cargo::quiet(&mut command, "documenting the contracts")?;
+    Ok(folder.join("index.html"))
+}

@@ -1,0 +1,51 @@
+//! `sing check contracts` on the system itself: nothing may be found, in all situations that can come about.
+
+use super::{Report, Run};
+use crate::cargo;
+use crate::image::{self, MemoryMode, Programs};
+use anyhow::{Context, Result};
+use std::process::Command;
+
+/// Checks the system image, its services with a client of theirs, and every contract by itself.
+pub fn check(run: &Run) -> Result<Report> {
+    let project = &run.project;
+    let images = image::compile_programs(project, Programs::Ordinary, MemoryMode::Guard)?;
+    let system = project
+        .out()
+        .join(format!("conformance-{}.img", std::process::id()));
+    let system = image::pack(project, &images, &system, None)?;
+    let mut report = Report::default();
+    let sing = || {
+        let mut command = Command::new(project.host_binary("sing"));
+        command
+            .current_dir(&project.root)
+            .args(["check", "contracts"]);
+        command
+    };
+    let mut count = |name: &str, mut command: Command| -> Result<()> {
+        let outcome = cargo::capture(&mut command, &format!("checking {name}"))?;
+        let clean = outcome.success && outcome.output.contains("nothing found in all of");
+        report.count(name, if clean { Ok(()) } else { Err(outcome.output) });
+        Ok(())
+    };
+    let mut whole = sing();
+    whole.arg(&system);
+    let checked = count("the system image", whole);
+    let mut closing = sing();
+    closing.arg(&system).arg("--closing");
+    let checked = checked.and_then(|()| count("the system image, closing", closing));
+    std::fs::remove_file(&system).with_context(|| format!("cannot remove {}", system.display()))?;
+    checked?;
+    let mut services = sing();
+    services.args(["--manifest", "tests/conformance/services.json"]);
+    for (name, image) in &images {
+        services
+            .arg("--bin")
+            .arg(format!("{name}={}", image.display()));
+    }
+    count("services and a client", services)?;
+    let mut contracts = sing();
+    contracts.arg("contracts/system.contract");
+    count("contracts by themselves", contracts)?;
+    Ok(report)
+}

@@ -1,0 +1,286 @@
+//! Modules written by hand that misuse what the system gives them (`tests/misuse/*.wat`): what no compiler stands
+//! in the way of, the installer or the kernel must stop.
+//!
+//! Each begins with comment lines that say what it does and what must come of it:
+//!
+//! ```text
+//! ;; A block that was sent belongs to the receiver.
+//! ;; stopped: run
+//! ;; with: wrong use of a handle
+//! ```
+//!
+//! `stopped: install`: `sing verify` refuses it. `start`: the process that would be its parent cannot make it. `run`: it is
+//! ended, and the crash report says why. `no`: nothing has to be stopped; the module looks itself whether what it
+//! was told is right, and ends with 0. `with:` is a text that must be said; there may be several, but for `no` there
+//! may be none.
+//!
+//! Those that are installed run in one boot, one after the other, each beside partners that keep to their contracts
+//! (`tests/sips/warden`); nothing may be left behind. At the end the invariants of sealed processes are tried again.
+
+use super::{Report, Run, systems};
+use crate::cargo;
+use crate::image::{self, MemoryMode, Programs};
+use crate::machine::{Acceleration, Kernel, Machine};
+use crate::project::Project;
+use crate::system::list::{Body, Expected, Status, Step, Test};
+use crate::system::suite::Suite;
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// How long a module may take when hosted; the warden runs it twice.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// Name of the last test: whether the system still keeps its promises.
+const INVARIANTS: &str = "invariants";
+
+/// Where a misuse is stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stopped {
+    Install,
+    Start,
+    Run,
+    No,
+}
+
+/// A module and what must come of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Misuse {
+    name: String,
+    stopped: Stopped,
+    with: Vec<String>,
+    module: Vec<u8>,
+}
+
+/// On the hosted machine, with those that the installer refuses.
+pub fn hosted(run: &Run) -> Result<Report> {
+    check(run, Machine::Hosted)
+}
+
+/// Those that are installed, on QEMU's smallest PC.
+pub fn microvm(run: &Run) -> Result<Report> {
+    check(run, Machine::Microvm)
+}
+
+fn check(run: &Run, machine: Machine) -> Result<Report> {
+    let mut report = Report::default();
+    let mut wanted = Vec::new();
+    for (name, misuse) in read_folder(&run.project.root.join("tests/misuse"))? {
+        if run.wants(&name) {
+            match misuse {
+                Ok(misuse) => wanted.push(misuse),
+                Err(reason) => report.count(name, Err(format!("{reason:#}"))),
+            }
+        }
+    }
+    if wanted.is_empty() {
+        return Ok(report);
+    }
+    let mut images = image::compile_programs(&run.project, Programs::WithTests, MemoryMode::Guard)?;
+    let folder = run.project.out().join("misuse");
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let mut tests = Vec::new();
+    for misuse in wanted {
+        if images.iter().any(|(name, _)| *name == misuse.name) {
+            let reason = "a program has that name; choose another".to_string();
+            report.count(misuse.name, Err(reason));
+            continue;
+        }
+        let module = folder.join(format!("{}.wasm", misuse.name));
+        fs::write(&module, &misuse.module)
+            .with_context(|| format!("cannot write {}", module.display()))?;
+        if misuse.stopped == Stopped::Install {
+            if machine == Machine::Hosted {
+                let verdict = refused(&run.project, &misuse, &module);
+                report.count(misuse.name, verdict);
+            }
+            continue;
+        }
+        let image = folder.join(&misuse.name);
+        let mut compile = Command::new(run.project.host_binary("sing"));
+        compile.arg("compile").arg(&module).arg("-o").arg(&image);
+        match cargo::quiet(&mut compile, &format!("compiling {}", misuse.name)) {
+            Ok(()) => {
+                tests.push(test(&misuse));
+                images.push((misuse.name, image));
+            }
+            Err(reason) => report.count(misuse.name, Err(format!("{reason:#}"))),
+        }
+    }
+    if tests.is_empty() {
+        return Ok(report);
+    }
+    tests.push(one_step(
+        INVARIANTS,
+        INVARIANTS,
+        vec![Expected::Any],
+        Status::Is(0),
+    ));
+    let kernel = Kernel::prepare(&run.project, machine, Acceleration::Emulated)?;
+    let boot = |script: Option<&str>| systems::launch(&run.project, &images, &kernel, script);
+    let suite = Suite {
+        machine,
+        boot: &boot,
+    };
+    for verdict in suite.run(&tests)? {
+        report.count(verdict.name, verdict.failure.map_or(Ok(()), Err));
+    }
+    Ok(report)
+}
+
+/// Gives a module to the installer, which must refuse it for the reason that it says.
+fn refused(project: &Project, misuse: &Misuse, module: &Path) -> Result<(), String> {
+    let output = Command::new(project.host_binary("sing"))
+        .arg("verify")
+        .arg(module)
+        .output()
+        .map_err(|e| format!("cannot start sing: {e}"))?;
+    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    if output.status.code() != Some(1) {
+        return Err(format!("not refused ({}): {said}", output.status));
+    }
+    match misuse.with.iter().find(|text| !said.contains(*text)) {
+        Some(text) => Err(format!("refused without the words `{text}`: {said}")),
+        None => Ok(()),
+    }
+}
+
+/// What the warden must say when it runs a module.
+fn test(misuse: &Misuse) -> Test {
+    let name = regex::escape(&misuse.name);
+    let whole = "; nothing left behind$";
+    let mut said: Vec<String> = match misuse.stopped {
+        Stopped::Run => vec![
+            format!("^crash: {name} \\(SIP \\d+\\) died of: "),
+            format!("^warden: {name}: trap: .*{whole}"),
+        ],
+        Stopped::Start => vec![format!("^warden: {name}: not started: .*{whole}")],
+        _ => vec![format!("^warden: {name}: exit 0{whole}")],
+    };
+    said.extend(misuse.with.iter().map(|text| regex::escape(text)));
+    let status = match misuse.stopped {
+        Stopped::Run | Stopped::Start => Status::Failure,
+        _ => Status::Is(0),
+    };
+    let output = said.into_iter().map(Expected::Somewhere).collect();
+    one_step(
+        &misuse.name,
+        &format!("warden {}", misuse.name),
+        output,
+        status,
+    )
+}
+
+fn one_step(name: &str, command: &str, output: Vec<Expected>, status: Status) -> Test {
+    let command = command.into();
+    Test {
+        name: name.into(),
+        timeout: PATIENCE,
+        machine: None,
+        body: Body::Shared(vec![Step {
+            command,
+            output,
+            status,
+        }]),
+    }
+}
+
+/// Reads all modules, in order of their names; a file that is no such module stands there with the reason.
+fn read_folder(folder: &Path) -> Result<Vec<(String, Result<Misuse>)>> {
+    let read = || -> std::io::Result<Vec<PathBuf>> {
+        let entries = fs::read_dir(folder)?;
+        entries.map(|entry| Ok(entry?.path())).collect()
+    };
+    let mut paths = read().with_context(|| format!("cannot read {}", folder.display()))?;
+    paths.retain(|path| path.extension().is_some_and(|e| e == "wat"));
+    paths.sort();
+    let read_one = |path: PathBuf| {
+        let name = path.file_stem().unwrap_or_default();
+        let name = name.to_string_lossy().into_owned();
+        let text = fs::read_to_string(&path).context("cannot be read");
+        let misuse = text.and_then(|text| parse(&name, &text));
+        (name, misuse)
+    };
+    Ok(paths.into_iter().map(read_one).collect())
+}
+
+/// Reads one module, and what its comment says.
+fn parse(name: &str, text: &str) -> Result<Misuse> {
+    let mut stopped = None;
+    let mut with = Vec::new();
+    let mut says = false;
+    for line in text.lines().map_while(|line| line.strip_prefix(";;")) {
+        let line = line.trim();
+        if let Some(place) = line.strip_prefix("stopped: ") {
+            let place = match place {
+                "install" => Stopped::Install,
+                "start" => Stopped::Start,
+                "run" => Stopped::Run,
+                "no" => Stopped::No,
+                _ => bail!("`{line}`: there are install, start, run and no"),
+            };
+            if stopped.replace(place).is_some() {
+                bail!("`{line}`: said twice");
+            }
+        } else if let Some(text) = line.strip_prefix("with: ") {
+            with.push(text.to_string());
+        } else {
+            says = true;
+        }
+    }
+    let Some(stopped) = stopped else {
+        bail!("no line `;; stopped: ...` at its beginning says where it is stopped");
+    };
+    if !says {
+        bail!("no comment at its beginning says what it does");
+    }
+    if with.is_empty() && stopped != Stopped::No {
+        bail!("no line `;; with: ...` at its beginning says for what reason it is stopped");
+    }
+    let module = wat::parse_str(text).map_err(|e| anyhow::anyhow!("{e}"))?;
+    Ok(Misuse {
+        name: name.into(),
+        stopped,
+        with,
+        module,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = ";; It does that.\n;; stopped: run\n;; with: (out of turn)\n";
+
+    #[test]
+    fn a_module_says_what_must_come_of_it() {
+        let misuse = parse("m", &format!("{HEAD}\n;; with: else\n(module)")).unwrap();
+        assert_eq!(misuse.stopped, Stopped::Run);
+        // The comment ends at the first line that is none.
+        assert_eq!(misuse.with, ["(out of turn)"]);
+        assert_eq!(misuse.module, b"\0asm\x01\0\0\0");
+        let Body::Shared(steps) = test(&misuse).body else {
+            panic!("not shared")
+        };
+        assert_eq!(steps[0].command, "warden m");
+        assert_eq!(steps[0].status, Status::Failure);
+        let escaped = Expected::Somewhere("\\(out of turn\\)".into());
+        assert_eq!(steps[0].output.last(), Some(&escaped));
+    }
+
+    #[test]
+    fn what_says_too_little_is_no_test() {
+        for text in [
+            "(module)",
+            ";; stopped: no\n(module)",
+            ";; It does that.\n;; stopped: run\n(module)",
+            ";; It does that.\n;; stopped: later\n(module)",
+            ";; It does that.\n;; stopped: no\n;; stopped: no\n(module)",
+            ";; It does that.\n;; stopped: no\n(module",
+        ] {
+            assert!(parse("m", text).is_err(), "{text:?}");
+        }
+        assert!(parse("m", ";; It does that.\n;; stopped: no\n(module)").is_ok());
+    }
+}
