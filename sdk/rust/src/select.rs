@@ -297,7 +297,7 @@ pub trait Many {
     ///
     /// # Errors
     /// [`Error::Timeout`] where the time-out passed.
-    fn switch_wait(&mut self, turn: &Turn, timeout: Timeout) -> Result<usize, Error>;
+    fn switch_wait(&mut self, turn: &Turn, patience: Patience) -> Result<usize, Error>;
 
     /// Takes one out that is ready.
     fn switch_take(&mut self, key: usize) -> Self::Endpoint;
@@ -331,10 +331,10 @@ impl<E: Receives> Many for [Option<E>] {
     #[inline]
     fn switch_passed<const N: usize>(&mut self, _: &Select<N>, _: usize) {}
 
-    fn switch_wait(&mut self, turn: &Turn, timeout: Timeout) -> Result<usize, Error> {
+    fn switch_wait(&mut self, turn: &Turn, mut patience: Patience) -> Result<usize, Error> {
         let mut select = Select::<MAX>::new();
         let from = self.switch_watch(&mut select);
-        if Patience::lasting(timeout).wait(&mut select, true) {
+        if patience.wait(&mut select, true) {
             self.switch_ready(&mut select, from, turn)
                 .ok_or(Error::BadState)
         } else {
