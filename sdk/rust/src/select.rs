@@ -10,6 +10,7 @@
 use crate::rt::{Handle, TypedEndpoint, Waitable};
 use crate::time::{Timeout, uptime};
 use crate::{Error, error, sys};
+use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicU32, Ordering};
 use core::time::Duration;
 use sing_abi::status;
@@ -55,8 +56,9 @@ pub trait Receives: TypedEndpoint {
 /// ```
 #[derive(Debug)]
 pub struct Select<const N: usize> {
-    handles: [u32; N],
-    tags: [i32; N],
+    /// Written as far as `len` says: clearing room for 64 would be most of what a look at a few costs.
+    handles: [MaybeUninit<u32>; N],
+    tags: [MaybeUninit<i32>; N],
     len: usize,
     /// Whether something is known to have come, so that a wait is a look.
     known: bool,
@@ -80,8 +82,8 @@ impl<const N: usize> Select<N> {
     pub const fn new() -> Self {
         let () = Self::FITS;
         Select {
-            handles: [0; N],
-            tags: [status::WOULD_BLOCK; N],
+            handles: [const { MaybeUninit::uninit() }; N],
+            tags: [const { MaybeUninit::uninit() }; N],
             len: 0,
             known: false,
         }
@@ -97,7 +99,8 @@ impl<const N: usize> Select<N> {
         if place >= N {
             full(N);
         }
-        self.handles[place] = thing.raw();
+        self.handles[place].write(thing.raw());
+        self.tags[place].write(status::WOULD_BLOCK);
         self.len = place + 1;
         place
     }
@@ -106,7 +109,7 @@ impl<const N: usize> Select<N> {
     #[inline]
     pub(crate) fn add_known(&mut self, thing: Handle, tag: i32) -> usize {
         let place = self.add(thing);
-        self.tags[place] = tag;
+        self.tags[place].write(tag);
         self.known = true;
         place
     }
@@ -116,14 +119,16 @@ impl<const N: usize> Select<N> {
     #[must_use]
     #[inline]
     pub fn tag(&self, place: usize) -> Option<i32> {
-        let tag = self.tags[place];
+        assert!(place < self.len, "a selection has no such place");
+        // SAFETY: it was written when the place was taken.
+        let tag = unsafe { self.tags[place].assume_init() };
         (tag != status::WOULD_BLOCK).then_some(tag)
     }
 
     /// Looks at this place again.
     #[inline]
     pub fn again(&mut self, place: usize) {
-        self.tags[place] = status::WOULD_BLOCK;
+        self.tags[place].write(status::WOULD_BLOCK);
     }
 
     /// Waits until something has come at a place where nothing had.
@@ -142,11 +147,11 @@ impl<const N: usize> Select<N> {
 
     #[inline]
     fn look(&mut self, timeout: Timeout) -> Result<(), Error> {
-        // SAFETY: both arrays are readable, and the tags writable, for the length, which is at most theirs.
+        // SAFETY: both arrays are written for the length, which is at most theirs, and the tags can be changed.
         let code = unsafe {
             sys::select(
-                self.handles.as_ptr(),
-                self.tags.as_mut_ptr(),
+                self.handles.as_ptr().cast(),
+                self.tags.as_mut_ptr().cast(),
                 self.len,
                 timeout.nanos(),
             )
@@ -297,7 +302,7 @@ pub trait Many {
     ///
     /// # Errors
     /// [`Error::Timeout`] where the time-out passed.
-    fn switch_wait(&mut self, turn: &Turn, timeout: Timeout) -> Result<usize, Error>;
+    fn switch_wait(&mut self, turn: &Turn, patience: Patience) -> Result<usize, Error>;
 
     /// Takes one out that is ready.
     fn switch_take(&mut self, key: usize) -> Self::Endpoint;
@@ -331,10 +336,10 @@ impl<E: Receives> Many for [Option<E>] {
     #[inline]
     fn switch_passed<const N: usize>(&mut self, _: &Select<N>, _: usize) {}
 
-    fn switch_wait(&mut self, turn: &Turn, timeout: Timeout) -> Result<usize, Error> {
+    fn switch_wait(&mut self, turn: &Turn, mut patience: Patience) -> Result<usize, Error> {
         let mut select = Select::<MAX>::new();
         let from = self.switch_watch(&mut select);
-        if Patience::lasting(timeout).wait(&mut select, true) {
+        if patience.wait(&mut select, true) {
             self.switch_ready(&mut select, from, turn)
                 .ok_or(Error::BadState)
         } else {

@@ -10,7 +10,7 @@
 
 use crate::handle::Object;
 use crate::rt::{Handle, TypedEndpoint, Waitable};
-use crate::select::{Many, Receives, Select, Turn, never};
+use crate::select::{Many, Patience, Receives, Select, Turn, never};
 use crate::time::Timeout;
 use crate::{Error, error, sys};
 use alloc::vec::Vec;
@@ -407,7 +407,8 @@ impl<E: Receives> Many for EndpointSet<E> {
     }
 
     #[inline]
-    fn switch_wait(&mut self, _: &Turn, timeout: Timeout) -> Result<usize, Error> {
+    fn switch_wait(&mut self, _: &Turn, mut patience: Patience) -> Result<usize, Error> {
+        let mut timeout = patience.left(true);
         if self.len == 0 && timeout == Timeout::FOREVER {
             empty();
         }
@@ -416,6 +417,7 @@ impl<E: Receives> Many for EndpointSet<E> {
             if let Some(key) = self.claim(found) {
                 return Ok(key);
             }
+            timeout = patience.left(false);
         }
     }
 

@@ -10,7 +10,7 @@
 //! - Dropping a full cell gives its content up.
 
 use crate::handle::Object;
-use crate::rt::{Block, Handle, Plain, Record, Text, Vector};
+use crate::rt::{Block, Handle, Record, Text, Vector};
 use crate::set::Refused;
 use crate::sync::{AutoEvent, Mutex, wait};
 use crate::time::Timeout;
@@ -119,7 +119,10 @@ macro_rules! tracked_as_it_is {
         }
     )*};
 }
-tracked_as_it_is! { [] String; [] (); [T: Plain + Send] T; }
+tracked_as_it_is! {
+    [] (); [] bool; [] char; [] f32; [] f64; [] String;
+    [] u8; [] u16; [] u32; [] u64; [] usize; [] i8; [] i16; [] i32; [] i64; [] isize;
+}
 
 impl<T: Tracked> Tracked for Option<T> {
     type Parked = Option<T::Parked>;

@@ -27,7 +27,6 @@ sing_sdk::contract!(
       state Start: one { Say? -> Said! -> Start; Bye? -> closed; }
     }
 
-
     contract Mover {
       in message Move(Echo.Exp:Start endpoint, byte[] in ExHeap data);
       state Start: Move? -> closed;

@@ -61,7 +61,7 @@ fn a_set() -> Check {
             _ => drop(client.send_say(1)),
         }
     }
-    Ok(serve(&mut set) == (3, 1, 4) && set.len() == 0)
+    Ok(serve(&mut set) == (3, 1, 4) && set.is_empty())
 }
 
 fn keys_stay() -> Check {

@@ -96,6 +96,8 @@ pub(super) fn enumeration(e: &Enum) -> TokenStream {
             }
         }
 
+        ::sing_sdk::tracked_as_it_is! { [] #name; }
+
         #[allow(unsafe_code)]
         impl ::sing_sdk::rt::Exchangeable for #name {
             const WORDS: usize = 1;
@@ -164,7 +166,7 @@ pub(super) fn structure(model: &Model, s: &Struct) -> TokenStream {
         in_message(model, s, &fields, &types)
     };
     let in_cell = if s.plain {
-        TokenStream::new()
+        quote!(::sing_sdk::tracked_as_it_is! { [] #name; })
     } else {
         in_cell(s, &fields, &types)
     };

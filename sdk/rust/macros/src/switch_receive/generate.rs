@@ -232,7 +232,7 @@ impl<'a> Generator<'a> {
         let receive = receive_many(set, &key, cases);
         let timed_out = self.timed_out();
         quote! {
-            match #set.switch_wait(&#turn, #patience.left(true)) {
+            match #set.switch_wait(&#turn, #patience) {
                 ::core::result::Result::Ok(#key) => #receive,
                 ::core::result::Result::Err(_) => #timed_out,
             }

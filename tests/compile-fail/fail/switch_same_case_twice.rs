@@ -1,0 +1,14 @@
+//! Two equal cases.
+#![deny(unsafe_code)]
+use compile_fail::*;
+use sing_sdk::prelude::*;
+
+pub fn ask(a: C1::Imp<C1::Start_Request>, b: C1::Imp<C1::Start_Request>) {
+    switch_receive! {
+        case a.Reply(_) as _ && b.Reply(_) as _ => {}
+        case b.Reply(_) as _ && a.Reply(_) as _ => {}
+        else wait
+    }
+}
+
+fn main() {}

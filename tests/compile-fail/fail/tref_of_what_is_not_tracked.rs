@@ -1,0 +1,8 @@
+//! A cell holds what has an owner.
+#![deny(unsafe_code)]
+
+pub fn hold(pointer: *mut u8) -> bool {
+    sing_sdk::tref::TRef::new(pointer).is_ok()
+}
+
+fn main() {}
