@@ -59,7 +59,6 @@ fn tree(nodes: usize) -> Result<Record<BenchNode>, Error> {
         left,
         right,
     })
-    .map_err(Error::from)
 }
 
 /// Adds what is measured here.
