@@ -53,8 +53,10 @@ pub(crate) struct Allocation {
     /// Its type, as the SIP that made it said.
     pub(crate) ty: AtomicU32,
     read_only: AtomicBool,
-    /// The SIP that it is charged to; none while it is in a message, or a part of another.
+    /// The SIP that it is charged to, and that SIP's id then: whoever has it or, while it is in a message, whoever sent
+    /// it. None where it is a part of another.
     owner: Link<Sip>,
+    owner_id: AtomicU32,
     /// Its parts: their offsets in it, ascending, and indices. A part has no owner and is in no table, so what has
     /// parts is a tree: it moves, and is given back, as one.
     parts: SpinLock<Vec<(u32, u32)>>,
@@ -181,11 +183,13 @@ impl Allocation {
         }
     }
 
-    /// Charges it, with all its parts, to `sip`. A SIP that receives more than its budget has room for keeps it, and
-    /// cannot allocate until it has given back.
+    /// Charges it, with all its parts, to `sip` instead of who was charged before. A SIP that receives more than its
+    /// budget has room for keeps it, and cannot allocate until it has given back.
     #[inline]
     pub(crate) fn charge(&self, sip: &'static Sip) {
+        self.discharge();
         self.owner.set(Some(sip));
+        self.owner_id.store(sip.id(), Relaxed);
         let (count, bytes) = self.size();
         sip.charged.add(bytes + count * OVERHEAD);
         sip.exchange.add(bytes);
@@ -194,7 +198,10 @@ impl Allocation {
     /// Takes it off its owner's account.
     #[inline]
     pub(crate) fn discharge(&self) {
-        if let Some(sip) = self.owner.take() {
+        // Who sent it may have ended since, and the object stand for another SIP.
+        if let Some(sip) = self.owner.take()
+            && sip.id() == self.owner_id.load(Relaxed)
+        {
             let (count, bytes) = self.size();
             sip.charged.sub(bytes + count * OVERHEAD);
             sip.exchange.sub(bytes);
@@ -229,11 +236,12 @@ impl Allocation {
         }
     }
 
-    /// Makes the allocation of this index, which nobody owns any more, a part.
+    /// Makes the allocation of this index, which is in nobody's table any more, a part.
     pub(crate) fn attach(&self, offset: u32, index: u32) {
         let Some(part) = get(index) else {
             return;
         };
+        part.discharge();
         let owner = self.owner.get();
         self.discharge();
         let mut parts = self.parts.lock();

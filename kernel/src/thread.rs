@@ -252,12 +252,11 @@ impl Thread {
         Some(handle)
     }
 
-    /// Takes an allocation out of its table; its index.
+    /// Takes an allocation out of its table; its index. It stays on the account of the thread's SIP until somebody else
+    /// has it, or it is freed: what lies in queues is paid for.
     #[inline]
     pub(crate) fn take_allocation(&self, handle: u32) -> Option<u32> {
-        let entry = self.xtable.lock().remove(handle)?;
-        exheap::get(entry.alloc)?.discharge();
-        Some(entry.alloc)
+        Some(self.xtable.lock().remove(handle)?.alloc)
     }
 
     /// The allocation that a handle names.

@@ -165,42 +165,34 @@ extern "sysv64" fn detach(_: CtxRef, handle: u32, offset: u32) -> i32 {
 
 extern "sysv64" fn park(_: CtxRef, handle: u32) -> i32 {
     let thread = cpu::current();
-    let sip = thread.sip();
-    finish(allocation(handle).map(|a| {
-        let Some((index, _)) = thread.allocation(handle) else {
-            return status::NO_RESOURCES;
-        };
-        let parked = sip.handles.lock().insert(Object::Parked(index));
-        let Some(parked) = parked else {
-            return status::NO_RESOURCES;
-        };
-        thread.take_allocation(handle);
-        a.charge(sip);
-        parked as i32
-    }))
+    finish(
+        thread
+            .allocation(handle)
+            .ok_or(Trap::BadHandle)
+            .map(|(index, _)| {
+                let parked = thread.sip().handles.lock().insert(Object::Parked(index));
+                match parked {
+                    Some(parked) => {
+                        thread.take_allocation(handle);
+                        parked as i32
+                    }
+                    None => status::NO_RESOURCES,
+                }
+            }),
+    )
 }
 
 extern "sysv64" fn unpark(_: CtxRef, parked: u32) -> i32 {
     let thread = cpu::current();
     let sip = thread.sip();
     finish(match sip.object(parked) {
-        Object::Parked(index) => {
-            if let Some(a) = exheap::get(index) {
-                a.discharge();
+        Object::Parked(index) => Ok(match thread.give_allocation(index) {
+            Some(h) => {
+                sip.handles.lock().remove(parked);
+                h as i32
             }
-            Ok(match thread.give_allocation(index) {
-                Some(h) => {
-                    sip.handles.lock().remove(parked);
-                    h as i32
-                }
-                None => {
-                    if let Some(a) = exheap::get(index) {
-                        a.charge(sip);
-                    }
-                    status::NO_RESOURCES
-                }
-            })
-        }
+            None => status::NO_RESOURCES,
+        }),
         _ => Err(Trap::BadHandle),
     })
 }
