@@ -235,7 +235,11 @@ impl Set {
                 }
                 return Some(member.key.load(Relaxed));
             }
-            self.inner.lock().ready.remove(member);
+            let inner = self.inner.lock();
+            inner.ready.remove(member);
+            if inner.ready.is_empty() {
+                return None;
+            }
         }
     }
 

@@ -10,16 +10,17 @@ type Service = ServiceContract::Exp<ServiceContract::Start>;
 /// Requests that may wait for one provider; more are refused.
 const MAX_WAITING: usize = 256;
 
-/// What a client asked of a provider.
+/// What a client asked of a provider. The path lies in the exchange heap already, so that passing the request on cannot
+/// fail for want of memory, with nobody to tell the client.
 pub enum Request {
     /// Bind this endpoint.
     Bind {
         client: u32,
-        path: String,
+        path: Text,
         service: Service,
     },
     /// List this path.
-    Find { client: u32, path: String },
+    Find { client: u32, path: Text },
 }
 
 /// What a provider says.
@@ -64,22 +65,14 @@ impl Provider {
     }
 }
 
-/// A text that cannot be made for want of memory ends the conversation with the provider: the name server
-/// could promise nothing more.
 fn send(channel: NamespaceContract::Imp<NamespaceContract::Ready>, request: Request) -> Channel {
     match request {
         Request::Bind {
             client,
             path,
             service,
-        } => match Text::new(&path) {
-            Ok(path) => Channel::Binding(client, channel.send_bind(path, service)),
-            Err(_) => Channel::Gone,
-        },
-        Request::Find { client, path } => match Text::new(&path) {
-            Ok(path) => Channel::Finding(client, channel.send_find(path)),
-            Err(_) => Channel::Gone,
-        },
+        } => Channel::Binding(client, channel.send_bind(path, service)),
+        Request::Find { client, path } => Channel::Finding(client, channel.send_find(path)),
     }
 }
 

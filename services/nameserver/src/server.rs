@@ -167,18 +167,21 @@ impl Server {
     fn bind(&mut self, client: u32, path: Option<String>, service: Service) {
         let path = path.as_deref().and_then(path::normalize);
         let refused = match path.as_deref().map(|p| (p, self.tree.resolve(p))) {
-            Some((_, Place::Provider(&provider, rest))) => {
-                let request = Request::Bind {
-                    client,
-                    path: rest.into(),
-                    service,
-                };
-                match self.providers.request(provider, request) {
-                    None => return,
-                    Some(Request::Bind { service, .. }) => Some(service),
-                    Some(Request::Find { .. }) => return,
+            Some((_, Place::Provider(&provider, rest))) => match Text::new(rest) {
+                Ok(path) => {
+                    let request = Request::Bind {
+                        client,
+                        path,
+                        service,
+                    };
+                    match self.providers.request(provider, request) {
+                        None => return,
+                        Some(Request::Bind { service, .. }) => Some(service),
+                        Some(Request::Find { .. }) => return,
+                    }
                 }
-            }
+                Err(_) => Some(service),
+            },
             // The name server's own directories are served by itself.
             Some(("/", Place::Here)) => self.accept(service),
             _ => Some(service),
@@ -207,11 +210,8 @@ impl Server {
         let path = path.as_deref().and_then(path::normalize);
         let names = match path.as_deref().map(|p| (p, self.tree.resolve(p))) {
             Some((_, Place::Provider(&provider, rest))) => {
-                let request = Request::Find {
-                    client,
-                    path: rest.into(),
-                };
-                if self.providers.request(provider, request).is_none() {
+                let request = Text::new(rest).map(|path| Request::Find { client, path });
+                if request.is_ok_and(|r| self.providers.request(provider, r).is_none()) {
                     return;
                 }
                 None
