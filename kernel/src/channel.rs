@@ -8,6 +8,10 @@
 //! Allocations and endpoints in a message belong to the message: to nobody's table. They are in the queue as
 //! indices, and are given back with it when the receiving end is closed.
 
+mod arguments;
+
+pub(crate) use arguments::{from_word, to_word};
+
 use crate::contract::Contract;
 use crate::exheap;
 use crate::set::Member;
@@ -81,6 +85,11 @@ pub(crate) fn live() -> u32 {
 /// Every channel that was ever in use.
 pub(crate) fn all() -> impl Iterator<Item = &'static Channel> {
     CHANNELS.all()
+}
+
+/// The channel with this index.
+fn from_index(index: u32) -> Option<&'static Channel> {
+    CHANNELS.get(index)
 }
 
 impl Channel {
@@ -284,64 +293,12 @@ pub(crate) fn send(
             return Err(Trap::ProtocolViolation);
         }
     } else {
-        move_arguments(channel, contract, theirs, message, words, thread)?;
+        arguments::moved(channel, contract, theirs, message, words, thread)?;
     }
     mine.state = step.next;
     trace::sent(thread, channel, contract, message, theirs);
     theirs.wake(channel.member(side.peer()));
     Ok(Sent::Ok)
-}
-
-/// Puts a message into the queue that moves allocations or endpoints: takes all of them out of the sender's
-/// tables or, with the reason, none.
-#[inline(never)]
-fn move_arguments(
-    channel: &'static Channel,
-    contract: &'static Contract,
-    to: &mut End,
-    message: u32,
-    words: &[u64],
-    thread: &'static Thread,
-) -> Result<(), Trap> {
-    let slot = to.next_slot().ok_or(Trap::ProtocolViolation)?;
-    let (tag, slot) = slot.split_first_mut().ok_or(Trap::ProtocolViolation)?;
-    let kinds = &contract.table.messages[message as usize].words;
-    let sip = thread.sip();
-    // First all tests, so that a refused message moves nothing.
-    for (i, (kind, &word)) in kinds.iter().zip(words).enumerate() {
-        match kind {
-            Word::Scalar => continue,
-            Word::Block => {
-                if thread.xtable.lock().get(word as u32).is_none() {
-                    return Err(Trap::BadHandle);
-                }
-            }
-            // An endpoint of the channel itself cannot travel on it; its lock is held here.
-            Word::Endpoint {
-                contract,
-                side,
-                state,
-            } => sip.check_endpoint(word as u32, channel, contract, *side, state.as_deref())?,
-        }
-        let same = |(k, w): (&Word, &u64)| {
-            core::mem::discriminant(k) == core::mem::discriminant(kind) && *w as u32 == word as u32
-        };
-        if kinds[..i].iter().zip(words).any(same) {
-            return Err(Trap::BadHandle);
-        }
-    }
-    for (to, (kind, &word)) in slot.iter_mut().zip(kinds.iter().zip(words)) {
-        *to = match kind {
-            Word::Scalar => word,
-            Word::Block => u64::from(thread.take_allocation(word as u32).ok_or(Trap::BadHandle)?),
-            Word::Endpoint { contract, .. } => sip
-                .send_endpoint(word as u32, contract)
-                .ok_or(Trap::BadHandle)?,
-        };
-    }
-    *tag = u64::from(message);
-    to.len += 1;
-    Ok(())
 }
 
 /// What a receive came to.
@@ -404,7 +361,7 @@ pub(crate) fn receive(
         let kinds = &contract.table.messages[message as usize].words;
         let mut handles = [0; MAX_MESSAGE_WORDS];
         let mut refused = Vec::new();
-        if !give_arguments(kinds, words, thread, &mut handles, &mut refused) {
+        if !arguments::given(kinds, words, thread, &mut handles, &mut refused) {
             return Ok(Received::NoRoom);
         }
         let delivered = deliver(&handles[..words.len()]);
@@ -423,58 +380,6 @@ pub(crate) fn receive(
     mine.pop();
     trace::received(thread, channel, contract, message, theirs);
     Ok(Received::Message(message))
-}
-
-/// Puts what a message moves into the receiver's tables: all of it, or nothing (false) where there is no room. An endpoint
-/// that is not what the receiver's text of the message's contract makes of it gets no handle (0) and is `refused`: the
-/// sender may have another text under the same name.
-#[inline(never)]
-fn give_arguments(
-    kinds: &[Word],
-    words: &[u64],
-    thread: &'static Thread,
-    handles: &mut [u64; MAX_MESSAGE_WORDS],
-    refused: &mut Vec<(&'static Channel, Side)>,
-) -> bool {
-    let sip = thread.sip();
-    for (i, (kind, &word)) in kinds.iter().zip(words).enumerate() {
-        let given = match kind {
-            Word::Scalar => Some(word),
-            Word::Block => thread.give_allocation(word as u32).map(u64::from),
-            Word::Endpoint { contract, .. } => match from_word(word) {
-                Some((c, side)) if !sip.knows_as(c, side, contract) => {
-                    refused.push((c, side));
-                    Some(0)
-                }
-                Some((c, side)) => sip.insert_endpoint(c, side, contract).map(u64::from),
-                None => None,
-            },
-        };
-        if let Some(h) = given {
-            handles[i] = h;
-            continue;
-        }
-        for (kind, &handle) in kinds[..i].iter().zip(handles.iter()) {
-            match kind {
-                Word::Scalar => {}
-                Word::Block => drop(thread.take_allocation(handle as u32)),
-                Word::Endpoint { .. } => sip.return_endpoint(handle as u32),
-            }
-        }
-        return false;
-    }
-    true
-}
-
-/// An endpoint as a word of a message.
-pub(crate) fn to_word(channel: &Channel, side: Side) -> u64 {
-    u64::from(channel.index.load(Relaxed)) << 1 | side.index() as u64
-}
-
-/// The endpoint in a word of a message.
-pub(crate) fn from_word(word: u64) -> Option<(&'static Channel, Side)> {
-    let side = if word & 1 == 0 { Side::Imp } else { Side::Exp };
-    Some((CHANNELS.get((word >> 1) as u32)?, side))
 }
 
 /// Closes an end: gives back the messages that wait there, and lets the other side know. Messages can hold

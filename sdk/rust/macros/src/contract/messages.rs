@@ -8,18 +8,18 @@ use sing_abi::MAX_REGISTER_WORDS;
 use sing_contract::model::{Message, Side, State, Transition, Type};
 
 /// The arguments of a message, in Rust.
-struct Arguments {
-    names: Vec<Ident>,
-    types: Vec<TokenStream>,
+pub(super) struct Arguments {
+    pub(super) names: Vec<Ident>,
+    pub(super) types: Vec<TokenStream>,
     /// Where each begins among the words.
-    offsets: Vec<usize>,
+    pub(super) offsets: Vec<usize>,
     /// Which own something.
     owning: Vec<bool>,
     words: usize,
 }
 
 impl Generator<'_> {
-    fn arguments(&self, message: &Message, up: &TokenStream) -> Arguments {
+    pub(super) fn arguments(&self, message: &Message, up: &TokenStream) -> Arguments {
         let mut all = Arguments {
             names: Vec::new(),
             types: Vec::new(),
@@ -45,7 +45,7 @@ impl Generator<'_> {
         &self.contract.states[index]
     }
 
-    fn state_type(&self, index: usize) -> Ident {
+    pub(super) fn state_type(&self, index: usize) -> Ident {
         names::state(self.contract, &self.state(index).name)
     }
 
@@ -347,7 +347,7 @@ impl Generator<'_> {
     }
 
     /// The type of what a message brings: its arguments and the endpoint in its next state.
-    fn value(
+    pub(super) fn value(
         &self,
         side: Side,
         t: &Transition,
@@ -362,176 +362,14 @@ impl Generator<'_> {
             quote!((#(#types,)* #here #ty<#here #next>))
         }
     }
-
-    /// For each side, an enum for each state in which it receives.
-    pub(super) fn received(&self) -> (TokenStream, TokenStream) {
-        let of = |side: Side| {
-            let all = self.contract.states.iter().enumerate();
-            all.filter(|(_, s)| s.receives(side).next().is_some())
-                .map(|(i, s)| self.received_in(side, i, s))
-                .collect::<TokenStream>()
-        };
-        (of(Side::Imp), of(Side::Exp))
-    }
-
-    fn received_in(&self, side: Side, index: usize, state: &State) -> TokenStream {
-        let name = self.state_type(index);
-        let up = quote!(super::super::);
-        let here = quote!(super::);
-        let ty = types::side(side);
-        let mut variants = TokenStream::new();
-        let mut arms = TokenStream::new();
-        let mut cases = TokenStream::new();
-        let transitions: Vec<&Transition> = state.receives(side).collect();
-        for t in &transitions {
-            let message = &self.contract.messages[t.message];
-            let arguments = self.arguments(message, &up);
-            let Arguments {
-                names,
-                types,
-                offsets,
-                ..
-            } = &arguments;
-            let variant = names::ident(&message.name);
-            let next = self.state_type(t.target);
-            let list: Vec<String> = message
-                .arguments
-                .iter()
-                .map(|a| format!("`{}`", a.name))
-                .collect();
-            let summary = match list.len() {
-                0 => "The endpoint in its next state.".to_string(),
-                _ => format!("{}, and the endpoint in its next state.", list.join(", ")),
-            };
-            let docs = &message.docs;
-            variants.extend(quote! {
-                #(#[doc = #docs])*
-                ///
-                #[doc = #summary]
-                #variant(#(#types,)* super::#ty<super::#next>),
-            });
-            let tag = tag(t);
-            cases.extend(self.case(t, &up, &here));
-            let guard = if message.requires.is_empty() {
-                TokenStream::new()
-            } else {
-                let holds = requires::call(message, self.model, &here);
-                quote!(if #holds)
-            };
-            arms.extend(quote! {
-                #tag => {
-                    // All arguments are taken before any is judged, so that none is lost.
-                    // SAFETY: each word is used once, for the argument that the kernel put there.
-                    #(let #names = unsafe {
-                        <#types as ::sing_sdk::rt::Exchangeable>::from_words(&__words[#offsets..])
-                    };)*
-                    match (#(#names,)*) {
-                        (#(::core::option::Option::Some(#names),)*) #guard => {
-                            Self::#variant(#(#names,)* super::#ty::in_state(__endpoint))
-                        }
-                        _ => Self::Closed,
-                    }
-                }
-            });
-        }
-        let only = match transitions[..] {
-            [only] => {
-                let message = &self.contract.messages[only.message];
-                let variant = names::ident(&message.name);
-                let method = names::ident(&names::snake(&message.name));
-                let bound: Vec<Ident> = (0..=message.arguments.len())
-                    .map(|i| format_ident!("v{i}"))
-                    .collect();
-                let value = self.value(side, only, &up, &here);
-                let summary = format!("What `{}` brought.", message.name);
-                quote! {
-                    #[doc = #summary]
-                    ///
-                    /// # Errors
-                    /// Where the channel was closed instead.
-                    #[inline]
-                    pub fn #method(self) -> ::core::result::Result<#value, ::sing_sdk::rt::Closed> {
-                        match self {
-                            Self::#variant(#(#bound),*) => ::core::result::Result::Ok((#(#bound),*)),
-                            Self::Closed => ::core::result::Result::Err(::sing_sdk::rt::Closed),
-                        }
-                    }
-                }
-            }
-            _ => TokenStream::new(),
-        };
-        let long = if side == Side::Imp {
-            "importing"
-        } else {
-            "exporting"
-        };
-        let summary = format!(
-            "What the {long} side can receive in state `{}`.",
-            state.name
-        );
-        quote! {
-            #[doc = #summary]
-            #[derive(Debug)]
-            #[must_use = "this holds the endpoint; dropping it closes the channel"]
-            pub enum #name {
-                #variants
-                /// The channel is closed, or a message came that broke the contract's promises.
-                Closed,
-            }
-
-            impl #name {
-                #[inline]
-                pub(super) fn __take(__message: i32, __words: &[u64], __endpoint: ::sing_sdk::rt::Endpoint) -> Self {
-                    match __message {
-                        #arms
-                        _ => Self::Closed,
-                    }
-                }
-
-                #only
-
-                #cases
-
-                /// Nothing: the channel is closed.
-                #[doc(hidden)]
-                #[inline]
-                pub fn case_ChannelClosed(self) {
-                    match self {
-                        Self::Closed => {}
-                        _ => ::sing_sdk::select::never(),
-                    }
-                }
-            }
-        }
-    }
-
-    /// What a switch takes out where this message has come.
-    fn case(&self, t: &Transition, up: &TokenStream, here: &TokenStream) -> TokenStream {
-        let message = &self.contract.messages[t.message];
-        let types = self.arguments(message, up).types;
-        let side = types::side(t.sender.peer());
-        let (next, variant) = (self.state_type(t.target), names::ident(&message.name));
-        let method = case_method(message);
-        let bound: Vec<Ident> = (0..types.len()).map(|i| format_ident!("v{i}")).collect();
-        quote! {
-            #[doc(hidden)]
-            #[inline]
-            pub fn #method(self) -> ::core::result::Result<((#(#types,)*), #here #side<#here #next>), Self> {
-                match self {
-                    Self::#variant(#(#bound,)* next) => ::core::result::Result::Ok(((#(#bound,)*), next)),
-                    other => ::core::result::Result::Err(other),
-                }
-            }
-        }
-    }
 }
 
 /// The number by which the kernel announces a message.
-fn tag(t: &Transition) -> i32 {
+pub(super) fn tag(t: &Transition) -> i32 {
     i32::try_from(t.message).unwrap_or(i32::MAX)
 }
 
 /// The method by which a switch knows a message. The compiler's errors name it.
-fn case_method(message: &Message) -> Ident {
+pub(super) fn case_method(message: &Message) -> Ident {
     format_ident!("case_{}", message.name)
 }

@@ -4,6 +4,7 @@ mod conversions;
 mod endpoints;
 mod imports;
 mod messages;
+mod received;
 mod requires;
 mod types;
 
