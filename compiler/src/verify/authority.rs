@@ -11,6 +11,7 @@ use sing_abi::names;
 use sing_image::contract::{ContractTable, Direction, Word};
 use sing_image::manifest::{Manifest, Side};
 use sing_image::meta::Import;
+use std::collections::{HashMap, HashSet};
 
 /// A contract, by its index, and a side.
 type Kind = (usize, Side);
@@ -21,13 +22,13 @@ pub(super) fn check(
     manifest: &Manifest,
     contracts: &[ContractTable],
 ) -> Result<()> {
+    let index: HashMap<&str, usize> = contracts.iter().map(|c| c.name.as_str()).zip(0..).collect();
     let imports: Vec<(&Import, usize, &str)> = module
         .imports
         .iter()
         .filter_map(|i| {
             let name = i.module.strip_prefix(names::CONTRACT_PREFIX)?;
-            let contract = contracts.iter().position(|c| c.name == name)?;
-            Some((i, contract, i.name.as_str()))
+            Some((i, *index.get(name)?, i.name.as_str()))
         })
         .collect();
     let held = reachable(&imports, manifest, contracts);
@@ -69,9 +70,11 @@ fn reachable(
     imports: &[(&Import, usize, &str)],
     manifest: &Manifest,
     contracts: &[ContractTable],
-) -> Vec<Kind> {
-    let index = |name: &str| contracts.iter().position(|c| c.name == name);
-    let mut held: Vec<Kind> = Vec::new();
+) -> HashSet<Kind> {
+    let index: HashMap<&str, usize> = contracts.iter().map(|c| c.name.as_str()).zip(0..).collect();
+    let index = |name: &str| index.get(name).copied();
+    let casts = Casts::new(imports, contracts);
+    let mut held: HashSet<Kind> = HashSet::new();
     let mut next: Vec<Kind> = manifest
         .endpoints
         .iter()
@@ -83,25 +86,61 @@ fn reachable(
         }
     }
     while let Some(kind) = next.pop() {
-        if held.contains(&kind) {
+        if !held.insert(kind) {
             continue;
         }
-        held.push(kind);
         let (contract, side) = kind;
-        next.extend(
-            brought(&contracts[contract], side).filter_map(|(name, s)| Some((index(name)?, s))),
-        );
+        let table = &contracts[contract];
+        let brought = brought(table, side).filter_map(|(name, s)| Some((index(name)?, s)));
+        next.extend(brought);
         // Which endpoint a cast is tried on is not known: any that it could succeed on.
-        for &(_, wanted, operation) in imports {
-            if is_cast(operation)
-                && side_of(operation) == Some(side)
-                && related(&contracts[contract], &contracts[wanted])
-            {
-                next.push((wanted, side));
-            }
-        }
+        next.extend(casts.of(table, side).map(|wanted| (wanted, side)));
     }
     held
+}
+
+/// The contracts that the program casts to, by the names through which they are related to others.
+struct Casts<'a> {
+    /// By their own name, and by those of what they narrow: for endpoints of these, and of what derives from them.
+    down: [HashMap<&'a str, Vec<usize>>; 2],
+    /// By the names of their bases: for endpoints of these, which can turn out to be more.
+    up: [HashMap<&'a str, Vec<usize>>; 2],
+}
+
+impl<'a> Casts<'a> {
+    fn new(imports: &[(&Import, usize, &str)], contracts: &'a [ContractTable]) -> Self {
+        let mut casts = Casts {
+            down: Default::default(),
+            up: Default::default(),
+        };
+        for &(_, wanted, operation) in imports {
+            let Some(side) = side_of(operation).filter(|_| is_cast(operation)) else {
+                continue;
+            };
+            let (table, side) = (&contracts[wanted], side.index());
+            let narrowed = table.narrows.iter().flat_map(|n| &n.of);
+            let down = std::iter::once(&table.name).chain(narrowed.map(|(name, _)| name));
+            for name in down {
+                casts.down[side].entry(name).or_default().push(wanted);
+            }
+            for base in &table.bases {
+                casts.up[side].entry(&base.name).or_default().push(wanted);
+            }
+        }
+        casts
+    }
+
+    /// What an endpoint that is held as one of `from` can turn out to be, or be made: a base, something derived, a
+    /// narrower permission. A permission never becomes wider.
+    fn of(&self, from: &ContractTable, side: Side) -> impl Iterator<Item = usize> {
+        let bases = from.bases.iter().map(|b| b.name.as_str());
+        let names = std::iter::once(from.name.as_str()).chain(bases);
+        let (down, up) = (&self.down[side.index()], &self.up[side.index()]);
+        let down = names.filter_map(|name| down.get(name));
+        let up = up.get(from.name.as_str());
+        let up = up.filter(|_| from.narrows.is_none());
+        down.chain(up).flatten().copied()
+    }
 }
 
 /// Endpoints in the messages that `side` of a contract can receive.
@@ -119,16 +158,6 @@ fn brought(table: &ContractTable, side: Side) -> impl Iterator<Item = (&str, Sid
             Word::Endpoint { contract, side, .. } => Some((contract.as_str(), *side)),
             Word::Scalar | Word::Block => None,
         })
-}
-
-/// Whether an endpoint held as one of `from` can turn out to be, or be made, one of `to`: a base, something derived, a
-/// narrower permission. A permission never becomes wider.
-fn related(from: &ContractTable, to: &ContractTable) -> bool {
-    let derives = |a: &ContractTable, b: &str| a.name == b || a.bases.iter().any(|x| x.name == b);
-    let narrowed = to.narrows.iter().flat_map(|n| &n.of);
-    derives(from, &to.name)
-        || from.narrows.is_none() && derives(to, &from.name)
-        || narrowed.into_iter().any(|(name, _)| derives(from, name))
 }
 
 /// What was granted instead, in words.
