@@ -1,14 +1,13 @@
 //! What Rust programs for Singularity use.
 //!
-//! A program is a SIP: `no_std` with `alloc`, no `unsafe` of its own, and everything that it may do declared
-//! in its manifest:
+//! A program is a SIP: `#![no_std]` with `alloc`, `#![no_main]`, no `unsafe` of its own, and everything that it may do
+//! declared in its manifest:
 //!
-//! ```ignore
-//! #![no_std]
-//! #![no_main]
+//! ```no_run
 //! #![deny(unsafe_code)]
 //!
 //! use sing_sdk::prelude::*;
+//! # use sing_sdk::println;
 //!
 //! sing_sdk::manifest! {
 //!     name: "hello",

@@ -48,11 +48,16 @@ pub trait Receives: TypedEndpoint {
 
 /// Looks at up to `N` things, again and again until enough has come.
 ///
-/// ```ignore
-/// let mut select = Select::<2>::new();
-/// let (a, b) = (select.add(endpoint.handle()), select.add(event.handle()));
-/// select.wait(Timeout::FOREVER)?;
-/// if select.tag(b).is_some() { … }
+/// ```
+/// use sing_sdk::{Error, rt::Waitable, select::Select, sync::AutoEvent, time::Timeout};
+///
+/// /// Whether the first has come.
+/// fn which(a: &AutoEvent, b: &AutoEvent) -> Result<bool, Error> {
+///     let mut select = Select::<2>::new();
+///     let (first, _) = (select.add(a.handle()), select.add(b.handle()));
+///     select.wait(Timeout::FOREVER)?;
+///     Ok(select.tag(first).is_some())
+/// }
 /// ```
 #[derive(Debug)]
 pub struct Select<const N: usize> {

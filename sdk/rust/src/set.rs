@@ -124,13 +124,26 @@ const GENERATIONS: u32 = 1 << (31 - INDEX_BITS);
 
 /// Endpoints of one type and state under keys. Dropping it closes all that are in it.
 ///
-/// ```ignore
-/// let mut clients = EndpointSet::new()?;
-/// clients.insert(client)?;
-/// while !clients.is_empty() {
-///     switch_receive! {
-///         case clients[key].Request(x) as client => clients.put(key, client.send_reply(x)),
-///         case clients[_].ChannelClosed() => {}
+/// ```
+/// use sing_sdk::prelude::*;
+///
+/// sing_sdk::contract!(
+///     "
+///     contract EchoContract {
+///         in message Say(int x);
+///         out message Said(int x);
+///         state Start: Say? -> Said! -> Start;
+///     }
+///     "
+/// );
+///
+/// /// Serves them until all have gone.
+/// fn serve(clients: &mut EndpointSet<EchoContract::Exp<EchoContract::Start>>) {
+///     while !clients.is_empty() {
+///         switch_receive! {
+///             case clients[key].Say(x) as client => clients.put(key, client.send_said(x)),
+///             case clients[_].ChannelClosed() => {}
+///         }
 ///     }
 /// }
 /// ```

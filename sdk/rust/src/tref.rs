@@ -236,11 +236,15 @@ tuples! { A B C; A B C D; }
 
 /// A cell for a tracked value, for all threads of the program.
 ///
-/// ```ignore
-/// let cell = TRef::new(block)?;
-/// let mut block = cell.acquire()?;
-/// block.store_u8(0, 1);
-/// cell.release(block)?;
+/// ```
+/// use sing_sdk::{rt::Block, tref::TRef};
+///
+/// /// Marks the block, whichever thread has it just now.
+/// fn mark(cell: &TRef<Block>) -> Option<()> {
+///     let mut block = cell.acquire().ok()?;
+///     block.store_u8(0, 1);
+///     cell.release(block).ok()
+/// }
 /// ```
 pub struct TRef<T: Tracked> {
     content: Mutex<Option<T::Parked>>,

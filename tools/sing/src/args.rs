@@ -49,7 +49,7 @@ sing: verify, compile and inspect the programs of a Singularity system, and thei
       contracts allow, as those without a behavior do; --closing: and close its channels at any time (both for images;
       a .system file says so itself). --svg: draws the first run.
 
-Exit status: 0 done, 1 refused or failed, 2 the command line was not understood.";
+Exit status: 0 done, 1 refused or failed, 2 the command line was not understood, 3 a check had to stop early.";
 
 /// A command line, understood.
 pub enum Command {

@@ -35,8 +35,19 @@ pub struct Request {
     pub svg: Option<PathBuf>,
 }
 
-/// Checks; whether nothing was found.
-pub fn run(request: &Request) -> Result<bool, String> {
+/// What a check came to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing was found in all there is.
+    Sound,
+    /// Something was found.
+    Faulty,
+    /// Nothing was found as far as it came, and it did not come to the end.
+    Unknown,
+}
+
+/// Checks every system of what is named.
+pub fn run(request: &Request) -> Result<Verdict, String> {
     let systems = match &request.subject {
         Subject::Parts { manifest, programs } => {
             vec![parts(manifest, programs, &request.assumptions)?]
@@ -55,11 +66,12 @@ pub fn run(request: &Request) -> Result<bool, String> {
         }
     };
     let colour = std::io::stdout().is_terminal();
-    let mut clean = true;
+    let (mut faulty, mut complete) = (false, true);
     let mut drawn = false;
     for system in &systems {
         let outcome = sing_conformance::check(system, request.limit);
-        clean &= outcome.findings.is_empty();
+        faulty |= !outcome.findings.is_empty();
+        complete &= outcome.complete;
         output::line(sing_conformance::report(system, &outcome, colour).trim_end());
         if let (Some(path), Some(finding), false) = (&request.svg, outcome.findings.first(), drawn)
         {
@@ -72,7 +84,11 @@ pub fn run(request: &Request) -> Result<bool, String> {
     if request.svg.is_some() && !drawn {
         output::line("nothing to draw: no run leads to a finding");
     }
-    Ok(clean)
+    Ok(match (faulty, complete) {
+        (true, _) => Verdict::Faulty,
+        (false, true) => Verdict::Sound,
+        (false, false) => Verdict::Unknown,
+    })
 }
 
 /// Diagnostics one below the other.

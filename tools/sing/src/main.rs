@@ -1,7 +1,7 @@
 //! The sing command: verify, compile, inspect, check, build images, and what is made from contracts.
 //!
 //! Exit status: 0 where everything asked for was done, 1 where something was refused or failed, 2 where the
-//! command line was not understood.
+//! command line was not understood, 3 where a check had to stop before it was through.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -44,7 +44,10 @@ fn main() -> ExitCode {
         } => inspect::run(&file, &views, &options),
         Command::Image(request) => image::system(&request),
         Command::Contracts(request) => contracts::run(request),
-        Command::Check(request) => check::run(&request),
+        Command::Check(request) => match check::run(&request) {
+            Ok(check::Verdict::Unknown) => return ExitCode::from(3),
+            found => found.map(|verdict| verdict == check::Verdict::Sound),
+        },
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

@@ -6,6 +6,9 @@ use crate::image::{self, MemoryMode, Programs};
 use anyhow::{Context, Result};
 use std::process::Command;
 
+/// A system that cannot go on.
+const FAULTY: &str = "tests/conformance/faulty/pipeline-end.system";
+
 /// Checks the system image, its services with a client of theirs, and every contract by itself.
 pub fn check(run: &Run) -> Result<Report> {
     let project = &run.project;
@@ -47,5 +50,28 @@ pub fn check(run: &Run) -> Result<Report> {
     let mut contracts = sing();
     contracts.arg("contracts/system.contract");
     count("contracts by themselves", contracts)?;
+    let mut answers = |name: &str, args: &[&str], status: i32| -> Result<()> {
+        let output = sing().args(args).output().context("cannot start sing")?;
+        let said = if output.status.code() == Some(status) {
+            Ok(())
+        } else {
+            Err(format!("{}, not exit status {status}", output.status))
+        };
+        report.count(name, said);
+        Ok(())
+    };
+    let system = "contracts/system.contract";
+    answers("a system with a fault is refused", &[FAULTY], 1)?;
+    answers("no system is no check", &[], 2)?;
+    answers(
+        "an unfinished check is no pass",
+        &[system, "--limit", "2"],
+        3,
+    )?;
+    answers(
+        "a fault counts, however far it came",
+        &[FAULTY, "--limit", "20"],
+        1,
+    )?;
     Ok(report)
 }

@@ -18,8 +18,21 @@ use proc_macro::TokenStream;
 
 /// Makes Rust types from contracts.
 ///
-/// ```ignore
-/// sing_sdk::contract!("contracts/ping.contract");
+/// ```
+/// sing_sdk::contract!(
+///     "
+///     contract PingContract {
+///         in message Ping(uint number);
+///         out message Pong(uint number);
+///         state Start: Ping? -> Pong! -> Start;
+///     }
+///     "
+/// );
+///
+/// fn ask(server: PingContract::Imp<PingContract::Start>) -> Option<u32> {
+///     let (number, _server) = server.send_ping(7).recv_pong().ok()?;
+///     Some(number)
+/// }
 /// ```
 ///
 /// Paths are relative to the package; several may be given, and a text with a `{` in it is taken as the
@@ -49,7 +62,9 @@ pub fn contract(input: TokenStream) -> TokenStream {
 
 /// Declares what the program is and what it needs.
 ///
-/// ```ignore
+/// ```
+/// use sing_sdk::prelude::*;
+///
 /// sing_sdk::manifest! {
 ///     name: "grep",
 ///     description: "prints the lines that match",
@@ -62,6 +77,7 @@ pub fn contract(input: TokenStream) -> TokenStream {
 ///     memory: 4 MiB,
 ///     stack: 64 KiB,
 /// }
+/// # fn main() {}
 /// ```
 ///
 /// Only the name must be there; the version is the package's, unless one is given. For each endpoint arises a
@@ -87,17 +103,48 @@ pub fn main(arguments: TokenStream, item: TokenStream) -> TokenStream {
 /// Waits for messages at several endpoints, receives those of the first case that can fire, and does what it says
 /// ([O] 4.4).
 ///
-/// ```ignore
-/// switch_receive! {
-///     case a.Reply(x) && b.Reply(y) => println!("both: {x} and {y}"),
-///     case a.Error() as a => return retry(a, b),
-///     case b.Error() => …,
-///     case a.ChannelClosed() => …,
-///     case self.clients[key].Request(x) as client => self.clients.put(key, client.send_reply(x)),
-///     case self.clients[_].ChannelClosed() => {}
-///     case &self.stop => return,
-///     timeout Duration::from_millis(10) => …,
-///     else wait
+/// ```
+/// # use sing_sdk::prelude::*;
+/// # use sing_sdk::sync::AutoEvent;
+/// # use core::time::Duration;
+/// sing_sdk::contract!(
+///     "
+///     contract C1 {
+///         in message Request(int x);
+///         out message Reply(int y);
+///         out message Error();
+///         state Start: Request? -> (Reply! or Error!) -> Start;
+///     }
+///     "
+/// );
+///
+/// type Asked = C1::Imp<C1::Start_Request>;
+///
+/// struct Server {
+///     clients: EndpointSet<C1::Exp<C1::Start>>,
+///     stop: AutoEvent,
+/// }
+///
+/// impl Server {
+///     fn turn(&mut self, a: Asked, b: Asked) -> &'static str {
+///         switch_receive! {
+///             case a.Reply(x) && b.Reply(y) => if x == y { "both, the same" } else { "both" },
+///             case a.Error() as a => {
+///                 a.send_request(7);
+///                 "asked again"
+///             }
+///             case b.Error() as _ => "b has failed",
+///             case a.ChannelClosed() => "a has gone",
+///             case self.clients[key].Request(x) as client => {
+///                 self.clients.put(key, client.send_reply(x));
+///                 "served"
+///             }
+///             case self.clients[_].ChannelClosed() => "a client has gone",
+///             case &self.stop => "stopped",
+///             timeout Duration::from_millis(10) => "nothing came",
+///             else wait
+///         }
+///     }
 /// }
 /// ```
 ///
