@@ -7,10 +7,9 @@ use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 const CHUNK: usize = 256;
-const CHUNKS: usize = 4096;
 
-/// Objects of one kind, at most 1,048,576 of them.
-pub struct Slab<T: 'static> {
+/// Objects of one kind, at most `CHUNKS` times 256 of them: 1,048,576 where nothing else is said.
+pub struct Slab<T: 'static, const CHUNKS: usize = 4096> {
     chunks: [AtomicPtr<[T; CHUNK]>; CHUNKS],
     free: SpinLock<Free>,
     live: AtomicU32,
@@ -21,7 +20,7 @@ struct Free {
     fresh: u32,
 }
 
-impl<T: Default + Sync> Slab<T> {
+impl<T: Default + Sync, const CHUNKS: usize> Slab<T, CHUNKS> {
     /// An empty store.
     #[must_use]
     pub const fn new() -> Self {
@@ -52,7 +51,7 @@ impl<T: Default + Sync> Slab<T> {
         Some(&chunk[index as usize % CHUNK])
     }
 
-    /// Takes an object into use, as the one who used it last left it. `None` when all are.
+    /// Takes an object into use, as the one who used it last left it. `None` when all are, or memory is short.
     pub fn take(&self) -> Option<(u32, &'static T)> {
         let mut free = self.free.lock();
         let index = match free.indices.pop() {
@@ -61,17 +60,19 @@ impl<T: Default + Sync> Slab<T> {
                 let i = free.fresh;
                 let chunk = self.chunks.get(i as usize / CHUNK)?;
                 if (i as usize).is_multiple_of(CHUNK) {
-                    let items: Vec<T> = (0..CHUNK).map(|_| T::default()).collect();
+                    // Giving back never allocates: there is room for every index.
+                    let fresh = i as usize + CHUNK;
+                    if free.indices.capacity() < fresh {
+                        let room = fresh.max(i as usize * 2) - free.indices.len();
+                        free.indices.try_reserve_exact(room).ok()?;
+                    }
+                    let mut items: Vec<T> = Vec::new();
+                    items.try_reserve_exact(CHUNK).ok()?;
+                    items.resize_with(CHUNK, T::default);
                     let items: Box<[T; CHUNK]> = items.try_into().ok()?;
                     chunk.store(Box::into_raw(items), Ordering::Release);
                 }
                 free.fresh += 1;
-                // Giving back never allocates: there is room for every index.
-                let short = (free.fresh as usize).saturating_sub(free.indices.capacity());
-                if short > 0 {
-                    let room = free.fresh as usize * 2 - free.indices.len();
-                    free.indices.reserve(room);
-                }
                 i
             }
         };
@@ -93,7 +94,7 @@ impl<T: Default + Sync> Slab<T> {
     }
 }
 
-impl<T: Default + Sync> Default for Slab<T> {
+impl<T: Default + Sync, const CHUNKS: usize> Default for Slab<T, CHUNKS> {
     fn default() -> Self {
         Self::new()
     }

@@ -35,9 +35,8 @@ use sing_image::manifest::Side;
 pub(crate) struct Channel {
     /// Its index.
     pub(crate) index: AtomicU32,
-    /// The SIP that was charged for it, and that SIP's id then; the object may stand for another SIP now.
+    /// The SIP that was charged for it.
     payer: Link<Sip>,
-    payer_id: AtomicU32,
     /// The places of the importing and of the exporting end in sets.
     members: [Member; 2],
     inner: SpinLock<Inner>,
@@ -75,6 +74,9 @@ pub(crate) struct End {
     pub(crate) waiters: WaitList,
 }
 
+/// Words of a queue that a record keeps for the next channel: most queues are as short.
+const KEPT: usize = 32;
+
 static CHANNELS: Slab<Channel> = Slab::new();
 
 /// Channels in use.
@@ -107,10 +109,10 @@ impl Channel {
             return None;
         };
         channel.payer.set(payer);
-        channel.payer_id.store(payer.map_or(0, Sip::id), Relaxed);
         channel.index.store(index, Relaxed);
         let mut inner = channel.inner.lock();
         inner.contract = Some(contract);
+        let mut room = true;
         for side in [Side::Imp, Side::Exp] {
             channel.member(side).belongs_to(channel, side);
             let slots = usize::from(contract.table.queue[side.index()]);
@@ -123,16 +125,39 @@ impl Channel {
             end.head = 0;
             end.len = 0;
             end.queue.clear();
-            end.queue.resize(slots * end.stride, 0);
+            room &= end.queue.try_reserve_exact(slots * end.stride).is_ok();
+            if room {
+                end.queue.resize(slots * end.stride, 0);
+            }
         }
         drop(inner);
+        if !room {
+            channel.give_back(contract);
+            return None;
+        }
         Some(channel)
     }
 
     /// Bytes that a channel of this contract takes.
     fn cost(contract: &Contract) -> u64 {
         let slots: u64 = contract.table.queue.iter().map(|&q| u64::from(q)).sum();
-        slots * (contract.max_words as u64 + 1) * 8 + size_of::<Channel>() as u64
+        slots * (contract.max_words as u64 + 1) * 8 + size_of::<Channel>() as u64 + 16 * KEPT as u64
+    }
+
+    /// Nobody has either of its ends any more.
+    fn give_back(&self, contract: &Contract) {
+        let mut inner = self.inner.lock();
+        inner.contract = None;
+        for end in &mut inner.ends {
+            if end.queue.capacity() > KEPT {
+                end.queue = Vec::new();
+            }
+        }
+        drop(inner);
+        if let Some(p) = self.payer.take() {
+            p.discharge(Channel::cost(contract));
+        }
+        CHANNELS.give(self.index.load(Relaxed));
     }
 
     /// An end's place in a set.
@@ -428,15 +453,8 @@ fn close_one(channel: &'static Channel, side: Side, todo: &mut Vec<(&'static Cha
     channel.member(side).leave();
     channel.member(side.peer()).notify();
     if theirs.closed {
-        inner.contract = None;
         drop(guard);
-        if let Some(p) = channel.payer.take()
-            && p.is_alive()
-            && p.id() == channel.payer_id.load(Relaxed)
-        {
-            p.discharge(Channel::cost(contract));
-        }
-        CHANNELS.give(channel.index.load(Relaxed));
+        channel.give_back(contract);
     }
 }
 

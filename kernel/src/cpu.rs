@@ -59,6 +59,11 @@ impl Cpu {
         self.current.get()
     }
 
+    /// Whether some thread could run.
+    pub(crate) fn has_runnable(&self) -> bool {
+        !self.queue.lock().is_empty()
+    }
+
     /// Charges the cycles since the last switch to `thread` and starts counting anew.
     #[inline(always)]
     fn account(&self, thread: Option<&Thread>) {
@@ -113,7 +118,11 @@ impl Cpu {
         loop {
             crate::sip::reap();
             crate::interrupt::deliver();
-            let Some(next) = self.queue.lock().next() else {
+            let next = self.queue.lock().next();
+            let Some(next) = next else {
+                if crate::sip::is_dying() {
+                    continue;
+                }
                 return;
             };
             crate::timer::start_quantum();

@@ -52,6 +52,10 @@ pub trait Hal: Sync {
     /// Pages that the machine has for everything.
     fn total_pages(&self) -> u64;
 
+    /// Whether memory is so short that what is left should serve what has begun: the kernel makes nothing new for
+    /// SIPs then. [`Hal::commit`] fails before this is so.
+    fn is_short(&self) -> bool;
+
     /// Reserves addresses, aligned to 64 KiB; nothing there is accessible. `None` where there are none left.
     fn reserve(&self, bytes: u64) -> Option<u64>;
 

@@ -53,8 +53,10 @@ pub(crate) fn take_over() {
     let cpu = cpu::this();
     let Some(me) = cpu.running() else { return };
     let (quantum_ended, woken) = act();
+    // Ended SIPs are given back a little at each quantum's end, however much there is to run.
+    let dying = quantum_ended && crate::sip::is_dying();
     let mut queue = cpu.queue.lock();
-    if queue.is_empty() || !(quantum_ended || woken) {
+    if queue.is_empty() && !dying || !(quantum_ended || woken) {
         return;
     }
     if quantum_ended {
@@ -65,7 +67,11 @@ pub(crate) fn take_over() {
     drop(queue);
     me.state.store(State::Ready as u32, Ordering::Relaxed);
     cpu.preemptions.add(1);
-    cpu.leave();
+    if dying {
+        cpu.leave_for_idle();
+    } else {
+        cpu.leave();
+    }
 }
 
 /// Acts on what is pending: whether a quantum has ended, and whether anybody was woken. Who is woken by a

@@ -148,6 +148,16 @@ impl Slot {
         }
     }
 
+    /// Gives up to `piece` bytes of a memory that nobody uses any more back to the machine. False where what is left
+    /// is cleared as quickly.
+    pub(crate) fn shrink(&mut self, piece: u64) -> bool {
+        let more = self.committed > KEEP + piece;
+        if more {
+            self.decommit_from(self.committed - piece);
+        }
+        more
+    }
+
     /// Gives the slot back; nobody uses it any more. Its contents are gone when this returns.
     pub(crate) fn give(mut self) {
         if self.reserved == 0 {

@@ -7,14 +7,16 @@
 //! - When [`end`] returns, everything that the SIP owned is given back, at a cost in proportion to it;
 //!   only its exit status remains, for as long as a handle names it.
 
+mod accounts;
 mod ending;
 mod endpoints;
 mod memory;
 
-pub(crate) use ending::{end, exit_current, reap, stop, trap};
+pub(crate) use ending::{end, exit_current, is_dying, reap, stop, trap};
 
 use crate::channel::Channel;
 use crate::crash::Crash;
+use crate::exheap::Graves;
 use crate::handle::HandleTable;
 use crate::image::Installed;
 use crate::memory::{DEFAULT_STACK, Slot, Stack};
@@ -48,12 +50,15 @@ pub(crate) enum End {
 }
 
 impl End {
+    /// The number of a trap.
+    pub(crate) const TRAPPED: u32 = 2;
+
     /// How, and with which code, as numbers (`process_exit_status`).
     pub(crate) fn to_numbers(self) -> (u32, i32) {
         match self {
             End::Exit(code) => (0, code),
             End::Stop(code) => (1, code),
-            End::Trap(trap) => (2, i32::from(trap.code())),
+            End::Trap(trap) => (Self::TRAPPED, i32::from(trap.code())),
         }
     }
 }
@@ -68,6 +73,8 @@ pub(crate) struct Sip {
     pub(crate) parent: AtomicU32,
     /// Whether it is there at all, and has not ended.
     alive: AtomicBool,
+    /// Whether all that it had has been given back.
+    gone: AtomicBool,
     started: AtomicBool,
     /// How it ended, as numbers.
     end: (AtomicU32, AtomicI32),
@@ -94,11 +101,18 @@ pub(crate) struct Sip {
     pub(crate) joiners: SpinLock<WaitList>,
     /// Handles to it, and one for being alive.
     references: AtomicU32,
+    /// Why else its record is kept: one for each child's, and one while it pays for what is on its way elsewhere.
+    keepers: AtomicU32,
+    /// Whether it has ended and pays for what is on its way elsewhere, as do those who made it.
+    pays: AtomicBool,
+    /// Allocations that it has given up, not yet given back.
+    pub(crate) graves: SpinLock<Graves>,
     /// Its death is the system's.
     pub(crate) essential: AtomicBool,
     /// Where it crashed.
     pub(crate) crash: SpinLock<Crash>,
     dying: SpinLock<Option<End>>,
+    /// The SIP that made it. Its record is kept as long as this one.
     parent_sip: Link<Sip>,
 }
 
@@ -120,7 +134,11 @@ impl Linked for Sip {
 
 static SIPS: Slab<Sip> = Slab::new();
 static NEXT_ID: AtomicU32 = AtomicU32::new(1);
-/// SIPs whose current thread has ended them, to be given back by the idle context.
+/// SIPs that live, or that handles name.
+static LIVE: AtomicU32 = AtomicU32::new(0);
+/// SIPs whose current thread has ended them, until the idle context knows of it.
+static EXITED: SpinLock<List<Sip>> = SpinLock::new(List::new());
+/// SIPs that have ended, some of which is to be given back.
 static DYING: SpinLock<List<Sip>> = SpinLock::new(List::new());
 
 /// An end of a channel that a SIP is given at its start, or none.
@@ -145,7 +163,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Sip> {
 
 /// SIPs that exist.
 pub(crate) fn live() -> u32 {
-    SIPS.live()
+    LIVE.load(Relaxed)
 }
 
 /// The live SIP with this id.
@@ -173,6 +191,8 @@ pub(crate) fn create(making: Making) -> Result<&'static Sip, i32> {
     sip.id.store(NEXT_ID.add(1), Relaxed);
     sip.parent.store(parent.map_or(0, Sip::id), Relaxed);
     sip.parent_sip.set(parent);
+    sip.gone.store(false, Relaxed);
+    sip.pays.store(false, Relaxed);
     *sip.image.lock() = Some(image);
     let budget = if manifest.memory == 0 {
         DEFAULT_BUDGET
@@ -211,6 +231,7 @@ pub(crate) fn create(making: Making) -> Result<&'static Sip, i32> {
         SIPS.give(index);
         return Err(status::NO_RESOURCES);
     };
+    parent.inspect(|p| p.keep());
     {
         let mut inner = sip.inner.lock();
         inner.threads.push(thread);
@@ -221,6 +242,7 @@ pub(crate) fn create(making: Making) -> Result<&'static Sip, i32> {
         inner.endpoints = endpoints;
     }
     sip.references.store(1, Relaxed);
+    LIVE.add(1);
     sip.alive.store(true, Relaxed);
     trace::created(sip);
     Ok(sip)
@@ -271,25 +293,6 @@ impl Sip {
     pub(crate) fn stack_bytes(&self) -> u64 {
         let asked = u64::from(self.image().manifest.stack);
         Stack::bytes_for(if asked == 0 { DEFAULT_STACK } else { asked })
-    }
-
-    /// Charges `bytes` to it. False, and nothing charged, where its budget has no room.
-    pub(crate) fn charge(&self, bytes: u64) -> bool {
-        let room = self.has_room(bytes);
-        if room {
-            self.charged.add(bytes);
-        }
-        room
-    }
-
-    /// Whether its budget has room for `bytes` more.
-    pub(crate) fn has_room(&self, bytes: u64) -> bool {
-        self.charged.load(Relaxed).saturating_add(bytes) <= self.budget.load(Relaxed)
-    }
-
-    /// Takes `bytes` off its account.
-    pub(crate) fn discharge(&self, bytes: u64) {
-        self.charged.sub(bytes);
     }
 
     /// Works with its instance; `None` where it has none.
@@ -367,9 +370,15 @@ impl Sip {
         (self.committed.load(Relaxed) + stacks + exchange).div_ceil(sing_abi::PAGE)
     }
 
+    /// Whether it has ended, and all that it had has been given back.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.gone.load(Relaxed)
+    }
+
     /// How it ended; `None` while it has not.
     pub(crate) fn exit_status(&self) -> Option<(u32, i32)> {
-        (!self.is_alive()).then(|| (self.end.0.load(Relaxed), self.end.1.load(Relaxed)))
+        self.has_ended()
+            .then(|| (self.end.0.load(Relaxed), self.end.1.load(Relaxed)))
     }
 
     /// One more handle names it.
@@ -386,9 +395,37 @@ impl Sip {
     }
 
     /// One handle fewer.
-    pub(crate) fn release(&self) {
+    pub(crate) fn release(&'static self) {
         if self.references.sub(1) == 1 {
-            SIPS.give(self.index.load(Relaxed));
+            LIVE.sub(1);
+            if self.keepers.load(Relaxed) == 0 {
+                self.forget();
+            }
+        }
+    }
+
+    /// Its record is needed further.
+    fn keep(&self) {
+        self.keepers.add(1);
+    }
+
+    /// Its record is needed by one fewer.
+    fn unkeep(&'static self) {
+        if self.keepers.sub(1) == 1 && self.references.load(Relaxed) == 0 {
+            self.forget();
+        }
+    }
+
+    /// Nobody needs its record any more, nor it that of its parent; and so on up.
+    fn forget(&'static self) {
+        let mut sip = self;
+        loop {
+            let parent = sip.parent_sip.take();
+            SIPS.give(sip.index.load(Relaxed));
+            match parent {
+                Some(p) if p.keepers.sub(1) == 1 && p.references.load(Relaxed) == 0 => sip = p,
+                _ => return,
+            }
         }
     }
 }

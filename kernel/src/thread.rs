@@ -235,7 +235,7 @@ impl Thread {
     pub(crate) fn give_allocation(&self, index: u32) -> Option<u32> {
         let a = exheap::get(index)?;
         let mut table = self.xtable.lock();
-        let before = table.base();
+        let (before, bytes) = (table.base(), table.bytes());
         let handle = table.insert(
             index,
             a.base.load(Relaxed),
@@ -247,7 +247,9 @@ impl Thread {
         {
             c.set_xtab(table.base(), table.mask());
         }
+        let grown = table.bytes() - bytes;
         drop(table);
+        self.sip().charged.add(grown);
         a.charge(self.sip());
         Some(handle)
     }
@@ -273,8 +275,23 @@ impl Thread {
             .set(handle, a.base.load(Relaxed), len, a.writable_len());
     }
 
-    /// Gives back what a thread has that runs no more, and tells who waits for its end. The caller is not
-    /// on its stack.
+    /// Takes any allocation out of the table of a thread that runs no more; its index. `None`, and the table is gone,
+    /// where there is none.
+    pub(crate) fn take_any_allocation(&self) -> Option<u32> {
+        let mut table = self.xtable.lock();
+        let bytes = table.bytes();
+        let taken = table.pop();
+        if taken.is_none() {
+            *table = XTable::new();
+        }
+        let fewer = bytes - table.bytes();
+        drop(table);
+        self.sip().discharge(fewer);
+        taken
+    }
+
+    /// Gives back what a thread has that runs no more, its allocations excepted, and tells who waits for its end. The
+    /// caller is not on its stack.
     pub(crate) fn finish(&'static self) {
         if self.state() == State::Ended {
             return;
@@ -283,15 +300,11 @@ impl Thread {
         self.cancel_wait();
         self.wait.selection.lock().dispose();
         self.state.store(State::Ended as u32, Relaxed);
-        let table = core::mem::take(&mut *self.xtable.lock());
-        for entry in table.iter() {
-            exheap::free(entry.alloc);
-        }
         let own = core::mem::take(&mut *self.own.lock());
         own.stack.give();
         drop(own.context);
         let sip = self.sip();
-        sip.charged.sub(own.stack.size);
+        sip.discharge(own.stack.size);
         sip.ended_cycles.add(self.cycles.load(Relaxed));
         wait::wake_all(&self.joiners.lock());
     }

@@ -4,7 +4,7 @@ use crate::channel::{Channel, End as ChannelEnd};
 use crate::contract::Contract;
 use crate::image;
 use crate::machine::hal;
-use crate::sip::{End, Sip};
+use crate::sip::Sip;
 use crate::thread::Thread;
 use alloc::collections::VecDeque;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -132,9 +132,8 @@ pub(crate) fn created(sip: &Sip) {
 }
 
 /// A SIP has ended.
-pub(crate) fn ended(sip: &Sip, how: End) {
+pub(crate) fn ended(sip: &Sip, kind: u32, code: i32) {
     if is_on() {
-        let (kind, code) = how.to_numbers();
         note(
             TraceKind::End,
             sip.id(),

@@ -154,7 +154,7 @@ impl XTable {
     /// Bytes of kernel memory that the table takes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.slots.len() as u64 * ENTRY_SIZE
+        self.slots.capacity() as u64 * ENTRY_SIZE
     }
 
     /// Enters an allocation; its handle. `None` where the table has `MAX_ENTRIES` or the kernel no room.
@@ -227,6 +227,18 @@ impl XTable {
         self.free = index;
         self.live -= 1;
         Some(entry)
+    }
+
+    /// Takes some allocation out of a table that nobody uses any more, and forgets its slot; its record's index.
+    pub fn pop(&mut self) -> Option<u32> {
+        self.free = NONE;
+        while let Some(slot) = self.slots.pop() {
+            if slot.key != 0 {
+                self.live -= 1;
+                return Some(slot.alloc);
+            }
+        }
+        None
     }
 
     /// Every allocation in the table.

@@ -222,6 +222,11 @@ impl Hal for HostedHal {
         self.memory.limit() / PAGE
     }
 
+    /// Never: the kernel's own memory is Linux's, not part of what is limited here.
+    fn is_short(&self) -> bool {
+        false
+    }
+
     fn reserve(&self, bytes: u64) -> Option<u64> {
         self.memory.reserve(bytes)
     }

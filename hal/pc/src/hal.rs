@@ -77,6 +77,10 @@ impl Hal for Pc {
         memory::frame_counts().0
     }
 
+    fn is_short(&self) -> bool {
+        memory::is_short()
+    }
+
     fn reserve(&self, bytes: u64) -> Option<u64> {
         SPACES
             .lock()

@@ -166,6 +166,7 @@ fn send_or_give_up(endpoint: u32, operation: u32, words: &[u64]) -> u32 {
         Ok(status::OK) => UNDER_WAY,
         Ok(_) => {
             give_up(endpoint, operation, words);
+            super::work_off();
             GONE
         }
         Err(trap) => TRAPPED | u32::from(trap.code()),

@@ -1,6 +1,6 @@
 //! The exchange heap.
 
-use super::{caller, fill_table, finish};
+use super::{STEPS, caller, fill_table, finish, let_others_run, work_off};
 use crate::cpu;
 use crate::exheap::{self, MAX_ALLOCATION, OVERHEAD};
 use crate::handle::Object;
@@ -9,7 +9,10 @@ use core::sync::atomic::Ordering::Relaxed;
 use sing_abi::entry::COUNT;
 use sing_abi::status;
 use sing_abi::trap::Trap;
-use sing_runtime::CtxRef;
+use sing_runtime::{CtxRef, Instance};
+
+/// Bytes that are copied between two looks for others who could run.
+const PIECE: u32 = 256 << 10;
 
 /// Fills the table.
 pub(super) fn fill(table: &mut [usize; COUNT]) {
@@ -37,15 +40,35 @@ fn allocate(size: u32, ty: u32) -> i32 {
     if !(1..=MAX_ALLOCATION).contains(&size) {
         return status::BAD_ARGUMENT;
     }
-    let thread = cpu::current();
-    let sip = thread.sip();
-    if !sip.has_room(u64::from(size) + OVERHEAD) {
+    let sip = caller();
+    // What it has given up and still pays for is worked off as it goes on; all of it, where it needs the room.
+    if !sip.graves.lock().is_empty() {
+        exheap::dig(sip, STEPS);
+        while !sip.has_room(exheap::cost(size)) && exheap::dig(sip, STEPS) {
+            let_others_run();
+        }
+    }
+    if !sip.has_room(exheap::cost(size)) {
         return status::NO_RESOURCES;
     }
-    let Some((index, _)) = exheap::allocate(size, ty) else {
+    let Some((index, a)) = exheap::allocate(size, ty) else {
         return status::NO_RESOURCES;
     };
-    own(index)
+    let handle = own(index);
+    // Nothing can be reached through the handle of a large one until all of it is there; and where the thread ends
+    // meanwhile, it has it.
+    while handle > 0 && a.len.load(Relaxed) == 0 {
+        match a.complete(size) {
+            Some(true) => cpu::current().update_allocation(handle as u32, a),
+            Some(false) => let_others_run(),
+            None => {
+                cpu::current().take_allocation(handle as u32);
+                exheap::free(index);
+                return status::NO_RESOURCES;
+            }
+        }
+    }
+    handle
 }
 
 /// Puts a new allocation into the caller's table.
@@ -66,6 +89,7 @@ extern "sysv64" fn free(_: CtxRef, handle: u32) -> i32 {
             .ok_or(Trap::BadHandle)
             .map(|index| {
                 exheap::free(index);
+                work_off();
                 status::OK
             }),
     )
@@ -87,17 +111,19 @@ extern "sysv64" fn share(_: CtxRef, handle: u32, start: u32, end: u32) -> i32 {
         if start >= end || end > a.len.load(Relaxed) {
             return status::BAD_ARGUMENT;
         }
-        if !cpu::current()
-            .sip()
-            .has_room(u64::from(end - start) + OVERHEAD)
-        {
+        if !caller().has_room(OVERHEAD) {
             return status::NO_RESOURCES;
         }
+        let writable = !a.is_read_only();
         let Some((index, _)) = a.share(start, end) else {
             return status::NO_RESOURCES;
         };
+        let second = own(index);
+        if second < 0 && writable {
+            a.restore_writable();
+        }
         cpu::current().update_allocation(handle, a);
-        own(index)
+        second
     }))
 }
 
@@ -109,14 +135,19 @@ extern "sysv64" fn split(_: CtxRef, handle: u32, offset: u32) -> i32 {
         if a.has_parts() {
             return status::BAD_STATE;
         }
-        if !cpu::current().sip().has_room(OVERHEAD) {
+        if !caller().has_room(OVERHEAD) {
             return status::NO_RESOURCES;
         }
-        let Some((index, _)) = a.split(offset) else {
+        let Some((index, second)) = a.split(offset) else {
             return status::NO_RESOURCES;
         };
+        let given = cpu::current().give_allocation(index);
+        if given.is_none() {
+            a.rejoin(second);
+            exheap::free(index);
+        }
         cpu::current().update_allocation(handle, a);
-        own(index)
+        given.map_or(status::NO_RESOURCES, |h| h as i32)
     }))
 }
 
@@ -136,9 +167,12 @@ extern "sysv64" fn attach(_: CtxRef, handle: u32, offset: u32, child: u32) -> i3
 
 fn attach_part(handle: u32, offset: u32, child: u32) -> Result<i32, Trap> {
     let parent = allocation(handle)?;
-    allocation(child)?;
+    let part = allocation(child)?;
     if handle == child {
         return Err(Trap::BadHandle);
+    }
+    if !caller().has_room(part.dues_as_part()) {
+        return Ok(status::NO_RESOURCES);
     }
     if let Err(status) = parent.takes_part_at(offset) {
         return Ok(status);
@@ -207,6 +241,36 @@ extern "sysv64" fn write(_: CtxRef, handle: u32, offset: u32, from: u32, len: u3
 
 #[inline(always)]
 fn copy(handle: u32, offset: u32, at: u32, len: u32, into: bool) -> Result<(), Trap> {
+    if len <= PIECE {
+        return copy_piece(handle, offset, at, len, into);
+    }
+    copy_long(handle, offset, at, len, into)
+}
+
+/// Copies piece by piece. All of it is checked first: then nothing can fail any more, as only this thread could free the
+/// block, and no memory gets shorter.
+#[cold]
+fn copy_long(handle: u32, offset: u32, at: u32, len: u32, into: bool) -> Result<(), Trap> {
+    let memory = caller().with_instance(Instance::memory_len);
+    if u64::from(at) + u64::from(len) > memory.unwrap_or(0) {
+        return Err(Trap::MemoryOutOfBounds);
+    }
+    let entry = cpu::current().xtable.lock().get(handle);
+    let entry = entry.ok_or(Trap::BadHandle)?;
+    let room = if into { entry.wlen } else { entry.len };
+    if u64::from(offset) + u64::from(len) > u64::from(room) {
+        return Err(Trap::BlockOutOfBounds);
+    }
+    for done in (0..len).step_by(PIECE as usize) {
+        let piece = PIECE.min(len - done);
+        copy_piece(handle, offset + done, at + done, piece, into)?;
+        let_others_run();
+    }
+    Ok(())
+}
+
+#[inline(always)]
+fn copy_piece(handle: u32, offset: u32, at: u32, len: u32, into: bool) -> Result<(), Trap> {
     let entry = cpu::current()
         .xtable
         .lock()

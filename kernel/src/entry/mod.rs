@@ -14,7 +14,10 @@ mod system;
 mod threads;
 mod time;
 
+pub(crate) use sync::cost_of;
+
 use crate::cpu;
+use crate::exheap;
 use crate::interrupt;
 use crate::sip::{self, Sip};
 use alloc::boxed::Box;
@@ -73,6 +76,25 @@ fn finish<R>(result: Result<R, Trap>) -> R {
         interrupt::take_over();
     }
     value
+}
+
+/// What is given back between two looks for others who could run.
+const STEPS: u32 = 256;
+
+/// Acts on interrupts between two steps of what can take long. Nothing may be held: the thread may never come back.
+#[inline(always)]
+fn let_others_run() {
+    if interrupt::pending() {
+        interrupt::take_over();
+    }
+}
+
+/// Gives back all that the caller has given up.
+fn work_off() {
+    let sip = caller();
+    while !sip.graves.lock().is_empty() && exheap::dig(sip, STEPS) {
+        let_others_run();
+    }
 }
 
 /// Copies bytes out of the caller's memory.

@@ -213,7 +213,7 @@ extern "sysv64" fn start(_: CtxRef, process: u32) -> i32 {
 extern "sysv64" fn join(_: CtxRef, process: u32, timeout: i64) -> i32 {
     finish(match caller().object(process) {
         Object::Process(p) => {
-            let ready = || (!p.is_alive()).then_some(0);
+            let ready = || p.has_ended().then_some(0);
             wait_alone(process, Waitable::Sip(p), timeout, ready)
         }
         _ => Err(Trap::BadHandle),

@@ -36,6 +36,14 @@ pub(super) fn fill(table: &mut [usize; COUNT]) {
     }
 }
 
+/// What a SIP is charged for having a handle to an object, in bytes.
+pub(crate) fn cost_of(object: &Object) -> u64 {
+    match object {
+        Object::Event(_) | Object::Mutex(_) | Object::Set(_) => COST,
+        _ => 0,
+    }
+}
+
 /// Gives a new object a handle, and the caller the bill.
 pub(super) fn own(object: Option<Object>) -> i32 {
     let sip = caller();
@@ -128,7 +136,7 @@ pub(super) fn acquire(w: &Waitable, thread: &'static Thread) -> bool {
         Waitable::Event(e) => e.acquire(),
         Waitable::Mutex(m) => m.acquire(thread),
         Waitable::Thread(t) => t.state() == State::Ended,
-        Waitable::Sip(s) => !s.is_alive(),
+        Waitable::Sip(s) => s.has_ended(),
         Waitable::Interrupt(line) => interrupt::has_come(line),
     }
 }
@@ -211,10 +219,9 @@ extern "sysv64" fn dispose(_: CtxRef, handle: u32) -> i32 {
     finish(match object {
         Object::None => Err(Trap::BadHandle),
         object => {
-            if matches!(object, Object::Event(_) | Object::Mutex(_) | Object::Set(_)) {
-                sip.discharge(COST);
-            }
+            sip.discharge(cost_of(&object));
             handle::dispose(object);
+            super::work_off();
             Ok(status::OK)
         }
     })

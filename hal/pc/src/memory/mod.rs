@@ -165,9 +165,22 @@ pub fn map_device(physical: u64) -> u64 {
     at
 }
 
+/// Frames that are left to the kernel's heap: where SIPs have all the rest, it still has room for what it has begun.
+fn reserve(frames: &Frames) -> u64 {
+    (frames.total() / 64).max(512)
+}
+
+/// Whether the kernel's heap has begun to use up what is left to it.
+pub fn is_short() -> bool {
+    with(|m| m.frames.free() < reserve(&m.frames) * 3 / 4)
+}
+
 /// Makes reserved pages accessible and zero. False, and nothing changed, where frames are short.
 pub fn commit(range: Range<u64>) -> bool {
-    with(|m| m.tables.commit(&mut m.frames, range))
+    with(|m| {
+        let pages = (range.end - range.start) / PAGE;
+        pages + reserve(&m.frames) <= m.frames.free() && m.tables.commit(&mut m.frames, range)
+    })
 }
 
 /// Takes the frames of a range away.
