@@ -1,4 +1,4 @@
-//! Must answer in time beside SIPs that never yield. `responder [SPINNERS] [ROUNDS]`: wakes by a timer, talks to
+//! Must answer in time beside SIPs that never yield. `responder [SPINNERS] [ROUNDS] [PROGRAM]`: wakes by a timer, talks to
 //! another SIP, and measures the longest time that either took.
 #![no_std]
 #![no_main]
@@ -29,10 +29,11 @@ fn main() -> Result<i32, Error> {
             .unwrap_or(default)
     };
     let (spinners, rounds) = (number(1, 1), number(2, 50));
+    let beside = sing_sdk::args::get(3).unwrap_or_else(|| "spin".into());
     let (mut imp, exp) = PingContract::new_channel()?;
     let pong = Child::of("pong").arg("pong").endpoint(exp).start()?;
     let spin: Vec<Child> = (0..spinners)
-        .map(|_| Child::of("spin").arg("spin").start())
+        .map(|_| Child::of(&beside).arg(&beside).start())
         .collect::<Result<_, _>>()?;
     let mut late = Vec::new();
     for i in 0..rounds {
