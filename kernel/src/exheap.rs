@@ -29,7 +29,7 @@ use sing_arch::link::{Link, Linked, List, Node};
 use sing_arch::lock::{Counter, SpinLock};
 use sing_arch::slab::Slab;
 
-pub(crate) use tree::{Graves, dig, free};
+pub(crate) use tree::{Graves, bury, dig, free};
 
 /// The largest allocation, in bytes.
 pub(crate) const MAX_ALLOCATION: u32 = 1 << 30;

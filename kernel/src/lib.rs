@@ -4,7 +4,8 @@
 //! functions in [`entry`], HALs through [`boot`], [`interrupt::arrive`] and [`fault::handle`].
 //!
 //! Invariants:
-//! - Kernel code is not pre-empted. An interrupt that finds it is noted and acted on later.
+//! - Kernel code is not pre-empted. An interrupt that finds it is noted and acted on later: at the end of the entry, or
+//!   between the steps of what can take long.
 //! - A thread that waits inside the kernel owns nothing on its stack, so it can be ended there.
 //! - No pointer into a SIP's memory is kept across calls, and none of the kernel's reaches a SIP
 //!   ([O] 3.3, memory independence).

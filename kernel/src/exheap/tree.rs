@@ -137,9 +137,16 @@ impl Region {
 /// Gives an allocation back, with all its parts; nobody has it in a table any more. Of what is large, only a part is
 /// given back here: [`dig`] does the rest.
 pub(crate) fn free(index: u32) {
-    let Some(a) = ALLOCATIONS.get(index) else {
-        return;
-    };
+    if let Some(sip) = bury(index) {
+        // Where all who could go on with it have ended, it is done here.
+        let steps = if sip.has_ended() { u32::MAX } else { AT_ONCE };
+        dig(sip, steps);
+    }
+}
+
+/// Gives an allocation back, or puts it into the graves of the SIP whose account it is on: which.
+pub(crate) fn bury(index: u32) -> Option<&'static Sip> {
+    let a = ALLOCATIONS.get(index)?;
     let large = a
         .region()
         .is_some_and(|r| r.committed.load(Relaxed) > PIECE);
@@ -147,7 +154,7 @@ pub(crate) fn free(index: u32) {
     let Some(sip) = owner.filter(|_| large || a.has_parts()) else {
         a.discharge();
         free_one(index, a);
-        return;
+        return None;
     };
     // It stays on the account until it is gone. Nobody leaves it a portion, as it is going.
     if let Some(region) = a.region() {
@@ -157,9 +164,7 @@ pub(crate) fn free(index: u32) {
     a.charge(sip);
     a.owner.set(None);
     sip.graves.lock().push(index, a);
-    // Where all who could go on with it have ended, it is done here.
-    let steps = if sip.has_ended() { u32::MAX } else { AT_ONCE };
-    dig(sip, steps);
+    Some(sip)
 }
 
 /// Gives back what a SIP has given up, in so many steps of bounded cost. Whether anything is left.

@@ -70,7 +70,7 @@ pub(crate) fn reap() {
         let sip = t.sip();
         t.finish();
         while let Some(allocation) = t.take_any_allocation() {
-            exheap::free(allocation);
+            exheap::bury(allocation);
         }
         sip.inner.lock().threads.retain(|o| !core::ptr::eq(*o, t));
         t.release();
@@ -128,7 +128,7 @@ fn step(sip: &'static Sip) -> bool {
         let thread = sip.inner.lock().threads.last().copied();
         if let Some(t) = thread {
             match t.take_any_allocation() {
-                Some(allocation) => exheap::free(allocation),
+                Some(allocation) => drop(exheap::bury(allocation)),
                 None => {
                     sip.inner.lock().threads.pop();
                     t.release();
