@@ -139,11 +139,11 @@ fn start_up(project: &Project, request: &Request, images: &[(String, PathBuf)]) 
         .out()
         .join(format!("bench-{}.img", std::process::id()));
     let image = image::pack(project, images, &image, None)?;
-    let (name, times) = match request.machine {
-        Machine::Hosted => ("start to shell prompt", 20),
-        _ => ("start to shell prompt, emulated", 5),
+    let (unit, times) = match request.machine {
+        Machine::Hosted => ("ms", 20),
+        _ => (targets::EMULATED_MS, 5),
     };
-    let sample = start::to_prompt(&kernel, &image, name, times);
+    let sample = start::to_prompt(&kernel, &image, "start to shell prompt", unit, times);
     let _ = std::fs::remove_file(&image);
     sample
 }

@@ -47,8 +47,8 @@ pub fn rows(ours: &[Measured], peers: &[Measured]) -> Vec<Row> {
         let first = !rows
             .iter()
             .any(|row| row.id == measured.id && row.unit == measured.unit);
-        let main = id.and_then(target);
-        let main = main.filter(|goal| first && goal.unit == measured.unit);
+        let main = id.filter(|_| first);
+        let main = main.and_then(|id| target(id, &measured.unit));
         let alike = |peer: &&Measured| peer.id == measured.id && peer.unit == measured.unit;
         let beside = peers.iter().filter(|_| main.is_some()).filter(alike);
         rows.push(Row {
@@ -79,8 +79,8 @@ pub fn table(rows: &[Row]) -> String {
     );
     for row in rows {
         let first = shown.insert((row.id.clone(), row.unit.clone()));
-        let goal = row.id.as_deref().and_then(target);
-        let goal = goal.filter(|goal| first && goal.unit == row.unit);
+        let id = row.id.as_deref().filter(|_| first);
+        let goal = id.and_then(|id| target(id, &row.unit));
         let most = goal.and_then(|goal: &Target| goal.most);
         let verdict = match most {
             Some(most) if row.value <= most => " met",

@@ -13,7 +13,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const PROMPT: &str = "^> $";
 
 /// Starts the system at a terminal, some times, and measures until the prompt.
-pub fn to_prompt(kernel: &Kernel, image: &Path, name: &str, times: u32) -> Result<Sample> {
+pub fn to_prompt(
+    kernel: &Kernel,
+    image: &Path,
+    name: &str,
+    unit: &str,
+    times: u32,
+) -> Result<Sample> {
     let mut values = Vec::new();
     for _ in 0..times {
         let launch = kernel.launch(Some(image), &[], true)?;
@@ -29,7 +35,7 @@ pub fn to_prompt(kernel: &Kernel, image: &Path, name: &str, times: u32) -> Resul
         id: Some("T11".into()),
         name: name.into(),
         peer: None,
-        unit: "ms".into(),
+        unit: unit.into(),
         median: percentile(&values, 50),
         p10: Some(percentile(&values, 10)),
         p90: Some(percentile(&values, 90)),
