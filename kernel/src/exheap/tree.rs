@@ -110,8 +110,8 @@ impl Allocation {
             self.charge(sip);
         }
         if let Some(region) = part.region() {
-            let excess = region.paid.load(Relaxed) - region.size.load(Relaxed);
-            let excess = excess.min(part.portion.load(Relaxed));
+            let (paid, size) = (region.paid.load(Relaxed), region.size.load(Relaxed));
+            let excess = paid.saturating_sub(size).min(part.portion.load(Relaxed));
             part.portion.sub(excess);
             region.paid.sub(excess);
             region.viewed.lock().push(part);
