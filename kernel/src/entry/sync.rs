@@ -124,7 +124,7 @@ pub(super) fn holds(handles: &[u32], on: &[Waitable]) -> bool {
 pub(super) fn acquire(w: &Waitable, thread: &'static Thread) -> bool {
     match *w {
         Waitable::Channel(c, side) => channel::is_ready(c, side),
-        Waitable::Set(s) => s.next().is_some(),
+        Waitable::Set(s) => s.is_ready(),
         Waitable::Event(e) => e.acquire(),
         Waitable::Mutex(m) => m.acquire(thread),
         Waitable::Thread(t) => t.state() == State::Ended,
