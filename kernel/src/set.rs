@@ -17,7 +17,7 @@
 
 use crate::channel::{self, Channel};
 use crate::thread::Thread;
-use crate::wait::{self, WaitList};
+use crate::wait::{self, Until, WaitList};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use sing_abi::status;
 use sing_arch::link::{Link, Linked, List, Node};
@@ -259,19 +259,19 @@ impl Set {
     }
 
     /// Waits for the next endpoint: its key, or the status of a wait that ended otherwise; `None` where the set was
-    /// disposed of meanwhile, or has become stale.
+    /// disposed of meanwhile, or has become stale. Then a further wait can go on `until` the same time.
     ///
     /// In line, down to the switch: a thread that is switched to returns as often as the one that was left, which is
     /// what the processor's return predictor expects.
     #[inline(always)]
-    pub(crate) fn wait(&'static self, thread: &'static Thread, timeout: i64) -> Option<i32> {
+    pub(crate) fn wait(&'static self, thread: &'static Thread, until: &mut Until) -> Option<i32> {
         let number = self.number.load(Relaxed);
         loop {
             if let Some(key) = self.next() {
                 return Some(key as i32);
             }
-            if timeout >= 0 {
-                return self.wait_until(thread, crate::timer::deadline(timeout));
+            if until.is_limited() {
+                return self.wait_until(thread, until.deadline());
             }
             self.begin_wait(thread);
             // Who wakes it has taken it out of the set.

@@ -81,6 +81,38 @@ pub(crate) struct Wait {
     pub(crate) selection: lock::SpinLock<Selection>,
 }
 
+/// When a wait is over in any case. The time begins when it is first asked for, so that what is there already costs no
+/// clock, and does not begin anew where a wait has to.
+pub(crate) struct Until {
+    timeout: i64,
+    deadline: Option<u64>,
+}
+
+impl Until {
+    /// After a time-out as in the ABI.
+    #[inline(always)]
+    pub(crate) fn after(timeout: i64) -> Until {
+        Until {
+            timeout,
+            deadline: None,
+        }
+    }
+
+    /// Whether it is not for ever.
+    #[inline(always)]
+    pub(crate) fn is_limited(&self) -> bool {
+        self.timeout >= 0
+    }
+
+    /// The uptime at which it is over (`u64::MAX`: never).
+    #[inline(always)]
+    pub(crate) fn deadline(&mut self) -> u64 {
+        *self
+            .deadline
+            .get_or_insert_with(|| crate::timer::deadline(self.timeout))
+    }
+}
+
 impl Wait {
     /// With which of `n` things to begin looking.
     pub(crate) fn next_turn(&self, n: usize) -> usize {
