@@ -128,7 +128,8 @@ fn select_from_lists(wanted: &[u32], at: &[u32], until: &mut Until) -> Result<i3
             Some(found) => found,
             None => {
                 let held = || holds(wanted, on);
-                thread.wait_any(on, until.deadline(), held, ready)
+                // It leaves with all that has come, what it was woken for among that.
+                thread.wait_any(on, until.deadline(), held, |_| ready())
             }
         }
     };
