@@ -59,10 +59,10 @@ fn start(options: &Options, image: &'static [u8]) -> Result<(), Error> {
             image: installed,
             parent: None,
             arguments: arguments(s, options),
-            endpoints,
         };
         let sip =
             sip::create(making).map_err(|_| Error::new(format!("{}: memory is short", s.name)))?;
+        sip.give_startup(endpoints);
         sip.essential.store(s.essential, Relaxed);
         sips.push(sip);
     }

@@ -72,6 +72,9 @@ pub(crate) struct End {
     receiver: Link<Thread>,
     /// Threads that wait for several things, this among them; and further receivers.
     pub(crate) waiters: WaitList,
+    /// Its place in a set, for whoever has nothing but the end: a receive that keeps the channel for what hardly ever
+    /// happens is longer for all.
+    member: Link<Member>,
 }
 
 /// Words of a queue that a record keeps for the next channel: most queues are as short.
@@ -121,6 +124,7 @@ impl Channel {
             end.closed = false;
             end.permission = Some(contract);
             end.owner.set(None);
+            end.member.set(Some(channel.member(side)));
             end.stride = contract.max_words + 1;
             end.head = 0;
             end.len = 0;
@@ -241,6 +245,15 @@ impl End {
                 wait::wake_one(&self.waiters);
                 member.notify();
             }
+        }
+    }
+
+    /// The first message stays, for which a receiver has no room, who may have been woken for it: lets another one know.
+    #[cold]
+    #[inline(never)]
+    fn pass_on(&self) {
+        if let Some(member) = self.member.get() {
+            self.wake(member);
         }
     }
 
@@ -387,6 +400,7 @@ pub(crate) fn receive(
         let mut handles = [0; MAX_MESSAGE_WORDS];
         let mut refused = Vec::new();
         if !arguments::given(kinds, words, thread, &mut handles, &mut refused) {
+            mine.pass_on();
             return Ok(Received::NoRoom);
         }
         let delivered = deliver(&handles[..words.len()]);

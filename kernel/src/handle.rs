@@ -105,16 +105,6 @@ impl HandleTable {
         }
     }
 
-    /// Undoes the last `remove` of a handle, with nothing inserted meanwhile.
-    pub(crate) fn restore(&mut self, handle: u32, object: Object) {
-        let index = (handle & 0xffff) as u16;
-        self.free.retain(|&i| i != index);
-        if let Some(s) = self.slots.get_mut(usize::from(index)) {
-            s.generation = handle >> 16;
-            s.object = object;
-        }
-    }
-
     /// Handles in use.
     pub(crate) fn live(&self) -> u32 {
         (self.slots.len() - self.free.len()) as u32

@@ -4,7 +4,10 @@
 //! An endpoint that is in a set is put into the set's list of those that are ready when a message arrives or the
 //! other side closes. It stays there until a wait finds it without a message; each wait moves it to the end. So
 //! endpoints are served in turn, nothing is lost where a receiver leaves messages behind, and idle endpoints are never
-//! looked at.
+//! looked at. Whoever waits for the set among other things only looks, and moves nothing.
+//!
+//! Each message wakes one of those who wait for the set, also where its endpoint is in the list already: it may be there
+//! because nobody has looked since it was emptied, by a thread that has other things to do now.
 //!
 //! Invariants:
 //! - An endpoint is in one set at most, and a set's endpoints belong to its SIP: an endpoint that is closed, sent or
@@ -14,7 +17,7 @@
 
 use crate::channel::{self, Channel};
 use crate::thread::Thread;
-use crate::wait::{self, WaitList};
+use crate::wait::{self, Until, WaitList};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use sing_abi::status;
 use sing_arch::link::{Link, Linked, List, Node};
@@ -202,14 +205,13 @@ impl Set {
         member.set().is_some_and(|s| core::ptr::eq(s, self)) && member.leave()
     }
 
-    /// Puts a member behind those that are ready, and wakes who waits.
+    /// Puts a member behind those that are ready, where it is not among them, and wakes one who waits.
     #[inline(always)]
     fn ready(&self, member: &'static Member) {
         let inner = self.inner.lock();
-        if member.node.is_linked() {
-            return;
+        if !member.node.is_linked() {
+            inner.ready.push(member);
         }
-        inner.ready.push(member);
         match inner.waiter.take() {
             Some(t) => wait::wake(t),
             None => drop(wait::wake_one(&inner.waiters)),
@@ -219,6 +221,26 @@ impl Set {
     /// The key of the next endpoint at which a receive would not wait; it goes to the end.
     #[inline(always)]
     pub(crate) fn next(&self) -> Option<u32> {
+        let (member, alone) = self.first()?;
+        // Alone, it is at the end already.
+        if !alone {
+            let inner = self.inner.lock();
+            if inner.ready.remove(member) {
+                inner.ready.push(member);
+            }
+        }
+        Some(member.key.load(Relaxed))
+    }
+
+    /// Whether there is such an endpoint. It stays where it is: who looks has not been served.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.first().is_some()
+    }
+
+    /// The first endpoint at which a receive would not wait, and whether it is the only one in the list; those before it
+    /// are taken out.
+    #[inline(always)]
+    fn first(&self) -> Option<(&'static Member, bool)> {
         loop {
             let (member, alone) = {
                 let inner = self.inner.lock();
@@ -226,14 +248,7 @@ impl Set {
                 (first, inner.ready.is_last(first))
             };
             if member.is_ready() {
-                // Alone, it is at the end already.
-                if !alone {
-                    let inner = self.inner.lock();
-                    if inner.ready.remove(member) {
-                        inner.ready.push(member);
-                    }
-                }
-                return Some(member.key.load(Relaxed));
+                return Some((member, alone));
             }
             let inner = self.inner.lock();
             inner.ready.remove(member);
@@ -244,19 +259,19 @@ impl Set {
     }
 
     /// Waits for the next endpoint: its key, or the status of a wait that ended otherwise; `None` where the set was
-    /// disposed of meanwhile, or has become stale.
+    /// disposed of meanwhile, or has become stale. Then a further wait can go on `until` the same time.
     ///
     /// In line, down to the switch: a thread that is switched to returns as often as the one that was left, which is
     /// what the processor's return predictor expects.
     #[inline(always)]
-    pub(crate) fn wait(&'static self, thread: &'static Thread, timeout: i64) -> Option<i32> {
+    pub(crate) fn wait(&'static self, thread: &'static Thread, until: &mut Until) -> Option<i32> {
         let number = self.number.load(Relaxed);
         loop {
             if let Some(key) = self.next() {
                 return Some(key as i32);
             }
-            if timeout >= 0 {
-                return self.wait_until(thread, crate::timer::deadline(timeout));
+            if until.is_limited() {
+                return self.wait_until(thread, until.deadline());
             }
             self.begin_wait(thread);
             // Who wakes it has taken it out of the set.

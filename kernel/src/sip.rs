@@ -152,8 +152,6 @@ pub(crate) struct Making {
     pub(crate) parent: Option<&'static Sip>,
     /// Arguments: each a `u32` length and bytes.
     pub(crate) arguments: Vec<u8>,
-    /// Endpoints in the order of the manifest.
-    pub(crate) endpoints: Vec<StartupEnd>,
 }
 
 /// All SIPs that exist, ended ones with handles included.
@@ -171,7 +169,7 @@ pub(crate) fn find(id: u32) -> Option<&'static Sip> {
     all().find(|s| s.id() == id && s.is_alive())
 }
 
-/// Makes a SIP, not yet running. Where it fails, the endpoints are the caller's still.
+/// Makes a SIP, not yet running and without start-up endpoints, which it is given once it is there.
 ///
 /// # Errors
 /// A status.
@@ -180,7 +178,6 @@ pub(crate) fn create(making: Making) -> Result<&'static Sip, i32> {
         image,
         parent,
         arguments,
-        endpoints,
     } = making;
     let template = &image.template;
     let manifest = &image.manifest;
@@ -236,10 +233,6 @@ pub(crate) fn create(making: Making) -> Result<&'static Sip, i32> {
         let mut inner = sip.inner.lock();
         inner.threads.push(thread);
         inner.arguments = arguments;
-        for &(channel, side) in endpoints.iter().flatten() {
-            channel.lock().ends[side.index()].owner.set(Some(sip));
-        }
-        inner.endpoints = endpoints;
     }
     sip.references.store(1, Relaxed);
     LIVE.add(1);

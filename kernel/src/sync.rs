@@ -2,7 +2,7 @@
 
 use crate::thread::Thread;
 use crate::wait::{self, WaitList};
-use core::sync::atomic::AtomicU32;
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use sing_arch::lock::SpinLock;
 use sing_arch::slab::Slab;
 
@@ -31,7 +31,8 @@ pub(crate) struct Mutex {
 /// A mutex's state.
 #[derive(Default)]
 pub(crate) struct MutexInner {
-    owner: Option<&'static Thread>,
+    /// The id of the thread that has it, or 0: the object of one that has ended stands for another thread later.
+    owner: u32,
     pub(crate) waiters: WaitList,
 }
 
@@ -42,9 +43,7 @@ impl Event {
     /// A new event.
     pub(crate) fn create(manual: bool, set: bool) -> Option<&'static Event> {
         let (index, event) = EVENTS.take()?;
-        event
-            .index
-            .store(index, core::sync::atomic::Ordering::Relaxed);
+        event.index.store(index, Relaxed);
         let mut e = event.inner.lock();
         e.manual = manual;
         e.set = set;
@@ -82,7 +81,7 @@ impl Event {
         let e = self.inner.lock();
         wait::wake_all(&e.waiters);
         drop(e);
-        EVENTS.give(self.index.load(core::sync::atomic::Ordering::Relaxed));
+        EVENTS.give(self.index.load(Relaxed));
     }
 }
 
@@ -90,18 +89,16 @@ impl Mutex {
     /// A new mutex.
     pub(crate) fn create(owner: Option<&'static Thread>) -> Option<&'static Mutex> {
         let (index, mutex) = MUTEXES.take()?;
-        mutex
-            .index
-            .store(index, core::sync::atomic::Ordering::Relaxed);
-        mutex.inner.lock().owner = owner;
+        mutex.index.store(index, Relaxed);
+        mutex.inner.lock().owner = owner.map_or(0, |t| t.id.load(Relaxed));
         Some(mutex)
     }
 
     /// Takes it where it is free. Not recursive: its owner waits for itself.
     pub(crate) fn acquire(&self, thread: &'static Thread) -> bool {
         let mut m = self.inner.lock();
-        if m.owner.is_none() {
-            m.owner = Some(thread);
+        if m.owner == 0 {
+            m.owner = thread.id.load(Relaxed);
             return true;
         }
         false
@@ -110,10 +107,10 @@ impl Mutex {
     /// Releases it. False where `thread` does not own it.
     pub(crate) fn release(&self, thread: &'static Thread) -> bool {
         let mut m = self.inner.lock();
-        if !m.owner.is_some_and(|o| core::ptr::eq(o, thread)) {
+        if m.owner != thread.id.load(Relaxed) {
             return false;
         }
-        m.owner = None;
+        m.owner = 0;
         wait::wake_one(&m.waiters);
         true
     }
@@ -121,9 +118,9 @@ impl Mutex {
     /// Its SIP has given it up.
     pub(crate) fn dispose(&self) {
         let mut m = self.inner.lock();
-        m.owner = None;
+        m.owner = 0;
         wait::wake_all(&m.waiters);
         drop(m);
-        MUTEXES.give(self.index.load(core::sync::atomic::Ordering::Relaxed));
+        MUTEXES.give(self.index.load(Relaxed));
     }
 }

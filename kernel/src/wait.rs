@@ -4,6 +4,10 @@
 //! its owner's lock, and then leaving the processor. Who wakes it claims it first ([`claim`]): of several
 //! wakers one wins. The woken thread takes its nodes out itself, but for the one that the waker has taken.
 //!
+//! Who is woken has not got anything yet: it looks again, and waits again where somebody was faster. Of those who
+//! wait for the same thing one is woken, so that one must look for it: a thread that waits for several things leaves
+//! with the one that it was woken for, where that is still there, even if others have come meanwhile.
+//!
 //! Invariant: while a thread waits, nothing on its stack needs to be given back. So it can be ended where it
 //! waits, by taking its nodes out.
 
@@ -79,6 +83,38 @@ pub(crate) struct Wait {
     many: lock::SpinLock<Many>,
     /// What it selected from last.
     pub(crate) selection: lock::SpinLock<Selection>,
+}
+
+/// When a wait is over in any case. The time begins when it is first asked for, so that what is there already costs no
+/// clock, and does not begin anew where a wait has to.
+pub(crate) struct Until {
+    timeout: i64,
+    deadline: Option<u64>,
+}
+
+impl Until {
+    /// After a time-out as in the ABI.
+    #[inline(always)]
+    pub(crate) fn after(timeout: i64) -> Until {
+        Until {
+            timeout,
+            deadline: None,
+        }
+    }
+
+    /// Whether it is not for ever.
+    #[inline(always)]
+    pub(crate) fn is_limited(&self) -> bool {
+        self.timeout >= 0
+    }
+
+    /// The uptime at which it is over (`u64::MAX`: never).
+    #[inline(always)]
+    pub(crate) fn deadline(&mut self) -> u64 {
+        *self
+            .deadline
+            .get_or_insert_with(|| crate::timer::deadline(self.timeout))
+    }
 }
 
 impl Wait {
@@ -200,7 +236,8 @@ impl Thread {
     }
 
     /// Waits for the first of several things; `ready` is asked, under no lock, before it sleeps and each time
-    /// it wakes, and returns the index of one that is. `TIMED_OUT` where the deadline passes first. `held` is asked each
+    /// it wakes, and returns the index of one that is. It is told which one has woken the thread, and returns that where
+    /// it is: nobody else was woken for it. `TIMED_OUT` where the deadline passes first. `held` is asked each
     /// time it wakes, before `ready`: whether the SIP still has all of them. What it has not may stand for something of
     /// another SIP by now, so that a look at it would already be too much: `LOST`.
     pub(crate) fn wait_any(
@@ -208,10 +245,11 @@ impl Thread {
         on: &[Waitable],
         deadline: u64,
         held: impl Fn() -> bool,
-        mut ready: impl FnMut() -> Option<u32>,
+        mut ready: impl FnMut(Option<u32>) -> Option<u32>,
     ) -> u32 {
+        let mut woken_for = None;
         loop {
-            if let Some(i) = ready() {
+            if let Some(i) = ready(woken_for) {
                 return i;
             }
             if deadline != u64::MAX && crate::machine::hal().now() >= deadline {
@@ -233,7 +271,8 @@ impl Thread {
                     w.with_list(|list| list.push(node));
                 }
             }
-            let _ = self.sleep_until(deadline);
+            let woken = self.sleep_until(deadline);
+            woken_for = (woken != TIMED_OUT).then_some(woken);
             self.unlink();
             if !held() {
                 return LOST;

@@ -98,50 +98,35 @@ fn make(
     if let Some(status) = check_endpoints(parent, image, &handles)? {
         return Ok(status);
     }
-    let mut moved = Vec::with_capacity(handles.len());
-    let mut before = Vec::with_capacity(handles.len());
-    for &h in &handles {
-        let object = parent.handles.lock().remove(h);
-        before.push((h, object));
-        moved.push(match object {
-            Object::Endpoint(channel, side, _) => {
-                channel.release(side);
-                Some((channel, side))
-            }
+    let endpoints = handles
+        .iter()
+        .map(|&h| match parent.object(h) {
+            Object::Endpoint(channel, side, _) => Some((channel, side)),
             _ => None,
-        });
-    }
-    match sip::create(Making {
+        })
+        .collect();
+    let child = match sip::create(Making {
         image,
         parent: Some(parent),
         arguments,
-        endpoints: moved,
     }) {
-        Ok(child) => match parent.handles.lock().insert(Object::Process(child)) {
-            Some(h) => {
-                child.retain();
-                Ok(h as i32)
-            }
-            None => {
-                sip::end(child, End::Stop(0));
-                Ok(status::NO_RESOURCES)
-            }
-        },
-        Err(status) => {
-            put_back(parent, &before);
-            Ok(status)
+        Ok(child) => child,
+        Err(status) => return Ok(status),
+    };
+    // Nothing has moved so far. What an endpoint leaves when it moves (its handle, its set, those who wait there) would
+    // not be put together again. The only thing that can still fail is a full table, but not where a handle leaves it.
+    for &h in &handles {
+        if let Object::Endpoint(channel, side, _) = parent.handles.lock().remove(h) {
+            channel.release(side);
         }
     }
-}
-
-/// Puts endpoints back that were to move, under the handles that they had.
-fn put_back(parent: &'static Sip, before: &[(u32, Object)]) {
-    for &(handle, object) in before {
-        if let Object::Endpoint(channel, side, _) = object {
-            channel.lock().ends[side.index()].owner.set(Some(parent));
-            parent.handles.lock().restore(handle, object);
-        }
-    }
+    let Some(handle) = parent.handles.lock().insert(Object::Process(child)) else {
+        sip::end(child, End::Stop(0));
+        return Ok(status::NO_RESOURCES);
+    };
+    child.give_startup(endpoints);
+    child.retain();
+    Ok(handle as i32)
 }
 
 fn well_formed(mut arguments: &[u8]) -> bool {

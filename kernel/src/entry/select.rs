@@ -7,7 +7,7 @@ use crate::cpu;
 use crate::handle::Object;
 use crate::set::Set;
 use crate::thread::Thread;
-use crate::wait::{LOST, TIMED_OUT, Waitable};
+use crate::wait::{LOST, TIMED_OUT, Until, Waitable};
 use sing_abi::entry::COUNT;
 use sing_abi::status;
 use sing_abi::trap::Trap;
@@ -78,12 +78,13 @@ fn select_first<const MOST: usize>(
     if n == 0 {
         return Ok(status::BAD_ARGUMENT);
     }
+    let mut until = Until::after(timeout);
     loop {
         let selection = thread.wait.selection.lock().of(wanted, sip);
         let Some(set) = selection else {
-            return select_from_lists(wanted, at, timeout);
+            return select_from_lists(wanted, at, &mut until);
         };
-        let Some(found) = set.wait(thread, timeout) else {
+        let Some(found) = set.wait(thread, &mut until) else {
             continue;
         };
         let Some((&handle, &tag)) = wanted.get(found as usize).zip(at.get(found as usize)) else {
@@ -101,7 +102,7 @@ fn select_first<const MOST: usize>(
 /// Selects among things of any kind, by waiting in the list of each.
 #[cold]
 #[inline(never)]
-fn select_from_lists(wanted: &[u32], at: &[u32], timeout: i64) -> Result<i32, Trap> {
+fn select_from_lists(wanted: &[u32], at: &[u32], until: &mut Until) -> Result<i32, Trap> {
     let thread = cpu::current();
     // On the stack and without a heap: a thread that is ended here gives nothing back.
     let mut on = [Waitable::Interrupt(u32::MAX); MAX_WAIT];
@@ -127,7 +128,8 @@ fn select_from_lists(wanted: &[u32], at: &[u32], timeout: i64) -> Result<i32, Tr
             Some(found) => found,
             None => {
                 let held = || holds(wanted, on);
-                thread.wait_any(on, crate::timer::deadline(timeout), held, ready)
+                // It leaves with all that has come, what it was woken for among that.
+                thread.wait_any(on, until.deadline(), held, |_| ready())
             }
         }
     };
@@ -184,7 +186,9 @@ extern "sysv64" fn remove(_: CtxRef, set: u32, endpoint: u32) -> i32 {
 extern "sysv64" fn wait(_: CtxRef, set: u32, timeout: i64) -> i32 {
     finish(match caller().object(set) {
         // Another thread may dispose of the set meanwhile: then the handle names nothing any more.
-        Object::Set(set) => set.wait(cpu::current(), timeout).ok_or(Trap::BadHandle),
+        Object::Set(set) => set
+            .wait(cpu::current(), &mut Until::after(timeout))
+            .ok_or(Trap::BadHandle),
         _ => Err(Trap::BadHandle),
     })
 }

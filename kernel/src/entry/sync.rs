@@ -132,7 +132,7 @@ pub(super) fn holds(handles: &[u32], on: &[Waitable]) -> bool {
 pub(super) fn acquire(w: &Waitable, thread: &'static Thread) -> bool {
     match *w {
         Waitable::Channel(c, side) => channel::is_ready(c, side),
-        Waitable::Set(s) => s.next().is_some(),
+        Waitable::Set(s) => s.is_ready(),
         Waitable::Event(e) => e.acquire(),
         Waitable::Mutex(m) => m.acquire(thread),
         Waitable::Thread(t) => t.state() == State::Ended,
@@ -158,12 +158,12 @@ pub(super) fn wait_alone(
     handle: u32,
     on: Waitable,
     timeout: i64,
-    ready: impl FnMut() -> Option<u32>,
+    mut ready: impl FnMut() -> Option<u32>,
 ) -> Result<i32, Trap> {
     let thread = cpu::current();
     let held = || holds(&[handle], &[on]);
     let deadline = crate::timer::deadline(timeout);
-    match thread.wait_any(&[on], deadline, held, ready) {
+    match thread.wait_any(&[on], deadline, held, |_| ready()) {
         LOST => Err(Trap::BadHandle),
         TIMED_OUT => Ok(status::TIMEOUT),
         _ => Ok(status::OK),
@@ -196,7 +196,8 @@ fn wait_first(handles: u32, count: u32, timeout: i64) -> Result<i32, Trap> {
     let on = &on[..n];
     // Start after the one that came last, so that a busy one does not starve those behind it.
     let first = t.wait.next_turn(n);
-    let ready = || {
+    let ready = |woken_for: Option<u32>| {
+        let first = woken_for.map_or(first, |i| i as usize);
         (0..n)
             .map(|i| (first + i) % n)
             .find(|&i| acquire(&on[i], t))

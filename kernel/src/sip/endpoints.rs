@@ -1,8 +1,9 @@
 //! What a SIP is given: arguments and endpoints, at its start and in messages.
 
-use super::Sip;
+use super::{Sip, StartupEnd};
 use crate::channel::{self, Channel};
 use crate::handle::Object;
+use alloc::vec::Vec;
 use sing_abi::status;
 use sing_abi::trap::Trap;
 use sing_image::manifest::Side;
@@ -11,6 +12,14 @@ impl Sip {
     /// Works with its arguments.
     pub(crate) fn with_arguments<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
         f(&self.inner.lock().arguments)
+    }
+
+    /// Gives it its start-up endpoints, in the order of its manifest; they are nobody's so far.
+    pub(crate) fn give_startup(&'static self, endpoints: Vec<StartupEnd>) {
+        for &(channel, side) in endpoints.iter().flatten() {
+            channel.lock().ends[side.index()].owner.set(Some(self));
+        }
+        self.inner.lock().endpoints = endpoints;
     }
 
     /// Takes a start-up endpoint; its handle, or a status.
