@@ -38,7 +38,6 @@ mod source;
 
 pub use diagnostic::{Diagnostic, Label, Severity};
 pub use load::{Contracts, load, load_file};
-pub use lower::table;
 pub use source::{Source, Sources, Span};
 
 use sing_image::contract::ContractTable;

@@ -1,21 +1,29 @@
 //! From the model to the tables that the kernel steps.
 
 use crate::model::{Contract, Model, Type};
-use sing_image::contract::{Argument, Base, ContractTable, Hash, Message, NONE, Narrowing, Word};
+use sing_image::contract::{
+    Argument, Base, ContractTable, Hash, Message, NONE, Narrowing, Word, identities,
+};
 use std::collections::HashMap;
 
 /// The tables of all contracts, in order.
 #[must_use]
 pub fn tables(model: &Model) -> Vec<ContractTable> {
-    let mut lowering = Lowering::new(model);
     let all = model.contracts.iter();
-    all.map(|c| lowering.table(c)).collect()
-}
-
-/// The table of a contract.
-#[must_use]
-pub fn table(model: &Model, contract: &Contract) -> ContractTable {
-    Lowering::new(model).table(contract)
+    let mut tables: Vec<ContractTable> = all.map(|c| table(model, c)).collect();
+    // Everything that a contract names is in a model whose names have been looked up, once.
+    let known = identities(&tables).unwrap_or_default();
+    let names: Vec<String> = tables.iter().map(|t| t.name.clone()).collect();
+    let known: HashMap<String, Hash> = names.into_iter().zip(known).collect();
+    for table in &mut tables {
+        let bases = table.bases.iter_mut().map(|b| (&b.name, &mut b.hash));
+        let narrowed = table.narrows.iter_mut().flat_map(|n| &mut n.of);
+        let narrowed = narrowed.map(|(name, hash)| (&*name, hash));
+        for (name, hash) in bases.chain(narrowed) {
+            *hash = known.get(name).copied().unwrap_or_default();
+        }
+    }
+    tables
 }
 
 /// What follows each send: `next` of a contract's table.
@@ -30,66 +38,41 @@ pub(crate) fn steps(contract: &Contract) -> Vec<u16> {
     next
 }
 
-/// A table names others by their hash, so those come first; each is made once, however many name it.
-struct Lowering<'a> {
-    model: &'a Model,
-    hashes: HashMap<&'a str, Hash>,
-}
-
-impl<'a> Lowering<'a> {
-    fn new(model: &'a Model) -> Self {
-        Lowering {
-            model,
-            hashes: HashMap::new(),
+/// The table of a contract, in which the identities of others are not known yet.
+fn table(model: &Model, contract: &Contract) -> ContractTable {
+    let bases = contract.bases.iter().map(|base| Base {
+        name: base.name.clone(),
+        hash: Hash::default(),
+        stands: [0, 1].map(|side| base.stands[side].iter().map(|&s| s as u16).collect()),
+    });
+    let narrows = contract.narrows.as_ref().map(|n| Narrowing {
+        side: n.side,
+        of: n.of.iter().map(|o| (o.clone(), Hash::default())).collect(),
+    });
+    let messages = contract.messages.iter().map(|m| {
+        let mut words = Vec::new();
+        for a in &m.arguments {
+            flatten(&a.ty, model, &mut words);
         }
-    }
-
-    fn hash(&mut self, name: &'a str) -> Hash {
-        if let Some(hash) = self.hashes.get(name) {
-            return *hash;
+        let arguments = m.arguments.iter().map(|a| Argument {
+            name: a.name.clone(),
+            ty: a.ty.to_string(),
+        });
+        Message {
+            name: m.name.clone(),
+            direction: m.direction,
+            arguments: arguments.collect(),
+            words,
         }
-        let contract = self.model.contract(name);
-        let hash = contract.map_or([0; 32], |c| self.table(c).hash());
-        self.hashes.insert(name, hash);
-        hash
-    }
-
-    fn table(&mut self, contract: &'a Contract) -> ContractTable {
-        let bases = contract.bases.iter().map(|base| Base {
-            name: base.name.clone(),
-            hash: self.hash(&base.name),
-            stands: [0, 1].map(|side| base.stands[side].iter().map(|&s| s as u16).collect()),
-        });
-        let bases = bases.collect();
-        let narrows = contract.narrows.as_ref().map(|n| Narrowing {
-            side: n.side,
-            of: n.of.iter().map(|o| (o.clone(), self.hash(o))).collect(),
-        });
-        let messages = contract.messages.iter().map(|m| {
-            let mut words = Vec::new();
-            for a in &m.arguments {
-                flatten(&a.ty, self.model, &mut words);
-            }
-            let arguments = m.arguments.iter().map(|a| Argument {
-                name: a.name.clone(),
-                ty: a.ty.to_string(),
-            });
-            Message {
-                name: m.name.clone(),
-                direction: m.direction,
-                arguments: arguments.collect(),
-                words,
-            }
-        });
-        ContractTable {
-            name: contract.name.clone(),
-            bases,
-            narrows,
-            messages: messages.collect(),
-            states: contract.states.iter().map(|s| s.name.clone()).collect(),
-            next: steps(contract),
-            queue: contract.queue,
-        }
+    });
+    ContractTable {
+        name: contract.name.clone(),
+        bases: bases.collect(),
+        narrows,
+        messages: messages.collect(),
+        states: contract.states.iter().map(|s| s.name.clone()).collect(),
+        next: steps(contract),
+        queue: contract.queue,
     }
 }
 

@@ -3,6 +3,10 @@
 //! Made by `sing-contract` from source text. The kernel never parses text; it loads tables, checks them
 //! ([`ContractTable::check`]) and refuses what does not hold together.
 
+mod identity;
+
+pub use identity::{check, identities};
+
 use crate::Error;
 use crate::manifest::Side;
 use alloc::collections::BTreeSet;
@@ -10,7 +14,6 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 /// No transition.
 pub const NONE: u16 = u16::MAX;
@@ -50,6 +53,17 @@ pub enum Word {
     },
 }
 
+impl Word {
+    /// Name of the contract whose endpoint it is.
+    #[must_use]
+    pub fn contract(&self) -> Option<&str> {
+        match self {
+            Word::Endpoint { contract, .. } => Some(contract),
+            Word::Scalar | Word::Block => None,
+        }
+    }
+}
+
 /// An argument as declared, for people and for bindings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Argument {
@@ -72,7 +86,7 @@ pub struct Message {
     pub words: Vec<Word>,
 }
 
-/// Identity of a contract: its table's hash.
+/// Identity of a contract: a hash of its table and of all that it refers to ([`identities`]).
 pub type Hash = [u8; 32];
 
 /// A contract that another derives from.
@@ -187,13 +201,6 @@ impl ContractTable {
             .map(|m| m.words.len())
             .max()
             .unwrap_or(0)
-    }
-
-    /// The identity of the contract: equal for equal tables, different for different ones.
-    #[must_use]
-    pub fn hash(&self) -> Hash {
-        let bytes = postcard::to_allocvec(self).unwrap_or_default();
-        Sha256::digest(&bytes).into()
     }
 
     /// Checks that the table holds together.

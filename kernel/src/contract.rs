@@ -1,9 +1,9 @@
-//! Contracts that the kernel knows, each once, by the hash of its table.
+//! Contracts that the kernel knows, each once, by its identity.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use sing_arch::lock::SpinLock;
-use sing_image::contract::{ContractTable, NONE, Word};
+use sing_image::contract::{ContractTable, Hash, NONE, Word};
 use sing_image::manifest::Side;
 
 /// A contract, ready to be stepped.
@@ -13,7 +13,7 @@ pub(crate) struct Contract {
     pub(crate) id: u32,
     /// The table it was made of.
     pub(crate) table: ContractTable,
-    hash: [u8; 32],
+    hash: Hash,
     /// `steps[row + message * 2 + sender]`, with a row for each state.
     steps: Vec<Step>,
     /// Number of messages.
@@ -71,9 +71,8 @@ pub(crate) fn all() -> Vec<&'static Contract> {
     KNOWN.lock().clone()
 }
 
-/// The contract of a table, which has been checked.
-pub(crate) fn intern(table: &ContractTable) -> &'static Contract {
-    let hash = table.hash();
+/// The contract of a table, which has been checked, as has been which contract it is.
+pub(crate) fn intern(table: &ContractTable, hash: Hash) -> &'static Contract {
     let mut known = KNOWN.lock();
     if let Some(c) = known.iter().find(|c| c.hash == hash) {
         return c;
