@@ -106,6 +106,35 @@ fn a_permission_of_a_derived_contract_and_derived_endpoints_for_one_of_the_base(
     assert!(!stands(b, nd) && !stands(nd, b) && !stands(nd, n));
 }
 
+/// Two texts of which neither says a circle: in each, an endpoint of the derived contract that it knows would hold one
+/// of the other's base. So these do not pass for the bases while they travel.
+#[test]
+fn no_endpoint_comes_with_a_derived_one_that_its_base_knows_nothing_of() {
+    const BASES: &str = "
+        contract B1 { out message O1(); state S: O1! -> T; state T; }
+        contract B2 { out message O2(); state S: O2! -> T; state T; }";
+    for (derived, base, argument) in [("D1", "B1", "B2"), ("D2", "B2", "B1")] {
+        let over = |body: &str| {
+            let number = &base[1..];
+            let all = tables(&format!(
+                "{BASES} contract {derived} : {base} {{ out message M({argument}.Imp:S e); out message Tell(); in message Ask();
+                 override state S: O{number}! -> R; {body} }}"
+            ));
+            let derived = all.into_iter().find(|t| t.name == derived).unwrap();
+            let start = derived.state("S").unwrap();
+            derived.bases[0].stands.clone().map(|s| s.contains(&start))
+        };
+        assert_eq!(over("state R: M! -> closed;"), [false, true]);
+        assert_eq!(over("state R: Tell! -> M! -> closed;"), [false, true]);
+        // Not before its holder says something, which one who knows the base never does.
+        assert_eq!(
+            over("state R: Tell! -> Ask? -> M! -> closed;"),
+            [true, true]
+        );
+        assert_eq!(over("state R: Tell! -> closed;"), [true, true]);
+    }
+}
+
 #[test]
 fn formatting_keeps_permissions_and_their_documentation() {
     let text = format::file(&parse(TWO).unwrap(), true);
