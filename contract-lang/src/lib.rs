@@ -26,6 +26,7 @@
 
 pub mod ast;
 mod bounds;
+pub mod conditions;
 mod diagnostic;
 pub mod format;
 pub mod lexer;

@@ -170,6 +170,38 @@ fn no_circle_is_put_together_of_texts_without_one() {
     }
 }
 
+/// Types that messages carry have names too.
+#[test]
+fn a_change_of_a_type_shows_at_any_depth() {
+    let texts = |colour: &str, point: &str| {
+        known(&[
+            format!(
+                "enum Colour : byte {{ {colour} }} rep struct Point {{ {point} Colour colour; }}"
+            ),
+            "rep struct Row { Point[] in ExHeap points; Row*? in ExHeap next; }".into(),
+            "contract C { in message M(Row* in ExHeap all); state S: M? -> closed; }".into(),
+            "contract D { in message M(C.Imp:S e); state S: M? -> closed; }".into(),
+            "contract Other { in message M(int x); state S: M? -> closed; }".into(),
+        ])
+    };
+    let before = texts("Red, Green", "int x;");
+    // How a number is written, and what is said about it, changes nothing.
+    assert_eq!(
+        before,
+        texts("Red = 0, /* after red */ Green = 0x1", "int x;")
+    );
+    for after in [
+        texts("Red, Green = 2", "int x;"),
+        texts("Green, Red", "int x;"),
+        texts("Red, Green, Blue", "int x;"),
+        texts("Red, Green", "uint x;"),
+        texts("Red, Green", ""),
+    ] {
+        assert!(before["C"] != after["C"] && before["D"] != after["D"]);
+        assert_eq!(before["Other"], after["Other"]);
+    }
+}
+
 #[test]
 fn what_a_table_claims_of_others_is_held_against_them() {
     let texts = [

@@ -3,9 +3,13 @@
 //! Made by `sing-contract` from source text. The kernel never parses text; it loads tables, checks them
 //! ([`ContractTable::check`]) and refuses what does not hold together.
 
+mod condition;
 mod identity;
 
-pub use identity::{check, identities};
+pub use condition::{
+    Condition, MAX_CONDITIONS, MAX_RANGES, MAX_STEPS, MAX_VALUES, Read, Step, Test,
+};
+pub use identity::{Named, check, identify, identities};
 
 use crate::Error;
 use crate::manifest::Side;
@@ -84,6 +88,8 @@ pub struct Message {
     pub arguments: Vec<Argument>,
     /// Its words; at most `sing_abi::MAX_MESSAGE_WORDS`.
     pub words: Vec<Word>,
+    /// What must hold of its words; who sends it otherwise breaks the contract.
+    pub conditions: Vec<Condition>,
 }
 
 /// Identity of a contract: a hash of its table and of all that it refers to ([`identities`]).
@@ -123,6 +129,9 @@ pub struct ContractTable {
     pub narrows: Option<Narrowing>,
     /// Messages; a message's index is its tag.
     pub messages: Vec<Message>,
+    /// The enums and rep structs that messages carry, by their names, with their identities: they make sure that nobody
+    /// means something else by these names.
+    pub types: Vec<(String, Hash)>,
     /// Names of the states; the first is the initial one. Anonymous intermediate ones have a name with a
     /// `'` in it.
     pub states: Vec<String>,
@@ -234,6 +243,15 @@ impl ContractTable {
         for m in &self.messages {
             if m.words.len() > sing_abi::MAX_MESSAGE_WORDS {
                 return fail(format!("message {} has {} words", m.name, m.words.len()));
+            }
+            if m.conditions.len() > MAX_CONDITIONS {
+                let count = m.conditions.len();
+                return fail(format!("message {} has {count} conditions", m.name));
+            }
+            for condition in &m.conditions {
+                condition
+                    .check(m.words.len(), |i| m.words[i] == Word::Scalar)
+                    .or_else(|what| fail(format!("message {}: {what}", m.name)))?;
             }
         }
         for (i, chunk) in self.next.chunks_exact(2).enumerate() {

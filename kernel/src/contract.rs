@@ -31,6 +31,8 @@ pub(crate) struct Step {
     pub(crate) words: u8,
     /// Whether all of them are scalars.
     pub(crate) plain: bool,
+    /// Whether a send has nothing to do but to pass them on: they are scalars, and nothing must hold of them.
+    pub(crate) fast: bool,
 }
 
 /// No state: the message is not allowed.
@@ -83,7 +85,9 @@ pub(crate) fn intern(table: &ContractTable, hash: Hash) -> &'static Contract {
         .iter()
         .enumerate()
         .map(|(i, &next)| {
-            let words = &table.messages[i / 2 % table.messages.len()].words;
+            let message = &table.messages[i / 2 % table.messages.len()];
+            let words = &message.words;
+            let plain = words.iter().all(|w| *w == Word::Scalar);
             Step {
                 next: if next == NONE {
                     REFUSED
@@ -91,7 +95,8 @@ pub(crate) fn intern(table: &ContractTable, hash: Hash) -> &'static Contract {
                     u32::from(next) * messages * 2
                 },
                 words: words.len() as u8,
-                plain: words.iter().all(|w| *w == Word::Scalar),
+                plain,
+                fast: plain && message.conditions.is_empty(),
             }
         })
         .collect();

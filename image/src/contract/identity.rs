@@ -1,6 +1,7 @@
 //! Which contract a contract is: equal for contracts that mean the same, different for all others.
 //!
-//! A table names other contracts: those of endpoints in its messages, those that it derives from, those that it narrows.
+//! A table names other contracts: those of endpoints in its messages, those that it derives from, those that it narrows. (Types
+//! that its messages carry it names with their identities, which are made in the same way.)
 //! What it means depends on what they mean, to any depth. So an identity covers everything that can be reached through such
 //! names, and a contract with another one beneath a well-known name is another contract, however deep that lies.
 //!
@@ -28,6 +29,7 @@ struct Own<'a> {
     bases: Vec<(&'a str, &'a [Vec<u16>; 2])>,
     narrows: Option<(Side, Vec<&'a str>)>,
     messages: &'a [Message],
+    types: &'a [(String, Hash)],
     states: &'a [String],
     next: &'a [u16],
     queue: [u16; 2],
@@ -45,13 +47,14 @@ impl ContractTable {
             .chain(narrowed.map(|(name, _)| name.as_str()))
     }
 
-    /// The hash of what it says itself.
-    fn own(&self) -> Result<Hash, Error> {
+    /// What it says itself.
+    fn own(&self) -> Result<Vec<u8>, Error> {
         let ContractTable {
             name,
             bases,
             narrows,
             messages,
+            types,
             states,
             next,
             queue,
@@ -64,13 +67,13 @@ impl ContractTable {
                 (n.side, of.collect())
             }),
             messages,
+            types,
             states,
             next,
             queue: *queue,
         };
         let bytes = postcard::to_allocvec(&own);
-        let bytes = bytes.map_err(|_| Error::new(format!("contract {name} has no bytes")))?;
-        Ok(Sha256::digest(&bytes).into())
+        bytes.map_err(|_| Error::new(format!("contract {name} has no bytes")))
     }
 }
 
@@ -88,9 +91,9 @@ pub fn identities(tables: &[ContractTable]) -> Result<Vec<Hash>, Error> {
             )));
         }
     }
-    let mut references: Vec<Vec<usize>> = Vec::with_capacity(tables.len());
+    let mut named = Vec::with_capacity(tables.len());
     for table in tables {
-        let mut to = BTreeSet::new();
+        let mut references = BTreeSet::new();
         for name in table.references() {
             let found = index.get(name).ok_or_else(|| {
                 let text = format!(
@@ -99,35 +102,56 @@ pub fn identities(tables: &[ContractTable]) -> Result<Vec<Hash>, Error> {
                 );
                 Error::new(text)
             })?;
-            to.insert(*found);
+            references.insert(*found);
         }
-        references.push(to.into_iter().collect());
+        named.push(Named {
+            name: &table.name,
+            own: table.own()?,
+            references: references.into_iter().collect(),
+        });
     }
-    let mut all = vec![[0; 32]; tables.len()];
+    Ok(identify(&named))
+}
+
+/// Something with a name that refers to others by theirs.
+#[derive(Clone, Debug)]
+pub struct Named<'a> {
+    /// Its name, which no other one has.
+    pub name: &'a str,
+    /// All that it says itself, the names of others included.
+    pub own: Vec<u8>,
+    /// What it refers to: places of others, each once.
+    pub references: Vec<usize>,
+}
+
+/// The identities of things that refer to each other, in their order.
+#[must_use]
+pub fn identify(all: &[Named<'_>]) -> Vec<Hash> {
+    let mut identities = vec![[0; 32]; all.len()];
+    let references: Vec<&[usize]> = all.iter().map(|n| &*n.references).collect();
     // What a group names beyond itself comes before it.
     for mut group in groups(&references) {
-        group.sort_unstable_by_key(|&i| &tables[i].name);
+        group.sort_unstable_by_key(|&i| all[i].name);
         let members: BTreeSet<usize> = group.iter().copied().collect();
         let mut hash = Sha256::new();
         hash.update((group.len() as u64).to_le_bytes());
         let mut beyond: BTreeMap<&str, usize> = BTreeMap::new();
         for &i in &group {
-            hash.update(tables[i].own()?);
+            hash.update(Sha256::digest(&all[i].own));
             let others = references[i].iter().filter(|r| !members.contains(r));
-            beyond.extend(others.map(|&r| (tables[r].name.as_str(), r)));
+            beyond.extend(others.map(|&r| (all[r].name, r)));
         }
-        // In the order of their names, which the own tables say.
+        // In the order of their names, which the members say themselves.
         for i in beyond.into_values() {
-            hash.update(all[i]);
+            hash.update(identities[i]);
         }
         let whole = hash.finalize();
         for i in group {
-            let name = tables[i].name.as_bytes();
-            let member = Sha256::new().chain_update(whole).chain_update(name);
-            all[i] = member.finalize().into();
+            let member = Sha256::new().chain_update(whole);
+            identities[i] = member.chain_update(all[i].name).finalize().into();
         }
     }
-    Ok(all)
+    identities
 }
 
 /// Checks contracts that stand beside each other: each of them, that all they refer to is there, and that it is what they
@@ -161,7 +185,7 @@ pub fn check(tables: &[ContractTable]) -> Result<Vec<Hash>, Error> {
 
 /// Groups of nodes that reach each other, those first that others lead to (Tarjan's algorithm, with a stack of our own:
 /// chains of references can be as long as a text).
-fn groups(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
+fn groups(edges: &[&[usize]]) -> Vec<Vec<usize>> {
     const NEW: usize = usize::MAX;
     let mut number = vec![NEW; edges.len()];
     let mut lowest = vec![NEW; edges.len()];
