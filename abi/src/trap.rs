@@ -39,11 +39,13 @@ pub enum Trap {
     Unaligned = 15,
     /// A call that the SIP's manifest grants no privilege for.
     NotPermitted = 16,
+    /// A message whose arguments are not what its contract requires.
+    BrokenPromise = 17,
 }
 
 impl Trap {
     /// All reasons, in the order of their codes.
-    pub const ALL: [Trap; 16] = [
+    pub const ALL: [Trap; 17] = [
         Trap::Unreachable,
         Trap::MemoryOutOfBounds,
         Trap::TableOutOfBounds,
@@ -60,6 +62,7 @@ impl Trap {
         Trap::BadArgument,
         Trap::Unaligned,
         Trap::NotPermitted,
+        Trap::BrokenPromise,
     ];
 
     /// The reason with this code.
@@ -94,6 +97,7 @@ impl Trap {
             Trap::BadArgument => "bad argument to a kernel call",
             Trap::Unaligned => "unaligned atomic access",
             Trap::NotPermitted => "call without the privilege for it",
+            Trap::BrokenPromise => "message that breaks what its contract requires",
         }
     }
 }
@@ -114,6 +118,6 @@ mod tests {
             assert_eq!(Trap::from_code(t.code()), Some(t));
         }
         assert_eq!(Trap::from_code(0), None);
-        assert_eq!(Trap::from_code(17), None);
+        assert_eq!(Trap::from_code(18), None);
     }
 }

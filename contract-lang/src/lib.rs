@@ -26,6 +26,7 @@
 
 pub mod ast;
 mod bounds;
+pub mod conditions;
 mod diagnostic;
 pub mod format;
 pub mod lexer;
@@ -38,7 +39,6 @@ mod source;
 
 pub use diagnostic::{Diagnostic, Label, Severity};
 pub use load::{Contracts, load, load_file};
-pub use lower::table;
 pub use source::{Source, Sources, Span};
 
 use sing_image::contract::ContractTable;

@@ -1,21 +1,32 @@
 //! From the model to the tables that the kernel steps.
 
-use crate::model::{Contract, Model, Type};
-use sing_image::contract::{Argument, Base, ContractTable, Hash, Message, NONE, Narrowing, Word};
-use std::collections::HashMap;
+use crate::conditions::judged;
+use crate::model::{Content, Contract, Model, Type};
+use sing_image::contract::{
+    Argument, Base, ContractTable, Hash, Message, NONE, Named, Narrowing, Word, identify,
+    identities,
+};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The tables of all contracts, in order.
 #[must_use]
 pub fn tables(model: &Model) -> Vec<ContractTable> {
-    let mut lowering = Lowering::new(model);
     let all = model.contracts.iter();
-    all.map(|c| lowering.table(c)).collect()
-}
-
-/// The table of a contract.
-#[must_use]
-pub fn table(model: &Model, contract: &Contract) -> ContractTable {
-    Lowering::new(model).table(contract)
+    let types = types(model);
+    let mut tables: Vec<ContractTable> = all.map(|c| table(model, c, &types)).collect();
+    // Everything that a contract names is in a model whose names have been looked up, once.
+    let known = identities(&tables).unwrap_or_default();
+    let names: Vec<String> = tables.iter().map(|t| t.name.clone()).collect();
+    let known: HashMap<String, Hash> = names.into_iter().zip(known).collect();
+    for table in &mut tables {
+        let bases = table.bases.iter_mut().map(|b| (&b.name, &mut b.hash));
+        let narrowed = table.narrows.iter_mut().flat_map(|n| &mut n.of);
+        let narrowed = narrowed.map(|(name, hash)| (&*name, hash));
+        for (name, hash) in bases.chain(narrowed) {
+            *hash = known.get(name).copied().unwrap_or_default();
+        }
+    }
+    tables
 }
 
 /// What follows each send: `next` of a contract's table.
@@ -30,66 +41,97 @@ pub(crate) fn steps(contract: &Contract) -> Vec<u16> {
     next
 }
 
-/// A table names others by their hash, so those come first; each is made once, however many name it.
-struct Lowering<'a> {
-    model: &'a Model,
-    hashes: HashMap<&'a str, Hash>,
+/// The table of a contract, in which the identities of others are not known yet.
+fn table(model: &Model, contract: &Contract, types: &BTreeMap<&str, Hash>) -> ContractTable {
+    let bases = contract.bases.iter().map(|base| Base {
+        name: base.name.clone(),
+        hash: Hash::default(),
+        stands: [0, 1].map(|side| base.stands[side].iter().map(|&s| s as u16).collect()),
+    });
+    let narrows = contract.narrows.as_ref().map(|n| Narrowing {
+        side: n.side,
+        of: n.of.iter().map(|o| (o.clone(), Hash::default())).collect(),
+    });
+    let messages = contract.messages.iter().map(|m| {
+        let mut words = Vec::new();
+        for a in &m.arguments {
+            flatten(&a.ty, model, &mut words);
+        }
+        let arguments = m.arguments.iter().map(|a| Argument {
+            name: a.name.clone(),
+            ty: a.ty.to_string(),
+        });
+        Message {
+            name: m.name.clone(),
+            direction: m.direction,
+            arguments: arguments.collect(),
+            words,
+            conditions: judged(m, model).conditions,
+        }
+    });
+    let arguments = contract.messages.iter().flat_map(|m| &m.arguments);
+    let carried: BTreeSet<&str> = arguments.filter_map(|a| named(&a.ty)).collect();
+    ContractTable {
+        name: contract.name.clone(),
+        bases: bases.collect(),
+        narrows,
+        messages: messages.collect(),
+        types: carried
+            .into_iter()
+            .map(|name| {
+                let identity = types.get(name).copied().unwrap_or_default();
+                (name.to_string(), identity)
+            })
+            .collect(),
+        states: contract.states.iter().map(|s| s.name.clone()).collect(),
+        next: steps(contract),
+        queue: contract.queue,
+    }
 }
 
-impl<'a> Lowering<'a> {
-    fn new(model: &'a Model) -> Self {
-        Lowering {
-            model,
-            hashes: HashMap::new(),
+/// The enums and rep structs of a model by name, with their identities.
+fn types(model: &Model) -> BTreeMap<&str, Hash> {
+    let enums = model.enums.iter().map(|e| {
+        let mut own = format!("enum {} : {} {{", e.name, e.repr.name());
+        for (_, value, number) in &e.values {
+            own += &format!(" {value} = {number};");
         }
-    }
+        (e.name.as_str(), own, Vec::new())
+    });
+    let structs = model.structs.iter().map(|s| {
+        let mut own = format!("rep struct {} {{", s.name);
+        for field in &s.fields {
+            own += &format!(" {} {};", field.ty, field.name);
+        }
+        let named = s.fields.iter().filter_map(|f| named(&f.ty));
+        (s.name.as_str(), own, named.collect())
+    });
+    let all: Vec<(&str, String, Vec<&str>)> = enums.chain(structs).collect();
+    let index: HashMap<&str, usize> = all.iter().map(|t| t.0).zip(0..).collect();
+    let named = all.iter().map(|(name, own, references)| {
+        let references: BTreeSet<usize> = references
+            .iter()
+            .filter_map(|r| index.get(r).copied())
+            .collect();
+        Named {
+            name,
+            own: own.clone().into_bytes(),
+            references: references.into_iter().collect(),
+        }
+    });
+    let identities = identify(&named.collect::<Vec<_>>());
+    all.iter().map(|t| t.0).zip(identities).collect()
+}
 
-    fn hash(&mut self, name: &'a str) -> Hash {
-        if let Some(hash) = self.hashes.get(name) {
-            return *hash;
-        }
-        let contract = self.model.contract(name);
-        let hash = contract.map_or([0; 32], |c| self.table(c).hash());
-        self.hashes.insert(name, hash);
-        hash
-    }
-
-    fn table(&mut self, contract: &'a Contract) -> ContractTable {
-        let bases = contract.bases.iter().map(|base| Base {
-            name: base.name.clone(),
-            hash: self.hash(&base.name),
-            stands: [0, 1].map(|side| base.stands[side].iter().map(|&s| s as u16).collect()),
-        });
-        let bases = bases.collect();
-        let narrows = contract.narrows.as_ref().map(|n| Narrowing {
-            side: n.side,
-            of: n.of.iter().map(|o| (o.clone(), self.hash(o))).collect(),
-        });
-        let messages = contract.messages.iter().map(|m| {
-            let mut words = Vec::new();
-            for a in &m.arguments {
-                flatten(&a.ty, self.model, &mut words);
-            }
-            let arguments = m.arguments.iter().map(|a| Argument {
-                name: a.name.clone(),
-                ty: a.ty.to_string(),
-            });
-            Message {
-                name: m.name.clone(),
-                direction: m.direction,
-                arguments: arguments.collect(),
-                words,
-            }
-        });
-        ContractTable {
-            name: contract.name.clone(),
-            bases,
-            narrows,
-            messages: messages.collect(),
-            states: contract.states.iter().map(|s| s.name.clone()).collect(),
-            next: steps(contract),
-            queue: contract.queue,
-        }
+/// The enum or rep struct that a type is, or is a block of.
+fn named(ty: &Type) -> Option<&str> {
+    match ty {
+        Type::Enum(name) | Type::Struct(name) => Some(name),
+        Type::Vector { of, .. } | Type::Record { of, .. } => match of {
+            Content::Enum(name) | Content::Struct(name) => Some(name),
+            Content::Scalar(_) => None,
+        },
+        Type::Scalar(_) | Type::Endpoint { .. } => None,
     }
 }
 

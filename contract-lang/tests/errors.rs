@@ -136,10 +136,6 @@ const CASES: &[(&str, &str, &str)] = &[
     ("contract C { message M(C.Imp:S e); state S: one { M? -> A; M! -> A; } state A: one { M? -> closed; M! -> closed; } }",
      "cannot be sent safely", "M"),
     ("rep struct P { C.Exp:S e; } contract C { in message M(P p); state S: M? -> closed; }", "cannot be sent safely", "M"),
-    // One of a derived contract comes as one of the base, and its peer may say more than the base knows of.
-    ("contract B { out message O(); state S: O! -> T; state T; }
-      contract D : B { out message M(B.Imp:S e); override state S: O! -> M! -> closed; }",
-     "the cycle: B.Imp:S may hold, by M of D, B.Imp:S", "M"),
     ("contract C { out message O(); state S: O! -> closed; } contract N narrows C.Imp { O; }",
      "there is nothing to narrow", "O"),
     ("contract C { in message A(); out message O(); out message M(N.Imp:S e); state S: O! -> M! -> A? -> closed; }

@@ -23,7 +23,7 @@ const SEEDS: [&str; 3] = [
     /// Documented.
     contract Rich : Base {
       in message Open(char[] in ExHeap path, Base.Exp:Start exp) requires true && !(1 > 2);
-      in message Move(int x, double d) requires x == 3 || d <= -1;
+      in message Move(int x, double d) requires x == 3 || d <= -1 requires -x * 7 % 5 < x / (x - 1) || !(x >= 9);
       out message Ok(); out message No(Base.Exp:Start exp); message Ball(u8 a);
       override state Start: Success! -> Ready;
       state Ready: one { Open? -> (Ok! or No!) -> Ready; Move? -> one { Ok! -> Ready; No! -> Ball? -> Ball! -> Ready; };
@@ -237,7 +237,7 @@ fn tables() {
         .map(|t| postcard::to_allocvec(&t).unwrap_or_default())
         .collect();
     assert_eq!(sound.len(), 8);
-    let (mut decoded, mut held) = (0u64, 0u64);
+    let (mut decoded, mut held, mut conditions) = (0u64, 0u64, [0u64; 2]);
     while fuzz.goes_on() {
         let mut bytes = sound[fuzz.below(sound.len())].clone();
         for _ in 0..=fuzz.below(3) {
@@ -287,13 +287,26 @@ fn tables() {
                 .as_ref()
                 .is_none_or(|n| !n.of.is_empty() && table.bases.is_empty())
         );
+        // Whatever conditions have passed can be computed of whatever words.
+        for message in &table.messages {
+            let words: Vec<u64> = (0..fuzz.below(14))
+                .map(|_| [0, 1, u64::MAX, fuzz.rng.next_u64()][fuzz.below(4)])
+                .collect();
+            for condition in &message.conditions {
+                if condition.holds(&words) {
+                    conditions[1] += 1;
+                } else {
+                    conditions[0] += 1;
+                }
+            }
+        }
         walk(&mut fuzz, &table);
         let again = postcard::to_allocvec(&table).unwrap_or_default();
         assert_eq!(postcard::from_bytes::<ContractTable>(&again), Ok(table));
     }
     // Mutations that nothing survives, or that change nothing, would test nothing.
     assert!(
-        decoded > held && held > 0,
+        decoded > held && held > 0 && conditions.iter().all(|&n| n > 0),
         "{decoded} decoded, {held} held of {}",
         fuzz.rounds
     );

@@ -44,17 +44,12 @@ pub struct Report {
     pub rows: Vec<Row>,
 }
 
-/// Counts contracts; one that comes again is counted once.
+/// Counts contracts, with their identities; one that comes again is counted once.
 #[must_use]
-pub fn count<'a>(tables: impl IntoIterator<Item = &'a ContractTable>) -> Report {
+pub fn count<'a>(contracts: impl IntoIterator<Item = (Hash, &'a ContractTable)>) -> Report {
     let mut seen: BTreeSet<Hash> = BTreeSet::new();
-    let mut all: Vec<(Hash, &ContractTable)> = Vec::new();
-    for table in tables {
-        let hash = table.hash();
-        if seen.insert(hash) {
-            all.push((hash, table));
-        }
-    }
+    let new = contracts.into_iter().filter(|(hash, _)| seen.insert(*hash));
+    let all: Vec<(Hash, &ContractTable)> = new.collect();
     let rows = all.iter().map(|(_, table)| row(table, &all)).collect();
     Report { rows }
 }
@@ -166,6 +161,7 @@ impl fmt::Display for Report {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sing_image::contract::identities;
 
     const TEXT: &str = "
         contract Base { out message Success(); state Start: Success! -> Bound; state Bound; }
@@ -180,7 +176,12 @@ mod tests {
     #[test]
     fn what_is_inherited_counts_once() {
         let tables = sing_contract::compile(TEXT).unwrap();
-        let report = count(&tables);
+        let all: Vec<_> = identities(&tables)
+            .unwrap()
+            .into_iter()
+            .zip(&tables)
+            .collect();
+        let report = count(all.iter().copied());
         let total = Counts {
             messages: 4,
             named: 3,
@@ -193,17 +194,19 @@ mod tests {
         assert_eq!(report.rows[1].own.messages, 3);
         assert_eq!(report.rows[1].of, ["Base"]);
         // The same contracts again, as another program brings them.
-        assert_eq!(count(tables.iter().chain(&tables)), report);
+        assert_eq!(count(all.iter().chain(&all).copied()), report);
         // Without its base there is nowhere else to count them.
-        assert_eq!(count(&tables[1..]).total().messages, 4);
-        assert_eq!(count(&tables[1..]).total().named, 3);
+        let alone = count(all[1..].iter().copied()).total();
+        assert_eq!((alone.messages, alone.named), (4, 3));
     }
 
     #[test]
     fn names_of_any_width_line_up() {
         let name = "N".repeat(50);
         let text = TEXT.replace("File", &name);
-        let table = count(&sing_contract::compile(&text).unwrap()).each();
+        let tables = sing_contract::compile(&text).unwrap();
+        let all = identities(&tables).unwrap();
+        let table = count(all.into_iter().zip(&tables)).each();
         let columns: Vec<_> = table.lines().map(|l| l.get(50..59)).collect();
         assert_eq!(
             columns,

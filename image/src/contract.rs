@@ -3,6 +3,14 @@
 //! Made by `sing-contract` from source text. The kernel never parses text; it loads tables, checks them
 //! ([`ContractTable::check`]) and refuses what does not hold together.
 
+mod condition;
+mod identity;
+
+pub use condition::{
+    Condition, MAX_CONDITIONS, MAX_RANGES, MAX_STEPS, MAX_VALUES, Read, Step, Test,
+};
+pub use identity::{Named, check, identify, identities};
+
 use crate::Error;
 use crate::manifest::Side;
 use alloc::collections::BTreeSet;
@@ -10,7 +18,6 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 /// No transition.
 pub const NONE: u16 = u16::MAX;
@@ -50,6 +57,17 @@ pub enum Word {
     },
 }
 
+impl Word {
+    /// Name of the contract whose endpoint it is.
+    #[must_use]
+    pub fn contract(&self) -> Option<&str> {
+        match self {
+            Word::Endpoint { contract, .. } => Some(contract),
+            Word::Scalar | Word::Block => None,
+        }
+    }
+}
+
 /// An argument as declared, for people and for bindings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Argument {
@@ -70,9 +88,11 @@ pub struct Message {
     pub arguments: Vec<Argument>,
     /// Its words; at most `sing_abi::MAX_MESSAGE_WORDS`.
     pub words: Vec<Word>,
+    /// What must hold of its words; who sends it otherwise breaks the contract.
+    pub conditions: Vec<Condition>,
 }
 
-/// Identity of a contract: its table's hash.
+/// Identity of a contract: a hash of its table and of all that it refers to ([`identities`]).
 pub type Hash = [u8; 32];
 
 /// A contract that another derives from.
@@ -109,6 +129,9 @@ pub struct ContractTable {
     pub narrows: Option<Narrowing>,
     /// Messages; a message's index is its tag.
     pub messages: Vec<Message>,
+    /// The enums and rep structs that messages carry, by their names, with their identities: they make sure that nobody
+    /// means something else by these names.
+    pub types: Vec<(String, Hash)>,
     /// Names of the states; the first is the initial one. Anonymous intermediate ones have a name with a
     /// `'` in it.
     pub states: Vec<String>,
@@ -189,13 +212,6 @@ impl ContractTable {
             .unwrap_or(0)
     }
 
-    /// The identity of the contract: equal for equal tables, different for different ones.
-    #[must_use]
-    pub fn hash(&self) -> Hash {
-        let bytes = postcard::to_allocvec(self).unwrap_or_default();
-        Sha256::digest(&bytes).into()
-    }
-
     /// Checks that the table holds together.
     ///
     /// # Errors
@@ -227,6 +243,15 @@ impl ContractTable {
         for m in &self.messages {
             if m.words.len() > sing_abi::MAX_MESSAGE_WORDS {
                 return fail(format!("message {} has {} words", m.name, m.words.len()));
+            }
+            if m.conditions.len() > MAX_CONDITIONS {
+                let count = m.conditions.len();
+                return fail(format!("message {} has {count} conditions", m.name));
+            }
+            for condition in &m.conditions {
+                condition
+                    .check(m.words.len(), |i| m.words[i] == Word::Scalar)
+                    .or_else(|what| fail(format!("message {}: {what}", m.name)))?;
             }
         }
         for (i, chunk) in self.next.chunks_exact(2).enumerate() {

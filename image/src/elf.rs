@@ -4,7 +4,7 @@
 //! symbol table with a symbol for each function. The compiler writes it; this module reads it.
 
 use crate::Error;
-use crate::contract::ContractTable;
+use crate::contract::{self, ContractTable, Hash};
 use crate::manifest::Manifest;
 use crate::meta::Meta;
 use alloc::format;
@@ -30,6 +30,8 @@ pub struct Image<'a> {
     pub manifest: Manifest,
     /// The contracts it names.
     pub contracts: Vec<ContractTable>,
+    /// Which contracts these are, in the same order.
+    pub identities: Vec<Hash>,
 }
 
 impl<'a> Image<'a> {
@@ -53,9 +55,7 @@ impl<'a> Image<'a> {
             postcard::from_bytes(section(MANIFEST)?).map_err(|_| broken(MANIFEST))?;
         let contracts: Vec<ContractTable> =
             postcard::from_bytes(section(CONTRACTS)?).map_err(|_| broken(CONTRACTS))?;
-        for c in &contracts {
-            c.check()?;
-        }
+        let identities = contract::check(&contracts)?;
         for f in &meta.funcs {
             if u64::from(f.offset) + u64::from(f.size) > code.len() as u64 {
                 return Err(Error::new(format!(
@@ -69,6 +69,7 @@ impl<'a> Image<'a> {
             meta,
             manifest,
             contracts,
+            identities,
         })
     }
 }

@@ -323,10 +323,14 @@ pub(crate) fn send(
         .get(..usize::from(step.words))
         .ok_or(Trap::BadArgument)?;
     if theirs.closed {
+        // Nobody gets it, but it is the sender's fault all the same.
+        if !step.fast {
+            arguments::judged(contract, message, words, thread)?;
+        }
         mine.state = step.next;
         return Ok(Sent::Closed);
     }
-    if step.plain {
+    if step.fast {
         if !theirs.push(message, words) {
             return Err(Trap::ProtocolViolation);
         }

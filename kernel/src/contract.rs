@@ -1,9 +1,9 @@
-//! Contracts that the kernel knows, each once, by the hash of its table.
+//! Contracts that the kernel knows, each once, by its identity.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use sing_arch::lock::SpinLock;
-use sing_image::contract::{ContractTable, NONE, Word};
+use sing_image::contract::{ContractTable, Hash, NONE, Word};
 use sing_image::manifest::Side;
 
 /// A contract, ready to be stepped.
@@ -13,7 +13,7 @@ pub(crate) struct Contract {
     pub(crate) id: u32,
     /// The table it was made of.
     pub(crate) table: ContractTable,
-    hash: [u8; 32],
+    hash: Hash,
     /// `steps[row + message * 2 + sender]`, with a row for each state.
     steps: Vec<Step>,
     /// Number of messages.
@@ -31,6 +31,8 @@ pub(crate) struct Step {
     pub(crate) words: u8,
     /// Whether all of them are scalars.
     pub(crate) plain: bool,
+    /// Whether a send has nothing to do but to pass them on: they are scalars, and nothing must hold of them.
+    pub(crate) fast: bool,
 }
 
 /// No state: the message is not allowed.
@@ -71,9 +73,8 @@ pub(crate) fn all() -> Vec<&'static Contract> {
     KNOWN.lock().clone()
 }
 
-/// The contract of a table, which has been checked.
-pub(crate) fn intern(table: &ContractTable) -> &'static Contract {
-    let hash = table.hash();
+/// The contract of a table, which has been checked, as has been which contract it is.
+pub(crate) fn intern(table: &ContractTable, hash: Hash) -> &'static Contract {
     let mut known = KNOWN.lock();
     if let Some(c) = known.iter().find(|c| c.hash == hash) {
         return c;
@@ -84,7 +85,9 @@ pub(crate) fn intern(table: &ContractTable) -> &'static Contract {
         .iter()
         .enumerate()
         .map(|(i, &next)| {
-            let words = &table.messages[i / 2 % table.messages.len()].words;
+            let message = &table.messages[i / 2 % table.messages.len()];
+            let words = &message.words;
+            let plain = words.iter().all(|w| *w == Word::Scalar);
             Step {
                 next: if next == NONE {
                     REFUSED
@@ -92,7 +95,8 @@ pub(crate) fn intern(table: &ContractTable) -> &'static Contract {
                     u32::from(next) * messages * 2
                 },
                 words: words.len() as u8,
-                plain: words.iter().all(|w| *w == Word::Scalar),
+                plain,
+                fast: plain && message.conditions.is_empty(),
             }
         })
         .collect();

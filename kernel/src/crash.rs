@@ -3,6 +3,7 @@
 //! Compiled code keeps frame pointers, so that a backtrace is a walk along saved frame pointers, each of
 //! which lies on the thread's own stack.
 
+use crate::contract::Contract;
 use crate::image;
 use crate::machine::log;
 use crate::sip::Sip;
@@ -18,6 +19,8 @@ const FRAMES: usize = 16;
 pub(crate) struct Crash {
     frames: [u64; FRAMES],
     count: usize,
+    /// What was sent last that it must not have been: contract, message, condition.
+    broken: Option<(&'static Contract, u32, usize)>,
 }
 
 impl Crash {
@@ -64,6 +67,17 @@ pub(crate) fn record_call(t: &Thread, from: u64) {
     }
 }
 
+/// Notes which condition a message breaks for which its sender is ended.
+#[cold]
+pub(crate) fn record_broken(
+    t: &Thread,
+    contract: &'static Contract,
+    message: u32,
+    condition: usize,
+) {
+    t.sip().crash.lock().broken = Some((contract, message, condition));
+}
+
 fn walk(t: &Thread, mut fp: u64, crash: &mut Crash) {
     let stack = t.stack();
     let code = t.sip().template().code();
@@ -97,6 +111,18 @@ pub(crate) fn report(sip: &Sip, trap: Trap) {
         sip.name(),
         sip.id()
     );
+    if trap == Trap::BrokenPromise
+        && let Some((contract, message, condition)) = crash.broken
+        && let Some(message) = contract.table.messages.get(message as usize)
+        && let Some(condition) = message.conditions.get(condition)
+    {
+        log!(
+            "  {}.{} requires: {}",
+            contract.table.name,
+            message.name,
+            condition.text
+        );
+    }
     for name in frames {
         log!("  called from {name}");
     }

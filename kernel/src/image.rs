@@ -130,7 +130,12 @@ fn load(name: &str, file: &[u8]) -> Result<&'static Installed, Error> {
         name: name.into(),
         template,
         manifest: image.manifest,
-        contracts: image.contracts.iter().map(contract::intern).collect(),
+        contracts: image
+            .contracts
+            .iter()
+            .zip(image.identities)
+            .map(|(table, identity)| contract::intern(table, identity))
+            .collect(),
     }));
     let mut registry = REGISTRY.lock();
     registry.loaded.insert(name.into(), installed);

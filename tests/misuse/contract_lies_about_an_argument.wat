@@ -1,7 +1,7 @@
-;; Sends an endpoint of a contract of which it has another text under the name that the message gives: the receiver,
-;; who would speak on it, sees its channel closed.
-;; stopped: no
-;; with: victim: closed after 0 messages
+;; Would send an endpoint of a contract of which it has another text under the name that the message gives: then the
+;; contract of the message is another one too, and it is given no endpoint of the one that the receiver has.
+;; stopped: start
+;; with: not started
 (module
   (import "sing_v1" "startup_endpoint" (func $startup_endpoint (param i32) (result i32)))
   (import "contract:NoteContract" "new" (func $NoteContract.new (param i32) (result i32)))

@@ -1,5 +1,7 @@
 ;; Sends what the message requires not to be.
-;; stopped: no
+;; stopped: run
+;; with: message that breaks what its contract requires
+;; with: VictimContract.Say requires: x > 0 && x < 10
 ;; with: victim: closed after 0 messages
 (module
   (import "sing_v1" "startup_endpoint" (func $startup_endpoint (param i32) (result i32)))

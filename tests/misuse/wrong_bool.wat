@@ -1,5 +1,7 @@
 ;; Sends a third truth value.
-;; stopped: no
+;; stopped: run
+;; with: message that breaks what its contract requires
+;; with: VictimContract.Flag requires: on is a value of bool
 ;; with: victim: closed after 0 messages
 (module
   (import "sing_v1" "startup_endpoint" (func $startup_endpoint (param i32) (result i32)))

@@ -1,5 +1,7 @@
 ;; Sends half of a surrogate pair as a character.
-;; stopped: no
+;; stopped: run
+;; with: message that breaks what its contract requires
+;; with: VictimContract.Letter requires: c is a value of char
 ;; with: victim: closed after 0 messages
 (module
   (import "sing_v1" "startup_endpoint" (func $startup_endpoint (param i32) (result i32)))

@@ -1,5 +1,7 @@
 ;; Sends a struct with a number in it that is no value of its enum.
-;; stopped: no
+;; stopped: run
+;; with: message that breaks what its contract requires
+;; with: VictimContract.Place requires: at.colour is a value of Colour
 ;; with: victim: closed after 0 messages
 (module
   (import "sing_v1" "startup_endpoint" (func $startup_endpoint (param i32) (result i32)))

@@ -1,5 +1,7 @@
-;; Sends a number that is no value of the enum: the receiver sees the channel closed.
-;; stopped: no
+;; Sends a number that is no value of the enum.
+;; stopped: run
+;; with: message that breaks what its contract requires
+;; with: VictimContract.Paint requires: colour is a value of Colour
 ;; with: victim: closed after 0 messages
 (module
   (import "sing_v1" "startup_endpoint" (func $startup_endpoint (param i32) (result i32)))

@@ -3,7 +3,7 @@
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::module::Module;
 use sing_abi::names::{CONTRACT_PREFIX, SECTION_CONTRACTS, SECTION_MANIFEST};
-use sing_image::contract::{ContractTable, Word};
+use sing_image::contract::ContractTable;
 use sing_image::manifest::Manifest;
 use std::collections::BTreeSet;
 
@@ -52,7 +52,7 @@ pub(super) fn of_module(module: &Module<'_>) -> Result<Vec<ContractTable>> {
 }
 
 /// Leaves only the contracts that the program can meet: those that it imports from, those of its start-up
-/// endpoints, and those of endpoints that may come in messages of these. A library may name many more.
+/// endpoints, and all that these refer to, which is what their identities are made of. A library may name many more.
 pub(super) fn prune(
     contracts: Vec<ContractTable>,
     module: &Module<'_>,
@@ -68,11 +68,7 @@ pub(super) fn prune(
     while let Some(name) = next.pop() {
         let table = contracts.iter().find(|c| c.name == name);
         if let Some(table) = table.filter(|_| met.insert(name)) {
-            let words = table.messages.iter().flat_map(|m| &m.words);
-            next.extend(words.filter_map(|word| match word {
-                Word::Endpoint { contract, .. } => Some(contract.as_str()),
-                Word::Scalar | Word::Block => None,
-            }));
+            next.extend(table.references());
         }
     }
     let met: Vec<bool> = contracts

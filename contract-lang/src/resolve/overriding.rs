@@ -7,11 +7,15 @@
 //! - every message that B lets this side send can be sent in D too, and
 //! - every message that the peer may send in D is announced in B;
 //! - where nothing is left to say in B, the walk ends: such a holder can only close. To begin there, though, nothing
-//!   may come from the peer in D either, for nobody would receive it.
+//!   may come from the peer in D either, for nobody would receive it;
+//! - and before this side sends anything, no endpoint may come in D but with messages that may come so in B, ended or not.
+//!   While an endpoint travels as one of B, what comes lies in its queue, and which endpoints that can be must be known
+//!   from B alone (`transfer`).
 //!
 //! A contract in which a state that both have by name keeps neither side's expectations is refused: it is no B in
 //! any sense. Where one side's are kept, only that side's endpoints stand for those of B there.
 
+use super::transfer;
 use crate::bounds::side_name as name;
 use crate::diagnostic::Diagnostic;
 use crate::lower;
@@ -30,7 +34,7 @@ pub(super) fn resolve(model: &mut Model, found: &mut Vec<Diagnostic>) {
         for (distance, base) in derived.bases.iter().enumerate() {
             let compared = model
                 .contract(&base.name)
-                .map(|b| Comparison::new(b, derived));
+                .map(|b| Comparison::new(b, derived, model));
             let walks = compared.as_ref().and_then(|c| {
                 let (imp, exp) = (c.walk(Side::Imp)?, c.walk(Side::Exp)?);
                 Some([imp, exp])
@@ -89,6 +93,8 @@ struct Comparison<'a> {
     derived_steps: Vec<u16>,
     /// The states that both have by name.
     shared: Vec<(usize, usize)>,
+    /// For each message of the derived contract, whether an endpoint comes with it.
+    brings: Vec<bool>,
 }
 
 /// A pair of states that a walk has come to.
@@ -114,11 +120,15 @@ impl Pair<'_> {
 }
 
 impl<'a> Comparison<'a> {
-    fn new(base: &'a Contract, derived: &'a Contract) -> Self {
+    fn new(base: &'a Contract, derived: &'a Contract, model: &Model) -> Self {
         let named = base.states.iter().enumerate().filter(|(_, s)| s.is_named());
         let places: HashMap<&str, usize> = named.map(|(i, s)| (s.name.as_str(), i)).collect();
         let states = derived.states.iter().enumerate();
+        let messages = derived.messages.iter();
         Comparison {
+            brings: messages
+                .map(|m| !transfer::endpoints(&m.arguments, model).is_empty())
+                .collect(),
             base,
             derived,
             base_steps: lower::steps(base),
@@ -148,13 +158,37 @@ impl<'a> Comparison<'a> {
         target(&self.derived_steps, self.derived.messages.len(), state, t)
     }
 
+    /// An endpoint that may come in the derived contract to who begins in a shared state and says nothing, and that may
+    /// not come so in the base.
+    fn unannounced(&self, side: Side, from: (usize, usize)) -> Option<Reason<'a>> {
+        let announced = transfer::coming(self.base, side, from.0);
+        let mut seen = vec![false; self.derived.states.len()];
+        let mut todo = VecDeque::from([from.1]);
+        while let Some(state) = todo.pop_front() {
+            if std::mem::replace(&mut seen[state], true) {
+                continue;
+            }
+            for said in self.derived.states[state].receives(side) {
+                if self.brings[said.message] && !announced.contains(&said.message) {
+                    let at = (from.0, state);
+                    let missing = false;
+                    return Some(Reason { at, said, missing });
+                }
+                todo.push_back(said.target);
+            }
+        }
+        None
+    }
+
     /// For each shared state, what breaks this side's expectations there. `None` where the walk has no end in sight.
     fn walk(&self, side: Side) -> Option<Vec<Option<Broken<'a>>>> {
         let mut pairs: Vec<Pair<'a>> = Vec::new();
         let mut index: HashMap<(usize, usize), usize> = HashMap::new();
         for &at in &self.shared {
             index.insert(at, pairs.len());
-            pairs.push(Pair::new(at));
+            let mut pair = Pair::new(at);
+            pair.wrong_at_first = self.unannounced(side, at);
+            pairs.push(pair);
         }
         let mut next = 0;
         while next < pairs.len() {
@@ -165,8 +199,9 @@ impl<'a> Comparison<'a> {
             if ours.transitions.is_empty() {
                 // Nothing may come to who begins here; who has come here can close.
                 let first = comes.next();
-                pairs[next].wrong_at_first =
-                    first.map(|(said, missing)| Reason { at, said, missing });
+                if let Some((said, missing)) = first {
+                    pairs[next].wrong_at_first = Some(Reason { at, said, missing });
+                }
                 next += 1;
                 continue;
             }

@@ -2,9 +2,15 @@
 
 use super::suggestion;
 use crate::ast::{Expr, ExprKind};
+use crate::conditions;
 use crate::diagnostic::Diagnostic;
 use crate::format;
 use crate::model::{Condition, Field, Kind, Model, Scalar, Term, Type};
+use sing_abi::MAX_MESSAGE_WORDS;
+use sing_image::contract::{MAX_CONDITIONS, MAX_STEPS, MAX_VALUES};
+
+/// The most conditions that a message may require: with those of its words' types, what a table holds.
+const MOST: usize = MAX_CONDITIONS - MAX_MESSAGE_WORDS;
 
 pub(super) fn resolve(
     written: &[Expr],
@@ -12,14 +18,27 @@ pub(super) fn resolve(
     model: &Model,
     found: &mut Vec<Diagnostic>,
 ) -> Vec<Condition> {
-    let mut conditions = Vec::new();
+    let mut all = Vec::new();
     for expr in written {
         match term(expr, arguments, model) {
             Ok(term) if term.kind() == Kind::Bool => {
-                conditions.push(Condition {
+                let condition = Condition {
                     text: format::expression(expr),
                     term,
-                });
+                };
+                if !conditions::fits(&condition) {
+                    found.push(
+                        Diagnostic::error(
+                            "this condition is too large to be judged at each send",
+                            expr.span,
+                            format!(
+                                "more than {MAX_STEPS} operations, or more than {MAX_VALUES} values at once"
+                            ),
+                        )
+                        .help("divide it: a message may require several conditions"),
+                    );
+                }
+                all.push(condition);
             }
             Ok(_) => found.push(
                 Diagnostic::error("this is no condition", expr.span, "not true or false")
@@ -28,7 +47,14 @@ pub(super) fn resolve(
             Err(error) => found.push(*error),
         }
     }
-    conditions
+    if let Some(first) = written.get(MOST) {
+        found.push(Diagnostic::error(
+            format!("a message requires at most {MOST} conditions"),
+            first.span,
+            "one too many",
+        ));
+    }
+    all
 }
 
 type Result<T> = std::result::Result<T, Box<Diagnostic>>;

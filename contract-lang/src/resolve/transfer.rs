@@ -6,8 +6,9 @@
 //!
 //! The graph: its nodes are the types of endpoint arguments, contract, side and state. An edge leads to each type that
 //! a message can bring which the peer may send from that state on, before the travelling side sends anything. A type
-//! stands for what can be given for it too: an endpoint of a derived contract, as far as the text knows them. Refused
-//! is every cycle. Where the travelling side is the one to send, its peer waits, nothing comes, and no edge leads on.
+//! stands for what can be given for it too, an endpoint of a derived contract: with that no endpoints come but those of
+//! the base (`overriding`), so the type says all, whatever contracts others derive. Refused is every cycle. Where the
+//! travelling side is the one to send, its peer waits, nothing comes, and no edge leads on.
 
 use crate::bounds::side_name;
 use crate::diagnostic::Diagnostic;
@@ -44,7 +45,7 @@ pub(super) fn check(model: &Model, found: &mut Vec<Diagnostic>) {
 }
 
 /// The endpoints among these values, those in rep structs included.
-fn endpoints<'a>(fields: &'a [Field], model: &'a Model) -> Vec<Kind<'a>> {
+pub(super) fn endpoints<'a>(fields: &'a [Field], model: &'a Model) -> Vec<Kind<'a>> {
     let mut all = Vec::new();
     for field in fields {
         match &field.ty {
@@ -76,25 +77,25 @@ fn edges<'a>(
     model: &'a Model,
     index: &HashMap<Kind<'a>, usize>,
 ) -> Vec<Edge<'a>> {
-    let Some(wanted) = model.contract(contract) else {
-        return Vec::new();
-    };
     let mut edges: Vec<Edge<'a>> = Vec::new();
-    for given in model.contracts.iter().filter(|c| c.has_side(side)) {
-        let at = given.states.iter().position(|s| s.name == *state);
-        let Some(start) = at.filter(|at| given.stands_for(wanted, side).contains(at)) else {
-            continue;
-        };
-        for message in coming(given, side, start) {
-            for kind in endpoints(&given.messages[message].arguments, model) {
-                if let Some(&to) = index.get(&kind)
-                    && edges.iter().all(|e| e.to != to)
-                {
-                    edges.push(Edge {
-                        to,
-                        by: (given, message),
-                    });
-                }
+    let Some(given) = model.contract(contract) else {
+        return edges;
+    };
+    let Some(start) = given.states.iter().position(|s| s.name == *state) else {
+        return edges;
+    };
+    // A permission's messages are those of the contract that it narrows.
+    let of = given.narrows.as_ref().and_then(|n| n.of.last());
+    let channel = of.and_then(|name| model.contract(name)).unwrap_or(given);
+    for message in coming(given, side, start) {
+        for kind in endpoints(&given.messages[message].arguments, model) {
+            if let Some(&to) = index.get(&kind)
+                && edges.iter().all(|e| e.to != to)
+            {
+                edges.push(Edge {
+                    to,
+                    by: (channel, message),
+                });
             }
         }
     }
@@ -102,7 +103,7 @@ fn edges<'a>(
 }
 
 /// The messages that this side can get from a state on, before it sends anything.
-fn coming(contract: &Contract, side: Side, start: usize) -> Vec<usize> {
+pub(super) fn coming(contract: &Contract, side: Side, start: usize) -> Vec<usize> {
     let mut seen = vec![false; contract.states.len()];
     let mut messages = Vec::new();
     let mut todo = vec![start];

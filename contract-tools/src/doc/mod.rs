@@ -13,6 +13,7 @@ use sing_contract::Contracts;
 use sing_contract::ast::Item;
 use sing_contract::format;
 use sing_contract::model::{Contract, Model, Type};
+use sing_image::contract::{Hash, identities};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -39,11 +40,13 @@ struct Site<'a> {
 /// Where two texts mean different contracts by one name.
 pub fn pages(texts: &[Contracts], usage: &Usage) -> Result<Vec<Page>, String> {
     let mut contracts: BTreeMap<&str, (&Model, &Contract)> = BTreeMap::new();
+    let mut known: BTreeMap<&str, Hash> = BTreeMap::new();
     for text in texts {
-        for contract in &text.model.contracts {
-            let table = |m: &Model, c: &Contract| sing_contract::table(m, c).hash();
-            let before = contracts.insert(&contract.name, (&text.model, contract));
-            if before.is_some_and(|(m, c)| table(m, c) != table(&text.model, contract)) {
+        let identities = identities(&text.tables()).map_err(|e| e.to_string())?;
+        for (contract, identity) in text.model.contracts.iter().zip(identities) {
+            contracts.insert(&contract.name, (&text.model, contract));
+            let before = known.insert(&contract.name, identity);
+            if before.is_some_and(|before| before != identity) {
                 return Err(format!(
                     "two of the texts mean different contracts by {}; document them apart",
                     contract.name

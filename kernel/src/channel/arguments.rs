@@ -1,9 +1,10 @@
-//! What messages move: allocations and endpoints, as indices while they are under way.
+//! What messages promise, and what they move: allocations and endpoints, as indices while they are under way.
 //!
 //! Invariant: a message that is refused has moved nothing, and one that cannot be received has given nothing.
 
 use super::{Channel, End, from_index};
 use crate::contract::Contract;
+use crate::crash;
 use crate::thread::Thread;
 use alloc::vec::Vec;
 use core::sync::atomic::Ordering::Relaxed;
@@ -12,8 +13,26 @@ use sing_abi::trap::Trap;
 use sing_image::contract::Word;
 use sing_image::manifest::Side;
 
-/// Puts a message into the queue that moves allocations or endpoints: takes all of them out of the sender's
-/// tables or, with the reason, none.
+/// Whether what the contract requires of a message's words holds. Where it does not, the crash report will say what.
+#[inline(never)]
+pub(super) fn judged(
+    contract: &'static Contract,
+    message: u32,
+    words: &[u64],
+    thread: &Thread,
+) -> Result<(), Trap> {
+    let conditions = &contract.table.messages[message as usize].conditions;
+    match conditions.iter().position(|c| !c.holds(words)) {
+        None => Ok(()),
+        Some(broken) => {
+            crash::record_broken(thread, contract, message, broken);
+            Err(Trap::BrokenPromise)
+        }
+    }
+}
+
+/// Puts a message into the queue that moves allocations or endpoints, or of whose words something must hold: takes all
+/// that moves out of the sender's tables or, with the reason, nothing.
 #[inline(never)]
 pub(super) fn moved(
     channel: &'static Channel,
@@ -23,6 +42,7 @@ pub(super) fn moved(
     words: &[u64],
     thread: &'static Thread,
 ) -> Result<(), Trap> {
+    judged(contract, message, words, thread)?;
     let slot = to.next_slot().ok_or(Trap::ProtocolViolation)?;
     let (tag, slot) = slot.split_first_mut().ok_or(Trap::ProtocolViolation)?;
     let kinds = &contract.table.messages[message as usize].words;

@@ -3,10 +3,10 @@
 use compile_fail::*;
 use sing_sdk::prelude::*;
 
-pub fn serve(c: C1::Exp<C1::Start>, e: Echo::Exp<Echo::Start>) -> i32 {
+pub fn serve(c: Dial::Exp<Dial::Start>, e: Echo::Exp<Echo::Start>) -> f64 {
     switch_receive! {
-        case e.Say(x) as _ && c.Request(y) as _ => x + y,
-        case c.ChannelClosed() => 0,
+        case e.Say(x) as _ && c.Turn(y) as _ => f64::from(x) + y,
+        case c.ChannelClosed() => 0.0,
         else wait
     }
 }

@@ -1,12 +1,12 @@
-//! A message that breaks what it requires closes its channel: where would the switch go on?
+//! A message that breaks what it requires, where the receiver judges that, closes its channel: where would the switch go on?
 #![deny(unsafe_code)]
 use compile_fail::*;
 use sing_sdk::prelude::*;
 
-pub fn serve(c: C1::Exp<C1::Start>, e: Echo::Exp<Echo::Start>) -> i32 {
+pub fn serve(c: Dial::Exp<Dial::Start>, e: Echo::Exp<Echo::Start>) -> f64 {
     switch_receive! {
-        case c.Request(x) as _ => x,
-        case e.Say(x) as _ => x,
+        case c.Turn(x) as _ => x,
+        case e.Say(x) as _ => x.into(),
         else wait
     }
 }

@@ -68,3 +68,15 @@ sing_sdk::contract!(
     ",
     const TEXT
 );
+
+sing_sdk::contract!(
+    "
+    /// What it requires is about numbers that the kernel does not compute with: the receiver has to look.
+    contract Dial {
+      in message Turn(double by) requires by < 1 && by > -1;
+      out message Turned();
+      state Start: Turn? -> Turned! -> Start;
+    }
+    ",
+    const DIAL
+);

@@ -1,7 +1,7 @@
 //! Whether a system manifest and the programs beside it fit together: what would otherwise come to light
 //! when the system starts.
 
-use sing_image::contract::ContractTable;
+use sing_image::contract::{ContractTable, Hash};
 use sing_image::elf::Image;
 use sing_image::manifest::{Side, StartupEndpoint};
 use sing_image::system::{BIN, Channel, End, SystemManifest};
@@ -72,16 +72,16 @@ impl<'a> Checker<'a> {
             let of = channel.end(side).of.as_str();
             self.instances.get(of).copied()
         });
-        let tables: Vec<&ContractTable> = images
+        let tables: Vec<Known<'_>> = images
             .iter()
             .flatten()
-            .filter_map(|image| image.contracts.iter().find(|c| c.name == channel.contract))
+            .filter_map(|image| known(image, &channel.contract))
             .collect();
-        let mut known = true;
+        let mut all_known = true;
         for side in [Side::Imp, Side::Exp] {
             let end = channel.end(side);
             let Some(image) = images[side.index()] else {
-                known = false;
+                all_known = false;
                 // Where it is started but its image is missing, that has been said.
                 if !self.started.contains(end.of.as_str()) {
                     self.problem(format!(
@@ -94,11 +94,11 @@ impl<'a> Checker<'a> {
             self.end(channel, side, end, image, tables.first().copied());
         }
         match tables.as_slice() {
-            [one, other] if one.hash() != other.hash() => self.problem(format!(
+            [one, other] if one.1 != other.1 => self.problem(format!(
                 "{:?} and {:?} mean different contracts by the name {:?}; build both from the same text",
                 channel.imp.of, channel.exp.of, channel.contract
             )),
-            [] if known => self.problem(format!(
+            [] if all_known => self.problem(format!(
                 "neither {:?} nor {:?} knows the contract {:?} of the channel between them",
                 channel.imp.of, channel.exp.of, channel.contract
             )),
@@ -112,7 +112,7 @@ impl<'a> Checker<'a> {
         side: Side,
         end: &'a End,
         image: &Image<'_>,
-        contract: Option<&ContractTable>,
+        contract: Option<Known<'_>>,
     ) {
         let place = format!("endpoint {:?} of {:?}", end.endpoint, end.of);
         let declared = image
@@ -184,18 +184,22 @@ impl<'a> Checker<'a> {
     }
 }
 
+/// A contract of an image, and which contract it is.
+type Known<'a> = (&'a ContractTable, &'a Hash);
+
+/// The contract that an image has under a name.
+fn known<'a>(image: &'a Image<'_>, name: &str) -> Option<Known<'a>> {
+    let mut all = image.contracts.iter().zip(&image.identities);
+    all.find(|(table, _)| table.name == name)
+}
+
 /// Whether an end of a new channel of a contract can be what a program declares: an endpoint of this contract, of a base
 /// whose expectations it keeps, or of a permission to which it can be narrowed.
-fn stands_for(contract: &ContractTable, declared: &StartupEndpoint, image: &Image<'_>) -> bool {
-    let Some(wanted) = image.contracts.iter().find(|c| c.name == declared.contract) else {
+fn stands_for(contract: Known<'_>, declared: &StartupEndpoint, image: &Image<'_>) -> bool {
+    let Some((wanted, wanted_identity)) = known(image, &declared.contract) else {
         return false;
     };
+    let (contract, identity) = contract;
     let state = contract.states.first().map_or("", String::as_str);
-    contract.stands_for(
-        &contract.hash(),
-        wanted,
-        &wanted.hash(),
-        declared.side,
-        state,
-    )
+    contract.stands_for(identity, wanted, wanted_identity, declared.side, state)
 }

@@ -1,23 +1,28 @@
 //! `sing count`: how many contracts, messages and states there are.
 
-use super::sources::{self, Source};
+use super::sources::{self, Program, Source};
 use crate::output;
 use sing_contract_tools::count;
+use sing_image::contract::identities;
 use std::path::PathBuf;
 
 /// Prints the counts of all files together, after those of each contract where asked for.
 pub fn run(files: &[PathBuf], each: bool) -> Result<bool, String> {
-    let mut tables = Vec::new();
+    let mut all = Vec::new();
     for file in files {
         match sources::read(file)? {
-            Source::Text(contracts) => tables.extend(contracts.tables()),
-            Source::Program(program) => tables.extend(program.contracts),
+            Source::Text(contracts) => {
+                let tables = contracts.tables();
+                let known = identities(&tables).map_err(|e| e.to_string())?;
+                all.extend(known.into_iter().zip(tables));
+            }
+            Source::Program(program) => all.extend(program.identified()),
             Source::System(_, programs) => {
-                tables.extend(programs.into_iter().flat_map(|p| p.contracts));
+                all.extend(programs.into_iter().flat_map(Program::identified));
             }
         }
     }
-    let report = count::count(&tables);
+    let report = count::count(all.iter().map(|(identity, table)| (*identity, table)));
     if each {
         output::line(report.each());
     }

@@ -4,7 +4,7 @@ use crate::input;
 use sing_compiler::Options;
 use sing_contract::{Contracts, Diagnostic};
 use sing_contract_tools::doc;
-use sing_image::contract::ContractTable;
+use sing_image::contract::{ContractTable, Hash};
 use sing_image::elf::Image;
 use sing_image::manifest::Manifest;
 use sing_image::system::{BIN, MAGIC, SystemImage, SystemManifest};
@@ -15,11 +15,18 @@ use std::path::Path;
 pub struct Program {
     pub manifest: Manifest,
     pub contracts: Vec<ContractTable>,
+    /// Which contracts these are.
+    pub identities: Vec<Hash>,
     /// Module and name of each import.
     pub imports: Vec<(String, String)>,
 }
 
 impl Program {
+    /// Its contracts with their identities.
+    pub fn identified(self) -> impl Iterator<Item = (Hash, ContractTable)> {
+        self.identities.into_iter().zip(self.contracts)
+    }
+
     /// What the documentation tells of it.
     pub fn speaks(self) -> doc::Program {
         doc::Program {
@@ -78,6 +85,7 @@ fn program(bytes: &[u8]) -> Result<Program, String> {
     Ok(Program {
         manifest: image.manifest,
         contracts: image.contracts,
+        identities: image.identities,
         imports: imports.map(|i| (i.module, i.name)).collect(),
     })
 }

@@ -5,6 +5,7 @@ use crate::names;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use sing_abi::MAX_REGISTER_WORDS;
+use sing_contract::conditions::judged;
 use sing_contract::model::{Message, Side, State, Transition, Type};
 
 /// The arguments of a message, in Rust.
@@ -119,11 +120,8 @@ impl Generator<'_> {
     /// What a switch's check must know of a message.
     fn announced(&self, message: &Message) -> TokenStream {
         let name = &message.name;
-        let values = message.arguments.iter();
-        let promises = !message.requires.is_empty()
-            || values
-                .map(|a| &a.ty)
-                .any(|ty| types::promises(ty, self.model));
+        // What the kernel judges has been judged before anything comes.
+        let promises = !judged(message, self.model).is_all();
         quote!(::sing_sdk::select::Message { name: #name, promises: #promises })
     }
 

@@ -5,6 +5,7 @@ use super::{Generator, requires, types};
 use crate::names;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
+use sing_contract::conditions::judged;
 use sing_contract::model::{Side, State, Transition};
 
 impl Generator<'_> {
@@ -57,11 +58,16 @@ impl Generator<'_> {
             });
             let tag = tag(t);
             cases.extend(self.case(t, &up, &here));
-            let guard = if message.requires.is_empty() {
-                TokenStream::new()
-            } else {
+            // The rest has been judged by the kernel, at the send.
+            let left = !judged(message, self.model)
+                .requires
+                .iter()
+                .all(|judged| *judged);
+            let guard = if left {
                 let holds = requires::call(message, self.model, &here);
                 quote!(if #holds)
+            } else {
+                TokenStream::new()
             };
             arms.extend(quote! {
                 #tag => {

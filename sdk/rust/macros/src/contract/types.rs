@@ -318,15 +318,3 @@ pub(super) fn words(ty: &Type, model: &Model) -> usize {
         _ => 1,
     }
 }
-
-/// Whether a sender can put words for it that are no value of it.
-pub(super) fn promises(ty: &Type, model: &Model) -> bool {
-    match ty {
-        Type::Scalar(s) => matches!(s, Scalar::Bool | Scalar::Char | Scalar::F32),
-        Type::Enum(_) => true,
-        Type::Struct(name) => model
-            .structure(name)
-            .is_some_and(|s| s.fields.iter().any(|f| promises(&f.ty, model))),
-        Type::Vector { .. } | Type::Record { .. } | Type::Endpoint { .. } => false,
-    }
-}
