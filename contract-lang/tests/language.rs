@@ -227,7 +227,8 @@ fn formatting_keeps_the_meaning() {
         public contract C : B {
           in message A(P p, E e, int n) requires n > 0 && (n < 10 || !(e == E.X)) requires -n * 2 + 1 < 3;
           message M(C.Imp:T c, E[] in ExHeap v);
-          override state S: one { A? -> (M! or Hello! -> M?) -> T; M? -> one { Hello! -> S; M! -> closed }; }
+          override state S: Hello! -> Q;
+          state Q: one { A? -> (M! or Hello! -> M?) -> T; M? -> one { Hello! -> S; M! -> closed }; }
           state T: ;
         }";
     let first = parse(source).unwrap();

@@ -188,10 +188,10 @@ public contract ServiceContract {
   state Bound;
 }
 
-public contract NotifyContract : ServiceContract {
+public contract NotifyContract {
   in message Changed();
   out message AckChanged();
-  override state Start: one { Changed? -> AckChanged! -> Start; }
+  state Start: one { Changed? -> AckChanged! -> Start; }
 }
 
 rep struct FindResponse {

@@ -4,20 +4,23 @@
 //! have by name may stand for one of B's there, if no conversation of its holder as one of B can go wrong: walking
 //! both machines together from that state on,
 //!
-//! - every message that B lets this side send can be sent in D too, and
-//! - every message that the peer may send in D is announced in B;
+//! - every message that B lets this side send can be sent in D too,
+//! - every message that the peer may send in D is announced in B, and
+//! - where B announces something, the peer may send something in D too: else the holder waits for ever for a peer that
+//!   waits for what B does not know (where both sides of D may send and so come to different states, wherever the
+//!   peer can be by then);
 //! - where nothing is left to say in B, the walk ends: such a holder can only close. To begin there, though, nothing
 //!   may come from the peer in D either, for nobody would receive it.
 //!
 //! A contract in which a state that both have by name keeps neither side's expectations is refused: it is no B in
 //! any sense. Where one side's are kept, only that side's endpoints stand for those of B there.
 
-use crate::bounds::side_name as name;
+use crate::bounds::{self, side_name as name};
 use crate::diagnostic::Diagnostic;
 use crate::lower;
 use crate::model::{Contract, Model, Side, Transition};
 use sing_image::contract::NONE;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 /// The most pairs of states that one comparison looks at.
 const MAX_PAIRS: usize = 1 << 17;
@@ -27,10 +30,14 @@ pub(super) fn resolve(model: &mut Model, found: &mut Vec<Diagnostic>) {
     for i in 0..model.contracts.len() {
         let derived = &model.contracts[i];
         let mut all = Vec::new();
+        let apart = match derived.bases.first() {
+            Some(_) => bounds::apart(derived),
+            None => BTreeSet::new(),
+        };
         for (distance, base) in derived.bases.iter().enumerate() {
             let compared = model
                 .contract(&base.name)
-                .map(|b| Comparison::new(b, derived));
+                .map(|b| Comparison::new(b, derived, &apart));
             let walks = compared.as_ref().and_then(|c| {
                 let (imp, exp) = (c.walk(Side::Imp)?, c.walk(Side::Exp)?);
                 Some([imp, exp])
@@ -70,8 +77,20 @@ struct Reason<'a> {
     at: (usize, usize),
     /// What may be said in one of the two contracts only.
     said: &'a Transition,
-    /// Whether the base is the one in which it may be said: this side sends it. Else the peer sends it.
-    missing: bool,
+    wrong: Wrong,
+}
+
+/// In what way that breaks it.
+#[derive(Clone, Copy)]
+enum Wrong {
+    /// This side may send it in the base, and not in the derived contract.
+    Missing,
+    /// The peer may send it in the derived contract, and the base does not announce it.
+    Unannounced,
+    /// The base announces it, and in the derived contract the peer sends nothing at all.
+    Silent,
+    /// The base announces it, and in the derived contract the peer can be in this state, where it sends nothing at all.
+    Apart(usize),
 }
 
 /// How the expectations of a side in a state are broken.
@@ -89,6 +108,9 @@ struct Comparison<'a> {
     derived_steps: Vec<u16>,
     /// The states that both have by name.
     shared: Vec<(usize, usize)>,
+    /// By side, the states of the derived contract in which it can be while its peer is in another one that lets the
+    /// peer send nothing, and nothing is under way.
+    alone: [HashMap<usize, usize>; 2],
 }
 
 /// A pair of states that a walk has come to.
@@ -114,7 +136,13 @@ impl Pair<'_> {
 }
 
 impl<'a> Comparison<'a> {
-    fn new(base: &'a Contract, derived: &'a Contract) -> Self {
+    fn new(base: &'a Contract, derived: &'a Contract, apart: &BTreeSet<[usize; 2]>) -> Self {
+        let alone = [Side::Imp, Side::Exp].map(|side| {
+            let peer = side.peer();
+            let met = apart.iter().map(|at| (at[side.index()], at[peer.index()]));
+            met.filter(|&(_, at)| derived.states[at].sends(peer).next().is_none())
+                .collect()
+        });
         let named = base.states.iter().enumerate().filter(|(_, s)| s.is_named());
         let places: HashMap<&str, usize> = named.map(|(i, s)| (s.name.as_str(), i)).collect();
         let states = derived.states.iter().enumerate();
@@ -126,7 +154,21 @@ impl<'a> Comparison<'a> {
             shared: states
                 .filter_map(|(i, s)| Some((*places.get(s.name.as_str())?, i)))
                 .collect(),
+            alone,
         }
+    }
+
+    /// Why who waits here could wait for ever: it needs a peer that can go on by itself.
+    fn unheard(&self, side: Side, at: (usize, usize)) -> Option<(&'a Transition, Wrong)> {
+        let (ours, theirs) = (&self.base.states[at.0], &self.derived.states[at.1]);
+        let awaited = ours.receives(side).next()?;
+        if theirs.receives(side).next().is_none() {
+            return Some((awaited, Wrong::Silent));
+        }
+        // Who can send is not stuck.
+        let stuck = ours.sends(side).next().is_none();
+        let peer = self.alone[side.index()].get(&at.1).filter(|_| stuck)?;
+        Some((awaited, Wrong::Apart(*peer)))
     }
 
     /// The states of the derived contract in which nothing is broken.
@@ -160,24 +202,23 @@ impl<'a> Comparison<'a> {
         while next < pairs.len() {
             let at = pairs[next].at;
             let (ours, theirs) = (&self.base.states[at.0], &self.derived.states[at.1]);
-            let sends = ours.sends(side).map(|t| (t, true));
-            let mut comes = theirs.receives(side).map(|t| (t, false));
+            let sends = ours.sends(side).map(|t| (t, Wrong::Missing));
+            let mut comes = theirs.receives(side).map(|t| (t, Wrong::Unannounced));
             if ours.transitions.is_empty() {
                 // Nothing may come to who begins here; who has come here can close.
                 let first = comes.next();
-                pairs[next].wrong_at_first =
-                    first.map(|(said, missing)| Reason { at, said, missing });
+                pairs[next].wrong_at_first = first.map(|(said, wrong)| Reason { at, said, wrong });
                 next += 1;
                 continue;
             }
-            for (said, missing) in sends.chain(comes) {
-                let after = if missing {
-                    self.derived_step(at.1, said).map(|to| (said.target, to))
-                } else {
-                    self.base_step(at.0, said).map(|to| (to, said.target))
+            for (said, wrong) in sends.chain(comes).chain(self.unheard(side, at)) {
+                let after = match wrong {
+                    Wrong::Missing => self.derived_step(at.1, said).map(|to| (said.target, to)),
+                    Wrong::Unannounced => self.base_step(at.0, said).map(|to| (to, said.target)),
+                    Wrong::Silent | Wrong::Apart(_) => None,
                 };
                 let Some(after) = after else {
-                    pairs[next].wrong = Some(Reason { at, said, missing });
+                    pairs[next].wrong = Some(Reason { at, said, wrong });
                     break;
                 };
                 let after = *index.entry(after).or_insert_with(|| {
@@ -251,14 +292,15 @@ impl<'a> Comparison<'a> {
                 error = self.explained(error, side, broken);
             }
             found.push(error.help(format!(
-                "keep them for one side: let it send here whatever {base} lets it send, and receive nothing that \
-                 {base} does not announce; or declare a state of another name"
+                "keep them for one side: let it send here whatever {base} lets it send, receive something where \
+                 {base} announces something, and nothing that {base} does not announce; or declare a state of \
+                 another name"
             )));
         }
     }
 
     fn explained(&self, error: Diagnostic, side: Side, broken: &Broken<'_>) -> Diagnostic {
-        let Reason { at, said, missing } = broken.reason;
+        let Reason { at, said, wrong } = broken.reason;
         let message = |t: &Transition| {
             let sign = if t.sender == Side::Imp { '?' } else { '!' };
             format!("{}{sign}", self.derived.messages[t.message].name)
@@ -275,21 +317,35 @@ impl<'a> Comparison<'a> {
             n => format!("after {n} messages "),
         };
         let (what, side, said_by) = (message(said), name(side), name(said.sender));
-        let (label, note) = if missing {
-            (
+        let (label, note) = match wrong {
+            Wrong::Missing => (
                 format!("{base} lets the {said_by} side send this"),
                 format!(
                     "the {side} side {after}may send {what} in state {old} of {base}, but not in state {new} of {derived}"
                 ),
-            )
-        } else {
-            (
+            ),
+            Wrong::Unannounced => (
                 format!("the {said_by} side may send this"),
                 format!(
                     "the {side} side {after}can get {what} in state {new} of {derived}, which {base} does not announce \
                      in state {old}"
                 ),
-            )
+            ),
+            Wrong::Silent => (
+                format!("{base} lets the {said_by} side send this"),
+                format!(
+                    "the {side} side {after}may wait for {what} in state {old} of {base}, but in state {new} of \
+                     {derived} the {said_by} side sends nothing: it could wait for ever"
+                ),
+            ),
+            Wrong::Apart(peer) => (
+                format!("{base} lets the {said_by} side send this"),
+                format!(
+                    "the {side} side {after}may wait for {what} in state {old} of {base}, but while it is in state {new} \
+                     of {derived}, the {said_by} side can be in state {}, where it sends nothing: it could wait for ever",
+                    self.derived.states[peer].name
+                ),
+            ),
         };
         error.label(said.span, label).note(note)
     }
