@@ -58,7 +58,10 @@ impl<'a> Lowering<'a> {
         let bases = contract.bases.iter().map(|base| Base {
             name: base.name.clone(),
             hash: self.hash(&base.name),
-            stands: [0, 1].map(|side| base.stands[side].iter().map(|&s| s as u16).collect()),
+            stands: [0, 1].map(|side| {
+                let pairs = base.pairs[side].iter();
+                pairs.map(|&(own, of)| (own as u16, of as u16)).collect()
+            }),
         });
         let bases = bases.collect();
         let narrows = contract.narrows.as_ref().map(|n| Narrowing {

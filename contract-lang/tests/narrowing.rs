@@ -66,7 +66,7 @@ fn a_permission_is_the_contract_with_fewer_sends() {
         (c, deaf, Side::Exp, true),
         (c, deaf, Side::Imp, false),
     ] {
-        let found = own.stands_for(&own.hash(), wanted, &wanted.hash(), side, "Start");
+        let found = own.stands_for(&own.hash(), wanted, &wanted.hash(), side, (0, 0));
         assert_eq!(found, stands, "{} for {}", own.name, wanted.name);
     }
 }
@@ -92,7 +92,7 @@ fn a_permission_of_a_derived_contract_and_derived_endpoints_for_one_of_the_base(
     );
     let [b, d, n, nd] = &all[..] else { panic!() };
     let stands = |own: &ContractTable, wanted: &ContractTable| {
-        own.stands_for(&own.hash(), wanted, &wanted.hash(), Side::Imp, "S")
+        own.stands_for(&own.hash(), wanted, &wanted.hash(), Side::Imp, (0, 0))
     };
     assert!(stands(d, b) && stands(d, n) && stands(d, nd));
     assert!(!stands(b, nd) && !stands(nd, b) && !stands(nd, n));
@@ -126,13 +126,26 @@ fn narrows_is_a_name_elsewhere() {
     tables("contract narrows { in message narrows(int narrows); state S: narrows? -> closed; }");
 }
 
+/// The states in which an endpoint of `d` stands for one of `b` in the state of the same name.
+fn shared(b: &ContractTable, d: &ContractTable, side: Side) -> Vec<u16> {
+    let own = 0..d.states.len() as u16;
+    own.filter(|&own| {
+        let asked = b.state(&d.states[usize::from(own)]);
+        asked.is_some_and(|asked| {
+            b.states[usize::from(asked)].find('\'').is_none()
+                && d.stands_for(&d.hash(), b, &b.hash(), side, (own, asked))
+        })
+    })
+    .collect()
+}
+
 /// Where an endpoint of the second contract stands for one of the first.
 fn stands(source: &str) -> [Vec<String>; 2] {
     let all = tables(source);
     let d = &all[1];
-    [0, 1].map(|side| {
-        let states = d.bases[0].stands[side].iter();
-        states.map(|&s| d.states[usize::from(s)].clone()).collect()
+    [Side::Imp, Side::Exp].map(|side| {
+        let states = shared(&all[0], d, side).into_iter();
+        states.map(|s| d.states[usize::from(s)].clone()).collect()
     })
 }
 
@@ -216,6 +229,28 @@ fn what_a_derived_contract_keeps() {
         }
         assert_eq!(found, expected, "{derived}");
     }
+}
+
+/// Used as one of A by way of B, D goes on in a state that has no name in A.
+#[test]
+fn standing_for_what_a_base_stands_for() {
+    let all = tables(
+        "contract C : B { override state U: N? -> S2; state S2: M? -> O! -> S2; }
+         contract A { in message M(); out message O(); state S: M? -> O! -> S; }
+         contract B : A { in message N(); state U: N? -> S; }
+         contract P narrows A.Imp { M; }",
+    );
+    let [c, a, b, p] = &all[..] else { panic!() };
+    let used = |side, own: &str, wanted: &ContractTable, asked: &str| {
+        let at = (c.state(own).unwrap(), wanted.state(asked));
+        c.used_as(&c.hash(), wanted, &wanted.hash(), side, at)
+    };
+    for side in [Side::Imp, Side::Exp] {
+        assert!(used(side, "U", b, "U") && used(side, "S2", b, "S"));
+        assert!(used(side, "S2", a, "S") && used(side, "S", a, "S"));
+        assert!(!used(side, "U", a, "S") && !used(side, "S2", b, "U"));
+    }
+    assert!(used(Side::Imp, "S2", p, "S") && !used(Side::Exp, "S2", p, "S"));
 }
 
 /// A state as generated: who sends, and which of the messages lead where.
@@ -313,7 +348,8 @@ proptest! {
         let (imp, exp) = (expected(Side::Imp), expected(Side::Exp));
         match compile(&source) {
             Ok(all) => {
-                prop_assert_eq!(&all[1].bases[0].stands, &[imp.clone(), exp.clone()], "{}", source);
+                let found = [Side::Imp, Side::Exp].map(|side| shared(&all[0], &all[1], side));
+                prop_assert_eq!(&found, &[imp.clone(), exp.clone()], "{}", source);
                 prop_assert!((0..3).all(|s| imp.contains(&s) || exp.contains(&s)), "{}", source);
             }
             Err(errors) => {

@@ -216,24 +216,24 @@ fn composed(
     Ok(pairs)
 }
 
-/// Where the derived contract's endpoints of a side are said to stand for the base's: states of B and D.
-fn standing(b: &ContractTable, d: &ContractTable, side: Side) -> Vec<(u16, u16)> {
-    let stands = d.bases[0].stands[side.index()].iter();
-    stands
-        .map(|&s| (b.state(&d.states[usize::from(s)]).unwrap(), s))
-        .collect()
-}
-
 fn check(b: &ContractTable, d: &ContractTable) -> Result<usize, String> {
     let all = situations(d);
     let mut met = 0;
     for side in [Side::Imp, Side::Exp] {
-        for (base, derived) in standing(b, d, side) {
+        let used = &d.bases[0].stands[side.index()];
+        for &(derived, base) in used {
             let here = all.iter().filter(|c| c.at[side.index()] == derived);
             let from: Vec<_> = here.map(|c| (base, c.clone())).collect();
-            met += composed(b, d, side, from)
-                .map_err(|e| format!("as {base} in {derived}: {e}"))?
-                .len();
+            let pairs =
+                composed(b, d, side, from).map_err(|e| format!("as {base} in {derived}: {e}"))?;
+            met += pairs.len();
+            // Wherever it comes it is still one of the base: it can be sent, narrowed, used as one.
+            for (base, derived) in pairs {
+                let at = (derived, Some(base));
+                if !d.used_as(&d.hash(), b, &b.hash(), side, at) {
+                    return Err(format!("{side:?} comes to {base} of B in {derived} of D"));
+                }
+            }
         }
     }
     Ok(met)

@@ -18,44 +18,87 @@
 use crate::bounds::{self, side_name as name};
 use crate::diagnostic::Diagnostic;
 use crate::lower;
-use crate::model::{Contract, Model, Side, Transition};
+use crate::model::{Base, Contract, Model, Side, Transition};
 use sing_image::contract::NONE;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
-/// The most pairs of states that one comparison looks at.
-const MAX_PAIRS: usize = 1 << 17;
+/// The most pairs of states that one comparison looks at. All that hold are kept, by the kernel too.
+const MAX_PAIRS: usize = 1 << 14;
+/// The most that are looked at for a whole text, those included to which a base in between leads.
+const MAX_WORK: usize = 1 << 22;
+
+/// Pairs of states of a derived contract and of a base, ascending.
+type Pairs = Vec<(usize, usize)>;
 
 /// Fills in for every contract where its endpoints stand for those of its bases.
 pub(super) fn resolve(model: &mut Model, found: &mut Vec<Diagnostic>) {
-    for i in 0..model.contracts.len() {
+    // Bases come first: what stands for one of them stands for what that stands for.
+    let mut order: Vec<usize> = (0..model.contracts.len()).collect();
+    order.sort_by_key(|&i| model.contracts[i].bases.len());
+    let mut work = MAX_WORK;
+    let mut reports = Vec::new();
+    'all: for i in order {
         let derived = &model.contracts[i];
-        let mut all = Vec::new();
-        let apart = match derived.bases.first() {
+        let mut bases = derived.bases.clone();
+        let apart = match bases.first() {
             Some(_) => bounds::apart(derived),
             None => BTreeSet::new(),
         };
-        for (distance, base) in derived.bases.iter().enumerate() {
-            let compared = model
-                .contract(&base.name)
-                .map(|b| Comparison::new(b, derived, &apart));
-            let walks = compared.as_ref().and_then(|c| {
-                let (imp, exp) = (c.walk(Side::Imp)?, c.walk(Side::Exp)?);
-                Some([imp, exp])
-            });
-            let (Some(compared), Some(walks)) = (compared, walks) else {
-                found.push(gave_up(derived, &base.name));
-                return;
+        for distance in 0..bases.len() {
+            let name = bases[distance].name.clone();
+            let Some(base) = model.contract(&name) else {
+                continue;
             };
+            let compared = Comparison::new(base, derived, &apart);
+            let walked = [Side::Imp, Side::Exp].map(|side| {
+                let through = through(model, &bases[..distance], base, side, &mut work)?;
+                compared.walk(side, through, &mut work)
+            });
+            let [Some(imp), Some(exp)] = walked else {
+                reports.push((i, gave_up(derived, &name)));
+                break 'all;
+            };
+            let walks = [imp, exp];
             if distance == 0 {
                 // With respect to bases further away it was said there, or follows from it.
-                compared.report(&walks, found);
+                let mut errors = Vec::new();
+                compared.report(&walks, &mut errors);
+                reports.extend(errors.into_iter().map(|error| (i, error)));
             }
-            all.push(walks.map(|broken| compared.kept(&broken)));
+            bases[distance].stands = [0, 1].map(|side| compared.kept(&walks[side].broken));
+            bases[distance].pairs = walks.map(|walk| walk.pairs);
         }
-        for (base, stands) in model.contracts[i].bases.iter_mut().zip(all) {
-            base.stands = stands;
+        model.contracts[i].bases = bases;
+    }
+    // In order of the text.
+    reports.sort_by_key(|&(i, _)| i);
+    found.extend(reports.into_iter().map(|(_, report)| report));
+}
+
+/// The pairs that one comes to by standing for a nearer base first, and as one of that for `base`. `None` where they are
+/// too many.
+fn through(
+    model: &Model,
+    nearer: &[Base],
+    base: &Contract,
+    side: Side,
+    work: &mut usize,
+) -> Option<BTreeSet<(usize, usize)>> {
+    let mut all = BTreeSet::new();
+    for between in nearer {
+        let further = model.contract(&between.name)?;
+        let further = further.bases.iter().find(|b| b.name == base.name)?;
+        let further = &further.pairs[side.index()];
+        for &(derived, state) in &between.pairs[side.index()] {
+            let first = further.partition_point(|pair| pair.0 < state);
+            let there = further[first..].iter().take_while(|pair| pair.0 == state);
+            for &(_, to) in there {
+                *work = work.checked_sub(1)?;
+                all.insert((to, derived));
+            }
         }
     }
+    Some(all)
 }
 
 fn gave_up(derived: &Contract, base: &str) -> Diagnostic {
@@ -65,7 +108,7 @@ fn gave_up(derived: &Contract, base: &str) -> Diagnostic {
             derived.name
         ),
         derived.span,
-        format!("after {MAX_PAIRS} pairs of states no end was in sight"),
+        "among all pairs of their states no end was in sight",
     )
     .help("override fewer states, or derive from a smaller contract")
 }
@@ -98,6 +141,14 @@ struct Broken<'a> {
     /// What is said before.
     path: Vec<&'a Transition>,
     reason: Reason<'a>,
+}
+
+/// How a side's expectations fare.
+struct Walk<'a> {
+    /// For each shared state, what breaks them there.
+    broken: Vec<Option<Broken<'a>>>,
+    /// Where they are kept, of all pairs that one comes to.
+    pairs: Pairs,
 }
 
 /// A derived contract beside one that it derives from.
@@ -171,7 +222,7 @@ impl<'a> Comparison<'a> {
         Some((awaited, Wrong::Apart(*peer)))
     }
 
-    /// The states of the derived contract in which nothing is broken.
+    /// The shared states, of the derived contract, in which nothing is broken.
     fn kept(&self, broken: &[Option<Broken<'_>>]) -> Vec<usize> {
         let all = self.shared.iter().zip(broken);
         all.filter(|(_, b)| b.is_none())
@@ -190,16 +241,28 @@ impl<'a> Comparison<'a> {
         target(&self.derived_steps, self.derived.messages.len(), state, t)
     }
 
-    /// For each shared state, what breaks this side's expectations there. `None` where the walk has no end in sight.
-    fn walk(&self, side: Side) -> Option<Vec<Option<Broken<'a>>>> {
+    /// Walks from the shared states on, and from further pairs. `None` where the walk has no end in sight.
+    fn walk(
+        &self,
+        side: Side,
+        further: BTreeSet<(usize, usize)>,
+        work: &mut usize,
+    ) -> Option<Walk<'a>> {
         let mut pairs: Vec<Pair<'a>> = Vec::new();
         let mut index: HashMap<(usize, usize), usize> = HashMap::new();
         for &at in &self.shared {
             index.insert(at, pairs.len());
             pairs.push(Pair::new(at));
         }
+        for at in further {
+            index.entry(at).or_insert_with(|| {
+                pairs.push(Pair::new(at));
+                pairs.len() - 1
+            });
+        }
         let mut next = 0;
         while next < pairs.len() {
+            *work = work.checked_sub(1)?;
             let at = pairs[next].at;
             let (ours, theirs) = (&self.base.states[at.0], &self.derived.states[at.1]);
             let sends = ours.sends(side).map(|t| (t, Wrong::Missing));
@@ -236,7 +299,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// From where one comes to something wrong, and how, by a shortest way.
-    fn explain(&self, pairs: &[Pair<'a>]) -> Vec<Option<Broken<'a>>> {
+    fn explain(&self, pairs: &[Pair<'a>]) -> Walk<'a> {
         let mut way: Vec<Option<(usize, &'a Transition)>> = vec![None; pairs.len()];
         let mut seen: Vec<bool> = pairs.iter().map(|p| p.wrong.is_some()).collect();
         let mut todo: VecDeque<usize> = (0..pairs.len()).filter(|&i| seen[i]).collect();
@@ -258,13 +321,19 @@ impl<'a> Comparison<'a> {
             let reason = pairs[i].wrong.or(at_first)?;
             Some(Broken { path, reason })
         };
-        (0..self.shared.len()).map(broken).collect()
+        let kept = pairs.iter().zip(&seen).filter(|(_, seen)| !**seen);
+        let mut kept: Pairs = kept.map(|(p, _)| (p.at.1, p.at.0)).collect();
+        kept.sort_unstable();
+        Walk {
+            broken: (0..self.shared.len()).map(broken).collect(),
+            pairs: kept,
+        }
     }
 
     /// Refuses the states in which neither side's expectations are kept.
-    fn report(&self, walks: &[Vec<Option<Broken<'_>>>; 2], found: &mut Vec<Diagnostic>) {
+    fn report(&self, walks: &[Walk<'_>; 2], found: &mut Vec<Diagnostic>) {
         let [imp, exp] = walks;
-        let both = self.shared.iter().zip(imp.iter().zip(exp));
+        let both = self.shared.iter().zip(imp.broken.iter().zip(&exp.broken));
         let broken: Vec<_> = both
             .filter_map(|(at, (imp, exp))| Some((at, imp.as_ref()?, exp.as_ref()?)))
             .collect();

@@ -81,11 +81,8 @@ fn edges<'a>(
     };
     let mut edges: Vec<Edge<'a>> = Vec::new();
     for given in model.contracts.iter().filter(|c| c.has_side(side)) {
-        let at = given.states.iter().position(|s| s.name == *state);
-        let Some(start) = at.filter(|at| given.stands_for(wanted, side).contains(at)) else {
-            continue;
-        };
-        for message in coming(given, side, start) {
+        let starts = given.used_as(wanted, side, state).into_iter();
+        for message in starts.flat_map(|start| coming(given, side, start)) {
             for kind in endpoints(&given.messages[message].arguments, model) {
                 if let Some(&to) = index.get(&kind)
                     && edges.iter().all(|e| e.to != to)
