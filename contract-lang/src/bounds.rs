@@ -13,7 +13,7 @@
 use crate::diagnostic::Diagnostic;
 use crate::model::{Contract, Side, Transition};
 use sing_image::contract::MAX_QUEUE;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 /// The most situations that are looked at before giving up.
 const MAX_SITUATIONS: usize = if cfg!(test) { 1_500 } else { 40_000 };
@@ -23,8 +23,7 @@ pub(crate) fn queues(contract: &Contract) -> Result<[u16; 2], Box<Diagnostic>> {
     let reachable = contract.reachable();
     let to_exp = longest_run(contract, &reachable, Side::Imp)?;
     let to_imp = longest_run(contract, &reachable, Side::Exp)?;
-    let mixed = (0..contract.states.len()).find(|&s| reachable[s] && contract.states[s].is_mixed());
-    match mixed {
+    match mixed(contract, &reachable) {
         None => {
             for (length, side) in [(to_imp, Side::Imp), (to_exp, Side::Exp)] {
                 if length > usize::from(MAX_QUEUE) {
@@ -33,7 +32,24 @@ pub(crate) fn queues(contract: &Contract) -> Result<[u16; 2], Box<Diagnostic>> {
             }
             Ok([to_imp as u16, to_exp as u16])
         }
-        Some(state) => explore(contract).map_err(|p| Box::new(p.report(contract, state))),
+        Some(state) => match explore(contract) {
+            Ok(explored) => Ok(explored.longest),
+            Err(problem) => Err(Box::new(problem.report(contract, state))),
+        },
+    }
+}
+
+/// A state in which both sides may send.
+fn mixed(contract: &Contract, reachable: &[bool]) -> Option<usize> {
+    (0..contract.states.len()).find(|&s| reachable[s] && contract.states[s].is_mixed())
+}
+
+/// The different states (by `Side::index`) in which the two sides can be while nothing is under way. None where one side
+/// sends at a time: then they are in the same state.
+pub(crate) fn apart(contract: &Contract) -> BTreeSet<[usize; 2]> {
+    match mixed(contract, &contract.reachable()) {
+        Some(_) => explore(contract).map_or_else(|_| BTreeSet::new(), |explored| explored.apart),
+        None => BTreeSet::new(),
     }
 }
 
@@ -239,8 +255,16 @@ impl Problem {
     }
 }
 
+/// What is known when every situation has been looked at.
+#[derive(Debug)]
+struct Explored {
+    /// The most messages that can be under way to each side.
+    longest: [u16; 2],
+    apart: BTreeSet<[usize; 2]>,
+}
+
 /// Looks at every situation that can come about.
-fn explore(contract: &Contract) -> Result<[u16; 2], Problem> {
+fn explore(contract: &Contract) -> Result<Explored, Problem> {
     let start = Situation {
         at: [0, 0],
         queues: [Vec::new(), Vec::new()],
@@ -249,6 +273,7 @@ fn explore(contract: &Contract) -> Result<[u16; 2], Problem> {
     let mut seen: HashMap<Situation, usize> = HashMap::from([(start.clone(), 0)]);
     let mut todo = VecDeque::from([start]);
     let mut longest = [0u16; 2];
+    let mut apart = BTreeSet::new();
     let trace = |from: &[Option<(usize, Act)>], mut i: usize| {
         let mut steps = Vec::new();
         while let Some((before, step)) = from[i] {
@@ -267,6 +292,9 @@ fn explore(contract: &Contract) -> Result<[u16; 2], Problem> {
             })
         };
         let mut next: Vec<(Act, Situation)> = Vec::new();
+        if now.at[0] != now.at[1] && now.queues.iter().all(Vec::is_empty) {
+            apart.insert(now.at);
+        }
         let mut can_send = false;
         let mut waits = false;
         for side in [Side::Imp, Side::Exp] {
@@ -333,7 +361,7 @@ fn explore(contract: &Contract) -> Result<[u16; 2], Problem> {
             todo.push_back(after);
         }
     }
-    Ok(longest)
+    Ok(Explored { longest, apart })
 }
 
 #[cfg(test)]

@@ -46,7 +46,10 @@ fn table(model: &Model, contract: &Contract, types: &BTreeMap<&str, Hash>) -> Co
     let bases = contract.bases.iter().map(|base| Base {
         name: base.name.clone(),
         hash: Hash::default(),
-        stands: [0, 1].map(|side| base.stands[side].iter().map(|&s| s as u16).collect()),
+        stands: [0, 1].map(|side| {
+            let pairs = base.pairs[side].iter();
+            pairs.map(|&(own, of)| (own as u16, of as u16)).collect()
+        }),
     });
     let narrows = contract.narrows.as_ref().map(|n| Narrowing {
         side: n.side,

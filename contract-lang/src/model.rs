@@ -251,6 +251,9 @@ pub struct Base {
     /// For each side (by `Side::index`) the states of the derived contract, ascending, in which that side's endpoint
     /// can stand for one of the base in the state of the same name.
     pub stands: [Vec<usize>; 2],
+    /// For each side, all pairs of a state of the derived contract and one of the base, ascending, in which that side's
+    /// endpoint is one of the base for a holder who has come there as one of the base.
+    pub pairs: [Vec<(usize, usize)>; 2],
 }
 
 /// What a permission narrows ([O] 5.5.3).
@@ -298,8 +301,8 @@ impl Contract {
         self.narrows.as_ref().is_none_or(|n| n.side == side)
     }
 
-    /// The states in which an endpoint of this side can stand for one of `wanted`: the same contract, a base that
-    /// allows it there, or a permission to which it can be narrowed. What `ContractTable::stands_for` says of tables.
+    /// The states in which an endpoint of this side can stand for one of `wanted` in the state of the same name: the same
+    /// contract, a base that allows it there, or a permission to which it can be narrowed.
     #[must_use]
     pub fn stands_for(&self, wanted: &Contract, side: Side) -> Vec<usize> {
         let of = wanted.narrows.iter().filter(|n| n.side == side);
@@ -311,6 +314,29 @@ impl Contract {
             }
             let bases = self.bases.iter().filter(|b| b.name == *name);
             states.extend(bases.flat_map(|b| &b.stands[side.index()]));
+        }
+        states.sort_unstable();
+        states.dedup();
+        states
+    }
+
+    /// The states in which an endpoint of this side can be while it is used as one of `wanted` in the state of this name.
+    #[must_use]
+    pub fn used_as(&self, wanted: &Contract, side: Side, state: &str) -> Vec<usize> {
+        let Some(asked) = wanted.states.iter().position(|s| s.name == state) else {
+            return Vec::new();
+        };
+        // A permission has the states of what it narrows.
+        let of = wanted.narrows.iter().filter(|n| n.side == side);
+        let names = of.flat_map(|n| &n.of).chain([&wanted.name]);
+        let mut states = Vec::new();
+        for name in names {
+            if *name == self.name {
+                return vec![asked];
+            }
+            let bases = self.bases.iter().filter(|b| b.name == *name);
+            let pairs = bases.flat_map(|b| &b.pairs[side.index()]);
+            states.extend(pairs.filter(|p| p.1 == asked).map(|p| p.0));
         }
         states.sort_unstable();
         states.dedup();

@@ -98,6 +98,20 @@ const CASES: &[(&str, &str, &str)] = &[
     ("contract A { in message M(); out message O(); state S: M? -> O! -> T; state T; }
       contract B : A { override state T: one { M? -> U; O! -> V; } state U: O! -> closed; state V: M? -> closed; }",
      "the exporting side can get M? in state T of B, which A does not announce", "T"),
+    // Each would wait for the other.
+    ("contract A { out message M(); state S: M! -> T; state T; }
+      contract B : A { in message N(); override state S: N? -> M! -> T; }",
+     "the importing side may wait for M! in state S of A, but in state S of B the exporting side sends nothing", "S"),
+    ("contract A { in message M(); state S: M? -> T; state T; }
+      contract B : A { out message N(); override state S: N! -> M? -> T; }",
+     "the exporting side may wait for M? in state S of A, but in state S of B the importing side sends nothing", "S"),
+    // So they would where both may send, and have come to different states: Q and R cross.
+    ("contract A { in message Q(); out message R(); out message P();
+        state S: one { Q? -> T; R! -> C; } state T: R! -> U; state U: P! -> X; state X;
+        state C: P! -> F; state F: Q? -> Y; state Y; }
+      contract B : A { in message I(); override state C: one { P! -> F; Q? -> Z; } state Z: I? -> V; state V: P! -> closed;
+        override state U: one { P! -> X; I? -> V; } override state X: I? -> closed; override state Y: I? -> closed; }",
+     "while it is in state U of B, the exporting side can be in state Z, where it sends nothing", "U"),
     ("contract A { in message M(); state S: M? -> closed; } contract N narrows A.Imp { } contract B : N { }",
      "cannot derive from a permission", "N"),
     // Permissions.

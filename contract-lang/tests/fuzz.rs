@@ -222,8 +222,11 @@ fn walk(fuzz: &mut Fuzz, table: &ContractTable) {
     }
     for base in &table.bases {
         for side in [Side::Imp, Side::Exp] {
-            let name = &table.states[usize::from(state)];
-            let _ = table.stands_for(&[0; 32], table, &base.hash, side, name);
+            let wild = fuzz.rng.next_u32() as u16;
+            for at in [(state, state), (state, wild), (wild, state)] {
+                let _ = table.stands_for(&[0; 32], table, &base.hash, side, at);
+            }
+            let _ = table.used_as(&[0; 32], table, &base.hash, side, (wild, None));
         }
     }
 }
@@ -279,7 +282,7 @@ fn tables() {
         assert!(
             stands
                 .into_iter()
-                .all(|s| usize::from(*s) < table.states.len())
+                .all(|p| usize::from(p.0) < table.states.len() && usize::from(p.1) < MAX_STATES)
         );
         assert!(
             table

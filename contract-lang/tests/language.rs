@@ -177,13 +177,33 @@ fn derived_contracts_inherit_through_generations() {
         }";
     let tables = compile(source).unwrap();
     let d = &tables[2];
-    let bases: Vec<(&str, [&[u16]; 2])> = d
+    let bases: Vec<(&str, [String; 2])> = d
         .bases
         .iter()
-        .map(|b| (b.name.as_str(), [&b.stands[0][..], &b.stands[1][..]]))
+        .map(|base| {
+            let of = tables.iter().find(|t| t.name == base.name).unwrap();
+            let named = |side: usize| {
+                let names = base.stands[side].iter().map(|&(own, place)| {
+                    let (own, place) = (usize::from(own), usize::from(place));
+                    format!("{} as {}", d.states[own], of.states[place])
+                });
+                let names: Vec<String> = names.filter(|n| !n.contains('\'')).collect();
+                names.join(", ")
+            };
+            (base.name.as_str(), [named(0), named(1)])
+        })
         .collect();
-    // Who says M knows A or B; who waits for it would get O, too.
-    assert_eq!(bases, [("B", [&[0, 1, 2][..], &[]]), ("A", [&[0, 1], &[]])]);
+    // Who says M knows A or B; who waits for it would get O, too. D goes on in T where A and B are in S again.
+    assert_eq!(
+        bases,
+        [
+            (
+                "B",
+                ["S as S, Q as Q, R as R, T as S".into(), String::new()]
+            ),
+            ("A", ["S as S, Q as Q, T as S".into(), String::new()])
+        ]
+    );
     let names: Vec<&str> = d.messages.iter().map(|m| m.name.as_str()).collect();
     assert_eq!(names, ["M", "N", "O"]);
     assert_eq!(d.states[..5], ["S", "Q", "R", "T", "closed"]);
@@ -227,7 +247,8 @@ fn formatting_keeps_the_meaning() {
         public contract C : B {
           in message A(P p, E e, int n) requires n > 0 && (n < 10 || !(e == E.X)) requires -n * 2 + 1 < 3;
           message M(C.Imp:T c, E[] in ExHeap v);
-          override state S: one { A? -> (M! or Hello! -> M?) -> T; M? -> one { Hello! -> S; M! -> closed }; }
+          override state S: Hello! -> Q;
+          state Q: one { A? -> (M! or Hello! -> M?) -> T; M? -> one { Hello! -> S; M! -> closed }; }
           state T: ;
         }";
     let first = parse(source).unwrap();

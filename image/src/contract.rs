@@ -102,10 +102,24 @@ pub struct Base {
     pub name: String,
     /// Its identity.
     pub hash: Hash,
-    /// For each side (by `Side::index`) the states of the derived contract, ascending, in which that side's endpoint
-    /// can stand for one of the base in the state of the same name: whatever the base lets the side send is allowed
-    /// there and from there on, and nothing comes that the base does not announce.
-    pub stands: [Vec<u16>; 2],
+    /// For each side (by `Side::index`) the pairs of a state of the derived contract and one of the base, ascending, in
+    /// which that side's endpoint is one of the base for a holder who knows only that: whatever the base lets the side
+    /// send is allowed there and from there on, nothing comes that the base does not announce, and who waits has a peer
+    /// that can go on.
+    ///
+    /// No program says this of its contracts: it carries their text, from which the installer computes it.
+    pub stands: [Vec<(u16, u16)>; 2],
+}
+
+impl Base {
+    /// Whether that side's endpoint, in this state of the derived contract, is one of the base in state `asked`; in any
+    /// where `None`.
+    fn has(&self, side: Side, state: u16, asked: Option<u16>) -> bool {
+        let pairs = &self.stands[side.index()];
+        let at = pairs.partition_point(|&p| p < (state, asked.unwrap_or(0)));
+        let fits = |p: &(u16, u16)| p.0 == state && asked.is_none_or(|a| a == p.1);
+        pairs.get(at).is_some_and(fits)
+    }
 }
 
 /// Makes a contract a permission ([O] 5.5.3): another contract with fewer messages that one side may send.
@@ -177,9 +191,9 @@ impl ContractTable {
         self.states.iter().position(|s| s == name).map(|i| i as u16)
     }
 
-    /// Whether an endpoint of `side` of this contract, in the state of this name, can stand where one of `wanted` is
-    /// asked for: the same contract, a base that allows it there, or a permission to which it can be narrowed. `own`
-    /// and `wanted_hash` are the two contracts' identities.
+    /// Whether an endpoint of `side` of this contract, in state `at.0`, can stand where one of `wanted` in state `at.1` is
+    /// asked for: the same contract, a base that allows it there, or a permission to which it can be narrowed. `own` and
+    /// `wanted_hash` are the two contracts' identities.
     #[must_use]
     pub fn stands_for(
         &self,
@@ -187,19 +201,41 @@ impl ContractTable {
         wanted: &ContractTable,
         wanted_hash: &Hash,
         side: Side,
-        state: &str,
+        at: (u16, u16),
+    ) -> bool {
+        // Who begins where nothing is left to say would never receive what comes.
+        self.used_as(own, wanted, wanted_hash, side, (at.0, Some(at.1)))
+            && (!self.hears(side, at.0) || wanted.hears(side, at.1))
+    }
+
+    /// Whether an endpoint can be in state `at.0` while it is used as one of `wanted`, in state `at.1`; in any where `None`.
+    /// In contrast to [`ContractTable::stands_for`] its holder has come there, and can close.
+    #[must_use]
+    pub fn used_as(
+        &self,
+        own: &Hash,
+        wanted: &ContractTable,
+        wanted_hash: &Hash,
+        side: Side,
+        (state, asked): (u16, Option<u16>),
     ) -> bool {
         let is_or_derives = |hash: &Hash| {
-            hash == own
-                || self.bases.iter().filter(|b| b.hash == *hash).any(|b| {
-                    let state = self.state(state);
-                    state.is_some_and(|s| b.stands[side.index()].binary_search(&s).is_ok())
-                })
+            if hash == own {
+                return asked.is_none_or(|asked| asked == state);
+            }
+            let bases = self.bases.iter().filter(|b| b.hash == *hash);
+            bases.into_iter().any(|b| b.has(side, state, asked))
         };
         is_or_derives(wanted_hash)
             || wanted.narrows.as_ref().is_some_and(|narrowing| {
                 narrowing.side == side && narrowing.of.iter().any(|(_, hash)| is_or_derives(hash))
             })
+    }
+
+    /// Whether anything may come to this side in a state.
+    fn hears(&self, side: Side, state: u16) -> bool {
+        let mut messages = 0..self.messages.len() as u16;
+        messages.any(|m| self.step(state, m, side.peer()).is_some())
     }
 
     /// Words of the longest message that `receiver` can get.
@@ -283,12 +319,15 @@ impl ContractTable {
             return Err(format!("base {name:?} is there twice"));
         }
         for base in &self.bases {
-            for states in &base.stands {
-                let ascending = states.windows(2).all(|pair| pair[0] < pair[1]);
-                let known = states.iter().all(|&s| usize::from(s) < self.states.len());
+            for pairs in &base.stands {
+                let ascending = pairs.windows(2).all(|two| two[0] < two[1]);
+                // How many states the base has, only its own table says; a pair with none of them is never asked for.
+                let known = pairs.iter().all(|&(own, of)| {
+                    usize::from(own) < self.states.len() && usize::from(of) < MAX_STATES
+                });
                 if !ascending || !known {
                     return Err(format!(
-                        "where it stands for its base {:?} is no list of states",
+                        "where it stands for its base {:?} is no list of pairs of states",
                         base.name
                     ));
                 }

@@ -51,18 +51,42 @@ impl Contract {
         (step.next != REFUSED).then_some(*step)
     }
 
-    /// Name of the state of a row.
-    pub(crate) fn state_name(&self, row: u32) -> &str {
-        let state = row / (self.messages * 2).max(1);
-        self.table.states.get(state as usize).map_or("?", |s| s)
+    /// The state of a row.
+    fn state(&self, row: u32) -> u16 {
+        (row / (self.messages * 2).max(1)) as u16
     }
 
-    /// Whether an endpoint of this contract, in the state of this name, can stand where one of `wanted` is asked for.
-    pub(crate) fn stands_for(&self, wanted: &Contract, side: Side, state: &str) -> bool {
-        core::ptr::eq(self, wanted)
-            || self
-                .table
-                .stands_for(&self.hash, &wanted.table, &wanted.hash, side, state)
+    /// Name of the state of a row.
+    pub(crate) fn state_name(&self, row: u32) -> &str {
+        let state = usize::from(self.state(row));
+        self.table.states.get(state).map_or("?", |s| s)
+    }
+
+    /// Whether an endpoint of this contract, in the state of a row, can stand where one of `wanted` in state `asked` is asked
+    /// for; in any where `None`. One that is `used` as one of a base already may have come where none could begin.
+    pub(crate) fn stands_for(
+        &self,
+        wanted: &Contract,
+        side: Side,
+        row: u32,
+        asked: Option<u16>,
+        used: bool,
+    ) -> bool {
+        let state = self.state(row);
+        if core::ptr::eq(self, wanted) {
+            return asked.is_none_or(|asked| asked == state);
+        }
+        let (own, other) = (&self.hash, &wanted.hash);
+        match asked.filter(|_| !used) {
+            Some(asked) => {
+                let at = (state, asked);
+                self.table.stands_for(own, &wanted.table, other, side, at)
+            }
+            None => {
+                let at = (state, asked);
+                self.table.used_as(own, &wanted.table, other, side, at)
+            }
+        }
     }
 }
 

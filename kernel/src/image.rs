@@ -155,22 +155,43 @@ pub(crate) fn function_at(pc: u64) -> Option<(&'static Installed, &'static str)>
 }
 
 impl Installed {
-    /// What an end of a channel of `real` can be used as where one of contract `name` is asked for: the contract that
-    /// this image has under the name, and its number. `None` where the image has none, or another one.
+    /// What an end of a channel can be used as where one of contract `name` is asked for: the contract that this image has
+    /// under the name, and its number. `None` where the image has none, or another one.
     pub(crate) fn held_as(
         &self,
-        real: &'static Contract,
         end: &End,
         name: &str,
         side: Side,
     ) -> Option<(u32, &'static Contract)> {
+        self.asked_for(end, name, side, None, true)
+    }
+
+    /// The same, where it is asked for in the state of this name; in any where `None`. `used` says whether it is already used
+    /// as one of another contract than its channel's.
+    pub(crate) fn asked_for(
+        &self,
+        end: &End,
+        name: &str,
+        side: Side,
+        state: Option<&str>,
+        used: bool,
+    ) -> Option<(u32, &'static Contract)> {
         let (number, &wanted) = (0..)
             .zip(&self.contracts)
             .find(|(_, c)| c.table.name == name)?;
-        let can = end
-            .permission?
-            .stands_for(wanted, side, real.state_name(end.state));
+        let asked = match state {
+            Some(state) => Some(wanted.table.state(state)?),
+            None => None,
+        };
+        let own = end.permission?;
+        let can = own.stands_for(wanted, side, end.state, asked, used);
         can.then_some((number, wanted))
+    }
+
+    /// Whether the bits of a handle say that its endpoint is used as one of another contract than its channel's.
+    pub(crate) fn uses_as_another(&self, bits: u32, real: &'static Contract) -> bool {
+        let held = self.contracts.get((bits >> 16) as usize);
+        held.is_some_and(|&held| !core::ptr::eq(held, real))
     }
 
     /// Name of the state that a start-up endpoint must be in: the one that the manifest names, or the first of its

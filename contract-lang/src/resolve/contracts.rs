@@ -176,6 +176,7 @@ fn contract(
             .map(|b| Base {
                 name: b.name.text.clone(),
                 stands: [Vec::new(), Vec::new()],
+                pairs: [Vec::new(), Vec::new()],
             })
             .collect(),
         narrows: None,

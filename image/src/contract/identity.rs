@@ -26,7 +26,7 @@ use sha2::{Digest, Sha256};
 #[derive(Serialize)]
 struct Own<'a> {
     name: &'a str,
-    bases: Vec<(&'a str, &'a [Vec<u16>; 2])>,
+    bases: Vec<(&'a str, &'a [Vec<(u16, u16)>; 2])>,
     narrows: Option<(Side, Vec<&'a str>)>,
     messages: &'a [Message],
     types: &'a [(String, Hash)],

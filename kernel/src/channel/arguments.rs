@@ -100,8 +100,10 @@ pub(super) fn given(
         let given = match kind {
             Word::Scalar => Some(word),
             Word::Block => thread.give_allocation(word as u32).map(u64::from),
-            Word::Endpoint { contract, .. } => match from_word(word) {
-                Some((c, side)) if !sip.knows_as(c, side, contract) => {
+            Word::Endpoint {
+                contract, state, ..
+            } => match from_word(word) {
+                Some((c, side)) if !sip.knows_as(c, side, contract, state.as_deref()) => {
                     refused.push((c, side));
                     Some(0)
                 }

@@ -156,7 +156,7 @@ fn check_endpoints(parent: &Sip, image: &Installed, handles: &[u32]) -> Result<O
         if handles[..i].contains(&h) {
             return Err(Trap::BadHandle);
         }
-        let Object::Endpoint(channel, side, _) = parent.object(h) else {
+        let Object::Endpoint(channel, side, bits) = parent.object(h) else {
             return Err(Trap::BadHandle);
         };
         let inner = channel.lock();
@@ -164,11 +164,12 @@ fn check_endpoints(parent: &Sip, image: &Installed, handles: &[u32]) -> Result<O
             return Err(Trap::BadHandle);
         };
         let end = &inner.ends[side.index()];
-        let state_fits = image
-            .asked_state(want)
-            .is_some_and(|s| contract.state_name(end.state) == s);
-        let stands = image.held_as(contract, end, &want.contract, side).is_some();
-        if side != want.side || !stands || !state_fits {
+        let used = parent.image().uses_as_another(bits, contract);
+        let stands = image.asked_state(want).is_some_and(|state| {
+            let held = image.asked_for(end, &want.contract, side, Some(state), used);
+            held.is_some()
+        });
+        if side != want.side || !stands {
             return Ok(Some(status::BAD_ARGUMENT));
         }
     }

@@ -55,9 +55,9 @@ impl Sip {
     ) -> Option<u32> {
         let bits = {
             let mut inner = channel.lock();
-            let contract = inner.contract?;
+            inner.contract?;
             let end = &mut inner.ends[side.index()];
-            let held = self.image().held_as(contract, end, name, side);
+            let held = self.image().held_as(end, name, side);
             if let Some((_, held)) = held {
                 end.narrow(held);
             }
@@ -80,7 +80,7 @@ impl Sip {
         side: Side,
         state: Option<&str>,
     ) -> Result<(), Trap> {
-        let Object::Endpoint(channel, has, _) = self.object(handle) else {
+        let Object::Endpoint(channel, has, bits) = self.object(handle) else {
             return Err(Trap::BadHandle);
         };
         if core::ptr::eq(channel, carrier) || has != side {
@@ -89,11 +89,11 @@ impl Sip {
         let inner = channel.lock();
         let real = inner.contract.ok_or(Trap::BadHandle)?;
         let end = &inner.ends[side.index()];
-        let fits = state.is_none_or(|s| s == real.state_name(end.state));
-        if fits && self.image().held_as(real, end, contract, side).is_some() {
-            Ok(())
-        } else {
-            Err(Trap::BadHandle)
+        let image = self.image();
+        let used = image.uses_as_another(bits, real);
+        match image.asked_for(end, contract, side, state, used) {
+            Some(_) => Ok(()),
+            None => Err(Trap::BadHandle),
         }
     }
 
@@ -107,9 +107,9 @@ impl Sip {
         drop(handles);
         {
             let mut inner = channel.lock();
-            let contract = inner.contract?;
+            inner.contract?;
             let end = &mut inner.ends[side.index()];
-            if let Some((_, held)) = self.image().held_as(contract, end, name, side) {
+            if let Some((_, held)) = self.image().held_as(end, name, side) {
                 end.narrow(held);
             }
         }
@@ -124,13 +124,19 @@ impl Sip {
         }
     }
 
-    /// Whether an endpoint is what this SIP's image has under the name of a contract.
-    pub(crate) fn knows_as(&self, channel: &'static Channel, side: Side, name: &str) -> bool {
+    /// Whether an endpoint that has come is what this SIP's image has under the name of a contract, in this state.
+    pub(crate) fn knows_as(
+        &self,
+        channel: &'static Channel,
+        side: Side,
+        name: &str,
+        state: Option<&str>,
+    ) -> bool {
         let inner = channel.lock();
-        inner.contract.is_some_and(|real| {
-            let end = &inner.ends[side.index()];
-            self.image().held_as(real, end, name, side).is_some()
-        })
+        let end = &inner.ends[side.index()];
+        // Who sent it may have used it so.
+        let known = self.image().asked_for(end, name, side, state, true);
+        inner.contract.is_some() && known.is_some()
     }
 
     /// From now on an endpoint is used as one of the contract that its SIP's image has under this number. False where
@@ -142,7 +148,7 @@ impl Sip {
         as_side: Side,
         state: u32,
     ) -> Result<bool, Trap> {
-        let Object::Endpoint(channel, side, _) = self.object(handle) else {
+        let Object::Endpoint(channel, side, bits) = self.object(handle) else {
             return Err(Trap::BadHandle);
         };
         let image = self.image();
@@ -154,16 +160,13 @@ impl Sip {
             let mut inner = channel.lock();
             let real = inner.contract.ok_or(Trap::BadHandle)?;
             let end = &mut inner.ends[side.index()];
-            let now = real.state_name(end.state);
-            let is_there = wanted
-                .table
-                .states
-                .get(state as usize)
-                .is_some_and(|s| s == now);
-            let can = end
-                .permission
-                .is_some_and(|p| p.stands_for(wanted, side, now));
-            if side != as_side || !is_there || !can {
+            let used = image.uses_as_another(bits, real);
+            let asked = u16::try_from(state).ok();
+            let can = asked.is_some_and(|asked| {
+                end.permission
+                    .is_some_and(|own| own.stands_for(wanted, side, end.state, Some(asked), used))
+            });
+            if side != as_side || !can {
                 return Ok(false);
             }
             end.narrow(wanted);

@@ -55,6 +55,33 @@ sing_sdk::contract!(
       override state Ready: one { Read? -> Data! -> Ready; Write? -> Written! -> Ready; }
     }
 
+    // Goes on in states of its own: an importer that knows Errand alone is in Bound while the channel is in Open.
+    contract Errand {
+      in message Go(); in message Stop(); out message Gone();
+      state Start: Go? -> Gone! -> Bound;
+      state Bound: Stop? -> closed;
+    }
+    contract Journey : Errand {
+      in message More();
+      override state Start: Go? -> Gone! -> Open;
+      state Open: one { Stop? -> closed; More? -> closed; }
+    }
+    contract Idle narrows Errand.Imp { Go; }
+    contract Errands {
+      in message Take(Errand.Imp:Bound errand);
+      state Start: Take? -> closed;
+    }
+    contract Greeting { out message Hello(); state Start: Hello! -> Bound; state Bound; }
+    contract Talk : Greeting {
+      in message Ask();
+      override state Start: Hello! -> Open;
+      state Open: Ask? -> closed;
+    }
+    contract Greetings {
+      in message Take(Greeting.Exp:Bound greeting);
+      state Start: Take? -> closed;
+    }
+
     rep struct Node { uint value; Node*? in ExHeap left; Node*? in ExHeap right; byte[]? in ExHeap name; }
     contract Forest {
       in message Plant(Node* in ExHeap tree);
@@ -204,6 +231,47 @@ fn does_not_stand_for_its_base() -> Check {
     Ok(refused.is_err())
 }
 
+/// A `Journey` that is used as an `Errand`, and has come as far as that goes on.
+fn bound() -> Result<(Errand::Imp<Errand::Bound>, Journey::Exp<Journey::Open>), Error> {
+    let (imp, exp) = Journey::new_channel()?;
+    let errand: Errand::Imp<Errand::Start> = imp.into();
+    let waiting = errand.send_go();
+    let exp = exp.recv_go()?.send_gone();
+    Ok((waiting.recv_gone()?, exp))
+}
+
+/// What stands for its base does so after each message, too: it can be sent as one, and goes on as one there.
+fn sent_as_its_base() -> Check {
+    let (errand, exp) = bound()?;
+    let (errands, taker) = Errands::new_channel()?;
+    drop(errands.send_take(errand));
+    let (errand, _taker) = taker.recv_take()?;
+    drop(errand.send_stop());
+    Ok(matches!(exp.recv(), Journey::exp::Open::Stop(_)))
+}
+
+/// And it can be narrowed as one of the base.
+fn narrowed_as_its_base() -> Check {
+    let (errand, exp) = bound()?;
+    let idle: Idle::Imp<Idle::Bound> = errand.into();
+    let again = idle.into_endpoint().cast::<Errand::Imp<Errand::Bound>>();
+    drop(again);
+    Ok(matches!(exp.recv(), Journey::exp::Open::Closed))
+}
+
+/// Where the base ends and more may come, one may have come to, and pass it on; not begin.
+fn at_the_end_of_its_base() -> Check {
+    let (_imp, exp) = Talk::new_channel()?;
+    let greeting: Greeting::Exp<Greeting::Start> = exp.into();
+    let greeting = greeting.send_hello();
+    let (greetings, taker) = Greetings::new_channel()?;
+    drop(greetings.send_take(greeting));
+    let (_greeting, _taker) = taker.recv_take()?;
+    let (_imp, exp) = Talk::new_channel()?;
+    let open = exp.send_hello().into_endpoint();
+    Ok(open.cast::<Greeting::Exp<Greeting::Bound>>().is_err())
+}
+
 /// A complete binary tree of so many nodes.
 fn tree(nodes: u32) -> Result<Record<Node>, Error> {
     let below = nodes - 1;
@@ -284,7 +352,7 @@ fn main() -> i32 {
     if sing_sdk::args::get(1).as_deref() == Some("child") {
         return child();
     }
-    let checks: [(&str, Test); 10] = [
+    let checks: [(&str, Test); 13] = [
         ("narrowed", narrowed),
         ("not widened", not_widened),
         ("narrowed twice", narrowed_twice),
@@ -292,6 +360,9 @@ fn main() -> i32 {
         ("granted", granted),
         ("stands for its base", stands_for_its_base),
         ("does not stand for its base", does_not_stand_for_its_base),
+        ("sent as its base", sent_as_its_base),
+        ("narrowed as its base", narrowed_as_its_base),
+        ("at the end of its base", at_the_end_of_its_base),
         ("trees move", trees_move),
         ("trees are given back", trees_are_given_back),
         ("deep lists", deep_lists),
