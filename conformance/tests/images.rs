@@ -2,6 +2,7 @@
 
 use sing_conformance::{Assumptions, System, check, installed};
 use sing_contract::compile;
+use sing_image::contract::identities;
 use sing_image::elf::Image;
 use sing_image::manifest::{Manifest, Side, StartupEndpoint};
 use sing_image::meta::{CtxLayout, Import, ImportKind, Linkage, MemoryMode, Meta};
@@ -18,6 +19,7 @@ fn program(side: Side, optional: bool, imports: &[&str], behavior: &str) -> Imag
         name: (*name).into(),
         kind: ImportKind::Func(0),
     };
+    let contracts = compile(CONTRACT).unwrap();
     Image {
         code: &[],
         meta: Meta {
@@ -54,7 +56,8 @@ fn program(side: Side, optional: bool, imports: &[&str], behavior: &str) -> Imag
             behavior: behavior.into(),
             ..Manifest::default()
         },
-        contracts: compile(CONTRACT).unwrap(),
+        identities: identities(&contracts).unwrap(),
+        contracts,
     }
 }
 

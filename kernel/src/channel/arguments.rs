@@ -42,7 +42,12 @@ pub(super) fn moved(
     words: &[u64],
     thread: &'static Thread,
 ) -> Result<(), Trap> {
-    judged(contract, message, words, thread)?;
+    if !contract.table.messages[message as usize]
+        .conditions
+        .is_empty()
+    {
+        judged(contract, message, words, thread)?;
+    }
     let slot = to.next_slot().ok_or(Trap::ProtocolViolation)?;
     let (tag, slot) = slot.split_first_mut().ok_or(Trap::ProtocolViolation)?;
     let kinds = &contract.table.messages[message as usize].words;
