@@ -225,6 +225,15 @@ fn check(terms: &[Term]) -> syn::Result<()> {
     Ok(())
 }
 
+/// What a set must be called by.
+fn looked_up(at: Span) -> Error {
+    Error::new(
+        at,
+        "a set is a variable or a field of one, as in `set[key]` and `self.sets[key]`, since the switch looks at it more \
+         than once; put what is looked up into a variable first: `let set = &mut …;`",
+    )
+}
+
 impl Parse for Term {
     /// `a.Message(x)`, `self.clients[key].Message(x) as client`.
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
@@ -250,6 +259,9 @@ impl Parse for Term {
                         content.error("expected one name, that the endpoint's key is bound to")
                     );
                 }
+                if input.peek(syn::token::Bracket) {
+                    return Err(looked_up(start));
+                }
                 input.parse::<Token![.]>()?;
                 break input.parse()?;
             }
@@ -258,7 +270,12 @@ impl Parse for Term {
         let content;
         parenthesized!(content in input);
         let arguments =
-            Punctuated::<Pat, Token![,]>::parse_terminated_with(&content, Pat::parse_single)?;
+            Punctuated::<Pat, Token![,]>::parse_terminated_with(&content, Pat::parse_single);
+        // What looked like a message was a call on the way to something.
+        if input.peek(syn::token::Bracket) || input.peek(Token![.]) || input.peek(Token![?]) {
+            return Err(looked_up(start));
+        }
+        let arguments = arguments?;
         let next = if input.peek(Token![as]) {
             input.parse::<Token![as]>()?;
             Some(Pat::parse_single(input)?)
