@@ -157,7 +157,8 @@ impl<T: ?Sized> Mutex<T> {
         self.state
             .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed)
             .is_ok()
-            .then_some(MutexGuard { mutex: self })
+            // Only then: a guard that is made and dropped frees the mutex, whoever has it.
+            .then(|| MutexGuard { mutex: self })
     }
 
     #[cold]
@@ -231,5 +232,22 @@ impl<T: ?Sized> Drop for MutexGuard<'_, T> {
                 sys::event_set(event);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mutex_that_is_held_stays_so() {
+        let mutex = Mutex::new(1);
+        let held = mutex.lock();
+        for _ in 0..3 {
+            assert!(mutex.try_lock().is_none());
+        }
+        drop(held);
+        assert_eq!(mutex.try_lock().map(|held| *held), Some(1));
+        assert!(mutex.try_lock().is_some());
     }
 }
