@@ -192,7 +192,7 @@ impl<T: ?Sized> Drop for Mutex<T> {
     fn drop(&mut self) {
         let event = *self.event.get_mut();
         if event != 0 {
-            drop(Object::from_raw(event));
+            sys::handle_dispose(event);
         }
     }
 }
