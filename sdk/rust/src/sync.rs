@@ -6,6 +6,7 @@ use crate::time::{Timeout, waited};
 use crate::{Error, error, sys};
 use core::cell::UnsafeCell;
 use core::fmt;
+use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -149,7 +150,7 @@ impl<T: ?Sized> Mutex<T> {
         {
             self.wait();
         }
-        MutexGuard { mutex: self }
+        MutexGuard::new(self)
     }
 
     /// Takes it where it is free.
@@ -158,7 +159,7 @@ impl<T: ?Sized> Mutex<T> {
             .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed)
             .is_ok()
             // Only then: a guard that is made and dropped frees the mutex, whoever has it.
-            .then(|| MutexGuard { mutex: self })
+            .then(|| MutexGuard::new(self))
     }
 
     #[cold]
@@ -203,9 +204,25 @@ impl<T: ?Sized> fmt::Debug for Mutex<T> {
     }
 }
 
-/// The right to use a mutex's data, until dropped.
+/// The right to use a mutex's data, until dropped. It stays with the thread that took it.
 pub struct MutexGuard<'a, T: ?Sized> {
     mutex: &'a Mutex<T>,
+    /// Keeps threads from giving it away, and from sharing it: a mutex may be shared whatever its data is, so that the
+    /// reference above says nothing of that.
+    thread: PhantomData<*const ()>,
+}
+
+// SAFETY: a shared guard gives a shared reference to the value, and nothing more.
+unsafe impl<T: ?Sized + Sync> Sync for MutexGuard<'_, T> {}
+
+impl<'a, T: ?Sized> MutexGuard<'a, T> {
+    /// For who has just taken the mutex.
+    fn new(mutex: &'a Mutex<T>) -> Self {
+        MutexGuard {
+            mutex,
+            thread: PhantomData,
+        }
+    }
 }
 
 impl<T: ?Sized> Deref for MutexGuard<'_, T> {
