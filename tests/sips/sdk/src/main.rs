@@ -1,11 +1,12 @@
-//! What the SDK promises beside its types: whose names the code of a switch means, and how often what it waits for is
-//! looked up.
+//! What the SDK promises beside its types: whose names the code of a switch means, how often what it waits for is looked
+//! up, and what becomes of a shared tree.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
 
 mod names;
 mod once;
+mod trees;
 
 use sing_sdk::prelude::*;
 
@@ -16,6 +17,13 @@ sing_sdk::contract!(
       out message Answer(int x);
       out message Refuse();
       state Start: Ask? -> (Answer! or Refuse!) -> Start;
+    }
+
+    rep struct Pair { int left; int right; }
+    rep struct Link { Link*? in ExHeap next; }
+    contract Things {
+      in message Keep(Link* in ExHeap first, Pair* in ExHeap pair);
+      state Start: Keep? -> closed;
     }
     "
 );
@@ -51,7 +59,7 @@ fn asked(x: i32) -> Result<(Asker, Answerer), Error> {
 #[sing_sdk::main]
 fn main() -> i32 {
     let (mut count, mut failed) = (0, 0);
-    let all = [names::ALL, once::ALL];
+    let all = [names::ALL, once::ALL, trees::ALL];
     for (name, check) in all.into_iter().flatten() {
         let text = match check() {
             Ok(true) => None,
