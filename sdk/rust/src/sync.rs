@@ -126,8 +126,6 @@ pub struct Mutex<T: ?Sized> {
 
 // SAFETY: the value is reached only through a guard, and `state` lets only one guard exist at a time.
 unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
-// SAFETY: the mutex owns its value.
-unsafe impl<T: ?Sized + Send> Send for Mutex<T> {}
 
 impl<T> Mutex<T> {
     /// A free mutex.

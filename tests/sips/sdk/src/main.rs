@@ -1,11 +1,12 @@
 //! What the SDK promises beside its types: whose names the code of a switch means, how often what it waits for is looked
-//! up, and what becomes of a shared tree.
+//! up, what becomes of a shared tree, and what is said of a thread that leaves its stack.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
 
 mod names;
 mod once;
+mod threads;
 mod trees;
 
 use sing_sdk::prelude::*;
@@ -58,8 +59,12 @@ fn asked(x: i32) -> Result<(Asker, Answerer), Error> {
 
 #[sing_sdk::main]
 fn main() -> i32 {
+    if sing_sdk::args::get(1).as_deref() == Some("stack") {
+        threads::leave_the_stack();
+        return 1;
+    }
     let (mut count, mut failed) = (0, 0);
-    let all = [names::ALL, once::ALL, trees::ALL];
+    let all = [names::ALL, once::ALL, trees::ALL, threads::ALL];
     for (name, check) in all.into_iter().flatten() {
         let text = match check() {
             Ok(true) => None,
