@@ -29,7 +29,31 @@ sing_sdk::contract!(
     const TEXT
 );
 
+sing_sdk::contract!(
+    "contract Keywords {
+       in message move(int r);
+       in message type(int x);
+       state Start: one { move? -> closed; type? -> closed; }
+     }",
+    const KEYWORDS
+);
+
+/// Keywords of Rust as names of messages and of variables.
+pub fn keywords(r#in: Keywords::Exp<Keywords::Start>, mut set: Vec<Option<Keywords::Exp<Keywords::Start>>>) -> i32 {
+    let first = sing_sdk::switch_receive! {
+        case r#in.move(r) as _ => r,
+        case r#in.r#type(x) as _ => x,
+        case r#in.ChannelClosed() => 0,
+    };
+    first + sing_sdk::switch_receive! {
+        case set[_].move(r) as _ => r,
+        case set[_].type(x) as _ => x,
+        case set[_].ChannelClosed() => 0,
+    }
+}
+
 fn main() {
+    let _ = keywords as fn(_, _) -> _;
     let (tree, plain) = (
         Tree { LIMIT: None, None: None, block: 1, at: 2, field: 3 },
         Plain { LIMIT, None: 1.0, Some: true, bytes: 1, words: 2, self_: 3 },

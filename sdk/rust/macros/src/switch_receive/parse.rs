@@ -2,6 +2,7 @@
 
 use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
+use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::{Error, Expr, Ident, Pat, Token, bracketed, parenthesized};
@@ -244,7 +245,8 @@ impl Parse for Term {
             if input.peek(Token![self]) {
                 path.push(input.parse::<Token![self]>()?.into_token_stream());
             } else {
-                let name: Ident = input.parse()?;
+                // Messages may be called like keywords of Rust.
+                let name = input.call(Ident::parse_any)?;
                 if input.peek(syn::token::Paren) {
                     break name;
                 }
@@ -263,7 +265,7 @@ impl Parse for Term {
                     return Err(looked_up(start));
                 }
                 input.parse::<Token![.]>()?;
-                break input.parse()?;
+                break input.call(Ident::parse_any)?;
             }
             input.parse::<Token![.]>()?;
         };
@@ -306,7 +308,7 @@ impl Parse for Term {
         };
         Ok(Term {
             place,
-            message,
+            message: message.unraw(),
             arguments: arguments.into_iter().collect(),
             next,
         })
