@@ -1,11 +1,13 @@
 //! What the SDK promises beside its types: whose names the code of a switch means, how often what it waits for is looked
-//! up, what becomes of a shared tree, and what is said of a thread that leaves its stack.
+//! up, what becomes of a shared tree, and what is said of a thread that leaves its stack, and that
+//! a request or a cell that finds no room is as before.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
 
 mod names;
 mod once;
+mod services;
 mod threads;
 mod trees;
 
@@ -32,7 +34,8 @@ sing_sdk::contract!(
 sing_sdk::manifest! {
     name: "sdk",
     description: "tries what the SDK promises",
-    endpoints: { stdout: optional PipeContract.Imp:Start },
+    endpoints: { stdout: optional PipeContract.Imp:Start, names: optional NamespaceContract.Imp:Start },
+    memory: 8 MiB,
 }
 
 type Check = Result<bool, Error>;
@@ -59,12 +62,25 @@ fn asked(x: i32) -> Result<(Asker, Answerer), Error> {
 
 #[sing_sdk::main]
 fn main() -> i32 {
-    if sing_sdk::args::get(1).as_deref() == Some("stack") {
-        threads::leave_the_stack();
-        return 1;
+    match sing_sdk::args::get(1).as_deref() {
+        Some("stack") => {
+            threads::leave_the_stack();
+            return 1;
+        }
+        Some("print") => {
+            println!("outer: {}", services::Prints);
+            return 0;
+        }
+        _ => {}
     }
     let (mut count, mut failed) = (0, 0);
-    let all = [names::ALL, once::ALL, trees::ALL, threads::ALL];
+    let all = [
+        names::ALL,
+        once::ALL,
+        trees::ALL,
+        threads::ALL,
+        services::ALL,
+    ];
     for (name, check) in all.into_iter().flatten() {
         let text = match check() {
             Ok(true) => None,
