@@ -34,6 +34,8 @@ const CASES: &[(&str, &str, &str)] = &[
     ("enum E { A } enum E { B }", "E is declared twice", "E"),
     ("rep struct int { byte a; }", "int is the name of a scalar type", "int"),
     ("contract C { in message Closed(); state S: Closed? -> closed; }", "called Closed", "Closed"),
+    ("contract C { in message ChannelClosed(); state S: ChannelClosed? -> closed; }",
+     "called ChannelClosed", "ChannelClosed"),
     ("contract C { in message M(); state Imp: M? -> closed; }", "the name of a side", "Imp"),
     ("import \"x.contract\"; contract C { in message M(); state S: M? -> closed; }",
      "cannot be imported here", "\"x.contract\""),

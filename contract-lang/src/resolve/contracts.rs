@@ -196,14 +196,14 @@ fn message<'a>(
     declared: &mut HashMap<&'a str, &'a ast::Message>,
     found: &mut Vec<Diagnostic>,
 ) {
-    if m.name.text == "Closed" {
+    if matches!(m.name.text.as_str(), "Closed" | "ChannelClosed") {
         found.push(
             Diagnostic::error(
-                "no message can be called Closed",
+                format!("no message can be called {}", m.name.text),
                 m.name.span,
                 "this name is taken",
             )
-            .note("every receive can find the channel closed, and says so by that name")
+            .note("every receive can find the channel closed: it says so by the name Closed, and a switch by ChannelClosed")
             .help("`Close` is free"),
         );
     }

@@ -8,12 +8,6 @@ use crate::{Error, error, sys};
 pub struct Object(u32);
 
 impl Object {
-    /// Takes over a handle, which must be the caller's to give up. A wrong one ends the SIP when used.
-    #[must_use]
-    pub fn from_raw(handle: u32) -> Object {
-        Object(handle)
-    }
-
     /// The handle, which is no longer given up on drop.
     pub fn into_raw(self) -> u32 {
         core::mem::ManuallyDrop::new(self).0
@@ -25,6 +19,7 @@ impl Object {
         self.0
     }
 
+    /// The owner of what a call of the kernel has just made, whose answer this is. Nothing else may be said to be one.
     pub(crate) fn from_status(code: i32) -> Result<Object, Error> {
         error::check(code).map(Object)
     }

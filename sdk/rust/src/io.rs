@@ -316,23 +316,31 @@ pub fn print_error(text: fmt::Arguments<'_>) {
 }
 
 fn print_to(stream: &Mutex<Option<Stream>>, text: fmt::Arguments<'_>) -> Result<(), Error> {
-    let mut stream = stream.lock();
-    let Some(stream) = stream.as_mut() else {
+    // What is printed may print itself; the stream is free while it is made into text.
+    if stream.lock().is_none() {
         // Writing to the log does not fail.
         let _ = fmt::write(&mut DebugLog::new(), text);
         return Ok(());
+    }
+    let mut line = Line {
+        bytes: [0; 256],
+        used: 0,
+        long: String::new(),
     };
-    match text.as_str() {
-        Some(text) => (stream.write)(&mut stream.writer, text.as_bytes()),
+    let text = match text.as_str() {
+        Some(text) => text.as_bytes(),
         None => {
-            let mut line = Line {
-                bytes: [0; 256],
-                used: 0,
-                long: String::new(),
-            };
             // Writing to memory does not fail.
             let _ = fmt::write(&mut line, text);
-            (stream.write)(&mut stream.writer, line.text())
+            line.text()
+        }
+    };
+    match stream.lock().as_mut() {
+        Some(stream) => (stream.write)(&mut stream.writer, text),
+        // It has been taken meanwhile.
+        None => {
+            DebugLog::new().write(text);
+            Ok(())
         }
     }
 }

@@ -22,6 +22,7 @@ impl Names {
         Ok(Names(Some(channel.recv_success()?)))
     }
 
+    /// The channel, for a request that is ready to be sent: what fails afterwards gives it up.
     fn take(&mut self) -> Result<Ready, Error> {
         self.0.take().ok_or(Error::Closed)
     }
@@ -116,7 +117,8 @@ impl Names {
     /// [`Error::NotFound`] where nothing was registered there by the caller.
     pub fn deregister(&mut self, path: &str) -> Result<(), Error> {
         use NamespaceContract::imp::Ready_Deregister;
-        let answer = match self.take()?.call_deregister(Text::new(path)?) {
+        let path = Text::new(path)?;
+        let answer = match self.take()?.call_deregister(path) {
             Ready_Deregister::AckDeregister(next) => Some((next, true)),
             Ready_Deregister::NakDeregister(next) => Some((next, false)),
             Ready_Deregister::Closed => None,
@@ -134,7 +136,8 @@ impl Names {
     ) -> Result<NotifyContract::Exp<NotifyContract::Start>, Error> {
         use NamespaceContract::imp::Ready_Notify;
         let (imp, exp) = NotifyContract::new_channel()?;
-        let answer = match self.take()?.call_notify(Text::new(path)?, imp) {
+        let path = Text::new(path)?;
+        let answer = match self.take()?.call_notify(path, imp) {
             Ready_Notify::AckNotify(next) => Some((next, true)),
             Ready_Notify::NakNotify(_, next) => Some((next, false)),
             Ready_Notify::Closed => None,

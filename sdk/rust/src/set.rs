@@ -444,6 +444,7 @@ impl<E: Receives> Many for EndpointSet<E> {
 
     #[inline]
     fn switch_gone(&mut self, key: usize) {
-        self.free_key(key);
+        // Only one that is out: this can be called by anybody.
+        self.forget(key);
     }
 }

@@ -6,6 +6,7 @@ use crate::time::{Timeout, waited};
 use crate::{Error, error, sys};
 use core::cell::UnsafeCell;
 use core::fmt;
+use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -125,8 +126,6 @@ pub struct Mutex<T: ?Sized> {
 
 // SAFETY: the value is reached only through a guard, and `state` lets only one guard exist at a time.
 unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
-// SAFETY: the mutex owns its value.
-unsafe impl<T: ?Sized + Send> Send for Mutex<T> {}
 
 impl<T> Mutex<T> {
     /// A free mutex.
@@ -149,7 +148,7 @@ impl<T: ?Sized> Mutex<T> {
         {
             self.wait();
         }
-        MutexGuard { mutex: self }
+        MutexGuard::new(self)
     }
 
     /// Takes it where it is free.
@@ -157,7 +156,8 @@ impl<T: ?Sized> Mutex<T> {
         self.state
             .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed)
             .is_ok()
-            .then_some(MutexGuard { mutex: self })
+            // Only then: a guard that is made and dropped frees the mutex, whoever has it.
+            .then(|| MutexGuard::new(self))
     }
 
     #[cold]
@@ -191,7 +191,7 @@ impl<T: ?Sized> Drop for Mutex<T> {
     fn drop(&mut self) {
         let event = *self.event.get_mut();
         if event != 0 {
-            drop(Object::from_raw(event));
+            sys::handle_dispose(event);
         }
     }
 }
@@ -202,9 +202,25 @@ impl<T: ?Sized> fmt::Debug for Mutex<T> {
     }
 }
 
-/// The right to use a mutex's data, until dropped.
+/// The right to use a mutex's data, until dropped. It stays with the thread that took it.
 pub struct MutexGuard<'a, T: ?Sized> {
     mutex: &'a Mutex<T>,
+    /// Keeps threads from giving it away, and from sharing it: a mutex may be shared whatever its data is, so that the
+    /// reference above says nothing of that.
+    thread: PhantomData<*const ()>,
+}
+
+// SAFETY: a shared guard gives a shared reference to the value, and nothing more.
+unsafe impl<T: ?Sized + Sync> Sync for MutexGuard<'_, T> {}
+
+impl<'a, T: ?Sized> MutexGuard<'a, T> {
+    /// For who has just taken the mutex.
+    fn new(mutex: &'a Mutex<T>) -> Self {
+        MutexGuard {
+            mutex,
+            thread: PhantomData,
+        }
+    }
 }
 
 impl<T: ?Sized> Deref for MutexGuard<'_, T> {
@@ -231,5 +247,22 @@ impl<T: ?Sized> Drop for MutexGuard<'_, T> {
                 sys::event_set(event);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mutex_that_is_held_stays_so() {
+        let mutex = Mutex::new(1);
+        let held = mutex.lock();
+        for _ in 0..3 {
+            assert!(mutex.try_lock().is_none());
+        }
+        drop(held);
+        assert_eq!(mutex.try_lock().map(|held| *held), Some(1));
+        assert!(mutex.try_lock().is_some());
     }
 }

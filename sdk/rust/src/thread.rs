@@ -2,6 +2,14 @@
 //!
 //! Each has a shadow stack from the heap (where Rust keeps what has an address) beside the machine stack
 //! that the kernel gives it. A program that spawns threads exports `sip_thread`, which lives here.
+//!
+//! The machine stack has a guard, and the shadow stack of a program's first thread lies at the bottom of its memory, so
+//! that leaving either traps at once. The shadow stack of a further thread has no such neighbour: a thread that needs more
+//! than it has writes first over a mark of 1 KiB, which is there for this, and then over the program's own heap. It is found
+//! out afterwards: where the mark has changed when the thread ends or is joined, the program is ended with a message. One
+//! that jumps over the mark, with a variable that is larger than it, or never ends is not found out, and what it has
+//! written over may end the program in another way before. Nothing outside the program can be reached in any case. Who is
+//! not sure what a thread needs gives it plenty: [`spawn_with_stack`].
 
 use crate::handle::Object;
 use crate::rt::{Handle, Waitable};
@@ -11,6 +19,7 @@ use crate::{Error, sys};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::ops::Range;
 use core::time::Duration;
 
 pub use crate::time::sleep;
@@ -41,6 +50,36 @@ pub fn set_local(value: u64) {
     sys::tls_set(value);
 }
 
+/// What lies below a shadow stack as long as the thread has not left it.
+const MARK: u128 = 0x656e_645f_6f66_5f74_6865_5f73_7461_636b;
+/// How often: 1 KiB of it.
+const MARKS: usize = 64;
+
+/// The address of the mark below a shadow stack, as long as that is kept.
+#[derive(Clone, Copy, Debug)]
+struct End(usize);
+
+impl End {
+    /// Ends the program where a thread has run beyond this end.
+    fn check(self) {
+        let mark = core::ptr::with_exposed_provenance::<u128>(self.0);
+        // Word by word: a copy would need as much of a stack.
+        // SAFETY: so many words are there, and are kept until the thread has ended and been looked after (`Running`). The
+        // reads are volatile, since no code that the compiler can see changes them.
+        let whole = (0..MARKS).all(|i| unsafe { mark.add(i).read_volatile() } == MARK);
+        if !whole {
+            beyond_the_stack();
+        }
+    }
+}
+
+#[cold]
+fn beyond_the_stack() -> ! {
+    panic!(
+        "a thread has run beyond its stack and written over the program's heap; spawn_with_stack gives it a larger one"
+    )
+}
+
 #[cfg_attr(not(target_arch = "wasm32"), allow(dead_code))]
 struct Start {
     run: Box<dyn FnOnce() + Send>,
@@ -59,12 +98,15 @@ extern "C" fn sip_thread(argument: *mut Start) {
 #[derive(Debug)]
 struct Running {
     thread: Object,
+    end: End,
     /// What the thread stands on. Never read here.
     _stack: Vec<u128>,
 }
 
 impl Running {
+    /// Whether it has, in good order.
     fn ended(&self) -> bool {
+        self.end.check();
         sys::thread_join(self.thread.raw(), 0) >= 0
     }
 }
@@ -87,6 +129,7 @@ impl<T> JoinHandle<T> {
     pub fn join(mut self) -> Result<T, Error> {
         if let Some(running) = self.running.take() {
             sys::thread_join(running.thread.raw(), Timeout::FOREVER.nanos());
+            running.end.check();
         }
         self.result.lock().take().ok_or(Error::BadState)
     }
@@ -132,7 +175,8 @@ where
     spawn_with_stack(DEFAULT_STACK, f)
 }
 
-/// Runs `f` in a thread of its own with a shadow stack of so many bytes.
+/// Runs `f` in a thread of its own with a shadow stack of so many bytes. A thread that needs more writes over the
+/// program's heap, which is noticed when it ends, if at all.
 ///
 /// # Errors
 /// [`Error::NoResources`] where memory or threads are short.
@@ -144,14 +188,25 @@ where
     DETACHED.lock().retain(|r| !r.ended());
     let result = Arc::new(Mutex::new(None));
     let place = Arc::clone(&result);
-    let run: Box<dyn FnOnce() + Send> = Box::new(move || *place.lock() = Some(f()));
     let words = stack.div_ceil(size_of::<u128>()).max(64);
-    let mut memory = Vec::new();
+    let words = words.saturating_add(MARKS);
+    let mut memory: Vec<u128> = Vec::new();
     memory
         .try_reserve_exact(words)
         .map_err(|_| Error::NoResources)?;
-    memory.resize(words, 0_u128);
-    let top = memory.as_mut_ptr_range().end;
+    memory.resize(MARKS, MARK);
+    memory.resize(words, 0);
+    let Range {
+        start: low,
+        end: top,
+    } = memory.as_mut_ptr_range();
+    let end = End(low.expose_provenance());
+    let run: Box<dyn FnOnce() + Send> = Box::new(move || {
+        let value = f();
+        // Before anything on the heap is used, which may be what the thread has written over.
+        end.check();
+        *place.lock() = Some(value);
+    });
     let start = Box::into_raw(Box::new(Start { run }));
     // SAFETY: `start` stays valid until `sip_thread` takes it back; the stack below `top` is kept until the
     // thread has ended (`Running`).
@@ -168,6 +223,7 @@ where
     Ok(JoinHandle {
         running: Some(Running {
             thread,
+            end,
             _stack: memory,
         }),
         result,

@@ -21,6 +21,8 @@ pub trait Content: Sized {
     const SIZE: usize;
     /// Its alignment in bytes.
     const ALIGN: usize;
+    /// Whether there may be blocks in it.
+    const PARTS: bool = true;
 
     /// Moves it to `at` in a block; nothing is attached there. Outside the block, the SIP ends.
     ///
@@ -28,14 +30,15 @@ pub trait Content: Sized {
     /// [`Error::BadState`] where the block is shared and so cannot get parts. What did not get there is freed.
     fn put(self, block: &mut Block, at: usize) -> Result<(), Error>;
 
-    /// Takes it out of a block; `None` where it is not there, and then nothing has changed. Outside the block, the
-    /// SIP ends.
+    /// Takes it out of a block; `None` where it is not there, and then nothing has changed, unless the block is shared:
+    /// parts can be taken out of that, but not put back. Outside the block, the SIP ends.
     fn take(block: &mut Block, at: usize) -> Option<Self>;
 }
 
 impl<T: Plain> Content for T {
     const SIZE: usize = T::SIZE;
     const ALIGN: usize = T::ALIGN;
+    const PARTS: bool = false;
 
     #[inline]
     fn put(self, block: &mut Block, at: usize) -> Result<(), Error> {
@@ -124,7 +127,9 @@ impl<T: Content> Record<T> {
     }
 
     /// Lets `f` read and change the value in its place: parts are taken out for it, and put back. `None`, and nothing
-    /// done, where it is no such value.
+    /// done, where it is no such value, and where a value with parts cannot be changed since another block has to do with
+    /// its memory: a view of it, or what was cut off it. A plain value in a shared block ends the program, as
+    /// [`Record::set`] does.
     pub fn with<R>(&mut self, f: impl FnOnce(&mut T) -> R) -> Option<R> {
         if self.block().len() < T::SIZE {
             return None;
@@ -175,7 +180,7 @@ impl<T: Content> Vector<T> {
     }
 
     /// Lets `f` read and change an element in its place: parts are taken out for it, and put back. `None`, and
-    /// nothing done, beyond the end and where it is no such value.
+    /// nothing done, beyond the end and where [`Record::with`] says so.
     pub fn with<R>(&mut self, index: usize, f: impl FnOnce(&mut T) -> R) -> Option<R> {
         if index >= self.len() {
             return None;
@@ -185,9 +190,13 @@ impl<T: Content> Vector<T> {
 }
 
 fn lend<T: Content, R>(block: &mut Block, at: usize, f: impl FnOnce(&mut T) -> R) -> Option<R> {
+    // A block that is shared gives its parts, but takes none back; one that is shared no more becomes writable by this.
+    if T::PARTS && block.unshare().is_err() {
+        return None;
+    }
     let mut value = T::take(block, at)?;
     let result = f(&mut value);
-    // Where parts could be taken out, they can be put in.
+    // Where parts could be taken out of a block that can be changed, they can be put in.
     value.put(block, at).ok()?;
     Some(result)
 }

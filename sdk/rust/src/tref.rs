@@ -291,13 +291,17 @@ impl<T: Tracked> TRef<T> {
     /// # Errors
     /// Where handles are short; the cell stays full.
     pub fn try_acquire(&self) -> Result<Option<T>, Error> {
-        let Some(content) = self.content.lock().take() else {
+        // Held until it is known what becomes of the content: nobody may fill a cell that is going to be full again.
+        let mut place = self.content.lock();
+        let Some(content) = place.take() else {
             return Ok(None);
         };
         match T::unpark(content) {
             Ok(content) => Ok(Some(content)),
             Err(Refused { content, error }) => {
-                self.fill(content);
+                *place = Some(content);
+                // Others may have room, of which this call may be the one that was woken.
+                self.full.set();
                 Err(error)
             }
         }

@@ -154,7 +154,9 @@ pub fn main(arguments: TokenStream, item: TokenStream) -> TokenStream {
 /// - `ChannelClosed()` fires when the other side has closed and no message is left, and when a message comes that breaks what
 ///   its contract promises; the endpoint is then gone.
 /// - `set[key]` stands for any endpoint of an `EndpointSet<E>`, `[Option<E>; N]` or `Vec<Option<E>>`; the endpoint is taken out, its
-///   key is bound. `&thing` stands for anything else that a thread can wait for: events, interrupts, threads.
+///   key is bound. The set is a variable or a field of one, since it is looked at more than once.
+/// - `&thing` stands for anything else that a thread can wait for: events, interrupts, threads. It may be any expression, which is
+///   evaluated once, before the wait; what it borrows is free again in the cases.
 /// - `timeout duration` and `deadline time` (of `time::uptime`) fire when nothing else has until then.
 /// - Whatever the endpoints can bring together must have a case, or the program does not compile. `else wait` behind the
 ///   cases says that what has none is waited out.

@@ -6,6 +6,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use sing_abi::entry::Privilege;
 use sing_image::manifest::{Manifest, Side, StartupEndpoint};
+use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::{Error, Ident, LitInt, LitStr, Path, Token, braced, bracketed};
 
@@ -136,7 +137,12 @@ fn endpoints(input: ParseStream<'_>) -> syn::Result<Vec<Endpoint>> {
     let mut all: Vec<Endpoint> = Vec::new();
     while !list.is_empty() {
         let docs = syn::Attribute::parse_outer(&list)?;
-        let name: Ident = list.parse()?;
+        if let Some(other) = docs.iter().find(|a| !a.path().is_ident("doc")) {
+            let text =
+                "an endpoint has documentation and no other attribute: it is declared or it is not";
+            return Err(Error::new_spanned(other, text));
+        }
+        let name = list.parse::<Ident>()?.unraw();
         if all.iter().any(|e| name == e.declared.name) {
             return Err(Error::new(
                 name.span(),

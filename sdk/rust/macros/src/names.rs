@@ -14,6 +14,38 @@ pub(crate) fn ident(name: &str) -> Ident {
     Ident::new_raw(name, Span::call_site())
 }
 
+/// A parameter or variable. A pattern of some names would not be one: variants of Rust's prelude, the constant of each
+/// contract's module; and names with `__` in front are those of the code around it.
+pub(crate) fn variable(name: &str) -> Ident {
+    if name.starts_with("__") || matches!(name, "None" | "Some" | "Ok" | "Err" | "NAME") {
+        return ident(&format!("{name}_"));
+    }
+    ident(name)
+}
+
+/// Types of Rust that the generated code names, and that a type of the same name beside it would hide.
+const BUILT_IN: [&str; 17] = [
+    "bool", "char", "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize", "str", "u8", "u16",
+    "u32", "u64", "u128", "usize",
+];
+
+/// Why nothing beside generated code can be called so, if it is so.
+pub(crate) fn taken(name: &str) -> Option<&'static str> {
+    BUILT_IN
+        .contains(&name)
+        .then_some("this is a type of Rust's")
+}
+
+/// Why no state can be called so, if it is so.
+pub(crate) fn taken_of_states(name: &str) -> Option<&'static str> {
+    match name {
+        "Initial" => Some("a contract's module calls its first state so"),
+        "imp" | "exp" => Some("a contract's module keeps there what a side can receive"),
+        "import" => Some("a contract's module keeps there what it imports"),
+        _ => taken(name),
+    }
+}
+
 /// `BindLocalEndPoint` as `bind_local_end_point`, `GetUTC` as `get_utc`.
 pub(crate) fn snake(name: &str) -> String {
     let mut out = String::new();
@@ -65,5 +97,18 @@ mod tests {
         assert_eq!(ident("type").to_string(), "r#type");
         assert_eq!(ident("self").to_string(), "self_");
         assert_eq!(ident("x").to_string(), "x");
+    }
+
+    #[test]
+    fn variables() {
+        for (name, expected) in [
+            ("x", "x"),
+            ("type", "r#type"),
+            ("None", "None_"),
+            ("NAME", "NAME_"),
+            ("__words", "__words_"),
+        ] {
+            assert_eq!(variable(name).to_string(), expected);
+        }
     }
 }

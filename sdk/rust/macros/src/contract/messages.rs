@@ -29,7 +29,7 @@ impl Generator<'_> {
             words: 0,
         };
         for a in &message.arguments {
-            all.names.push(names::ident(&a.name));
+            all.names.push(names::variable(&a.name));
             all.types.push(types::rust(&a.ty, self.model, up));
             all.offsets.push(all.words);
             all.owning.push(match &a.ty {
@@ -167,7 +167,8 @@ impl Generator<'_> {
             return TokenStream::new();
         };
         let arguments = self.arguments(message, &quote!(super::));
-        let is_constant = |name: &Ident| constants.iter().any(|c| names::ident(&c.name) == *name);
+        let is_constant =
+            |name: &Ident| constants.iter().any(|c| names::variable(&c.name) == *name);
         let all = arguments.names.iter().zip(&arguments.types);
         let (constant, given): (Vec<_>, Vec<_>) = all.partition(|(name, _)| is_constant(name));
         let constant = constant.iter().map(|(name, ty)| quote!(const #name: #ty));
@@ -285,7 +286,7 @@ impl Generator<'_> {
                 // SAFETY: the endpoint is in a state in which this message may be sent, the words are its own, and
                 // there is room for every answer. Whatever comes back, nothing of the words has stayed here.
                 let __message = unsafe { import::#import(self.raw(), #passed __answer.as_mut_ptr()) };
-                #module::#next::__take(__message, &__answer, self.endpoint)
+                #module::#next::__Take(__message, &__answer, self.endpoint)
             }
         }
     }
@@ -324,7 +325,7 @@ impl Generator<'_> {
                 let mut __words = [0u64; #longest];
                 // SAFETY: the endpoint is in a state in which it receives, and there is room for every message.
                 let __message = unsafe { import::#import(self.raw(), __words.as_mut_ptr()) };
-                #module::#name::__take(__message, &__words, self.endpoint)
+                #module::#name::__Take(__message, &__words, self.endpoint)
             }
 
             /// Receives a message that is there already.

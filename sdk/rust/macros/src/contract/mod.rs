@@ -89,6 +89,14 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
         }
     }
     let is_new = |name: &String| !given.contains(name);
+    let types = (model.enums.iter().map(|e| &e.name)).chain(model.structs.iter().map(|s| &s.name));
+    let modules = model.contracts.iter().map(|c| &c.name);
+    for name in types.chain(modules).filter(|name| is_new(name)) {
+        if let Some(why) = names::taken(name) {
+            let text = format!("{name} cannot be called so in Rust: {why}; choose another name");
+            return Err(Error::new(Span::call_site(), text));
+        }
+    }
     let enums = model
         .enums
         .iter()
@@ -190,7 +198,7 @@ struct Generator<'a> {
 }
 
 impl<'a> Generator<'a> {
-    /// Fails where two names of the contract would be the same in Rust.
+    /// Fails where two names of the contract would be the same in Rust, or one that of something else.
     fn new(model: &'a Model, contract: &'a Contract) -> syn::Result<Self> {
         let fail = |a: &str, b: &str, as_: &str| {
             let text = format!(
@@ -202,13 +210,24 @@ impl<'a> Generator<'a> {
         let mut methods = HashMap::new();
         for m in &contract.messages {
             let name = names::snake(&m.name);
-            if let Some(other) = methods.insert(name.clone(), &m.name) {
-                return fail(other, &m.name, &name);
+            // Constants are sent by a method of their own.
+            let constant = requires::constants(m).map(|_| format!("{name}_const"));
+            for name in [Some(name), constant].into_iter().flatten() {
+                if let Some(other) = methods.insert(name.clone(), &m.name) {
+                    return fail(other, &m.name, &name);
+                }
             }
         }
         let mut states = HashMap::new();
         for s in &contract.states {
             let name = names::state(contract, &s.name).to_string();
+            if let Some(why) = names::taken_of_states(&name) {
+                let text = format!(
+                    "contract {}: state {} cannot be called so in Rust: {why}; choose another name",
+                    contract.name, s.name
+                );
+                return Err(Error::new(Span::call_site(), text));
+            }
             if let Some(other) = states.insert(name.clone(), &s.name) {
                 return fail(other, &s.name, &name);
             }

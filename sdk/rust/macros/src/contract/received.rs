@@ -131,8 +131,9 @@ impl Generator<'_> {
             }
 
             impl #name {
+                // No message's method is called so: they are in small letters.
                 #[inline]
-                pub(super) fn __take(__message: i32, __words: &[u64], __endpoint: ::sing_sdk::rt::Endpoint) -> Self {
+                pub(super) fn __Take(__message: i32, __words: &[u64], __endpoint: ::sing_sdk::rt::Endpoint) -> Self {
                     match __message {
                         #arms
                         _ => Self::Closed,

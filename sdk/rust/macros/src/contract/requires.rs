@@ -47,7 +47,7 @@ pub(super) fn declaration(message: &Message, model: &Model) -> TokenStream {
     }
     let name = function(message);
     let arguments = spoken_of(message);
-    let names = arguments.iter().map(|a| names::ident(&a.name));
+    let names = arguments.iter().map(|a| names::variable(&a.name));
     let types = arguments.iter().map(|a| {
         let ty = types::rust(&a.ty, model, &quote!(super::));
         if owns(&a.ty, model) { quote!(&#ty) } else { ty }
@@ -71,7 +71,7 @@ pub(super) fn declaration(message: &Message, model: &Model) -> TokenStream {
 pub(super) fn call(message: &Message, model: &Model, up: &TokenStream) -> TokenStream {
     let name = function(message);
     let arguments = spoken_of(message).into_iter().map(|a| {
-        let name = names::ident(&a.name);
+        let name = names::variable(&a.name);
         if owns(&a.ty, model) {
             quote!(&#name)
         } else {
@@ -135,7 +135,11 @@ fn plain(t: &Term, up: &TokenStream) -> TokenStream {
             quote!((#up #ty::#value as i128))
         }
         Term::Value { path, kind } => {
-            let path = path.iter().map(|p| names::ident(p));
+            // The first is the argument, the others are fields.
+            let path = path.iter().enumerate().map(|(i, p)| match i {
+                0 => names::variable(p),
+                _ => names::ident(p),
+            });
             match kind {
                 Kind::Int | Kind::Enum(_) => quote!((#(#path).* as i128)),
                 Kind::Float => quote!((#(#path).* as f64)),

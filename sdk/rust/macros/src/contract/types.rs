@@ -2,7 +2,7 @@
 
 use crate::names;
 use proc_macro2::{Literal, TokenStream};
-use quote::quote;
+use quote::{format_ident, quote};
 use sing_contract::model::{Content, Enum, Model, Scalar, Side, Struct, Type};
 
 /// A type as seen from a module that lies `up` (a chain of `super`) below the call.
@@ -182,6 +182,13 @@ pub(super) fn structure(model: &Model, s: &Struct) -> TokenStream {
     }
 }
 
+/// Variables for the fields. They stand in code beside the program's own, where a pattern of a field's name could be a
+/// constant's.
+fn variables(s: &Struct) -> Vec<proc_macro2::Ident> {
+    let fields = s.fields.iter();
+    fields.map(|f| format_ident!("field_{}", f.name)).collect()
+}
+
 /// How a rep struct that owns something is held by a `TRef`: all of its fields, or none.
 fn in_cell(s: &Struct, fields: &[proc_macro2::Ident], types: &[TokenStream]) -> TokenStream {
     let name = names::ident(&s.name);
@@ -190,21 +197,23 @@ fn in_cell(s: &Struct, fields: &[proc_macro2::Ident], types: &[TokenStream]) -> 
         let pair = |rest, part: &TokenStream| quote!((#part, #rest));
         parts.iter().rfold(quote!(()), pair)
     };
+    let variables = variables(s);
     let ty = nested(&mut types.iter().cloned());
-    let values = nested(&mut fields.iter().map(|f| quote!(#f)));
+    let values = nested(&mut variables.iter().map(|f| quote!(#f)));
+    let all = quote!(#name { #(#fields: #variables),* });
     quote! {
         impl ::sing_sdk::tref::Tracked for #name {
             type Parked = <#ty as ::sing_sdk::tref::Tracked>::Parked;
 
             fn park(self) -> ::core::result::Result<Self::Parked, ::sing_sdk::set::Refused<Self>> {
-                let #name { #(#fields),* } = self;
-                ::sing_sdk::tref::Tracked::park(#values).map_err(|r| r.map(|#values| #name { #(#fields),* }))
+                let #all = self;
+                ::sing_sdk::tref::Tracked::park(#values).map_err(|r| r.map(|#values| #all))
             }
 
             fn unpark(
                 parked: Self::Parked,
             ) -> ::core::result::Result<Self, ::sing_sdk::set::Refused<Self::Parked>> {
-                <#ty as ::sing_sdk::tref::Tracked>::unpark(parked).map(|#values| #name { #(#fields),* })
+                <#ty as ::sing_sdk::tref::Tracked>::unpark(parked).map(|#values| #all)
             }
         }
     }
@@ -217,7 +226,7 @@ fn in_message(
     fields: &[proc_macro2::Ident],
     types: &[TokenStream],
 ) -> TokenStream {
-    let name = names::ident(&s.name);
+    let (name, variables) = (names::ident(&s.name), variables(s));
     let mut at = 0usize;
     let offsets: Vec<usize> = s
         .fields
@@ -240,10 +249,10 @@ fn in_message(
             unsafe fn from_words(__words: &[u64]) -> ::core::option::Option<Self> {
                 // All fields are taken before any is judged, so that none is lost.
                 // SAFETY: each word is used once, for the field that it was made from.
-                #(let #fields = unsafe {
+                #(let #variables = unsafe {
                     <#types as ::sing_sdk::rt::Exchangeable>::from_words(&__words[#offsets..])
                 };)*
-                ::core::option::Option::Some(#name { #(#fields: #fields?),* })
+                ::core::option::Option::Some(#name { #(#fields: #variables?),* })
             }
         }
     }
@@ -277,7 +286,7 @@ fn plain(s: &Struct, fields: &[proc_macro2::Ident], types: &[TokenStream]) -> To
 
 /// How a rep struct with parts lies in a block: values at their places, parts attached at theirs.
 fn tree(s: &Struct, fields: &[proc_macro2::Ident], types: &[TokenStream]) -> TokenStream {
-    let name = names::ident(&s.name);
+    let (name, variables) = (names::ident(&s.name), variables(s));
     let offsets = &s.offsets;
     let (size, align) = (s.layout.size, s.layout.align);
     quote! {
@@ -293,15 +302,15 @@ fn tree(s: &Struct, fields: &[proc_macro2::Ident], types: &[TokenStream]) -> Tok
                 ::core::result::Result::Ok(())
             }
             fn take(__block: &mut ::sing_sdk::rt::Block, __at: usize) -> ::core::option::Option<Self> {
-                #(let #fields = <#types as ::sing_sdk::rt::Content>::take(__block, __at + #offsets);)*
-                match (#(#fields,)*) {
-                    (#(::core::option::Option::Some(#fields),)*) => {
-                        ::core::option::Option::Some(#name { #(#fields),* })
+                #(let #variables = <#types as ::sing_sdk::rt::Content>::take(__block, __at + #offsets);)*
+                match (#(#variables,)*) {
+                    (#(::core::option::Option::Some(#variables),)*) => {
+                        ::core::option::Option::Some(#name { #(#fields: #variables),* })
                     }
                     // All or nothing: what could be taken out goes back.
-                    (#(#fields,)*) => {
-                        #(if let ::core::option::Option::Some(field) = #fields {
-                            let _ = ::sing_sdk::rt::Content::put(field, __block, __at + #offsets);
+                    (#(#variables,)*) => {
+                        #(if let ::core::option::Option::Some(__part) = #variables {
+                            let _ = ::sing_sdk::rt::Content::put(__part, __block, __at + #offsets);
                         })*
                         ::core::option::Option::None
                     }

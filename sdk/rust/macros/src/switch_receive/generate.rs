@@ -2,6 +2,9 @@
 //!
 //! Cases are gathered in groups: all that name one endpoint alone, all of one set, each `&&`, each other thing. A group is
 //! received in one place, where a closed channel and a broken promise come to the same case.
+//!
+//! The program's code must see nothing of what is made here. Variables are hygienic. Items are not, whatever span they
+//! have: each stands in a block of its own, in which no code of a case stands, under a name that no program has.
 
 use super::parse::{Pattern, Place, Switch, Term};
 use proc_macro2::{Ident, Span, TokenStream};
@@ -41,9 +44,10 @@ pub(super) struct Generator<'a> {
     variables: Vec<&'a Ident>,
 }
 
-/// A name that no code of the program can see.
+/// A name that no code of the program can see. The prefix is for what hygiene does not cover: a pattern would mean a
+/// constant of the program that is called the same.
 fn own(name: &str) -> Ident {
-    Ident::new(name, Span::mixed_site())
+    Ident::new(&format!("__sing_{name}"), Span::mixed_site())
 }
 
 impl<'a> Generator<'a> {
@@ -107,12 +111,6 @@ impl<'a> Generator<'a> {
 
     pub(super) fn expand(&self) -> TokenStream {
         let checks = self.checks();
-        let turns = self.groups.iter().enumerate().filter_map(|(i, g)| {
-            let turn = turn(i);
-            matches!(g, Group::Many { .. }).then(
-                || quote!(static #turn: ::sing_sdk::select::Turn = ::sing_sdk::select::Turn::new();),
-            )
-        });
         let switch = match &self.groups[..] {
             [Group::One { name, cases }]
                 if self.switch.timeout.is_none()
@@ -124,18 +122,13 @@ impl<'a> Generator<'a> {
             [Group::Many { set, cases }] => self.only_set(set, cases),
             _ => self.several(),
         };
-        quote! {{
-            #[allow(unused_imports)]
-            use ::sing_sdk::select::Many as _;
-            #(#turns)*
-            #checks
-            #switch
-        }}
+        quote!({ #checks #switch })
     }
 
     /// What the types must say for the switch to make sense.
     fn checks(&self) -> TokenStream {
         let at = self.switch.cases[0].at;
+        let check = Ident::new(&own("check").to_string(), at);
         let mut all = TokenStream::new();
         if !self.variables.is_empty() {
             let partial = self.switch.partial;
@@ -151,9 +144,9 @@ impl<'a> Generator<'a> {
                 terms.map(|terms| quote!(&[#(#terms),*]))
             });
             let variables = &self.variables;
-            all.extend(quote_spanned! {at=>
+            all.extend(quote_spanned! {at=> {
                 #[inline(always)]
-                fn check<#(#types: ::sing_sdk::select::Receives),*>(#(_: &#types),*) {
+                fn #check<#(#types: ::sing_sdk::select::Receives),*>(#(_: &#types),*) {
                     const {
                         ::sing_sdk::select::exhaustive(
                             [#((#names, #types::MESSAGES)),*],
@@ -162,17 +155,17 @@ impl<'a> Generator<'a> {
                         )
                     }
                 }
-                check(#(&#variables),*);
-            });
+                #check(#(&#variables),*);
+            }});
         }
-        for (i, group) in self.groups.iter().enumerate() {
+        for group in &self.groups {
             let Group::Many { set, cases } = group else {
                 continue;
             };
-            let check = format_ident!("check_{i}");
+            let many = on_set(set, &quote!(switch_many()));
             let name = cases[0].term.place.name();
             let messages = cases.iter().map(|c| c.term.message.to_string());
-            all.extend(quote_spanned! {at=>
+            all.extend(quote_spanned! {at=> {
                 #[inline(always)]
                 fn #check<M: ::sing_sdk::select::Many + ?Sized>(_: &M) {
                     const {
@@ -183,8 +176,8 @@ impl<'a> Generator<'a> {
                         )
                     }
                 }
-                #check(#set.switch_many());
-            });
+                #check(#many);
+            }});
         }
         all
     }
@@ -227,12 +220,16 @@ impl<'a> Generator<'a> {
 
     /// A set and nothing else: one call that does not depend on how many endpoints are idle.
     fn only_set(&self, set: &TokenStream, cases: &[Single<'_>]) -> TokenStream {
-        let (key, patience) = (own("key"), self.patience());
-        let turn = turn(0);
+        let (key, patience, found) = (own("key"), own("patience"), own("found"));
+        let (turn, wait) = (turn(), self.patience());
+        let look = on_set(set, &quote!(switch_wait(#turn, #patience)));
         let receive = receive_many(set, &key, cases);
         let timed_out = self.timed_out();
+        // What it takes to look must not live on into the cases, as it would in the head of the `match`.
         quote! {
-            match #set.switch_wait(&#turn, #patience) {
+            let #patience = #wait;
+            let #found = #look;
+            match #found {
                 ::core::result::Result::Ok(#key) => #receive,
                 ::core::result::Result::Err(_) => #timed_out,
             }
@@ -242,7 +239,8 @@ impl<'a> Generator<'a> {
     /// Several things: looks until a case can fire.
     fn several(&self) -> TokenStream {
         let (select, patience, turn_of, first) =
-            (own("select"), own("patience"), own("TURN"), own("first"));
+            (own("select"), own("patience"), own("turn"), own("first"));
+        let (again, found, case) = (own("again"), own("found"), own("case"));
         let wait = self.patience();
         let sets = self.groups.iter().any(|g| matches!(g, Group::Many { .. }));
         let things = self
@@ -262,8 +260,9 @@ impl<'a> Generator<'a> {
         }
         let (mut can, mut after, mut arms) =
             (TokenStream::new(), TokenStream::new(), TokenStream::new());
+        let mut keys = Vec::new();
         for (i, group) in self.groups.iter().enumerate() {
-            let (place, key, turn) = (own(&format!("group{i}")), own(&format!("key{i}")), turn(i));
+            let place = own(&format!("group{i}"));
             let (able, arm) = match group {
                 Group::One { name, cases } => {
                     let tags = cases.iter().map(|c| self.has_come(&select, c.term));
@@ -274,63 +273,79 @@ impl<'a> Generator<'a> {
                     (quote!(#(#tags)&&*), receive_all(terms, body))
                 }
                 Group::Thing { thing, body } => {
+                    let bound = own(&format!("thing{i}"));
+                    // Looked up once: what is given back is what was waited for, and lives as long.
                     watch.extend(quote! {
-                        let #place = #select.add(::sing_sdk::rt::Waitable::handle(&#thing));
+                        let #bound = &#thing;
+                        let #place = #select.add(::sing_sdk::rt::Waitable::handle(#bound));
                     });
                     after.extend(quote! {
                         if #first != #i && #select.tag(#place).is_some() {
-                            ::sing_sdk::rt::Waitable::give_back(&#thing);
+                            ::sing_sdk::rt::Waitable::give_back(#bound);
                         }
                     });
                     (quote!(#select.tag(#place).is_some()), quote!(#body))
                 }
                 Group::Many { set, cases } => {
+                    let (key, own_turn, turn) =
+                        (own(&format!("key{i}")), own(&format!("turn{i}")), turn());
+                    let watched = on_set(set, &quote!(switch_watch(&mut #select)));
                     watch.extend(quote! {
-                        let #place = #set.switch_watch(&mut #select);
+                        let #own_turn = #turn;
+                        let #place = #watched;
                         let mut #key = 0;
                     });
+                    let passed = on_set(set, &quote!(switch_passed(&#select, #place)));
                     after.extend(quote! {
                         if #first != #i {
-                            #set.switch_passed(&#select, #place);
+                            #passed;
                         }
                     });
+                    let ready = quote!(switch_ready(&mut #select, #place, #own_turn));
+                    let ready = on_set(set, &ready);
                     let able = quote! {
-                        match #set.switch_ready(&mut #select, #place, &#turn) {
-                            ::core::option::Option::Some(found) => {
-                                #key = found;
+                        match #ready {
+                            ::core::option::Option::Some(#found) => {
+                                #key = #found;
                                 true
                             }
                             ::core::option::Option::None => false,
                         }
                     };
-                    (able, receive_many(set, &key, cases))
+                    let arm = receive_many(set, &key, cases);
+                    keys.push(key);
+                    (able, arm)
                 }
             };
             can.extend(quote!(#i => #able,));
             arms.extend(quote!(#i => #arm,));
         }
         let count = self.groups.len();
-        let timed_out = self.timed_out();
+        let (timed_out, turn) = (self.timed_out(), turn());
+        // All that is borrowed or made for the wait is gone before a case runs.
         quote! {
-            static #turn_of: ::sing_sdk::select::Turn = ::sing_sdk::select::Turn::new();
             let mut #patience = #wait;
-            let mut #select = ::sing_sdk::select::Select::<#size>::new();
-            #watch
-            let mut again = false;
-            let #first = loop {
-                if !#patience.wait(&mut #select, !again) {
-                    break #count;
-                }
-                again = true;
-                let found = #turn_of.first(#count, |case| match case {
-                    #can
-                    _ => false,
-                });
-                if let ::core::option::Option::Some(found) = found {
-                    break found;
-                }
+            let (#first, #(#keys,)*) = {
+                let #turn_of = #turn;
+                let mut #select = ::sing_sdk::select::Select::<#size>::new();
+                #watch
+                let mut #again = false;
+                let #first = loop {
+                    if !#patience.wait(&mut #select, !#again) {
+                        break #count;
+                    }
+                    #again = true;
+                    let #found = #turn_of.first(#count, |#case| match #case {
+                        #can
+                        _ => false,
+                    });
+                    if let ::core::option::Option::Some(#found) = #found {
+                        break #found;
+                    }
+                };
+                #after
+                (#first, #(#keys,)*)
             };
-            #after
             match #first {
                 #arms
                 _ => #timed_out,
@@ -360,9 +375,22 @@ fn place(variable: usize) -> Ident {
     own(&format!("place{variable}"))
 }
 
-/// Whose turn it is in a group of several.
-fn turn(group: usize) -> Ident {
-    own(&format!("TURN{group}"))
+/// Whose turn it is, over all times that the switch is run.
+fn turn() -> TokenStream {
+    let turn = own("TURN");
+    quote! {{
+        static #turn: ::sing_sdk::select::Turn = ::sing_sdk::select::Turn::new();
+        &#turn
+    }}
+}
+
+/// A call of a set, whatever it is reached through.
+fn on_set(set: &TokenStream, call: &TokenStream) -> TokenStream {
+    quote! {{
+        #[allow(unused_imports)]
+        use ::sing_sdk::select::Many as _;
+        #set.#call
+    }}
 }
 
 /// The method of endpoints and of what they receive that knows a message. It is called like the message, so that the
@@ -436,7 +464,8 @@ fn receive_many(set: &TokenStream, key: &Ident, cases: &[Single<'_>]) -> TokenSt
         .map(|case| {
             let (pattern, body) = (named(case), case.body);
             let gone = if case.term.is_close() {
-                quote!(#set.switch_gone(#key);)
+                let gone = on_set(set, &quote!(switch_gone(#key)));
+                quote!(#gone;)
             } else {
                 TokenStream::new()
             };
@@ -452,7 +481,7 @@ fn receive_many(set: &TokenStream, key: &Ident, cases: &[Single<'_>]) -> TokenSt
         Some(body) => quote!(#body),
         None => quote!(::sing_sdk::select::never()),
     };
-    receive(&quote!(#set.switch_take(#key)), &cases, &closed)
+    receive(&on_set(set, &quote!(switch_take(#key))), &cases, &closed)
 }
 
 /// Receives from several endpoints, then binds what they brought.
@@ -460,6 +489,7 @@ fn receive_all(terms: &[Term], body: &Expr) -> TokenStream {
     let open: Vec<&Term> = terms.iter().filter(|t| !t.is_close()).collect();
     let patterns = open.iter().map(|t| brought(t));
     // Endpoints of sets do not come here: the parser has seen to it.
+    let got = own("got");
     let values = open.iter().map(|t| {
         let name = match &t.place {
             Place::Variable(name) => quote!(#name),
@@ -468,7 +498,7 @@ fn receive_all(terms: &[Term], body: &Expr) -> TokenStream {
         let method = case_method(&t.message);
         quote! {
             match #name.recv().#method() {
-                ::core::result::Result::Ok(brought) => brought,
+                ::core::result::Result::Ok(#got) => #got,
                 ::core::result::Result::Err(_) => ::sing_sdk::select::never(),
             }
         }

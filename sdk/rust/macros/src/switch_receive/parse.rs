@@ -2,6 +2,7 @@
 
 use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
+use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::{Error, Expr, Ident, Pat, Token, bracketed, parenthesized};
@@ -225,6 +226,15 @@ fn check(terms: &[Term]) -> syn::Result<()> {
     Ok(())
 }
 
+/// What a set must be called by.
+fn looked_up(at: Span) -> Error {
+    Error::new(
+        at,
+        "a set is a variable or a field of one, as in `set[key]` and `self.sets[key]`, since the switch looks at it more \
+         than once; put what is looked up into a variable first: `let set = &mut …;`",
+    )
+}
+
 impl Parse for Term {
     /// `a.Message(x)`, `self.clients[key].Message(x) as client`.
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
@@ -235,7 +245,8 @@ impl Parse for Term {
             if input.peek(Token![self]) {
                 path.push(input.parse::<Token![self]>()?.into_token_stream());
             } else {
-                let name: Ident = input.parse()?;
+                // Messages may be called like keywords of Rust.
+                let name = input.call(Ident::parse_any)?;
                 if input.peek(syn::token::Paren) {
                     break name;
                 }
@@ -250,15 +261,23 @@ impl Parse for Term {
                         content.error("expected one name, that the endpoint's key is bound to")
                     );
                 }
+                if input.peek(syn::token::Bracket) {
+                    return Err(looked_up(start));
+                }
                 input.parse::<Token![.]>()?;
-                break input.parse()?;
+                break input.call(Ident::parse_any)?;
             }
             input.parse::<Token![.]>()?;
         };
         let content;
         parenthesized!(content in input);
         let arguments =
-            Punctuated::<Pat, Token![,]>::parse_terminated_with(&content, Pat::parse_single)?;
+            Punctuated::<Pat, Token![,]>::parse_terminated_with(&content, Pat::parse_single);
+        // What looked like a message was a call on the way to something.
+        if input.peek(syn::token::Bracket) || input.peek(Token![.]) || input.peek(Token![?]) {
+            return Err(looked_up(start));
+        }
+        let arguments = arguments?;
         let next = if input.peek(Token![as]) {
             input.parse::<Token![as]>()?;
             Some(Pat::parse_single(input)?)
@@ -289,7 +308,7 @@ impl Parse for Term {
         };
         Ok(Term {
             place,
-            message,
+            message: message.unraw(),
             arguments: arguments.into_iter().collect(),
             next,
         })

@@ -1,0 +1,11 @@
+//! A mutex is given up by the thread that took it.
+#![deny(unsafe_code)]
+use sing_sdk::sync::MutexGuard;
+
+fn needs_send<T: Send>(_: T) {}
+
+fn give(guard: MutexGuard<'static, u32>) {
+    needs_send(guard);
+}
+
+fn main() {}

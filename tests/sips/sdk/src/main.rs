@@ -1,0 +1,98 @@
+//! What the SDK promises beside its types: whose names the code of a switch means, how often what it waits for is looked
+//! up, what becomes of a shared tree, and what is said of a thread that leaves its stack, and that
+//! a request or a cell that finds no room is as before.
+#![no_std]
+#![no_main]
+#![deny(unsafe_code)]
+
+mod names;
+mod once;
+mod services;
+mod threads;
+mod trees;
+
+use sing_sdk::prelude::*;
+
+sing_sdk::contract!(
+    "
+    contract Asking {
+      in message Ask(int x);
+      out message Answer(int x);
+      out message Refuse();
+      state Start: Ask? -> (Answer! or Refuse!) -> Start;
+    }
+
+    rep struct Pair { int left; int right; }
+    rep struct Link { Link*? in ExHeap next; }
+    contract Things {
+      in message Keep(Link* in ExHeap first, Pair* in ExHeap pair);
+      state Start: Keep? -> closed;
+    }
+    "
+);
+
+sing_sdk::manifest! {
+    name: "sdk",
+    description: "tries what the SDK promises",
+    endpoints: { stdout: optional PipeContract.Imp:Start, names: optional NamespaceContract.Imp:Start },
+    memory: 8 MiB,
+}
+
+type Check = Result<bool, Error>;
+
+/// A check.
+type Test = (&'static str, fn() -> Check);
+
+type Asker = Asking::Imp<Asking::Start_Ask>;
+type Answerer = Asking::Exp<Asking::Start>;
+
+/// A channel on which an answer waits.
+fn answered(x: i32) -> Result<(Asker, Answerer), Error> {
+    let (imp, exp) = Asking::new_channel()?;
+    let imp = imp.send_ask(x);
+    let (x, exp) = exp.recv_ask()?;
+    Ok((imp, exp.send_answer(x)))
+}
+
+/// A channel on which a question waits, for the one who answers.
+fn asked(x: i32) -> Result<(Asker, Answerer), Error> {
+    let (imp, exp) = Asking::new_channel()?;
+    Ok((imp.send_ask(x), exp))
+}
+
+#[sing_sdk::main]
+fn main() -> i32 {
+    match sing_sdk::args::get(1).as_deref() {
+        Some("stack") => {
+            threads::leave_the_stack();
+            return 1;
+        }
+        Some("print") => {
+            println!("outer: {}", services::Prints);
+            return 0;
+        }
+        _ => {}
+    }
+    let (mut count, mut failed) = (0, 0);
+    let all = [
+        names::ALL,
+        once::ALL,
+        trees::ALL,
+        threads::ALL,
+        services::ALL,
+    ];
+    for (name, check) in all.into_iter().flatten() {
+        let text = match check() {
+            Ok(true) => None,
+            Ok(false) => Some("wrong".to_string()),
+            Err(error) => Some(error.to_string()),
+        };
+        count += 1;
+        if let Some(text) = text {
+            println!("sdk: {name}: {text}");
+            failed += 1;
+        }
+    }
+    println!("sdk: {count} checks, {failed} failed");
+    failed
+}
