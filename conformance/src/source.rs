@@ -18,7 +18,7 @@ type Loaded<T> = Result<T, Vec<Diagnostic>>;
 /// What is wrong with it, or that a file cannot be read.
 pub fn load_file(path: &Path) -> Loaded<System> {
     let name = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|e| {
+    let text = sing_contract::read_text(path).map_err(|e| {
         let message = format!("cannot read {name}: {e}");
         vec![Diagnostic::error(message, Span::default(), "")]
     })?;

@@ -38,9 +38,9 @@ fn one(file: &Path, check: bool) -> Result<bool, String> {
     let text = if is_input(file) {
         let mut text = String::new();
         let read = std::io::stdin().read_to_string(&mut text);
-        read.map(|_| text).map_err(unread)?
+        read.map(|_| text).map_err(|e| unread(e.to_string()))?
     } else {
-        std::fs::read_to_string(file).map_err(unread)?
+        sing_contract::read_text(file).map_err(unread)?
     };
     let laid =
         sing_contract::format::source(&name, &text).map_err(|found| sources::report(&found))?;
