@@ -201,7 +201,7 @@ impl Finder<'_> {
                 .messages
                 .iter()
                 .zip(0u16..)
-                .filter(|(_, m)| table.step(s, *m, sender).is_some())
+                .filter(|(_, m)| self.system.sends(channel, sender, s, *m).is_some())
                 .map(|(m, _)| m.name.as_str())
                 .collect();
             all.join(" or ")

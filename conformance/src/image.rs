@@ -3,12 +3,13 @@
 //! What a program does stands in its manifest. That it is true of the module is checked as far as imports tell: a
 //! module can send only what it imports, so those are the messages that its behaviour sends.
 
+mod held;
+
 use crate::ast::Span;
 use crate::machine::{self, Act, Endpoint, Machine};
 use crate::parse;
 use crate::source::placed;
 use crate::system::{Body, Channel, End, Process, System};
-use sing_abi::names;
 use sing_contract::{Diagnostic, Source};
 use sing_image::contract::{ContractTable, Word};
 use sing_image::elf::Image;
@@ -153,6 +154,12 @@ impl<'a> Builder<'a> {
                 ends[side.index()] = Some(End {
                     process,
                     name: end.endpoint.clone(),
+                    view: held::view(
+                        self.images[process],
+                        &self.system.contracts[contract],
+                        &end.endpoint,
+                        side,
+                    ),
                 });
             }
             self.system.channels.push(Channel { contract, ends });
@@ -246,6 +253,7 @@ impl<'a> Builder<'a> {
             ends[side.index()] = Some(End {
                 process,
                 name: declared.name.clone(),
+                view: None,
             });
             channels.push(self.system.channels.len());
             self.system.channels.push(Channel { contract, ends });
@@ -298,7 +306,7 @@ fn differences(
         if !seen.insert((contract, side.index())) {
             continue;
         }
-        let imported = imported(image, contract, side);
+        let imported = held::imported(image, contract, side);
         let same = |endpoint: usize| {
             let name = &machine.endpoints[endpoint].name;
             let all = &image.manifest.endpoints;
@@ -345,19 +353,4 @@ fn differences(
         }
     }
     found
-}
-
-/// The messages of a contract that a module can send on one side.
-fn imported<'a>(image: &'a Image<'_>, contract: &str, side: Side) -> BTreeSet<&'a str> {
-    let prefixes = match side {
-        Side::Imp => [names::IMP_SEND, names::IMP_CALL],
-        Side::Exp => [names::EXP_SEND, names::EXP_CALL],
-    };
-    let of_contract = image.meta.imports.iter().filter(|i| {
-        let name = i.module.strip_prefix(names::CONTRACT_PREFIX);
-        name == Some(contract)
-    });
-    of_contract
-        .filter_map(|i| prefixes.iter().find_map(|p| i.name.strip_prefix(p)))
-        .collect()
 }

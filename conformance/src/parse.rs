@@ -119,11 +119,17 @@ fn channel(c: &mut Cursor<'_>) -> Parsed<Channel> {
     })
 }
 
-/// `process.endpoint`
-fn end(c: &mut Cursor<'_>) -> Parsed<(Name, Name)> {
+/// `process.endpoint`, and `as C` where it is held as an endpoint of another contract.
+fn end(c: &mut Cursor<'_>) -> Parsed<(Name, Name, Option<Name>)> {
     let process = c.name("a process")?;
     c.expect(".")?;
-    Ok((process, c.name("an endpoint")?))
+    let endpoint = c.name("an endpoint")?;
+    let held = if c.word("as") {
+        Some(c.name("a base or a permission")?)
+    } else {
+        None
+    };
+    Ok((process, endpoint, held))
 }
 
 fn block(c: &mut Cursor<'_>) -> Parsed<Behavior> {

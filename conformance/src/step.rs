@@ -298,7 +298,7 @@ impl<'a> Rules<'a> {
             return None;
         }
         let state = self.state(row, channel, side);
-        self.system.contract(channel).step(state, message, side)
+        self.system.sends(channel, side, state, message)
     }
 
     /// Puts a message into the row that is being made; false where it has no place.
@@ -422,7 +422,7 @@ impl<'a> Rules<'a> {
         let mut final_state = true;
         for message in 0..table.messages.len() as u16 {
             final_state &= table.step(state, message, side.peer()).is_none();
-            if let Some(next) = table.step(state, message, side) {
+            if let Some(next) = self.system.sends(channel, side, state, message) {
                 final_state = false;
                 self.begin(row);
                 if self.put(channel, side, message, next) {
@@ -446,7 +446,12 @@ impl<'a> Rules<'a> {
                 Err(fault) => visitor.fault(fault),
             }
         }
-        if closing || (final_state && news.is_none()) {
+        // One who knows a base may be at its end where the derived contract goes on.
+        let over = self
+            .system
+            .view(channel, side)
+            .is_some_and(|v| v.ends(state));
+        if closing || over || (final_state && news.is_none()) {
             self.begin(row);
             self.close(channel, side);
             visitor.step(p, None, &self.events, &self.scratch);

@@ -149,14 +149,19 @@ fn what_a_module_can_send_stands_in_its_behavior_and_the_other_way_round() {
 /// A program without a behaviour is assumed to do anything; the report says so.
 #[test]
 fn unknown_programs_are_named() {
-    let client = program(Side::Imp, false, &["imp.send.Ask"], "");
-    let server = program(
-        Side::Exp,
-        false,
-        &["exp.send.Answer"],
-        "state Start: c.Ask? -> c.Answer! -> Start;",
-    );
-    let system = system(client, server, true).unwrap();
+    let client = |imports: &[&str]| program(Side::Imp, false, imports, "");
+    let server = || {
+        program(
+            Side::Exp,
+            false,
+            &["exp.send.Answer"],
+            "state Start: c.Ask? -> c.Answer! -> Start;",
+        )
+    };
+    // What its module does not import it cannot say.
+    let asks = system(client(&["imp.send.Ask"]), server(), true).unwrap();
+    assert!(check(&asks, 1000).findings.is_empty());
+    let system = system(client(&["imp.send.Ask", "imp.call.Stop"]), server(), true).unwrap();
     let outcome = check(&system, 1000);
     let report = sing_conformance::report(&system, &outcome, false);
     assert!(
