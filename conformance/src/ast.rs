@@ -10,13 +10,27 @@ pub struct Behavior {
     pub states: Vec<State>,
 }
 
-/// `[rest] state S: …;`
+/// How a process serves several of one name in a state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// It is not said: at each wait it may serve others, or not.
+    #[default]
+    Either,
+    /// One conversation is carried through before anything else is done.
+    Serial,
+    /// While a conversation waits, the others are served.
+    Parallel,
+}
+
+/// `[rest] [serial | parallel] state S: …;`
 #[derive(Clone, Debug)]
 pub struct State {
     /// Its name.
     pub name: Name,
     /// Whether the process may stay in it for ever.
     pub rest: bool,
+    /// How conversations that begin in it are served.
+    pub order: Order,
     /// What may happen in it: alternatives. None where the process ends.
     pub body: Vec<Sequence>,
 }

@@ -29,7 +29,7 @@ fn contract(random: &mut Random) -> String {
     let mut messages = COMMON;
     let mut states = String::new();
     let say = |text: &mut String, m: usize| {
-        let sign = if m % 2 == 0 { '?' } else { '!' };
+        let sign = if m.is_multiple_of(2) { '?' } else { '!' };
         let _ = write!(text, "M{m}{sign} -> ");
     };
     for s in 0..STATES {
