@@ -37,7 +37,7 @@ mod resolve;
 mod source;
 
 pub use diagnostic::{Diagnostic, Label, Severity};
-pub use load::{Contracts, load, load_file, read_bounded, read_text};
+pub use load::{Contracts, MOST_BYTES, load, load_file, read_bounded, read_text};
 pub use lower::table;
 pub use source::{Source, Sources, Span};
 

@@ -112,7 +112,11 @@ impl Finder<'_> {
                 .find(|p| waiting.contains(p))
             {
                 if let Some(i) = path.iter().position(|&p| p == next) {
-                    return Some(path.split_off(i));
+                    // The same circle is told alike wherever it was entered.
+                    let mut circle = path.split_off(i);
+                    let first = (0..circle.len()).min_by_key(|&i| circle[i]);
+                    circle.rotate_left(first.unwrap_or(0));
+                    return Some(circle);
                 }
                 path.push(next);
                 at = next;

@@ -69,3 +69,15 @@ fn what_has_no_end_is_not_read() {
     assert_eq!(status, Some(1));
     assert!(text.contains("longer than 4 MiB"), "{text}");
 }
+
+#[test]
+fn endless_input_is_not_laid_out() {
+    let output = Command::new(env!("CARGO_BIN_EXE_sing"))
+        .args(["fmt", "-"])
+        .stdin(std::fs::File::open("/dev/zero").unwrap())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("longer than 4 MiB"), "{said}");
+}

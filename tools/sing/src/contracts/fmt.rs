@@ -37,8 +37,13 @@ fn one(file: &Path, check: bool) -> Result<bool, String> {
     let unread = |e| format!("sing: {name}: cannot be read: {e}");
     let text = if is_input(file) {
         let mut text = String::new();
-        let read = std::io::stdin().read_to_string(&mut text);
-        read.map(|_| text).map_err(|e| unread(e.to_string()))?
+        let most = sing_contract::MOST_BYTES;
+        let read = std::io::stdin().take(most + 1).read_to_string(&mut text);
+        read.map_err(|e| unread(e.to_string()))?;
+        if text.len() as u64 > most {
+            return Err(unread(format!("it is longer than {} MiB", most >> 20)));
+        }
+        text
     } else {
         sing_contract::read_text(file).map_err(unread)?
     };
