@@ -10,13 +10,27 @@ pub struct Behavior {
     pub states: Vec<State>,
 }
 
-/// `[rest] state S: …;`
+/// How a process serves several of one name in a state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// It is not said: at each wait it may serve others, or not.
+    #[default]
+    Either,
+    /// One conversation is carried through before anything else is done.
+    Serial,
+    /// While a conversation waits, the others are served.
+    Parallel,
+}
+
+/// `[rest] [serial | parallel] state S: …;`
 #[derive(Clone, Debug)]
 pub struct State {
     /// Its name.
     pub name: Name,
     /// Whether the process may stay in it for ever.
     pub rest: bool,
+    /// How conversations that begin in it are served.
+    pub order: Order,
     /// What may happen in it: alternatives. None where the process ends.
     pub body: Vec<Sequence>,
 }
@@ -113,6 +127,7 @@ pub enum Body {
 pub struct Channel {
     /// The contract.
     pub contract: Name,
-    /// Process and endpoint of each end, by `Side::index`: the importing side is written first.
-    pub ends: [(Name, Name); 2],
+    /// Process and endpoint of each end, by `Side::index`: the importing side is written first. Then the contract
+    /// that it is held as, where that is not the channel's: `p.a as N`.
+    pub ends: [(Name, Name, Option<Name>); 2],
 }

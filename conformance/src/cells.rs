@@ -1,7 +1,8 @@
 //! Situations of a system: a row of small numbers, and how it is packed into words.
 //!
-//! The row holds, in order: for each process with a behaviour the node that it is at, and for each of its names
-//! that stand for several endpoints which of them the sequence at hand speaks with (0: none); for each channel both
+//! The row holds, in order: for each process with a behaviour the node that it is at; for each of its endpoints that share
+//! a name the node of the conversation that is had there (0: none, else its index and one), with the others of such names
+//! that it speaks with, and which conversation keeps the process from doing anything else (0: none); for each channel both
 //! sides' states in the contract (one past the last: closed), then the places of the queue to the importing side, and
 //! those to the exporting one (0: free, else the message's index and one).
 //!
@@ -15,12 +16,27 @@ use sing_image::manifest::Side;
 pub struct Layout {
     /// The node of each process; none for those without a behaviour.
     pub nodes: Vec<Option<usize>>,
-    /// For each process and endpoint name: which one is spoken with. None where there is only one.
-    pub bound: Vec<Vec<Option<usize>>>,
+    /// For each process the places of conversations with endpoints that share a name.
+    pub talks: Vec<Vec<Talk>>,
+    /// For each process which conversation is the only one that goes on; none where there are no such conversations.
+    pub only: Vec<Option<usize>>,
     /// Channels.
     pub channels: Vec<ChannelLayout>,
     /// Bits of each number.
     widths: Vec<u8>,
+}
+
+/// Where a conversation lies.
+#[derive(Clone, Debug)]
+pub struct Talk {
+    /// The endpoint's name, as its index.
+    pub endpoint: usize,
+    /// The channel.
+    pub channel: usize,
+    /// Its node.
+    pub node: usize,
+    /// For each other name that stands for several endpoints: which of them it speaks with too.
+    pub bound: Vec<Option<usize>>,
 }
 
 /// Where a channel's part lies.
@@ -51,16 +67,33 @@ impl Layout {
             widths.len() - 1
         };
         let mut nodes = Vec::new();
-        let mut bound = Vec::new();
+        let (mut talks, mut only) = (Vec::new(), Vec::new());
         for p in 0..system.processes.len() {
             let machine = system.machine(p);
             nodes.push(machine.map(|m| cell(m.nodes.len() - 1)));
-            let endpoints = machine.iter().flat_map(|m| &m.endpoints);
-            bound.push(
-                endpoints
-                    .map(|e| (e.channels.len() > 1).then(|| cell(e.channels.len())))
-                    .collect(),
-            );
+            let mut all = Vec::new();
+            if let Some(machine) = machine {
+                for (endpoint, e) in machine.endpoints.iter().enumerate() {
+                    for &channel in e.channels.iter().filter(|_| e.channels.len() > 1) {
+                        let node = cell(machine.nodes.len());
+                        let others = machine.endpoints.iter().enumerate();
+                        let bound = others
+                            .map(|(i, o)| {
+                                let several = i != endpoint && o.channels.len() > 1;
+                                several.then(|| cell(o.channels.len()))
+                            })
+                            .collect();
+                        all.push(Talk {
+                            endpoint,
+                            channel,
+                            node,
+                            bound,
+                        });
+                    }
+                }
+            }
+            only.push((!all.is_empty()).then(|| cell(all.len())));
+            talks.push(all);
         }
         let mut channels = Vec::new();
         for c in 0..system.channels.len() {
@@ -83,7 +116,8 @@ impl Layout {
         }
         Layout {
             nodes,
-            bound,
+            talks,
+            only,
             channels,
             widths,
         }

@@ -3,6 +3,7 @@
 //! Situations lie packed in one array, found again by a table of their hashes; a situation is known by its number.
 //! What leads from each to which others is kept too, for the questions that are about all runs.
 
+use crate::ast::Order;
 use crate::cells::Layout;
 use crate::step::{Event, EventKind, Fault, Rules, Visitor};
 use crate::system::System;
@@ -92,7 +93,6 @@ pub fn explore(system: &System, limit: usize) -> Exploration<'_> {
         packed: vec![0; words],
         limit: limit.clamp(1, u32::MAX as usize - 1),
         now: 0,
-        row: Vec::new(),
         marks: vec![Vec::new(); system.processes.len()],
         faults: HashSet::new(),
         moved: false,
@@ -153,8 +153,6 @@ struct Search<'a> {
     limit: usize,
     /// The situation that is looked at.
     now: usize,
-    /// Its row.
-    row: Vec<u16>,
     /// The marks of each process, with their numbers.
     marks: Vec<Vec<(Speaks, u16)>>,
     faults: HashSet<Fault>,
@@ -167,8 +165,6 @@ impl<'a> Search<'a> {
     fn expand(&mut self, rules: &mut Rules<'a>, row: &[u16]) {
         self.moved = false;
         self.faulty = false;
-        self.row.clear();
-        self.row.extend_from_slice(row);
         rules.visit(row, self);
         self.found.offsets.push(self.found.targets.len());
         self.found.flags[self.now] =
@@ -212,7 +208,13 @@ impl<'a> Search<'a> {
 }
 
 impl Visitor for Search<'_> {
-    fn step(&mut self, process: usize, edge: Option<usize>, events: &[Event], row: &[u16]) {
+    fn step(
+        &mut self,
+        process: usize,
+        edge: Option<(usize, usize)>,
+        events: &[Event],
+        row: &[u16],
+    ) {
         self.moved = true;
         let Some(target) = self.insert(row) else {
             return;
@@ -238,8 +240,8 @@ impl Visitor for Search<'_> {
                 _ => Speaks::Widely,
             };
         }
-        if let (Some(edge), Some(cell)) = (edge, self.found.layout.nodes[process]) {
-            self.found.taken[process][usize::from(self.row[cell])][edge] = true;
+        if let Some((node, edge)) = edge {
+            self.found.taken[process][node][edge] = true;
         }
         let label = self.label(Mark { process, speaks });
         self.found.targets.push(target);
@@ -333,6 +335,23 @@ impl Exploration<'_> {
         all
     }
 
+    /// Whether a process came to wait in a conversation, where it does not say whether it serves others meanwhile.
+    #[must_use]
+    pub fn was_left_open(&self, process: usize) -> bool {
+        let Some(machine) = self.system.machine(process) else {
+            return false;
+        };
+        let open = |target: usize| {
+            let node = &machine.nodes[target];
+            !node.named && node.order == Order::Either && node.only_receives()
+        };
+        self.layout.only[process].is_some()
+            && machine.nodes.iter().enumerate().any(|(n, node)| {
+                let mut edges = node.edges.iter().enumerate();
+                edges.any(|(e, edge)| open(edge.target) && self.taken[process][n][e])
+            })
+    }
+
     /// Whether an edge of a behaviour was ever taken.
     #[must_use]
     pub fn was_taken(&self, process: usize, node: usize, edge: usize) -> bool {
@@ -355,7 +374,7 @@ impl Exploration<'_> {
                 let row = self.situation(pair[0]);
                 let mut finder = Finder {
                     wanted: self.situation(pair[1]),
-                    layout: &self.layout,
+                    system: self.system,
                     found: None,
                 };
                 rules.visit(&row, &mut finder);
@@ -368,14 +387,21 @@ impl Exploration<'_> {
 /// Looks for the step that leads from one row to another.
 struct Finder<'a> {
     wanted: Vec<u16>,
-    layout: &'a Layout,
+    system: &'a System,
     found: Option<Taken>,
 }
 
 impl Visitor for Finder<'_> {
-    fn step(&mut self, process: usize, _: Option<usize>, events: &[Event], row: &[u16]) {
+    fn step(
+        &mut self,
+        process: usize,
+        edge: Option<(usize, usize)>,
+        events: &[Event],
+        row: &[u16],
+    ) {
         if self.found.is_none() && row == self.wanted {
-            let to = self.layout.nodes[process].map(|cell| usize::from(row[cell]));
+            let machine = self.system.machine(process);
+            let to = edge.and_then(|(n, e)| Some(machine?.nodes[n].edges[e].target));
             self.found = Some(Taken {
                 process,
                 to,

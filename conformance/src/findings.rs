@@ -201,7 +201,7 @@ impl Finder<'_> {
                 .messages
                 .iter()
                 .zip(0u16..)
-                .filter(|(_, m)| table.step(s, *m, sender).is_some())
+                .filter(|(_, m)| self.system.sends(channel, sender, s, *m).is_some())
                 .map(|(m, _)| m.name.as_str())
                 .collect();
             all.join(" or ")
@@ -252,9 +252,9 @@ impl Finder<'_> {
 
     /// Whether a process waits and must not for ever.
     fn waits(&self, process: usize, row: &[u16]) -> bool {
-        let node = self.rules.node(process, row);
-        let node = node.and_then(|n| self.node(process, n));
-        node.is_some_and(|n| !n.end && !n.rest)
+        let places = self.rules.places(process, row).into_iter();
+        let mut nodes = places.filter_map(|(_, n)| self.node(process, n));
+        nodes.any(|n| !n.end && !n.rest)
     }
 
     /// Whether a process waits for what comes on a channel.
@@ -262,16 +262,17 @@ impl Finder<'_> {
         let Some(machine) = self.system.machine(process) else {
             return true;
         };
-        let Some(node) = self.rules.node(process, row) else {
-            return true;
-        };
-        machine.nodes[node].edges.iter().any(|e| match &e.act {
-            Act::Receive(parts) => parts.iter().any(|p| {
-                self.rules
-                    .instances(process, p.endpoint, row, machine)
-                    .contains(&channel)
-            }),
-            _ => false,
+        let mut places = self.rules.places(process, row).into_iter();
+        places.any(|(talk, node)| {
+            machine.nodes[node].edges.iter().any(|e| match &e.act {
+                Act::Receive(parts) => parts.iter().any(|p| {
+                    let all = self
+                        .rules
+                        .instances(process, talk, p.endpoint, row, machine);
+                    all.contains(&channel)
+                }),
+                _ => false,
+            })
         })
     }
 }

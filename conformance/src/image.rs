@@ -3,14 +3,15 @@
 //! What a program does stands in its manifest. That it is true of the module is checked as far as imports tell: a
 //! module can send only what it imports, so those are the messages that its behaviour sends.
 
+mod held;
+
 use crate::ast::Span;
 use crate::machine::{self, Act, Endpoint, Machine};
 use crate::parse;
 use crate::source::placed;
 use crate::system::{Body, Channel, End, Process, System};
-use sing_abi::names;
 use sing_contract::{Diagnostic, Source};
-use sing_image::contract::{ContractTable, Word};
+use sing_image::contract::{ContractTable, Hash, Word};
 use sing_image::elf::Image;
 use sing_image::manifest::{Side, StartupEndpoint};
 use sing_image::system::SystemManifest;
@@ -42,6 +43,7 @@ pub fn installed(
             ..System::default()
         },
         images: Vec::new(),
+        identities: Vec::new(),
         sources: Vec::new(),
         errors: Vec::new(),
     };
@@ -66,6 +68,8 @@ struct Builder<'a> {
     system: System,
     /// The image of each process.
     images: Vec<&'a Image<'a>>,
+    /// Which contract each of the system's is.
+    identities: Vec<Hash>,
     sources: Vec<Source>,
     errors: Vec<Diagnostic>,
 }
@@ -110,14 +114,12 @@ impl<'a> Builder<'a> {
         if let Some(i) = self.system.contracts.iter().position(|t| t.name == name) {
             return Some(i);
         }
-        let mut tables = holders
-            .iter()
-            .flatten()
-            .flat_map(|&p| &self.images[p].contracts);
-        let table: Option<&ContractTable> = tables.find(|t| t.name == name);
-        match table {
-            Some(table) => {
+        let images = holders.iter().flatten().map(|&p| self.images[p]);
+        let mut tables = images.flat_map(|image| image.contracts.iter().zip(&image.identities));
+        match tables.find(|(t, _)| t.name == name) {
+            Some((table, identity)) => {
                 self.system.contracts.push(table.clone());
+                self.identities.push(*identity);
                 Some(self.system.contracts.len() - 1)
             }
             None => {
@@ -153,6 +155,13 @@ impl<'a> Builder<'a> {
                 ends[side.index()] = Some(End {
                     process,
                     name: end.endpoint.clone(),
+                    view: held::view(
+                        self.images[process],
+                        &self.system.contracts[contract],
+                        &self.identities[contract],
+                        &end.endpoint,
+                        side,
+                    ),
                 });
             }
             self.system.channels.push(Channel { contract, ends });
@@ -246,6 +255,7 @@ impl<'a> Builder<'a> {
             ends[side.index()] = Some(End {
                 process,
                 name: declared.name.clone(),
+                view: None,
             });
             channels.push(self.system.channels.len());
             self.system.channels.push(Channel { contract, ends });
@@ -298,7 +308,7 @@ fn differences(
         if !seen.insert((contract, side.index())) {
             continue;
         }
-        let imported = imported(image, contract, side);
+        let imported = held::imported(image, contract, side);
         let same = |endpoint: usize| {
             let name = &machine.endpoints[endpoint].name;
             let all = &image.manifest.endpoints;
@@ -345,19 +355,4 @@ fn differences(
         }
     }
     found
-}
-
-/// The messages of a contract that a module can send on one side.
-fn imported<'a>(image: &'a Image<'_>, contract: &str, side: Side) -> BTreeSet<&'a str> {
-    let prefixes = match side {
-        Side::Imp => [names::IMP_SEND, names::IMP_CALL],
-        Side::Exp => [names::EXP_SEND, names::EXP_CALL],
-    };
-    let of_contract = image.meta.imports.iter().filter(|i| {
-        let name = i.module.strip_prefix(names::CONTRACT_PREFIX);
-        name == Some(contract)
-    });
-    of_contract
-        .filter_map(|i| prefixes.iter().find_map(|p| i.name.strip_prefix(p)))
-        .collect()
 }

@@ -41,6 +41,7 @@ mod source;
 pub mod step;
 pub mod svg;
 pub mod system;
+pub mod view;
 
 pub use findings::{Finding, Kind, Outcome, check};
 pub use image::{Assumptions, installed};

@@ -3,6 +3,8 @@
 //! A named state is a node; so is every place inside a sequence. Where alternatives begin alike, the node has
 //! an edge for each: what then happens is open until it happens, as in any choice.
 
+mod hold;
+
 use crate::ast;
 use sing_contract::{Diagnostic, Span};
 use sing_image::contract::ContractTable;
@@ -48,6 +50,12 @@ pub struct Node {
     pub named: bool,
     /// Whether the process may stay there for ever.
     pub rest: bool,
+    /// The named state whose sequence it is in; itself, where it is one.
+    pub origin: usize,
+    /// How conversations are served that begin in its state.
+    pub order: ast::Order,
+    /// Endpoints that the sequence has used already and still needs.
+    pub held: Vec<usize>,
     /// Whether the process has ended.
     pub end: bool,
     /// Where it is written.
@@ -142,6 +150,9 @@ pub(crate) fn lower(
             name: name.text.clone(),
             named: true,
             rest: state.rest,
+            origin: nodes.len(),
+            order: state.order,
+            held: Vec::new(),
             end: state.body.is_empty(),
             span: name.span,
             edges: Vec::new(),
@@ -162,7 +173,21 @@ pub(crate) fn lower(
     if lowering.errors.len() == before {
         lowering.unreached();
     }
-    lowering.machine
+    let mut machine = lowering.machine;
+    machine.hold();
+    machine
+}
+
+impl Act {
+    /// The endpoints that it is about.
+    pub fn endpoints(&self) -> impl Iterator<Item = usize> {
+        let (one, parts) = match self {
+            Act::Send { endpoint, .. } | Act::Close(endpoint) => (Some(*endpoint), &[][..]),
+            Act::Receive(parts) => (None, &parts[..]),
+            Act::Skip => (None, &[][..]),
+        };
+        one.into_iter().chain(parts.iter().map(|p| p.endpoint))
+    }
 }
 
 struct Lowering<'a> {
@@ -186,12 +211,16 @@ impl Lowering<'_> {
         if self.machine.nodes.len() >= MAX_NODES {
             return 0;
         }
-        let from = &self.machine.nodes[from].name;
-        let state = from.split('\'').next().unwrap_or(from);
+        let from = &self.machine.nodes[from];
+        let (origin, order) = (from.origin, from.order);
+        let state = from.name.split('\'').next().unwrap_or(&from.name);
         self.machine.nodes.push(Node {
             name: format!("{state}'{after}"),
             named: false,
             rest: false,
+            origin,
+            order,
+            held: Vec::new(),
             end: false,
             span,
             edges: Vec::new(),
@@ -260,6 +289,9 @@ impl Lowering<'_> {
                     name: "end".into(),
                     named: true,
                     rest: false,
+                    origin: self.machine.nodes.len(),
+                    order: ast::Order::Either,
+                    held: Vec::new(),
                     end: true,
                     span: *span,
                     edges: Vec::new(),

@@ -3,7 +3,7 @@
 //! A system's text declares contracts too. Those are left to the contract language: `system` answers where
 //! everything else stands, so that it can be taken out. The first mistake ends the parse.
 
-use crate::ast::{Behavior, Body, Channel, File, Name, Process, Sequence, State, Step};
+use crate::ast::{Behavior, Body, Channel, File, Name, Order, Process, Sequence, State, Step};
 use crate::cursor::{Cursor, Parsed};
 use sing_contract::{Diagnostic, Span};
 use std::ops::Range;
@@ -119,11 +119,17 @@ fn channel(c: &mut Cursor<'_>) -> Parsed<Channel> {
     })
 }
 
-/// `process.endpoint`
-fn end(c: &mut Cursor<'_>) -> Parsed<(Name, Name)> {
+/// `process.endpoint`, and `as C` where it is held as an endpoint of another contract.
+fn end(c: &mut Cursor<'_>) -> Parsed<(Name, Name, Option<Name>)> {
     let process = c.name("a process")?;
     c.expect(".")?;
-    Ok((process, c.name("an endpoint")?))
+    let endpoint = c.name("an endpoint")?;
+    let held = if c.word("as") {
+        Some(c.name("a base or a permission")?)
+    } else {
+        None
+    };
+    Ok((process, endpoint, held))
 }
 
 fn block(c: &mut Cursor<'_>) -> Parsed<Behavior> {
@@ -143,6 +149,13 @@ fn states(c: &mut Cursor<'_>) -> Parsed<Behavior> {
 
 fn state(c: &mut Cursor<'_>) -> Parsed<State> {
     let rest = c.word("rest");
+    let order = if c.word("serial") {
+        Order::Serial
+    } else if c.word("parallel") {
+        Order::Parallel
+    } else {
+        Order::Either
+    };
     if !c.word("state") {
         return c.unexpected("`state`");
     }
@@ -165,7 +178,12 @@ fn state(c: &mut Cursor<'_>) -> Parsed<State> {
     } else {
         c.expect(";")?;
     }
-    Ok(State { name, rest, body })
+    Ok(State {
+        name,
+        rest,
+        order,
+        body,
+    })
 }
 
 fn sequence(c: &mut Cursor<'_>) -> Parsed<Sequence> {

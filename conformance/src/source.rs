@@ -4,8 +4,9 @@ use crate::ast;
 use crate::machine::{self, Endpoint};
 use crate::parse;
 use crate::system::{Body, Channel, End, Process, System};
+use crate::view::View;
 use sing_contract::{Diagnostic, Severity, Source, Sources, Span};
-use sing_image::contract::ContractTable;
+use sing_image::contract::{ContractTable, Hash, identities};
 use sing_image::manifest::Side;
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ type Loaded<T> = Result<T, Vec<Diagnostic>>;
 /// What is wrong with it, or that a file cannot be read.
 pub fn load_file(path: &Path) -> Loaded<System> {
     let name = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|e| {
+    let text = sing_contract::read_text(path).map_err(|e| {
         let message = format!("cannot read {name}: {e}");
         vec![Diagnostic::error(message, Span::default(), "")]
     })?;
@@ -53,8 +54,11 @@ pub fn load(name: &str, text: &str, folder: &Path) -> Loaded<System> {
         Ok(contracts) => contracts.tables(),
         Err(found) => return Err(placed(found, &sources)),
     };
+    // The compiler's tables have all that they refer to.
+    let identities = identities(&tables).unwrap_or_else(|_| vec![Hash::default(); tables.len()]);
     let system = Builder {
         file: &file,
+        identities,
         errors,
         system: System {
             name: name.into(),
@@ -81,6 +85,7 @@ pub fn alone(table: &ContractTable) -> System {
         Some(End {
             process,
             name: "channel".into(),
+            view: None,
         })
     };
     System {
@@ -117,6 +122,8 @@ struct Builder<'a> {
     file: &'a ast::File,
     errors: Vec<Diagnostic>,
     system: System,
+    /// Which contract each of the system's is.
+    identities: Vec<Hash>,
 }
 
 impl Builder<'_> {
@@ -186,10 +193,19 @@ impl Builder<'_> {
                     .push(error.help("declare it here, or import the file that does"));
                 continue;
             };
+            if let Some(narrowing) = &tables[contract].narrows {
+                let of = narrowing.of.first().map_or("", |(of, _)| of.as_str());
+                let text = format!("{} is a permission, and makes no channels", name.text);
+                self.errors.push(Diagnostic::error(text, name.span, "of which contract is the channel?").help(
+                    format!("name the contract, and the permission with the end: `channel {of}: p.a as {} -> q.b;`", name.text),
+                ));
+                continue;
+            }
             let index = self.system.channels.len();
             let mut ends = [None, None];
             for side in [Side::Imp, Side::Exp] {
-                let (process, endpoint) = &item.ends[side.index()];
+                let (process, endpoint, held) = &item.ends[side.index()];
+                let view = held.as_ref().and_then(|h| self.view(contract, h, side));
                 let processes = &mut self.system.processes;
                 let Some(p) = processes.iter().position(|p| p.name == process.text) else {
                     let text = format!("there is no process {}", process.text);
@@ -203,10 +219,40 @@ impl Builder<'_> {
                 ends[side.index()] = Some(End {
                     process: p,
                     name: endpoint.text.clone(),
+                    view,
                 });
             }
             self.system.channels.push(Channel { contract, ends });
         }
+    }
+
+    /// What one can do at an end of a channel who holds it as one of another contract.
+    fn view(&mut self, contract: usize, held: &ast::Name, side: Side) -> Option<View> {
+        let tables = &self.system.contracts;
+        let channel = &tables[contract];
+        let Some(at) = tables.iter().position(|t| t.name == held.text) else {
+            let text = format!("there is no contract {}", held.text);
+            self.errors
+                .push(Diagnostic::error(text, held.span, "not declared"));
+            return None;
+        };
+        let table = &tables[at];
+        // A channel begins in the first state of its contract.
+        let (of, wanted) = (&self.identities[contract], &self.identities[at]);
+        if !channel.stands_for(of, table, wanted, side, (0, 0)) {
+            let text = format!(
+                "{}.{} cannot stand for {}.{}",
+                channel.name,
+                side.name(),
+                held.text,
+                side.name()
+            );
+            let help = "an end can be held as one of a base whose expectations the contract keeps, or of a permission of that side";
+            self.errors
+                .push(Diagnostic::error(text, held.span, "held as this").help(help));
+            return None;
+        }
+        Some(View::of(channel, table, side))
     }
 
     /// Gives a process its behaviour.
@@ -249,6 +295,7 @@ impl Builder<'_> {
                 if end.process != process {
                     continue;
                 }
+                let alike = |c: usize| self.system.view(c, side) == end.view.as_ref();
                 match all.iter_mut().find(|e| e.name == end.name) {
                     None => all.push(Endpoint {
                         name: end.name.clone(),
@@ -256,7 +303,11 @@ impl Builder<'_> {
                         side,
                         channels: vec![index],
                     }),
-                    Some(known) if known.contract == channel.contract && known.side == side => {
+                    Some(known)
+                        if known.contract == channel.contract
+                            && known.side == side
+                            && known.channels.iter().all(|&c| alike(c)) =>
+                    {
                         known.channels.push(index);
                     }
                     Some(_) => {

@@ -5,6 +5,7 @@
 //! could do before the close they can do after it.
 
 mod faults;
+mod talks;
 
 pub use faults::Fault;
 
@@ -39,8 +40,8 @@ pub enum EventKind {
 
 /// What is told of a situation.
 pub trait Visitor {
-    /// This process can take this step, which leads to this row. `edge` is the edge of its behaviour.
-    fn step(&mut self, process: usize, edge: Option<usize>, events: &[Event], row: &[u16]);
+    /// This process can take this step, which leads to this row. `edge` is the node of its behaviour and the edge there.
+    fn step(&mut self, process: usize, edge: Option<(usize, usize)>, events: &[Event], row: &[u16]);
     /// This is wrong.
     fn fault(&mut self, fault: Fault);
 }
@@ -55,6 +56,10 @@ pub struct Rules<'a> {
     scratch: Vec<u16>,
     events: Vec<Event>,
     chosen: Vec<(usize, usize)>,
+    /// Which conversation of a process takes the step: 0 is none of them, but the process by itself.
+    talk: usize,
+    /// Endpoints that the step at hand begins to speak with: name and channel.
+    bindings: Vec<(usize, usize)>,
 }
 
 impl<'a> Rules<'a> {
@@ -67,6 +72,8 @@ impl<'a> Rules<'a> {
             scratch: Vec::new(),
             events: Vec::new(),
             chosen: Vec::new(),
+            talk: 0,
+            bindings: Vec::new(),
         }
     }
 
@@ -75,7 +82,12 @@ impl<'a> Rules<'a> {
         let system = self.system;
         for (p, process) in system.processes.iter().enumerate() {
             match &process.body {
-                Body::Machine(machine) => self.machine(p, machine, row, visitor),
+                Body::Machine(machine) => {
+                    for (talk, node) in self.places(p, row) {
+                        self.talk = talk;
+                        self.machine(p, machine, node, row, visitor);
+                    }
+                }
                 Body::Any { ends, closing } => {
                     for &(channel, side) in ends {
                         self.any(p, channel, side, *closing, row, visitor);
@@ -86,12 +98,6 @@ impl<'a> Rules<'a> {
         for c in 0..system.channels.len() {
             self.lost(c, row, visitor);
         }
-    }
-
-    /// The node that a process is at, where it has a behaviour.
-    #[must_use]
-    pub fn node(&self, process: usize, row: &[u16]) -> Option<usize> {
-        self.layout.nodes[process].map(|cell| usize::from(row[cell]))
     }
 
     /// Whether this side has closed.
@@ -105,21 +111,6 @@ impl<'a> Rules<'a> {
     #[must_use]
     pub fn state(&self, row: &[u16], channel: usize, side: Side) -> u16 {
         row[self.layout.channels[channel].states[side.index()]]
-    }
-
-    /// Channels that an endpoint name stands for in this situation: the one that is spoken with, or all.
-    pub fn instances<'s>(
-        &'s self,
-        process: usize,
-        endpoint: usize,
-        row: &[u16],
-        machine: &'s Machine,
-    ) -> &'s [usize] {
-        let all = &machine.endpoints[endpoint].channels[..];
-        match self.layout.bound[process][endpoint].map(|cell| usize::from(row[cell])) {
-            Some(bound) if bound > 0 => &all[bound - 1..bound],
-            _ => all,
-        }
     }
 
     /// Whether this can be received now; `None` where it never will be, as the channel is closed.
@@ -138,23 +129,39 @@ impl<'a> Rules<'a> {
         }
     }
 
-    fn machine(&mut self, p: usize, machine: &Machine, row: &[u16], visitor: &mut impl Visitor) {
-        let Some(n) = self.node(p, row) else { return };
+    fn machine(
+        &mut self,
+        p: usize,
+        machine: &Machine,
+        n: usize,
+        row: &[u16],
+        visitor: &mut impl Visitor,
+    ) {
         let node = &machine.nodes[n];
         for (e, edge) in node.edges.iter().enumerate() {
+            // What another conversation has in use it waits for.
+            if edge
+                .act
+                .endpoints()
+                .any(|i| self.is_held(p, self.talk, i, row, machine))
+            {
+                continue;
+            }
             match &edge.act {
                 Act::Skip => {
                     self.begin(row);
-                    self.arrive(p, machine, e, edge, visitor);
+                    self.arrive(p, machine, (n, e), edge, row, visitor);
                 }
                 Act::Close(endpoint) => {
                     self.begin(row);
-                    let all = self.instances(p, *endpoint, row, machine).to_vec();
+                    let all = self
+                        .instances(p, self.talk, *endpoint, row, machine)
+                        .to_vec();
                     let side = machine.endpoints[*endpoint].side;
                     for channel in all {
                         self.close(channel, side);
                     }
-                    self.arrive(p, machine, e, edge, visitor);
+                    self.arrive(p, machine, (n, e), edge, row, visitor);
                 }
                 Act::Send {
                     endpoint,
@@ -170,7 +177,7 @@ impl<'a> Rules<'a> {
                 ),
                 Act::Receive(parts) => {
                     self.chosen.clear();
-                    self.receive(p, machine, (e, edge), parts, row, visitor);
+                    self.receive(p, machine, (n, e, edge), parts, row, visitor);
                 }
             }
         }
@@ -181,6 +188,7 @@ impl<'a> Rules<'a> {
         self.scratch.clear();
         self.scratch.extend_from_slice(row);
         self.events.clear();
+        self.bindings.clear();
     }
 
     fn close(&mut self, channel: usize, side: Side) {
@@ -196,34 +204,6 @@ impl<'a> Rules<'a> {
         }
     }
 
-    /// Ends a step of a behaviour, in the row that has been made.
-    fn arrive(
-        &mut self,
-        p: usize,
-        machine: &Machine,
-        e: usize,
-        edge: &Edge,
-        visitor: &mut impl Visitor,
-    ) {
-        let target = &machine.nodes[edge.target];
-        if let Some(cell) = self.layout.nodes[p] {
-            self.scratch[cell] = edge.target as u16;
-        }
-        if target.named {
-            for cell in self.layout.bound[p].iter().flatten() {
-                self.scratch[*cell] = 0;
-            }
-        }
-        if target.end {
-            for endpoint in &machine.endpoints {
-                for &channel in &endpoint.channels {
-                    self.close(channel, endpoint.side);
-                }
-            }
-        }
-        visitor.step(p, Some(e), &self.events, &self.scratch);
-    }
-
     fn send(
         &mut self,
         p: usize,
@@ -234,7 +214,7 @@ impl<'a> Rules<'a> {
         visitor: &mut impl Visitor,
     ) {
         let side = machine.endpoints[endpoint].side;
-        let channels = self.instances(p, endpoint, row, machine).to_vec();
+        let bound = self.partner(p, self.talk, endpoint, row, machine);
         let single = machine.endpoints[endpoint].channels.len() == 1;
         let breach = |channel, state| Fault::Breach {
             process: p,
@@ -245,6 +225,7 @@ impl<'a> Rules<'a> {
             edge: e,
         };
         if all {
+            let channels = bound.map_or(machine.endpoints[endpoint].channels.clone(), |c| vec![c]);
             self.begin(row);
             for &channel in &channels {
                 let state = self.state(row, channel, side);
@@ -257,10 +238,13 @@ impl<'a> Rules<'a> {
                     None => return visitor.fault(breach(channel, state)),
                 }
             }
-            return self.arrive(p, machine, e, edge, visitor);
+            return self.arrive(p, machine, (n, e), edge, row, visitor);
         }
         // Where any of several may be meant, it is one that allows it.
-        let free = channels.len() > 1;
+        let free = bound.is_none() && !single;
+        let channels = self
+            .instances(p, self.talk, endpoint, row, machine)
+            .to_vec();
         for channel in channels {
             let state = self.state(row, channel, side);
             let Some(next) = self.allowed(row, channel, side, message) else {
@@ -275,20 +259,9 @@ impl<'a> Rules<'a> {
                 continue;
             }
             if !single {
-                self.bind(p, machine, endpoint, channel);
+                self.bindings.push((endpoint, channel));
             }
-            self.arrive(p, machine, e, edge, visitor);
-        }
-    }
-
-    /// From now on the sequence speaks with this one.
-    fn bind(&mut self, p: usize, machine: &Machine, endpoint: usize, channel: usize) {
-        let all = &machine.endpoints[endpoint].channels;
-        if let (Some(cell), Some(i)) = (
-            self.layout.bound[p][endpoint],
-            all.iter().position(|&c| c == channel),
-        ) {
-            self.scratch[cell] = i as u16 + 1;
+            self.arrive(p, machine, (n, e), edge, row, visitor);
         }
     }
 
@@ -298,7 +271,7 @@ impl<'a> Rules<'a> {
             return None;
         }
         let state = self.state(row, channel, side);
-        self.system.contract(channel).step(state, message, side)
+        self.system.sends(channel, side, state, message)
     }
 
     /// Puts a message into the row that is being made; false where it has no place.
@@ -350,29 +323,31 @@ impl<'a> Rules<'a> {
         &mut self,
         p: usize,
         machine: &Machine,
-        (e, edge): (usize, &Edge),
+        (n, e, edge): (usize, usize, &Edge),
         parts: &[Part],
         row: &[u16],
         visitor: &mut impl Visitor,
     ) {
         let Some(part) = parts.get(self.chosen.len()) else {
-            return self.fire(p, machine, (e, edge), parts, row, visitor);
+            return self.fire(p, machine, (n, e, edge), parts, row, visitor);
         };
         let side = machine.endpoints[part.endpoint].side;
         if part.what == What::AllClosed {
             let all = &machine.endpoints[part.endpoint].channels;
             if all.iter().all(|&c| self.is_closed(row, c, side)) {
                 self.chosen.push((part.endpoint, usize::MAX));
-                self.receive(p, machine, (e, edge), parts, row, visitor);
+                self.receive(p, machine, (n, e, edge), parts, row, visitor);
                 self.chosen.pop();
             }
             return;
         }
-        for i in 0..self.instances(p, part.endpoint, row, machine).len() {
-            let channel = self.instances(p, part.endpoint, row, machine)[i];
+        for channel in self
+            .instances(p, self.talk, part.endpoint, row, machine)
+            .to_vec()
+        {
             if self.ready(row, channel, side, part.what) == Some(true) {
                 self.chosen.push((part.endpoint, channel));
-                self.receive(p, machine, (e, edge), parts, row, visitor);
+                self.receive(p, machine, (n, e, edge), parts, row, visitor);
                 self.chosen.pop();
             }
         }
@@ -382,7 +357,7 @@ impl<'a> Rules<'a> {
         &mut self,
         p: usize,
         machine: &Machine,
-        (e, edge): (usize, &Edge),
+        (n, e, edge): (usize, usize, &Edge),
         parts: &[Part],
         row: &[u16],
         visitor: &mut impl Visitor,
@@ -398,10 +373,10 @@ impl<'a> Rules<'a> {
                 return visitor.fault(fault);
             }
             if machine.endpoints[endpoint].channels.len() > 1 {
-                self.bind(p, machine, endpoint, channel);
+                self.bindings.push((endpoint, channel));
             }
         }
-        self.arrive(p, machine, e, edge, visitor);
+        self.arrive(p, machine, (n, e), edge, row, visitor);
     }
 
     /// An endpoint of which nothing is known but its contract.
@@ -422,7 +397,7 @@ impl<'a> Rules<'a> {
         let mut final_state = true;
         for message in 0..table.messages.len() as u16 {
             final_state &= table.step(state, message, side.peer()).is_none();
-            if let Some(next) = table.step(state, message, side) {
+            if let Some(next) = self.system.sends(channel, side, state, message) {
                 final_state = false;
                 self.begin(row);
                 if self.put(channel, side, message, next) {
@@ -446,7 +421,12 @@ impl<'a> Rules<'a> {
                 Err(fault) => visitor.fault(fault),
             }
         }
-        if closing || (final_state && news.is_none()) {
+        // One who knows a base may be at its end where the derived contract goes on.
+        let over = self
+            .system
+            .view(channel, side)
+            .is_some_and(|v| v.ends(state));
+        if closing || over || (final_state && news.is_none()) {
             self.begin(row);
             self.close(channel, side);
             visitor.step(p, None, &self.events, &self.scratch);

@@ -1,6 +1,7 @@
 //! A system as it is explored: processes, and the channels between their start-up endpoints.
 
 use crate::machine::Machine;
+use crate::view::View;
 use sing_contract::Sources;
 use sing_image::contract::ContractTable;
 use sing_image::manifest::Side;
@@ -65,6 +66,8 @@ pub struct End {
     pub process: usize,
     /// What the process calls it.
     pub name: String,
+    /// What the process can do there, where that is less than the channel's contract allows.
+    pub view: Option<View>,
 }
 
 impl System {
@@ -89,6 +92,22 @@ impl System {
         self.channels[channel].ends[side.index()]
             .as_ref()
             .map(|e| e.process)
+    }
+
+    /// The state that follows where this side sends a message, and may and can.
+    #[must_use]
+    pub fn sends(&self, channel: usize, side: Side, state: u16, message: u16) -> Option<u16> {
+        let view = self.view(channel, side);
+        let can = view.is_none_or(|v| v.sends(state, message));
+        let next = self.contract(channel).step(state, message, side);
+        next.filter(|_| can)
+    }
+
+    /// What the holder of an end can do there, where that is less than the contract allows.
+    #[must_use]
+    pub fn view(&self, channel: usize, side: Side) -> Option<&View> {
+        let end = self.channels[channel].ends[side.index()].as_ref();
+        end.and_then(|e| e.view.as_ref())
     }
 
     /// The name of a message.

@@ -1,11 +1,10 @@
 //! Systems of installed programs: behaviours in manifests, held against what the modules import.
 
+mod program;
+
 use sing_conformance::{Assumptions, System, check, installed};
-use sing_contract::compile;
-use sing_image::contract::identities;
 use sing_image::elf::Image;
-use sing_image::manifest::{Manifest, Side, StartupEndpoint};
-use sing_image::meta::{CtxLayout, Import, ImportKind, Linkage, MemoryMode, Meta};
+use sing_image::manifest::{Side, StartupEndpoint};
 use sing_image::system::{Channel, End, Start, SystemManifest};
 use std::collections::BTreeMap;
 
@@ -14,51 +13,17 @@ const CONTRACT: &str = "contract C { in message Ask(); in message Stop(); out me
 
 /// A program with one endpoint that imports these messages.
 fn program(side: Side, optional: bool, imports: &[&str], behavior: &str) -> Image<'static> {
-    let import = |name: &&str| Import {
-        module: "contract:C".into(),
-        name: (*name).into(),
-        kind: ImportKind::Func(0),
+    let endpoint = StartupEndpoint {
+        name: "c".into(),
+        contract: "C".into(),
+        side,
+        state: None,
+        optional,
+        many: false,
     };
-    let contracts = compile(CONTRACT).unwrap();
-    Image {
-        code: &[],
-        meta: Meta {
-            abi_version: 0,
-            memory_mode: MemoryMode::Guard,
-            linkage: Linkage::Sealed,
-            cpu_features: Vec::new(),
-            layout: CtxLayout::default(),
-            types: Vec::new(),
-            canonical: Vec::new(),
-            imports: imports.iter().map(import).collect(),
-            funcs: Vec::new(),
-            memory: None,
-            tables: Vec::new(),
-            globals: Vec::new(),
-            exports: Vec::new(),
-            start: None,
-            elements: Vec::new(),
-            data: Vec::new(),
-            traps: Vec::new(),
-            max_frame: 0,
-            trampolines: Vec::new(),
-        },
-        manifest: Manifest {
-            name: "program".into(),
-            endpoints: vec![StartupEndpoint {
-                name: "c".into(),
-                contract: "C".into(),
-                side,
-                state: None,
-                optional,
-                many: false,
-            }],
-            behavior: behavior.into(),
-            ..Manifest::default()
-        },
-        identities: identities(&contracts).unwrap(),
-        contracts,
-    }
+    let imports: Vec<String> = imports.iter().map(|i| format!("contract:C/{i}")).collect();
+    let imports: Vec<&str> = imports.iter().map(String::as_str).collect();
+    program::program(CONTRACT, endpoint, &imports, behavior)
 }
 
 /// A client and a server, as images.
@@ -152,14 +117,19 @@ fn what_a_module_can_send_stands_in_its_behavior_and_the_other_way_round() {
 /// A program without a behaviour is assumed to do anything; the report says so.
 #[test]
 fn unknown_programs_are_named() {
-    let client = program(Side::Imp, false, &["imp.send.Ask"], "");
-    let server = program(
-        Side::Exp,
-        false,
-        &["exp.send.Answer"],
-        "state Start: c.Ask? -> c.Answer! -> Start;",
-    );
-    let system = system(client, server, true).unwrap();
+    let client = |imports: &[&str]| program(Side::Imp, false, imports, "");
+    let server = || {
+        program(
+            Side::Exp,
+            false,
+            &["exp.send.Answer"],
+            "state Start: c.Ask? -> c.Answer! -> Start;",
+        )
+    };
+    // What its module does not import it cannot say.
+    let asks = system(client(&["imp.send.Ask"]), server(), true).unwrap();
+    assert!(check(&asks, 1000).findings.is_empty());
+    let system = system(client(&["imp.send.Ask", "imp.call.Stop"]), server(), true).unwrap();
     let outcome = check(&system, 1000);
     let report = sing_conformance::report(&system, &outcome, false);
     assert!(

@@ -75,6 +75,15 @@ fn sound_systems_pass() {
     assert!(largest >= 100_000, "the largest has {largest} situations");
 }
 
+/// A circle is one finding, wherever the way to it led in.
+#[test]
+fn a_circle_is_told_once() {
+    let system = load_file(&folder("faulty").join("lock-for-all.system")).unwrap();
+    let found = complete(Path::new("lock-for-all"), &system).findings;
+    let told: Vec<&str> = found.iter().map(|f| f.message.as_str()).collect();
+    assert_eq!(told, ["a and b wait for each other"]);
+}
+
 /// A check that had to stop says so, and how far it came; what it found so far it tells.
 #[test]
 fn stopping_early_is_said() {

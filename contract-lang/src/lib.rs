@@ -38,7 +38,7 @@ mod resolve;
 mod source;
 
 pub use diagnostic::{Diagnostic, Label, Severity};
-pub use load::{Contracts, load, load_file};
+pub use load::{Contracts, MOST_BYTES, load, load_file, read_bounded, read_text};
 pub use source::{Source, Sources, Span};
 
 use sing_image::contract::ContractTable;

@@ -6,8 +6,43 @@ use crate::model::Model;
 use crate::source::{Source, Sources, Span};
 use crate::{format, lower, parser, resolve};
 use sing_image::contract::ContractTable;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// The most bytes of a text that is read from a file.
+pub const MOST_BYTES: u64 = 4 << 20;
+
+/// Reads a text from a file. Whatever a path names, this comes to an end: a device or a pipe, which need have none, is
+/// not read, nor is a file longer than any text would be.
+///
+/// # Errors
+/// Why it cannot be read.
+pub fn read_text(path: &Path) -> Result<String, String> {
+    let bytes = read_bounded(path, MOST_BYTES)?;
+    String::from_utf8(bytes).map_err(|_| "it is no text in UTF-8".into())
+}
+
+/// Reads a regular file of so many bytes at most.
+///
+/// # Errors
+/// Why it cannot be read.
+pub fn read_bounded(path: &Path, most: u64) -> Result<Vec<u8>, String> {
+    // Asked before it is opened: to open a pipe waits for somebody who writes.
+    let about = std::fs::metadata(path).map_err(|e| e.to_string())?;
+    if !about.is_file() {
+        return Err("it is no regular file".into());
+    }
+    let file = std::fs::File::open(path).map_err(|e| e.to_string())?;
+    let mut bytes = Vec::new();
+    // A file may say that it is shorter than it is, as those of /proc do.
+    let read = file.take(most + 1).read_to_end(&mut bytes);
+    read.map_err(|e| e.to_string())?;
+    if bytes.len() as u64 > most {
+        return Err(format!("it is longer than {} MiB", most >> 20));
+    }
+    Ok(bytes)
+}
 
 /// A text with what it imports, found to hold.
 #[derive(Clone, Debug)]
@@ -172,7 +207,7 @@ impl Loader {
         if self.files.contains(&known) {
             return;
         }
-        let text = match std::fs::read_to_string(path) {
+        let text = match read_text(path) {
             Ok(text) => text,
             Err(error) => {
                 let message = format!("cannot read {}: {error}", path.display());

@@ -161,6 +161,75 @@ fn every_header_compiles_alone_and_with_all_others() {
     assert_eq!(folder.compile(&program), "");
 }
 
+/// Names that C, its headers, the compiler or the generated code have already, wherever a contract may use them.
+const TAKEN: &str = r#"
+rep struct int32_t { int size_t; int INT32_MAX; int int32_t; }
+rep struct uint64_t { uint UINT8_MAX; uint uint64_t; uint Colour_Red; }
+rep struct size_t { int32_t* in ExHeap inner; size_t*? in ExHeap more; }
+enum uint8_t : byte { One = 1, Two = 2 }
+enum ptrdiff_t : long { MAX = 5 }
+enum Colour : byte { Red = 3, Green = 200 }
+contract C {
+  in message M(int int32_t) requires int32_t > 0;
+  out message R(int int32_t) requires int32_t > 0;
+  out message V(int[] in ExHeap int32_t);
+  in message Many(ulong uint64_t, int INT32_MAX, byte UINT8_MAX, int __wasm__, int __attribute__, uint UINT64_C)
+    requires INT32_MAX > 0 && UINT8_MAX < 9 && __wasm__ == __attribute__ && UINT64_C < 9;
+  in message Types(int32_t int32_t, uint64_t uint64_t_, size_t* in ExHeap size_t, uint8_t value, ptrdiff_t ptrdiff_t)
+    requires int32_t.int32_t > int32_t.INT32_MAX && value == uint8_t.One && uint64_t_.Colour_Red > 1;
+  in message Own(Colour Colour, Colour Colour_Red, Colour Colour_, int C_Imp_S, int C_Imp_S_send_Own)
+    requires Colour == Colour_Red && C_Imp_S < C_Imp_S_send_Own;
+  in message Values(Colour a, int Colour_Red) requires a == Colour.Red && Colour_Red > 0;
+  in message Twice(int int, int int_, int int__, bool sip_main, bool SING_OK, bool typeof, bool _Float16, bool __x);
+  in message uint32_t(int x);
+  out message tag(int tag, int tag_);
+  out message tag_(int x) requires x > 0;
+  state S: one {
+    M? -> (R! or V! or tag! or tag_!) -> S;
+    Many? -> R! -> S; Types? -> R! -> S; Own? -> R! -> S; Values? -> R! -> S; Twice? -> R! -> S; uint32_t? -> R! -> S;
+  }
+}
+contract singularity { in message Go(print.Imp:S print); out message Gone(); state S: Go? -> Gone! -> S; }
+contract print { in message Go(); out message Gone(); state S: Go? -> Gone! -> S; }
+contract stdint { in message Go(C.Imp:S c); out message Gone(); state S: Go? -> Gone! -> S; }
+"#;
+
+#[test]
+fn names_that_c_has_already_are_changed() {
+    let folder = Folder::with("taken", TAKEN);
+    let mut all = String::new();
+    for name in ["C", "singularity_", "print_", "stdint_"] {
+        let include = format!("#include \"{name}.h\"\n");
+        assert_eq!(folder.compile(&include), "", "{name}");
+        all += &include;
+    }
+    let program = format!(
+        "{all}
+        int32_t sip_main(void) {{
+          C_channel ends;
+          C_new_channel(&ends);
+          C_Imp_S_M_received got = C_call_M(ends.imp, 1);
+          switch (got.tag) {{
+          case C_Imp_S_M_got_R: return got.R.int32_t__;
+          case C_Imp_S_M_got_V: return (int32_t)sing_int_vector_len(got.V.int32_t__);
+          case C_Imp_S_M_got_tag: return got.tag_.tag + got.tag_.tag_;
+          case C_Imp_S_M_got_tag_: return got.tag__.x;
+          case C_Imp_S_M_got_Closed: break;
+          }}
+          return (int32_t)INT32_MAX;
+        }}"
+    );
+    assert_eq!(folder.compile(&program), "");
+}
+
+#[test]
+fn values_that_make_a_name_of_c_are_refused() {
+    let text = "enum UINT8 { MAX = 1 }
+        contract C { in message M(UINT8 x); state S: M? -> closed; }";
+    let error = c::headers(&sing_contract::load(text).unwrap()).unwrap_err();
+    assert!(error.contains("UINT8_MAX, which C has already"), "{error}");
+}
+
 #[test]
 fn what_the_types_promise() {
     let folder = Folder::with(

@@ -9,6 +9,22 @@ pub(super) fn notes(exploration: &Exploration<'_>) -> Vec<String> {
     let system = exploration.system;
     let mut notes = system.notes.clone();
     for (p, process) in system.processes.iter().enumerate() {
+        if let Some(machine) = system.machine(p)
+            && exploration.was_left_open(p)
+        {
+            let names: Vec<&str> = machine
+                .endpoints
+                .iter()
+                .filter(|e| e.channels.len() > 1)
+                .map(|e| e.name.as_str())
+                .collect();
+            notes.push(format!(
+                "{} does not say whether it serves {} one after the other (`serial state`) or all at once \
+                 (`parallel state`): both were looked at, at each wait",
+                process.name,
+                names.join(" and ")
+            ));
+        }
         let Some(machine) = system.machine(p).filter(|_| exploration.complete) else {
             continue;
         };

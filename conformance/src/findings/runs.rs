@@ -64,17 +64,22 @@ impl Finder<'_> {
         let Some(machine) = self.system.machine(process) else {
             return Vec::new();
         };
-        let Some(node) = self.rules.node(process, row) else {
-            return Vec::new();
-        };
+        let places = self.rules.places(process, row).into_iter();
+        let edges = places.flat_map(|(talk, node)| {
+            let edges = machine.nodes[node].edges.iter();
+            edges.map(move |edge| (talk, edge))
+        });
         let mut all = Vec::new();
-        for edge in &machine.nodes[node].edges {
+        for (talk, edge) in edges {
             let Act::Receive(parts) = &edge.act else {
                 continue;
             };
             for part in parts {
                 let endpoint = &machine.endpoints[part.endpoint];
-                for &c in self.rules.instances(process, part.endpoint, row, machine) {
+                let channels = self
+                    .rules
+                    .instances(process, talk, part.endpoint, row, machine);
+                for &c in channels.iter() {
                     let layout = &self.exploration.layout.channels[c];
                     let peer = self.system.holder(c, endpoint.side.peer());
                     let name = peer.map_or("nobody", |p| self.process(p));
@@ -107,7 +112,11 @@ impl Finder<'_> {
                 .find(|p| waiting.contains(p))
             {
                 if let Some(i) = path.iter().position(|&p| p == next) {
-                    return Some(path.split_off(i));
+                    // The same circle is told alike wherever it was entered.
+                    let mut circle = path.split_off(i);
+                    let first = (0..circle.len()).min_by_key(|&i| circle[i]);
+                    circle.rotate_left(first.unwrap_or(0));
+                    return Some(circle);
                 }
                 path.push(next);
                 at = next;

@@ -80,9 +80,13 @@ impl Rules<'_> {
         };
         // Who listens at an endpoint takes whatever comes there.
         let mut unspecified = false;
-        for part in patterns().flatten() {
+        let held = |endpoint| self.is_held(p, self.talk, endpoint, row, machine);
+        for part in patterns().flatten().filter(|part| !held(part.endpoint)) {
             let side = machine.endpoints[part.endpoint].side;
-            for &channel in self.instances(p, part.endpoint, row, machine) {
+            for &channel in self
+                .instances(p, self.talk, part.endpoint, row, machine)
+                .iter()
+            {
                 if self.is_closed(row, channel, side) {
                     continue;
                 }
@@ -113,7 +117,14 @@ impl Rules<'_> {
                 if part.what == What::AllClosed {
                     return None;
                 }
-                let all = self.instances(p, part.endpoint, row, machine);
+                let all = self.instances(p, self.talk, part.endpoint, row, machine);
+                let several = machine.endpoints[part.endpoint].channels.len();
+                let partner = self.partner(p, self.talk, part.endpoint, row, machine);
+                let bound = partner.is_some();
+                // Of those that others speak with something may still come afterwards.
+                if held(part.endpoint) || (!bound && all.len() < several) {
+                    return None;
+                }
                 all.iter()
                     .all(|&c| self.ready(row, c, side, part.what).is_none())
                     .then(|| all.first().copied().unwrap_or(usize::MAX))

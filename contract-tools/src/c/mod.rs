@@ -43,7 +43,9 @@ pub struct Header {
 /// # Errors
 /// Where two things would have the same name in C; the message names both.
 pub fn headers(contracts: &Contracts) -> Result<Vec<Header>, String> {
-    let model = &contracts.model;
+    let mut model = contracts.model.clone();
+    names::set_apart(&mut model);
+    let model = &model;
     let all = model.contracts.iter();
     all.map(|contract| {
         let text = Binding {
@@ -52,7 +54,7 @@ pub fn headers(contracts: &Contracts) -> Result<Vec<Header>, String> {
             contract,
         }
         .header()?;
-        let name = format!("{}.h", contract.name);
+        let name = names::header(&contract.name);
         Ok(Header { name, text })
     })
     .collect()
@@ -82,7 +84,7 @@ impl Binding<'_> {
         out += QUIET;
         out += &self.endpoints(&mut names)?;
         for other in self.spoken_of() {
-            let _ = writeln!(out, "#include \"{other}.h\"");
+            let _ = writeln!(out, "#include \"{}\"", names::header(other));
         }
         out.push('\n');
         out += &types::declarations(self, &mut names)?;

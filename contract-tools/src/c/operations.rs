@@ -1,6 +1,6 @@
 //! What endpoints can do, state by state: sends, receives, calls; and what makes channels and endpoints.
 
-use super::names::{Names, comment, ident};
+use super::names::{Names, comment, ident, member};
 use super::{Binding, requires, types};
 use sing_abi::{MAX_REGISTER_WORDS, names as abi};
 use sing_contract::model::{Message, Side, State, Transition};
@@ -376,7 +376,7 @@ impl Place<'_> {
                 &format!("message {} in state {}", message.name, self.state().name),
             )?;
             let _ = write!(tags, "{tag}, ");
-            let member = ident(&message.name);
+            let member = member(&message.name);
             let mut fields = String::new();
             for a in &message.arguments {
                 let _ = write!(fields, " {} {};", types::c(&a.ty), ident(&a.name));

@@ -36,7 +36,7 @@ fn plain(t: &Term, prefix: &str) -> String {
             format!("({sign}(sing_wide){}ULL)", n.unsigned_abs())
         }
         Term::Bool(b) => b.to_string(),
-        Term::Enum(ty, value) => format!("{ty}_{value}"),
+        Term::Enum(ty, value) => format!("{}_{value}", ident(ty)),
         Term::Value { path, kind } => {
             let path: Vec<String> = path.iter().map(|p| ident(p)).collect();
             let path = format!("{prefix}{}", path.join("."));

@@ -29,8 +29,8 @@ sing_sdk::manifest! {
     memory: 16 MiB,
     behavior: "
         state Start: all clients.Success! -> Starting;
-        // Requests to the provider wait until it is ready.
-        state Starting: one {
+        // Requests to the provider wait until it is ready. Others are served meanwhile, which here is left out.
+        serial state Starting: one {
           boot.Success? -> Serving;
           boot.ChannelClosed? -> Alone;
           clients.Bind? -> ( clients.AckBind! -> Starting or clients.NakBind! -> Starting or skip -> one {
@@ -55,7 +55,7 @@ sing_sdk::manifest! {
           clients.ChannelClosed? -> Starting;
           clients.AllClosed? -> end;
         }
-        state Serving: one {
+        parallel state Serving: one {
           clients.Bind? -> ( clients.AckBind! -> Serving or clients.NakBind! -> Serving or boot.Bind! -> one {
             boot.AckBind? -> clients.AckBind! -> Serving;
             boot.NakBind? -> clients.NakBind! -> Serving;
@@ -74,7 +74,7 @@ sing_sdk::manifest! {
           boot.ChannelClosed? -> Alone;
         }
         // The provider has gone.
-        state Alone: one {
+        parallel state Alone: one {
           clients.Bind? -> ( clients.AckBind! or clients.NakBind! ) -> Alone;
           clients.Find? -> ( clients.AckFind! or clients.NakFind! ) -> Alone;
           clients.Notify? -> ( clients.AckNotify! or clients.NakNotify! ) -> Alone;

@@ -44,6 +44,8 @@ pub enum Verdict {
     Faulty,
     /// Nothing was found as far as it came, and it did not come to the end.
     Unknown,
+    /// What was asked for has no meaning for this subject; it has been said.
+    Misused,
 }
 
 /// Checks every system of what is named.
@@ -54,11 +56,30 @@ pub fn run(request: &Request) -> Result<Verdict, String> {
         }
         Subject::File(path) => {
             let bytes = input::read(path)?;
+            let contracts = path.extension().is_some_and(|e| e == "contract");
             if bytes.starts_with(MAGIC) {
                 vec![packed(path, &bytes, &request.assumptions)?]
-            } else if path.extension().is_some_and(|e| e == "contract") {
+            } else if !request.assumptions.any.is_empty() || request.assumptions.closing {
+                let instead = if contracts {
+                    "both sides of a contract do whatever it allows; put them into a .system file, where \
+                     `process client: any closing;` may close too"
+                } else {
+                    "a .system file says so itself: `process shell: any;` or `process shell: any closing;`"
+                };
+                eprintln!(
+                    "sing: check: --any and --closing are for images, and {} is text; {instead}",
+                    path.display()
+                );
+                return Ok(Verdict::Misused);
+            } else if contracts {
                 let contracts = sing_contract::load_file(path).map_err(|e| all(&e))?;
                 let tables = contracts.tables();
+                if tables.is_empty() {
+                    return Err(format!(
+                        "{}: there is nothing to check: it declares no contract and imports none",
+                        path.display()
+                    ));
+                }
                 tables.iter().map(sing_conformance::alone).collect()
             } else {
                 vec![sing_conformance::load_file(path).map_err(|e| all(&e))?]

@@ -10,9 +10,13 @@ pub enum Kind {
     Image,
 }
 
+/// The most bytes of a file: a system image with all that lies in it.
+pub const MOST_BYTES: u64 = 1 << 30;
+
 /// Reads a file.
 pub fn read(path: &Path) -> Result<Vec<u8>, String> {
-    std::fs::read(path).map_err(|e| format!("{}: cannot be read: {e}", path.display()))
+    let read = sing_contract::read_bounded(path, MOST_BYTES);
+    read.map_err(|e| format!("{}: cannot be read: {e}", path.display()))
 }
 
 /// What kind of file this is.

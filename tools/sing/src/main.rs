@@ -45,6 +45,7 @@ fn main() -> ExitCode {
         Command::Image(request) => image::system(&request),
         Command::Contracts(request) => contracts::run(request),
         Command::Check(request) => match check::run(&request) {
+            Ok(check::Verdict::Misused) => return ExitCode::from(2),
             Ok(check::Verdict::Unknown) => return ExitCode::from(3),
             found => found.map(|verdict| verdict == check::Verdict::Sound),
         },

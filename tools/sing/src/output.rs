@@ -13,7 +13,7 @@ pub fn line(text: impl AsRef<str>) {
 
 /// Writes a file, unless it has these contents already: then nothing made from it is out of date.
 pub fn file(path: &Path, text: &str) -> Result<(), String> {
-    if std::fs::read_to_string(path).is_ok_and(|there| there == text) {
+    if sing_contract::read_text(path).is_ok_and(|there| there == text) {
         return Ok(());
     }
     std::fs::write(path, text).map_err(|e| format!("{}: cannot be written: {e}", path.display()))

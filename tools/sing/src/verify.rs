@@ -24,7 +24,8 @@ pub fn run(files: &[PathBuf]) -> bool {
 }
 
 fn one(file: &Path) -> Result<String, String> {
-    let bytes = std::fs::read(file).map_err(|e| format!("cannot be read: {e}"))?;
+    let bytes = sing_contract::read_bounded(file, input::MOST_BYTES)
+        .map_err(|e| format!("cannot be read: {e}"))?;
     match input::kind(&bytes)? {
         Kind::Module => {
             let verified =

@@ -37,10 +37,15 @@ fn one(file: &Path, check: bool) -> Result<bool, String> {
     let unread = |e| format!("sing: {name}: cannot be read: {e}");
     let text = if is_input(file) {
         let mut text = String::new();
-        let read = std::io::stdin().read_to_string(&mut text);
-        read.map(|_| text).map_err(unread)?
+        let most = sing_contract::MOST_BYTES;
+        let read = std::io::stdin().take(most + 1).read_to_string(&mut text);
+        read.map_err(|e| unread(e.to_string()))?;
+        if text.len() as u64 > most {
+            return Err(unread(format!("it is longer than {} MiB", most >> 20)));
+        }
+        text
     } else {
-        std::fs::read_to_string(file).map_err(unread)?
+        sing_contract::read_text(file).map_err(unread)?
     };
     let laid =
         sing_contract::format::source(&name, &text).map_err(|found| sources::report(&found))?;
