@@ -18,6 +18,28 @@ pub(super) struct Names<'a> {
     all: Vec<&'a Item>,
 }
 
+/// What a type is called here that other languages call so.
+fn elsewhere(name: &str) -> Option<String> {
+    let name = name.to_ascii_lowercase();
+    let own = match name.strip_suffix("_t").unwrap_or(&name) {
+        "boolean" | "_bool" => "bool",
+        "uint8" | "uchar" | "octet" => "byte",
+        "int8" | "schar" => "sbyte",
+        "uint16" | "word" => "ushort",
+        "int16" => "short",
+        "uint32" | "unsigned" | "dword" => "uint",
+        "int32" | "signed" | "integer" => "int",
+        "uint64" | "qword" | "usize" | "size" | "uintptr" => "ulong",
+        "int64" | "isize" | "ssize" | "intptr" => "long",
+        "float32" | "single" => "float",
+        "float64" => "double",
+        "char32" | "rune" => "char",
+        "string" | "str" => return Some("text is a block: write `char[] in ExHeap`".into()),
+        _ => return None,
+    };
+    Some(format!("it is called `{own}` here"))
+}
+
 impl<'a> Names<'a> {
     pub(super) fn new(items: &[&'a Item]) -> Names<'a> {
         let contracts = items
@@ -70,19 +92,23 @@ impl<'a> Names<'a> {
 
     /// The report that there is no such thing.
     pub(super) fn unknown(&self, what: &str, name: &Name) -> Diagnostic {
-        let mut known: Vec<&str> = self.all.iter().map(|i| i.name().text.as_str()).collect();
-        if what == "type" {
-            known.extend([
+        let scalars: &[&str] = match what {
+            "type" => &[
                 "bool", "byte", "sbyte", "short", "ushort", "int", "uint", "long", "ulong", "char",
                 "float", "double",
-            ]);
-        }
+            ],
+            _ => &[],
+        };
+        let known = self.all.iter().map(|i| i.name().text.as_str());
         let diagnostic = Diagnostic::error(
             format!("there is no {what} {}", name.text),
             name.span,
             format!("no such {what} is declared here"),
         );
-        match suggestion(&name.text, known.into_iter()) {
+        if let Some(help) = elsewhere(&name.text).filter(|_| what == "type") {
+            return diagnostic.help(help);
+        }
+        match suggestion(&name.text, known.chain(scalars.iter().copied())) {
             Some(help) => diagnostic.help(help),
             None if what == "contract" => diagnostic.help(format!(
                 "declare it, or bring it in with `import \"{}.contract\";`",
@@ -145,6 +171,8 @@ impl<'a> Names<'a> {
                     Some(Type::Enum(name.text.clone()))
                 } else if model.structure(&name.text).is_some() {
                     Some(Type::Struct(name.text.clone()))
+                } else if self.structs.contains(name.text.as_str()) {
+                    None // it contains itself, or there are too many; reported where it is declared
                 } else {
                     found.push(self.missing(name));
                     None
