@@ -5,7 +5,9 @@ use crate::ast::{self, Item, Name, TypeKind};
 use crate::bounds::side_name;
 use crate::diagnostic::Diagnostic;
 use crate::model::{Content, Model, Scalar, Type};
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 /// How many contracts may derive from each other in a line, or permissions narrow each other.
 pub(super) const MAX_GENERATIONS: usize = 32;
@@ -16,6 +18,16 @@ pub(super) struct Names<'a> {
     narrowings: HashMap<&'a str, &'a ast::Narrowing>,
     structs: HashSet<&'a str>,
     all: Vec<&'a Item>,
+    /// States of contracts that were asked for, by the contract's name.
+    states: RefCell<HashMap<String, Rc<States>>>,
+}
+
+/// Names of a contract's states.
+#[derive(Default)]
+struct States {
+    /// Its bases' first.
+    order: Vec<String>,
+    known: HashSet<String>,
 }
 
 /// What a type is called here that other languages call so.
@@ -66,6 +78,7 @@ impl<'a> Names<'a> {
             narrowings,
             structs,
             all: items.to_vec(),
+            states: RefCell::default(),
         }
     }
 
@@ -216,8 +229,8 @@ impl<'a> Names<'a> {
                 };
                 let states = self.states(declared);
                 let state = match state {
-                    None => (*states.first()?).to_string(),
-                    Some(s) if s.text == "closed" || states.contains(&s.text.as_str()) => {
+                    None => states.order.first()?.clone(),
+                    Some(s) if s.text == "closed" || states.known.contains(s.text.as_str()) => {
                         s.text.clone()
                     }
                     Some(s) => {
@@ -227,10 +240,15 @@ impl<'a> Names<'a> {
                             "no such state",
                         )
                         .label(declared.name.span, "the contract is declared here");
-                        found.push(match suggestion(&s.text, states.iter().copied()) {
-                            Some(help) => error.help(help),
-                            None => error.help(format!("its states are {}", states.join(", "))),
-                        });
+                        found.push(
+                            match suggestion(&s.text, states.order.iter().map(String::as_str)) {
+                                Some(help) => error.help(help),
+                                None => error.help(format!(
+                                    "its states are {}",
+                                    states.order[..states.order.len().min(20)].join(", ")
+                                )),
+                            },
+                        );
                         return None;
                     }
                 };
@@ -243,8 +261,12 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Names of a contract's states, its bases' first.
-    fn states(&self, contract: &'a ast::Contract) -> Vec<&'a str> {
+    /// Names of a contract's states.
+    fn states(&self, contract: &'a ast::Contract) -> Rc<States> {
+        let name = contract.name.text.as_str();
+        if let Some(states) = self.states.borrow().get(name) {
+            return Rc::clone(states);
+        }
         let mut family = vec![contract];
         while let Some(base) = family[family.len() - 1]
             .base
@@ -256,12 +278,16 @@ impl<'a> Names<'a> {
             }
             family.push(base);
         }
-        let mut names: Vec<&str> = Vec::new();
+        let mut states = States::default();
         for state in family.iter().rev().flat_map(|c| &c.states) {
-            if !names.contains(&state.name.text.as_str()) {
-                names.push(&state.name.text);
+            if states.known.insert(state.name.text.clone()) {
+                states.order.push(state.name.text.clone());
             }
         }
-        names
+        let states = Rc::new(states);
+        self.states
+            .borrow_mut()
+            .insert(name.into(), Rc::clone(&states));
+        states
     }
 }
