@@ -28,10 +28,16 @@ const SIGNS: [&str; 29] = [
     "?", "!", "*", "=", "<", ">", "+", "-", "/", "%", "&", "|",
 ];
 
+/// The text without the byte order mark with which some editors let a file begin.
+pub(crate) fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
 /// All tokens, each with its place; the last one is [`Token::End`].
 pub fn lex(source: u32, text: &str, errors: &mut Vec<Diagnostic>) -> Vec<(Token, Span)> {
     let mut tokens = Vec::new();
-    let mut rest = text;
+    let mut rest = without_mark(text);
+    let start = rest.len();
     let place = |rest: &str, len: usize| {
         let start = text.len() - rest.len();
         Span {
@@ -49,7 +55,7 @@ pub fn lex(source: u32, text: &str, errors: &mut Vec<Diagnostic>) -> Vec<(Token,
             tokens.truncate(tokens.len() - loose);
             loose = 0;
         }
-        let begins_line = gap.contains('\n') || rest.len() == text.len() || loose > 0;
+        let begins_line = gap.contains('\n') || rest.len() == start || loose > 0;
         rest = solid;
         let Some(first) = rest.chars().next() else {
             break;

@@ -19,6 +19,10 @@ const CASES: &[(&str, &str, &str)] = &[
     ("contract C { in message M() requires 1 +; }", "expected an argument", ";"),
     // Names.
     ("contract C { in message M(nit a); state S: M? -> S; }", "there is a `int`; did you mean", "nit"),
+    ("contract C { in message M(uint32 a); state S: M? -> S; }", "it is called `uint` here", "uint32"),
+    ("contract C { in message M(int64_t a); state S: M? -> S; }", "it is called `long` here", "int64_t"),
+    ("contract C { in message M(UInt16[] in ExHeap a); state S: M? -> S; }", "it is called `ushort` here", "UInt16"),
+    ("contract C { in message M(string a); state S: M? -> S; }", "write `char[] in ExHeap`", "string"),
     ("contract C { in message M(D.Imp:S a); }", "there is no contract D", "D"),
     ("contract C { in message M(C a); }", "C is a contract, not a type", "C"),
     ("contract C { in message M(C.Imp:T a); state S: M? -> S; }", "has no state T", "T"),
@@ -210,6 +214,53 @@ fn contracts_too_large_to_compare_are_refused() {
         errors[0].message,
         "contracts D and B are too large to compare"
     );
+}
+
+/// The help of each error.
+fn helps(source: &str) -> Vec<(String, Option<String>)> {
+    let errors = compile(source).unwrap_err();
+    errors.into_iter().map(|e| (e.message, e.help)).collect()
+}
+
+#[test]
+fn what_was_reported_once_is_not_reported_as_missing() {
+    let found = helps(
+        "rep struct A { B b; } rep struct B { A a; }
+         contract C { in message M(A a); in message L(B[] in ExHeap b); state S: (M? or L?) -> closed; }",
+    );
+    let messages: Vec<&str> = found.iter().map(|f| f.0.as_str()).collect();
+    assert_eq!(messages, ["rep struct A contains itself"]);
+}
+
+#[test]
+fn the_way_out_of_deep_nesting_is_that_of_what_is_nested() {
+    let nested = |open: &str, inner: &str, close: &str| {
+        format!("{}{inner}{}", open.repeat(100_000), close.repeat(100_000))
+    };
+    for (condition, state, way) in [
+        (
+            nested("(", "x", ")"),
+            "S: M? -> closed".into(),
+            "`requires` clauses",
+        ),
+        (
+            nested("!", "x", ""),
+            "S: M? -> closed".into(),
+            "`requires` clauses",
+        ),
+        (
+            "x > 0".into(),
+            format!("S: {}", nested("(", "M? -> closed", ")")),
+            "a state of its own",
+        ),
+    ] {
+        let found = helps(&format!(
+            "contract C {{ in message M(int x) requires {condition}; state {state}; }}"
+        ));
+        assert_eq!(found[0].0, "nested too deeply");
+        let help = found[0].1.as_deref().unwrap_or("");
+        assert!(help.contains(way), "{help}");
+    }
 }
 
 #[test]

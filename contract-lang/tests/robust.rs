@@ -218,3 +218,48 @@ proptest! {
         exercise(&text.into_iter().collect::<String>());
     }
 }
+
+#[test]
+fn texts_that_are_wrong_everywhere_take_no_longer() {
+    let unknown = |n: usize| {
+        let one =
+            |i| format!("contract C{i} {{ in message A(Foo{i} x); state S: A? -> closed; }}\n");
+        (0..n)
+            .map(one)
+            .chain(["enum Fop0 { A }".into()])
+            .collect::<String>()
+    };
+    let long = "x".repeat(95);
+    let messages: String = (0..250)
+        .map(|i| format!("in message {long}{i}();"))
+        .collect();
+    let states: String = (0..1000)
+        .map(|i| format!("state S{i}: {long}y{i}? -> closed;"))
+        .collect();
+    for text in [
+        unknown(6_000),
+        format!("contract C {{ {messages} {states} }}"),
+    ] {
+        let start = std::time::Instant::now();
+        let errors = compile(&text).unwrap_err();
+        let taken = start.elapsed();
+        // The first are still told what was probably meant.
+        assert!(errors[0].help.is_some(), "{}", errors[0]);
+        assert!(taken < std::time::Duration::from_secs(5), "{taken:?}");
+    }
+}
+
+#[test]
+fn a_byte_order_mark_is_passed_over() {
+    for text in [
+        "// First.\ncontract C { in message M(); state S: M? -> closed; }\n",
+        SEED,
+    ] {
+        let marked = format!("\u{feff}{text}");
+        exercise(&marked);
+        assert_eq!(compile(&marked), compile(text));
+        assert_eq!(format::source("c", &marked), format::source("c", text));
+        let file = |text| format::file(&parse(text).unwrap(), true);
+        assert_eq!(file(&marked), file(text));
+    }
+}

@@ -5,7 +5,7 @@
 //! keeps those of a declaration apart.
 
 use crate::diagnostic::Diagnostic;
-use crate::lexer::{Token, lex};
+use crate::lexer::{Token, lex, without_mark};
 
 /// A comment as written, without the white space behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ impl Piece<'_> {
 pub(super) fn pieces<'a>(text: &'a str, errors: &mut Vec<Diagnostic>) -> Vec<Piece<'a>> {
     let mut all: Vec<Piece<'a>> = Vec::new();
     let mut spacing = Spacing::default();
-    let mut at = 0;
+    let mut at = text.len() - without_mark(text).len();
     for (token, span) in lex(0, text, errors) {
         if matches!(token, Token::Doc(_)) {
             continue;

@@ -13,6 +13,9 @@ const LEVELS: [&[&str]; 5] = [
     &["*", "/", "%"],
 ];
 
+/// The way out where a condition is nested too deeply.
+const SIMPLER: &str = "leave out what parentheses are not needed, or split the condition into several `requires` clauses";
+
 impl Parser<'_> {
     pub(super) fn expression(&mut self) -> Parsed<Expr> {
         self.binary(0)
@@ -53,7 +56,7 @@ impl Parser<'_> {
         let start = self.span();
         for op in ["!", "-"] {
             if self.sign(op) {
-                let inner = self.nested(Self::unary)?;
+                let inner = self.deeper(SIMPLER, Self::unary)?;
                 let span = start.to(inner.span);
                 return Ok(Expr {
                     kind: ExprKind::Unary(op, Box::new(inner)),
@@ -81,7 +84,7 @@ impl Parser<'_> {
     fn primary(&mut self) -> Parsed<Expr> {
         let span = self.span();
         if self.sign("(") {
-            let inner = self.nested(Self::expression)?;
+            let inner = self.deeper(SIMPLER, Self::expression)?;
             self.expect(")")?;
             return Ok(inner);
         }

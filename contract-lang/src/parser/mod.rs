@@ -187,14 +187,16 @@ impl Parser<'_> {
         }
     }
 
-    /// Runs a parser one level deeper.
+    /// Runs a parser of states one level deeper.
     fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        self.deeper("give the inner part a state of its own", parse)
+    }
+
+    /// Runs a parser one level deeper; `help` is the way out where there are too many.
+    fn deeper<T>(&mut self, help: &str, parse: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth >= MAX_DEPTH {
             let span = self.span();
-            return self.fail(
-                Diagnostic::error("nested too deeply", span, "here")
-                    .help("give the inner part a state of its own"),
-            );
+            return self.fail(Diagnostic::error("nested too deeply", span, "here").help(help));
         }
         self.depth += 1;
         let result = parse(self);

@@ -18,10 +18,12 @@ use crate::bounds;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::format;
 use crate::model::Model;
+use std::cell::Cell;
 use std::collections::HashMap;
 
 /// Resolves a file; errors and warnings are added to `found`. Without an error among them, the model holds.
 pub(crate) fn resolve(file: &File, found: &mut Vec<Diagnostic>) -> Model {
+    LEFT.set(MAX_SUGGESTING);
     let items = merge(file, found);
     let mut model = Model::default();
     types::resolve(&items, &mut model, found);
@@ -85,53 +87,75 @@ fn twice(what: &str, second: &Name, first: &Name) -> Diagnostic {
     .label(first.span, "first declared here")
 }
 
+/// What suggestions may cost in one run, in letters compared: enough for whatever a person gets wrong, and no
+/// more than a moment for a text that is wrong everywhere.
+const MAX_SUGGESTING: usize = 1 << 23;
+
+thread_local! {
+    /// What is left of it.
+    static LEFT: Cell<usize> = const { Cell::new(MAX_SUGGESTING) };
+}
+
+/// Pays for a part of a suggestion. False where nothing is left.
+fn afford(cost: usize) -> bool {
+    let left = LEFT.get().checked_sub(cost);
+    LEFT.set(left.unwrap_or(0));
+    left.is_some()
+}
+
 /// `; did you mean …?`, where a name is close to one of those that exist.
 fn suggestion<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
+    if name.len() > 100 {
+        return None;
+    }
+    let name = name.to_ascii_lowercase().into_bytes();
     known
-        .map(|k| (distance(name, k), k))
-        .filter(|&(d, k)| d <= k.len().max(3) / 3)
+        .take_while(|_| afford(1))
+        .filter_map(|k| {
+            let most = k.len().max(3) / 3;
+            let close = name.len().abs_diff(k.len()) <= most.min(8);
+            let distance = (close && afford(name.len() * k.len())).then(|| distance(&name, k))?;
+            (distance <= most).then_some((distance, k))
+        })
         .min()
         .map(|(_, k)| format!("there is a `{k}`; did you mean that?"))
 }
 
-/// Edit distance of two names, without regard to case; two neighbours swapped count as one edit.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b) = (
-        a.to_ascii_lowercase().into_bytes(),
-        b.to_ascii_lowercase().into_bytes(),
-    );
-    if a.len().abs_diff(b.len()) > 8 || a.len() > 100 {
-        return usize::MAX;
-    }
-    let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
+/// Edit distance of a name in small letters to another, without regard to case; two neighbours swapped count as one
+/// edit.
+fn distance(a: &[u8], b: &str) -> usize {
+    let b = b.to_ascii_lowercase().into_bytes();
+    // Rows of the table of distances: the one at hand, and the two before it.
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    let (mut last, mut before) = (row.clone(), row.clone());
     for i in 1..=a.len() {
-        let mut row = vec![i];
+        std::mem::swap(&mut before, &mut last);
+        std::mem::swap(&mut last, &mut row);
+        row[0] = i;
         for j in 1..=b.len() {
             let changed = usize::from(a[i - 1] != b[j - 1]);
-            let mut cost = (rows[i - 1][j] + 1)
-                .min(row[j - 1] + 1)
-                .min(rows[i - 1][j - 1] + changed);
+            let mut cost = (last[j] + 1).min(row[j - 1] + 1).min(last[j - 1] + changed);
             if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                cost = cost.min(rows[i - 2][j - 2] + 1);
+                cost = cost.min(before[j - 2] + 1);
             }
-            row.push(cost);
+            row[j] = cost;
         }
-        rows.push(row);
     }
-    rows[a.len()][b.len()]
+    row[b.len()]
 }
 
 #[cfg(test)]
 mod tests {
-    use super::distance;
-
     #[test]
     fn distances() {
+        let distance = |a: &str, b| super::distance(a.to_ascii_lowercase().as_bytes(), b);
         assert_eq!(distance("int", "nit"), 1);
         assert_eq!(distance("Start", "start"), 0);
         assert_eq!(distance("Start", "Strat"), 1);
         assert_eq!(distance("Redy", "Ready"), 1);
         assert_eq!(distance("", "abc"), 3);
+        assert_eq!(distance("abcdef", "badcfe"), 3);
+        assert_eq!(distance("ca", "abc"), 3);
         assert_eq!(distance("Request", "Reply"), 5);
     }
 }

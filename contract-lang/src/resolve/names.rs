@@ -5,7 +5,9 @@ use crate::ast::{self, Item, Name, TypeKind};
 use crate::bounds::side_name;
 use crate::diagnostic::Diagnostic;
 use crate::model::{Content, Model, Scalar, Type};
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 /// How many contracts may derive from each other in a line, or permissions narrow each other.
 pub(super) const MAX_GENERATIONS: usize = 32;
@@ -16,6 +18,38 @@ pub(super) struct Names<'a> {
     narrowings: HashMap<&'a str, &'a ast::Narrowing>,
     structs: HashSet<&'a str>,
     all: Vec<&'a Item>,
+    /// States of contracts that were asked for, by the contract's name.
+    states: RefCell<HashMap<String, Rc<States>>>,
+}
+
+/// Names of a contract's states.
+#[derive(Default)]
+struct States {
+    /// Its bases' first.
+    order: Vec<String>,
+    known: HashSet<String>,
+}
+
+/// What a type is called here that other languages call so.
+fn elsewhere(name: &str) -> Option<String> {
+    let name = name.to_ascii_lowercase();
+    let own = match name.strip_suffix("_t").unwrap_or(&name) {
+        "boolean" | "_bool" => "bool",
+        "uint8" | "uchar" | "octet" => "byte",
+        "int8" | "schar" => "sbyte",
+        "uint16" | "word" => "ushort",
+        "int16" => "short",
+        "uint32" | "unsigned" | "dword" => "uint",
+        "int32" | "signed" | "integer" => "int",
+        "uint64" | "qword" | "usize" | "size" | "uintptr" => "ulong",
+        "int64" | "isize" | "ssize" | "intptr" => "long",
+        "float32" | "single" => "float",
+        "float64" => "double",
+        "char32" | "rune" => "char",
+        "string" | "str" => return Some("text is a block: write `char[] in ExHeap`".into()),
+        _ => return None,
+    };
+    Some(format!("it is called `{own}` here"))
 }
 
 impl<'a> Names<'a> {
@@ -44,6 +78,7 @@ impl<'a> Names<'a> {
             narrowings,
             structs,
             all: items.to_vec(),
+            states: RefCell::default(),
         }
     }
 
@@ -70,19 +105,23 @@ impl<'a> Names<'a> {
 
     /// The report that there is no such thing.
     pub(super) fn unknown(&self, what: &str, name: &Name) -> Diagnostic {
-        let mut known: Vec<&str> = self.all.iter().map(|i| i.name().text.as_str()).collect();
-        if what == "type" {
-            known.extend([
+        let scalars: &[&str] = match what {
+            "type" => &[
                 "bool", "byte", "sbyte", "short", "ushort", "int", "uint", "long", "ulong", "char",
                 "float", "double",
-            ]);
-        }
+            ],
+            _ => &[],
+        };
+        let known = self.all.iter().map(|i| i.name().text.as_str());
         let diagnostic = Diagnostic::error(
             format!("there is no {what} {}", name.text),
             name.span,
             format!("no such {what} is declared here"),
         );
-        match suggestion(&name.text, known.into_iter()) {
+        if let Some(help) = elsewhere(&name.text).filter(|_| what == "type") {
+            return diagnostic.help(help);
+        }
+        match suggestion(&name.text, known.chain(scalars.iter().copied())) {
             Some(help) => diagnostic.help(help),
             None if what == "contract" => diagnostic.help(format!(
                 "declare it, or bring it in with `import \"{}.contract\";`",
@@ -145,6 +184,8 @@ impl<'a> Names<'a> {
                     Some(Type::Enum(name.text.clone()))
                 } else if model.structure(&name.text).is_some() {
                     Some(Type::Struct(name.text.clone()))
+                } else if self.structs.contains(name.text.as_str()) {
+                    None // it contains itself, or there are too many; reported where it is declared
                 } else {
                     found.push(self.missing(name));
                     None
@@ -188,8 +229,8 @@ impl<'a> Names<'a> {
                 };
                 let states = self.states(declared);
                 let state = match state {
-                    None => (*states.first()?).to_string(),
-                    Some(s) if s.text == "closed" || states.contains(&s.text.as_str()) => {
+                    None => states.order.first()?.clone(),
+                    Some(s) if s.text == "closed" || states.known.contains(s.text.as_str()) => {
                         s.text.clone()
                     }
                     Some(s) => {
@@ -199,10 +240,15 @@ impl<'a> Names<'a> {
                             "no such state",
                         )
                         .label(declared.name.span, "the contract is declared here");
-                        found.push(match suggestion(&s.text, states.iter().copied()) {
-                            Some(help) => error.help(help),
-                            None => error.help(format!("its states are {}", states.join(", "))),
-                        });
+                        found.push(
+                            match suggestion(&s.text, states.order.iter().map(String::as_str)) {
+                                Some(help) => error.help(help),
+                                None => error.help(format!(
+                                    "its states are {}",
+                                    states.order[..states.order.len().min(20)].join(", ")
+                                )),
+                            },
+                        );
                         return None;
                     }
                 };
@@ -215,8 +261,12 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Names of a contract's states, its bases' first.
-    fn states(&self, contract: &'a ast::Contract) -> Vec<&'a str> {
+    /// Names of a contract's states.
+    fn states(&self, contract: &'a ast::Contract) -> Rc<States> {
+        let name = contract.name.text.as_str();
+        if let Some(states) = self.states.borrow().get(name) {
+            return Rc::clone(states);
+        }
         let mut family = vec![contract];
         while let Some(base) = family[family.len() - 1]
             .base
@@ -228,12 +278,16 @@ impl<'a> Names<'a> {
             }
             family.push(base);
         }
-        let mut names: Vec<&str> = Vec::new();
+        let mut states = States::default();
         for state in family.iter().rev().flat_map(|c| &c.states) {
-            if !names.contains(&state.name.text.as_str()) {
-                names.push(&state.name.text);
+            if states.known.insert(state.name.text.clone()) {
+                states.order.push(state.name.text.clone());
             }
         }
-        names
+        let states = Rc::new(states);
+        self.states
+            .borrow_mut()
+            .insert(name.into(), Rc::clone(&states));
+        states
     }
 }
