@@ -22,11 +22,14 @@ use alloc::vec::Vec;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+/// Pairs of a contract's own state and a base's ([`super::Base`]).
+type Pairs = Vec<(u16, u16)>;
+
 /// What a table says itself: all of it but the identities of others, which stand for what their names say.
 #[derive(Serialize)]
 struct Own<'a> {
     name: &'a str,
-    bases: Vec<(&'a str, &'a [Vec<(u16, u16)>; 2])>,
+    bases: Vec<(&'a str, &'a [Pairs; 2])>,
     narrows: Option<(Side, Vec<&'a str>)>,
     messages: &'a [Message],
     types: &'a [(String, Hash)],

@@ -170,6 +170,11 @@ fn reserve(frames: &Frames) -> u64 {
     (frames.total() / 64).max(512)
 }
 
+/// Frames that are left to the kernel's heap.
+pub fn kept_for_heap() -> u64 {
+    with(|m| reserve(&m.frames))
+}
+
 /// Whether the kernel's heap has begun to use up what is left to it.
 pub fn is_short() -> bool {
     with(|m| m.frames.free() < reserve(&m.frames) * 3 / 4)

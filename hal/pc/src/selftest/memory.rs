@@ -3,7 +3,7 @@
 use super::probe::{Access, attempt};
 use super::{Outcome, check, versus};
 use crate::hal::Pc;
-use crate::memory::{PAGE, frame_counts};
+use crate::memory::{PAGE, frame_counts, kept_for_heap};
 use alloc::vec;
 use alloc::vec::Vec;
 use sing_kernel::hal::Hal;
@@ -132,8 +132,10 @@ pub fn refuses_too_much() -> Outcome {
         versus(frame_counts().1, before)
     );
 
-    // Nearly all of it can be had, and is good; what goes beyond is refused page by page.
-    let bytes = (before - before / 256 - 16) * PAGE;
+    // Nearly all of it but what is left to the kernel's heap can be had, and is good; what goes beyond is refused page by
+    // page.
+    let kept = kept_for_heap();
+    let bytes = (before - before / 256 - 16 - kept) * PAGE;
     check!(
         Pc.commit(r.at, bytes),
         "refused {bytes} bytes of {before} pages"
@@ -153,6 +155,7 @@ pub fn refuses_too_much() -> Outcome {
     }
     check!(more < r.bytes, "more pages than there are");
     check!(faults(r.at + more), "the page refused is accessible");
+    check!(!Pc.is_short(), "the heap's share counts as used");
     drop(r);
     check!(
         frame_counts().1 == before,
