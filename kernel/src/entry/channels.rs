@@ -135,17 +135,39 @@ fn take(channel: &'static Channel, side: Side, thread: &'static Thread, out: u32
 }
 
 extern "sysv64" fn call(_: CtxRef, endpoint: u32, operation: u32, a: u64, b: u64, out: u32) -> i32 {
+    let thread = cpu::current();
+    // What the endpoint is stays so over the send: it cannot travel on itself, and no other thread runs.
+    let (channel, side) = match thread.sip().endpoint(endpoint, operation) {
+        Ok(found) => found,
+        Err(trap) => return finish(Err(trap)),
+    };
     // The words' array lives in the send alone, so that `take` can be called last and return to the SIP itself.
-    let outcome = send_first(endpoint, operation, a, b);
-    after_send(outcome, endpoint, operation, out)
+    match send_first(channel, side, operation, a, b, thread) {
+        UNDER_WAY => take(channel, side, thread, out),
+        outcome => not_sent(outcome, endpoint, operation, &[a, b, 0]),
+    }
 }
 
 extern "sysv64" fn call_mem(_: CtxRef, endpoint: u32, operation: u32, at: u32, out: u32) -> i32 {
-    let outcome = match read_words(endpoint, operation, at) {
-        Ok(words) => send_or_give_up(endpoint, operation, &words),
-        Err(trap) => TRAPPED | u32::from(trap.code()),
+    let thread = cpu::current();
+    let (channel, side) = match thread.sip().endpoint(endpoint, operation) {
+        Ok(found) => found,
+        Err(trap) => return finish(Err(trap)),
     };
-    after_send(outcome, endpoint, operation, out)
+    let words = match read_words(endpoint, operation, at) {
+        Ok(words) => words,
+        Err(trap) => return finish(Err(trap)),
+    };
+    match outcome(channel::send(
+        channel,
+        side,
+        operation & MESSAGE,
+        &words,
+        thread,
+    )) {
+        UNDER_WAY => take(channel, side, thread, out),
+        outcome => not_sent(outcome, endpoint, operation, &words),
+    }
 }
 
 /// The message of a call is under way.
@@ -156,34 +178,43 @@ const GONE: u32 = 1;
 const TRAPPED: u32 = 0x100;
 
 #[inline(never)]
-fn send_first(endpoint: u32, operation: u32, a: u64, b: u64) -> u32 {
-    send_or_give_up(endpoint, operation, &[a, b, 0])
+fn send_first(
+    channel: &'static Channel,
+    side: Side,
+    operation: u32,
+    a: u64,
+    b: u64,
+    thread: &'static Thread,
+) -> u32 {
+    let words = [a, b, 0];
+    outcome(channel::send(
+        channel,
+        side,
+        operation & MESSAGE,
+        &words,
+        thread,
+    ))
 }
 
 #[inline(always)]
-fn send_or_give_up(endpoint: u32, operation: u32, words: &[u64]) -> u32 {
-    match send_words(endpoint, operation, words) {
-        Ok(status::OK) => UNDER_WAY,
-        Ok(_) => {
-            give_up(endpoint, operation, words);
-            super::work_off();
-            GONE
-        }
+fn outcome(sent: Result<Sent, Trap>) -> u32 {
+    match sent {
+        Ok(Sent::Ok) => UNDER_WAY,
+        Ok(Sent::Closed) => GONE,
         Err(trap) => TRAPPED | u32::from(trap.code()),
     }
 }
 
-#[inline(always)]
-fn after_send(outcome: u32, endpoint: u32, operation: u32, out: u32) -> i32 {
-    let thread = cpu::current();
-    if outcome == UNDER_WAY {
-        return match thread.sip().endpoint(endpoint, operation & !MESSAGE) {
-            Ok((channel, side)) => take(channel, side, thread, out),
-            Err(trap) => finish(Err(trap)),
-        };
+/// Leaves a call whose message is not under way.
+#[cold]
+#[inline(never)]
+fn not_sent(outcome: u32, endpoint: u32, operation: u32, words: &[u64]) -> i32 {
+    if let Some(trap) = Trap::from_code(outcome as u8).filter(|_| outcome & TRAPPED != 0) {
+        return finish(Err(trap));
     }
-    let trap = Trap::from_code(outcome as u8).filter(|_| outcome & TRAPPED != 0);
-    finish(trap.map_or(Ok(status::CLOSED), Err))
+    give_up(endpoint, operation, words);
+    super::work_off();
+    finish(Ok(status::CLOSED))
 }
 
 /// Frees what a message would have moved to a side that has closed.
