@@ -71,11 +71,15 @@ impl Diagnostic {
     /// With one more place.
     #[must_use]
     pub fn label(mut self, span: Span, text: impl Into<String>) -> Diagnostic {
-        self.labels.push(Label {
+        let label = Label {
             span,
             text: text.into(),
             primary: false,
-        });
+        };
+        // Two reasons can lead to the same place.
+        if !self.labels.contains(&label) {
+            self.labels.push(label);
+        }
         self
     }
 

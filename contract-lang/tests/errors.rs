@@ -299,3 +299,18 @@ error: message Ping goes the other way
   = help: write `Ping?`";
     assert_eq!(errors[0].to_string(), expected);
 }
+
+/// Both sides' reasons can lead to one place: it is pointed at once.
+#[test]
+fn a_place_is_labelled_once() {
+    let errors = compile(
+        "contract L { out message A(); state Start: A! -> Bound; state Bound; }
+         contract Dead : L { in message Y(); override state Start: Y? -> A! -> Bound; }",
+    )
+    .unwrap_err();
+    let [error] = &errors[..] else {
+        panic!("{errors:?}")
+    };
+    assert_eq!(error.notes.len(), 2, "{error}");
+    assert_eq!(error.labels.len(), 2, "{error}");
+}
