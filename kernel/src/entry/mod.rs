@@ -73,8 +73,17 @@ fn finish<R>(result: Result<R, Trap>) -> R {
         Err(t) => sip::trap(t),
     };
     if interrupt::pending() {
-        interrupt::take_over();
+        return after_interrupts(value);
     }
+    value
+}
+
+/// Acts on interrupts, and goes back with what the entry came to: called last, and never unwound through, so that the
+/// entry has nothing to keep over a call.
+#[cold]
+#[inline(never)]
+extern "sysv64" fn after_interrupts<R>(value: R) -> R {
+    interrupt::take_over();
     value
 }
 
