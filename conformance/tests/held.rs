@@ -5,7 +5,6 @@ mod program;
 use sing_conformance::{Assumptions, Outcome, check, installed, load};
 use sing_image::elf::Image;
 use sing_image::manifest::{Side, StartupEndpoint};
-use sing_image::system::{Channel, End, Start, SystemManifest};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -119,24 +118,7 @@ fn program(
 
 /// What the checker finds where a program without a behaviour holds its end as `held` and imports this.
 fn image(contracts: &str, held: &str, channel: &str, imports: &[&str]) -> Vec<&'static str> {
-    let start = |name: &str| Start {
-        name: name.into(),
-        image: name.into(),
-        args: Vec::new(),
-        essential: false,
-    };
-    let end = |name: &str| End {
-        of: name.into(),
-        endpoint: "c".into(),
-    };
-    let manifest = SystemManifest {
-        start: vec![start("client"), start("server")],
-        channels: vec![Channel {
-            contract: channel.into(),
-            imp: end("client"),
-            exp: end("server"),
-        }],
-    };
+    let manifest = program::system(Some(channel));
     let behavior = "state S: one { c.A? -> c.B! -> S; c.ChannelClosed? -> end; }";
     let answers = format!("contract:{channel}/exp.send.B");
     let programs = BTreeMap::from([

@@ -5,7 +5,6 @@ mod program;
 use sing_conformance::{Assumptions, System, check, installed};
 use sing_image::elf::Image;
 use sing_image::manifest::{Side, StartupEndpoint};
-use sing_image::system::{Channel, End, Start, SystemManifest};
 use std::collections::BTreeMap;
 
 const CONTRACT: &str = "contract C { in message Ask(); in message Stop(); out message Answer();
@@ -41,25 +40,7 @@ fn assuming(
     connected: bool,
     assumptions: &Assumptions,
 ) -> Result<System, String> {
-    let start = |name: &str| Start {
-        name: name.into(),
-        image: name.into(),
-        args: Vec::new(),
-        essential: false,
-    };
-    let end = |name: &str| End {
-        of: name.into(),
-        endpoint: "c".into(),
-    };
-    let channel = Channel {
-        contract: "C".into(),
-        imp: end("client"),
-        exp: end("server"),
-    };
-    let manifest = SystemManifest {
-        start: vec![start("client"), start("server")],
-        channels: if connected { vec![channel] } else { Vec::new() },
-    };
+    let manifest = program::system(connected.then_some("C"));
     let programs = BTreeMap::from([("client".into(), client), ("server".into(), server)]);
     installed("x", &manifest, &programs, assumptions)
         .map_err(|found| found.iter().map(ToString::to_string).collect())

@@ -2,24 +2,14 @@
 //! random. Where it comes upon a fault, the checker must have found some; what the checker finds, it must be able to
 //! walk to.
 
+mod random;
 mod simulator;
 
+use random::Random;
 use simulator::{Look, Place, look, somebody_waits, start};
 use sing_conformance::system::{Body, System};
 use sing_conformance::{Kind, check, load_file};
 use std::path::Path;
-
-/// A small generator of numbers that only look random.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % n.max(1) as u64) as usize
-    }
-}
 
 /// What a random walk comes upon.
 fn walk(system: &System, random: &mut Random) -> Option<&'static str> {

@@ -1,24 +1,15 @@
 //! One conversation, two judges: for random contracts and conversations, what the checker says of two processes that have
 //! exactly this conversation is what stepping the compiled table says of it, message by message, as the kernel does.
 
+mod random;
+
+use random::Random;
 use sing_conformance::{Kind, check, load};
 use sing_contract::compile;
 use sing_image::contract::ContractTable;
 use sing_image::manifest::Side;
 use std::fmt::Write as _;
 use std::path::Path;
-
-/// A small generator of numbers that only look random.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % n.max(1) as u64) as usize
-    }
-}
 
 /// Messages that may be said in more than one place.
 const COMMON: usize = 6;

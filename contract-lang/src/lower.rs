@@ -1,7 +1,7 @@
 //! From the model to the tables that the kernel steps.
 
 use crate::conditions::judged;
-use crate::model::{Content, Contract, Model, Type};
+use crate::model::{Contract, Model, Type};
 use sing_image::contract::{
     Argument, Base, ContractTable, Hash, Message, NONE, Named, Narrowing, Word, identify,
     identities,
@@ -73,7 +73,7 @@ fn table(model: &Model, contract: &Contract, types: &BTreeMap<&str, Hash>) -> Co
         }
     });
     let arguments = contract.messages.iter().flat_map(|m| &m.arguments);
-    let carried: BTreeSet<&str> = arguments.filter_map(|a| named(&a.ty)).collect();
+    let carried: BTreeSet<&str> = arguments.filter_map(|a| a.ty.named()).collect();
     ContractTable {
         name: contract.name.clone(),
         bases: bases.collect(),
@@ -106,7 +106,7 @@ fn types(model: &Model) -> BTreeMap<&str, Hash> {
         for field in &s.fields {
             own += &format!(" {} {};", field.ty, field.name);
         }
-        let named = s.fields.iter().filter_map(|f| named(&f.ty));
+        let named = s.fields.iter().filter_map(|f| f.ty.named());
         (s.name.as_str(), own, named.collect())
     });
     let all: Vec<(&str, String, Vec<&str>)> = enums.chain(structs).collect();
@@ -124,18 +124,6 @@ fn types(model: &Model) -> BTreeMap<&str, Hash> {
     });
     let identities = identify(&named.collect::<Vec<_>>());
     all.iter().map(|t| t.0).zip(identities).collect()
-}
-
-/// The enum or rep struct that a type is, or is a block of.
-fn named(ty: &Type) -> Option<&str> {
-    match ty {
-        Type::Enum(name) | Type::Struct(name) => Some(name),
-        Type::Vector { of, .. } | Type::Record { of, .. } => match of {
-            Content::Enum(name) | Content::Struct(name) => Some(name),
-            Content::Scalar(_) => None,
-        },
-        Type::Scalar(_) | Type::Endpoint { .. } => None,
-    }
 }
 
 /// Adds the words of a value of this type.

@@ -77,15 +77,10 @@ impl Contract {
             return asked.is_none_or(|asked| asked == state);
         }
         let (own, other) = (&self.hash, &wanted.hash);
-        match asked.filter(|_| !used) {
-            Some(asked) => {
-                let at = (state, asked);
-                self.table.stands_for(own, &wanted.table, other, side, at)
-            }
-            None => {
-                let at = (state, asked);
-                self.table.used_as(own, &wanted.table, other, side, at)
-            }
+        let (table, wanted) = (&self.table, &wanted.table);
+        match asked {
+            Some(asked) if !used => table.stands_for(own, wanted, other, side, (state, asked)),
+            _ => table.used_as(own, wanted, other, side, (state, asked)),
         }
     }
 }

@@ -38,6 +38,12 @@ pub(crate) const MAX_ALLOCATION: u32 = 1 << 30;
 /// also bounds how many allocations there are.
 pub(crate) const OVERHEAD: u64 = 256;
 
+// A record, that of its region, an entry in a thread's table, the places of both records in the lists of free ones, and
+// one in a tree: its share of a node that is half full.
+const _: () = assert!(
+    size_of::<Allocation>() + size_of::<Region>() + 32 + 2 * 4 + 2 * 8 <= OVERHEAD as usize
+);
+
 /// Records that there can be: more than the budgets of many processes can pay for.
 const CHUNKS: usize = 32_768;
 
@@ -286,7 +292,7 @@ impl Allocation {
         Some(second)
     }
 
-    /// Whether it may be written through this view of it.
+    /// Whether nothing can be written through it.
     pub(crate) fn is_read_only(&self) -> bool {
         self.read_only.load(Relaxed)
     }

@@ -1,10 +1,12 @@
-//! Programs as the checker sees them: a manifest, contracts, and the names of what a module imports.
+//! Programs as the checker sees them: a manifest, contracts, and the names of what a module imports; and the system of
+//! two of them.
 
 use sing_contract::compile;
 use sing_image::contract::identities;
 use sing_image::elf::Image;
 use sing_image::manifest::{Manifest, StartupEndpoint};
 use sing_image::meta::{CtxLayout, Import, ImportKind, Linkage, MemoryMode, Meta};
+use sing_image::system::{Channel, End, Start, SystemManifest};
 
 /// A program with one endpoint. `imports` are whole names, as `contract:C/imp.send.M`.
 pub fn program(
@@ -53,5 +55,30 @@ pub fn program(
         },
         identities: identities(&contracts).unwrap(),
         contracts,
+    }
+}
+
+/// A client and a server, with a channel of this contract between their endpoints called `c`, or none.
+pub fn system(channel: Option<&str>) -> SystemManifest {
+    let start = |name: &str| Start {
+        name: name.into(),
+        image: name.into(),
+        args: Vec::new(),
+        essential: false,
+    };
+    let end = |name: &str| End {
+        of: name.into(),
+        endpoint: "c".into(),
+    };
+    SystemManifest {
+        start: vec![start("client"), start("server")],
+        channels: channel
+            .map(|contract| Channel {
+                contract: contract.into(),
+                imp: end("client"),
+                exp: end("server"),
+            })
+            .into_iter()
+            .collect(),
     }
 }

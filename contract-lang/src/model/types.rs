@@ -160,6 +160,19 @@ pub enum Type {
 }
 
 impl Type {
+    /// The enum or rep struct that it is, or is a block of.
+    #[must_use]
+    pub fn named(&self) -> Option<&str> {
+        match self {
+            Type::Enum(name) | Type::Struct(name) => Some(name),
+            Type::Vector { of, .. } | Type::Record { of, .. } => match of {
+                Content::Enum(name) | Content::Struct(name) => Some(name),
+                Content::Scalar(_) => None,
+            },
+            Type::Scalar(_) | Type::Endpoint { .. } => None,
+        }
+    }
+
     /// Whether it may be absent.
     #[must_use]
     pub fn is_optional(&self) -> bool {

@@ -14,8 +14,6 @@ mod requires;
 mod section;
 mod types;
 
-pub(crate) use types::named;
-
 use names::{Names, comment, state};
 use sing_contract::Contracts;
 use sing_contract::model::{Contract, Model, Side, Type};
@@ -129,7 +127,7 @@ impl Binding<'_> {
         let mut found = BTreeSet::new();
         let mut next = Vec::new();
         for message in &self.contract.messages {
-            next.extend(message.arguments.iter().filter_map(|a| types::named(&a.ty)));
+            next.extend(message.arguments.iter().filter_map(|a| a.ty.named()));
             // A condition may name an enum that no argument is of.
             next.extend(
                 message
@@ -145,7 +143,7 @@ impl Binding<'_> {
                     .structure(name)
                     .into_iter()
                     .flat_map(|s| &s.fields);
-                next.extend(fields.filter_map(|f| types::named(&f.ty)));
+                next.extend(fields.filter_map(|f| f.ty.named()));
             }
         }
         let enums = self.model.enums.iter().map(|e| e.name.as_str());

@@ -50,18 +50,6 @@ fn scalar(s: Scalar) -> &'static str {
     }
 }
 
-/// The enum or rep struct that a type is made of.
-pub(crate) fn named(ty: &Type) -> Option<&str> {
-    match ty {
-        Type::Enum(name) | Type::Struct(name) => Some(name),
-        Type::Vector { of, .. } | Type::Record { of, .. } => match of {
-            Content::Enum(name) | Content::Struct(name) => Some(name),
-            Content::Scalar(_) => None,
-        },
-        Type::Scalar(_) | Type::Endpoint { .. } => None,
-    }
-}
-
 /// Words that a value takes in a message.
 pub(super) fn words(ty: &Type, model: &Model) -> usize {
     match ty {

@@ -146,7 +146,7 @@ impl Site<'_> {
                     side.name()
                 )
             }
-            other => match crate::c::named(other) {
+            other => match other.named() {
                 Some(name) => text.replacen(
                     &escape(name),
                     &format!("<a href=\"types.html#{name}\">{name}</a>"),
@@ -198,7 +198,7 @@ impl Site<'_> {
         let mut found = Vec::new();
         for (_, contract) in self.contracts.values() {
             for message in &contract.messages {
-                let carries = |ty: &Type| crate::c::named(ty) == Some(name);
+                let carries = |ty: &Type| ty.named() == Some(name);
                 if message.arguments.iter().any(|a| carries(&a.ty)) {
                     found.push(self.message(contract, &message.name));
                 }

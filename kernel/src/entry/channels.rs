@@ -73,19 +73,34 @@ extern "sysv64" fn send(_: CtxRef, endpoint: u32, operation: u32, a: u64, b: u64
 }
 
 extern "sysv64" fn send_mem(_: CtxRef, endpoint: u32, operation: u32, words: u32) -> i32 {
-    finish(read_words(endpoint, operation, words).and_then(|w| send_words(endpoint, operation, &w)))
+    finish(send_from_memory(endpoint, operation, words))
+}
+
+fn send_from_memory(endpoint: u32, operation: u32, at: u32) -> Result<i32, Trap> {
+    let thread = cpu::current();
+    let (channel, side) = thread.sip().endpoint(endpoint, operation)?;
+    let words = read_words(channel, operation, at)?;
+    sent(channel::send(
+        channel,
+        side,
+        operation & MESSAGE,
+        &words,
+        thread,
+    ))
 }
 
 /// The words of a message that its sender passes in memory.
-fn read_words(endpoint: u32, operation: u32, at: u32) -> Result<[u64; MAX_MESSAGE_WORDS], Trap> {
-    let sip = caller();
-    let (channel, _) = sip.endpoint(endpoint, operation)?;
+fn read_words(
+    channel: &'static Channel,
+    operation: u32,
+    at: u32,
+) -> Result<[u64; MAX_MESSAGE_WORDS], Trap> {
     let contract = channel.lock().contract.ok_or(Trap::BadHandle)?;
     let message = contract.table.messages.get((operation & MESSAGE) as usize);
     let n = message.ok_or(Trap::ProtocolViolation)?.words.len();
     let mut words = [0; MAX_MESSAGE_WORDS];
     let part = words.get_mut(..n).ok_or(Trap::BadArgument)?;
-    sip.memory(at, n as u64 * 8)?.read_words(at, part)?;
+    caller().memory(at, n as u64 * 8)?.read_words(at, part)?;
     Ok(words)
 }
 
@@ -93,10 +108,21 @@ fn read_words(endpoint: u32, operation: u32, at: u32) -> Result<[u64; MAX_MESSAG
 fn send_words(endpoint: u32, operation: u32, words: &[u64]) -> Result<i32, Trap> {
     let thread = cpu::current();
     let (channel, side) = thread.sip().endpoint(endpoint, operation)?;
-    match channel::send(channel, side, operation & MESSAGE, words, thread)? {
-        Sent::Ok => Ok(status::OK),
-        Sent::Closed => Ok(status::CLOSED),
-    }
+    sent(channel::send(
+        channel,
+        side,
+        operation & MESSAGE,
+        words,
+        thread,
+    ))
+}
+
+#[inline(always)]
+fn sent(outcome: Result<Sent, Trap>) -> Result<i32, Trap> {
+    outcome.map(|sent| match sent {
+        Sent::Ok => status::OK,
+        Sent::Closed => status::CLOSED,
+    })
 }
 
 extern "sysv64" fn recv(_: CtxRef, endpoint: u32, operation: u32, out: u32) -> i32 {
@@ -154,7 +180,7 @@ extern "sysv64" fn call_mem(_: CtxRef, endpoint: u32, operation: u32, at: u32, o
         Ok(found) => found,
         Err(trap) => return finish(Err(trap)),
     };
-    let words = match read_words(endpoint, operation, at) {
+    let words = match read_words(channel, operation, at) {
         Ok(words) => words,
         Err(trap) => return finish(Err(trap)),
     };

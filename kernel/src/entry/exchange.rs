@@ -51,7 +51,12 @@ fn allocate(size: u32, ty: u32) -> i32 {
     if !sip.has_room(exheap::cost(size)) {
         return status::NO_RESOURCES;
     }
-    let Some((index, a)) = exheap::allocate(size, ty) else {
+    let made = exheap::allocate(size, ty).or_else(|| {
+        // The machine may be short of what this SIP has given up and not given back.
+        work_off();
+        exheap::allocate(size, ty)
+    });
+    let Some((index, a)) = made else {
         return status::NO_RESOURCES;
     };
     let handle = own(index);

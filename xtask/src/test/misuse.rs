@@ -65,15 +65,8 @@ pub fn microvm(run: &Run) -> Result<Report> {
 
 fn check(run: &Run, machine: Machine) -> Result<Report> {
     let mut report = Report::default();
-    let mut wanted = Vec::new();
-    for (name, misuse) in read_folder(&run.project.root.join("tests/misuse"))? {
-        if run.wants(&name) {
-            match misuse {
-                Ok(misuse) => wanted.push(misuse),
-                Err(reason) => report.count(name, Err(format!("{reason:#}"))),
-            }
-        }
-    }
+    let all = read_folder(&run.project.root.join("tests/misuse"))?;
+    let wanted = run.wanted(all, &mut report);
     if wanted.is_empty() {
         return Ok(report);
     }

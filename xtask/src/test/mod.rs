@@ -43,6 +43,18 @@ impl Run {
             .as_deref()
             .is_none_or(|filter| name.contains(filter))
     }
+
+    /// Those of a folder's tests that are asked for; one that does not read has failed.
+    pub fn wanted<T>(&self, all: Vec<(String, anyhow::Result<T>)>, report: &mut Report) -> Vec<T> {
+        let mut wanted = Vec::new();
+        for (name, test) in all.into_iter().filter(|(name, _)| self.wants(name)) {
+            match test {
+                Ok(test) => wanted.push(test),
+                Err(reason) => report.count(name, Err(format!("{reason:#}"))),
+            }
+        }
+        wanted
+    }
 }
 
 /// How a part went.

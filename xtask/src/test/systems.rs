@@ -5,7 +5,7 @@ use crate::image::{self, MemoryMode, Programs};
 use crate::machine::{Acceleration, Kernel, Launch, Machine, SELFTEST};
 use crate::project::Project;
 use crate::run::SCRIPT_ARGUMENTS;
-use crate::system::list::{self, Test};
+use crate::system::list;
 use crate::system::session::Session;
 use crate::system::suite::Suite;
 use anyhow::Result;
@@ -37,15 +37,8 @@ pub fn q35(run: &Run) -> Result<Report> {
 
 fn on(run: &Run, machine: Machine, memory: MemoryMode) -> Result<Report> {
     let mut report = Report::default();
-    let mut tests: Vec<Test> = Vec::new();
-    for (name, test) in list::read_folder(&run.project.root.join("tests/system"))? {
-        if run.wants(&name) {
-            match test {
-                Ok(test) => tests.push(test),
-                Err(reason) => report.count(name, Err(format!("{reason:#}"))),
-            }
-        }
-    }
+    let all = list::read_folder(&run.project.root.join("tests/system"))?;
+    let tests = run.wanted(all, &mut report);
     if tests.is_empty() {
         return Ok(report);
     }

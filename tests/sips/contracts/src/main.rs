@@ -4,6 +4,10 @@
 #![no_main]
 #![deny(unsafe_code)]
 
+#[path = "../../checks.rs"]
+mod checks;
+
+use checks::{Check, Test};
 use sing_sdk::prelude::*;
 use sing_sdk::rt::{Endpoint, Record, TypedEndpoint};
 use sing_sdk::tree::Content;
@@ -104,8 +108,6 @@ sing_sdk::manifest! {
     privileges: [inspect],
     endpoints: { stdout: optional PipeContract.Imp:Start },
 }
-
-type Check = Result<bool, Error>;
 
 /// A message there and its answer back.
 fn there_and_back() -> Check {
@@ -492,7 +494,7 @@ fn held() -> Result<u64, Error> {
 }
 
 /// A check that leaves nothing behind in the exchange heap.
-fn tidily(check: Test) -> Check {
+fn tidily(check: fn() -> Check) -> Check {
     let before = held()?;
     let passed = check()?;
     let after = held()?;
@@ -503,11 +505,9 @@ fn tidily(check: Test) -> Check {
 }
 
 /// A check.
-type Test = fn() -> Check;
-
 #[sing_sdk::main]
 fn main() -> i32 {
-    let checks: [(&str, Test); 17] = [
+    let checks: [Test; 17] = [
         ("there and back", there_and_back),
         ("scalars", scalars),
         ("structs", structs),
@@ -533,20 +533,8 @@ fn main() -> i32 {
         }
         return 1;
     }
-    let mut failed = 0;
-    for (name, check) in checks {
-        match tidily(check) {
-            Ok(true) => {}
-            Ok(false) => {
-                println!("contracts: {name}: wrong");
-                failed += 1;
-            }
-            Err(error) => {
-                println!("contracts: {name}: {error}");
-                failed += 1;
-            }
-        }
-    }
-    println!("contracts: {} checks, {failed} failed", checks.len());
-    failed
+    checks::run(
+        "contracts",
+        checks.map(|(name, check)| (name, move || tidily(check))),
+    )
 }

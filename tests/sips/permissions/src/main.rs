@@ -5,6 +5,10 @@
 #![deny(unsafe_code)]
 
 use sing_sdk::inspect;
+#[path = "../../checks.rs"]
+mod checks;
+
+use checks::{Check, Test};
 use sing_sdk::prelude::*;
 use sing_sdk::process::{Child, Exit};
 use sing_sdk::rt::{Endpoint, Record, TypedEndpoint};
@@ -101,7 +105,6 @@ sing_sdk::manifest! {
     },
 }
 
-type Check = Result<bool, Error>;
 type Ready = Tcp::Imp<Tcp::ReadyState>;
 
 fn connection() -> Result<(Ready, Tcp::Exp<Tcp::ReadyState>), Error> {
@@ -345,14 +348,12 @@ fn deep_lists() -> Check {
     Ok(blocks()? == before)
 }
 
-type Test = fn() -> Check;
-
 #[sing_sdk::main]
 fn main() -> i32 {
     if sing_sdk::args::get(1).as_deref() == Some("child") {
         return child();
     }
-    let checks: [(&str, Test); 13] = [
+    let checks: [Test; 13] = [
         ("narrowed", narrowed),
         ("not widened", not_widened),
         ("narrowed twice", narrowed_twice),
@@ -367,20 +368,5 @@ fn main() -> i32 {
         ("trees are given back", trees_are_given_back),
         ("deep lists", deep_lists),
     ];
-    let mut failed = 0;
-    for (name, check) in checks {
-        match check() {
-            Ok(true) => {}
-            Ok(false) => {
-                println!("permissions: {name}: wrong");
-                failed += 1;
-            }
-            Err(error) => {
-                println!("permissions: {name}: {error}");
-                failed += 1;
-            }
-        }
-    }
-    println!("permissions: {} checks, {failed} failed", checks.len());
-    failed
+    checks::run("permissions", checks)
 }

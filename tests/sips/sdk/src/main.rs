@@ -11,6 +11,10 @@ mod services;
 mod threads;
 mod trees;
 
+#[path = "../../checks.rs"]
+mod checks;
+
+use checks::{Check, Test};
 use sing_sdk::prelude::*;
 
 sing_sdk::contract!(
@@ -37,11 +41,6 @@ sing_sdk::manifest! {
     endpoints: { stdout: optional PipeContract.Imp:Start, names: optional NamespaceContract.Imp:Start },
     memory: 8 MiB,
 }
-
-type Check = Result<bool, Error>;
-
-/// A check.
-type Test = (&'static str, fn() -> Check);
 
 type Asker = Asking::Imp<Asking::Start_Ask>;
 type Answerer = Asking::Exp<Asking::Start>;
@@ -73,7 +72,6 @@ fn main() -> i32 {
         }
         _ => {}
     }
-    let (mut count, mut failed) = (0, 0);
     let all = [
         names::ALL,
         once::ALL,
@@ -81,18 +79,5 @@ fn main() -> i32 {
         threads::ALL,
         services::ALL,
     ];
-    for (name, check) in all.into_iter().flatten() {
-        let text = match check() {
-            Ok(true) => None,
-            Ok(false) => Some("wrong".to_string()),
-            Err(error) => Some(error.to_string()),
-        };
-        count += 1;
-        if let Some(text) = text {
-            println!("sdk: {name}: {text}");
-            failed += 1;
-        }
-    }
-    println!("sdk: {count} checks, {failed} failed");
-    failed
+    checks::run("sdk", all.into_iter().flatten().copied())
 }

@@ -8,6 +8,10 @@ mod sets;
 mod switches;
 mod views;
 
+#[path = "../../checks.rs"]
+mod checks;
+
+use checks::{Check, Test};
 use sing_sdk::prelude::*;
 
 sing_sdk::contract!(
@@ -40,11 +44,6 @@ sing_sdk::manifest! {
     endpoints: { stdout: optional PipeContract.Imp:Start },
 }
 
-type Check = Result<bool, Error>;
-
-/// A check.
-type Test = (&'static str, fn() -> Check);
-
 #[sing_sdk::main]
 fn main() -> i32 {
     if sing_sdk::args::get(1).as_deref() == Some("stuck") {
@@ -55,20 +54,6 @@ fn main() -> i32 {
         sets::wait_for_nobody();
         return 1;
     }
-    let (mut count, mut failed) = (0, 0);
     let all = [switches::ALL, sets::ALL, cells::ALL, views::ALL];
-    for (name, check) in all.into_iter().flatten() {
-        let text = match check() {
-            Ok(true) => None,
-            Ok(false) => Some("wrong".to_string()),
-            Err(error) => Some(error.to_string()),
-        };
-        count += 1;
-        if let Some(text) = text {
-            println!("switch: {name}: {text}");
-            failed += 1;
-        }
-    }
-    println!("switch: {count} checks, {failed} failed");
-    failed
+    checks::run("switch", all.into_iter().flatten().copied())
 }
