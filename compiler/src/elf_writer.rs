@@ -23,6 +23,7 @@ pub(crate) fn write(compiled: &Compiled) -> Result<Vec<u8>> {
     object.append_section_data(text, &compiled.code, ALIGNMENT);
     let meta = compiled.meta.encode();
     for (name, bytes) in [
+        (elf::DATA, &compiled.data),
         (elf::META, &meta),
         (elf::MANIFEST, &manifest),
         (elf::CONTRACTS, &contracts),

@@ -1,6 +1,6 @@
 //! From a verified module to code and what the run-time needs beside it.
 
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, ErrorKind, Place, Result};
 use crate::link::Linker;
 use crate::module::Module;
 use crate::options::Options;
@@ -11,6 +11,7 @@ use cranelift_codegen::Context;
 use cranelift_codegen::ir::{Function, UserFuncName};
 use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_frontend::FunctionBuilderContext;
+use sing_image::limits::Counts;
 use sing_image::meta::{ConstExpr, ExportKind, Func, Meta};
 use std::collections::{BTreeSet, HashMap};
 use std::time::Instant;
@@ -60,14 +61,22 @@ pub(crate) fn module(mut checked: Checked<'_>, options: &Options) -> Result<Comp
     if !options.sealed() {
         emitter.trampolines()?;
     }
-    let (code, meta, stats) = emitter.finish()?;
+    let (code, mut meta, stats) = emitter.finish()?;
     let Checked {
         manifest,
         contracts,
+        initial,
         ..
     } = checked;
+    (meta.data, meta.initial) = (initial.segments, initial.runs);
+    if options.sealed() {
+        Counts::of_image(&meta, &manifest, code.len(), initial.bytes.len())
+            .check()
+            .map_err(|e| Error::new(ErrorKind::TooLarge, format!("the image has {}", e.message)))?;
+    }
     Ok(Compiled {
         code,
+        data: initial.bytes,
         meta,
         manifest,
         contracts,
@@ -248,7 +257,8 @@ impl<'e> Emitter<'e> {
             exports: module.exports.clone(),
             start: module.start,
             elements: module.elements.clone(),
-            data: module.data.clone(),
+            data: Vec::new(),
+            initial: Vec::new(),
             traps: linked.traps,
             max_frame: linked.max_frame,
             trampolines: self.trampolines,

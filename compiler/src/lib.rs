@@ -16,6 +16,7 @@
 mod elf_writer;
 mod emit;
 mod error;
+mod initial;
 mod isa;
 mod layout;
 mod link;
@@ -69,6 +70,8 @@ pub struct Stats {
 pub struct Compiled {
     /// The code, position-independent.
     pub code: Vec<u8>,
+    /// The bytes of data segments.
+    pub data: Vec<u8>,
     /// What the run-time needs of it.
     pub meta: Meta,
     /// What the program declares; empty where the linkage is open.

@@ -7,14 +7,12 @@ use cranelift_codegen::ir::{ExternalName, Function, TrapCode};
 use cranelift_codegen::isa::TargetIsa;
 use cranelift_codegen::{Context, FinalizedRelocTarget};
 use sing_abi::trap::Trap;
+use sing_image::limits;
 
 /// Where functions start: a cache line holds two such pieces.
 const ALIGNMENT: usize = 32;
 /// What stands between functions: `int3`.
 const PADDING: u8 = 0xcc;
-/// The most bytes of code: calls reach 2 GiB either way.
-const MAX_CODE: usize = 1 << 30;
-
 /// Code under construction.
 #[derive(Default)]
 pub(crate) struct Linker {
@@ -46,12 +44,10 @@ impl Linker {
             .resize(self.code.len().next_multiple_of(alignment), PADDING);
         let start = self.code.len();
         let bytes = compiled.code_buffer();
-        if start + bytes.len() > MAX_CODE {
-            return Err(Error::new(
-                ErrorKind::TooLarge,
-                "the module's machine code exceeds 1 GiB",
-            ));
-        }
+        // Before more is compiled. Calls reach 2 GiB either way, so those within the limit always do.
+        limits::CODE_BYTES
+            .check((start + bytes.len()) as u64)
+            .map_err(|e| Error::new(ErrorKind::TooLarge, format!("the image has {}", e.message)))?;
         self.code.extend_from_slice(bytes);
         let start = start as u32;
         for reloc in compiled.buffer.relocs() {

@@ -6,7 +6,7 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::names;
 use sing_image::meta::{
-    ConstExpr, Data, Element, Export, ExportKind, FuncType, GlobalType, Import, ImportKind, Limits,
+    ConstExpr, Element, Export, ExportKind, FuncType, GlobalType, Import, ImportKind, Limits,
     SegmentMode, TableType, ValType,
 };
 use wasmparser as wp;
@@ -15,6 +15,13 @@ use wasmparser as wp;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Custom<'a> {
     pub(crate) name: &'a str,
+    pub(crate) bytes: &'a [u8],
+}
+
+/// A data segment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Segment<'a> {
+    pub(crate) mode: SegmentMode,
     pub(crate) bytes: &'a [u8],
 }
 
@@ -39,7 +46,7 @@ pub(crate) struct Module<'a> {
     pub(crate) exports: Vec<Export>,
     pub(crate) start: Option<u32>,
     pub(crate) elements: Vec<Element>,
-    pub(crate) data: Vec<Data>,
+    pub(crate) data: Vec<Segment<'a>>,
     pub(crate) bodies: Vec<wp::FunctionBody<'a>>,
     pub(crate) customs: Vec<Custom<'a>>,
     /// Names of functions, by index, where the module tells.
@@ -132,9 +139,9 @@ impl<'a> Module<'a> {
                             offset: const_expr(&offset_expr)?,
                         },
                     };
-                    self.data.push(Data {
+                    self.data.push(Segment {
                         mode,
-                        bytes: segment.data.to_vec(),
+                        bytes: segment.data,
                     });
                 }
             }
@@ -204,6 +211,23 @@ impl<'a> Module<'a> {
     /// What the module exports under this name.
     pub(crate) fn export(&self, name: &str) -> Option<ExportKind> {
         self.exports.iter().find(|e| e.name == name).map(|e| e.kind)
+    }
+
+    /// The value of a constant expression of type i32, whose globals the module defines itself.
+    pub(crate) fn constant_i32(&self, mut expr: ConstExpr) -> Result<u32> {
+        loop {
+            let global = match expr {
+                ConstExpr::Bits(bits) => return Ok(bits as u32),
+                ConstExpr::Global(global) => global,
+                ConstExpr::RefFunc(_) | ConstExpr::Null => {
+                    return Err(Error::internal("a reference where a number must be"));
+                }
+            };
+            // The validator lets a global's value name only those before it.
+            let defined = global.checked_sub(self.imported_globals);
+            let value = defined.and_then(|g| self.global_values.get(g as usize));
+            expr = *value.ok_or_else(|| Error::internal(format!("no value of global {global}")))?;
+        }
     }
 
     /// For each type, the least index of an equal one.

@@ -24,7 +24,7 @@ void sing_stdout_flush(void) {
     pipe = answer.Ack.next;
     break;
   case PipeContract_Imp_Written_got_Closed:
-    sing_process_exit(141);
+    sing_process_exit(SING_NOBODY_READS);
   }
 }
 

@@ -9,7 +9,7 @@
 void sing_stdout_connect(uint32_t index);
 
 // Prints; %s %c %d %u %x %%, and with `ll` the 64-bit forms of the numbers. A line goes out when it is complete. Where
-// nobody reads any more, the program ends with exit code 141, as in a pipe whose later stage has seen enough.
+// nobody reads any more, the program ends with exit code SING_NOBODY_READS, as in a pipe whose later stage has seen enough.
 __attribute__((format(printf, 1, 2))) void sing_printf(const char *format, ...);
 
 // Sends what is left. The last thing that a program does which prints parts of lines.

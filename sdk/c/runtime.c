@@ -1,4 +1,4 @@
-// What singularity.h declares, and the memory functions that a compiler expects of every machine.
+// The functions that singularity.h declares, and the memory functions that a compiler expects of every machine.
 
 #include "singularity.h"
 
@@ -164,7 +164,7 @@ sing_wide sing_div(sing_wide a, sing_wide b, bool *sound) {
 
 sing_wide sing_rem(sing_wide a, sing_wide b, bool *sound) {
   wide rest = 0;
-  // Also where only the quotient would not fit.
+  // Even if only the quotient would not fit.
   *sound = *sound && b != 0 && !(b == -1 && magnitude(a) >> 127 != 0);
   if (b != 0) {
     divide(magnitude(a), magnitude(b), &rest);

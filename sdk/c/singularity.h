@@ -1,9 +1,9 @@
-// What a C program of Singularity needs beside its contracts: its manifest, the kernel's entries, the exchange heap.
+// Everything that a C program needs beside its contracts: its manifest, the kernel's entries, the exchange heap.
 //
 // Freestanding C11: no C library is there, nor needed. A program is one module that exports `sip_main`; all that it
 // may do is what it imports, and its manifest has to allow that.
 //
-// What owns something in Rust (an endpoint, a block) is a plain value here: C does not keep a program from copying it,
+// An owner in Rust (an endpoint, a block) is a plain value here: C does not keep a program from copying it,
 // using it twice or losing it. The kernel holds the program to its contracts all the same, and ends it when it breaks
 // them; what it loses comes back when it ends.
 #ifndef SING_SINGULARITY_H
@@ -16,7 +16,7 @@
 // Makes a function one that the module imports.
 #define SING_IMPORT(module, name) __attribute__((import_module(module), import_name(name)))
 
-// Where the program starts; what it returns is its exit code.
+// The start of the program; its result is the exit code.
 __attribute__((export_name("sip_main"))) int32_t sip_main(void);
 
 // The program's manifest, once in a program, as JSON:
@@ -42,6 +42,12 @@ typedef int32_t sing_status;
 #define SING_BAD_ARGUMENT (-7)  // an argument is out of its range
 #define SING_WOULD_BLOCK (-8)   // nothing there now
 #define SING_NOT_PERMITTED (-9) // the program has no privilege for this
+#define SING_TOO_DEEP (-10)     // as many processes are above this one as may be
+#define SING_HELD (-11)         // somebody else holds what only one can have
+
+// Exit codes that mean the same for all programs; a program's own are 0 to 123.
+#define SING_USAGE 2            // arguments that the program does not understand
+#define SING_NOBODY_READS 123   // nobody reads what it prints
 
 // A wait without end. Times are nanoseconds; a time-out of 0 does not wait.
 #define SING_FOREVER ((int64_t)-1)
@@ -57,7 +63,7 @@ SING_KERNEL("startup_arg_count") int32_t sing_startup_arg_count(void);
 SING_KERNEL("startup_arg") sing_status sing_startup_arg(uint32_t index, char *out, size_t max);
 // Takes a start-up endpoint; its handle. Contracts have a typed form, `..._startup`.
 SING_KERNEL("startup_endpoint") sing_status sing_startup_endpoint(uint32_t index);
-// Prints a line to the system's debug log.
+// Prints to the system's debug log, marked with the program's name; at most 1,024 bytes.
 SING_KERNEL("debug_print") sing_status sing_debug_print(const char *text, size_t len);
 // Ends the program that breaks what a message requires, with a message in the debug log.
 _Noreturn void sing_violated(const char *requires);
@@ -94,7 +100,7 @@ typedef struct sing_exit {
 } sing_exit;
 SING_KERNEL("process_exit_status") sing_status sing_process_exit_status(sing_handle process, sing_exit *out);
 // Makes and starts a child of an installed image; a process handle, or a status. `args` ends with NULL; the endpoints
-// are those of the child's manifest, in order, 0 for one left out. Where no child is made, they stay the caller's.
+// are those of the child's manifest, in order, 0 for one left out. If no child is made, they stay the caller's.
 sing_status sing_spawn(const char *image, const char *const *args, const sing_handle *endpoints, size_t count);
 
 // --- The exchange heap.
@@ -124,7 +130,7 @@ SING_KERNEL("xh_attach") sing_status sing_xh_attach(sing_handle block, uint32_t 
 // Takes a part out again; its handle.
 SING_KERNEL("xh_detach") sing_status sing_xh_detach(sing_handle block, uint32_t offset);
 
-// Vectors and records of a type T that has T_size, T_load (false where the bytes are no T) and T_store:
+// Vectors and records of a type T that has T_size, T_load (false if the bytes are no T) and T_store:
 //   T_vector_new(len, &v), T_vector_len(v), T_vector_get(v, i, &t), T_vector_set(v, i, t)
 //   T_record_new(t, &r), T_record_get(r, &t), T_record_set(r, t)
 // A get answers whether there is such a value; a set beyond the end ends the program.

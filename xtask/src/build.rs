@@ -1,4 +1,4 @@
-//! Builds the parts: host tools, programs, the PC HAL.
+//! Builds the parts: host tools, programs, the PC HAL. `setup` has found what that takes.
 
 use crate::project::{Maker, Program, Project};
 use crate::{cargo, clang, toolchain};
@@ -28,12 +28,24 @@ pub fn host(project: &Project, packages: &[&str]) -> Result<()> {
         arguments.extend(["-p", package]);
     }
     let what = format!("building {}", packages.join(" and "));
-    cargo::quiet(&mut cargo::command(&project.root, &arguments), &what)
+    cargo::build(&project.root, &arguments, &what)
+}
+
+/// Builds the hosted kernel with a feature of its own, beside the usual one; answers where its binary is.
+pub fn hosted_with(project: &Project, feature: &str) -> Result<PathBuf> {
+    let target = project.target.join(feature);
+    let arguments = ["build", "--release", "-p", "sing-hosted", "--features"];
+    let mut command = cargo::command(&project.root, &arguments);
+    command.arg(feature).arg("--target-dir").arg(&target);
+    cargo::quiet(
+        &mut command,
+        &format!("building the hosted kernel with {feature}"),
+    )?;
+    Ok(target.join("release").join("singularity"))
 }
 
 /// Builds programs to WebAssembly modules; for those in C, `sing` must have been built.
 pub fn programs(project: &Project, programs: &[&Program]) -> Result<()> {
-    toolchain::ensure_target(&project.root, toolchain::WASM)?;
     let (mut packages, mut folders) = (BTreeSet::new(), Vec::new());
     for program in programs {
         match &program.maker {
@@ -42,7 +54,6 @@ pub fn programs(project: &Project, programs: &[&Program]) -> Result<()> {
         }
     }
     if !folders.is_empty() {
-        clang::TOOLS.ensure()?;
         for (name, folder) in folders {
             clang::module(project, name, folder)?;
         }
@@ -55,13 +66,11 @@ pub fn programs(project: &Project, programs: &[&Program]) -> Result<()> {
     for package in packages {
         arguments.extend(["-p", package]);
     }
-    let mut command = cargo::command(&project.root, &arguments);
-    cargo::quiet(&mut command, "building the programs")
+    cargo::build(&project.root, &arguments, "building the programs")
 }
 
 /// Builds the PC HAL; answers where its binary is.
 pub fn pc(project: &Project) -> Result<PathBuf> {
-    toolchain::ensure_target(&project.root, toolchain::BARE)?;
     let arguments = [
         "build",
         "--release",
@@ -70,10 +79,7 @@ pub fn pc(project: &Project) -> Result<PathBuf> {
         "-p",
         "sing-pc",
     ];
-    cargo::quiet(
-        &mut cargo::command(&project.root, &arguments),
-        "building the PC kernel",
-    )?;
+    cargo::build(&project.root, &arguments, "building the PC kernel")?;
     Ok(project
         .target
         .join(toolchain::BARE)

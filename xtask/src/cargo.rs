@@ -1,37 +1,70 @@
 //! Runs cargo and other tools quietly: what they say is shown only when they fail.
 
+use crate::progress::Progress;
 use anyhow::{Context, Result, bail};
-use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, IsTerminal, Write};
+use std::io::{PipeReader, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::Duration;
 
-/// After this long, a line on stderr says what is being waited for.
-const PATIENCE: Duration = Duration::from_millis(1500);
+/// How often what is shown of a silent command is brought up to date.
+const TICK: Duration = Duration::from_millis(500);
 
 /// The cargo that runs us, or the one in the path.
 pub fn program() -> OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
+/// Variables of a person's that would change what is built, or where it lies: the flags of `.cargo/config.toml` are the
+/// programs' only ones, and binaries are looked for where cargo puts them by itself.
+fn is_foreign(name: &str) -> bool {
+    const NAMES: [&str; 4] = [
+        "RUSTFLAGS",
+        "RUSTDOCFLAGS",
+        "CARGO_MANIFEST_DIR",
+        "CARGO_MANIFEST_PATH",
+    ];
+    // What `cargo run` tells xtask about itself is not for the builds that it starts.
+    const BEGINNINGS: [&str; 7] = [
+        "CARGO_PKG_",
+        "CARGO_BIN_",
+        "CARGO_BUILD_TARGET",
+        "CARGO_BUILD_RUSTFLAGS",
+        "CARGO_ENCODED_",
+        "CARGO_PROFILE_",
+        "CARGO_TERM_",
+    ];
+    NAMES.contains(&name)
+        || BEGINNINGS
+            .iter()
+            .any(|beginning| name.starts_with(beginning))
+            && name != "CARGO_BUILD_TARGET_DIR"
+        || name.starts_with("CARGO_TARGET_") && name.ends_with("_RUSTFLAGS")
+}
+
 /// A cargo command in the project's root.
 pub fn command(root: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(program());
     command.current_dir(root).args(arguments);
-    // What `cargo run` tells xtask about itself is not for the builds that it starts.
     for (name, _) in std::env::vars_os() {
-        let name = name.to_string_lossy();
-        if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_BIN_") {
-            command.env_remove(&*name);
+        if name.to_str().is_some_and(is_foreign) {
+            command.env_remove(&name);
         }
     }
     command
-        .env_remove("CARGO_MANIFEST_DIR")
-        .env_remove("CARGO_MANIFEST_PATH");
+}
+
+/// Builds quietly, and says how far it is.
+pub fn build(root: &Path, arguments: &[&str], what: &str) -> Result<()> {
+    let mut command = command(root, arguments);
+    // Cargo counts where it is told to, terminal or not; `capture` reads that.
     command
+        .env("CARGO_TERM_PROGRESS_WHEN", "always")
+        .env("CARGO_TERM_PROGRESS_WIDTH", "120");
+    quiet(&mut command, what)
 }
 
 /// How a quiet command ended, with all that it wrote.
@@ -55,20 +88,27 @@ pub fn capture(command: &mut Command, what: &str) -> Result<Outcome> {
         .with_context(|| format!("cannot start {name}"))?;
     // The command holds the pipe's writing end until it is dropped or given new ends; then reading would never end.
     command.stdout(Stdio::null()).stderr(Stdio::null());
+    let (sender, pieces) = mpsc::channel();
+    let reading = thread::spawn(move || read(reader, &sender));
     let mut progress = Progress::new(what);
     let mut output = String::new();
-    let mut line = Vec::new();
-    let mut reader = BufReader::new(reader);
-    while reader
-        .read_until(b'\n', &mut line)
-        .context("cannot read a pipe")?
-        > 0
-    {
-        let text = String::from_utf8_lossy(&line);
-        progress.show(&text);
-        output.push_str(&text);
-        line.clear();
+    loop {
+        match pieces.recv_timeout(TICK) {
+            Ok(piece) => match Said::of(&piece) {
+                Said::Far(count) => progress.show(&count),
+                Said::Line(line) => {
+                    progress.show(line);
+                    output.push_str(line);
+                }
+            },
+            // Silence is shown, too: how long it lasts, and what was said last.
+            Err(RecvTimeoutError::Timeout) => progress.tick(),
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
     }
+    let read = reading.join();
+    read.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        .context("cannot read a pipe")?;
     let status = child
         .wait()
         .with_context(|| format!("cannot wait for {name}"))?;
@@ -105,56 +145,43 @@ fn without_noise(output: &str) -> String {
     kept
 }
 
-/// What has been said where there is no terminal: each thing once, however often it is waited for.
-static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-
-/// A line on stderr while something takes long: kept up to date on a terminal, said once elsewhere.
-pub struct Progress<'a> {
-    what: &'a str,
-    since: Instant,
-    terminal: bool,
-    shown: bool,
+/// Hands on what a command writes, in pieces that end with a line or a return of the carriage.
+fn read(mut from: PipeReader, to: &Sender<String>) -> std::io::Result<()> {
+    let (mut room, mut piece) = ([0; 4096], Vec::new());
+    loop {
+        let count = from.read(&mut room)?;
+        for &byte in &room[..count] {
+            piece.push(byte);
+            if byte == b'\n' || byte == b'\r' {
+                // Nobody listens any more only where the other side has ended, and this thread with it.
+                let _ = to.send(String::from_utf8_lossy(&piece).into_owned());
+                piece.clear();
+            }
+        }
+        if count == 0 {
+            let _ = to.send(String::from_utf8_lossy(&piece).into_owned());
+            return Ok(());
+        }
+    }
 }
 
-impl<'a> Progress<'a> {
-    /// Starts the clock.
-    pub fn new(what: &'a str) -> Progress<'a> {
-        let terminal = std::io::stderr().is_terminal();
-        Progress {
-            what,
-            since: Instant::now(),
-            terminal,
-            shown: false,
-        }
-    }
+/// What a piece of a command's output is.
+#[derive(Debug, PartialEq, Eq)]
+enum Said<'a> {
+    /// Cargo's bar: how many crates of how many, and which are being compiled.
+    Far(String),
+    /// Anything else.
+    Line(&'a str),
+}
 
-    /// Shows where it stands, once it has taken a while.
-    pub fn show(&mut self, detail: &str) {
-        let elapsed = self.since.elapsed();
-        if elapsed < PATIENCE {
-            return;
-        }
-        if self.terminal {
-            let detail: String = detail
-                .chars()
-                .filter(|c| !c.is_control())
-                .take(50)
-                .collect();
-            eprint!("\r\x1b[K{} ({} s) {detail}", self.what, elapsed.as_secs());
-            let _ = std::io::stderr().flush();
-        } else if SAID
-            .lock()
-            .is_ok_and(|mut said| said.insert(self.what.to_string()))
-        {
-            eprintln!("{} …", self.what);
-        }
-        self.shown = true;
-    }
-
-    fn clear(&mut self) {
-        if self.shown && self.terminal {
-            eprint!("\r\x1b[K");
-            let _ = std::io::stderr().flush();
+impl Said<'_> {
+    fn of(piece: &str) -> Said<'_> {
+        // The bar is wiped out before a line is written.
+        let line = piece.trim_start_matches("\x1b[K");
+        let bar = line.trim().strip_prefix("Building [");
+        match bar.and_then(|bar| bar.split_once("] ")) {
+            Some((_, count)) if line.ends_with('\r') => Said::Far(count.replacen('/', " of ", 1)),
+            _ => Said::Line(line),
         }
     }
 }
@@ -176,5 +203,44 @@ mod tests {
         let outcome = capture(&mut command, "test").unwrap();
         assert!(!outcome.success);
         assert_eq!(outcome.output, "a\nb\nc\n");
+    }
+
+    #[test]
+    fn a_bar_of_cargo_is_a_count_and_no_output() {
+        let bar = "    Building [====>      ] 45/123: cranelift-codegen, log         \r";
+        assert_eq!(
+            Said::of(bar),
+            Said::Far("45 of 123: cranelift-codegen, log".into())
+        );
+        let line = "\x1b[K   Compiling log v0.4\n";
+        assert_eq!(Said::of(line), Said::Line("   Compiling log v0.4\n"));
+        let mut command = Command::new("printf");
+        command.arg("a\\r\\n   Building [=>] 1/2: x\\r\\033[Kb");
+        assert_eq!(capture(&mut command, "test").unwrap().output, "a\r\nb");
+    }
+
+    #[test]
+    fn a_persons_flags_are_not_for_programs() {
+        for name in [
+            "RUSTFLAGS",
+            "CARGO_ENCODED_RUSTFLAGS",
+            "CARGO_BUILD_TARGET",
+            "CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS",
+            "CARGO_PROFILE_RELEASE_LTO",
+            "CARGO_PKG_NAME",
+        ] {
+            assert!(is_foreign(name), "{name}");
+        }
+        for name in [
+            "PATH",
+            "CARGO_HOME",
+            "CARGO_TARGET_DIR",
+            "CARGO_BUILD_TARGET_DIR",
+            "CARGO_BUILD_JOBS",
+            "CARGO_NET_OFFLINE",
+            "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_LINKER",
+        ] {
+            assert!(!is_foreign(name), "{name}");
+        }
     }
 }

@@ -17,9 +17,9 @@ pub const TOOLS: Tools = Tools {
     elsewhere: "`dnf install clang lld` on Fedora, `pacman -S clang lld` on Arch",
 };
 
-/// How every program is compiled. Like those in Rust: the stack at the bottom of memory, where overflow traps, and its
-/// pointer exported, so that the kernel can give each thread its own.
-const FLAGS: [&str; 12] = [
+/// How every source is compiled. Compiling and linking are two steps, because clang, where it does both and binaryen is
+/// installed, has `wasm-opt` rewrite the module, which loses the names.
+const COMPILE: [&str; 7] = [
     "--target=wasm32",
     "-std=c11",
     "-Wall",
@@ -27,11 +27,17 @@ const FLAGS: [&str; 12] = [
     "-Werror",
     "-Os",
     "-mmutable-globals",
-    "-nostdlib",
-    "-Wl,--no-entry",
-    "-Wl,--stack-first,-z,stack-size=16384",
-    "-Wl,--export=__stack_pointer",
-    "-Wl,--export-if-defined=sip_thread",
+];
+
+/// How every program is linked. Like those in Rust: the stack at the bottom of memory, where overflow traps, and its
+/// pointer exported, so that the kernel can give each thread its own.
+const LINK: [&str; 6] = [
+    "--no-entry",
+    "--stack-first",
+    "-z",
+    "stack-size=16384",
+    "--export=__stack_pointer",
+    "--export-if-defined=sip_thread",
 ];
 
 /// Builds one program from the sources in its folder and those of the SDK. Its headers are made from the system's
@@ -39,7 +45,7 @@ const FLAGS: [&str; 12] = [
 pub fn module(project: &Project, name: &str, folder: &Path) -> Result<()> {
     let (sdk, folder) = (project.root.join("sdk/c"), project.root.join(folder));
     let mut contracts = files(&folder, "contract")?;
-    contracts.push(project.root.join("contracts/system.contract"));
+    contracts.push(project.root.join("system/contracts/system.contract"));
     let include = project.out().join("c").join(name);
     let mut bind = Command::new(project.host_binary("sing"));
     bind.args(["bind", "c", "-o"]).arg(&include).args(contracts);
@@ -47,12 +53,20 @@ pub fn module(project: &Project, name: &str, folder: &Path) -> Result<()> {
     let mut sources = files(&folder, "c")?;
     sources.extend(files(&sdk, "c")?);
     let out = project.c_module(name);
+    let mut objects = Vec::new();
+    for (i, source) in sources.iter().enumerate() {
+        let object = include.join(format!("{i}.o"));
+        let mut clang = Command::new("clang");
+        clang.current_dir(&project.root).args(COMPILE);
+        clang.arg("-I").arg(&include).arg("-I").arg(&sdk);
+        clang.arg("-c").arg(source).arg("-o").arg(&object);
+        cargo::quiet(&mut clang, &format!("compiling {name}"))?;
+        objects.push(object);
+    }
     let fresh = out.with_extension("new");
-    let mut clang = Command::new("clang");
-    clang.current_dir(&project.root).args(FLAGS);
-    clang.arg("-I").arg(&include).arg("-I").arg(&sdk);
-    clang.args(&sources).arg("-o").arg(&fresh);
-    cargo::quiet(&mut clang, &format!("compiling {name}"))?;
+    let mut link = Command::new("wasm-ld");
+    link.args(LINK).args(&objects).arg("-o").arg(&fresh);
+    cargo::quiet(&mut link, &format!("linking {name}"))?;
     let read =
         |file: &Path| fs::read(file).with_context(|| format!("cannot read {}", file.display()));
     // A module that is the same again keeps its date, and with it the image made from it.

@@ -2,7 +2,7 @@
 
 use crate::image::MemoryMode;
 use crate::machine::Machine;
-use crate::{bench, doc, run, test, wast};
+use crate::{bench, doc, fresh, fuzz, iso, run, test, wast};
 use anyhow::{Context, Result, bail};
 use lexopt::ValueExt;
 use lexopt::prelude::*;
@@ -12,16 +12,28 @@ use std::path::PathBuf;
 pub const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  run [-c COMMANDS | --script FILE] [--machine hosted|pc|microvm|q35] [--memory guard|explicit] [--kvm] [-- ARGS]
+  run [-c COMMANDS | --script FILE] [--machine hosted|pc|microvm|q35|pc-i440fx] [--memory guard|explicit] [--kvm]
+      [-- ARGS]
       builds and starts the system: a shell on this terminal, or the commands given and the status of the last
-  test [--quick] [PART | TEST | PART/TEST]
+  image [--iso [FILE]] [-o FILE] [--memory guard|explicit]
+      makes a system image, or a CD or USB image that a PC starts from, with BIOS or UEFI
+  test [--quick] [--all] [PART | TEST | PART/TEST]
       runs the whole test suite, or the parts or tests whose name contains the word given; --quick leaves out the
-      emulated machines and the WebAssembly suite
+      emulated machines and the WebAssembly suite, --all takes the whole boot matrix (part boot)
+  test fresh-machine [--only WORD] [--tests FILTER | --run-only] [--rustup] [--keep]
+      runs `cargo xtask run` and `cargo xtask test` in bare roots of Debian or Ubuntu (as root; takes hours)
   wast PATH...
       runs .wast files (or folders of them) through verifier, compiler and hosted kernel, in both memory modes
+  fuzz abi [--seed N] [--time SECONDS | --rounds N] [--machine hosted|pc|microvm|q35] [--memory guard|explicit]
+           [--stress] [--log]
+      lets herds of SIPs loose on the kernel that call every entry with all that is wrong, and looks whom they harm;
+      --stress has another thread run wherever one could, --log prints each call before it is made
+  fuzz code [--seed N] [--time SECONDS]
+      compares what random modules do here with what other engines say, and breaks modules and images for the verifier
   doc
       documents the system's contracts under target/doc-contracts, with who serves and who uses them
-  bench basic|channels [--json FILE] [--machine hosted|pc|microvm|q35] [--memory guard|explicit] [--rounds N]
+  bench basic|channels [--json FILE] [--machine hosted|pc|microvm|q35|pc-i440fx] [--memory guard|explicit]
+      [--rounds N]
       measures the basic operations, or what channels do beside many idle ones, with Linux's beside them (hosted), or
       counts their instructions (pc)
 
@@ -34,14 +46,20 @@ pub enum Command {
     Help,
     /// Run the system.
     Run(run::Request),
+    /// Make an image.
+    Image(iso::Request),
     /// Run the tests.
     Test(test::Request),
+    /// Try the commands on fresh machines.
+    Fresh(fresh::Request),
     /// Document the contracts.
     Doc,
     /// Measure.
     Bench(bench::Request),
     /// Run the WebAssembly test suite.
     Wast(Vec<String>),
+    /// Fuzz.
+    Fuzz(fuzz::Request),
 }
 
 /// Reads the command line.
@@ -51,6 +69,7 @@ pub fn parse(mut parser: lexopt::Parser) -> Result<Command> {
         Some(Value(name)) => match name.string()?.as_str() {
             "help" => Ok(Command::Help),
             "run" => parse_run(parser),
+            "image" => parse_image(parser),
             "test" => parse_test(parser),
             "doc" => match parser.next()? {
                 None => Ok(Command::Doc),
@@ -58,6 +77,7 @@ pub fn parse(mut parser: lexopt::Parser) -> Result<Command> {
                 Some(other) => Err(other.unexpected().into()),
             },
             "bench" => parse_bench(parser),
+            "fuzz" => parse_fuzz(parser),
             "wast" => {
                 let paths: Vec<String> = rest(&mut parser)?;
                 if paths.is_empty() {
@@ -113,17 +133,69 @@ fn parse_run(mut parser: lexopt::Parser) -> Result<Command> {
     Ok(Command::Run(request))
 }
 
+fn parse_image(mut parser: lexopt::Parser) -> Result<Command> {
+    let mut request = iso::Request {
+        disc: false,
+        out: None,
+        memory: MemoryMode::Guard,
+    };
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Short('h') | Long("help") => return Ok(Command::Help),
+            Long("iso") => {
+                request.disc = true;
+                // `--iso FILE`, or `--iso` alone.
+                let file = parser
+                    .raw_args()?
+                    .peek()
+                    .filter(|a| !a.to_string_lossy().starts_with('-'))
+                    .map(PathBuf::from);
+                if file.is_some() {
+                    request.out = file;
+                    parser.value()?;
+                }
+            }
+            Short('o') => request.out = Some(PathBuf::from(parser.value()?)),
+            Long("memory") => request.memory = memory_mode(&parser.value()?.string()?)?,
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    Ok(Command::Image(request))
+}
+
 fn parse_test(mut parser: lexopt::Parser) -> Result<Command> {
     let mut request = test::Request::default();
     while let Some(argument) = parser.next()? {
         match argument {
             Short('h') | Long("help") => return Ok(Command::Help),
             Long("quick") => request.quick = true,
+            Long("all") => request.all = true,
+            Value(word)
+                if request.filter.is_none() && !request.quick && word == "fresh-machine" =>
+            {
+                return parse_fresh(parser);
+            }
             Value(word) if request.filter.is_none() => request.filter = Some(word.string()?),
             other => return Err(other.unexpected().into()),
         }
     }
     Ok(Command::Test(request))
+}
+
+fn parse_fresh(mut parser: lexopt::Parser) -> Result<Command> {
+    let mut request = fresh::Request::default();
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Short('h') | Long("help") => return Ok(Command::Help),
+            Long("keep") => request.keep = true,
+            Long("rustup") => request.rustup = true,
+            Long("run-only") => request.run_only = true,
+            Long("only") => request.only = Some(parser.value()?.string()?),
+            Long("tests") => request.tests = Some(parser.value()?.string()?),
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    Ok(Command::Fresh(request))
 }
 
 fn parse_bench(mut parser: lexopt::Parser) -> Result<Command> {
@@ -149,6 +221,33 @@ fn parse_bench(mut parser: lexopt::Parser) -> Result<Command> {
         bail!("bench: which one? There are basic and channels");
     }
     Ok(Command::Bench(request))
+}
+
+fn parse_fuzz(mut parser: lexopt::Parser) -> Result<Command> {
+    let Some(Value(what)) = parser.next()? else {
+        bail!("fuzz: what? There are abi and code");
+    };
+    let what = match what.string()?.as_str() {
+        "abi" => fuzz::What::Abi,
+        "code" => fuzz::What::Code,
+        other => bail!("fuzz: there is no `{other}`; there are abi and code"),
+    };
+    let mut request = fuzz::Request::new(what);
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Short('h') | Long("help") => return Ok(Command::Help),
+            Long("seed") => request.seed = Some(parser.value()?.parse()?),
+            Long("time") => request.time = Some(parser.value()?.parse_with(positive)?.into()),
+            Long("rounds") => request.rounds = Some(parser.value()?.parse_with(positive)?.into()),
+            Long("machine") => request.machine = Machine::named(&parser.value()?.string()?)?,
+            Long("memory") => request.memory = memory_mode(&parser.value()?.string()?)?,
+            Long("stress") => request.stress = true,
+            Long("log") => request.log = true,
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    request.check()?;
+    Ok(Command::Fuzz(request))
 }
 
 fn positive(text: &str) -> Result<u32, String> {
@@ -181,10 +280,13 @@ pub fn execute(command: Command) -> Result<u8> {
             Ok(0)
         }
         Command::Run(request) => run::run(&request),
+        Command::Image(request) => iso::run(&request),
         Command::Test(request) => test::run(&request),
+        Command::Fresh(request) => fresh::run(&request),
         Command::Doc => doc::run(),
         Command::Bench(request) => bench::run(&request),
         Command::Wast(paths) => wast::run(&paths),
+        Command::Fuzz(request) => fuzz::run(&request),
     }
 }
 
@@ -209,6 +311,26 @@ mod tests {
     }
 
     #[test]
+    fn an_image_is_for_a_file_or_a_disc() {
+        for (line, disc, out) in [
+            (&["image"][..], false, None),
+            (&["image", "-o", "x"], false, Some("x")),
+            (&["image", "--iso"], true, None),
+            (&["image", "--iso", "x"], true, Some("x")),
+            (&["image", "--iso", "--memory", "guard"], true, None),
+        ] {
+            let Command::Image(request) = parse_line(line).unwrap() else {
+                panic!("not image")
+            };
+            assert_eq!(
+                (request.disc, request.out),
+                (disc, out.map(PathBuf::from)),
+                "{line:?}"
+            );
+        }
+    }
+
+    #[test]
     fn mistakes_are_named() {
         for (line, part) in [
             (&["walk"][..], "walk"),
@@ -217,10 +339,15 @@ mod tests {
             (&["run", "-c", "a", "-c", "b"], "once"),
             (&["run", "--script", "no/such/file"], "no/such/file"),
             (&["run", "extra"], "extra"),
+            (&["image", "extra"], "extra"),
             (&["wast"], "which files"),
             (&["bench"], "which one"),
             (&["bench", "basic", "--rounds", "0"], "positive"),
             (&["test", "a", "b"], "b"),
+            (&["test", "fresh-machine", "--fast"], "fast"),
+            (&["fuzz"], "abi and code"),
+            (&["fuzz", "abi", "--time", "3", "--rounds", "3"], "one of"),
+            (&["fuzz", "code", "--machine", "pc"], "--machine"),
         ] {
             let error = format!("{:#}", parse_line(line).unwrap_err());
             assert!(error.contains(part), "{line:?}: {error}");

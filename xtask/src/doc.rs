@@ -2,13 +2,15 @@
 
 use crate::image::{self, MemoryMode};
 use crate::project::Project;
+use crate::setup::{self, Needs};
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Builds the system and documents its contracts; answers 0.
 pub fn run() -> Result<u8> {
-    let project = Project::find()?;
+    let mut project = Project::find()?;
+    setup::prepare(&mut project, Needs::of(false))?;
     let system = image::system(&project, MemoryMode::Guard, None)?;
     let index = contracts(&project, &system)?;
     println!("{}", index.display());
@@ -26,7 +28,7 @@ pub fn contracts(project: &Project, system: &Path) -> Result<PathBuf> {
     let mut command = Command::new(project.host_binary("sing"));
     command.current_dir(&project.root);
     command.args(["doc", "-o"]).arg(&folder);
-    command.arg("contracts/system.contract").arg(system);
+    command.arg("system/contracts/system.contract").arg(system);
     crate::cargo::quiet(&mut command, "documenting the contracts")?;
     Ok(folder.join("index.html"))
 }

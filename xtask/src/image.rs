@@ -9,6 +9,8 @@ use anyhow::{Context, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use std::time::UNIX_EPOCH;
 
 /// How linear memories are kept within their bounds.
@@ -53,8 +55,7 @@ pub fn compile_programs(
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let sing = project.host_binary("sing");
     let compiler = identity(&sing)?;
-    let mut images = Vec::new();
-    for program in programs {
+    let compile = |program: &&Program| -> Result<(String, PathBuf)> {
         let module = project.module(program);
         let image = folder.join(&program.name);
         let stamp = folder.join(format!("{}.stamp", program.name));
@@ -67,9 +68,30 @@ pub fn compile_programs(
             fs::write(&stamp, wanted)
                 .with_context(|| format!("cannot write {}", stamp.display()))?;
         }
-        images.push((program.name.clone(), image));
-    }
-    Ok(images)
+        Ok((program.name.clone(), image))
+    };
+    // As many at a time as there are processors; each takes the next, so that none waits for a large one.
+    let workers = thread::available_parallelism().map_or(1, usize::from);
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Vec::new();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            match programs.get(number) {
+                Some(program) => done.push((number, compile(program))),
+                None => return done,
+            }
+        }
+    };
+    let mut done: Vec<_> = thread::scope(|scope| {
+        let started: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        let ended = started.into_iter().map(|worker| worker.join());
+        ended
+            .flat_map(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    });
+    done.sort_by_key(|(number, _)| *number);
+    done.into_iter().map(|(_, image)| image).collect()
 }
 
 /// What tells one state of a file from the next: its size and when it was written.
@@ -108,6 +130,17 @@ pub fn pack(
     out: &Path,
     script: Option<&str>,
 ) -> Result<PathBuf> {
+    pack_with(project, images, out, script, &[])
+}
+
+/// The same with further boot files: the path of each in the system, and where it lies.
+pub fn pack_with(
+    project: &Project,
+    images: &[(String, PathBuf)],
+    out: &Path,
+    script: Option<&str>,
+    files: &[(String, PathBuf)],
+) -> Result<PathBuf> {
     let mut command = Command::new(project.host_binary("sing"));
     command
         .current_dir(&project.root)
@@ -121,7 +154,7 @@ pub fn pack(
             .arg(format!("{name}={}", image.display()));
     }
     let boot = project.root.join("system/boot");
-    for (path, file) in boot_files(&boot)? {
+    for (path, file) in boot_files(&boot)?.iter().chain(files) {
         command
             .arg("--file")
             .arg(format!("{path}={}", file.display()));

@@ -17,6 +17,8 @@ pub enum Machine {
     Microvm,
     /// QEMU's `q35`: a usual PC.
     Q35,
+    /// QEMU's `pc-i440fx`: a PC of the nineties, and what many clouds still give.
+    I440fx,
 }
 
 impl Machine {
@@ -26,8 +28,9 @@ impl Machine {
             "hosted" => Ok(Machine::Hosted),
             "pc" | "microvm" => Ok(Machine::Microvm),
             "q35" => Ok(Machine::Q35),
+            "pc-i440fx" => Ok(Machine::I440fx),
             _ => bail!(
-                "unknown machine `{name}`: there are hosted, pc (the same as microvm) and q35"
+                "unknown machine `{name}`: there are hosted, pc (the same as microvm), q35 and pc-i440fx"
             ),
         }
     }
@@ -38,6 +41,7 @@ impl Machine {
             Machine::Hosted => "hosted",
             Machine::Microvm => "microvm",
             Machine::Q35 => "q35",
+            Machine::I440fx => "pc-i440fx",
         }
     }
 
@@ -54,6 +58,8 @@ pub enum Acceleration {
     Emulated,
     /// Emulation in which every instruction takes one nanosecond, so that runs are alike to the instruction.
     Counted,
+    /// Emulation in which every instruction takes 32 nanoseconds: as `Counted`, but what waits gets on with it.
+    Paced,
     /// By the host's processor.
     Kvm,
 }
@@ -65,24 +71,27 @@ pub struct Kernel {
     binary: PathBuf,
     acceleration: Acceleration,
     scratch: PathBuf,
+    /// Microseconds between ticks of the timer, so that the kernel's watchdog sees short stretches, too, and tells of
+    /// the longest one at the end.
+    pub watch: Option<u32>,
+    stress: bool,
 }
 
 impl Kernel {
-    /// Builds the machine's kernel, and finds or installs what runs it.
+    /// Builds the machine's kernel. What runs it has been found by `setup`.
     pub fn prepare(
         project: &Project,
         machine: Machine,
         acceleration: Acceleration,
     ) -> Result<Kernel> {
         let binary = if machine.is_emulated() {
-            qemu::TOOLS.ensure()?;
             if acceleration == Acceleration::Kvm {
                 qemu::probe_kvm()?;
             }
             build::pc(project)?
         } else {
             if acceleration != Acceleration::Emulated {
-                bail!("--kvm is for the emulated machines: microvm and q35");
+                bail!("--kvm is for the emulated machines: microvm, q35 and pc-i440fx");
             }
             build::tools(project)?;
             project.host_binary("singularity")
@@ -95,7 +104,34 @@ impl Kernel {
             binary,
             acceleration,
             scratch,
+            watch: None,
+            stress: false,
         })
+    }
+
+    /// The hosted kernel, built with this feature.
+    pub fn hosted_with(project: &Project, feature: &str) -> Result<Kernel> {
+        let binary = build::hosted_with(project, feature)?;
+        Ok(Kernel {
+            binary,
+            ..Kernel::prepare(project, Machine::Hosted, Acceleration::Emulated)?
+        })
+    }
+
+    /// The kernel's file.
+    pub fn binary(&self) -> &Path {
+        &self.binary
+    }
+
+    /// The same kernel, started so that it lets another thread run at every place where one could.
+    pub fn stressed(mut self) -> Kernel {
+        self.stress = true;
+        self
+    }
+
+    /// Whether it is.
+    pub fn is_stressed(&self) -> bool {
+        self.stress
     }
 
     /// The command that starts a system image with these arguments.
@@ -107,10 +143,19 @@ impl Kernel {
     ) -> Result<Launch> {
         if self.machine == Machine::Hosted {
             let mut command = Command::new(&self.binary);
+            if let Some(watch) = self.watch {
+                command.arg("--watch").arg(watch.to_string());
+            }
+            if self.stress {
+                command.args(["--stress", "switch"]);
+            }
             command.args(image).args(arguments);
             return Ok(Launch::new(command));
         }
-        let line = command_line(arguments, terminal)?;
+        let mut line = command_line(arguments, terminal, self.stress)?;
+        if let Some(watch) = self.watch {
+            line = format!("watch={watch} {line}");
+        }
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let run = COUNT.fetch_add(1, Ordering::Relaxed);
         let verdict = self
@@ -133,7 +178,7 @@ impl Kernel {
 }
 
 /// The command line of a PC: first what the HAL wants to know of its console, then the system's arguments.
-fn command_line(arguments: &[String], terminal: bool) -> Result<String> {
+fn command_line(arguments: &[String], terminal: bool, stress: bool) -> Result<String> {
     if arguments == [SELFTEST] {
         return Ok(SELFTEST.into());
     }
@@ -143,6 +188,9 @@ fn command_line(arguments: &[String], terminal: bool) -> Result<String> {
         let known = size.ok().filter(|size| size.ws_col > 0 && size.ws_row > 0);
         let (columns, rows) = known.map_or((80, 24), |size| (size.ws_col, size.ws_row));
         words[0] = format!("console={columns}x{rows}");
+    }
+    if stress {
+        words.push("stress=switch".into());
     }
     words.push("--".into());
     for argument in arguments {
@@ -229,16 +277,30 @@ mod tests {
     #[test]
     fn a_command_line_begins_with_the_console() {
         let arguments = ["--script".to_string(), "a b".to_string(), String::new()];
-        let line = command_line(&arguments, false).unwrap();
+        let line = command_line(&arguments, false, false).unwrap();
         assert_eq!(line, "console=none -- --script \"a b\" \"\"");
-        assert!(command_line(&["\"".into()], false).is_err());
-        assert_eq!(command_line(&[SELFTEST.into()], false).unwrap(), "selftest");
+        assert!(command_line(&["\"".into()], false, false).is_err());
+        assert_eq!(
+            command_line(&[SELFTEST.into()], false, false).unwrap(),
+            "selftest"
+        );
+        assert_eq!(
+            command_line(&["a".into()], false, true).unwrap(),
+            "console=none stress=switch -- a"
+        );
     }
 
     #[test]
     fn machines_have_names() {
         assert_eq!(Machine::named("pc").unwrap(), Machine::Microvm);
-        assert_eq!(Machine::named("q35").unwrap(), Machine::Q35);
+        for machine in [
+            Machine::Hosted,
+            Machine::Microvm,
+            Machine::Q35,
+            Machine::I440fx,
+        ] {
+            assert_eq!(Machine::named(machine.name()).unwrap(), machine);
+        }
         assert!(
             Machine::named("vax")
                 .unwrap_err()

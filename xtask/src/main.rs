@@ -1,4 +1,4 @@
-//! The developers' command: `cargo xtask run`, `test`, `wast`, `doc`, `bench`.
+//! The developers' command: `cargo xtask run`, `image`, `test`, `wast`, `fuzz`, `doc`, `bench`.
 //!
 //! It drives cargo and the project's own binaries and links neither compiler nor kernel, so that it builds
 //! in seconds. Everything it makes lies under `target/sing`.
@@ -10,12 +10,17 @@ mod cargo;
 mod clang;
 mod cli;
 mod doc;
+mod fresh;
+mod fuzz;
 mod image;
+mod iso;
 mod machine;
 mod packages;
+mod progress;
 mod project;
 mod qemu;
 mod run;
+mod setup;
 mod system;
 mod test;
 mod toolchain;

@@ -1,11 +1,13 @@
 //! Tools that come with the machine's distribution: found, or installed where we may.
 
+use crate::cargo;
 use anyhow::{Result, bail};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Programs that are needed together.
+#[derive(Debug)]
 pub struct Tools {
     /// What they are called together.
     pub name: &'static str,
@@ -18,7 +20,8 @@ pub struct Tools {
 }
 
 impl Tools {
-    fn missing(&self) -> Option<&'static str> {
+    /// The first of the programs that does not run.
+    pub fn missing(&self) -> Option<&'static str> {
         let works = |program: &&str| {
             let mut version = Command::new(program);
             version
@@ -36,35 +39,62 @@ impl Tools {
         let Some(missing) = self.missing() else {
             return Ok(());
         };
-        let packages = self.packages.join(" ");
-        let how = format!(
-            "`sudo apt-get install {packages}` on Debian and Ubuntu, {}",
-            self.elsewhere
-        );
-        let root = std::fs::metadata("/proc/self").is_ok_and(|data| data.uid() == 0);
-        if !root || !Path::new("/usr/bin/apt-get").exists() {
-            bail!("{missing} is missing; install it: {how}");
+        let failed = install(&[self])?;
+        if self.missing().is_none() {
+            return Ok(());
         }
-        let install = || -> Result<bool> {
-            let mut apt = Command::new("apt-get");
-            apt.args(["install", "-y", "--no-install-recommends"])
-                .args(self.packages)
-                .env("DEBIAN_FRONTEND", "noninteractive");
-            let what = format!("installing {}", self.name);
-            Ok(crate::cargo::capture(&mut apt, &what)?.success)
-        };
-        if !install()? {
-            let mut update = Command::new("apt-get");
-            crate::cargo::quiet(update.arg("update"), "updating the package lists")?;
-            if !install()? {
-                bail!("`apt-get install {packages}` failed; install {missing} by hand: {how}");
-            }
+        let how = how(&[self]);
+        match failed {
+            Some(output) => bail!("{missing} could not be installed; by hand: {how}\n{output}"),
+            None => bail!("{missing} is missing; install it: {how}"),
         }
-        if let Some(missing) = self.missing() {
-            bail!("{missing} is still missing after its installation; install it by hand: {how}");
-        }
-        Ok(())
     }
+}
+
+/// The one line that installs all of these, and what to do elsewhere.
+pub fn how(tools: &[&Tools]) -> String {
+    let elsewhere: Vec<&str> = tools.iter().map(|tools| tools.elsewhere).collect();
+    format!(
+        "`sudo apt-get install {}` on Debian and Ubuntu, {}",
+        packages(tools).join(" "),
+        elsewhere.join(", ")
+    )
+}
+
+fn packages(tools: &[&Tools]) -> Vec<&'static str> {
+    tools
+        .iter()
+        .flat_map(|tools| tools.packages)
+        .copied()
+        .collect()
+}
+
+/// Installs these where we may; answers what `apt-get` said where it failed.
+pub fn install(tools: &[&Tools]) -> Result<Option<String>> {
+    let root = std::fs::metadata("/proc/self").is_ok_and(|data| data.uid() == 0);
+    if tools.is_empty() || !root || !Path::new("/usr/bin/apt-get").exists() {
+        return Ok(None);
+    }
+    let names: Vec<&str> = tools.iter().map(|tools| tools.name).collect();
+    let what = format!("installing {}", names.join(" and "));
+    let run = |arguments: &[&str], what: &str| {
+        let mut apt = Command::new("apt-get");
+        apt.args(arguments).env("DEBIAN_FRONTEND", "noninteractive");
+        cargo::capture(&mut apt, what)
+    };
+    let mut line = vec!["install", "-y", "--no-install-recommends"];
+    line.extend(packages(tools));
+    let mut outcome = run(&line, &what)?;
+    if !outcome.success {
+        // The lists of packages may be old, or not there yet.
+        let lists = run(&["update"], "updating the package lists")?;
+        outcome = if lists.success {
+            run(&line, &what)?
+        } else {
+            lists
+        };
+    }
+    Ok((!outcome.success).then_some(outcome.output))
 }
 
 #[cfg(test)]
@@ -76,13 +106,15 @@ mod tests {
         let tools = |programs| Tools {
             name: "tools",
             programs,
-            packages: &[],
-            elsewhere: "",
+            packages: &["a", "b"],
+            elsewhere: "`get a` elsewhere",
         };
         assert_eq!(tools(&["cargo"]).missing(), None);
+        let missing = tools(&["cargo", "no-such-tool"]);
+        assert_eq!(missing.missing(), Some("no-such-tool"));
         assert_eq!(
-            tools(&["cargo", "no-such-tool"]).missing(),
-            Some("no-such-tool")
+            how(&[&missing, &missing]),
+            "`sudo apt-get install a b a b` on Debian and Ubuntu, `get a` elsewhere, `get a` elsewhere"
         );
     }
 }

@@ -27,7 +27,7 @@ pub struct Program {
 }
 
 /// Where programs lie.
-const PLACES: [&str; 3] = ["services", "apps", TESTS];
+const PLACES: [&str; 3] = ["system/services", "system/apps", TESTS];
 /// Where those lie that are for tests.
 const TESTS: &str = "tests/sips";
 
@@ -38,7 +38,7 @@ pub struct Project {
     pub root: PathBuf,
     /// Cargo's target directory.
     pub target: PathBuf,
-    /// Programs under `services/`, `apps/` and `tests/sips/`, by name.
+    /// Programs under `system/services/`, `system/apps/` and `tests/sips/`, by name.
     pub programs: Vec<Program>,
     /// Names and folders (relative to the root) of all packages.
     pub packages: Vec<(String, PathBuf)>,
@@ -202,13 +202,13 @@ mod tests {
     fn programs_come_from_their_folders_only() {
         let json = r#"{"target_directory": "/r/target", "workspace_root": "/r",
             "workspace_default_members": ["c"], "packages": [
-            {"id": "c", "name": "sing-cli", "manifest_path": "/r/tools/sing/Cargo.toml",
+            {"id": "c", "name": "sing-cli", "manifest_path": "/r/sing/Cargo.toml",
              "targets": [{"name": "sing", "kind": ["bin"]}]},
             {"id": "t", "name": "test-storm", "manifest_path": "/r/tests/sips/storm/Cargo.toml",
              "targets": [{"name": "storm", "kind": ["bin"]}]},
-            {"id": "s", "name": "shell", "manifest_path": "/r/services/shell/Cargo.toml",
+            {"id": "s", "name": "shell", "manifest_path": "/r/system/services/shell/Cargo.toml",
              "targets": [{"name": "shell", "kind": ["bin"]}, {"name": "parse", "kind": ["test"]}]},
-            {"id": "p", "name": "pingpong", "manifest_path": "/r/apps/pingpong/Cargo.toml",
+            {"id": "p", "name": "pingpong", "manifest_path": "/r/system/apps/pingpong/Cargo.toml",
              "targets": [{"name": "pong", "kind": ["bin"]}, {"name": "ping", "kind": ["bin"]}]}]}"#;
         let project = Project::from_metadata(serde_json::from_str(json).unwrap());
         let names: Vec<_> = project.programs.iter().map(|p| p.name.as_str()).collect();
@@ -217,27 +217,27 @@ mod tests {
         assert_eq!(tests, [false, false, false, true]);
         assert!(project.has_package("sing-cli"));
         assert!(project.defaults.contains("sing-cli") && !project.defaults.contains("shell"));
-        assert_eq!(project.packages[2].1, Path::new("tools/sing"));
+        assert_eq!(project.packages[2].1, Path::new("sing"));
     }
 
     #[test]
     fn programs_in_c_are_folders_with_c_files_and_no_package() {
         let root = std::env::temp_dir().join(format!("xtask-in-c-{}", std::process::id()));
         for file in [
-            "apps/c/c.c",
-            "apps/r/r.c",
-            "apps/r/Cargo.toml",
-            "apps/n/notes",
+            "system/apps/c/c.c",
+            "system/apps/r/r.c",
+            "system/apps/r/Cargo.toml",
+            "system/apps/n/notes",
         ] {
             let path = root.join(file);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, "").unwrap();
         }
-        let found = in_c(&root, "apps").unwrap();
+        let found = in_c(&root, "system/apps").unwrap();
         assert!(in_c(&root, "nothing").unwrap().is_empty());
         std::fs::remove_dir_all(&root).unwrap();
         let wanted = Program {
-            maker: Maker::Clang("apps/c".into()),
+            maker: Maker::Clang("system/apps/c".into()),
             name: "c".into(),
             test: false,
         };

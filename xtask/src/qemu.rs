@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// The emulator's name.
-const QEMU: &str = "qemu-system-x86_64";
+pub const QEMU: &str = "qemu-system-x86_64";
 
 /// The emulator.
 pub const TOOLS: Tools = Tools {
@@ -45,26 +45,8 @@ pub fn command(guest: &Guest) -> Command {
         "none",
         "-no-reboot",
     ]);
-    command.args([
-        "-M",
-        if guest.machine == Machine::Q35 {
-            "q35"
-        } else {
-            "microvm,auto-kernel-cmdline=off"
-        },
-    ]);
-    match guest.acceleration {
-        Acceleration::Emulated => command.args(["-accel", "tcg", "-cpu", "max"]),
-        Acceleration::Counted => command.args([
-            "-accel",
-            "tcg",
-            "-cpu",
-            "max",
-            "-icount",
-            "shift=0,sleep=off",
-        ]),
-        Acceleration::Kvm => command.args(["-accel", "kvm", "-cpu", "host"]),
-    };
+    command.args(["-M", machine_type(guest.machine)]);
+    command.args(acceleration(guest.acceleration));
     command.args([
         "-m",
         "512",
@@ -81,6 +63,40 @@ pub fn command(guest: &Guest) -> Command {
     }
     command.arg("-append").arg(guest.line);
     command
+}
+
+/// What QEMU calls a machine.
+fn machine_type(machine: Machine) -> &'static str {
+    match machine {
+        Machine::Q35 => "q35",
+        // Without a version, as QEMU does not have the same ones everywhere.
+        Machine::I440fx => "pc",
+        Machine::Microvm | Machine::Hosted => "microvm,auto-kernel-cmdline=off",
+    }
+}
+
+/// How QEMU is told to run the guest's code.
+pub fn acceleration(acceleration: Acceleration) -> &'static [&'static str] {
+    match acceleration {
+        Acceleration::Emulated => &["-accel", "tcg", "-cpu", "max"],
+        Acceleration::Counted => &[
+            "-accel",
+            "tcg",
+            "-cpu",
+            "max",
+            "-icount",
+            "shift=0,sleep=off",
+        ],
+        Acceleration::Paced => &[
+            "-accel",
+            "tcg",
+            "-cpu",
+            "max",
+            "-icount",
+            "shift=5,sleep=off",
+        ],
+        Acceleration::Kvm => &["-accel", "kvm", "-cpu", "host"],
+    }
 }
 
 /// Whether QEMU can use the host's processor: it must start a machine with it.

@@ -3,6 +3,7 @@
 use crate::image::{self, MemoryMode};
 use crate::machine::{Acceleration, Kernel, Machine};
 use crate::project::Project;
+use crate::setup::{self, Needs};
 use anyhow::{Context, Result, bail};
 use std::io::IsTerminal;
 use std::process::Stdio;
@@ -27,7 +28,9 @@ pub struct Request {
 
 /// Runs the system; answers its exit status.
 pub fn run(request: &Request) -> Result<u8> {
-    let project = Project::find()?;
+    let mut project = Project::find()?;
+    let emulated = request.machine.is_emulated();
+    setup::prepare(&mut project, Needs::of(emulated))?;
     let acceleration = if request.kvm {
         Acceleration::Kvm
     } else {

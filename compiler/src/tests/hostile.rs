@@ -429,3 +429,101 @@ fn operations_that_nothing_granted() {
         }
     }
 }
+
+/// A module with threads, these fields beside and these custom sections.
+fn threaded(manifest: &str, fields: &str) -> Vec<u8> {
+    let fields = format!(
+        r#"(import "sing_v1" "thread_create" (func (param i32 i32) (result i32)))
+        (func (export "sip_thread") (param i32)) {fields} {MAIN}"#
+    );
+    sip_with(manifest, "", &fields)
+}
+
+/// The section in which a compiler says that it used these features, as bytes of a text.
+fn target_features(features: &[&str]) -> String {
+    let mut bytes = format!("\\{:02x}", features.len());
+    for feature in features {
+        bytes += &format!("+\\{:02x}{feature}", feature.len());
+    }
+    format!("(@custom \"target_features\" \"{bytes}\")")
+}
+
+#[test]
+fn threads_that_would_share_a_stack() {
+    let pointer = "(global $p (mut i32) (i32.const 1024))";
+    refused(
+        &threaded(PLAIN, pointer),
+        ErrorKind::Export,
+        &[
+            "export \"__stack_pointer\"",
+            "share one stack",
+            "--export=__stack_pointer",
+            "\"shadow_stack\": false",
+        ],
+    );
+    let accepted = |wasm: &[u8]| {
+        let verdict = crate::verify(wasm, &Options::default());
+        assert!(verdict.is_ok(), "{verdict:?}");
+    };
+    let exported = r#"(global (export "__stack_pointer") (mut i32) (i32.const 1024))"#;
+    accepted(&threaded(PLAIN, exported));
+    // None of these can be moved by a thread that gets a stack of its own.
+    accepted(&threaded(
+        PLAIN,
+        "(global i32 (i32.const 1)) (global (mut i64) (i64.const 1))",
+    ));
+    accepted(&threaded(
+        r#"{"name":"x","abi":1,"shadow_stack":false}"#,
+        pointer,
+    ));
+    // One thread has one stack.
+    accepted(&sip(&format!("{pointer} {MAIN}")));
+    // Without the entry that makes threads, `sip_thread` alone is enough to ask for it.
+    let only_exported = format!(r#"(func (export "sip_thread") (param i32)) {pointer} {MAIN}"#);
+    refused(
+        &sip(&only_exported),
+        ErrorKind::Export,
+        &["share one stack"],
+    );
+}
+
+#[test]
+fn threads_of_a_compiler_that_knew_of_none() {
+    let exported = r#"(global (export "__stack_pointer") (mut i32) (i32.const 1024))"#;
+    let with =
+        |features: &[&str]| threaded(PLAIN, &format!("{exported} {}", target_features(features)));
+    refused(
+        &with(&["mutable-globals", "sign-ext"]),
+        ErrorKind::Export,
+        &["section target_features", "no feature atomics", "+atomics"],
+    );
+    let verdict = crate::verify(&with(&["atomics", "sign-ext"]), &Options::default());
+    assert!(verdict.is_ok(), "{verdict:?}");
+    let broken = format!("{exported} (@custom \"target_features\" \"\\05+\\07ato\")");
+    refused(
+        &threaded(PLAIN, &broken),
+        ErrorKind::Invalid,
+        &["section target_features", "does not read"],
+    );
+    // With one thread, plain operations are atomic.
+    let alone = format!("{} {MAIN}", target_features(&["sign-ext"]));
+    assert!(crate::verify(&sip(&alone), &Options::default()).is_ok());
+}
+
+#[test]
+fn segments_that_do_not_fit() {
+    refused(
+        &sip(&format!(
+            r#"(memory 1) (data (i32.const 65535) "ab") {MAIN}"#
+        )),
+        ErrorKind::Unsupported,
+        &["data segment 0 ends at byte 65537", "65536 bytes"],
+    );
+    refused(
+        &sip(&format!(
+            r#"(table 2 funcref) (elem (i32.const 1) $f $f) (func $f) {MAIN}"#
+        )),
+        ErrorKind::Unsupported,
+        &["element segment 0 ends at element 3", "outside the 2"],
+    );
+}

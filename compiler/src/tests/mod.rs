@@ -2,8 +2,10 @@
 //! looked at.
 
 mod code;
+mod growth;
 mod hostile;
 mod image;
+mod limits;
 mod mutation;
 
 use crate::{Compiled, MemoryMode, Options};

@@ -39,11 +39,13 @@ pub(super) struct Frame {
     pub(super) reached: bool,
 }
 
-fn arguments(values: &[Value]) -> Vec<BlockArg> {
-    values.iter().copied().map(BlockArg::Value).collect()
-}
-
 impl Translator<'_, '_> {
+    /// Counts the values that a branch carries. A branch of two bytes can carry a thousand values, so they count for the size of the function.
+    fn arguments(&mut self, values: &[Value]) -> Vec<BlockArg> {
+        self.carried += values.len();
+        values.iter().copied().map(BlockArg::Value).collect()
+    }
+
     pub(super) fn control_op(&mut self, op: &wp::Operator<'_>) -> Result<bool> {
         use wp::Operator as O;
         match op {
@@ -54,7 +56,8 @@ impl Translator<'_, '_> {
                     t.b.append_block_param(header, param);
                 }
                 let values = t.pop_many(params.len())?;
-                t.b.ins().jump(header, &arguments(&values));
+                let carried = t.arguments(&values);
+                t.b.ins().jump(header, &carried);
                 t.b.switch_to_block(header);
                 let values = t.b.block_params(header).to_vec();
                 t.stack.extend(values);
@@ -82,7 +85,8 @@ impl Translator<'_, '_> {
             O::Br { relative_depth } => {
                 let (target, arity) = self.label(*relative_depth)?;
                 let values = self.pop_many(arity)?;
-                self.b.ins().jump(target, &arguments(&values));
+                let carried = self.arguments(&values);
+                self.b.ins().jump(target, &carried);
                 self.live = false;
             }
             O::BrIf { relative_depth } => {
@@ -90,9 +94,8 @@ impl Translator<'_, '_> {
                 let (target, arity) = self.label(*relative_depth)?;
                 let values = self.pop_many(arity)?;
                 let next = self.b.create_block();
-                self.b
-                    .ins()
-                    .brif(condition, target, &arguments(&values), next, &[]);
+                let carried = self.arguments(&values);
+                self.b.ins().brif(condition, target, &carried, next, &[]);
                 self.b.seal_block(next);
                 self.b.switch_to_block(next);
                 self.stack.extend(values);
@@ -166,7 +169,8 @@ impl Translator<'_, '_> {
     fn fall_through(&mut self, frame: &mut Frame) -> Result<()> {
         if self.live {
             let values = self.pop_many(frame.results)?;
-            self.b.ins().jump(frame.end, &arguments(&values));
+            let carried = self.arguments(&values);
+            self.b.ins().jump(frame.end, &carried);
             frame.reached = true;
         }
         Ok(())
@@ -203,7 +207,8 @@ impl Translator<'_, '_> {
             FrameKind::If { otherwise, params } => {
                 // Without an else, the results are the parameters.
                 self.b.switch_to_block(*otherwise);
-                self.b.ins().jump(frame.end, &arguments(params));
+                let carried = self.arguments(params);
+                self.b.ins().jump(frame.end, &carried);
                 frame.reached = true;
             }
         }
@@ -262,7 +267,9 @@ impl Translator<'_, '_> {
         for (edge, target) in order {
             self.b.seal_block(edge);
             self.b.switch_to_block(edge);
-            self.b.ins().jump(target, &arguments(&values));
+            let carried = self.arguments(&values);
+            self.b.ins().jump(target, &carried);
+            self.check_size()?;
         }
         self.live = false;
         Ok(())

@@ -45,8 +45,8 @@ use std::collections::HashMap;
 /// The convention of everything that is compiled. Functions are called by the kernel as they are.
 pub(crate) const CONVENTION: CallConv = CallConv::SystemV;
 
-/// The most values that one function may have in the IR: a module of some megabytes can otherwise ask
-/// for terabytes, by calls with thousands of results.
+/// The most values that one function may have in the IR, those counted once more that a branch carries: a module of some
+/// megabytes can otherwise ask for terabytes, by calls with thousands of results.
 const MAX_VALUES: usize = 16 << 20;
 
 /// What the translation of any function of a module looks at.
@@ -165,6 +165,8 @@ struct Translator<'e, 'f> {
     context: Value,
     regions: Regions,
     stack: Vec<Value>,
+    /// Values that branches have carried so far.
+    carried: usize,
     locals: Vec<Variable>,
     frames: Vec<Frame>,
     /// Whether the current instruction can be reached.
@@ -184,6 +186,7 @@ impl<'e, 'f> Translator<'e, 'f> {
             context,
             regions,
             stack: Vec::new(),
+            carried: 0,
             locals: Vec::new(),
             frames: Vec::new(),
             live: true,
@@ -255,7 +258,7 @@ impl<'e, 'f> Translator<'e, 'f> {
 
     /// Keeps the IR within bounds.
     fn check_size(&self) -> Result<()> {
-        if self.b.func.dfg.num_values() > MAX_VALUES {
+        if self.b.func.dfg.num_values() + self.carried > MAX_VALUES {
             return Err(Error::new(
                 ErrorKind::TooLarge,
                 "the function is too large to compile",

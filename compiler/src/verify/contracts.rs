@@ -5,7 +5,7 @@ use crate::module::Module;
 use sing_abi::names::{CONTRACT_PREFIX, SECTION_CONTRACTS, SECTION_MANIFEST};
 use sing_image::contract::ContractTable;
 use sing_image::manifest::Manifest;
-use std::collections::BTreeSet;
+use std::collections::{HashMap, HashSet};
 
 /// The most contracts that a module may name: their index must fit an operation's bits.
 const MOST: usize = 1 << 12;
@@ -19,7 +19,7 @@ pub(super) fn of_module(module: &Module<'_>) -> Result<Vec<ContractTable>> {
         Error::new(ErrorKind::Contract, message).at(Place::Section(SECTION_CONTRACTS))
     };
     let mut source = String::new();
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::new();
     for section in module
         .customs
         .iter()
@@ -51,6 +51,12 @@ pub(super) fn of_module(module: &Module<'_>) -> Result<Vec<ContractTable>> {
     Ok(tables)
 }
 
+/// Contracts with their places, by their names.
+pub(super) fn by_name(contracts: &[ContractTable]) -> HashMap<&str, (&ContractTable, u32)> {
+    let places = contracts.iter().zip(0..);
+    places.map(|(c, i)| (c.name.as_str(), (c, i))).collect()
+}
+
 /// Leaves only the contracts that the program can meet: those that it imports from, those of its start-up
 /// endpoints, and all that these refer to, which is what their identities are made of. A library may name many more.
 pub(super) fn prune(
@@ -63,12 +69,15 @@ pub(super) fn prune(
         .iter()
         .filter_map(|i| i.module.strip_prefix(CONTRACT_PREFIX));
     let given = manifest.endpoints.iter().map(|e| e.contract.as_str());
-    let mut met: BTreeSet<&str> = BTreeSet::new();
-    let mut next: Vec<&str> = imported.chain(given).collect();
-    while let Some(name) = next.pop() {
-        let table = contracts.iter().find(|c| c.name == name);
-        if let Some(table) = table.filter(|_| met.insert(name)) {
-            next.extend(table.references());
+    let known = by_name(&contracts);
+    let mut met: HashSet<&str> = HashSet::new();
+    let mut next: Vec<&str> = Vec::new();
+    for name in imported.chain(given) {
+        next.extend(met.insert(name).then_some(name));
+        while let Some(name) = next.pop() {
+            let table = known.get(name).map(|&(table, _)| table);
+            let references = table.into_iter().flat_map(ContractTable::references);
+            next.extend(references.filter(|&name| met.insert(name)));
         }
     }
     let met: Vec<bool> = contracts
@@ -87,8 +96,9 @@ pub(super) fn startup_endpoints(manifest: &Manifest, contracts: &[ContractTable]
     let fail = |message| {
         Err(Error::new(ErrorKind::Manifest, message).at(Place::Section(SECTION_MANIFEST)))
     };
+    let known = by_name(contracts);
     for endpoint in &manifest.endpoints {
-        let Some(table) = contracts.iter().find(|c| c.name == endpoint.contract) else {
+        let Some(&(table, _)) = known.get(endpoint.contract.as_str()) else {
             return fail(format!(
                 "start-up endpoint {:?} is of contract {:?}, whose text is not in section \
                  {SECTION_CONTRACTS}; add it there (sing_sdk::contract! does)",

@@ -8,6 +8,7 @@ use sing_abi::{MAX_REGISTER_WORDS, names};
 use sing_image::contract::{ContractTable, Direction, Message};
 use sing_image::manifest::{Manifest, Side};
 use sing_image::meta::{FuncType, Import, ImportKind, ValType};
+use std::collections::HashMap;
 
 /// What an imported function is.
 #[derive(Clone, Copy, Debug)]
@@ -41,12 +42,13 @@ pub(super) fn resolve(
     manifest: &Manifest,
     contracts: &[ContractTable],
 ) -> Result<Vec<ImportUse>> {
+    let contracts = super::contracts::by_name(contracts);
     let mut uses = Vec::with_capacity(module.imported_funcs as usize);
     for import in &module.imports {
         let ImportKind::Func(ty) = import.kind else {
             continue;
         };
-        let resolved = one(import, manifest, contracts)
+        let resolved = one(import, manifest, &contracts)
             .and_then(|(import_use, wanted)| {
                 let ty = module.types.get(ty as usize);
                 let ty = ty.ok_or_else(|| Error::internal("an import has no type"))?;
@@ -65,16 +67,12 @@ pub(super) fn resolve(
 fn one(
     import: &Import,
     manifest: &Manifest,
-    contracts: &[ContractTable],
+    contracts: &HashMap<&str, (&ContractTable, u32)>,
 ) -> Result<(ImportUse, FuncType)> {
     if import.module == names::KERNEL_V1 {
         kernel_entry(&import.name, manifest)
     } else if let Some(name) = import.module.strip_prefix(names::CONTRACT_PREFIX) {
-        let found = contracts
-            .iter()
-            .zip(0u32..)
-            .find(|(table, _)| table.name == name);
-        let (table, index) = found.ok_or_else(|| {
+        let &(table, index) = contracts.get(name).ok_or_else(|| {
             let message = format!(
                 "the text of contract {name:?} is not in section {}; add it there \
                  (sing_sdk::contract! does)",

@@ -5,6 +5,7 @@ use crate::module::Module;
 use sing_abi::entry::Privilege;
 use sing_abi::names::SECTION_MANIFEST;
 use sing_image::manifest::Manifest;
+use std::collections::HashSet;
 
 /// Reads and checks the manifest.
 pub(super) fn of_module(module: &Module<'_>) -> Result<Manifest> {
@@ -34,6 +35,8 @@ pub(super) fn of_module(module: &Module<'_>) -> Result<Manifest> {
         };
         fail(format!("the manifest does not read: {e}{twice}"))
     })?;
+    // The loops below look at each thing that is declared.
+    super::limits::declared(&manifest)?;
     check(&manifest).map_err(fail)?;
     Ok(manifest)
 }
@@ -57,9 +60,10 @@ fn check(manifest: &Manifest) -> std::result::Result<(), String> {
             ));
         }
     }
+    let mut names = HashSet::new();
     for (i, endpoint) in manifest.endpoints.iter().enumerate() {
         let name = &endpoint.name;
-        if manifest.endpoints[..i].iter().any(|e| e.name == *name) {
+        if !names.insert(name) {
             return Err(format!("start-up endpoint {name:?} is declared twice"));
         }
         if endpoint.many && i + 1 != manifest.endpoints.len() {

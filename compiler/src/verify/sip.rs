@@ -6,7 +6,7 @@ use crate::module::Module;
 use sing_abi::names::{EXPORT_MAIN, EXPORT_STACK_POINTER, EXPORT_THREAD, SECTION_MANIFEST};
 use sing_abi::{WASM_PAGE, entry};
 use sing_image::manifest::Manifest;
-use sing_image::meta::{ExportKind, GlobalType, ImportKind, ValType};
+use sing_image::meta::{ExportKind, GlobalType, ImportKind, SegmentMode, ValType};
 
 /// A SIP is closed: its memory, tables and globals are its own.
 pub(super) fn shape(module: &Module<'_>) -> Result<()> {
@@ -117,6 +117,24 @@ fn func_export(
             "one {}",
             super::imports::describe(&ty.params, &ty.results)
         ));
+    }
+    Ok(())
+}
+
+/// Active element segments must fit the tables that they go to.
+pub(super) fn elements(module: &Module<'_>) -> Result<()> {
+    for (index, element) in module.elements.iter().enumerate() {
+        if let SegmentMode::Active { target, offset } = element.mode {
+            let end = u64::from(module.constant_i32(offset)?) + element.items.len() as u64;
+            let table = module.tables.get(target as usize);
+            let size = table.map_or(0, |t| u64::from(t.limits.min));
+            if end > size {
+                let message = format!(
+                    "element segment {index} ends at element {end}, outside the {size} that table {target} starts with"
+                );
+                return Err(Error::new(ErrorKind::Unsupported, message));
+            }
+        }
     }
     Ok(())
 }

@@ -13,11 +13,21 @@ says to which programs.
 Options:
       --memory-limit BYTES  the most memory to use, with K, M or G behind it if you like
                             (default: what Linux says is available)
+      --watch MICROSECONDS  for tests: let the timer tick this often, and say at the end how long interrupts
+                            have waited for the kernel at most
+      --stress switch       let another thread run at every place where one could, slowly: for tests
   -h, --help                print this
   -V, --version             print the version
 
-The exit status is the system's (its low eight bits). 64: wrong use. 65: no system image. 66: image not
-readable. 70: a fault in the kernel. 71: Linux refuses something. 141: nobody reads the output any more.";
+The smallest limit that gives a prompt is about 2M. With guard pages each process reserves 4 GiB of addresses, which
+`ulimit -v` counts; an image made with `--memory explicit` reserves no more than it may use.
+
+The exit status is the system's (its low eight bits). 160: a fault in the kernel. 161: image not readable. 162: no
+system image. 163: Linux refuses something. 164: wrong use. 165: memory or addresses do not suffice. 166: a process has
+ended without which the system cannot go on. 167: nobody reads the output any more.";
+
+/// The stress that there is.
+const STRESS: &str = "switch";
 
 /// What is asked for.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,6 +43,9 @@ pub(crate) struct Run {
     pub(crate) image: PathBuf,
     pub(crate) args: Vec<String>,
     pub(crate) memory_limit: Option<u64>,
+    /// Nanoseconds between ticks; 0 for none.
+    pub(crate) watch: u64,
+    pub(crate) stress: bool,
 }
 
 /// What is wrong with the command line.
@@ -42,6 +55,10 @@ pub(crate) enum Error {
     NoImage,
     /// An amount of memory that is none.
     Memory(String),
+    /// A time between ticks that is none.
+    Watch(String),
+    /// A kind of stress that there is none of.
+    Stress(String),
     /// An unknown option, or a value that is missing or no text.
     Syntax(lexopt::Error),
 }
@@ -61,6 +78,13 @@ impl fmt::Display for Error {
                     f,
                     "--memory-limit {text}: not an amount of memory; write 512M or 2G"
                 )
+            }
+            Self::Watch(text) => write!(
+                f,
+                "--watch {text}: not a time between ticks; write microseconds from 50 to 1000000"
+            ),
+            Self::Stress(text) => {
+                write!(f, "--stress {text}: there is no such stress; write switch")
             }
             Self::Syntax(error) => error.fmt(f),
         }
@@ -88,12 +112,24 @@ fn bytes(text: &str) -> Option<u64> {
 pub(crate) fn parse(mut parser: lexopt::Parser) -> Result<Command, Error> {
     use lexopt::prelude::*;
     let mut memory_limit = None;
+    let mut watch = 0;
+    let mut stress = false;
     let image = loop {
         match parser.next()? {
             Some(Long("memory-limit")) => {
                 let text = parser.value()?.string()?;
                 memory_limit = Some(bytes(&text).ok_or(Error::Memory(text))?);
             }
+            Some(Long("watch")) => {
+                let text = parser.value()?.string()?;
+                let microseconds = text.parse::<u64>().ok();
+                let microseconds = microseconds.filter(|n| (50..=1_000_000).contains(n));
+                watch = microseconds.ok_or(Error::Watch(text))? * 1000;
+            }
+            Some(Long("stress")) => match parser.value()?.string()? {
+                text if text == STRESS => stress = true,
+                text => return Err(Error::Stress(text)),
+            },
             Some(Short('h') | Long("help")) => return Ok(Command::Help),
             Some(Short('V') | Long("version")) => return Ok(Command::Version),
             Some(Value(image)) => break PathBuf::from(image),
@@ -109,6 +145,8 @@ pub(crate) fn parse(mut parser: lexopt::Parser) -> Result<Command, Error> {
         image,
         args,
         memory_limit,
+        watch,
+        stress,
     }))
 }
 
@@ -128,7 +166,21 @@ mod tests {
         };
         assert_eq!(run.image, PathBuf::from("os.img"));
         assert_eq!(run.args, ["-c", "--help", "--memory-limit", "x"]);
-        assert_eq!(run.memory_limit, Some(2 << 30));
+        assert_eq!((run.memory_limit, run.watch), (Some(2 << 30), 0));
+        assert!(!run.stress);
+    }
+
+    #[test]
+    fn a_watch_is_read_in_microseconds() {
+        let Ok(Command::Run(run)) = run("--watch 200 os.img") else {
+            panic!("not understood")
+        };
+        assert_eq!(run.watch, 200_000);
+    }
+
+    #[test]
+    fn stress_is_asked_for() {
+        assert!(matches!(run("--stress switch i"), Ok(Command::Run(run)) if run.stress));
     }
 
     #[test]
@@ -136,6 +188,11 @@ mod tests {
         assert!(matches!(run(""), Err(Error::NoImage)));
         assert!(matches!(run("--memory-limit"), Err(Error::Syntax(_))));
         assert!(matches!(run("--fast os.img"), Err(Error::Syntax(_))));
+        for text in ["0", "49", "1000001", "x", "-1", "1e3"] {
+            let watch = run(&format!("--watch={text} i"));
+            assert!(matches!(watch, Err(Error::Watch(_))), "{text}");
+        }
+        assert!(matches!(run("--stress much os.img"), Err(Error::Stress(_))));
         for text in ["G", "-1", "1T", "+5", "1.5G", "99999999999G", "0x10"] {
             assert!(
                 matches!(

@@ -2,6 +2,7 @@
 
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Nanoseconds that the counter is compared with Linux's clock for, at the least. Reading both together is
 /// uncertain by some 50 ns, so this gives the rate to about 25 parts in a million.
@@ -32,6 +33,28 @@ fn cycles() -> u64 {
 fn read(clock: ClockId) -> u64 {
     let time = clock_gettime(clock);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// When the first interrupt was noted that the kernel has not acted on, on the clock of the kernel's thread: that stands
+/// still while Linux runs somebody else.
+#[derive(Default)]
+pub(crate) struct Noted(AtomicU64);
+
+impl Noted {
+    /// Notes an interrupt. Called by handlers.
+    pub(crate) fn note(&self) {
+        if self.0.load(Relaxed) == 0 {
+            self.0.store(read(ClockId::ThreadCPUTime).max(1), Relaxed);
+        }
+    }
+
+    /// How long the thread has worked since, and forgets it; 0 where nothing is noted.
+    pub(crate) fn take(&self) -> u64 {
+        match self.0.swap(0, Relaxed) {
+            0 => 0,
+            since => read(ClockId::ThreadCPUTime).saturating_sub(since).max(1),
+        }
+    }
 }
 
 impl Pair {
@@ -96,5 +119,29 @@ impl Clock {
             let nanoseconds = u128::from(end.nanoseconds - self.pair.nanoseconds);
             (ticks * 1_000_000_000 / nanoseconds) as u64
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn an_interrupt_waits_while_the_thread_works_and_not_while_it_sleeps() {
+        let noted = Noted::default();
+        assert_eq!(noted.take(), 0);
+        noted.note();
+        std::thread::sleep(Duration::from_millis(200));
+        let slept = noted.take();
+        assert!((1..100_000_000).contains(&slept), "{slept} ns");
+        assert_eq!(noted.take(), 0, "it was told once");
+        noted.note();
+        let since = read(ClockId::ThreadCPUTime);
+        while read(ClockId::ThreadCPUTime) < since + 3_000_000 {
+            noted.note();
+        }
+        let worked = noted.take();
+        assert!(worked >= 3_000_000, "the first one counts: {worked} ns");
     }
 }

@@ -1,7 +1,8 @@
 //! The code arena: where all code of SIPs lies, and nothing else.
 //!
 //! Invariants:
-//! - No page is ever writable and executable at once, and once executable, none is ever writable again.
+//! - No page is ever writable and executable at once, and once executable, none is writable again but one that was taken out
+//!   before anybody ran it.
 //! - Every image starts on a page of its own; what is left of its last page is undefined instructions.
 
 use crate::memory::map_arena;
@@ -35,6 +36,11 @@ impl Code {
         self.range.clone()
     }
 
+    /// Bytes that are left.
+    pub(crate) fn room(&self) -> u64 {
+        self.range.end - *self.next.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn load(&self, code: &[u8]) -> Option<u64> {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let at = *next;
@@ -59,5 +65,21 @@ impl Code {
         }
         *next = end;
         Some(at)
+    }
+
+    /// Takes out what was loaded last, from this address on.
+    ///
+    /// # Safety
+    /// Nobody runs it, nor will.
+    pub(crate) unsafe fn unload(&self, from: u64) {
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = next.checked_sub(from).filter(|_| from >= self.range.start);
+        let bytes = bytes.expect("code that was loaded") as usize;
+        // SAFETY: whole pages of the arena that nobody runs, as the caller has promised; those behind them hold nothing.
+        let denied = unsafe { rustix::mm::mprotect(from as *mut _, bytes, MprotectFlags::empty()) };
+        // Otherwise it stays where it is, and nobody knows the address.
+        if denied.is_ok() {
+            *next = from;
+        }
     }
 }

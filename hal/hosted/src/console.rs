@@ -1,4 +1,4 @@
-//! The console: standard input and output.
+//! The console's input: standard input.
 //!
 //! Input is noticed by a thread of its own, the watcher, which sleeps in `poll` and sends the kernel's thread a
 //! signal. The other ways are worse: polling at timer ticks delays input while one SIP computes alone and no
@@ -12,16 +12,12 @@
 use crate::terminal;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::stdio::{stderr, stdin, stdout};
+use rustix::stdio::stdin;
 use rustix::time::Timespec;
 use std::io;
-use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread::{self, Thread};
-
-/// Exit status when whoever read our output is gone: that of a process that dies of `SIGPIPE`.
-const STATUS_PIPE: i32 = 128 + libc::SIGPIPE;
 
 /// Room for the watcher, which calls two functions.
 const WATCHER_STACK: usize = 64 << 10;
@@ -32,6 +28,46 @@ pub(crate) struct Console {
     /// Whether the watcher is to watch.
     watching: Arc<AtomicBool>,
     ended: AtomicBool,
+}
+
+/// The kernel's thread, as those know it that signal to it.
+#[derive(Clone, Copy)]
+pub(crate) struct Kernel(libc::pthread_t);
+
+impl Kernel {
+    /// Sends it a signal.
+    pub(crate) fn signal(self, signal: i32) {
+        // SAFETY: the kernel's thread lives as long as the process.
+        unsafe { libc::pthread_kill(self.0, signal) };
+    }
+}
+
+/// Starts a thread that takes no signals: it inherits a mask with all of them. It is told the calling thread, which is the
+/// kernel's.
+pub(crate) fn quiet_thread(
+    name: &str,
+    stack: usize,
+    run: impl FnOnce(Kernel) + Send + 'static,
+) -> io::Result<Thread> {
+    // SAFETY: names the calling thread, which is the kernel's and lives as long as the process.
+    let kernel = Kernel(unsafe { libc::pthread_self() });
+    // SAFETY: all zeros is a valid value of this plain structure.
+    let mut all: libc::sigset_t = unsafe { std::mem::zeroed() };
+    let mut before = all;
+    // SAFETY: both sets are valid for the calls; no signal that the kernel counts on is lost, only late.
+    unsafe {
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
+    }
+    let started = thread::Builder::new()
+        .name(name.into())
+        .stack_size(stack)
+        .spawn(move || run(kernel));
+    // SAFETY: `before` was filled by the call above.
+    unsafe {
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
+    }
+    started.map(|handle| handle.thread().clone())
 }
 
 /// Waits until something can be read, or the end be seen.
@@ -48,36 +84,16 @@ impl Console {
         terminal::enter();
         let watching = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&watching);
-        // SAFETY: names the calling thread, which is the kernel's and lives as long as the process.
-        let kernel = unsafe { libc::pthread_self() };
-        // SAFETY: all zeros is a valid value of this plain structure.
-        let mut all: libc::sigset_t = unsafe { std::mem::zeroed() };
-        let mut before = all;
-        // The watcher takes no signals: it inherits a mask with all of them.
-        // SAFETY: both sets are valid for the calls; no signal that the kernel counts on is lost, only late.
-        unsafe {
-            libc::sigfillset(&raw mut all);
-            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
-        }
-        let watcher = thread::Builder::new()
-            .name("console".into())
-            .stack_size(WATCHER_STACK)
-            .spawn(move || {
-                loop {
-                    while !flag.load(SeqCst) {
-                        thread::park();
-                    }
-                    wait_for_input();
-                    flag.store(false, SeqCst);
-                    // SAFETY: the kernel's thread lives as long as the process.
-                    unsafe { libc::pthread_kill(kernel, signal) };
+        let watcher = quiet_thread("console", WATCHER_STACK, move |kernel| {
+            loop {
+                while !flag.load(SeqCst) {
+                    thread::park();
                 }
-            });
-        // SAFETY: `before` was filled by the call above.
-        unsafe {
-            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
-        }
-        let watcher = watcher?.thread().clone();
+                wait_for_input();
+                flag.store(false, SeqCst);
+                kernel.signal(signal);
+            }
+        })?;
         Ok(Self {
             watcher,
             watching,
@@ -127,31 +143,4 @@ impl Console {
         self.watch();
         Some(0)
     }
-}
-
-/// Writes all of it, waiting where the reader is slow. A reader that is gone ends the system quietly.
-pub(crate) fn write(bytes: &[u8]) {
-    if write_all(stdout(), bytes) == Err(Errno::PIPE) {
-        crate::end(STATUS_PIPE);
-    }
-}
-
-/// Writes a line to standard error, in one piece where Linux lets it.
-pub(crate) fn log(line: &str) {
-    let _ = write_all(stderr(), format!("{line}\n").as_bytes());
-}
-
-/// Writes all of it. Safe in signal handlers.
-pub(crate) fn write_all(to: BorrowedFd<'_>, mut bytes: &[u8]) -> Result<(), Errno> {
-    while !bytes.is_empty() {
-        match rustix::io::write(to, bytes) {
-            Ok(written) => bytes = &bytes[written..],
-            Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) => {
-                let _ = poll(&mut [PollFd::new(&to, PollFlags::OUT)], None);
-            }
-            Err(errno) => return Err(errno),
-        }
-    }
-    Ok(())
 }

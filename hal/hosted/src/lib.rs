@@ -5,27 +5,31 @@
 //! `sing_kernel::hal` for what the kernel counts on, and each module for how it is kept.
 //!
 //! Exit status: Linux keeps the low eight bits of what the system exits with; where these are zero and the
-//! status is not, it is 1, so that no failure looks like success. 70: a fault that no SIP can be blamed for.
-//! 141: whoever read the output is gone.
+//! status is not, it is 1, so that no failure looks like success. The machine's own statuses are those of
+//! `sing_abi::exit::machine`.
 
 mod clock;
 mod code;
 mod console;
 mod cpu;
 mod memory;
+mod output;
 mod ranges;
 mod report;
 mod signals;
 mod terminal;
 mod timer;
 
-use clock::Clock;
+use clock::{Clock, Noted};
 use code::Code;
 use console::Console;
 use memory::Memory;
+use output::Output;
 use sing_abi::PAGE;
+use sing_abi::exit::machine;
 use sing_kernel::fault::{Action, Fault};
-use sing_kernel::hal::Hal;
+use sing_kernel::hal::{Hal, Part, Reservation};
+use sing_kernel::output::Class;
 use std::ops::Range;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::{fmt, io};
@@ -68,6 +72,8 @@ pub enum Error {
     AlreadyStarted,
     /// The memory limit is below what any system needs.
     MemoryLimit(u64),
+    /// There are too few addresses.
+    Addresses(io::Error),
     /// Linux refuses what the machine needs.
     Linux {
         /// What that is.
@@ -84,10 +90,25 @@ impl fmt::Display for Error {
             Self::MemoryLimit(bytes) => {
                 write!(
                     f,
-                    "a memory limit of {bytes} bytes is too little; give at least 1M"
+                    "a memory limit of {bytes} bytes is too little; give at least 1M (a prompt needs about 2M)"
                 )
             }
+            Self::Addresses(error) => write!(
+                f,
+                "1 GiB of addresses for code is not to be had: {error}; raise `ulimit -v`"
+            ),
             Self::Linux { what, error } => write!(f, "Linux refuses {what}: {error}"),
+        }
+    }
+}
+
+impl Error {
+    /// The status to exit with.
+    #[must_use]
+    pub fn status(&self) -> i32 {
+        match self {
+            Self::MemoryLimit(_) | Self::Addresses(_) => machine::NO_MEMORY,
+            Self::AlreadyStarted | Self::Linux { .. } => machine::REFUSED,
         }
     }
 }
@@ -95,7 +116,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Linux { error, .. } => Some(error),
+            Self::Addresses(error) | Self::Linux { error, .. } => Some(error),
             _ => None,
         }
     }
@@ -108,7 +129,9 @@ pub struct HostedHal {
     memory: Memory,
     code: Code,
     timer: Timer,
+    noted: Noted,
     console: Option<Console>,
+    output: Output,
 }
 
 /// The machine, for the signal handlers: they can be given nothing.
@@ -122,7 +145,7 @@ fn hosted() -> Option<&'static HostedHal> {
 /// Ends the process with this status, the terminal as it was before. Safe in signal handlers.
 fn end(status: i32) -> ! {
     terminal::leave();
-    // SAFETY: ends the process. Nothing is left to flush: all our output is written at once.
+    // SAFETY: ends the process. What is left to write has had its time, or nobody reads it.
     unsafe { libc::_exit(exit_code(status)) }
 }
 
@@ -154,13 +177,14 @@ impl HostedHal {
             return Err(Error::MemoryLimit(limit));
         }
         let clock = Clock::new();
-        let code = Code::new().map_err(|e| refused("addresses for code")(e.into()))?;
+        let code = Code::new().map_err(|e| Error::Addresses(e.into()))?;
         let timer = Timer::new(signals::TIMER).map_err(refused("a timer"))?;
         signals::start(config.console).map_err(refused("signal handlers"))?;
         let console = match config.console {
             true => Some(Console::new(signals::CONSOLE).map_err(refused("a thread"))?),
             false => None,
         };
+        let output = Output::new(signals::OUTPUT).map_err(refused("a thread"))?;
         let memory = Memory::new(limit / PAGE * PAGE);
         let hooks = config.hooks;
         let hosted = HOSTED.get_or_init(|| Self {
@@ -169,7 +193,9 @@ impl HostedHal {
             memory,
             code,
             timer,
+            noted: Noted::default(),
             console,
+            output,
         });
         // Not before the handlers can find the machine, or the first input would go unnoticed.
         if let Some(console) = &hosted.console {
@@ -185,7 +211,9 @@ impl HostedHal {
     }
 }
 
-impl Hal for HostedHal {
+// SAFETY: reservations come out of arenas that are the process's own and nobody else's (`memory`); code is never writable
+// once it is executable (`code`); one thread runs the kernel, and signals call it as they must (`signals`).
+unsafe impl Hal for HostedHal {
     fn name(&self) -> &'static str {
         "hosted"
     }
@@ -218,8 +246,16 @@ impl Hal for HostedHal {
         signals::wait(self);
     }
 
+    fn held(&self) -> u64 {
+        self.noted.take()
+    }
+
     fn total_pages(&self) -> u64 {
         self.memory.limit() / PAGE
+    }
+
+    fn free_pages(&self) -> u64 {
+        self.memory.limit().saturating_sub(self.memory.used().0) / PAGE
     }
 
     /// Never: the kernel's own memory is Linux's, not part of what is limited here.
@@ -227,36 +263,62 @@ impl Hal for HostedHal {
         false
     }
 
-    fn reserve(&self, bytes: u64) -> Option<u64> {
+    fn shortage(&self) -> &'static str {
+        self.memory.shortage()
+    }
+
+    fn reserve(&self, bytes: u64) -> Option<Reservation> {
         self.memory.reserve(bytes)
     }
 
-    fn release(&self, at: u64, bytes: u64) {
-        self.memory.release(at, bytes);
+    fn release(&self, addresses: Reservation) {
+        self.memory.release(addresses);
     }
 
-    fn commit(&self, at: u64, bytes: u64) -> bool {
-        self.memory.commit(at, bytes)
+    fn commit(&self, part: Part<'_>) -> bool {
+        self.memory.commit(part)
     }
 
-    fn decommit(&self, at: u64, bytes: u64) {
-        self.memory.decommit(at, bytes);
+    fn decommit(&self, part: Part<'_>) {
+        self.memory.decommit(part);
     }
 
-    fn discard(&self, at: u64, bytes: u64) {
-        self.memory.discard(at, bytes);
+    /// All that there is: the kernel's own memory is Linux's.
+    fn heap_room(&self) -> u64 {
+        u64::MAX
+    }
+
+    fn discard(&self, part: Part<'_>) {
+        self.memory.discard(part);
+    }
+
+    fn blank(&self, part: Part<'_>) {
+        self.memory.blank(part);
     }
 
     fn load_code(&self, code: &[u8]) -> Option<u64> {
         self.code.load(code)
     }
 
+    unsafe fn unload_code(&self, from: u64) {
+        // SAFETY: the caller's.
+        unsafe { self.code.unload(from) };
+    }
+
+    fn code_room(&self) -> u64 {
+        self.code.room()
+    }
+
     fn code_arena(&self) -> Range<u64> {
         self.code.range()
     }
 
-    fn console_write(&self, bytes: &[u8]) {
-        console::write(bytes);
+    fn console_write(&self, bytes: &[u8]) -> usize {
+        self.output.write(bytes)
+    }
+
+    fn console_unwritten(&self) -> usize {
+        self.output.unwritten()
     }
 
     fn console_read(&self, out: &mut [u8]) -> Option<usize> {
@@ -267,11 +329,12 @@ impl Hal for HostedHal {
         terminal::size()
     }
 
-    fn log(&self, line: &str) {
-        console::log(line);
+    fn log(&self, class: Class, line: &[u8]) -> bool {
+        self.output.log(class, line)
     }
 
     fn exit(&self, status: i32) -> ! {
+        output::settle();
         end(status)
     }
 }

@@ -4,18 +4,10 @@ mod arguments;
 mod load;
 
 use arguments::{Command, Run};
+use sing_abi::exit::machine;
 use sing_hosted::{Config, HostedHal};
-use sing_kernel::Options;
+use sing_kernel::{BootImage, Options};
 use std::fmt::Display;
-
-/// Exit status: wrong use.
-const STATUS_USAGE: i32 = 64;
-/// Exit status: the file is no system image.
-const STATUS_IMAGE: i32 = 65;
-/// Exit status: the file cannot be read.
-const STATUS_MISSING: i32 = 66;
-/// Exit status: Linux refuses what the machine needs.
-const STATUS_MACHINE: i32 = 71;
 
 fn main() {
     match arguments::parse(lexopt::Parser::from_env()) {
@@ -23,7 +15,10 @@ fn main() {
         Ok(Command::Help) => println!("{}", arguments::HELP),
         Ok(Command::Version) => println!("singularity {}", env!("CARGO_PKG_VERSION")),
         Err(error) => {
-            give_up(STATUS_USAGE, &format!("{error}\nTry `singularity --help`."));
+            give_up(
+                machine::USAGE,
+                &format!("{error}\nTry `singularity --help`."),
+            );
         }
     }
 }
@@ -36,9 +31,9 @@ fn give_up(status: i32, error: &dyn Display) -> ! {
 fn start(run: Run) -> ! {
     let image = load::image(&run.image).unwrap_or_else(|error| {
         let status = if error.unreadable() {
-            STATUS_MISSING
+            machine::NO_IMAGE
         } else {
-            STATUS_IMAGE
+            machine::BAD_IMAGE
         };
         give_up(status, &error)
     });
@@ -54,6 +49,14 @@ fn start(run: Run) -> ! {
         report(panic);
         std::process::abort();
     }));
-    let hal = HostedHal::new(config).unwrap_or_else(|error| give_up(STATUS_MACHINE, &error));
-    sing_kernel::boot(hal, Options { args: run.args }, image)
+    let hal = HostedHal::new(config).unwrap_or_else(|error| give_up(error.status(), &error));
+    let options = Options {
+        args: run.args,
+        tick: run.watch,
+        stress: run.stress,
+    };
+    // SAFETY: whoever starts the system vouches for the image with the command line, as for any program; the bytes are in
+    // sealed memory of our own.
+    let image = unsafe { BootImage::new(image) };
+    sing_kernel::boot(hal, options, image)
 }

@@ -7,13 +7,17 @@
 //!
 //! Invariants:
 //! - What is accessible is exactly `islands`; everything else in an arena has no access at all.
+//! - What is accessible and has no memory is exactly `blanks`: Linux gives zeros to whoever reads there.
 //! - Memory that becomes accessible is zero, because it was never touched or was replaced by a new mapping.
-//! - No more than the limit is accessible at once.
+//! - No more than the limit is accessible at once, blanks not counted.
 
 use crate::ranges::Ranges;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
 use sing_abi::PAGE;
+use sing_kernel::hal::{Part, Reservation};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Alignment of reservations.
@@ -23,12 +27,49 @@ const ARENA: u64 = 1 << 40;
 /// Mappings left to the rest of the process.
 const SPARE_MAPPINGS: usize = 2048;
 
+/// What a request was refused for.
+#[derive(Clone, Copy)]
+#[repr(u8)]
+enum Shortage {
+    /// The memory limit.
+    Limit,
+    /// Linux gives no more addresses.
+    Addresses,
+    /// Linux gives no more memory.
+    Memory,
+    /// Linux gives no more mappings.
+    Mappings,
+}
+
+impl Shortage {
+    const ALL: [Shortage; 4] = [
+        Shortage::Limit,
+        Shortage::Addresses,
+        Shortage::Memory,
+        Shortage::Mappings,
+    ];
+
+    fn describe(self) -> &'static str {
+        match self {
+            Shortage::Limit => "memory: raise --memory-limit",
+            Shortage::Addresses => {
+                "addresses: raise `ulimit -v`, or run an image made with `--memory explicit`, whose memories reserve no \
+                 more than they may use"
+            }
+            Shortage::Memory => "memory, which Linux refuses: raise `ulimit -v` or `ulimit -d`",
+            Shortage::Mappings => "mappings, which Linux refuses: raise vm.max_map_count",
+        }
+    }
+}
+
 /// The process's addresses and memory, as far as the kernel uses them.
 pub(crate) struct Memory {
     /// The most bytes accessible at once.
     limit: u64,
     /// The most islands before `commit` refuses.
     max_islands: usize,
+    /// Why a request was refused last.
+    shortage: AtomicU8,
     state: Mutex<State>,
 }
 
@@ -37,6 +78,7 @@ struct State {
     arenas: Ranges,
     free: Ranges,
     islands: Ranges,
+    blanks: Ranges,
 }
 
 /// Rounds up to the alignment of reservations.
@@ -69,16 +111,13 @@ impl State {
         self.arenas.overlap(at, end) == end - at && self.free.overlap(at, end) == 0
     }
 
-    /// The range's end. Panics unless it is whole pages, all of them reserved: only the kernel's own mistake
-    /// can be the cause.
-    fn check(&self, what: &str, at: u64, bytes: u64) -> u64 {
-        let whole = at.is_multiple_of(PAGE) && bytes.is_multiple_of(PAGE);
+    /// Panics unless all of the range is reserved. The types of what is given say so; the only cause is a mistake here, or
+    /// another machine's reservation.
+    fn check(&self, what: &str, at: u64, end: u64) {
         assert!(
-            whole,
-            "{what} of {bytes:#x} bytes at {at:#x}: not whole pages"
+            self.reserved(at, end),
+            "{what} of {at:#x} to {end:#x}: not reserved"
         );
-        let end = at.checked_add(bytes).filter(|end| self.reserved(at, *end));
-        end.unwrap_or_else(|| panic!("{what} of {bytes:#x} bytes at {at:#x}: not reserved"))
     }
 
     /// Replaces whatever is accessible in the range by inaccessible addresses.
@@ -98,6 +137,12 @@ impl State {
             panic!("cannot take back memory at {at:#x}: {errno}; raise vm.max_map_count");
         }
         self.islands.remove(at, end);
+        self.blanks.remove(at, end);
+    }
+
+    /// Bytes of memory.
+    fn bytes(&self) -> u64 {
+        self.islands.bytes() - self.blanks.bytes()
     }
 }
 
@@ -113,6 +158,7 @@ impl Memory {
         Self {
             limit,
             max_islands,
+            shortage: AtomicU8::new(0),
             state: Mutex::default(),
         }
     }
@@ -126,14 +172,29 @@ impl Memory {
         self.limit
     }
 
+    /// What was short when a request was refused last, and what helps.
+    pub(crate) fn shortage(&self) -> &'static str {
+        Shortage::ALL[usize::from(self.shortage.load(Relaxed))].describe()
+    }
+
+    fn short(&self, of: Shortage) {
+        self.shortage.store(of as u8, Relaxed);
+    }
+
     /// Bytes accessible now, and the islands they form.
     pub(crate) fn used(&self) -> (u64, usize) {
         let state = self.state();
-        (state.islands.bytes(), state.islands.count())
+        (state.bytes(), state.islands.count())
     }
 
-    pub(crate) fn reserve(&self, bytes: u64) -> Option<u64> {
+    pub(crate) fn reserve(&self, bytes: u64) -> Option<Reservation> {
         let bytes = rounded(bytes)?;
+        let at = self.take(bytes)?;
+        // SAFETY: taken out of what is free, so in no other reservation; arenas are mappings of our own.
+        Some(unsafe { Reservation::new(at, bytes) })
+    }
+
+    fn take(&self, bytes: u64) -> Option<u64> {
         let mut state = self.state();
         if let Some(at) = state.free.take(bytes) {
             return Some(at);
@@ -147,28 +208,43 @@ impl Memory {
                     return state.free.take(bytes);
                 }
                 _ if size > bytes => size = (size / 2).next_multiple_of(ALIGN).max(bytes),
-                _ => return None,
+                _ => {
+                    self.short(Shortage::Addresses);
+                    return None;
+                }
             }
         }
     }
 
-    pub(crate) fn release(&self, at: u64, bytes: u64) {
+    pub(crate) fn release(&self, addresses: Reservation) {
         let mut state = self.state();
-        let end = state.check("release", at, rounded(bytes).unwrap_or(u64::MAX));
+        let (at, end) = (addresses.at(), addresses.at() + addresses.bytes());
+        state.check("release", at, end);
         state.close(at, end);
         state.free.insert(at, end);
     }
 
-    pub(crate) fn commit(&self, at: u64, bytes: u64) -> bool {
+    pub(crate) fn commit(&self, part: Part<'_>) -> bool {
+        let Range { start: at, end } = part.range();
+        let bytes = end - at;
         if bytes == 0 {
             return true;
         }
         let mut state = self.state();
-        let end = state.check("commit", at, bytes);
+        state.check("commit", at, end);
         let already = state.islands.overlap(at, end);
-        if state.islands.bytes() + (bytes - already) > self.limit
-            || state.islands.count() >= self.max_islands
-        {
+        let blank = state.blanks.overlap(at, end);
+        if state.bytes() + blank + (bytes - already) > self.limit {
+            self.short(Shortage::Limit);
+            return false;
+        }
+        if already == bytes {
+            state.blanks.remove(at, end);
+            clear(at, bytes);
+            return true;
+        }
+        if state.islands.count() >= self.max_islands {
+            self.short(Shortage::Mappings);
             return false;
         }
         let access = MprotectFlags::READ | MprotectFlags::WRITE;
@@ -179,24 +255,39 @@ impl Memory {
             if already == 0 {
                 state.close(at, end);
             }
+            self.short(Shortage::Memory);
             return false;
         }
         state.islands.insert(at, end);
+        state.blanks.remove(at, end);
         if already > 0 {
             clear(at, bytes);
         }
         true
     }
 
-    pub(crate) fn decommit(&self, at: u64, bytes: u64) {
+    pub(crate) fn blank(&self, part: Part<'_>) {
+        let Range { start, end } = part.range();
         let mut state = self.state();
-        let end = state.check("decommit", at, bytes);
-        state.close(at, end);
+        assert!(
+            state.islands.overlap(start, end) == end - start,
+            "{start:#x} to {end:#x} is to be blank and not accessible"
+        );
+        state.blanks.insert(start, end);
+        clear(start, end - start);
     }
 
-    pub(crate) fn discard(&self, at: u64, bytes: u64) {
-        self.state().check("discard", at, bytes);
-        clear(at, bytes);
+    pub(crate) fn decommit(&self, part: Part<'_>) {
+        let Range { start, end } = part.range();
+        let mut state = self.state();
+        state.check("decommit", start, end);
+        state.close(start, end);
+    }
+
+    pub(crate) fn discard(&self, part: Part<'_>) {
+        let Range { start, end } = part.range();
+        self.state().check("discard", start, end);
+        clear(start, end - start);
     }
 }
 

@@ -3,14 +3,11 @@
 //! Written in a signal handler, on the alternate stack, perhaps in the middle of anything: allocates nothing and
 //! takes no lock.
 
-use crate::{console, hosted, terminal};
+use crate::{hosted, output, terminal};
 use core::fmt::{self, Write};
 use libc::{c_int, greg_t};
-use rustix::stdio::stderr;
+use sing_abi::exit::machine::BROKEN;
 use sing_kernel::fault::Fault;
-
-/// Exit status after a fault that no SIP can be blamed for.
-const STATUS_FATAL: i32 = 70;
 
 unsafe extern "C" {
     /// Where this program's file is loaded; the linker's name for it.
@@ -119,6 +116,6 @@ pub(crate) fn fatal(signal: c_int, code: c_int, at: &Registers, fault: Option<&F
         len: 0,
     };
     let _ = compose(&mut text, signal, code, at, fault);
-    let _ = console::write_all(stderr(), &text.bytes[..text.len]);
-    crate::end(STATUS_FATAL)
+    output::last_words(&text.bytes[..text.len]);
+    crate::end(BROKEN)
 }

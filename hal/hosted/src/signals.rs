@@ -19,7 +19,7 @@ use crate::report::Registers;
 use crate::{HostedHal, hosted, report, terminal};
 use libc::{c_int, c_void, siginfo_t, sigset_t, ucontext_t};
 use sing_kernel::fault::{Action, Fault, Kind};
-use sing_kernel::hal::{LINE_CONSOLE, LINE_TIMER};
+use sing_kernel::hal::{LINE_CONSOLE, LINE_OUTPUT, LINE_TIMER};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -27,6 +27,11 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 pub(crate) const TIMER: c_int = libc::SIGALRM;
 /// The console watcher's signal.
 pub(crate) const CONSOLE: c_int = libc::SIGIO;
+/// The signal of those that write what the kernel puts out.
+pub(crate) const OUTPUT: c_int = libc::SIGURG;
+
+/// Signals that are interrupts.
+const INTERRUPTS: [c_int; 3] = [TIMER, CONSOLE, OUTPUT];
 
 /// Signals that are faults of the processor.
 const FAULTS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE];
@@ -122,15 +127,15 @@ pub(crate) fn start(console: bool) -> io::Result<()> {
         return Err(io::Error::other(text));
     }
     alternate_stack()?;
-    let interrupts = set(&[TIMER, CONSOLE]);
-    for signal in [TIMER, CONSOLE] {
+    let interrupts = set(&INTERRUPTS);
+    for signal in INTERRUPTS {
         install(signal, on_interrupt, libc::SA_RESTART, interrupts)?;
     }
     for signal in FAULTS {
         install(signal, on_fault, libc::SA_ONSTACK, interrupts)?;
     }
     if console {
-        let all = set(&[&ENDINGS[..], &[TIMER, CONSOLE]].concat());
+        let all = set(&[&ENDINGS[..], &INTERRUPTS].concat());
         for signal in ENDINGS {
             install(
                 signal,
@@ -158,7 +163,7 @@ fn block(how: c_int, signals: &sigset_t) {
 
 /// Waits until an interrupt has arrived since the last time, or a signal comes.
 pub(crate) fn wait(hosted: &HostedHal) {
-    let interrupts = set(&[TIMER, CONSOLE]);
+    let interrupts = set(&INTERRUPTS);
     let mut before = set(&[]);
     // From the look at ARRIVED until Linux has put the thread to sleep nothing can arrive unseen: the signals
     // are blocked, and `sigsuspend` unblocks them and sleeps in one step.
@@ -195,20 +200,19 @@ extern "C" fn on_interrupt(signal: c_int, _: *mut siginfo_t, context: *mut c_voi
 }
 
 fn interrupt(hosted: &HostedHal, signal: c_int, pc: u64) {
-    let line = if signal == TIMER {
-        if !hosted.timer.fired(&hosted.clock) {
-            return;
-        }
-        LINE_TIMER
-    } else {
-        LINE_CONSOLE
+    let line = match signal {
+        TIMER if !hosted.timer.fired(&hosted.clock) => return,
+        TIMER => LINE_TIMER,
+        OUTPUT => LINE_OUTPUT,
+        _ => LINE_CONSOLE,
     };
     if hosted.code.range().contains(&pc) {
-        block(libc::SIG_UNBLOCK, &set(&[TIMER, CONSOLE]));
+        block(libc::SIG_UNBLOCK, &set(&INTERRUPTS));
         // May return much later, and on this very stack: everything the interrupted code needs lies here.
         (hosted.hooks.interrupt)(line, true);
     } else {
         ARRIVED.store(true, Relaxed);
+        hosted.noted.note();
         (hosted.hooks.interrupt)(line, false);
         if line == LINE_TIMER && !ASLEEP.load(Relaxed) {
             hosted.timer.remind(&hosted.clock);

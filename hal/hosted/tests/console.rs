@@ -4,7 +4,8 @@ mod common;
 
 use sing_hosted::{Config, Hooks, HostedHal};
 use sing_kernel::fault::Action;
-use sing_kernel::hal::{Hal, LINE_CONSOLE};
+use sing_kernel::hal::{Hal, LINE_CONSOLE, LINE_OUTPUT};
+use sing_kernel::output::Class;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -15,13 +16,36 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 static INPUTS: AtomicU64 = AtomicU64::new(0);
+static OUTPUTS: AtomicU64 = AtomicU64::new(0);
+
+/// Bytes of a flood: more than the machine, a pipe and a terminal keep together.
+const FLOOD: usize = 1 << 20;
+
+/// The byte of a flood at this place.
+fn flood(at: usize) -> u8 {
+    b'a' + (at % 23) as u8
+}
+
+/// Writes all, waiting for room where there is none.
+fn write_all(hal: &HostedHal, mut bytes: &[u8]) {
+    while !bytes.is_empty() {
+        let before = OUTPUTS.load(SeqCst);
+        let taken = hal.console_write(bytes);
+        bytes = &bytes[taken..];
+        while !bytes.is_empty() && OUTPUTS.load(SeqCst) == before {
+            hal.idle();
+        }
+    }
+}
 
 /// The child: a system that answers input. Echoes it in brackets, and on some words does something else.
 fn play() -> ! {
     let interrupt = |line, _| {
-        if line == LINE_CONSOLE {
-            INPUTS.fetch_add(1, SeqCst);
-        }
+        match line {
+            LINE_CONSOLE => INPUTS.fetch_add(1, SeqCst),
+            LINE_OUTPUT => OUTPUTS.fetch_add(1, SeqCst),
+            _ => 0,
+        };
     };
     let hooks = Hooks {
         interrupt,
@@ -74,8 +98,32 @@ fn play() -> ! {
                     let noticed = INPUTS.load(SeqCst) != before;
                     hal.console_write(format!("<noticed {noticed}>").as_bytes());
                 } else if has("talk") {
-                    for _ in 0..100_000 {
-                        hal.console_write(&[b'x'; 100]);
+                    write_all(hal, &[b'x'; 10_000_000]);
+                    hal.exit(9);
+                } else if has("flood") {
+                    let bytes: Vec<u8> = (0..FLOOD).map(flood).collect();
+                    let taken = hal.console_write(&bytes);
+                    // Nobody reads, and yet the machine goes on, and is heard elsewhere.
+                    assert!(hal.log(Class::Kernel, format!("taken {taken}").as_bytes()));
+                    write_all(hal, &bytes[taken..]);
+                    while hal.console_unwritten() > 0 {
+                        hal.idle();
+                    }
+                    assert!(hal.log(Class::Kernel, b"written"));
+                    hal.exit(9);
+                } else if has("chatter") {
+                    let mut lost = 0;
+                    for i in 0..100_000 {
+                        let line = format!("line {i} ...............................");
+                        lost += u32::from(!hal.log(Class::Debug, line.as_bytes()));
+                    }
+                    assert!(hal.log(Class::Kernel, b"crash: a kernel line has room of its own"));
+                    hal.console_write(format!("<lost {lost}>").as_bytes());
+                    // Room on one stream does not say that there is room on the other.
+                    while OUTPUTS.load(SeqCst) == 0
+                        || !hal.log(Class::Debug, b"there is room again")
+                    {
+                        hal.idle();
                     }
                     hal.exit(9);
                 }
@@ -199,10 +247,81 @@ fn nobody_reads() {
     expect(&mut from, "xxxx");
     drop(from);
     let mut stderr = child.stderr.take().unwrap();
-    assert_eq!(ended(child, "no reader").code(), Some(141));
+    assert_eq!(ended(child, "no reader").code(), Some(167));
     let mut text = String::new();
     stderr.read_to_string(&mut text).unwrap();
     assert_eq!(text, "", "it ends quietly");
+}
+
+/// Nothing that is written is waited for: not where the reader sleeps, and nothing is lost where it wakes again.
+#[test]
+fn a_reader_that_sleeps_stops_nobody() {
+    if common::my_scene().is_some() {
+        play();
+    }
+    let test = "a_reader_that_sleeps_stops_nobody";
+    let spawn = |theirs: Option<&File>| match theirs {
+        Some(theirs) => in_terminal(test, theirs),
+        None => child(test)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap(),
+    };
+    let check = |mut child: Child, mut to: Box<dyn Write>, mut from: Box<dyn Read>| {
+        expect(&mut from, "<ready>");
+        to.write_all(b"flood").unwrap();
+        let mut log = child.stderr.take().unwrap();
+        expect(&mut log, "taken ");
+        let taken: usize = expect(&mut log, "\n").trim().parse().unwrap();
+        assert!((1..FLOOD).contains(&taken), "{taken} taken at once");
+        sleep(Duration::from_millis(50));
+        expect(&mut from, "[flood]");
+        let mut bytes = vec![0; FLOOD];
+        from.read_exact(&mut bytes).unwrap();
+        let wrong = (0..FLOOD).find(|at| bytes[*at] != flood(*at));
+        assert_eq!(wrong, None, "lost or out of order");
+        expect(&mut log, "written\n");
+        assert_eq!(ended(child, "flood").code(), Some(9));
+    };
+    let mut child = spawn(None);
+    let (to, from) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    check(child, Box::new(to), Box::new(from));
+    let (ours, theirs) = terminal(80, 24);
+    let child = spawn(Some(&theirs));
+    let to = ours.try_clone().unwrap();
+    check(child, Box::new(to), Box::new(ours));
+}
+
+/// Lines of the log are lost where nobody reads them, never waited for; whoever reads hears of it.
+#[test]
+fn a_log_that_nobody_reads_stops_nobody() {
+    if common::my_scene().is_some() {
+        play();
+    }
+    let mut child = child("a_log_that_nobody_reads_stops_nobody")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut from = child.stdout.take().unwrap();
+    expect(&mut from, "<ready>");
+    child.stdin.as_ref().unwrap().write_all(b"chatter").unwrap();
+    expect(&mut from, "<lost ");
+    let lost: u32 = expect(&mut from, ">")
+        .trim_end_matches('>')
+        .parse()
+        .unwrap();
+    assert!((1..100_000).contains(&lost), "{lost}");
+    let mut log = child.stderr.take().unwrap();
+    let seen = expect(&mut log, "there is room again\n");
+    assert_eq!(
+        seen.matches("line ").count() as u32,
+        100_000 - lost + 1,
+        "and one in the kernel's"
+    );
+    assert!(seen.contains("crash: a kernel line has room of its own\n"));
+    assert_eq!(ended(child, "chatter").code(), Some(9));
 }
 
 /// A terminal: our end, and the child's.
@@ -277,7 +396,7 @@ fn terminal_is_raw_and_given_back() {
     for (word, code, signal) in [
         ("exit", Some(3), None),
         ("abort", None, Some(libc::SIGABRT)),
-        ("fault", Some(70), None),
+        ("fault", Some(160), None),
         ("SIGTERM", None, Some(libc::SIGTERM)),
         ("SIGHUP", None, Some(libc::SIGHUP)),
         ("hang-up", Some(7), None),

@@ -187,7 +187,7 @@ fn load(start: *const u8, end: *const u8) -> u64 {
     hal().load_code(code).unwrap()
 }
 
-extern "sysv64" fn start(argument: u64) -> ! {
+extern "C" fn start(argument: u64) -> ! {
     // SAFETY: `worker` in the arena and its record, which `preemption` keeps for ever.
     let (code, record) = unsafe { *(argument as *const (u64, u64)) };
     // SAFETY: as above.
@@ -312,8 +312,9 @@ fn preemption(time: u64) {
     let mut records = Vec::new();
     let mut stacks = Vec::new();
     for (i, saved) in SAVED[..THREADS].iter().enumerate() {
-        let stack = hal().reserve(STACK).unwrap();
-        assert!(hal().commit(stack, STACK));
+        let mut range = hal().reserve(STACK).unwrap();
+        assert!(hal().commit(range.part(0, STACK)));
+        let stack = range.at();
         // SAFETY: just committed, and nobody else's yet.
         let bytes = unsafe { std::slice::from_raw_parts_mut(stack as *mut u8, STACK as usize) };
         bytes.fill(0xa5);

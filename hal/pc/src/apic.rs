@@ -1,4 +1,4 @@
-//! Interrupt controllers: the local APIC with its timer, the I/O APIC for the console, the old ones silenced.
+//! The processor's own interrupt controller (local APIC) with its timer; the old controllers, silenced.
 
 use crate::{clock, interrupts, memory, port, serial};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -8,14 +8,13 @@ use x86_64::registers::model_specific::Msr;
 
 /// Where the processor's controller is, unless the firmware has moved it.
 const BASE_REGISTER: u32 = 0x1b;
-const IO_APIC: u64 = 0xfec0_0000;
-/// The ISA line of COM1; machines without overrides route it to the same input.
-const COM1_INPUT: u32 = 4;
 
 const ID: u32 = 0x20;
 const TASK_PRIORITY: u32 = 0x80;
 const END_OF_INTERRUPT: u32 = 0xb0;
 const SPURIOUS: u32 = 0xf0;
+/// The first of eight registers with a bit for each vector in service.
+const IN_SERVICE: u32 = 0x100;
 const TIMER: u32 = 0x320;
 const LINE_0: u32 = 0x350;
 const LINE_1: u32 = 0x360;
@@ -29,6 +28,8 @@ const MASKED: u32 = 1 << 16;
 const REMINDER: u64 = 1_000_000;
 /// How often the console is looked at where it cannot interrupt, in nanoseconds.
 const POLL: u64 = 10_000_000;
+/// The same while something is to be sent.
+const SENDING: u64 = 1_000_000;
 
 /// Where the registers are mapped; 0: the firmware has switched to access by MSR.
 static REGISTERS: AtomicU64 = AtomicU64::new(0);
@@ -41,10 +42,14 @@ static REMINDING: AtomicBool = AtomicBool::new(false);
 /// Whether the console is polled.
 static POLLED: AtomicBool = AtomicBool::new(false);
 
-/// Sets the controllers up; the timer stands still.
-pub fn init(poll_console: bool) {
+/// The timer counts once for so many ticks of its source.
+pub const DIVISOR: u64 = 16;
+
+/// Switches the controller on; the timer stands still.
+pub fn enable() {
     silence_legacy();
-    // SAFETY: every processor with long mode has the register; the write only switches the controller on.
+    // SAFETY: `refuse.s` has seen that there is a local APIC, so the register is there; the write only switches the
+    // controller on.
     let base = unsafe {
         let mut register = Msr::new(BASE_REGISTER);
         let value = register.read();
@@ -52,21 +57,37 @@ pub fn init(poll_console: bool) {
         value
     };
     if base & 1 << 10 == 0 {
-        REGISTERS.store(memory::map_device(base & 0xf_ffff_f000), Relaxed);
+        let registers = memory::map_device(base & 0xf_ffff_f000, memory::PAGE);
+        // Without it there is neither a timer nor any interrupt.
+        REGISTERS.store(registers.expect("a local APIC within reach"), Relaxed);
     }
     write(TASK_PRIORITY, 0);
     write(SPURIOUS, 0x100 | u32::from(interrupts::SPURIOUS));
     for register in [TIMER, LINE_0, LINE_1, ERROR] {
         write(register, MASKED);
     }
-    write(DIVIDE, 0b0011); // by 16
+    write(DIVIDE, 0b0011); // by 16, `DIVISOR`
+}
+
+/// Makes the timer ready, when the clock is. `polled`: look for input at the console, which cannot interrupt.
+pub fn init(polled: bool) {
     RATE.store(measured_rate(), Relaxed);
     write(TIMER, u32::from(interrupts::TIMER));
-    POLLED.store(poll_console || !route_console(), Relaxed);
-    if !POLLED.load(Relaxed) {
-        serial::enable_interrupt();
-    }
+    POLLED.store(polled, Relaxed);
     set_timer(u64::MAX);
+}
+
+/// The timer's count, which goes down from its largest value without an interrupt until `stop`.
+pub fn free_running() -> u32 {
+    if read(CURRENT_COUNT) == 0 {
+        write(INITIAL_COUNT, u32::MAX);
+    }
+    read(CURRENT_COUNT)
+}
+
+/// Stops the timer.
+pub fn stop() {
+    write(INITIAL_COUNT, 0);
 }
 
 /// Asks for the timer's interrupt at this time instead of another.
@@ -125,7 +146,7 @@ pub fn timer_interrupt() -> (bool, bool) {
 fn arm() {
     let (now, mut at) = (clock::now(), DEADLINE.load(Relaxed));
     if POLLED.load(Relaxed) {
-        at = at.min(now + POLL);
+        at = at.min(now + if serial::is_sending() { SENDING } else { POLL });
     }
     let count = if at == u64::MAX {
         0
@@ -182,34 +203,20 @@ fn silence_legacy() {
     }
 }
 
-/// Routes COM1's interrupt to this processor, all others nowhere. False where there is no I/O APIC.
-fn route_console() -> bool {
-    let at = memory::map_device(IO_APIC);
-    let access = |register: u32, value: Option<u32>| {
-        // SAFETY: the page is mapped for this, uncached; the two registers select another and hold its value.
-        unsafe {
-            (at as *mut u32).write_volatile(register);
-            match value {
-                Some(value) => (at as *mut u32).byte_add(16).write_volatile(value),
-                None => return (at as *mut u32).byte_add(16).read_volatile(),
-            }
-        }
-        0
-    };
-    let version = access(1, None);
-    let inputs = version >> 16 & 0xff;
-    if version == 0 || version == u32::MAX || inputs < COM1_INPUT {
-        return false;
-    }
-    for input in 0..=inputs {
-        access(0x10 + 2 * input, Some(MASKED));
-    }
-    access(0x11 + 2 * COM1_INPUT, Some(id() << 24));
-    access(0x10 + 2 * COM1_INPUT, Some(u32::from(interrupts::CONSOLE)));
-    true
+/// Whether any interrupt is in service: has come, and has not been ended.
+pub fn is_serving() -> bool {
+    (0..8).any(|i| read(IN_SERVICE + i * 0x10) != 0)
 }
 
-fn id() -> u32 {
+/// Raises an interrupt of this vector at this processor, as a device would.
+pub fn raise(vector: u8) {
+    const COMMAND: u32 = 0x300;
+    const TO_SELF: u32 = 1 << 18;
+    write(COMMAND, TO_SELF | 1 << 14 | u32::from(vector));
+}
+
+/// Number of this processor's controller.
+pub fn id() -> u32 {
     if REGISTERS.load(Relaxed) == 0 {
         read(ID)
     } else {

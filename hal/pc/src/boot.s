@@ -1,7 +1,8 @@
 # From the loader to Rust: two 32-bit entries (PVH, multiboot2), then long mode.
 #
 # Both loaders hand over in 32-bit protected mode without paging, `ebx` pointing to their information.
-# The first page tables map the first 4 GiB twice, as they are and at DIRECT_MAP; `memory` replaces them.
+# The first page tables map the first 4 GiB twice, as they are and at DIRECT_MAP; `memory` replaces them. A processor or
+# memory that will not do is refused with a message (`refuse.s`) before anything depends on it.
 
 .section .note.Xen, "a", @note
 .p2align 2
@@ -34,7 +35,28 @@ start32:
     cli
     cld
     mov edi, ebx
+    # A loader that finds no room beside the kernel may put the system image over it.
+    cmp esi, {PVH}
+    jne 1f
+    cmp dword ptr [ebx + 12], 0         # modules
+    je 1f
+    mov ecx, [ebx + 16]                 # the first one's record: address and size
+    mov edx, [ecx]
+    cmp edx, offset image_end
+    jae 1f
+    add edx, [ecx + 8]
+    cmp edx, offset image_start
+    ja too_little_memory
+1:
+    # Without memory under the image's end there is no stack to go on with.
+    mov ecx, offset image_end - 4
+    mov dword ptr [ecx], 0x5aa5c33c
+    cmp dword ptr [ecx], 0x5aa5c33c
+    jne too_little_memory
+    mov dword ptr [ecx], 0
     mov esp, offset {stacks} + {STACK_SPAN}
+    jmp check_processor
+suitable:
 
     xor ecx, ecx
 fill:                                   # boot_p2[i] = i * 2 MiB, present, writable, large
@@ -87,7 +109,7 @@ start64:
     call {main}
     ud2
 
-.section .rodata.boot, "a"
+.section .boot.texts, "a"
 .p2align 3
 boot_gdt:
     .quad 0, 0x00af9b000000ffff, 0x00cf93000000ffff

@@ -2,6 +2,7 @@
 //!
 //! Everything but the system image is copied, so that the loader's memory can be used for something else.
 
+use crate::firmware::root::{self, Root};
 use crate::regions::Regions;
 use core::ops::Range;
 
@@ -21,6 +22,8 @@ pub struct BootInfo {
     pub memory: Regions,
     /// The first module: the system image.
     pub module: Option<Range<u64>>,
+    /// Where the firmware's tables are listed.
+    pub root: Option<Root>,
     line: [u8; LINE],
     line_len: usize,
 }
@@ -43,6 +46,7 @@ impl BootInfo {
         let mut info = BootInfo {
             memory: Regions::new(),
             module: None,
+            root: None,
             line: [0; LINE],
             line_len: 0,
         };
@@ -52,6 +56,7 @@ impl BootInfo {
             _ => return Err(Error::UnknownLoader),
         }
         .ok_or(Error::Malformed)?;
+        info.root = info.root.or_else(|| root::search(physical));
         Ok(info)
     }
 
@@ -90,6 +95,7 @@ impl BootInfo {
         if line != 0 {
             self.set_line(line, physical);
         }
+        self.root = physical(long(physical, at + 32)?, root::SIZE).and_then(root::read);
         let map = long(physical, at + 40)?;
         for i in 0..u64::from(word(physical, at + 48)?) {
             let entry = map + i * 24;
@@ -121,6 +127,11 @@ impl BootInfo {
                         }
                         entry += step;
                     }
+                }
+                // Copies of the root pointer, of its first version and of the later one, which is better.
+                kind @ (14 | 15) if size > 8 && (kind == 15 || self.root.is_none()) => {
+                    let copy = physical(tag + 8, (size - 8).min(root::SIZE as u64) as usize)?;
+                    self.root = root::read(copy).or(self.root);
                 }
                 _ => {}
             }

@@ -1,6 +1,8 @@
 //! The kernel's command line: words for the HAL, and arguments for the system.
 //!
-//! The HAL's own words stand first: `selftest`, `console=COLUMNSxROWS`, `console=none`, `polled`. What a hypervisor adds
+//! The HAL's own words stand first: `selftest`, `console=COLUMNSxROWS`, `console=none`, `polled`, `report` (say what the
+//! machine has), `clock=SOURCE` (take the clock's rate from nothing else), `watch=MICROSECONDS` (let the timer tick this
+//! often), `stress=switch` (let another thread run at every place where one could; both for tests). What a hypervisor adds
 //! to describe its devices (`virtio_mmio.device=…`) is passed over. The first other word, or what follows `--`, begins
 //! the system's arguments. Double quotes keep blanks inside a word.
 
@@ -13,6 +15,14 @@ pub struct Request<'a> {
     pub console: Option<(u32, u32)>,
     /// Poll the console's input although the machine could interrupt.
     pub polled: bool,
+    /// Nanoseconds between ticks of the timer, for tests; 0 for none.
+    pub watch: u64,
+    /// Say what the machine has.
+    pub report: bool,
+    /// The only source that the clock's rate may come from.
+    pub clock: Option<&'a str>,
+    /// Let another thread run at every place where one could.
+    pub stress: bool,
     /// The system's arguments, not yet split.
     pub rest: &'a str,
 }
@@ -25,6 +35,10 @@ impl<'a> Request<'a> {
             selftest: None,
             console: Some((80, 24)),
             polled: false,
+            watch: 0,
+            report: false,
+            clock: None,
+            stress: false,
             rest: "",
         };
         let mut rest = line.trim();
@@ -36,14 +50,21 @@ impl<'a> Request<'a> {
                     break;
                 }
                 "polled" => request.polled = true,
+                "report" => request.report = true,
+                "stress=switch" => request.stress = true,
                 "--" => {
                     request.rest = after.trim();
                     break;
                 }
                 _ if word.starts_with("virtio_mmio.device=") => {}
-                _ => match word.strip_prefix("console=") {
-                    Some(size) => request.console = console_size(size),
-                    None => {
+                _ => match word.split_once('=') {
+                    Some(("console", size)) => request.console = console_size(size),
+                    Some(("clock", source)) => request.clock = Some(source),
+                    Some(("watch", microseconds)) => {
+                        let microseconds = microseconds.parse().unwrap_or(0u32);
+                        request.watch = u64::from(microseconds) * 1000;
+                    }
+                    _ => {
                         request.rest = rest;
                         break;
                     }
@@ -121,7 +142,12 @@ mod tests {
             (r.console, r.polled, r.selftest),
             (Some((100, 30)), true, None)
         );
+        let r = Request::parse("report clock=pit clock x");
+        assert_eq!((r.report, r.clock, r.rest), (true, Some("pit"), "clock x"));
+        assert!(!r.stress && Request::parse("console=none stress=switch -- x").stress);
         assert_eq!(Request::parse("console=none").console, None);
+        assert_eq!(Request::parse("watch=200 -- x").watch, 200_000);
+        assert_eq!(Request::parse("watch=soon -- x").watch, 0);
         assert_eq!(Request::parse("console=axb").console, None);
         assert_eq!(Request::parse("selftest").selftest, Some(""));
         assert_eq!(Request::parse(" selftest  fatal ").selftest, Some("fatal"));

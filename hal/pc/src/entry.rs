@@ -3,12 +3,21 @@
 use crate::bootinfo::{self, BootInfo};
 use crate::command_line::Request;
 use crate::serial::line;
-use crate::{apic, clock, exit, fpu, hal, interrupts, memory, processor, selftest, serial};
+use crate::{
+    acpi, apic, clock, exit, fpu, hal, interrupts, ioapic, machine_check, memory, power, processor,
+    report, selftest, serial,
+};
 use alloc::string::String;
 use alloc::vec::Vec;
+use sing_kernel::hal::LINE_CONSOLE;
 
 core::arch::global_asm!(
     include_str!("boot.s"),
+    include_str!("refuse.s"),
+    COM1 = const serial::COM1,
+    DEBUG_CONSOLE = const exit::DEBUG_CONSOLE,
+    DEBUG_EXIT = const exit::DEBUG_EXIT,
+    UNSUITABLE = const exit::UNSUITABLE,
     PVH = const bootinfo::PVH,
     MULTIBOOT2 = const bootinfo::MULTIBOOT2,
     STACK_SPAN = const processor::STACK_SPAN,
@@ -16,11 +25,15 @@ core::arch::global_asm!(
     main = sym main,
 );
 
+/// With less memory than this (in MiB), a word of warning is due: the system may start, and programs may not.
+const SCARCE: u64 = 16;
+
 /// First Rust code, on the boot stack with interrupts off: `info` is the loader's information, `protocol` which loader
 /// it was.
 extern "sysv64" fn main(info: u64, protocol: u32) -> ! {
     processor::init();
     interrupts::init();
+    machine_check::init();
     fpu::init();
     serial::init();
     let physical = |at, len| memory::boot_memory(at, len);
@@ -29,15 +42,46 @@ extern "sysv64" fn main(info: u64, protocol: u32) -> ! {
             "no boot information ({e:?}): start by PVH or multiboot2"
         ))
     });
-    let image = memory::init(&boot)
-        .unwrap_or_else(|_| stop(format_args!("too little memory: give the machine 64 MiB")));
-    let request = Request::parse(boot.command_line());
-    if clock::init().is_err() {
+    let too_little = |_| {
+        let found = boot.memory.bytes() >> 20;
         stop(format_args!(
-            "no clock: neither the processor nor an interval timer gives a rate"
-        ));
+            "too little memory ({found} MiB): give the machine 64 MiB"
+        ))
+    };
+    let image = memory::init(&boot).unwrap_or_else(too_little);
+    if boot.memory.lost() > 0 {
+        let lost = boot.memory.lost() >> 20;
+        line!(
+            "machine: {lost} MiB of memory are not used: the firmware reports it in too many pieces"
+        );
     }
-    apic::init(request.polled);
+    let mib = (memory::frame_counts().0 * memory::PAGE) >> 20;
+    if mib < SCARCE {
+        line!(
+            "machine: {mib} MiB of memory are left for programs, which may be too little; give the machine 64 MiB"
+        );
+    }
+    let request = Request::parse(boot.command_line());
+    let platform = acpi::read(boot.root);
+    apic::enable();
+    let source = clock::init(&platform, request.clock).unwrap_or_else(|_| no_clock(request.clock));
+    ioapic::init(&platform);
+    let console = ioapic::isa(&platform, serial::ISA_LINE);
+    let polled = request.polled || !ioapic::connect(LINE_CONSOLE, console);
+    apic::init(polled);
+    if !polled {
+        ioapic::unmask(LINE_CONSOLE);
+        serial::enable_interrupt();
+    }
+    power::init(&platform);
+    if request.report {
+        report::print(&boot, &platform, source);
+    }
+    let processors = platform.processors.len();
+    if processors > 1 {
+        line!("machine: {processors} processors, of which one is used");
+    }
+    drop(platform);
     hal::init(request.console);
     x86_64::instructions::interrupts::enable();
 
@@ -45,15 +89,37 @@ extern "sysv64" fn main(info: u64, protocol: u32) -> ! {
         selftest::run(which);
     }
     let Some(image) = image else {
-        stop(format_args!(
-            "no system image: pass one with -initrd to QEMU, or with module2 in GRUB"
-        ))
+        line!(
+            "cannot start: no system image: pass one with -initrd to QEMU, or with module2 in GRUB"
+        );
+        exit::exit(exit::NO_IMAGE)
     };
     let args: Vec<String> = request.words().map(|w| w.chars().collect()).collect();
-    sing_kernel::boot(&hal::Pc, sing_kernel::Options { args }, image)
+    let options = sing_kernel::Options {
+        args,
+        tick: request.watch,
+        stress: request.stress,
+    };
+    // SAFETY: whoever starts the machine vouches for the image that its loader brings, as for the kernel; its memory is
+    // mapped to be read only, and used for nothing else.
+    let image = unsafe { sing_kernel::BootImage::new(image) };
+    sing_kernel::boot(&hal::Pc, options, image)
+}
+
+fn no_clock(only: Option<&str>) -> ! {
+    let names: Vec<&str> = clock::source_names().collect();
+    let names = names.join(", ");
+    match only {
+        Some(name) => stop(format_args!(
+            "the clock source `{name}` of the command line gives no rate here; there are {names}"
+        )),
+        None => stop(format_args!(
+            "no clock: none of {names} gives a rate; give the machine one of these devices"
+        )),
+    }
 }
 
 fn stop(reason: core::fmt::Arguments) -> ! {
     line!("cannot start: {reason}");
-    exit::exit(exit::NO_IMAGE)
+    exit::exit(exit::UNSUITABLE)
 }

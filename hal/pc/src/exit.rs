@@ -1,36 +1,45 @@
 //! The end: telling an emulator the status, switching the machine off.
 
 use crate::serial::line;
-use crate::{port, processor};
+use crate::{port, power, processor, serial};
 use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use x86_64::instructions::{hlt, interrupts};
 
-/// Status after a fault or panic of the kernel itself (`EX_SOFTWARE`).
-pub const BROKEN: i32 = 70;
-/// Status where there is no system image to start (`EX_NOINPUT`).
-pub const NO_IMAGE: i32 = 66;
+/// Status where the machine lacks what the system needs.
+pub use sing_abi::exit::machine::REFUSED as UNSUITABLE;
+pub use sing_abi::exit::machine::{BROKEN, NO_IMAGE};
 
 /// Port of QEMU's debug console, which takes bytes; nobody's elsewhere.
-const DEBUG_CONSOLE: u16 = 0xe9;
+pub const DEBUG_CONSOLE: u16 = 0xe9;
 /// Port of QEMU's `isa-debug-exit` device: a write of `v` ends QEMU with status `2 v + 1`.
-const DEBUG_EXIT: u16 = 0xf4;
+pub const DEBUG_EXIT: u16 = 0xf4;
 
 /// Ends the system. The exact status goes to the debug console; the debug exit device has room for seven
-/// bits. A machine without either is switched off, or reset where that is not possible.
+/// bits. A machine without these is switched off. Where it cannot be, a virtual one is reset, which ends those that have
+/// no other way to end; real hardware stands still, so that it can be switched off by hand.
 pub fn exit(status: i32) -> ! {
+    serial::flush();
     interrupts::disable();
     say_status(status);
-    port::write32(DEBUG_EXIT, status as u32 & 0x7f);
-    // Still here: no such device.
     if processor::is_virtual() {
-        // PM1a control of the ACPI hardware that QEMU's q35 has: sleep enable, type of S5.
-        port::write16(0x604, 1 << 13);
+        port::write32(DEBUG_EXIT, status as u32 & 0x7f);
     }
-    // The keyboard controller's reset line.
-    port::write8(0x64, 0xfe);
-    // Without an interrupt table, any fault resets the processor.
-    processor::triple_fault();
+    // Still here: no such device.
+    power::off();
+    if processor::is_virtual() {
+        line!(
+            "machine: ended with status {status}; nothing is known that switches it off, so it is reset"
+        );
+        power::reset();
+        // The keyboard controller's reset line.
+        port::write8(0x64, 0xfe);
+        // Without an interrupt table, any fault resets the processor.
+        processor::triple_fault();
+    }
+    line!(
+        "machine: ended with status {status}; switch it off by hand, as nothing is known that does it"
+    );
     loop {
         hlt();
     }

@@ -4,7 +4,7 @@
 //! of the kernel and fatal.
 
 use crate::serial::line;
-use crate::{exit, interrupts, selftest};
+use crate::{exit, interrupts, machine_check, memory, selftest};
 use core::arch::naked_asm;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use sing_kernel::fault::{Action, Fault, Kind};
@@ -45,6 +45,9 @@ const DOUBLE: u64 = 8;
 const PAGE: u64 = 14;
 const MACHINE_CHECK: u64 = 18;
 
+/// Error code of a write to a page that can be read.
+const WRITE_DENIED: u64 = 3;
+
 /// Interrupts enabled, all else clear.
 const PLAIN_FLAGS: u64 = 0x202;
 
@@ -56,12 +59,23 @@ extern "sysv64" fn handle(frame: &mut Frame) {
     } else {
         0
     };
+    if frame.vector == PAGE
+        && frame.error & WRITE_DENIED == WRITE_DENIED
+        && !interrupts::is_sip_code(frame.rip)
+        && memory::fill_blank(address)
+    {
+        return;
+    }
     let kind = match frame.vector {
         PAGE => Kind::Page,
         UNDEFINED => Kind::Undefined,
         DIVIDE => Kind::Divide,
-        // What was interrupted by these cannot be gone on with.
-        DOUBLE | NON_MASKABLE | MACHINE_CHECK => fatal(frame, address),
+        // Execution cannot resume after these.
+        DOUBLE | NON_MASKABLE => fatal(frame, address),
+        MACHINE_CHECK => {
+            machine_check::report();
+            fatal(frame, address)
+        }
         _ => Kind::Other,
     };
     if HANDLING.swap(true, Relaxed) {

@@ -1,12 +1,13 @@
 //! What the kernel calls.
 
-use crate::memory::{self, PAGE, RESERVABLE};
+use crate::memory::{self, RESERVABLE};
 use crate::spaces::Spaces;
-use crate::{apic, clock, exit, interrupts, processor, serial};
+use crate::{apic, clock, exit, interrupts, ioapic, processor, serial};
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use sing_arch::lock::SpinLock;
-use sing_kernel::hal::Hal;
+use sing_kernel::hal::{Hal, Part, Reservation};
+use sing_kernel::output::Class;
 
 /// Reservations are aligned to this.
 const GRAIN: u64 = 64 * 1024;
@@ -27,12 +28,27 @@ pub fn init(terminal: Option<(u32, u32)>) {
     TERMINAL.store(u64::from(columns) << 32 | u64::from(rows), Relaxed);
 }
 
-/// The pages that lie in a range of the kernel's.
-fn pages(at: u64, bytes: u64) -> Range<u64> {
-    let end = at
-        .checked_add(bytes)
-        .expect("the kernel passes addresses that it has reserved");
-    let range = at / PAGE * PAGE..end.next_multiple_of(PAGE);
+/// Accessible memory for something large on the kernel's heap; `None` where addresses or frames are short.
+pub fn take_for_heap(bytes: u64) -> Option<u64> {
+    let room = bytes.checked_next_multiple_of(GRAIN)?;
+    let at = SPACES.lock().take(room)?;
+    if memory::commit_for_heap(at..at + bytes.next_multiple_of(memory::PAGE)) {
+        return Some(at);
+    }
+    SPACES.lock().give(at, room);
+    None
+}
+
+/// Gives back what [`take_for_heap`] has given for so many bytes.
+pub fn give_from_heap(at: u64, bytes: u64) {
+    let bytes = bytes.next_multiple_of(GRAIN);
+    memory::release(at..at + bytes);
+    SPACES.lock().give(at, bytes);
+}
+
+/// The addresses of a part. Its type says that they are reserved; the only cause for less is a mistake here.
+fn pages(part: &Part<'_>) -> Range<u64> {
+    let range = part.range();
     assert!(
         RESERVABLE.start <= range.start && range.end <= RESERVABLE.end,
         "{range:x?} was never reserved"
@@ -40,7 +56,9 @@ fn pages(at: u64, bytes: u64) -> Range<u64> {
     range
 }
 
-impl Hal for Pc {
+// SAFETY: reservations come out of addresses that nothing else of this HAL uses (`memory`); code is never writable under
+// any address once it is executable; one processor runs, and interrupts call the kernel as they must (`interrupts`).
+unsafe impl Hal for Pc {
     fn name(&self) -> &'static str {
         "pc"
     }
@@ -69,52 +87,94 @@ impl Hal for Pc {
         apic::set_timer(at);
     }
 
+    fn mask(&self, line: u32) {
+        ioapic::mask(line);
+    }
+
+    fn unmask(&self, line: u32) {
+        ioapic::unmask(line);
+    }
+
     fn idle(&self) {
         interrupts::idle();
+    }
+
+    fn held(&self) -> u64 {
+        interrupts::held()
     }
 
     fn total_pages(&self) -> u64 {
         memory::frame_counts().0
     }
 
+    fn free_pages(&self) -> u64 {
+        memory::frame_counts().1
+    }
+
     fn is_short(&self) -> bool {
         memory::is_short()
     }
 
-    fn reserve(&self, bytes: u64) -> Option<u64> {
-        SPACES
-            .lock()
-            .take(bytes.max(1).checked_next_multiple_of(GRAIN)?)
+    fn reserve(&self, bytes: u64) -> Option<Reservation> {
+        let bytes = bytes.max(1).checked_next_multiple_of(GRAIN)?;
+        let at = SPACES.lock().take(bytes)?;
+        // SAFETY: taken out of what is free, so in no other reservation; nothing else of the machine lies among these
+        // addresses.
+        Some(unsafe { Reservation::new(at, bytes) })
     }
 
-    fn release(&self, at: u64, bytes: u64) {
-        let size = bytes.max(1).next_multiple_of(GRAIN);
-        memory::release(pages(at, size));
-        SPACES.lock().give(at, size);
+    fn release(&self, mut addresses: Reservation) {
+        let (at, bytes) = (addresses.at(), addresses.bytes());
+        memory::release(pages(&addresses.part(0, bytes)));
+        SPACES.lock().give(at, bytes);
     }
 
-    fn commit(&self, at: u64, bytes: u64) -> bool {
-        memory::commit(pages(at, bytes))
+    fn commit(&self, part: Part<'_>) -> bool {
+        memory::commit(pages(&part))
     }
 
-    fn decommit(&self, at: u64, bytes: u64) {
-        memory::decommit(pages(at, bytes));
+    fn decommit(&self, part: Part<'_>) {
+        memory::decommit(pages(&part));
     }
 
-    fn discard(&self, at: u64, bytes: u64) {
-        memory::discard(pages(at, bytes));
+    fn heap_room(&self) -> u64 {
+        memory::heap_room()
+    }
+
+    fn discard(&self, part: Part<'_>) {
+        memory::discard(pages(&part));
+    }
+
+    fn blank(&self, part: Part<'_>) {
+        memory::blank(pages(&part));
+    }
+
+    fn trim(&self) -> bool {
+        memory::trim_heap()
     }
 
     fn load_code(&self, code: &[u8]) -> Option<u64> {
         memory::load_code(code)
     }
 
+    unsafe fn unload_code(&self, from: u64) {
+        memory::unload_code(from);
+    }
+
+    fn code_room(&self) -> u64 {
+        memory::code_room()
+    }
+
     fn code_arena(&self) -> Range<u64> {
         memory::CODE_ARENA
     }
 
-    fn console_write(&self, bytes: &[u8]) {
-        serial::write(bytes);
+    fn console_write(&self, bytes: &[u8]) -> usize {
+        serial::write(bytes)
+    }
+
+    fn console_unwritten(&self) -> usize {
+        serial::unwritten()
     }
 
     fn console_read(&self, out: &mut [u8]) -> Option<usize> {
@@ -128,8 +188,8 @@ impl Hal for Pc {
         }
     }
 
-    fn log(&self, line: &str) {
-        serial::line!("{line}");
+    fn log(&self, class: Class, line: &[u8]) -> bool {
+        serial::log(class, line)
     }
 
     fn exit(&self, status: i32) -> ! {

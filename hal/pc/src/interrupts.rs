@@ -1,23 +1,27 @@
-//! The interrupt table, and what happens at an interrupt of the timer or the console.
+//! The interrupt table, and what happens at an interrupt.
 //!
 //! An interrupt is handled on the stack of what it interrupted, so that the kernel can switch threads inside
 //! the handler and each finds its own registers again. In SIP code the whole register file is saved there,
 //! vectors included; in kernel code (soft-float) only the general registers, and the kernel only takes note.
 
 use crate::processor::Use;
-use crate::{apic, faults, fpu, memory, selftest, serial};
+use crate::{apic, clock, faults, fpu, ioapic, memory, power, selftest, serial};
 use core::arch::naked_asm;
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use sing_kernel::hal::{LINE_CONSOLE, LINE_TIMER};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use sing_kernel::hal::{LINE_CONSOLE, LINE_OUTPUT, LINE_POWER, LINE_TIMER};
 use x86_64::VirtAddr;
 use x86_64::instructions::interrupts;
 use x86_64::structures::idt::InterruptDescriptorTable;
 
+/// Lines that the kernel can tell apart (it keeps one bit of a word for itself); each has the vector of its number after the first one.
+pub const LINES: usize = 31;
+/// Vector of line 0.
+pub const FIRST_VECTOR: u8 = 0x20;
 /// Vector of the local APIC's timer.
-pub const TIMER: u8 = 0x20;
-/// Vector of the console.
-pub const CONSOLE: u8 = 0x21;
+pub const TIMER: u8 = FIRST_VECTOR + LINE_TIMER as u8;
+/// What the entry of all other vectors says instead of one.
+const UNKNOWN: u8 = 0;
 /// First vector of the old interrupt controllers, which are masked but may still raise spurious ones.
 pub const LEGACY: u8 = 0xe0;
 /// Vector of the local APIC's spurious interrupts.
@@ -30,6 +34,17 @@ static TABLE: Table = Table(UnsafeCell::new(InterruptDescriptorTable::new()));
 
 /// Whether an interrupt has arrived since `idle` last returned.
 static ARRIVED: AtomicBool = AtomicBool::new(false);
+
+/// Cycle count when the first interrupt was noted in kernel code that the kernel has not acted on; 0 for none.
+static NOTED: AtomicU64 = AtomicU64::new(0);
+
+/// How long ago that was, in nanoseconds, and forgets it; 0 where nothing is noted.
+pub fn held() -> u64 {
+    match NOTED.swap(0, SeqCst) {
+        0 => 0,
+        since => clock::ticks_to_nanoseconds(sing_arch::cycles().wrapping_sub(since)).max(1),
+    }
+}
 
 /// Fills and loads the table.
 pub fn init() {
@@ -65,14 +80,13 @@ pub fn init() {
         page_fault page PageFault,
         x87_floating_point x87 OtherFault,
         alignment_check alignment OtherFault,
-        machine_check machine_check NonMaskable,
+        machine_check machine_check MachineCheck,
         simd_floating_point vector OtherFault,
     }
     for vector in 32..=255u8 {
-        let entry = match vector {
-            TIMER => timer,
-            CONSOLE => console,
-            _ => spurious,
+        let entry = match LINE_ENTRIES.get(usize::from(vector - FIRST_VECTOR)) {
+            Some(entry) => *entry,
+            None => line::<UNKNOWN>,
         };
         // SAFETY: the entries save and restore what they interrupt and end in `iretq`.
         unsafe { table[vector].set_handler_addr(address(entry)) };
@@ -100,16 +114,39 @@ pub fn is_sip_code(pc: u64) -> bool {
 
 /// What the entries call, with interrupts off.
 extern "sysv64" fn dispatch(vector: u64, in_sip: bool) {
-    let (timer, console) = match vector as u8 {
-        TIMER => apic::timer_interrupt(),
-        _ => (false, serial::receive()),
+    let line = match vector as u8 {
+        UNKNOWN => {
+            // Left in service, it would keep all that is less urgent from coming. The controller's own spurious ones are
+            // not in service, but something else may have their vector.
+            if apic::is_serving() {
+                apic::end_of_interrupt();
+            }
+            return;
+        }
+        vector => u32::from(vector - FIRST_VECTOR),
+    };
+    let (timer, other) = match line {
+        LINE_TIMER => {
+            let (due, typed) = apic::timer_interrupt();
+            (due, typed.then_some(LINE_CONSOLE))
+        }
+        LINE_CONSOLE => (false, serial::receive().then_some(line)),
+        LINE_POWER => (false, power::button_pressed().then_some(line)),
+        // The device is quiet only when its driver has seen to it, who lets the line come again then.
+        _ => {
+            ioapic::mask(line);
+            (false, Some(line))
+        }
     };
     // Before the kernel hears of it: this call may return much later.
     apic::end_of_interrupt();
     ARRIVED.store(true, SeqCst);
     // A call that may switch comes last: it would keep the other back until this thread runs again.
-    if console {
-        report(LINE_CONSOLE, in_sip && !timer);
+    if serial::has_room_again() {
+        report(LINE_OUTPUT, in_sip && !timer && other.is_none());
+    }
+    if let Some(line) = other {
+        report(line, in_sip && !timer);
     }
     if timer {
         report(LINE_TIMER, in_sip);
@@ -118,6 +155,10 @@ extern "sysv64" fn dispatch(vector: u64, in_sip: bool) {
 
 /// Lets the kernel, or the test in its place, know. With interrupts off.
 fn report(line: u32, may_switch: bool) {
+    if !may_switch {
+        // When the first one was noted that the kernel has not acted on. Never 0, which means none.
+        let _ = NOTED.compare_exchange(0, sing_arch::cycles().max(1), SeqCst, SeqCst);
+    }
     if may_switch {
         // The thread that runs next expects interrupts enabled, as all kernel code does.
         interrupts::enable();
@@ -128,24 +169,23 @@ fn report(line: u32, may_switch: bool) {
         sing_kernel::interrupt::arrive(line, may_switch);
     }
     interrupts::disable();
-    if line == LINE_TIMER && !may_switch {
+    if !may_switch {
         apic::remind();
     }
 }
 
-#[unsafe(naked)]
-unsafe extern "sysv64" fn timer() {
-    naked_asm!("push {vector}", "jmp {common}", vector = const TIMER, common = sym common)
+macro_rules! line_entries {
+    ($($line:literal)*) => { [$(line::<{ FIRST_VECTOR + $line }>),*] };
 }
 
-#[unsafe(naked)]
-unsafe extern "sysv64" fn console() {
-    naked_asm!("push {vector}", "jmp {common}", vector = const CONSOLE, common = sym common)
-}
+/// The entries of the lines.
+static LINE_ENTRIES: [unsafe extern "sysv64" fn(); LINES] = line_entries!(
+    0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30
+);
 
 #[unsafe(naked)]
-unsafe extern "sysv64" fn spurious() {
-    naked_asm!("iretq")
+unsafe extern "sysv64" fn line<const VECTOR: u8>() {
+    naked_asm!("push {vector}", "jmp {common}", vector = const VECTOR, common = sym common)
 }
 
 /// Saves the registers, the vectors only where SIP code was interrupted, and calls `dispatch`.

@@ -24,9 +24,13 @@ extern crate alloc;
 mod bootinfo;
 mod calendar;
 mod command_line;
+mod firmware;
+mod frame_map;
 mod regions;
 mod spaces;
 
+#[cfg(target_os = "none")]
+mod acpi;
 #[cfg(target_os = "none")]
 mod apic;
 #[cfg(target_os = "none")]
@@ -44,11 +48,19 @@ mod hal;
 #[cfg(target_os = "none")]
 mod interrupts;
 #[cfg(target_os = "none")]
+mod ioapic;
+#[cfg(target_os = "none")]
+mod machine_check;
+#[cfg(target_os = "none")]
 mod memory;
 #[cfg(target_os = "none")]
 mod port;
 #[cfg(target_os = "none")]
+mod power;
+#[cfg(target_os = "none")]
 mod processor;
+#[cfg(target_os = "none")]
+mod report;
 #[cfg(target_os = "none")]
 mod selftest;
 #[cfg(target_os = "none")]

@@ -8,6 +8,18 @@ pub fn read8(port: u16) -> u8 {
     unsafe { Port::new(port).read() }
 }
 
+/// Reads 16 bits from a port.
+pub fn read16(port: u16) -> u16 {
+    // SAFETY: as for `read8`.
+    unsafe { Port::new(port).read() }
+}
+
+/// Reads 32 bits from a port.
+pub fn read32(port: u16) -> u32 {
+    // SAFETY: as for `read8`.
+    unsafe { Port::new(port).read() }
+}
+
 /// Writes a byte to a port.
 pub fn write8(port: u16, value: u8) {
     // SAFETY: the HAL writes only to ports of devices that it drives, none of which it lets access memory.

@@ -34,8 +34,9 @@ pub enum Use {
     OtherFault,
     DoubleFault,
     NonMaskable,
+    MachineCheck,
 }
-const STACKS: usize = 5;
+const STACKS: usize = 6;
 
 /// The stacks; the first one is boot's, which runs the kernel when nothing else runs.
 pub static STACK_AREA: [Stack; STACKS] = [const {
@@ -84,6 +85,7 @@ pub fn init() {
         Use::OtherFault,
         Use::DoubleFault,
         Use::NonMaskable,
+        Use::MachineCheck,
     ] {
         task.interrupt_stack_table[usize::from(stack.table_index())] = stack.top();
     }

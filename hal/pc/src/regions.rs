@@ -2,14 +2,26 @@
 
 use core::ops::Range;
 
-/// The most ranges that are kept; a PC reports about ten.
-const MAX: usize = 64;
+/// Bytes of a page and a frame.
+pub const PAGE: u64 = 4096;
+
+/// The most ranges that are kept. A PC reports about ten, a large server with UEFI a few hundred, most of them
+/// neighbours, which are joined.
+const MAX: usize = 512;
+
+/// The pages in which these bytes lie. `None` where they do not end below `limit`, itself the start of a page.
+pub fn pages_within(at: u64, len: u64, limit: u64) -> Option<Range<u64>> {
+    let end = at.checked_add(len).filter(|&end| end <= limit)?;
+    Some(at / PAGE * PAGE..end.checked_next_multiple_of(PAGE)?)
+}
 
 /// Disjoint ranges in ascending order.
 #[derive(Clone, Debug)]
 pub struct Regions {
     ranges: [(u64, u64); MAX],
     count: usize,
+    /// Bytes of ranges that there was no room for.
+    lost: u64,
 }
 
 impl Regions {
@@ -18,6 +30,7 @@ impl Regions {
         Regions {
             ranges: [(0, 0); MAX],
             count: 0,
+            lost: 0,
         }
     }
 
@@ -28,11 +41,9 @@ impl Regions {
             .map(|&(start, end)| start..end)
     }
 
-    /// The range with this number.
-    pub fn get(&self, index: usize) -> Option<Range<u64>> {
-        self.ranges[..self.count]
-            .get(index)
-            .map(|&(start, end)| start..end)
+    /// Bytes that were left out because the ranges were too many.
+    pub fn lost(&self) -> u64 {
+        self.lost
     }
 
     /// Adds a range; what is there already stays once. One too many is left out: memory is lost, not found.
@@ -43,19 +54,39 @@ impl Regions {
 
     /// Takes a range out.
     pub fn subtract(&mut self, range: Range<u64>) {
-        let old = core::mem::replace(self, Regions::new());
-        for r in old.iter() {
-            self.insert(r.start..r.end.min(range.start));
-            self.insert(r.start.max(range.end)..r.end);
+        if range.is_empty() {
+            return;
         }
+        // All that it meets lie side by side; of the first and the last something may stay.
+        let first = self.ranges[..self.count].partition_point(|r| r.1 <= range.start);
+        let end = self.ranges[..self.count].partition_point(|r| r.0 < range.end);
+        if first >= end {
+            return;
+        }
+        let (left, right) = (
+            self.ranges[first].0..range.start,
+            range.end..self.ranges[end - 1].1,
+        );
+        self.ranges.copy_within(end..self.count, first);
+        self.count -= end - first;
+        self.insert(left);
+        self.insert(right);
     }
 
     /// Shrinks every range to whole pages of this size.
     pub fn align_to(&mut self, page: u64) {
-        let old = core::mem::replace(self, Regions::new());
-        for r in old.iter() {
-            self.insert(r.start.next_multiple_of(page)..r.end / page * page);
+        let mut kept = 0;
+        for i in 0..self.count {
+            let (start, end) = self.ranges[i];
+            // A range whose first whole page would begin beyond the last address has none.
+            let first = start.checked_next_multiple_of(page).unwrap_or(u64::MAX);
+            let range = (first, end / page * page);
+            if range.0 < range.1 {
+                self.ranges[kept] = range;
+                kept += 1;
+            }
         }
+        self.count = kept;
     }
 
     /// Bytes in all ranges.
@@ -63,14 +94,29 @@ impl Regions {
         self.iter().map(|r| r.end - r.start).sum()
     }
 
+    /// Puts a range in its place, which overlaps none; neighbours become one.
     fn insert(&mut self, range: Range<u64>) {
-        if range.is_empty() || self.count == MAX {
+        if range.is_empty() {
             return;
         }
         let at = self.ranges[..self.count].partition_point(|r| r.0 < range.start);
-        self.ranges.copy_within(at..self.count, at + 1);
-        self.ranges[at] = (range.start, range.end);
-        self.count += 1;
+        let joins_next = at < self.count && self.ranges[at].0 == range.end;
+        let joins_last = at > 0 && self.ranges[at - 1].1 == range.start;
+        match (joins_last, joins_next) {
+            (true, true) => {
+                self.ranges[at - 1].1 = self.ranges[at].1;
+                self.ranges.copy_within(at + 1..self.count, at);
+                self.count -= 1;
+            }
+            (true, false) => self.ranges[at - 1].1 = range.end,
+            (false, true) => self.ranges[at].0 = range.start,
+            (false, false) if self.count == MAX => self.lost += range.end - range.start,
+            (false, false) => {
+                self.ranges.copy_within(at..self.count, at + 1);
+                self.ranges[at] = (range.start, range.end);
+                self.count += 1;
+            }
+        }
     }
 }
 
@@ -92,6 +138,48 @@ mod tests {
         assert_eq!(list(&r)[0], 0..50);
         r.add(0..300);
         assert_eq!(r.bytes(), 300);
+    }
+
+    #[test]
+    fn a_range_at_the_end_of_all_addresses_has_no_page_beyond() {
+        let mut r = Regions::new();
+        r.add(5000..20_000);
+        r.add(u64::MAX - 100..u64::MAX);
+        r.align_to(4096);
+        let only = Range {
+            start: 8192,
+            end: 16_384,
+        };
+        assert_eq!(list(&r), core::slice::from_ref(&only));
+        r.add(u64::MAX - 5000..u64::MAX);
+        r.align_to(4096);
+        assert_eq!(list(&r), core::slice::from_ref(&only));
+        r.add(u64::MAX - 8191..u64::MAX);
+        r.align_to(4096);
+        assert_eq!(list(&r), [8192..16_384, u64::MAX - 8191..u64::MAX - 4095]);
+    }
+
+    #[test]
+    fn registers_that_firmware_puts_where_none_can_be_have_no_pages() {
+        let reach = 8 << 40;
+        assert_eq!(
+            pages_within(0xfee0_0000, 4096, reach),
+            Some(0xfee0_0000..0xfee0_1000)
+        );
+        assert_eq!(
+            pages_within(0xfed0_0ffe, 4, reach),
+            Some(0xfed0_0000..0xfed0_2000)
+        );
+        assert_eq!(pages_within(reach - 4, 4, reach), Some(reach - 4096..reach));
+        for (at, len) in [
+            (reach - 3, 4),
+            (reach, 1),
+            (u64::MAX, 1),
+            (u64::MAX, u64::MAX),
+            (1 << 52, 4),
+        ] {
+            assert_eq!(pages_within(at, len, reach), None, "{at:#x} {len:#x}");
+        }
     }
 
     #[test]
@@ -120,12 +208,58 @@ mod tests {
     }
 
     #[test]
-    fn too_many_ranges_lose_memory_only() {
+    fn neighbours_become_one() {
         let mut r = Regions::new();
-        for i in 0..1000 {
+        for i in [0, 2, 4, 6, 5, 1, 3] {
+            r.add(i * 10..i * 10 + 10);
+        }
+        assert!(r.iter().eq(core::iter::once(0..70)));
+        r.subtract(30..40);
+        r.add(30..40);
+        assert!(r.iter().eq(core::iter::once(0..70)));
+    }
+
+    #[test]
+    fn hundreds_of_ranges_are_kept_and_what_is_lost_is_counted() {
+        let mut r = Regions::new();
+        for i in 0..400 {
+            r.add(i * 10..i * 10 + 5);
+        }
+        assert_eq!((r.bytes(), r.lost()), (2000, 0));
+        for i in 400..1000 {
             r.add(i * 10..i * 10 + 5);
         }
         assert_eq!(r.iter().count(), MAX);
-        assert!(r.get(MAX).is_none());
+        assert_eq!(r.bytes() + r.lost(), 5000);
+        assert!(r.iter().all(|range| range.end - range.start == 5));
+    }
+
+    #[test]
+    fn random_changes_agree_with_a_list() {
+        let (mut r, mut model) = (Regions::new(), vec![false; 200]);
+        let mut seed = 1u64;
+        let mut random = |n: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) % n
+        };
+        for _ in 0..5_000 {
+            let start = random(200);
+            let range = start..(start + random(30)).min(200);
+            let usable = random(2) == 0;
+            if usable {
+                r.add(range.clone());
+            } else {
+                r.subtract(range.clone());
+            }
+            range.for_each(|at| model[at as usize] = usable);
+            let all: Vec<Range<u64>> = list(&r);
+            assert!(all.windows(2).all(|w| w[0].end < w[1].start), "{all:?}");
+            let there: Vec<u64> = all.into_iter().flatten().collect();
+            assert!(
+                there
+                    .into_iter()
+                    .eq((0..200).filter(|at| model[*at as usize]))
+            );
+        }
     }
 }

@@ -1,4 +1,7 @@
-//! The console: a 16550 at COM1. Output is polled, input comes by interrupt.
+//! The console: a 16550 at COM1, both ways by interrupt, or by looks of bounded length where there is none.
+//!
+//! What is written is kept in a queue and sent as the line takes it, so that nobody waits for a slow one. Only the HAL's
+//! own lines, before the kernel runs and after it cannot go on, are sent at once.
 //!
 //! Where the far end is an emulator's stream, bytes go out as they are, as to a file; on real hardware it is
 //! a terminal, which wants a carriage return before each line feed.
@@ -7,9 +10,13 @@ use crate::{clock, port, processor};
 use core::fmt;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use sing_arch::lock::SpinLock;
+use sing_kernel::output::{Class, Queue};
 use x86_64::instructions::interrupts::without_interrupts;
 
-const COM1: u16 = 0x3f8;
+/// Port of the first serial port.
+pub const COM1: u16 = 0x3f8;
+/// Its line on the ISA bus.
+pub const ISA_LINE: u8 = 4;
 const DATA: u16 = COM1;
 const INTERRUPT_ENABLE: u16 = COM1 + 1;
 const FIFO_CONTROL: u16 = COM1 + 2;
@@ -19,9 +26,24 @@ const LINE_STATUS: u16 = COM1 + 5;
 const SCRATCH: u16 = COM1 + 7;
 
 const RECEIVED: u8 = 1;
+/// Bit of the interrupt register: the device can send.
+const SENT: u8 = 2;
 const CAN_SEND: u8 = 0x20;
-/// DTR, RTS, OUT2 (which lets the interrupt out).
-const MODEM: u8 = 0x0b;
+const ALL_SENT: u8 = 0x40;
+/// DTR and OUT2 (which lets the interrupt out).
+const MODEM: u8 = 0x09;
+/// RTS: who sends to us may.
+const MAY_SEND: u8 = 2;
+const LOOP: u8 = 0x10;
+
+/// Bytes that the device takes at a time.
+const FIFO: usize = 16;
+/// Bytes that are sent at one look, at most.
+const LOOK: usize = 256;
+/// Bytes that wait to be sent, at most.
+const ROOM: usize = 32 << 10;
+/// How long the end of the system waits for the line, in nanoseconds.
+const PATIENCE: u64 = 10_000_000_000;
 
 /// What has been typed and not read. Full, it leaves the rest in the device, which holds the sender up if it can.
 struct Typed {
@@ -30,6 +52,15 @@ struct Typed {
     count: usize,
     /// Whether the device's interrupt is off until there is room.
     full: bool,
+    /// Whether who sends to us has been asked to wait.
+    held: bool,
+}
+
+/// What is to be sent.
+struct Out {
+    queue: Queue<ROOM>,
+    /// Whether the carriage return before the line feed that comes next has been sent.
+    returned: bool,
 }
 
 /// Only taken with interrupts off.
@@ -38,7 +69,19 @@ static TYPED: SpinLock<Typed> = SpinLock::new(Typed {
     first: 0,
     count: 0,
     full: false,
+    held: false,
 });
+/// Only taken with interrupts off.
+static OUT: SpinLock<Out> = SpinLock::new(Out {
+    queue: Queue::new(),
+    returned: false,
+});
+/// Whether the kernel is to hear that there is room again.
+static HEARD: AtomicBool = AtomicBool::new(false);
+/// Whether the device interrupts.
+static INTERRUPTS: AtomicBool = AtomicBool::new(false);
+/// Whether what is sent comes back, for a test.
+static LOOPED: AtomicBool = AtomicBool::new(false);
 static RETURNS: AtomicBool = AtomicBool::new(false);
 static PRESENT: AtomicBool = AtomicBool::new(false);
 
@@ -51,7 +94,7 @@ pub fn init() {
         (INTERRUPT_ENABLE, 0),
         (LINE_CONTROL, 3),
         (FIFO_CONTROL, 0xc7),
-        (MODEM_CONTROL, MODEM),
+        (MODEM_CONTROL, MODEM | MAY_SEND),
         (SCRATCH, 0xa5),
     ] {
         port::write8(register, value);
@@ -62,12 +105,38 @@ pub fn init() {
 
 /// Raises an interrupt for each byte received from now on.
 pub fn enable_interrupt() {
-    port::write8(INTERRUPT_ENABLE, RECEIVED);
+    INTERRUPTS.store(true, Relaxed);
     // What came before made no edge; until it is taken, what follows makes none either.
     without_interrupts(receive);
 }
 
-/// Takes what the device has received; whether there was anything. With interrupts off.
+/// Lets the device interrupt for what is wanted of it. It interrupts by an edge: whatever it has to say now makes one.
+fn listen(typed: &Typed, out: &Out) {
+    if INTERRUPTS.load(Relaxed) {
+        let received = if typed.full { 0 } else { RECEIVED };
+        let sent = if out.queue.is_empty() { 0 } else { SENT };
+        port::write8(INTERRUPT_ENABLE, 0);
+        port::write8(INTERRUPT_ENABLE, received | sent);
+    }
+}
+
+/// Asks who sends to us to wait, or to go on.
+fn hold(typed: &mut Typed, held: bool) {
+    if typed.held != held {
+        typed.held = held;
+        set_modem(held);
+    }
+}
+
+fn set_modem(held: bool) {
+    let looped = if LOOPED.load(Relaxed) { LOOP } else { 0 };
+    port::write8(
+        MODEM_CONTROL,
+        MODEM | looped | if held { 0 } else { MAY_SEND },
+    );
+}
+
+/// Takes what the device has received, and sends what it takes; whether it had received anything. With interrupts off.
 pub fn receive() -> bool {
     if !PRESENT.load(Relaxed) {
         return false;
@@ -77,14 +146,109 @@ pub fn receive() -> bool {
     while port::read8(LINE_STATUS) & RECEIVED != 0 {
         if typed.count == typed.bytes.len() {
             typed.full = true;
-            port::write8(INTERRUPT_ENABLE, 0);
             break;
         }
         let at = (typed.first + typed.count) % typed.bytes.len();
         typed.bytes[at] = port::read8(DATA);
         typed.count += 1;
     }
+    if typed.count >= typed.bytes.len() / 4 * 3 {
+        hold(&mut typed, true);
+    }
+    let mut out = OUT.lock();
+    transmit(&mut out);
+    listen(&typed, &out);
     typed.count > before
+}
+
+/// Sends as much as the device takes now, within bounds.
+fn transmit(out: &mut Out) {
+    // What comes back has to be taken before more is sent.
+    let mut looks = if LOOPED.load(Relaxed) { 1 } else { LOOK / FIFO };
+    while looks > 0 && !out.queue.is_empty() && port::read8(LINE_STATUS) & CAN_SEND != 0 {
+        looks -= 1;
+        // Where it can send, all of its FIFO is free.
+        for _ in 0..FIFO {
+            let Some(&byte) = out.queue.next().1.first() else {
+                break;
+            };
+            out.returned = byte == b'\n' && RETURNS.load(Relaxed) && !out.returned;
+            if out.returned {
+                port::write8(DATA, b'\r');
+                continue;
+            }
+            port::write8(DATA, byte);
+            if out.queue.take(1) {
+                HEARD.store(true, Relaxed);
+            }
+        }
+    }
+}
+
+/// Whether there is room again, or all is sent, for whoever waits for that; once.
+pub fn has_room_again() -> bool {
+    HEARD.swap(false, Relaxed)
+}
+
+/// Whether something waits to be sent.
+pub fn is_sending() -> bool {
+    !OUT.lock().queue.is_empty()
+}
+
+/// Adds to what is to be sent.
+fn add<R>(add: impl FnOnce(&mut Queue<ROOM>) -> R) -> R {
+    without_interrupts(|| {
+        let typed = TYPED.lock();
+        let mut out = OUT.lock();
+        let idle = out.queue.is_empty();
+        let done = add(&mut out.queue);
+        // Where something is under way already, an interrupt or a look takes this along.
+        if idle {
+            transmit(&mut out);
+            listen(&typed, &out);
+        }
+        done
+    })
+}
+
+/// Takes bytes for the console; how many.
+pub fn write(bytes: &[u8]) -> usize {
+    if !PRESENT.load(Relaxed) {
+        return bytes.len();
+    }
+    add(|queue| queue.put(Class::Console, bytes))
+}
+
+/// Bytes of the console's that are not sent yet.
+pub fn unwritten() -> usize {
+    without_interrupts(|| OUT.lock().queue.unsettled())
+}
+
+/// Takes a line of the log; false where there is no room.
+pub fn log(class: Class, line: &[u8]) -> bool {
+    !PRESENT.load(Relaxed) || add(|queue| queue.put_line(class, line))
+}
+
+/// Sends all that waits, for as long as the line takes some of it in time. Machine checks and panics come at any place, one
+/// that holds the queue among them: what waits is lost then, so that what the machine says of its end is not.
+pub fn flush() {
+    if !PRESENT.load(Relaxed) {
+        return;
+    }
+    without_interrupts(|| {
+        let start = sing_arch::cycles();
+        let late =
+            || clock::ticks_to_nanoseconds(sing_arch::cycles().wrapping_sub(start)) > PATIENCE;
+        if let Some(mut out) = OUT.try_lock() {
+            while !out.queue.is_empty() && !late() {
+                transmit(&mut out);
+                sing_arch::pause();
+            }
+        }
+        while port::read8(LINE_STATUS) & ALL_SENT == 0 && !late() {
+            sing_arch::pause();
+        }
+    });
 }
 
 /// Moves what has been typed to `out`.
@@ -97,19 +261,22 @@ pub fn read(out: &mut [u8]) -> usize {
             typed.first = (typed.first + 1) % typed.bytes.len();
         }
         typed.count -= n;
+        if typed.count <= typed.bytes.len() / 4 {
+            hold(&mut typed, false);
+        }
         if n > 0 && core::mem::take(&mut typed.full) {
-            // With something waiting in the device, this makes an edge.
-            port::write8(INTERRUPT_ENABLE, RECEIVED);
+            listen(&typed, &OUT.lock());
         }
         n
     })
 }
 
-/// Writes all of it, waiting for the device.
-pub fn write(bytes: &[u8]) {
+/// Writes all of it, behind what waits, and waits for the device.
+fn write_now(bytes: &[u8]) {
     if !PRESENT.load(Relaxed) {
         return;
     }
+    flush();
     for &byte in bytes {
         if byte == b'\n' && RETURNS.load(Relaxed) {
             send(b'\r');
@@ -132,7 +299,8 @@ fn send(byte: u8) {
 
 /// Connects the device's output to its own input, for a test; or undoes it.
 pub fn set_loop(on: bool) {
-    port::write8(MODEM_CONTROL, if on { MODEM | 0x10 } else { MODEM });
+    LOOPED.store(on, Relaxed);
+    without_interrupts(|| set_modem(TYPED.lock().held));
 }
 
 /// The console as a place to format to, for the HAL's own lines.
@@ -140,7 +308,7 @@ pub struct Output;
 
 impl fmt::Write for Output {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        write(text.as_bytes());
+        write_now(text.as_bytes());
         Ok(())
     }
 }

@@ -3,7 +3,8 @@
 //! Invariant: threads of one SIP are pre-emptive, so the allocator's lock is a real one. It spins through
 //! `yield`, which lets the holder run on the one processor that both may share.
 
-use crate::sys;
+use crate::{Error, sys};
+use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 /// A lock that yields while it waits.
@@ -12,7 +13,7 @@ pub(crate) struct YieldLock(AtomicBool);
 // SAFETY: the lock is held exactly from a successful exchange of false for true until `unlock` stores false;
 // the orderings make what happened under one holder visible to the next.
 unsafe impl lock_api::RawMutex for YieldLock {
-    #[allow(clippy::declare_interior_mutable_const)] // What lock_api asks for.
+    #[allow(clippy::declare_interior_mutable_const)] // lock_api asks for a constant.
     const INIT: Self = YieldLock(AtomicBool::new(false));
     type GuardMarker = lock_api::GuardNoSend;
 
@@ -31,6 +32,21 @@ unsafe impl lock_api::RawMutex for YieldLock {
     unsafe fn unlock(&self) {
         self.0.store(false, Ordering::Release);
     }
+}
+
+/// Grows the heap by so many bytes now, so that what is allocated within them later needs nothing of the machine. A service that
+/// bounds what it keeps reserves that at its start: no message that it receives, however much of its budget that
+/// takes, can then make an allocation fail.
+///
+/// # Errors
+/// [`Error::NoResources`] where memory or the program's budget does not suffice.
+pub fn reserve(bytes: usize) -> Result<(), Error> {
+    let mut room = Vec::<u8>::new();
+    room.try_reserve_exact(bytes)
+        .map_err(|_| Error::NoResources)?;
+    // The memory of a program never shrinks: what is given back here stays the heap's.
+    core::hint::black_box(&mut room);
+    Ok(())
 }
 
 #[cfg(target_arch = "wasm32")]

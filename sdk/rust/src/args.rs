@@ -1,4 +1,4 @@
-//! What the program was started with.
+//! The arguments that the program was started with.
 
 use crate::{Error, error, sys};
 use alloc::string::String;

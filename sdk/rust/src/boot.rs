@@ -16,7 +16,7 @@ pub fn name(index: u32) -> Option<String> {
 /// Size of a file.
 ///
 /// # Errors
-/// [`Error::NotFound`] where there is none.
+/// [`Error::NotFound`] if there is none.
 pub fn size(path: &str) -> Result<u32, Error> {
     // SAFETY: `path` is readable for its length.
     error::check(unsafe { sys::boot_size(path.as_ptr(), path.len()) })
@@ -25,7 +25,7 @@ pub fn size(path: &str) -> Result<u32, Error> {
 /// Fills a block from a file, from `offset` on; bytes read.
 ///
 /// # Errors
-/// [`Error::NotFound`] where there is no such file.
+/// [`Error::NotFound`] if there is no such file.
 pub fn read(path: &str, offset: u32, into: &mut Block) -> Result<u32, Error> {
     let handle = into.handle().raw();
     // SAFETY: `path` is readable for its length; the block is the caller's alone.

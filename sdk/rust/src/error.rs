@@ -25,6 +25,10 @@ pub enum Error {
     WouldBlock,
     /// The SIP has no privilege for this.
     NotPermitted,
+    /// As many processes are above this one as may be: it can make none.
+    TooDeep,
+    /// Another process holds the thing, which has one holder at a time.
+    Held,
     /// A status that this version of the SDK does not know.
     Unknown(i32),
 }
@@ -43,6 +47,8 @@ impl Error {
             status::BAD_ARGUMENT => Error::BadArgument,
             status::WOULD_BLOCK => Error::WouldBlock,
             status::NOT_PERMITTED => Error::NotPermitted,
+            status::TOO_DEEP => Error::TooDeep,
+            status::HELD => Error::Held,
             other => Error::Unknown(other),
         }
     }
@@ -60,6 +66,8 @@ impl Error {
             Error::BadArgument => status::BAD_ARGUMENT,
             Error::WouldBlock => status::WOULD_BLOCK,
             Error::NotPermitted => status::NOT_PERMITTED,
+            Error::TooDeep => status::TOO_DEEP,
+            Error::Held => status::HELD,
             Error::Unknown(code) => code,
         }
     }

@@ -19,7 +19,7 @@ impl Object {
         self.0
     }
 
-    /// The owner of what a call of the kernel has just made, whose answer this is. Nothing else may be said to be one.
+    /// Takes ownership of the object that a call of the kernel has just made: `code` is the call's answer and nothing else.
     pub(crate) fn from_status(code: i32) -> Result<Object, Error> {
         error::check(code).map(Object)
     }

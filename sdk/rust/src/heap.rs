@@ -14,7 +14,7 @@ impl Block {
     /// A zeroed block of `size` bytes, 1 to 2^30.
     ///
     /// # Errors
-    /// [`Error::NoResources`] where memory is short, [`Error::BadArgument`] for a size that cannot be.
+    /// [`Error::NoResources`] if memory is short, [`Error::BadArgument`] for a size that cannot be.
     pub fn new(size: usize) -> Result<Block, Error> {
         Block::with_type(size, 0)
     }
@@ -60,13 +60,13 @@ impl Block {
         unsafe { sys::xh_read(self.raw(), offset as u32, out.as_mut_ptr(), out.len()) }
     }
 
-    /// Copies bytes to `offset`. Outside the block, or where it is shared, the SIP ends.
+    /// Copies bytes to `offset`. Outside the block, or if it is shared, the SIP ends.
     pub fn write(&mut self, offset: usize, bytes: &[u8]) {
         // SAFETY: `bytes` is readable for its length.
         unsafe { sys::xh_write(self.raw(), offset as u32, bytes.as_ptr(), bytes.len()) }
     }
 
-    /// A copy of its first `len` bytes, or of all where it has fewer.
+    /// A copy of its first `len` bytes, or of all if it has fewer.
     #[must_use]
     pub fn prefix(&self, len: usize) -> Vec<u8> {
         let mut out = alloc::vec![0; self.len().min(len)];
@@ -83,7 +83,7 @@ impl Block {
     /// A second, read-only view of a part; this one becomes read-only too.
     ///
     /// # Errors
-    /// [`Error::BadArgument`] where the range is not inside, [`Error::NoResources`] where handles are short.
+    /// [`Error::BadArgument`] if the range is not inside, [`Error::NoResources`] if handles are short.
     pub fn share(&mut self, range: Range<usize>) -> Result<Block, Error> {
         let handle = sys::xh_share(self.raw(), bound(range.start)?, bound(range.end)?);
         let handle = error::check(handle)?;
@@ -94,17 +94,17 @@ impl Block {
     /// Cuts it in two at `offset`; what lies from there on.
     ///
     /// # Errors
-    /// [`Error::BadArgument`] where one part would be empty, [`Error::NoResources`] where handles are short.
+    /// [`Error::BadArgument`] if one part would be empty, [`Error::NoResources`] if handles are short.
     pub fn split(&mut self, offset: usize) -> Result<Block, Error> {
         let handle = error::check(sys::xh_split(self.raw(), bound(offset)?))?;
         // SAFETY: the kernel has just made it for this thread.
         Ok(unsafe { Block::from_raw(Handle::from_raw(handle)) })
     }
 
-    /// Makes it writable again where it is the only view left.
+    /// Makes it writable again if it is the only view left.
     ///
     /// # Errors
-    /// [`Error::BadState`] where it is not.
+    /// [`Error::BadState`] if it is not.
     pub fn unshare(&mut self) -> Result<(), Error> {
         error::check(sys::xh_unshare(self.raw())).map(drop)
     }
@@ -194,7 +194,7 @@ impl<T: Plain> Vector<T> {
     /// A vector of `len` zeroed elements, at least one.
     ///
     /// # Errors
-    /// [`Error::NoResources`] where memory is short, [`Error::BadArgument`] for a length that cannot be.
+    /// [`Error::NoResources`] if memory is short, [`Error::BadArgument`] for a length that cannot be.
     pub fn new(len: usize) -> Result<Vector<T>, Error> {
         Block::new(len.checked_mul(T::SIZE).ok_or(Error::BadArgument)?).map(Self::from_block)
     }
@@ -211,7 +211,7 @@ impl<T: Plain> Vector<T> {
         Ok(vector)
     }
 
-    /// The element at `index`; `None` beyond the end, or where the bytes are no such value.
+    /// The element at `index`; `None` beyond the end, or if the bytes are no such value.
     #[must_use]
     #[inline]
     pub fn get(&self, index: usize) -> Option<T> {
@@ -253,7 +253,7 @@ impl Vector<u8> {
 }
 
 impl<T: Plain> Record<T> {
-    /// A copy of the value; `None` where the block is too small or its bytes are no such value.
+    /// A copy of the value; `None` if the block is too small or its bytes are no such value.
     #[must_use]
     pub fn get(&self) -> Option<T> {
         (self.block().len() >= T::SIZE)
@@ -261,7 +261,7 @@ impl<T: Plain> Record<T> {
             .flatten()
     }
 
-    /// Sets the value; false where the block is too small.
+    /// Sets the value; false if the block is too small.
     pub fn set(&mut self, value: T) -> bool {
         let fits = self.block().len() >= T::SIZE;
         if fits {
@@ -271,14 +271,14 @@ impl<T: Plain> Record<T> {
     }
 }
 
-/// What stands for the empty text, since no block is empty: a byte that is in no UTF-8.
+/// The content of an empty text, since no block is empty: a byte that is in no UTF-8.
 const EMPTY_TEXT: &[u8] = &[0xff];
 
 impl Text {
     /// A block with this text.
     ///
     /// # Errors
-    /// [`Error::NoResources`] where memory is short.
+    /// [`Error::NoResources`] if memory is short.
     pub fn new(text: &str) -> Result<Text, Error> {
         let bytes = if text.is_empty() {
             EMPTY_TEXT
@@ -288,7 +288,7 @@ impl Text {
         Block::from_bytes(bytes).map(Self::from_block)
     }
 
-    /// A copy of the text; `None` where it is no UTF-8.
+    /// A copy of the text; `None` if it is no UTF-8.
     #[must_use]
     pub fn get(&self) -> Option<String> {
         let bytes = self.block().to_vec();
@@ -298,7 +298,7 @@ impl Text {
         String::from_utf8(bytes).ok()
     }
 
-    /// A copy of the text; `None` where it is longer than `max` bytes or no UTF-8. What services use: a client
+    /// A copy of the text; `None` if it is longer than `max` bytes or no UTF-8. For services: a client
     /// may send a text of any size.
     #[must_use]
     pub fn get_within(&self, max: usize) -> Option<String> {

@@ -1,7 +1,7 @@
-//! What the whole system does. Needs the privilege `inspect`.
+//! A look at the whole system. Needs the privilege `inspect`.
 
 pub use sing_image::snapshot::{
-    Channel, ChannelEnd, Contract, Memory, Process, State, System, TraceEvent, TraceKind,
+    Channel, ChannelEnd, Contract, Memory, Process, State, Sweep, System, TraceEvent, TraceKind,
 };
 
 use crate::args::with_buffer;
@@ -20,18 +20,20 @@ fn query<T: serde::de::DeserializeOwned>(what: u32) -> Result<T, Error> {
     postcard::from_bytes(&bytes).map_err(|_| Error::BadState)
 }
 
-/// All SIPs.
+/// All SIPs, by id.
 ///
 /// # Errors
-/// Where memory is short.
+/// If memory is short.
 pub fn processes() -> Result<Vec<Process>, Error> {
-    query(snapshot::QUERY_PROCESSES)
+    let mut all: Vec<Process> = query(snapshot::QUERY_PROCESSES)?;
+    all.sort_by_key(|p| p.id);
+    Ok(all)
 }
 
 /// All channels.
 ///
 /// # Errors
-/// Where memory is short.
+/// If memory is short.
 pub fn channels() -> Result<Vec<Channel>, Error> {
     query(snapshot::QUERY_CHANNELS)
 }
@@ -39,12 +41,20 @@ pub fn channels() -> Result<Vec<Channel>, Error> {
 /// Memory.
 ///
 /// # Errors
-/// Where memory is short.
+/// If memory is short.
 pub fn memory() -> Result<Memory, Error> {
     query(snapshot::QUERY_MEMORY)
 }
 
-/// What differs of that which must be the same before a program has begun and after it has ended; `None` where nothing
+/// Has the kernel look at all its records, whether anything names one that is free. Nobody runs meanwhile: for tests.
+///
+/// # Errors
+/// If memory is short.
+pub fn sweep() -> Result<Sweep, Error> {
+    query(snapshot::QUERY_SWEEP)
+}
+
+/// The counts that differ, of those that a program must leave as it found them; `None` if nothing
 /// does.
 #[must_use]
 pub fn difference(before: &Memory, after: &Memory) -> Option<String> {
@@ -56,6 +66,7 @@ pub fn difference(before: &Memory, after: &Memory) -> Option<String> {
         ("processes", before.processes, after.processes),
         ("threads", before.threads, after.threads),
         ("handles", before.handles, after.handles),
+        ("accounts", before.accounts, after.accounts),
     ];
     let bad: Vec<String> = rows
         .iter()
@@ -68,7 +79,7 @@ pub fn difference(before: &Memory, after: &Memory) -> Option<String> {
 /// The system.
 ///
 /// # Errors
-/// Where memory is short.
+/// If memory is short.
 pub fn system() -> Result<System, Error> {
     query(snapshot::QUERY_SYSTEM)
 }
@@ -76,7 +87,7 @@ pub fn system() -> Result<System, Error> {
 /// The contracts of all installed images.
 ///
 /// # Errors
-/// Where memory is short.
+/// If memory is short.
 pub fn contracts() -> Result<Vec<Contract>, Error> {
     query(snapshot::QUERY_CONTRACTS)
 }
@@ -89,15 +100,15 @@ impl Trace {
     /// Starts tracing.
     ///
     /// # Errors
-    /// Where another program traces already.
+    /// If another program traces already.
     pub fn start() -> Result<Trace, Error> {
         error::check(sys::trace_control(1)).map(|_| Trace(()))
     }
 
-    /// Waits for events and takes those that are there; none where the time-out passed.
+    /// Waits for events and takes those that are there; none if the time-out passed.
     ///
     /// # Errors
-    /// Where tracing was stopped.
+    /// If tracing was stopped.
     pub fn read(&mut self, timeout: Timeout) -> Result<Vec<TraceEvent>, Error> {
         let mut bytes = alloc::vec![0; 512 * snapshot::TRACE_EVENT_SIZE];
         // SAFETY: the buffer is writable for its length.

@@ -73,7 +73,11 @@ impl Drop for DebugLog {
 }
 
 /// Exit code of a program that is ended because nobody reads what it prints.
-pub const NOBODY_READS: i32 = 141;
+pub const NOBODY_READS: i32 = sing_abi::exit::NOBODY_READS;
+
+/// The largest block that a [`Writer`] sends, and the console takes: larger ones go in pieces. So what is under way is little, and
+/// who prints very much lets others print between.
+pub const LARGEST: usize = 64 << 10;
 
 /// The writing end of a pipe.
 #[derive(Debug)]
@@ -94,11 +98,20 @@ impl Writer {
         Writer(Write::Ready(pipe))
     }
 
-    /// Moves a block to the reader, when that has taken the one before.
+    /// Moves a block to the reader, when that has taken the one before: in pieces if it is larger than [`LARGEST`].
     ///
     /// # Errors
-    /// [`Error::Closed`] where nobody reads any more.
-    pub fn send(&mut self, data: Vector<u8>) -> Result<(), Error> {
+    /// [`Error::Closed`] where nobody reads any more, [`Error::NoResources`] if handles are short.
+    pub fn send(&mut self, mut data: Vector<u8>) -> Result<(), Error> {
+        while data.len() > LARGEST {
+            let mut piece = data.into_block();
+            data = Vector::from_block(piece.split(LARGEST)?);
+            self.send_piece(Vector::from_block(piece))?;
+        }
+        self.send_piece(data)
+    }
+
+    fn send_piece(&mut self, data: Vector<u8>) -> Result<(), Error> {
         self.settle()?;
         match core::mem::replace(&mut self.0, Write::Closed) {
             Write::Ready(pipe) => {
@@ -112,7 +125,7 @@ impl Writer {
     /// Copies bytes to the reader.
     ///
     /// # Errors
-    /// [`Error::Closed`] where nobody reads any more, [`Error::NoResources`] where memory is short.
+    /// [`Error::Closed`] if nobody reads any more, [`Error::NoResources`] if memory is short.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
         if bytes.is_empty() {
             return Ok(());
@@ -123,7 +136,7 @@ impl Writer {
     /// Waits until the reader has taken everything.
     ///
     /// # Errors
-    /// [`Error::Closed`] where nobody reads any more.
+    /// [`Error::Closed`] if nobody reads any more.
     pub fn settle(&mut self) -> Result<(), Error> {
         self.0 = match core::mem::replace(&mut self.0, Write::Closed) {
             Write::Waiting(pipe) => Write::Ready(pipe.recv_ack()?),
@@ -132,6 +145,20 @@ impl Writer {
         match self.0 {
             Write::Closed => Err(Error::Closed),
             _ => Ok(()),
+        }
+    }
+}
+
+impl Writer {
+    /// The pipe itself, when the reader has taken everything: for who passes it on.
+    ///
+    /// # Errors
+    /// [`Error::Closed`] where nobody reads any more.
+    pub fn into_pipe(mut self) -> Result<PipeContract::Imp<PipeContract::Start>, Error> {
+        self.settle()?;
+        match self.0 {
+            Write::Ready(pipe) => Ok(pipe),
+            _ => Err(Error::Closed),
         }
     }
 }
@@ -229,7 +256,7 @@ static STDIN: Mutex<Option<Reader>> = Mutex::new(None);
 static STDOUT: Mutex<Option<Stream>> = Mutex::new(None);
 static STDERR: Mutex<Option<Stream>> = Mutex::new(None);
 
-/// A stream that is connected. What printing does with it is reached through here alone, so that a program which
+/// A stream that is connected. Printing reaches it through here alone, so that a program which
 /// prints but has no pipe imports nothing of the pipe's contract: what is imported must have been granted.
 struct Stream {
     writer: Writer,
@@ -262,13 +289,13 @@ pub fn set_stderr(pipe: PipeContract::Imp<PipeContract::Start>) {
     *STDERR.lock() = Some(Stream::new(pipe));
 }
 
-/// Takes standard input; at its end where there is none, or somebody has taken it.
+/// Takes standard input; at its end if there is none, or somebody has taken it.
 #[must_use]
 pub fn stdin() -> Reader {
     STDIN.lock().take().unwrap_or_else(Reader::empty)
 }
 
-/// Takes standard output, so that blocks can be moved to it. What is printed afterwards goes to the debug log.
+/// Takes standard output, so that blocks can be moved to it. Later prints go to the debug log.
 #[must_use]
 pub fn take_stdout() -> Option<Writer> {
     STDOUT.lock().take().map(|stream| stream.writer)
@@ -287,36 +314,53 @@ macro_rules! println {
     ($($t:tt)*) => { $crate::io::print(::core::format_args!("{}\n", ::core::format_args!($($t)*))) };
 }
 
+/// Prints a line to the system's debug log, also if standard output and error are connected.
+#[macro_export]
+macro_rules! log {
+    ($($t:tt)*) => { $crate::io::log(::core::format_args!($($t)*)) };
+}
+
 /// Prints a line to standard error.
 #[macro_export]
 macro_rules! eprintln {
     ($($t:tt)*) => { $crate::io::print_error(::core::format_args!("{}\n", ::core::format_args!($($t)*))) };
 }
 
-/// Prints to standard output. Where nobody reads it any more, the program ends, as in a pipe whose later
+/// Prints to standard output. If nobody reads it any more, the program ends, as in a pipe whose later
 /// stage has seen enough.
 pub fn print(text: fmt::Arguments<'_>) {
-    if print_to(&STDOUT, text).is_err() {
-        process::exit(NOBODY_READS);
+    match print_to(&STDOUT, text) {
+        Ok(()) => {}
+        Err(Error::Closed) => process::exit(NOBODY_READS),
+        Err(e) => {
+            log(format_args!("cannot print: {e}; the process ends"));
+            process::exit(1)
+        }
     }
 }
 
-/// Waits until whoever reads standard output has taken what was printed: before something that shows elsewhere,
+/// Prints a line to the debug log. Takes no memory.
+pub fn log(text: fmt::Arguments<'_>) {
+    // Writing to the log does not fail.
+    let _ = fmt::write(&mut DebugLog::new(), text);
+}
+
+/// Waits until the reader of standard output has taken all that was printed: before something that shows elsewhere,
 /// such as the crash of a child.
 pub fn flush() {
     if let Some(stream) = STDOUT.lock().as_mut() {
-        // Where nobody reads, there is nothing to wait for.
+        // If nobody reads, there is nothing to wait for.
         let _ = (stream.settle)(&mut stream.writer);
     }
 }
 
-/// Prints to standard error. Where nobody reads it, it is lost.
+/// Prints to standard error. If nobody reads it, the text is lost.
 pub fn print_error(text: fmt::Arguments<'_>) {
     let _ = print_to(&STDERR, text);
 }
 
 fn print_to(stream: &Mutex<Option<Stream>>, text: fmt::Arguments<'_>) -> Result<(), Error> {
-    // What is printed may print itself; the stream is free while it is made into text.
+    // A value may print while it is made into text; the stream is free meanwhile.
     if stream.lock().is_none() {
         // Writing to the log does not fail.
         let _ = fmt::write(&mut DebugLog::new(), text);

@@ -1,13 +1,14 @@
-//! What Rust programs for Singularity use.
+//! The SDK for programs in Rust.
 //!
 //! A program is a SIP: `#![no_std]` with `alloc`, `#![no_main]`, no `unsafe` of its own, and everything that it may do
 //! declared in its manifest:
 //!
-//! ```no_run
+//! ```no_run,standalone_crate
+//! #![no_std]
+//! #![no_main]
 //! #![deny(unsafe_code)]
 //!
 //! use sing_sdk::prelude::*;
-//! # use sing_sdk::println;
 //!
 //! sing_sdk::manifest! {
 //!     name: "hello",
@@ -27,11 +28,27 @@
 //! - What owns a kernel object, an allocation or an endpoint gives it up when dropped, once.
 #![no_std]
 
+#[cfg(all(target_arch = "wasm32", not(sing_threads)))]
+compile_error!(
+    "this program is built without the flags that its threads need: they would share one stack and overwrite each other's \
+     variables. Put these lines into `.cargo/config.toml`:\n\n\
+     [target.wasm32-unknown-unknown]\n\
+     rustflags = [\n    \
+         \"-Ctarget-feature=+atomics\",\n    \
+         \"-Clink-arg=--export=__stack_pointer\",\n    \
+         \"-Clink-arg=--export-if-defined=sip_thread\",\n    \
+         \"-Clink-arg=-zstack-size=16384\",\n    \
+         \"-Clink-arg=--stack-first\",\n\
+     ]\n\n\
+     and see that no RUSTFLAGS in the environment takes their place"
+);
+
 extern crate alloc;
 // Generated code names this crate from outside; the SDK's own contracts are generated code too.
 extern crate self as sing_sdk;
 
-#[cfg(test)]
+// Builds for the host, by editors and tests, get their panic handler and their heap from there.
+#[cfg(not(target_arch = "wasm32"))]
 extern crate std;
 
 #[cfg_attr(not(target_arch = "wasm32"), allow(dead_code))]
@@ -52,23 +69,27 @@ pub mod names;
 pub mod panic;
 pub mod path;
 pub mod process;
+pub mod provider;
 pub mod rt;
 pub mod select;
 pub mod set;
+pub mod share;
 pub mod sync;
 pub mod system;
 pub mod thread;
 pub mod time;
 pub mod tree;
 pub mod tref;
+pub mod usage;
 pub mod view;
 #[cfg(feature = "wrong")]
 pub mod wrong;
 
+pub use allocator::reserve;
 pub use error::Error;
 pub use sing_macros::*;
 
-/// What most programs want in scope.
+/// The names that most programs want in scope.
 pub mod prelude {
     pub use crate::contracts::*;
     pub use crate::error::Error;

@@ -1,13 +1,23 @@
 //! The name space, for clients: finding and binding services, reading files, registering.
 
 use crate::Error;
-use crate::contracts::{FileContract, NamespaceContract, NotifyContract, ServiceContract};
+use crate::contracts::{FileContract, NamespaceContract, NotifyContract, Refusal, ServiceContract};
 use crate::rt::{Text, Vector};
 use alloc::string::String;
 use alloc::vec::Vec;
 
 type Ready = NamespaceContract::Imp<NamespaceContract::Ready>;
 type Service = ServiceContract::Exp<ServiceContract::Start>;
+
+impl From<Refusal> for Error {
+    fn from(reason: Refusal) -> Error {
+        match reason {
+            Refusal::NotFound => Error::NotFound,
+            Refusal::NoResources => Error::NoResources,
+            Refusal::Held => Error::Held,
+        }
+    }
+}
 
 /// A channel to the name server.
 #[derive(Debug)]
@@ -17,56 +27,53 @@ impl Names {
     /// Begins to use a channel to the name server.
     ///
     /// # Errors
-    /// [`Error::Closed`] where that does not take part.
+    /// [`Error::Closed`] if that does not take part.
     pub fn new(channel: NamespaceContract::Imp<NamespaceContract::Start>) -> Result<Names, Error> {
         Ok(Names(Some(channel.recv_success()?)))
     }
 
-    /// The channel, for a request that is ready to be sent: what fails afterwards gives it up.
+    /// The channel, for a request that is ready to be sent. A failure after this gives the channel up.
     fn take(&mut self) -> Result<Ready, Error> {
         self.0.take().ok_or(Error::Closed)
     }
 
     /// Keeps the channel for the next request, and says whether this one was granted.
-    fn done(&mut self, answer: Option<(Ready, bool)>) -> Result<(), Error> {
+    fn done(&mut self, answer: Option<(Ready, Result<(), Refusal>)>) -> Result<(), Error> {
         let (channel, granted) = answer.ok_or(Error::Closed)?;
         self.0 = Some(channel);
-        if granted {
-            Ok(())
-        } else {
-            Err(Error::NotFound)
-        }
+        granted.map_err(Error::from)
     }
 
     /// Hands the exporting side of a fresh channel to the service at this path.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where there is no such service, or it refused.
+    /// [`Error::NotFound`] where there is no such service, or it refused; [`Error::NoResources`] where it has no room, or this
+    /// program its share.
     pub fn bind(&mut self, path: &str, exp: impl Into<Service>) -> Result<(), Error> {
         use NamespaceContract::imp::Binding;
         let path = Text::new(path)?;
-        let answer = match self.take()?.call_bind(path, exp.into()) {
-            Binding::AckBind(next) => Some((next, true)),
-            Binding::NakBind(_, next) => Some((next, false)),
+        let answer = match self.take()?.call_bind(path, 0, exp.into()) {
+            Binding::AckBind(next) => Some((next, Ok(()))),
+            Binding::NakBind(reason, _, next) => Some((next, Err(reason))),
             Binding::Closed => None,
         };
         self.done(answer)
     }
 
-    /// A further channel to the name server, for somebody else.
+    /// A further channel to the name server, for another process.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where the name server takes no more clients.
+    /// [`Error::NoResources`] where the name server has no room, or this program its share.
     pub fn connect(&mut self) -> Result<NamespaceContract::Imp<NamespaceContract::Start>, Error> {
         let (imp, exp) = NamespaceContract::new_channel()?;
         self.bind("/", exp)?;
         Ok(imp)
     }
 
-    /// What is directly below a path; directories have a `/` at their end.
+    /// The names directly below a path; directories have a `/` at their end.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where there is no such directory.
+    /// [`Error::NotFound`] where there is no such directory, [`Error::NoResources`] where there is no room for the answer.
     pub fn find(&mut self, path: &str) -> Result<Vec<String>, Error> {
         use NamespaceContract::imp::Finding;
         let path = Text::new(path)?;
@@ -75,7 +82,9 @@ impl Names {
                 self.0 = Some(next);
                 Ok(names.to_lossy().lines().map(String::from).collect())
             }
-            Finding::NakFind(next) => self.done(Some((next, false))).map(|()| Vec::new()),
+            Finding::NakFind(reason, next) => {
+                self.done(Some((next, Err(reason)))).map(|()| Vec::new())
+            }
             Finding::Closed => Err(Error::Closed),
         }
     }
@@ -83,18 +92,19 @@ impl Names {
     /// Opens the file at this path.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where there is none.
+    /// [`Error::NotFound`] where there is none, [`Error::NoResources`] where this program has its share of open files.
     pub fn open(&mut self, path: &str) -> Result<File, Error> {
         let (imp, exp) = FileContract::new_channel()?;
         self.bind(path, exp)?;
         Ok(File(Some(imp.recv_success()?)))
     }
 
-    /// Registers a service or name server at a path. Who binds that path or one below it is announced on the
-    /// channel that comes back.
+    /// Registers a service or name server at a path. The channel that comes back announces clients that bind that path or one
+    /// below it.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where the path is taken or cannot be.
+    /// [`Error::Held`] where the path, or one above or below it, is another's; [`Error::NoResources`] where the name server has
+    /// no room, or this program its share; [`Error::NotFound`] for what is no path.
     pub fn register(
         &mut self,
         path: &str,
@@ -104,32 +114,32 @@ impl Names {
         let exp = exp.send_success();
         let path = Text::new(path)?;
         let answer = match self.take()?.call_register(path, imp) {
-            Ready_Register::AckRegister(next) => Some((next, true)),
-            Ready_Register::NakRegister(_, next) => Some((next, false)),
+            Ready_Register::AckRegister(next) => Some((next, Ok(()))),
+            Ready_Register::NakRegister(reason, _, next) => Some((next, Err(reason))),
             Ready_Register::Closed => None,
         };
         self.done(answer).map(|()| exp)
     }
 
-    /// Takes back what was registered over this channel.
+    /// Takes back a registration that this channel has made.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where nothing was registered there by the caller.
+    /// [`Error::NotFound`] if nothing was registered there by the caller.
     pub fn deregister(&mut self, path: &str) -> Result<(), Error> {
         use NamespaceContract::imp::Ready_Deregister;
         let path = Text::new(path)?;
         let answer = match self.take()?.call_deregister(path) {
-            Ready_Deregister::AckDeregister(next) => Some((next, true)),
-            Ready_Deregister::NakDeregister(next) => Some((next, false)),
+            Ready_Deregister::AckDeregister(next) => Some((next, Ok(()))),
+            Ready_Deregister::NakDeregister(next) => Some((next, Err(Refusal::NotFound))),
             Ready_Deregister::Closed => None,
         };
         self.done(answer)
     }
 
-    /// Asks to be told when something is registered or deregistered below a path.
+    /// Asks to be told when something has been registered or deregistered below a path.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where the name server takes no more watchers.
+    /// [`Error::NoResources`] where the name server has no room, or this program its share.
     pub fn notify(
         &mut self,
         path: &str,
@@ -138,8 +148,8 @@ impl Names {
         let (imp, exp) = NotifyContract::new_channel()?;
         let path = Text::new(path)?;
         let answer = match self.take()?.call_notify(path, imp) {
-            Ready_Notify::AckNotify(next) => Some((next, true)),
-            Ready_Notify::NakNotify(_, next) => Some((next, false)),
+            Ready_Notify::AckNotify(next) => Some((next, Ok(()))),
+            Ready_Notify::NakNotify(reason, _, next) => Some((next, Err(reason))),
             Ready_Notify::Closed => None,
         };
         self.done(answer).map(|()| exp)
@@ -154,7 +164,7 @@ impl File {
     /// Its size in bytes.
     ///
     /// # Errors
-    /// [`Error::Closed`] where its server has gone.
+    /// [`Error::Closed`] if its server has gone.
     pub fn size(&mut self) -> Result<u64, Error> {
         let file = self.0.take().ok_or(Error::Closed)?;
         let (size, next) = file.call_get_size().size()?;
@@ -165,7 +175,7 @@ impl File {
     /// Has a block filled from `offset` on; it comes back with the number of bytes that are the file's.
     ///
     /// # Errors
-    /// [`Error::Closed`] where its server has gone.
+    /// [`Error::Closed`] if its server has gone.
     pub fn read(&mut self, offset: u64, buffer: Vector<u8>) -> Result<(Vector<u8>, usize), Error> {
         let file = self.0.take().ok_or(Error::Closed)?;
         let (buffer, count, next) = file.call_read(offset, buffer).data()?;
@@ -177,7 +187,7 @@ impl File {
     /// A block with the bytes from `offset` on, at most `max` of them; `None` at the end.
     ///
     /// # Errors
-    /// [`Error::Closed`] where its server has gone.
+    /// [`Error::Closed`] if its server has gone.
     pub fn read_block(&mut self, offset: u64, max: usize) -> Result<Option<Vector<u8>>, Error> {
         let (buffer, count) = self.read(offset, Vector::new(max)?)?;
         if count == 0 {
@@ -193,7 +203,7 @@ impl File {
     /// All of it.
     ///
     /// # Errors
-    /// [`Error::Closed`] where its server has gone.
+    /// [`Error::Closed`] if its server has gone.
     pub fn read_to_end(&mut self) -> Result<Vec<u8>, Error> {
         let mut out = Vec::new();
         while let Some(block) = self.read_block(out.len() as u64, 16 << 10)? {

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 /// The longest path that services take.
 pub const LONGEST: usize = 4096;
 
-/// The path without empty parts and without a `/` at its end; `/` is the root. `None` where it is not
+/// The path without empty parts and without a `/` at its end; `/` is the root. `None` if it is not
 /// absolute, is too long, or has a part `.` or `..` (what they mean is the asking program's business).
 #[must_use]
 pub fn normalize(path: &str) -> Option<String> {
@@ -51,7 +51,7 @@ pub fn join(from: &str, path: &str) -> String {
     out
 }
 
-/// What is left of a normalized `path` below a normalized `prefix`, itself a normalized path.
+/// The rest of a normalized `path` below a normalized `prefix`, itself a normalized path.
 #[must_use]
 pub fn below<'a>(path: &'a str, prefix: &str) -> Option<&'a str> {
     if prefix == "/" {
@@ -64,7 +64,7 @@ pub fn below<'a>(path: &'a str, prefix: &str) -> Option<&'a str> {
     }
 }
 
-/// The names directly below a normalized directory, in order, directories with a `/` behind; `None` where no
+/// The names directly below a normalized directory, in order, directories with a `/` behind; `None` if no
 /// path lies below it.
 pub fn list<'a>(paths: impl Iterator<Item = &'a str>, directory: &str) -> Option<Vec<String>> {
     let mut names: BTreeMap<&str, bool> = BTreeMap::new();

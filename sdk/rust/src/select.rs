@@ -1,11 +1,11 @@
-//! Waiting for several things at once, and what `switch_receive!` ([O] 4.4) is made of.
+//! Waiting for several things at once, and the parts that `switch_receive!` ([O] 4.4) is made of.
 //!
-//! Programs meet [`Select`] where what they wait for is not known when they are compiled. Everything else here is for
-//! the code that the macro makes.
+//! Programs use [`Select`] if they learn only at run time what to wait for. Everything else here is for the code that the
+//! macro makes.
 //!
 //! Invariants:
 //! - Looking takes nothing from an endpoint: a message stays the first of its queue until its case fires.
-//! - What a wait takes of something else (an event that lets one waiter through) is put back where another case fires.
+//! - A wait that has taken something else (an event that lets one waiter through) puts it back if another case fires.
 
 use crate::rt::{Handle, TypedEndpoint, Waitable};
 use crate::time::{Timeout, uptime};
@@ -13,7 +13,7 @@ use crate::{Error, error, sys};
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicU32, Ordering};
 use core::time::Duration;
-use sing_abi::status;
+use sing_abi::{NO_TAGS, status};
 
 pub use check::{covers_all, exhaustive};
 
@@ -22,7 +22,7 @@ mod check;
 /// The most things that one wait can be for. A set of endpoints counts as one.
 pub const MAX: usize = 64;
 
-/// What the tag of a closed channel is.
+/// The tag of a closed channel.
 pub const CLOSED: i32 = status::CLOSED;
 
 /// A message that can come in a state.
@@ -94,10 +94,10 @@ impl<const N: usize> Select<N> {
         }
     }
 
-    /// Adds a thing; its place. Where the handle is [`Handle::NONE`], nothing ever comes there.
+    /// Adds a thing; its place. Nothing ever comes at the place of [`Handle::NONE`].
     ///
     /// # Panics
-    /// Where there are `N` already.
+    /// If there are `N` already.
     #[inline]
     pub fn add(&mut self, thing: Handle) -> usize {
         let place = self.len;
@@ -119,8 +119,8 @@ impl<const N: usize> Select<N> {
         place
     }
 
-    /// What has come at a place: of an endpoint the index of its first message, or a negative number where the channel is
-    /// closed; of a set the key of an endpoint that is ready; of anything else 0. `None` where nothing has.
+    /// The event that has come at a place: of an endpoint the index of its first message, or a negative number if the channel is
+    /// closed; of a set the key of an endpoint that is ready; of anything else 0. `None` if nothing has.
     #[must_use]
     #[inline]
     pub fn tag(&self, place: usize) -> Option<i32> {
@@ -139,11 +139,11 @@ impl<const N: usize> Select<N> {
     /// Waits until something has come at a place where nothing had.
     ///
     /// # Errors
-    /// [`Error::Timeout`] where the time-out passed, [`Error::BadArgument`] where there is no such place.
+    /// [`Error::Timeout`] if the time-out passed, [`Error::BadArgument`] if there is no such place.
     #[inline]
     pub fn wait(&mut self, timeout: Timeout) -> Result<(), Error> {
         if core::mem::take(&mut self.known) {
-            // What is known ends the wait; the others are looked at for the sake of whose turn it is.
+            // The known event ends the wait; a look at the others keeps the turns fair.
             let _ = self.look(Timeout::NONE);
             return Ok(());
         }
@@ -180,7 +180,7 @@ pub fn never() -> ! {
     panic!("a message came that its contract does not allow here")
 }
 
-/// Ends a wait that nothing can end.
+/// Ends a program that would wait for ever.
 #[cold]
 #[doc(hidden)]
 pub fn stuck() -> ! {
@@ -194,7 +194,7 @@ pub fn stuck() -> ! {
 #[derive(Debug)]
 pub struct Patience {
     timeout: Timeout,
-    /// When it ends; asked for only where it ends at all.
+    /// When it ends; asked for only if it ends at all.
     end: Option<Duration>,
 }
 
@@ -220,7 +220,7 @@ impl Patience {
         }
     }
 
-    /// What is left; the first time, without a look at the clock.
+    /// The time that is left; the first time, without a look at the clock.
     #[inline]
     pub fn left(&mut self, first: bool) -> Timeout {
         match self.end {
@@ -229,7 +229,7 @@ impl Patience {
         }
     }
 
-    /// Waits once more; false where the time has passed.
+    /// Waits once more; false if the time has passed.
     #[inline]
     pub fn wait<const N: usize>(&mut self, select: &mut Select<N>, first: bool) -> bool {
         let left = self.left(first);
@@ -265,7 +265,7 @@ impl Turn {
         let start = if start < of { start } else { 0 };
         for i in (start..of).chain(0..start) {
             if can(i) {
-                // Threads that come by here at once may both get the same turn; nobody is passed over for that.
+                // Threads that come by here at once may both get the same turn; no case is passed over for that.
                 self.0.store(i as u32 + 1, Ordering::Relaxed);
                 return Some(i);
             }
@@ -284,7 +284,7 @@ pub trait Many {
     /// An endpoint of it.
     type Endpoint: Receives;
 
-    /// Itself, whatever it is reached through.
+    /// Itself, through any number of references.
     fn switch_many(&self) -> &Self {
         self
     }
@@ -306,7 +306,7 @@ pub trait Many {
     /// Waits for one that is ready.
     ///
     /// # Errors
-    /// [`Error::Timeout`] where the time-out passed.
+    /// [`Error::Timeout`] if the time-out passed.
     fn switch_wait(&mut self, turn: &Turn, patience: Patience) -> Result<usize, Error>;
 
     /// Takes one out that is ready.
@@ -341,14 +341,34 @@ impl<E: Receives> Many for [Option<E>] {
     #[inline]
     fn switch_passed<const N: usize>(&mut self, _: &Select<N>, _: usize) {}
 
-    fn switch_wait(&mut self, turn: &Turn, mut patience: Patience) -> Result<usize, Error> {
-        let mut select = Select::<MAX>::new();
-        let from = self.switch_watch(&mut select);
-        if patience.wait(&mut select, true) {
-            self.switch_ready(&mut select, from, turn)
-                .ok_or(Error::BadState)
-        } else {
-            Err(Error::Timeout)
+    /// Whose turn it is the kernel knows.
+    fn switch_wait(&mut self, _: &Turn, mut patience: Patience) -> Result<usize, Error> {
+        if self.len() > MAX {
+            full(MAX);
+        }
+        let mut handles = [const { MaybeUninit::<u32>::uninit() }; MAX];
+        for (place, endpoint) in handles.iter_mut().zip(self.iter()) {
+            place.write(
+                endpoint
+                    .as_ref()
+                    .map_or(Handle::NONE, Waitable::handle)
+                    .raw(),
+            );
+        }
+        let left = patience.left(true);
+        let no_tags = core::ptr::without_provenance_mut(NO_TAGS as usize);
+        // SAFETY: the array is written for the length, which is at most its own, and there are no tags.
+        let place =
+            unsafe { sys::select(handles.as_ptr().cast(), no_tags, self.len(), left.nanos()) };
+        match error::check(place) {
+            // There is nothing to wait for but the time.
+            Err(Error::BadArgument) if left == Timeout::FOREVER => stuck(),
+            Err(Error::BadArgument) => {
+                sys::sleep(left.nanos());
+                Err(Error::Timeout)
+            }
+            Err(_) => Err(Error::Timeout),
+            Ok(place) => Ok(place as usize),
         }
     }
 

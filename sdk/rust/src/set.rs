@@ -1,12 +1,12 @@
-//! Sets of endpoints: what a service with many clients waits for.
+//! Sets of endpoints: a service waits for all its clients with one.
 //!
 //! [`WaitSet`] is the kernel's set: endpoints of any type under numbers, of which a wait names one that is ready.
 //! [`EndpointSet`] owns endpoints of one type and state, and is what `switch_receive!` takes them from.
 //!
 //! Invariants:
-//! - What a wait costs does not depend on how many endpoints are idle: the kernel keeps those that are ready in a list.
+//! - The cost of a wait does not depend on how many endpoints are idle: the kernel keeps those that are ready in a list.
 //! - An endpoint that is taken out to be answered stays a member of the kernel's set, so that taking it and putting it
-//!   back are no calls; what comes meanwhile is found when it is back.
+//!   back are no calls; messages that come meanwhile are found when it is back.
 
 use crate::handle::Object;
 use crate::rt::{Handle, TypedEndpoint, Waitable};
@@ -17,7 +17,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use sing_abi::status;
 
-/// Endpoints that somebody owns elsewhere, watched under numbers. An endpoint that is closed or sent leaves it.
+/// Endpoints with owners elsewhere, watched under numbers. An endpoint that is closed or sent leaves it.
 #[derive(Debug)]
 pub struct WaitSet(Object);
 
@@ -25,7 +25,7 @@ impl WaitSet {
     /// An empty set.
     ///
     /// # Errors
-    /// [`Error::NoResources`] where handles are short.
+    /// [`Error::NoResources`] if handles are short.
     pub fn new() -> Result<WaitSet, Error> {
         Object::from_status(sys::set_create()).map(WaitSet)
     }
@@ -33,7 +33,7 @@ impl WaitSet {
     /// Watches an endpoint under a number, at most 2^31 - 1. One that is watched already gets this number instead.
     ///
     /// # Errors
-    /// [`Error::BadState`] where it is in another set.
+    /// [`Error::BadState`] if it is in another set.
     pub fn add<E: TypedEndpoint>(&self, endpoint: &E, number: u32) -> Result<(), Error> {
         error::check(sys::set_add(self.0.raw(), endpoint.handle().raw(), number)).map(drop)
     }
@@ -50,7 +50,7 @@ impl WaitSet {
     /// Waits until an endpoint has a message or is closed by the other side; its number. Each in its turn.
     ///
     /// # Errors
-    /// [`Error::Timeout`] where the time-out passed.
+    /// [`Error::Timeout`] if the time-out passed.
     #[inline]
     pub fn wait(&self, timeout: Timeout) -> Result<u32, Error> {
         error::check(sys::set_wait(self.0.raw(), timeout.nanos()))
@@ -64,7 +64,7 @@ impl Waitable for WaitSet {
     }
 }
 
-/// What could not be taken, given back.
+/// A value that could not be taken, given back.
 pub struct Refused<T> {
     /// The content.
     pub content: T,
@@ -104,15 +104,15 @@ impl<T> From<Refused<T>> for Error {
 
 enum Slot<E> {
     In(E),
-    /// Taken out. Where it is a member of the kernel's set still, its handle.
+    /// Taken out. Its handle, if it is still a member of the kernel's set.
     Out(Option<u32>),
-    /// Nobody's; which one is free next.
+    /// Free; the next free one.
     Free(Option<usize>),
 }
 
 struct Entry<E> {
     slot: Slot<E>,
-    /// How often the key has been given to somebody new: a part of the number in the kernel's set.
+    /// How often the key has been given to another endpoint: a part of the number in the kernel's set.
     generation: u32,
 }
 
@@ -155,7 +155,7 @@ pub struct EndpointSet<E> {
     entries: Vec<Entry<E>>,
     free: Option<usize>,
     len: usize,
-    /// What the kernel has named and a switch has passed over, because it was another case's turn: it is the next.
+    /// The endpoint that the kernel has named and a switch has passed over, because it was another case's turn: the next one.
     passed: Option<u32>,
 }
 
@@ -169,7 +169,7 @@ impl<E: TypedEndpoint> EndpointSet<E> {
     /// An empty set.
     ///
     /// # Errors
-    /// [`Error::NoResources`] where handles are short.
+    /// [`Error::NoResources`] if handles are short.
     pub fn new() -> Result<EndpointSet<E>, Error> {
         Ok(EndpointSet {
             watched: WaitSet::new()?,
@@ -198,7 +198,7 @@ impl<E: TypedEndpoint> EndpointSet<E> {
         entries.filter_map(|(key, e)| matches!(e.slot, Slot::In(_)).then_some(key))
     }
 
-    /// The endpoint under a key, where it is in.
+    /// The endpoint under a key, if it is in.
     #[must_use]
     pub fn get(&self, key: usize) -> Option<&E> {
         match &self.entries.get(key)?.slot {
@@ -207,11 +207,18 @@ impl<E: TypedEndpoint> EndpointSet<E> {
         }
     }
 
+    /// Whether a key is somebody's: its endpoint is in, or taken out to be answered.
+    #[must_use]
+    pub fn holds(&self, key: usize) -> bool {
+        let entry = self.entries.get(key);
+        entry.is_some_and(|e| !matches!(e.slot, Slot::Free(_)))
+    }
+
     /// Takes an endpoint in; its key.
     ///
     /// # Errors
-    /// The endpoint, with [`Error::BadState`] where it is a member of another set: taken out there and not
-    /// [released](EndpointSet::release). With [`Error::NoResources`] where there are 2^18 already.
+    /// The endpoint, with [`Error::BadState`] if it is a member of another set: taken out there and not
+    /// [released](EndpointSet::release). With [`Error::NoResources`] if there are 2^18 already.
     pub fn insert(&mut self, endpoint: E) -> Result<usize, Refused<E>> {
         let refuse = |content, error| Err(Refused { content, error });
         let key = match self.free {
@@ -267,7 +274,7 @@ impl<E: TypedEndpoint> EndpointSet<E> {
     /// Puts an endpoint back under the key under which it was taken out: no call into the kernel.
     ///
     /// # Panics
-    /// Where it is not the one that was taken out under this key.
+    /// If it is not the one that was taken out under this key.
     #[inline]
     pub fn put(&mut self, key: usize, endpoint: E) {
         let handle = endpoint.handle().raw();
@@ -303,7 +310,7 @@ impl<E: TypedEndpoint> EndpointSet<E> {
         out
     }
 
-    /// Gives up the key of an endpoint that is taken out and goes on elsewhere, in whatever state: another set can take it
+    /// Gives up the key of an endpoint that is taken out and goes on elsewhere, in any state: another set can take it
     /// then. Whether it was the one that is out under this key.
     pub fn release<T: TypedEndpoint>(&mut self, key: usize, endpoint: &T) -> bool {
         let raw = endpoint.handle().raw();
@@ -337,8 +344,8 @@ impl<E: TypedEndpoint> EndpointSet<E> {
         })
     }
 
-    /// Whether what the kernel names can be taken: it is in. What is ready while it is out is forgotten by the kernel
-    /// until it is put back.
+    /// The key that the kernel names, if its endpoint is in. The kernel forgets one that is ready while it is out, until it is
+    /// put back.
     #[inline]
     fn claim(&mut self, found: u32) -> Option<usize> {
         let key = found as usize & (MOST - 1);

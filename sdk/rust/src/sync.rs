@@ -1,12 +1,11 @@
 //! Synchronisation: events, a mutex around data, waiting for the first of several things.
 
 use crate::handle::Object;
-use crate::rt::{Handle, Waitable};
+use crate::rt::{Handle, OneThread, Waitable};
 use crate::time::{Timeout, waited};
 use crate::{Error, error, sys};
 use core::cell::UnsafeCell;
 use core::fmt;
-use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -20,7 +19,7 @@ macro_rules! event {
             /// An event, set at first or not.
             ///
             /// # Errors
-            /// [`Error::NoResources`] where handles are short.
+            /// [`Error::NoResources`] if handles are short.
             pub fn new(set: bool) -> Result<Self, Error> {
                 Object::from_status($create(set.into())).map(Self)
             }
@@ -61,7 +60,7 @@ event! {
 /// Waits for one thing.
 ///
 /// # Errors
-/// [`Error::Timeout`] where the time-out passed.
+/// [`Error::Timeout`] if the time-out passed.
 pub fn wait(thing: &dyn Waitable, timeout: Timeout) -> Result<(), Error> {
     match waited(sys::wait_one(thing.handle().raw(), timeout.nanos()))? {
         true => Ok(()),
@@ -75,7 +74,7 @@ pub const MAX_WAIT: usize = 64;
 /// Waits for the first of several things; its index. Those whose handle is 0 are passed over.
 ///
 /// # Errors
-/// [`Error::Timeout`] where the time-out passed, [`Error::BadArgument`] for more than [`MAX_WAIT`].
+/// [`Error::Timeout`] if the time-out passed, [`Error::BadArgument`] for more than [`MAX_WAIT`].
 pub fn wait_any(handles: &[Handle], timeout: Timeout) -> Result<usize, Error> {
     if handles.len() > MAX_WAIT {
         return Err(Error::BadArgument);
@@ -93,7 +92,7 @@ impl Interrupt {
     /// The interrupt of a line.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where there is no such line, [`Error::BadState`] where another has it.
+    /// [`Error::NotFound`] if there is no such line, [`Error::BadState`] if another has it.
     pub fn new(line: u32) -> Result<Interrupt, Error> {
         Object::from_status(sys::interrupt_create(line)).map(Interrupt)
     }
@@ -116,10 +115,10 @@ const AWAITED: u32 = 2;
 
 /// Data that one thread at a time may use.
 ///
-/// Taking it when it is free is one atomic instruction and no call; who must wait does so in the kernel.
+/// Taking it when it is free is one atomic instruction and no call; a thread that must wait does so in the kernel.
 pub struct Mutex<T: ?Sized> {
     state: AtomicU32,
-    /// Handle of the event that waiters wait for; 0 until somebody has to.
+    /// Handle of the event that waiters wait for; 0 until a thread has to.
     event: AtomicU32,
     value: UnsafeCell<T>,
 }
@@ -151,12 +150,12 @@ impl<T: ?Sized> Mutex<T> {
         MutexGuard::new(self)
     }
 
-    /// Takes it where it is free.
+    /// Takes it if it is free.
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         self.state
             .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed)
             .is_ok()
-            // Only then: a guard that is made and dropped frees the mutex, whoever has it.
+            // Only then: a guard that is made and dropped frees the mutex, also one that another thread has.
             .then(|| MutexGuard::new(self))
     }
 
@@ -207,18 +206,18 @@ pub struct MutexGuard<'a, T: ?Sized> {
     mutex: &'a Mutex<T>,
     /// Keeps threads from giving it away, and from sharing it: a mutex may be shared whatever its data is, so that the
     /// reference above says nothing of that.
-    thread: PhantomData<*const ()>,
+    _thread: OneThread,
 }
 
 // SAFETY: a shared guard gives a shared reference to the value, and nothing more.
 unsafe impl<T: ?Sized + Sync> Sync for MutexGuard<'_, T> {}
 
 impl<'a, T: ?Sized> MutexGuard<'a, T> {
-    /// For who has just taken the mutex.
+    /// For the thread that has just taken the mutex.
     fn new(mutex: &'a Mutex<T>) -> Self {
         MutexGuard {
             mutex,
-            thread: PhantomData,
+            _thread: OneThread::MARK,
         }
     }
 }

@@ -108,6 +108,9 @@ imports! {
         trace_control(on: u32) -> i32;
         sys_stop(id: u32, exit_code: i32) -> i32;
         sys_shutdown(status: i32);
+        sys_stop_by(id: u32, exit_code: i32, how: u32) -> i32;
+        process_detach(process: u32) -> i32;
+        console_unwritten() -> i32;
     }
     unsafe {
         process_create(

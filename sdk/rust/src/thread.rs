@@ -6,10 +6,10 @@
 //! The machine stack has a guard, and the shadow stack of a program's first thread lies at the bottom of its memory, so
 //! that leaving either traps at once. The shadow stack of a further thread has no such neighbour: a thread that needs more
 //! than it has writes first over a mark of 1 KiB, which is there for this, and then over the program's own heap. It is found
-//! out afterwards: where the mark has changed when the thread ends or is joined, the program is ended with a message. One
+//! out afterwards: if the mark has changed when the thread ends or is joined, the program is ended with a message. One
 //! that jumps over the mark, with a variable that is larger than it, or never ends is not found out, and what it has
-//! written over may end the program in another way before. Nothing outside the program can be reached in any case. Who is
-//! not sure what a thread needs gives it plenty: [`spawn_with_stack`].
+//! written over may end the program in another way before. Nothing outside the program can be reached in any case. A
+//! thread of unknown needs is given plenty: [`spawn_with_stack`].
 
 use crate::handle::Object;
 use crate::rt::{Handle, Waitable};
@@ -24,7 +24,7 @@ use core::time::Duration;
 
 pub use crate::time::sleep;
 
-/// Bytes of a thread's shadow stack where nothing else is said.
+/// Bytes of a thread's shadow stack if nothing else is said.
 pub const DEFAULT_STACK: usize = 64 << 10;
 
 /// Lets others run.
@@ -50,7 +50,7 @@ pub fn set_local(value: u64) {
     sys::tls_set(value);
 }
 
-/// What lies below a shadow stack as long as the thread has not left it.
+/// The mark below a shadow stack, whole as long as the thread has not left it.
 const MARK: u128 = 0x656e_645f_6f66_5f74_6865_5f73_7461_636b;
 /// How often: 1 KiB of it.
 const MARKS: usize = 64;
@@ -60,7 +60,7 @@ const MARKS: usize = 64;
 struct End(usize);
 
 impl End {
-    /// Ends the program where a thread has run beyond this end.
+    /// Ends the program if a thread has run beyond this end.
     fn check(self) {
         let mark = core::ptr::with_exposed_provenance::<u128>(self.0);
         // Word by word: a copy would need as much of a stack.
@@ -99,7 +99,7 @@ extern "C" fn sip_thread(argument: *mut Start) {
 struct Running {
     thread: Object,
     end: End,
-    /// What the thread stands on. Never read here.
+    /// The memory of the thread's stack. Never read here.
     _stack: Vec<u128>,
 }
 
@@ -125,7 +125,7 @@ impl<T> JoinHandle<T> {
     /// Waits for the thread's end and takes its result.
     ///
     /// # Errors
-    /// [`Error::BadState`] where it left no result.
+    /// [`Error::BadState`] if it left no result.
     pub fn join(mut self) -> Result<T, Error> {
         if let Some(running) = self.running.take() {
             sys::thread_join(running.thread.raw(), Timeout::FOREVER.nanos());
@@ -166,7 +166,7 @@ impl<T> Drop for JoinHandle<T> {
 /// Runs `f` in a thread of its own.
 ///
 /// # Errors
-/// [`Error::NoResources`] where memory or threads are short.
+/// [`Error::NoResources`] if memory or threads are short.
 pub fn spawn<T, F>(f: F) -> Result<JoinHandle<T>, Error>
 where
     F: FnOnce() -> T + Send + 'static,
@@ -179,7 +179,7 @@ where
 /// program's heap, which is noticed when it ends, if at all.
 ///
 /// # Errors
-/// [`Error::NoResources`] where memory or threads are short.
+/// [`Error::NoResources`] if memory or threads are short.
 pub fn spawn_with_stack<T, F>(stack: usize, f: F) -> Result<JoinHandle<T>, Error>
 where
     F: FnOnce() -> T + Send + 'static,

@@ -69,7 +69,7 @@ impl From<Duration> for Timeout {
     }
 }
 
-/// Turns the result of a wait into an answer: `Ok(false)` where the time-out passed.
+/// Turns the result of a wait into an answer: `Ok(false)` if the time-out passed.
 pub(crate) fn waited(code: i32) -> Result<bool, Error> {
     match error::check(code) {
         Ok(_) => Ok(true),

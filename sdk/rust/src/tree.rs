@@ -6,8 +6,8 @@
 //! attached to, or the value it is in.
 //!
 //! Invariants:
-//! - Where something fails, what was to be put into a block is freed, and what was to be taken out stays there.
-//! - What comes from elsewhere is judged when it is taken out: a part that is not there, or bytes that are no value,
+//! - If a call fails, a value that was to be put into a block is freed, and one that was to be taken out stays there.
+//! - Content from other processes is judged when it is taken out: a part that is not there, or bytes that are no value,
 //!   make `None`.
 
 use crate::heap::{load, store};
@@ -27,10 +27,10 @@ pub trait Content: Sized {
     /// Moves it to `at` in a block; nothing is attached there. Outside the block, the SIP ends.
     ///
     /// # Errors
-    /// [`Error::BadState`] where the block is shared and so cannot get parts. What did not get there is freed.
+    /// [`Error::BadState`] if the block is shared and so cannot get parts. A part that did not get there is freed.
     fn put(self, block: &mut Block, at: usize) -> Result<(), Error>;
 
-    /// Takes it out of a block; `None` where it is not there, and then nothing has changed, unless the block is shared:
+    /// Takes it out of a block; `None` if it is not there, and then nothing has changed, unless the block is shared:
     /// parts can be taken out of that, but not put back. Outside the block, the SIP ends.
     fn take(block: &mut Block, at: usize) -> Option<Self>;
 }
@@ -61,7 +61,7 @@ fn attach(parent: &mut Block, at: usize, part: Block) -> Result<(), Error> {
     Ok(())
 }
 
-/// Takes a part out. [`Error::NotFound`] where there is none; for other errors it stays.
+/// Takes a part out. [`Error::NotFound`] if there is none; for other errors it stays.
 fn detach(parent: &mut Block, at: usize) -> Result<Block, Error> {
     let handle = error::check(sys::xh_detach(parent.handle().raw(), at as u32))?;
     // SAFETY: the kernel has just given it to this thread.
@@ -108,14 +108,14 @@ impl<T: Content> Record<T> {
     /// A block with this value.
     ///
     /// # Errors
-    /// [`Error::NoResources`] where memory is short; the value is then freed.
+    /// [`Error::NoResources`] if memory is short; the value is then freed.
     pub fn new(value: T) -> Result<Record<T>, Error> {
         let mut block = Block::new(T::SIZE)?;
         value.put(&mut block, 0)?;
         Ok(Record::from_block(block))
     }
 
-    /// The value, the block being freed. `None` where the block is too small, or what is in it is no such value: then
+    /// The value, the block being freed. `None` if the block is too small, or what is in it is no such value: then
     /// everything in it is freed, too.
     #[must_use]
     pub fn into_inner(self) -> Option<T> {
@@ -127,7 +127,7 @@ impl<T: Content> Record<T> {
     }
 
     /// Lets `f` read and change the value in its place: parts are taken out for it, and put back. `None`, and nothing
-    /// done, where it is no such value, and where a value with parts cannot be changed since another block has to do with
+    /// done, if it is no such value, and if a value with parts cannot be changed since another block has to do with
     /// its memory: a view of it, or what was cut off it. A plain value in a shared block ends the program, as
     /// [`Record::set`] does.
     pub fn with<R>(&mut self, f: impl FnOnce(&mut T) -> R) -> Option<R> {
@@ -145,7 +145,7 @@ impl<T: Content> Vector<T> {
     /// A vector of these elements, at least one.
     ///
     /// # Errors
-    /// [`Error::NoResources`] where memory is short, [`Error::BadArgument`] for a length that cannot be; the elements
+    /// [`Error::NoResources`] if memory is short, [`Error::BadArgument`] for a length that cannot be; the elements
     /// are then freed.
     pub fn from_elements(elements: Vec<T>) -> Result<Vector<T>, Error> {
         let () = Self::COUNTABLE;
@@ -165,13 +165,13 @@ impl<T: Content> Vector<T> {
         self.block().len() / T::SIZE
     }
 
-    /// Whether it has no element: where the block is smaller than one.
+    /// Whether it has no element: if the block is smaller than one.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The elements, the block being freed. `None` where one of them is no such value: then all are freed, too.
+    /// The elements, the block being freed. `None` if one of them is no such value: then all are freed, too.
     #[must_use]
     pub fn into_elements(self) -> Option<Vec<T>> {
         let len = self.len();
@@ -196,7 +196,7 @@ fn lend<T: Content, R>(block: &mut Block, at: usize, f: impl FnOnce(&mut T) -> R
     }
     let mut value = T::take(block, at)?;
     let result = f(&mut value);
-    // Where parts could be taken out of a block that can be changed, they can be put in.
+    // A block that can be changed takes back the parts that were taken out of it.
     value.put(block, at).ok()?;
     Some(result)
 }

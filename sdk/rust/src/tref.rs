@@ -1,12 +1,12 @@
 //! [`TRef`]: a tracked resource where ownership cannot be followed at compile time ([O] 4.6).
 //!
-//! What the types promise of an owner, a `TRef` promises while the program runs: its content has one owner at a time, the
-//! cell or whoever acquired it. A second acquire waits until the first gives something back, for ever if it must: what
+//! A `TRef` promises at run time what the types promise of an owner: its content has one owner at a time, the
+//! cell or the thread that acquired it. A second acquire waits until the first gives something back, for ever if it must: what
 //! would be a wrong use is a deadlock and never two owners.
 //!
 //! Invariants:
-//! - Blocks belong to a thread. One in a cell belongs to none: it is parked with the kernel, and becomes its thread's
-//!   who acquires it.
+//! - Blocks belong to a thread. One in a cell belongs to none: it is parked with the kernel, and becomes the property of
+//!   the thread that acquires it.
 //! - Dropping a full cell gives its content up.
 
 use crate::handle::Object;
@@ -20,7 +20,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// What a [`TRef`] can hold: blocks and what is made of them, endpoints, plain data, and tuples, options and vectors of
+/// The contents that a [`TRef`] can hold: blocks and what is made of them, endpoints, plain data, and tuples, options and vectors of
 /// such.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be held by a TRef",
@@ -34,13 +34,13 @@ pub trait Tracked: Sized {
     /// Gives it up to no thread in particular.
     ///
     /// # Errors
-    /// The value, where handles are short.
+    /// The value, if handles are short.
     fn park(self) -> Result<Self::Parked, Refused<Self>>;
 
     /// Makes it the calling thread's.
     ///
     /// # Errors
-    /// The parked value, where handles are short.
+    /// The parked value, if handles are short.
     fn unpark(parked: Self::Parked) -> Result<Self, Refused<Self::Parked>>;
 }
 
@@ -80,7 +80,7 @@ impl Tracked for Block {
     }
 }
 
-/// What is a block by another name.
+/// The types that are a block by another name.
 macro_rules! blocks {
     ($($name:ident $(<$t:ident>)?;)*) => {$(
         impl $(<$t: Content>)? Tracked for $name $(<$t>)? {
@@ -101,7 +101,7 @@ macro_rules! blocks {
 }
 blocks! { Vector<T>; Record<T>; Text; }
 
-/// What belongs to no thread anyway.
+/// The types that belong to no thread anyway.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! tracked_as_it_is {
@@ -136,7 +136,7 @@ impl<T: Tracked> Tracked for Option<T> {
     }
 }
 
-/// Moves all values from one form to the other; where one cannot, those that have moved move back.
+/// Moves all values from one form to the other; if one cannot, those that have moved move back.
 fn all<A, B>(
     values: Vec<A>,
     there: fn(A) -> Result<B, Refused<A>>,
@@ -248,7 +248,7 @@ tuples! { A B C; A B C D; }
 /// ```
 pub struct TRef<T: Tracked> {
     content: Mutex<Option<T::Parked>>,
-    /// Set when the cell has become full. Whoever comes first takes the content, and others wait on.
+    /// Set when the cell has become full. The first to come takes the content, and the others wait on.
     full: AutoEvent,
 }
 
@@ -262,7 +262,7 @@ impl<T: Tracked> TRef<T> {
     /// A full cell.
     ///
     /// # Errors
-    /// The content, where handles are short.
+    /// The content, if handles are short.
     pub fn new(content: T) -> Result<TRef<T>, Refused<T>> {
         match AutoEvent::new(false) {
             Ok(full) => Ok(TRef {
@@ -276,7 +276,7 @@ impl<T: Tracked> TRef<T> {
     /// Waits until it is full, and empties it.
     ///
     /// # Errors
-    /// Where handles are short; the cell stays full.
+    /// If handles are short; the cell stays full.
     pub fn acquire(&self) -> Result<T, Error> {
         loop {
             if let Some(content) = self.try_acquire()? {
@@ -286,12 +286,12 @@ impl<T: Tracked> TRef<T> {
         }
     }
 
-    /// Empties it, where it is full.
+    /// Empties it, if it is full.
     ///
     /// # Errors
-    /// Where handles are short; the cell stays full.
+    /// If handles are short; the cell stays full.
     pub fn try_acquire(&self) -> Result<Option<T>, Error> {
-        // Held until it is known what becomes of the content: nobody may fill a cell that is going to be full again.
+        // Held until it is known what becomes of the content: no thread may fill a cell that is going to be full again.
         let mut place = self.content.lock();
         let Some(content) = place.take() else {
             return Ok(None);
@@ -310,7 +310,7 @@ impl<T: Tracked> TRef<T> {
     /// Fills it.
     ///
     /// # Errors
-    /// The content, with [`Error::BadState`] where the cell is full, or where handles are short.
+    /// The content, with [`Error::BadState`] if the cell is full, or if handles are short.
     pub fn release(&self, content: T) -> Result<(), Refused<T>> {
         if self.content.lock().is_some() {
             return Err(Refused {
@@ -331,7 +331,7 @@ impl<T: Tracked> TRef<T> {
         }
     }
 
-    /// Fills it where it is empty; else gives the content back.
+    /// Fills it if it is empty; else gives the content back.
     fn fill(&self, parked: T::Parked) -> Option<T::Parked> {
         let mut content = self.content.lock();
         if content.is_some() {

@@ -1,20 +1,22 @@
 //! Views: parts of blocks and vectors, borrowed.
 //!
 //! A view cannot outlive the owner's turn: while it lives, the block cannot be sent, shared or dropped, and while one lives
-//! through which it can be changed, nobody else reaches it. [`ViewMut::split_at`] makes two of one that do not overlap.
+//! through which it can be changed, no other code reaches it. [`ViewMut::split_at`] makes two of one that do not overlap.
 //!
 //! Invariant: a view lies inside its block, so that no access of it can end the program.
 
 use crate::Error;
 use crate::heap::{load, store};
-use crate::rt::{Block, Plain, Vector};
+use crate::rt::{Block, OneThread, Plain, Vector};
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 use core::ops::{Bound, RangeBounds};
 
-/// A part of a block, of which nobody is the owner here.
+/// A borrowed part of a block.
 #[derive(Debug)]
 struct Part {
+    /// Like the block's own, and before it: the compiler's refusal names the first.
+    _thread: OneThread,
     block: ManuallyDrop<Block>,
     /// Bytes before the first element.
     start: usize,
@@ -44,6 +46,7 @@ impl Part {
 
     fn at(block: &Block, start: usize, len: usize) -> Part {
         Part {
+            _thread: OneThread::MARK,
             // SAFETY: it is never dropped, and the views below borrow the owner for as long as they live.
             block: ManuallyDrop::new(unsafe { Block::from_raw(block.handle()) }),
             start,
@@ -142,7 +145,7 @@ macro_rules! reading {
                 self.part.len == 0
             }
 
-            /// The element at `index`; `None` beyond the end, or where the bytes are no such value.
+            /// The element at `index`; `None` beyond the end, or if the bytes are no such value.
             #[must_use]
             #[inline]
             pub fn get(&self, index: usize) -> Option<T> {
@@ -154,7 +157,7 @@ macro_rules! reading {
                 (0..self.len()).map_while(|i| self.get(i))
             }
 
-            /// Copies all elements; false where `out` has another length, or bytes are no such value.
+            /// Copies all elements; false if `out` has another length, or bytes are no such value.
             #[must_use]
             pub fn copy_to(&self, out: &mut [T]) -> bool {
                 self.part.copy_to(out)
@@ -200,7 +203,7 @@ impl<'a, T: Plain> ViewMut<'a, T> {
         self.part.set(index, value)
     }
 
-    /// Sets all elements; false where there are not as many.
+    /// Sets all elements; false if there are not as many.
     pub fn copy_from(&mut self, values: &[T]) -> bool {
         self.part.copy_from(values)
     }
@@ -221,7 +224,7 @@ impl Block {
     /// The bytes in a range, to be read.
     ///
     /// # Errors
-    /// [`Error::BadArgument`] where the range is not inside.
+    /// [`Error::BadArgument`] if the range is not inside.
     pub fn view(&self, range: impl RangeBounds<usize>) -> Result<View<'_, u8>, Error> {
         Ok(View {
             part: Part::new::<u8>(self, range)?,
@@ -229,10 +232,10 @@ impl Block {
         })
     }
 
-    /// The bytes in a range, to be changed. Where the block is shared, changing one ends the program.
+    /// The bytes in a range, to be changed. If the block is shared, changing one ends the program.
     ///
     /// # Errors
-    /// [`Error::BadArgument`] where the range is not inside.
+    /// [`Error::BadArgument`] if the range is not inside.
     pub fn view_mut(&mut self, range: impl RangeBounds<usize>) -> Result<ViewMut<'_, u8>, Error> {
         Ok(ViewMut {
             part: Part::new::<u8>(self, range)?,
@@ -245,7 +248,7 @@ impl<T: Plain> Vector<T> {
     /// The elements in a range, to be read.
     ///
     /// # Errors
-    /// [`Error::BadArgument`] where the range is not inside.
+    /// [`Error::BadArgument`] if the range is not inside.
     pub fn view(&self, range: impl RangeBounds<usize>) -> Result<View<'_, T>, Error> {
         Ok(View {
             part: Part::new::<T>(self.block(), range)?,
@@ -253,10 +256,10 @@ impl<T: Plain> Vector<T> {
         })
     }
 
-    /// The elements in a range, to be changed. Where the block is shared, changing one ends the program.
+    /// The elements in a range, to be changed. If the block is shared, changing one ends the program.
     ///
     /// # Errors
-    /// [`Error::BadArgument`] where the range is not inside.
+    /// [`Error::BadArgument`] if the range is not inside.
     pub fn view_mut(&mut self, range: impl RangeBounds<usize>) -> Result<ViewMut<'_, T>, Error> {
         Ok(ViewMut {
             part: Part::new::<T>(self.block(), range)?,

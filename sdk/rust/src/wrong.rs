@@ -1,7 +1,7 @@
 //! Ways to misbehave on purpose: what a broken or hostile program may try. For tests of the isolation that
 //! the system promises; no other program turns this feature on.
 //!
-//! These functions break Rust's rules deliberately. What they do is defined all the same where it matters: in
+//! These functions break Rust's rules deliberately. Their effect is defined all the same: in
 //! WebAssembly, and by the kernel's checks.
 
 use crate::contracts::PipeContract;
@@ -46,7 +46,7 @@ pub fn forge_block(handle: u32) -> u8 {
 /// Sends a second message where the contract asks for an answer first.
 ///
 /// # Errors
-/// Where there is no memory for trying.
+/// If there is no memory for trying.
 pub fn speak_out_of_turn() -> Result<(), Error> {
     let (imp, _exp) = PipeContract::new_channel()?;
     let waiting = imp.send_write(Vector::from_bytes(b"one")?);

@@ -1,4 +1,4 @@
-//! What a message requires means the same in all places where it is judged: in the functions that `contract!` makes, while a
+//! The requirement of a message means the same in all places that judge it: in the functions that `contract!` makes, while a
 //! program is compiled and while it runs, and in the tables by which the kernel judges.
 
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ sing_sdk::contract!("tests/conditions.contract");
 /// Arguments as their sender has them.
 type Arguments = (i8, i32, i64, u64, bool, char, Colour, Pair);
 
-/// What each message's function says.
+/// The answer of each message's function.
 macro_rules! all {
     ($($function:ident)*) => {
         const COUNT: usize = [$(stringify!($function)),*].len();
@@ -62,7 +62,7 @@ const KNOWN: [Arguments; 6] = [
     (3, 10, 255, 1 << 63, false, 'a', Colour::Green, pair(0, 9)),
 ];
 
-/// What the compiler makes of them.
+/// The same, computed by the compiler.
 const COMPILED: [[bool; COUNT]; 6] = {
     let mut compiled = [[false; COUNT]; 6];
     let mut i = 0;
@@ -73,7 +73,7 @@ const COMPILED: [[bool; COUNT]; 6] = {
     compiled
 };
 
-/// What the kernel makes of them, from the words of the message.
+/// The same, computed by the kernel from the words of the message.
 fn kernel((a, b, c, d, on, letter, hue, p): Arguments) -> Vec<bool> {
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/conditions.contract");
     let loaded = sing_contract::load_file(source.as_ref()).unwrap_or_else(|e| panic!("{}", e[0]));

@@ -1,19 +1,32 @@
-//! Starts that return nothing, a code, an error.
+//! Starts that return nothing, a code; one that takes the program's arguments.
 #![deny(unsafe_code)]
 
 mod a {
     #[sing_sdk::main]
-    pub fn main() {}
+    pub fn start() {}
 }
 
 mod b {
     #[sing_sdk::main]
-    pub fn main() -> i32 {
+    pub fn start() -> i32 {
         3
     }
 }
 
+mod c {
+    sing_sdk::arguments! {
+        /// How often.
+        times: default u32 = 2, "TIMES";
+    }
+
+    #[sing_sdk::main]
+    pub fn start(Arguments { times }: Arguments) -> i32 {
+        times.cast_signed()
+    }
+}
+
 fn main() {
-    a::main();
-    b::main();
+    assert_eq!(c::start(c::Arguments { times: 2 }), 2);
+    a::start();
+    b::start();
 }

@@ -1,33 +1,39 @@
-//! The kernel's harness, as the rest of this program sees it.
+//! The kernel, embedded: one SIP that scripts run in, without a system.
 
+use crate::host::Scripts;
 use sing_hosted::{Config, HostedHal};
 use sing_image::meta::{Limits, MemoryMode, Meta};
-use sing_kernel::harness;
+use sing_kernel::GuestCall;
+use sing_kernel::hal::Hal;
+use sing_kernel::host::{Guest, Host};
 use sing_runtime::open::{Callee, Memory};
-use sing_runtime::{ContextParams, SipMemory, Template, Trap};
+use sing_runtime::{ContextParams, Template, Trap};
 use std::sync::Arc;
+
+/// Bytes of the stack that scripts' functions run on.
+const STACK: u64 = 512 << 10;
+
+static SCRIPTS: Scripts = Scripts::new();
 
 /// A hosted kernel that runs compiled code without a system. One a process.
 pub struct Machine {
     hal: &'static HostedHal,
+    guest: &'static Guest,
 }
 
 impl Machine {
     /// Starts it, or says why it cannot.
     pub fn start() -> Result<Machine, String> {
         let hal = HostedHal::new(Config::default()).map_err(|e| e.to_string())?;
-        if !harness::init(hal) {
-            return Err("no memory for the kernel".into());
-        }
-        Ok(Machine { hal })
+        let guest = Guest::start(hal, &SCRIPTS, STACK).ok_or("no memory for the kernel")?;
+        Ok(Machine { hal, guest })
     }
 
     /// What every context record holds.
     pub fn params(&self) -> ContextParams {
-        use sing_kernel::hal::Hal;
         ContextParams {
-            kernel_table: harness::kernel_table(),
-            stack_limit: harness::stack_limit(),
+            kernel_table: self.guest.kernel_table(),
+            stack_limit: self.guest.stack_limit(),
             sip_id: 1,
             thread_id: 1,
             kernel_word: 0,
@@ -37,41 +43,36 @@ impl Machine {
     }
 
     /// Loads code, and makes its traps known.
-    pub fn load(&self, code: &[u8], meta: Meta) -> Result<Arc<Template>, String> {
-        let base = harness::load_code(code).ok_or("the code arena is full")?;
-        let template = Template::new(meta, base, code.len() as u64).map_err(|e| e.to_string())?;
-        harness::add_template(&template);
+    pub fn load(&self, code: &[u8], data: Vec<u8>, meta: Meta) -> Result<Arc<Template>, String> {
+        let base = self.hal.load_code(code).ok_or("the code arena is full")?;
+        // SAFETY: the one caller has just had all three from the compiler; the code arena keeps code as it is.
+        let template = unsafe { Template::new(meta, data.into(), base, code.len() as u64) };
+        let template = template.map_err(|e| e.to_string())?;
+        SCRIPTS.add_template(&template);
         Ok(template)
     }
 
     /// Makes a linear memory.
     pub fn memory(&self, limits: Limits, mode: MemoryMode) -> Result<Memory, String> {
-        let record = harness::add_memory(limits.min, limits.max, mode);
+        let record = SCRIPTS.add_memory(limits.min, limits.max, mode);
         let record =
             record.ok_or_else(|| format!("no room for a memory of {} pages", limits.min))?;
-        // SAFETY: the harness keeps records, and memories stay until `harness::clear`, which this program
-        // never calls: a process ends with its script.
+        // SAFETY: the host keeps records and memories for ever: a process ends with its script.
         Ok(unsafe { Memory::new(record, limits.max) })
     }
 
     /// Puts bytes into a memory.
     pub fn write(&self, memory: Memory, at: u32, bytes: &[u8]) -> Result<(), Trap> {
         let end = u64::from(at) + bytes.len() as u64;
-        if end > memory.len() {
-            return Err(Trap::MemoryOutOfBounds);
-        }
-        if bytes.is_empty() {
-            return Ok(());
-        }
-        if !harness::touch_memory(memory.record(), end) {
-            return Err(Trap::OutOfMemory);
-        }
-        // SAFETY: `0..end` of the memory is accessible now, and no code runs while this does.
-        unsafe { SipMemory::new(memory.base(), end) }.write(at, bytes)
+        SCRIPTS.memory(memory.base(), end)?.write(at, bytes)
     }
 
     /// Calls a function with arguments, and for results, in these cells.
     pub fn run(&self, callee: Callee, cells: &mut [u64]) -> Result<(), Trap> {
-        harness::run(callee.context, callee.trampoline, cells.as_mut_ptr())
+        // SAFETY: callees come from the script's store, whose instances are linked with `params` and stay; there are
+        // cells for all of a function's arguments and results, as the callers see to by its type.
+        let call = unsafe { GuestCall::new(callee.trampoline, callee.context, cells.as_mut_ptr()) };
+        self.guest.run(call);
+        SCRIPTS.take_outcome().unwrap_or(Err(Trap::BadArgument))
     }
 }

@@ -6,14 +6,14 @@
 //!
 //! Each file runs once per memory mode, in a process of its own: what brings down a kernel costs one line, not
 //! the run. Such a child ([`child`]) loads the script ([`script`]), carries out its directives ([`runner`],
-//! [`world`]) on the kernel's harness ([`machine`]), and tells of each ([`protocol`]) what the parent
+//! [`world`]) on a kernel that it embeds ([`machine`], [`host`]), and tells of each ([`protocol`]) what the parent
 //! ([`parent`]) sums up.
 //!
 //! Beside the suite there are scripts of our own (`scripts/`), every numeric instruction on edge cases
 //! (`tests/numerics`), and a generator of random modules with what an interpreter says of them:
 //!
 //! ```text
-//! cargo run --manifest-path tests/wast/differential/Cargo.toml --target-dir target/differential -- DIR 4000
+//! cargo run --manifest-path tests/differential/Cargo.toml --target-dir target/differential -- scripts DIR 4000 1
 //! sing-wast DIR
 //! ```
 //!
@@ -24,6 +24,7 @@
 
 mod arguments;
 mod child;
+mod host;
 mod machine;
 mod parent;
 mod proposals;

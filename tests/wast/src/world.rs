@@ -122,7 +122,7 @@ impl<'m> World<'m> {
         let imports = self.resolve(&compiled.meta)?;
         let template = self
             .machine
-            .load(&compiled.code, compiled.meta)
+            .load(&compiled.code, compiled.data, compiled.meta)
             .map_err(NoInstance::Broken)?;
         let memory = template
             .meta()

@@ -16,6 +16,7 @@ use crate::image::{self, MemoryMode, Programs};
 use crate::machine::{Acceleration, Kernel, Machine};
 use crate::project::Project;
 use crate::run::SCRIPT_ARGUMENTS;
+use crate::setup::{self, Needs};
 use crate::system::session::Session;
 use crate::{build, cargo};
 use anyhow::{Context, Result, bail};
@@ -79,8 +80,9 @@ pub fn run(request: &Request) -> Result<u8> {
             names.join(", ")
         );
     };
-    let project = Project::find()?;
+    let mut project = Project::find()?;
     let emulated = request.machine.is_emulated();
+    setup::prepare(&mut project, Needs::of(emulated))?;
     let acceleration = if emulated {
         Acceleration::Counted
     } else {

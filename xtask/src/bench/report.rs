@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn peers_and_paper_stand_at_the_first_row_of_a_target() {
         let ours = [
-            measured(Some("T3"), "one word", 210.0),
+            measured(Some("T3"), "one word", 140.0),
             measured(Some("T3"), "twelve words", 230.0),
         ];
         let peers = [
@@ -179,7 +179,7 @@ mod tests {
         assert!(rows[1].paper.is_none() && rows[1].peers.is_empty());
         let text = table(&rows);
         assert!(
-            text.contains("met") && !text.contains("missed") && text.contains("40.0x"),
+            text.contains("met") && !text.contains("missed") && text.contains("60.0x"),
             "{text}"
         );
     }

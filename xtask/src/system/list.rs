@@ -4,6 +4,7 @@
 //! # What the test shows.
 //! timeout 20                 seconds a step may take (hosted; emulated machines get a multiple), 10 where not said
 //! machine hosted             only there
+//! calm                       not where a switch is forced at every place: what it shows is a matter of time
 //! boot alone                 the steps are one script in a boot of their own, whose exit status is what counts
 //! boot terminal              a conversation at a terminal (hosted): send and wait instead of steps
 //!
@@ -18,7 +19,7 @@
 //! step with only `&` and `!` lines may print anything besides.
 //!
 //! A conversation has `send KEYS` (with `\r`, `\e`, `\xNN`), `wait REGEX` (in what has come since the last
-//! wait), `pause MILLISECONDS` and at its end the status.
+//! wait), `pause MILLISECONDS`, `reads BYTES` (a second, from then on; 0 for as fast as can be) and at its end the status.
 
 use anyhow::{Context, Result, bail};
 use regex::Regex;
@@ -34,8 +35,22 @@ pub struct Test {
     pub timeout: Duration,
     /// The machines that it is for: a name, or `None` for all.
     pub machine: Option<String>,
+    /// Whether it holds where a switch is forced at every place.
+    pub stress: bool,
     /// What is run.
     pub body: Body,
+}
+
+impl Test {
+    /// What the shell is told in its steps.
+    pub fn commands(&self) -> impl Iterator<Item = &str> {
+        let steps = match &self.body {
+            Body::Shared(steps) => steps.as_slice(),
+            Body::Alone(step) => std::slice::from_ref(step),
+            Body::Terminal(..) => &[],
+        };
+        steps.iter().map(|step| step.command.as_str())
+    }
 }
 
 /// The kinds of tests.
@@ -106,6 +121,8 @@ pub enum Talk {
     Wait(String),
     /// Time in which nothing is typed.
     Pause(Duration),
+    /// Bytes a second that the terminal shows from now on.
+    Reads(usize),
 }
 
 /// Reads all tests of a folder, in order of their names; a file that is no test stands there with the reason.
@@ -135,6 +152,7 @@ pub fn read_folder(folder: &Path) -> Result<Vec<(String, Result<Test>)>> {
 pub fn parse(name: &str, text: &str) -> Result<Test> {
     let mut timeout = Duration::from_secs(10);
     let mut machine = None;
+    let mut stress = true;
     let mut boot = "shared";
     let mut steps: Vec<Step> = Vec::new();
     let mut talks = Vec::new();
@@ -169,6 +187,8 @@ pub fn parse(name: &str, text: &str) -> Result<Test> {
             timeout = Duration::from_secs(seconds.trim().parse().with_context(place)?);
         } else if let Some(name) = line.strip_prefix("machine ") {
             machine = Some(name.trim().to_string());
+        } else if line.trim() == "calm" {
+            stress = false;
         } else if let Some(kind) = line.strip_prefix("boot ") {
             boot = match kind.trim() {
                 "alone" => "alone",
@@ -183,6 +203,8 @@ pub fn parse(name: &str, text: &str) -> Result<Test> {
         } else if let ("terminal", Some(time)) = (boot, line.strip_prefix("pause ")) {
             let milliseconds = time.trim().parse().with_context(place)?;
             talks.push(Talk::Pause(Duration::from_millis(milliseconds)));
+        } else if let ("terminal", Some(rate)) = (boot, line.strip_prefix("reads ")) {
+            talks.push(Talk::Reads(rate.trim().parse().with_context(place)?));
         } else if let ("terminal", Some(status)) = (boot, parse_status(line)) {
             talk_status = status;
         } else {
@@ -216,6 +238,7 @@ pub fn parse(name: &str, text: &str) -> Result<Test> {
         name: name.into(),
         timeout,
         machine,
+        stress,
         body,
     })
 }
@@ -274,11 +297,12 @@ mod tests {
 
     #[test]
     fn steps_with_patterns_and_statuses() {
-        let text = "# Shows that.\ntimeout 3\nmachine hosted\n\n$ ps\n~ (?<id>\\d+) shell\n...\n\n$ kill 99\n\
+        let text = "# Shows that.\ntimeout 3\nmachine hosted\ncalm\n\n$ ps\n~ (?<id>\\d+) shell\n...\n\n$ kill 99\n\
                     & no such\n! trap\n\\$ not a step\n[1]\n\n$ x\n[*]\n";
         let test = parse("t", text).unwrap();
         assert_eq!(test.timeout, Duration::from_secs(3));
         assert_eq!(test.machine.as_deref(), Some("hosted"));
+        assert!(!test.stress && parse("a", "$ b\n").unwrap().stress);
         let Body::Shared(steps) = test.body else {
             panic!("not shared")
         };

@@ -17,6 +17,9 @@ pub enum Ended {
     Gone,
 }
 
+/// Bytes that have been taken and not forgotten yet, at the most: a system may print for hours.
+const KEPT: usize = 1 << 20;
+
 /// A running system.
 pub struct Session {
     launch: Launch,
@@ -67,6 +70,10 @@ impl Session {
                     .trim_end_matches('\r')
                     .to_string();
                 self.taken += end + 1;
+                if self.taken > KEPT {
+                    self.received.drain(..self.taken);
+                    self.taken = 0;
+                }
                 return Ok(line);
             }
             self.receive(deadline)?;

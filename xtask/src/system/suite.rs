@@ -17,10 +17,22 @@ use std::time::{Duration, Instant};
 const BEGIN: &str = "@@begin ";
 /// What the script prints after a step; its status follows.
 const END: &str = "@@end ";
+/// The program that looks at all records of the kernel; its status says whether anything is wrong.
+const SWEEP: &str = "sweep";
 /// How much longer things may take on an emulated machine.
 const EMULATED: u32 = 6;
 /// How long a system may take to start.
 const BOOT: Duration = Duration::from_secs(10);
+
+/// Microseconds between ticks of the timer of a watched system: more, where it is emulated, as each costs it much more.
+pub fn watch(machine: Machine) -> u32 {
+    if machine.is_emulated() { 1000 } else { 250 }
+}
+/// What a watched system says at its end; the nanoseconds and the place follow.
+const WATCHDOG: &str = "watchdog: interrupts waited ";
+/// How long an interrupt may wait for the kernel, in nanoseconds: on a hosted system of its own work, which others on the
+/// machine do not lengthen much; on an emulated one a nanosecond is an instruction. The target is a twentieth.
+const MOST_HELD: u64 = 20_000_000;
 
 /// How a test went.
 #[derive(Debug)]
@@ -37,6 +49,10 @@ pub struct Suite<'a> {
     pub machine: Machine,
     /// Makes a system that runs a script, or converses at a terminal where there is none.
     pub boot: &'a dyn Fn(Option<&str>) -> Result<Launch>,
+    /// Whether each system is watched, and must say how long interrupts have waited for its kernel.
+    pub watched: bool,
+    /// Whether the system has the program that looks at all records of the kernel, which then ends each shared boot.
+    pub sweeps: bool,
 }
 
 impl Suite<'_> {
@@ -63,12 +79,42 @@ impl Suite<'_> {
             }
         }
         while !shared.is_empty() {
-            let done = self.boot_shared(&shared)?;
+            let (done, ends) = self.boot_shared(&shared)?;
             shared.drain(..done.len());
             verdicts.extend(done);
+            verdicts.extend(ends);
         }
         verdicts.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(verdicts)
+    }
+
+    /// Takes what a watched system says at its end out of its output; whether interrupts have waited too long.
+    fn watchdog(&self, output: &mut String) -> Result<(), String> {
+        if !self.watched {
+            return Ok(());
+        }
+        let said: Vec<String> = output
+            .lines()
+            .filter(|line| line.starts_with(WATCHDOG))
+            .map(String::from)
+            .collect();
+        let kept: Vec<&str> = output
+            .lines()
+            .filter(|line| !line.starts_with(WATCHDOG))
+            .collect();
+        let text = kept.join("\n") + if kept.is_empty() { "" } else { "\n" };
+        *output = text;
+        let held = said.last().and_then(|line| {
+            let number = line.strip_prefix(WATCHDOG)?.split(' ').next()?;
+            number.parse::<u64>().ok()
+        });
+        match (held, said.last()) {
+            (Some(held), Some(line)) if held > MOST_HELD => {
+                Err(format!("{line}; {MOST_HELD} ns are allowed"))
+            }
+            (Some(_), _) => Ok(()),
+            _ => Err("the system did not say how long interrupts have waited".into()),
+        }
     }
 
     fn patience(&self, time: Duration) -> Duration {
@@ -83,7 +129,8 @@ impl Suite<'_> {
     fn alone(&self, test: &Test, step: &Step) -> Result<Result<(), String>> {
         let session = Session::start((self.boot)(Some(&step.command))?)?;
         let deadline = Instant::now() + self.patience(BOOT + test.timeout);
-        let (output, ended) = session.finish(deadline);
+        let (mut output, ended) = session.finish(deadline);
+        let watchdog = self.watchdog(&mut output);
         let status = match ended {
             Ok(Some(status)) => status,
             Ok(None) => {
@@ -95,7 +142,8 @@ impl Suite<'_> {
             }
             Err(_) => return Ok(Err(report(step, &output, "not done in time"))),
         };
-        Ok(judge(step, &output, status, &mut Captures::new()))
+        Ok(judge(step, &output, status, &mut Captures::new())
+            .and_then(|()| watchdog.map_err(|reason| report(step, &output, &reason))))
     }
 
     /// Has a conversation.
@@ -106,6 +154,7 @@ impl Suite<'_> {
             match talk {
                 Talk::Send(keys) => terminal.send(keys)?,
                 Talk::Pause(time) => std::thread::sleep(*time),
+                Talk::Reads(rate) => terminal.read_at(*rate),
                 Talk::Wait(pattern) => {
                     if let Err(reason) = terminal.wait(pattern, Instant::now() + patience) {
                         return Ok(Err(format!("part {}: {reason}", number + 1)));
@@ -122,9 +171,11 @@ impl Suite<'_> {
         })
     }
 
-    /// Runs tests in one boot as far as it goes; answers the verdicts on those that it has come to, at least one.
-    fn boot_shared(&self, tests: &[(&Test, &[Step])]) -> Result<Vec<Verdict>> {
-        let mut session = Session::start((self.boot)(Some(&script(tests)))?)?;
+    /// Runs tests in one boot as far as it goes; answers the verdicts on those that it has come to, at least one, and,
+    /// where it has come to the end, those on the kernel's records and on how long interrupts have waited.
+    fn boot_shared(&self, tests: &[(&Test, &[Step])]) -> Result<(Vec<Verdict>, Vec<Verdict>)> {
+        let mut ends = Vec::new();
+        let mut session = Session::start((self.boot)(Some(&self.script(tests)))?)?;
         let mut deadline = Instant::now() + self.patience(BOOT);
         let mut verdicts = Vec::new();
         for (test, steps) in tests {
@@ -154,10 +205,49 @@ impl Suite<'_> {
                 failure,
             });
             if lost {
-                break;
+                return Ok((verdicts, ends));
             }
         }
-        Ok(verdicts)
+        if self.sweeps {
+            let failure = match self.step(&mut session, &mut deadline, BOOT) {
+                Ok((_, 0)) => None,
+                Ok((output, _)) => Some(output),
+                Err((_, output)) => Some(format!("the system ended, or was late\n{output}")),
+            };
+            let name = SWEEP.to_string();
+            ends.push(Verdict { name, failure });
+        }
+        if self.watched {
+            let (mut output, _) = session.finish(Instant::now() + self.patience(BOOT));
+            let failure = self.watchdog(&mut output).err();
+            let name = "the kernel's watchdog".to_string();
+            ends.extend(failure.map(|failure| Verdict {
+                name,
+                failure: Some(failure),
+            }));
+        }
+        Ok((verdicts, ends))
+    }
+
+    /// The script of a shared boot.
+    fn script(&self, tests: &[(&Test, &[Step])]) -> String {
+        let mut script = String::new();
+        let mut add = |name: &str, number: usize, command: &str| {
+            let _ = writeln!(
+                script,
+                "echo {BEGIN}{name}.{number}\n{command}\necho {END}$?"
+            );
+        };
+        for (test, steps) in tests {
+            for (number, step) in steps.iter().enumerate() {
+                add(&test.name, number, &step.command);
+            }
+        }
+        if self.sweeps {
+            add(SWEEP, 0, SWEEP);
+        }
+        script.push_str("shutdown\n");
+        script
     }
 
     /// Reads what one step prints, and its status.
@@ -194,22 +284,6 @@ impl Suite<'_> {
             }
         }
     }
-}
-
-/// The script of a shared boot.
-fn script(tests: &[(&Test, &[Step])]) -> String {
-    let mut script = String::new();
-    for (test, steps) in tests {
-        for (number, step) in steps.iter().enumerate() {
-            let _ = writeln!(
-                script,
-                "echo {BEGIN}{}.{number}\n{}\necho {END}$?",
-                test.name, step.command
-            );
-        }
-    }
-    script.push_str("shutdown\n");
-    script
 }
 
 fn verdict(test: &Test, result: Result<(), String>) -> Verdict {
@@ -267,7 +341,7 @@ mod tests {
     /// A system whose shell is this machine's.
     fn sh(script: Option<&str>) -> Result<Launch> {
         let mut command = Command::new("sh");
-        let prelude = "shutdown() { exit ${1:-0}; }\necho booting\n";
+        let prelude = "shutdown() { exit ${1:-0}; }\nsweep() { true; }\necho booting\n";
         command.arg("-c").arg(format!(
             "{prelude}{}",
             script.unwrap_or("printf '> '; read x; exit 4")
@@ -283,11 +357,14 @@ mod tests {
         let verdicts = Suite {
             machine: Machine::Hosted,
             boot: &sh,
+            watched: false,
+            sweeps: true,
         }
         .run(&tests)
         .unwrap();
         let here = tests.iter().filter(|test| test.machine.is_none()).count();
-        assert_eq!(verdicts.len(), here, "{verdicts:?}");
+        let tested = verdicts.iter().filter(|v| v.name != SWEEP).count();
+        assert_eq!(tested, here, "{verdicts:?}");
         verdicts
             .into_iter()
             .filter_map(|v| Some((v.name, v.failure?)))
@@ -313,6 +390,38 @@ mod tests {
             ("e", "boot terminal\nwait > $\nsend a\\r\n[4]\n"),
         ]);
         assert_eq!(found, []);
+    }
+
+    #[test]
+    fn interrupts_that_wait_too_long_fail() {
+        let verdict = |machine, said: &str| {
+            let suite = Suite {
+                machine,
+                boot: &sh,
+                watched: true,
+                sweeps: false,
+            };
+            let mut output = format!("a\n{said}b\n");
+            let verdict = suite.watchdog(&mut output);
+            assert_eq!(output, "a\nb\n");
+            verdict
+        };
+        let said = "watchdog: interrupts waited 20000001 ns at most, until k.rs:7\n";
+        let failure = verdict(Machine::Hosted, said).unwrap_err();
+        assert!(failure.contains("k.rs:7"), "{failure}");
+        assert!(verdict(Machine::Q35, said).is_err());
+        let short = "watchdog: interrupts waited 20000000 ns at most, until k.rs:7\n";
+        assert!(verdict(Machine::Hosted, short).is_ok());
+        assert!(verdict(Machine::Hosted, "").is_err(), "nothing was said");
+    }
+
+    #[test]
+    fn the_records_are_looked_at_in_the_end() {
+        let found = failures(&[
+            ("a", "$ sweep() { echo a record is free; false; }\n"),
+            ("b", "$ true\n"),
+        ]);
+        assert_eq!(found, [("sweep".into(), "a record is free\n".into())]);
     }
 
     #[test]

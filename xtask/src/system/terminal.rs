@@ -7,8 +7,17 @@ use rustix::pty;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::process::{Child, Command};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// Bytes that a report shows at least of what has appeared.
+const REPORTED: usize = 16 << 10;
+
+/// A slow terminal reads so often a second.
+const SLICES: usize = 50;
+const SLICE: Duration = Duration::from_millis(20);
 
 /// A running system and the keyboard and screen of its terminal.
 pub struct Terminal {
@@ -16,8 +25,16 @@ pub struct Terminal {
     child: Child,
     keyboard: File,
     screen: Receiver<Vec<u8>>,
+    /// Bytes a second that are read; 0 where there is no limit.
+    rate: Arc<AtomicUsize>,
+    /// The last of what has appeared, as it came.
     seen: String,
-    waited: usize,
+    /// A control sequence that has begun and not ended.
+    begun: String,
+    /// What has appeared since the last wait, without control sequences and the lines in which the pattern was not.
+    plain: String,
+    /// The last of those lines.
+    missed: String,
 }
 
 impl Terminal {
@@ -61,10 +78,22 @@ impl Terminal {
         let keyboard = File::from(master);
         let mut reader = keyboard.try_clone().context("cannot copy the terminal")?;
         let (sender, screen) = channel();
+        let rate = Arc::new(AtomicUsize::new(0));
+        let limit = Arc::clone(&rate);
         std::thread::spawn(move || {
             let mut buffer = [0; 4096];
-            // Reading fails when the system has closed the terminal.
-            while let Ok(n @ 1..) = reader.read(&mut buffer) {
+            loop {
+                let most = match limit.load(Relaxed) {
+                    0 => buffer.len(),
+                    rate => {
+                        std::thread::sleep(SLICE);
+                        (rate / SLICES).clamp(1, buffer.len())
+                    }
+                };
+                // Reading fails when the system has closed the terminal.
+                let Ok(n @ 1..) = reader.read(&mut buffer[..most]) else {
+                    break;
+                };
                 if sender.send(buffer[..n].to_vec()).is_err() {
                     break;
                 }
@@ -75,8 +104,11 @@ impl Terminal {
             child,
             keyboard,
             screen,
+            rate,
             seen: String::new(),
-            waited: 0,
+            begun: String::new(),
+            plain: String::new(),
+            missed: String::new(),
         })
     }
 
@@ -87,27 +119,47 @@ impl Terminal {
             .context("cannot write to the terminal")
     }
 
-    /// Waits until what has appeared since the last wait matches; control sequences are left out.
+    /// From now on reads so many bytes a second: a slow terminal. 0 is as fast as can be.
+    pub fn read_at(&mut self, rate: usize) {
+        self.rate.store(rate, Relaxed);
+    }
+
+    /// Waits until a line of what has appeared since the last wait matches; control sequences are left out.
     pub fn wait(&mut self, pattern: &str, deadline: Instant) -> Result<(), String> {
         let regex = Regex::new(&format!("(?m){pattern}")).map_err(|e| e.to_string())?;
+        self.missed.clear();
         loop {
-            let plain = without_controls(&self.seen);
-            if let Some(found) = plain.get(self.waited..).and_then(|rest| regex.find(rest)) {
-                self.waited += found.end();
+            if let Some(found) = regex.find(&self.plain) {
+                let end = found.end();
+                self.plain.drain(..end);
                 return Ok(());
+            }
+            // A system may print for ever: each line is looked at once.
+            if let Some(end) = self.plain.rfind('\n') {
+                self.missed.extend(self.plain.drain(..=end));
+                keep_last(&mut self.missed);
             }
             let left = deadline.saturating_duration_since(Instant::now());
             match self.screen.recv_timeout(left) {
-                Ok(chunk) => self.seen.push_str(&String::from_utf8_lossy(&chunk)),
-                Err(_) => {
-                    let shown = plain.get(self.waited..).unwrap_or_default();
+                Ok(chunk) if !left.is_zero() => self.appeared(&String::from_utf8_lossy(&chunk)),
+                _ => {
+                    let (missed, plain) = (&self.missed, &self.plain);
                     let all = self.seen.escape_debug();
                     return Err(format!(
-                        "`{pattern}` has not appeared; since the last wait:\n{shown}\neverything:\n{all}"
+                        "`{pattern}` has not appeared; since the last wait:\n{missed}{plain}\neverything:\n{all}"
                     ));
                 }
             }
         }
+    }
+
+    fn appeared(&mut self, text: &str) {
+        self.seen.push_str(text);
+        keep_last(&mut self.seen);
+        self.begun.push_str(text);
+        let end = complete(&self.begun);
+        self.plain.push_str(&without_controls(&self.begun[..end]));
+        self.begun.drain(..end);
     }
 
     /// Waits for the system's end; its exit status, where it said one in time.
@@ -133,6 +185,30 @@ fn in_session(command: &Command) -> Command {
         .arg(command.get_program())
         .args(command.get_args());
     session
+}
+
+/// Cuts a text to its last part, for a report.
+fn keep_last(text: &mut String) {
+    if text.len() > 2 * REPORTED {
+        let mut from = text.len() - REPORTED;
+        while !text.is_char_boundary(from) {
+            from += 1;
+        }
+        text.drain(..from);
+    }
+}
+
+/// How much of a text there is before an escape sequence that has not ended.
+fn complete(text: &str) -> usize {
+    let Some(at) = text.rfind('\x1b') else {
+        return text.len();
+    };
+    let sequence = &text[at + 1..];
+    let ended = match sequence.strip_prefix('[') {
+        Some(rest) => rest.contains(|c| ('@'..='~').contains(&c)),
+        None => !sequence.is_empty(),
+    };
+    if ended { text.len() } else { at }
 }
 
 /// Text without escape sequences and carriage returns.
@@ -162,5 +238,14 @@ mod tests {
     fn control_sequences_are_left_out() {
         assert_eq!(without_controls("\x1b[1;31ma\x1b[K\r\nb\x1b7c"), "a\nbc");
         assert_eq!(without_controls("a\x1b["), "a");
+        for (text, end) in [
+            ("a\x1b[1;", 1),
+            ("a\x1b", 1),
+            ("\x1b[K", 3),
+            ("\x1b[Kb", 4),
+            ("b", 1),
+        ] {
+            assert_eq!(complete(text), end, "{text:?}");
+        }
     }
 }

@@ -48,7 +48,7 @@ pub fn check(run: &Run) -> Result<Report> {
     }
     count("services and a client", services)?;
     let mut contracts = sing();
-    contracts.arg("contracts/system.contract");
+    contracts.arg("system/contracts/system.contract");
     count("contracts by themselves", contracts)?;
     let mut answers = |name: &str, args: &[&str], status: i32| -> Result<()> {
         let output = sing().args(args).output().context("cannot start sing")?;
@@ -60,7 +60,7 @@ pub fn check(run: &Run) -> Result<Report> {
         report.count(name, said);
         Ok(())
     };
-    let system = "contracts/system.contract";
+    let system = "system/contracts/system.contract";
     answers("a system with a fault is refused", &[FAULTY], 1)?;
     answers("no system is no check", &[], 2)?;
     answers(

@@ -1,5 +1,5 @@
-//! The documentation: links lead somewhere, the book lists all its chapters, and mdBook (where it is
-//! installed) builds it.
+//! The documentation: links lead somewhere, code that is marked with a file is that file, the book lists all its chapters, and
+//! mdBook (where it is installed) builds it.
 
 use super::{Report, Run};
 use crate::cargo;
@@ -23,7 +23,8 @@ pub fn check(run: &Run) -> Result<Report> {
             .unwrap_or(file)
             .display()
             .to_string();
-        report.count(name, broken_links(file, &text));
+        report.count(name.clone(), broken_links(file, &text));
+        report.count(format!("{name}: code"), other_code(root, &text));
     }
     report.count(
         "docs/src/SUMMARY.md lists every chapter",
@@ -131,6 +132,39 @@ fn anchors(text: &str) -> Vec<String> {
         .collect()
 }
 
+/// Code behind a mark `<!-- FILE -->` that is not what the file says.
+fn other_code(root: &Path, text: &str) -> Result<(), String> {
+    let mut lines = text.lines();
+    let mut wrong = Vec::new();
+    while let Some(line) = lines.next() {
+        let Some(file) = line
+            .strip_prefix("<!-- ")
+            .and_then(|rest| rest.strip_suffix(" -->"))
+        else {
+            continue;
+        };
+        if !lines.next().is_some_and(|line| line.starts_with("```")) {
+            wrong.push(format!("{file}: no code follows"));
+            continue;
+        }
+        let shown: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
+        match fs::read_to_string(root.join(file)) {
+            Ok(there) if there.lines().eq(shown.iter().copied()) => {}
+            Ok(there) => {
+                let same = there.lines().zip(&shown).take_while(|(a, b)| a == *b);
+                let line = same.count() + 1;
+                wrong.push(format!("{file}: differs from line {line} on"));
+            }
+            Err(error) => wrong.push(format!("{file}: {error}")),
+        }
+    }
+    if wrong.is_empty() {
+        Ok(())
+    } else {
+        Err(wrong.join("\n"))
+    }
+}
+
 fn unlisted(source: &Path, files: &[PathBuf]) -> Result<(), String> {
     let summary = source.join("SUMMARY.md");
     let text = fs::read_to_string(&summary).map_err(|e| format!("cannot read it: {e}"))?;
@@ -153,6 +187,25 @@ fn unlisted(source: &Path, files: &[PathBuf]) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn code_is_what_its_file_says() {
+        let folder = std::env::temp_dir().join(format!("xtask-code-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("a.rs"), "one\ntwo\n").unwrap();
+        let check = |text: &str| other_code(&folder, text);
+        assert_eq!(check("<!-- a.rs -->\n```rust\none\ntwo\n```\nmore"), Ok(()));
+        let differs = check("<!-- a.rs -->\n```rust\none\nthree\n```\n");
+        assert_eq!(differs, Err("a.rs: differs from line 2 on".into()));
+        let shorter = check("<!-- a.rs -->\n```rust\none\n```\n");
+        assert_eq!(shorter, Err("a.rs: differs from line 2 on".into()));
+        assert!(check("<!-- b.rs -->\n```\n```\n").is_err());
+        assert_eq!(
+            check("<!-- a.rs -->\none"),
+            Err("a.rs: no code follows".into())
+        );
+        fs::remove_dir_all(folder).unwrap();
+    }
 
     #[test]
     fn links_are_followed() {

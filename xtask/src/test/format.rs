@@ -80,8 +80,8 @@ pub fn lints(run: &Run) -> Result<Report> {
         );
         Ok(())
     };
-    lint("host", &["--all-targets"])?;
-    toolchain::ensure_target(&project.root, toolchain::WASM)?;
+    // Programs, too: editors look at them as a part of the workspace.
+    lint("host", &["--workspace", "--all-targets"])?;
     let mut programs = vec!["--target", toolchain::WASM, "-p", "sing-sdk"];
     for program in &project.programs {
         if let Maker::Cargo(package) = &program.maker {
@@ -90,7 +90,6 @@ pub fn lints(run: &Run) -> Result<Report> {
     }
     lint("programs", &programs)?;
     if !run.quick {
-        toolchain::ensure_target(&project.root, toolchain::BARE)?;
         lint("pc", &["--target", toolchain::BARE, "-p", "sing-pc"])?;
     }
     Ok(report)

@@ -23,7 +23,7 @@ use crate::image::{self, MemoryMode, Programs};
 use crate::machine::{Acceleration, Kernel, Machine};
 use crate::project::Project;
 use crate::system::list::{Body, Expected, Status, Step, Test};
-use crate::system::suite::Suite;
+use crate::system::suite::{self, Suite};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -110,11 +110,14 @@ fn check(run: &Run, machine: Machine) -> Result<Report> {
         vec![Expected::Any],
         Status::Is(0),
     ));
-    let kernel = Kernel::prepare(&run.project, machine, Acceleration::Emulated)?;
+    let mut kernel = Kernel::prepare(&run.project, machine, Acceleration::Emulated)?;
+    kernel.watch = Some(suite::watch(machine));
     let boot = |script: Option<&str>| systems::launch(&run.project, &images, &kernel, script);
     let suite = Suite {
         machine,
         boot: &boot,
+        watched: true,
+        sweeps: true,
     };
     for verdict in suite.run(&tests)? {
         report.count(verdict.name, verdict.failure.map_or(Ok(()), Err));
@@ -170,6 +173,7 @@ fn one_step(name: &str, command: &str, output: Vec<Expected>, status: Status) ->
     Test {
         name: name.into(),
         timeout: PATIENCE,
+        stress: false,
         machine: None,
         body: Body::Shared(vec![Step {
             command,

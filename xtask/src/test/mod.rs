@@ -1,18 +1,21 @@
 //! `cargo xtask test`: every part of the test suite, a table, and a closing line that counts.
 
+mod boot;
 mod conformance;
 mod dependencies;
 mod docs;
 mod format;
+mod fuzz;
 mod misuse;
 mod specification;
-mod systems;
+pub mod systems;
 mod tour;
 mod unit;
 mod unsafety;
 mod wast;
 
 use crate::project::Project;
+use crate::setup::{self, Need, Needs, Without};
 use anyhow::Result;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -22,6 +25,8 @@ use std::time::{Duration, Instant};
 pub struct Request {
     /// Leave out what takes long: emulated machines, the WebAssembly suite, the PC's lints.
     pub quick: bool,
+    /// Take all cases of the parts that have many.
+    pub all: bool,
     /// Only parts, or tests, whose name contains this.
     pub filter: Option<String>,
 }
@@ -32,8 +37,12 @@ pub struct Run {
     pub project: Project,
     /// Leave out what takes long.
     pub quick: bool,
+    /// Take all cases of the parts that have many.
+    pub all: bool,
     /// Only tests whose name contains this (the part's own name does not).
     pub filter: Option<String>,
+    /// What this machine lacks.
+    pub without: Without,
 }
 
 impl Run {
@@ -85,6 +94,8 @@ struct Part {
     quick: bool,
     /// Whether it can run some of its tests only.
     filters: bool,
+    /// Whether it is about emulated machines only.
+    emulated: bool,
     run: fn(&Run) -> Result<Report>,
 }
 
@@ -94,122 +105,199 @@ const PARTS: &[Part] = &[
         name: "format",
         quick: true,
         filters: false,
+        emulated: false,
         run: format::formatted,
     },
     Part {
         name: "unsafe",
         quick: true,
         filters: false,
+        emulated: false,
         run: unsafety::check,
     },
     Part {
         name: "docs",
         quick: true,
         filters: false,
+        emulated: false,
         run: docs::check,
     },
     Part {
         name: "specification",
         quick: true,
         filters: false,
+        emulated: false,
         run: specification::check,
     },
     Part {
         name: "dependencies",
         quick: true,
         filters: false,
+        emulated: false,
         run: dependencies::check,
     },
     Part {
         name: "lints",
         quick: true,
         filters: false,
+        emulated: false,
         run: format::lints,
     },
     Part {
         name: "unit",
         quick: true,
         filters: true,
+        emulated: false,
         run: unit::check,
     },
     Part {
         name: "system-hosted",
         quick: true,
         filters: true,
+        emulated: false,
         run: systems::hosted,
+    },
+    Part {
+        name: "stress-hosted",
+        quick: true,
+        filters: true,
+        emulated: false,
+        run: systems::stress,
     },
     Part {
         name: "misuse",
         quick: true,
         filters: true,
+        emulated: false,
         run: misuse::hosted,
+    },
+    Part {
+        name: "fuzz-abi",
+        quick: true,
+        filters: false,
+        emulated: false,
+        run: fuzz::hosted,
     },
     Part {
         name: "conformance",
         quick: true,
         filters: false,
+        emulated: false,
         run: conformance::check,
     },
     Part {
         name: "tour",
         quick: true,
         filters: true,
+        emulated: false,
         run: tour::check,
+    },
+    Part {
+        name: "scheduler",
+        quick: true,
+        filters: false,
+        emulated: false,
+        run: systems::round_robin,
     },
     Part {
         name: "system-explicit",
         quick: false,
         filters: true,
+        emulated: false,
         run: systems::explicit,
     },
     Part {
         name: "system-microvm",
         quick: false,
         filters: true,
+        emulated: true,
         run: systems::microvm,
+    },
+    Part {
+        name: "stress-microvm",
+        quick: false,
+        filters: true,
+        emulated: true,
+        run: systems::stress_microvm,
     },
     Part {
         name: "system-q35",
         quick: false,
         filters: true,
+        emulated: true,
         run: systems::q35,
     },
     Part {
         name: "misuse-microvm",
         quick: false,
         filters: true,
+        emulated: true,
         run: misuse::microvm,
+    },
+    Part {
+        name: "fuzz-abi-microvm",
+        quick: false,
+        filters: false,
+        emulated: true,
+        run: fuzz::microvm,
     },
     Part {
         name: "machine-selftest",
         quick: false,
         filters: false,
+        emulated: true,
         run: systems::selftest,
+    },
+    Part {
+        name: "boot",
+        quick: false,
+        filters: true,
+        emulated: true,
+        run: boot::check,
     },
     Part {
         name: "wast",
         quick: false,
         filters: false,
+        emulated: false,
         run: wast::check,
     },
 ];
 
 /// Runs the suite; the answer is 0 where nothing failed.
 pub fn run(request: &Request) -> Result<u8> {
-    let mut run = Run {
-        project: Project::find()?,
-        quick: request.quick,
-        filter: None,
+    let mut filter = None;
+    let chosen: Vec<&Part> = choose(request, &mut filter);
+    let mut project = Project::find()?;
+    let has = |name: &str| chosen.iter().any(|part| part.name == name);
+    let emulated = !request.quick && (has("tour") || chosen.iter().any(|part| part.emulated));
+    let needs = Needs {
+        clang: Need::Wanted,
+        qemu: if emulated { Need::Wanted } else { Need::No },
+        pc: emulated || has("lints"),
+        lints: has("lints") || has("format"),
     };
-    let chosen: Vec<&Part> = choose(request, &mut run.filter);
+    let run = Run {
+        without: setup::prepare(&mut project, needs)?,
+        project,
+        quick: request.quick,
+        all: request.all,
+        filter,
+    };
     let started = Instant::now();
     let mut rows = Vec::new();
     for part in chosen {
         let since = Instant::now();
-        let report = (part.run)(&run).unwrap_or_else(|error| Report {
-            failures: vec![(part.name.to_string(), format!("{error:#}"))],
-            ..Report::default()
-        });
+        let report = match run.without.qemu().filter(|_| part.emulated) {
+            Some(reason) => Report {
+                skipped: vec![reason],
+                ..Report::default()
+            },
+            None => (part.run)(&run).unwrap_or_else(|error| Report {
+                failures: vec![(part.name.to_string(), format!("{error:#}"))],
+                ..Report::default()
+            }),
+        };
         for (name, reason) in &report.failures {
             println!("FAILED {}: {name}\n{}\n", part.name, indent(reason));
         }
@@ -291,6 +379,7 @@ mod tests {
     fn a_filter_names_parts_or_tests() {
         let request = |quick, filter: &str| Request {
             quick,
+            all: false,
             filter: Some(filter.into()),
         };
         let mut filter = None;
@@ -301,9 +390,12 @@ mod tests {
         );
         assert_eq!(filter, None);
         let parts = names(choose(&request(true, "crash"), &mut filter));
-        assert_eq!(parts, ["unit", "system-hosted", "misuse", "tour"]);
+        assert_eq!(
+            parts,
+            ["unit", "system-hosted", "stress-hosted", "misuse", "tour"]
+        );
         assert_eq!(filter.as_deref(), Some("crash"));
-        let parts = names(choose(&request(false, "hosted/crash"), &mut filter));
+        let parts = names(choose(&request(false, "system-hosted/crash"), &mut filter));
         assert_eq!(parts, ["system-hosted"]);
         assert_eq!(filter.as_deref(), Some("crash"));
     }

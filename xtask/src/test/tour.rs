@@ -35,11 +35,18 @@ pub fn check(run: &Run) -> Result<Report> {
         if here.is_empty() || machine.is_emulated() && run.quick {
             continue;
         }
+        if let Some(reason) = run.without.qemu().filter(|_| machine.is_emulated()) {
+            report.skipped.push(reason);
+            continue;
+        }
         let kernel = Kernel::prepare(project, machine, Acceleration::Emulated)?;
         let boot = |script: Option<&str>| super::systems::launch(project, &images, &kernel, script);
         for verdict in (Suite {
             machine,
             boot: &boot,
+            watched: false,
+            // The tour's system has no programs of tests.
+            sweeps: false,
         })
         .run(&here)?
         {
@@ -55,6 +62,7 @@ fn test(step: &Step) -> Test {
     Test {
         name: step.command.clone(),
         timeout,
+        stress: false,
         machine: None,
         body,
     }

@@ -7,6 +7,9 @@ use anyhow::Result;
 /// Packages whose tests run on this machine but that the workspace does not build by default.
 const FURTHER: [&str; 3] = ["sing-pc", "sing-sdk", "compile-fail"];
 
+/// How names of tests begin that compile C.
+const NEEDS_CLANG: &str = "clang_";
+
 /// Runs them, optimised, so that the compiler's back end is built once for all parts of the suite.
 pub fn check(run: &Run) -> Result<Report> {
     let mut lines = vec![vec!["test", "--release", "--no-fail-fast"]];
@@ -16,11 +19,18 @@ pub fn check(run: &Run) -> Result<Report> {
     {
         lines.push(vec!["test", "--release", "--no-fail-fast", "-p", package]);
     }
-    // The headers for C are compiled.
-    crate::clang::TOOLS.ensure()?;
     let mut report = Report::default();
+    let clang = run.without.clang();
+    if let Some(reason) = &clang {
+        report
+            .skipped
+            .push(format!("tests named {NEEDS_CLANG}*: {reason}"));
+    }
     for mut line in lines {
         line.extend(run.filter.as_deref());
+        if clang.is_some() {
+            line.extend(["--", "--skip", NEEDS_CLANG]);
+        }
         let mut command = cargo::command(&run.project.root, &line);
         let outcome = cargo::capture(&mut command, "running the unit tests")?;
         let counted = read(&outcome.output);

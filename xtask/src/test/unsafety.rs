@@ -56,7 +56,7 @@ fn check_crate(root: &Path, folder: &Path, budget: Option<usize>) -> Result<Resu
         count += found.keywords;
         allowed |= found.allows;
     }
-    let programs = ["services", "apps", "tests/sips"];
+    let programs = ["system/services", "system/apps", "tests/sips"];
     let program = programs.iter().any(|place| folder.starts_with(place));
     Ok(judge(
         count,

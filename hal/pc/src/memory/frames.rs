@@ -1,36 +1,55 @@
-//! Frames: pages of physical memory, taken and given back one at a time.
+//! Frames: pages of physical memory, taken and given back one at a time, or as a run of neighbours.
 //!
-//! Free frames that have been used form a list, each holding the address of the next; the others are taken from
-//! the memory map in order, so that the start touches none of them.
+//! The record of what is free ([`FrameMap`]) lies in memory of its own, so that no free frame is ever touched. Single
+//! frames come from above 4 GiB where there are any: what lies below is wanted by devices that reach no further.
 
 use super::{PAGE, direct};
+use crate::frame_map::{FrameMap, words_for};
 use crate::regions::Regions;
+
+/// Devices with addresses of 32 bits reach so far.
+pub const LOW: u64 = 4 << 30;
 
 /// Frames that are free.
 pub struct Frames {
-    /// Memory that has never been used begins at `next`, in this region.
-    regions: Regions,
-    region: usize,
-    next: u64,
-    /// First of the list of frames given back; 0 where it is empty.
-    list: u64,
-    free: u64,
+    map: FrameMap<'static>,
     total: u64,
+    /// Where single frames are looked for first.
+    first: u64,
 }
 
 impl Frames {
-    /// All frames of these regions.
-    pub fn new(regions: Regions) -> Self {
-        let total = regions.bytes() / PAGE;
-        let next = regions.get(0).map_or(0, |r| r.start);
-        Frames {
-            regions,
-            region: 0,
-            next,
-            list: 0,
-            free: total,
-            total,
+    /// All frames of these regions, less those for the record; `None` where no region below `reach` has room for it.
+    pub fn new(regions: &Regions, reach: u64) -> Option<Self> {
+        let end = regions.iter().map(|r| r.end).max()?;
+        let words = words_for(end / PAGE);
+        let size = (words * 8).next_multiple_of(PAGE);
+        let place = regions
+            .iter()
+            .map(|r| r.start..r.end.min(reach))
+            .find(|r| r.end.saturating_sub(r.start) >= size)?;
+        let place = place.start..place.start + size;
+        // SAFETY: the memory is usable, mapped up to `reach`, and taken out of what frames are made of below.
+        let memory = unsafe {
+            core::slice::from_raw_parts_mut(direct(place.start) as *mut u64, words as usize)
+        };
+        let mut map = FrameMap::new(memory, end / PAGE);
+        let mut regions = regions.clone();
+        regions.subtract(place);
+        for region in regions.iter() {
+            map.give_range(region.start / PAGE..region.end / PAGE);
         }
+        let total = map.free();
+        Some(Frames {
+            map,
+            total,
+            first: 0,
+        })
+    }
+
+    /// Has single frames come from above [`LOW`] where there are any, now that all memory is mapped.
+    pub fn prefer_high(&mut self) {
+        self.first = LOW / PAGE;
     }
 
     /// How many there are, taken or free.
@@ -40,26 +59,21 @@ impl Frames {
 
     /// How many are free.
     pub fn free(&self) -> u64 {
-        self.free
+        self.map.free()
     }
 
     /// Takes a frame, whatever it holds.
     pub fn take(&mut self) -> Option<u64> {
-        let frame = if self.list != 0 {
-            let frame = self.list;
-            // SAFETY: a free frame is nobody else's, and `give` has put the next one's address here.
-            self.list = unsafe { (direct(frame) as *const u64).read() };
-            frame
-        } else {
-            while self.next == self.regions.get(self.region)?.end {
-                self.region += 1;
-                self.next = self.regions.get(self.region)?.start;
-            }
-            self.next += PAGE;
-            self.next - PAGE
-        };
-        self.free -= 1;
-        Some(frame)
+        self.map.take(self.first).map(|frame| frame * PAGE)
+    }
+
+    /// Takes a run of `count` frames whatever they hold, its address a multiple of `align` (at least a page), all of it
+    /// below `limit`.
+    pub fn take_run(&mut self, count: u64, align: u64, limit: u64) -> Option<u64> {
+        let frame = self
+            .map
+            .take_run(count, align.div_ceil(PAGE), limit / PAGE)?;
+        Some(frame * PAGE)
     }
 
     /// Takes a frame and clears it.
@@ -72,12 +86,9 @@ impl Frames {
     /// Gives a frame back.
     ///
     /// # Safety
-    /// `take` gave it, and nothing refers to it any more, no page table either.
+    /// `take` or `take_run` gave it, and nothing refers to it any more, no page table either.
     pub unsafe fn give(&mut self, frame: u64) {
-        // SAFETY: the caller vouches that the frame is free now.
-        unsafe { (direct(frame) as *mut u64).write(self.list) };
-        self.list = frame;
-        self.free += 1;
+        self.map.give(frame / PAGE);
     }
 }
 

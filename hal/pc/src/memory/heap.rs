@@ -1,5 +1,9 @@
 //! The kernel's heap: `talc`, grown from frames when it is used up.
+//!
+//! What is large, tables of processes above all, has addresses and frames of its own, which go back with it. Where it lies
+//! says which of the two it is. Of the rest, the end that is free goes back when the kernel has time for it ([`trim`]).
 
+use crate::hal;
 use core::alloc::{GlobalAlloc, Layout};
 use core::ptr::{NonNull, null_mut};
 use sing_arch::lock::SpinLock;
@@ -9,6 +13,10 @@ use talc::source::Source;
 
 /// The heap grows by at least so much at once.
 const STEP: usize = 1 << 20;
+/// As much goes back at once.
+const PIECE: usize = 4 << 20;
+/// What has so many bytes has frames of its own.
+const LARGE: usize = 64 << 10;
 
 #[derive(Debug)]
 struct Frames {
@@ -19,7 +27,7 @@ struct Frames {
 unsafe impl Send for Frames {}
 
 // SAFETY: `acquire` uses no other allocator, and what it adds is committed memory at addresses of its own, which are
-// never taken back.
+// taken back by `trim` alone.
 unsafe impl Source for Frames {
     fn acquire<B: Binning>(talc: &mut Talc<Self, B>, layout: Layout) -> Result<(), ()> {
         let wanted = layout
@@ -39,6 +47,32 @@ unsafe impl Source for Frames {
     }
 }
 
+/// Gives back some of the heap's end where more is free there than the heap grows by. False where there is not.
+pub fn trim() -> bool {
+    let mut talc = HEAP.0.lock();
+    let Some(end) = talc.source.end else {
+        return false;
+    };
+    // SAFETY: this is where the heap ends; what is used of it stays.
+    let least = unsafe { talc.truncate(end, null_mut()) };
+    let Some(least) = least else {
+        talc.source.end = None;
+        return false;
+    };
+    let (at, old) = (least.as_ptr() as usize, end.as_ptr() as usize);
+    let new = (at + STEP)
+        .max(old.saturating_sub(PIECE))
+        .next_multiple_of(super::PAGE as usize);
+    let more = new + STEP <= old;
+    let new = if more { new } else { old };
+    // SAFETY: what was free a moment ago begins where the heap ends now, and is accessible up to where it ended.
+    talc.source.end = Some(unsafe { talc.extend(least, new as *mut u8) });
+    if more {
+        super::shorten_heap(new as u64);
+    }
+    more
+}
+
 struct Heap(SpinLock<Talc<Frames, DefaultBinning>>);
 
 #[global_allocator]
@@ -48,6 +82,12 @@ static HEAP: Heap = Heap(SpinLock::new(Talc::new(Frames { end: None })));
 // allocate unless they interrupted SIP code, when nobody holds the lock.
 unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if layout.size() >= LARGE
+            && layout.align() as u64 <= super::PAGE
+            && let Some(at) = hal::take_for_heap(layout.size() as u64)
+        {
+            return at as *mut u8;
+        }
         // SAFETY: the caller's layout is not of size 0.
         unsafe {
             self.0
@@ -58,7 +98,10 @@ unsafe impl GlobalAlloc for Heap {
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        // SAFETY: the caller got `at` from `alloc` with this layout.
+        if super::RESERVABLE.contains(&(at as u64)) {
+            return hal::give_from_heap(at as u64, layout.size() as u64);
+        }
+        // SAFETY: the caller got `at` from `alloc` with this layout, and it is `talc`'s.
         unsafe { self.0.lock().deallocate(at, layout) }
     }
 }

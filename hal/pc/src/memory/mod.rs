@@ -2,12 +2,13 @@
 //!
 //! | addresses | what |
 //! |---|---|
-//! | from 2 MiB | the kernel, where it was loaded; all else below 1 TiB is not mapped, the null page included |
+//! | from 1 MiB | the kernel, where it was loaded; all else below 1 TiB is not mapped, the null page included |
 //! | [`CODE_ARENA`] | code of SIPs, executable and read-only |
-//! | [`RESERVABLE`] | what the kernel reserves and commits |
+//! | [`RESERVABLE`] | what the kernel reserves and commits, and what is large of its heap |
 //! | [`DIRECT_MAP`] | all usable memory, by physical address, but for frames that hold code |
 //! | [`HEAP`] | the kernel's heap |
 //! | [`DEVICES`] | device registers, by physical address |
+//! | [`TABLES`] | the firmware's tables, by physical address, read-only |
 //!
 //! Whatever can be written to cannot be executed. Memory holds page tables and frames of its own accord; nothing here
 //! uses the heap, which itself grows from here.
@@ -18,13 +19,15 @@ mod paging;
 
 use crate::bootinfo::BootInfo;
 use crate::processor;
+pub use crate::regions::PAGE;
+use crate::regions::pages_within;
 use core::ops::Range;
 use frames::Frames;
+pub use frames::LOW;
+pub use heap::trim as trim_heap;
 use paging::{PageTables, Rights};
 use sing_arch::lock::SpinLock;
 
-/// Bytes of a page and a frame.
-pub const PAGE: u64 = 4096;
 /// Code of SIPs.
 pub const CODE_ARENA: Range<u64> = 0x0100_0000_0000..0x0100_4000_0000;
 /// Addresses that `reserve` gives out: 2 TiB to 127 TiB.
@@ -34,11 +37,17 @@ const DIRECT_MAP: u64 = 0xffff_8000_0000_0000;
 /// The kernel's heap, at most 1 TiB.
 const HEAP: Range<u64> = 0xffff_c000_0000_0000..0xffff_c100_0000_0000;
 const DEVICES: u64 = 0xffff_e000_0000_0000;
+const TABLES: u64 = 0xffff_e800_0000_0000;
+/// Physical addresses that have room there.
+const REACH: u64 = TABLES - DEVICES;
 
 /// Physical addresses that the boot code maps.
 const MAPPED_BY_BOOT: u64 = 4 << 30;
 /// Below, firmware and loaders keep their own.
 const LOW_MEMORY: u64 = 1 << 20;
+
+/// Frames without which nothing can be started: page tables, and the first piece of the heap.
+const LEAST: u64 = 512;
 
 struct Memory {
     frames: Frames,
@@ -98,11 +107,15 @@ pub fn init(boot: &BootInfo) -> Result<Option<&'static [u8]>, TooLittle> {
     let mut free = usable.clone();
     let module = boot.module.clone().filter(|m| !m.is_empty());
     if let Some(m) = &module {
-        let pages = m.start / PAGE * PAGE..m.end.next_multiple_of(PAGE);
+        let all = u64::MAX / PAGE * PAGE;
+        let pages = pages_within(m.start, m.end - m.start, all).ok_or(TooLittle)?;
         free.subtract(pages.clone());
         usable.add(pages);
     }
-    let mut frames = Frames::new(free);
+    let mut frames = Frames::new(&free, MAPPED_BY_BOOT).ok_or(TooLittle)?;
+    if frames.free() < LEAST {
+        return Err(TooLittle);
+    }
     let mut tables = PageTables::new(&mut frames).ok_or(TooLittle)?;
     for (range, rights) in [
         (kernel_image().start..kernel_text().start, Rights::Read),
@@ -124,6 +137,7 @@ pub fn init(boot: &BootInfo) -> Result<Option<&'static [u8]>, TooLittle> {
     }
     // SAFETY: the kernel's image and stacks are mapped where they were, all else that it uses in the direct map.
     unsafe { tables.activate() };
+    frames.prefer_high();
     *MEMORY.lock() = Some(Memory {
         frames,
         tables,
@@ -151,18 +165,109 @@ pub fn frame_counts() -> (u64, u64) {
     with(|m| (m.frames.total(), m.frames.free()))
 }
 
-/// Maps the page with a device's registers; returns their address.
-pub fn map_device(physical: u64) -> u64 {
-    let at = DEVICES + physical;
+/// Maps the pages with `len` bytes of a device's registers; returns their address. `None` where the firmware says that they
+/// lie where none can, or there is no memory for page tables.
+pub fn map_device(physical: u64, len: u64) -> Option<u64> {
+    let pages = pages_within(physical, len, REACH)?;
     with(|m| {
-        m.tables.map(
-            &mut m.frames,
-            at / PAGE * PAGE,
-            physical / PAGE * PAGE,
-            Rights::Device,
-        )
+        for page in pages.step_by(PAGE as usize) {
+            m.tables
+                .map(&mut m.frames, DEVICES + page, page, Rights::Device)?;
+        }
+        Some(DEVICES + physical)
+    })
+}
+
+/// Copies what the firmware left somewhere. What cannot be mapped reads as it was in `out`.
+pub fn read_tables(physical: u64, out: &mut [u8]) {
+    let Some(pages) = pages_within(physical, out.len() as u64, REACH) else {
+        return;
+    };
+    let mapped = with(|m| {
+        pages.step_by(PAGE as usize).all(|page| {
+            m.tables
+                .map(&mut m.frames, TABLES + page, page, Rights::Read)
+                .is_some()
+        })
     });
-    at
+    if mapped {
+        // SAFETY: mapped above, to read from; nothing here writes where the firmware keeps its tables.
+        let there =
+            unsafe { core::slice::from_raw_parts((TABLES + physical) as *const u8, out.len()) };
+        out.copy_from_slice(there);
+    }
+}
+
+/// Takes `count` frames that lie side by side, the first at a multiple of `align`, all below `limit`: memory for a device,
+/// cleared. `None` where there is no such run, or what is left would be less than the kernel's heap is to have.
+pub fn take_run(count: u64, align: u64, limit: u64) -> Option<Run> {
+    with(|m| {
+        let wanted = count.checked_add(reserve(&m.frames))?;
+        if count == 0 || wanted > m.frames.free() {
+            return None;
+        }
+        let start = m.frames.take_run(count, align, limit)?;
+        for frame in (start..start + count * PAGE).step_by(PAGE as usize) {
+            frames::clear(frame);
+        }
+        Some(Run { start, count })
+    })
+}
+
+/// Takes all frames but so many, for a test of what happens when they are short.
+pub fn leave_frames(left: u64) -> alloc::vec::Vec<Run> {
+    // Before any is taken, as the heap may want some of them.
+    let mut taken = alloc::vec::Vec::with_capacity(256);
+    with(|m| {
+        let mut size = 1 << 20;
+        while m.frames.free() > left && taken.len() < taken.capacity() {
+            size = size.min(m.frames.free() - left);
+            match m.frames.take_run(size, PAGE, u64::MAX) {
+                Some(start) => taken.push(Run { start, count: size }),
+                None => size = (size / 2).max(1),
+            }
+        }
+    });
+    taken
+}
+
+/// Addresses of the code that was loaded.
+pub fn loaded_code() -> Range<u64> {
+    CODE_ARENA.start..with(|m| m.code_end)
+}
+
+/// Frames that lie side by side, free again when this is dropped.
+#[derive(Debug)]
+pub struct Run {
+    start: u64,
+    count: u64,
+}
+
+impl Run {
+    /// Physical addresses.
+    pub fn physical(&self) -> Range<u64> {
+        self.start..self.start + self.count * PAGE
+    }
+
+    /// The bytes, by the direct map.
+    pub fn bytes(&mut self) -> &mut [u8] {
+        // SAFETY: the frames are this run's alone, and in the direct map as long as nobody hides them.
+        unsafe {
+            let at = direct(self.start) as *mut u8;
+            core::slice::from_raw_parts_mut(at, (self.count * PAGE) as usize)
+        }
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        with(|m| {
+            for frame in self.physical().step_by(PAGE as usize) {
+                // SAFETY: `take_run` took it, and the only reference went by way of this run.
+                unsafe { m.frames.give(frame) };
+            }
+        });
+    }
 }
 
 /// Frames that are left to the kernel's heap: where SIPs have all the rest, it still has room for what it has begun.
@@ -193,6 +298,19 @@ pub fn decommit(range: Range<u64>) {
     with(|m| m.tables.decommit(&mut m.frames, range));
 }
 
+/// Takes the frames of a range away, which then reads as zero. Whoever writes there has a frame made for it
+/// ([`fill_blank`]).
+pub fn blank(range: Range<u64>) {
+    with(|m| m.tables.blank(&mut m.frames, range));
+}
+
+/// Gives a blank page that is written to a frame, until it is committed or blank again. False where the page is not blank, or
+/// there is no frame.
+pub fn fill_blank(at: u64) -> bool {
+    let page = at / PAGE * PAGE;
+    RESERVABLE.contains(&page) && with(|m| m.tables.fill(&mut m.frames, page))
+}
+
 /// Clears what is committed in a range.
 pub fn discard(range: Range<u64>) {
     with(|m| m.tables.clear(range));
@@ -206,7 +324,32 @@ pub fn release(range: Range<u64>) {
     });
 }
 
-/// Copies code into the arena. `None` where the arena is full or frames are short.
+/// Bytes of code for which there is room: addresses, and frames beside those that are left to the kernel's heap.
+pub fn code_room() -> u64 {
+    with(|m| {
+        let frames = m.frames.free().saturating_sub(reserve(&m.frames));
+        (CODE_ARENA.end - m.code_end).min(frames * PAGE)
+    })
+}
+
+/// Bytes that the heap can grow by beside the frames that are left to it.
+pub fn heap_room() -> u64 {
+    with(|m| m.frames.free().saturating_sub(reserve(&m.frames)) * PAGE)
+}
+
+/// Takes out of the arena what was loaded last, from this address on: nobody runs it.
+pub fn unload_code(from: u64) {
+    with(|m| {
+        assert!(
+            from >= CODE_ARENA.start && from.is_multiple_of(PAGE),
+            "code that was loaded"
+        );
+        let pages = from..core::mem::replace(&mut m.code_end, from);
+        pages.step_by(PAGE as usize).for_each(|p| m.unload_page(p));
+    });
+}
+
+/// Copies code into the arena. `None`, and nothing changed, where the arena is full or frames are short.
 pub fn load_code(code: &[u8]) -> Option<u64> {
     with(|m| {
         let at = m.code_end;
@@ -214,20 +357,51 @@ pub fn load_code(code: &[u8]) -> Option<u64> {
         if end > CODE_ARENA.end {
             return None;
         }
-        for (page, bytes) in (at..end)
-            .step_by(PAGE as usize)
-            .zip(code.chunks(PAGE as usize))
-        {
-            let frame = m.frames.take()?;
-            frames::fill(frame, bytes);
-            m.tables.map(&mut m.frames, page, frame, Rights::Execute)?;
-            // From here on no address leads to the frame by which it could be written.
-            m.tables.hide(&mut m.frames, direct(frame))?;
-            m.code_end = page + PAGE;
+        let pages = (at..end).step_by(PAGE as usize);
+        for (page, bytes) in pages.zip(code.chunks(PAGE as usize)) {
+            if m.load_page(page, bytes).is_none() {
+                (at..page)
+                    .step_by(PAGE as usize)
+                    .for_each(|loaded| m.unload_page(loaded));
+                return None;
+            }
         }
         m.code_end = end;
         Some(at)
     })
+}
+
+impl Memory {
+    /// Fills a page of code. At no time is there an address by which it can be written and one by which it can be
+    /// executed; where frames are short, nothing has changed.
+    fn load_page(&mut self, page: u64, bytes: &[u8]) -> Option<()> {
+        let frame = self.frames.take()?;
+        frames::fill(frame, bytes);
+        let hidden = self.tables.hide(&mut self.frames, direct(frame));
+        let mapped = hidden.and_then(|()| {
+            let done = self
+                .tables
+                .map(&mut self.frames, page, frame, Rights::Execute);
+            if done.is_none() {
+                self.tables.show(direct(frame), frame);
+            }
+            done
+        });
+        if mapped.is_none() {
+            // SAFETY: taken above, and not mapped but in the direct map, as all free frames are.
+            unsafe { self.frames.give(frame) };
+        }
+        mapped
+    }
+
+    /// Undoes `load_page`.
+    fn unload_page(&mut self, page: u64) {
+        if let Some(frame) = self.tables.unmap(page) {
+            self.tables.show(direct(frame), frame);
+            // SAFETY: `load_page` took it for this page, which is not mapped any more.
+            unsafe { self.frames.give(frame) };
+        }
+    }
 }
 
 /// Where the frame of a mapped page, or of the kernel's image, lies in the direct map; `None` where it does not.
@@ -242,6 +416,19 @@ pub fn direct_alias(page: u64) -> Option<u64> {
             .translate(direct(physical))
             .map(|_| direct(physical))
     })
+}
+
+/// Makes pages accessible for the heap, which may have what is left to it. False, and nothing changed, where frames are short.
+pub fn commit_for_heap(range: Range<u64>) -> bool {
+    with(|m| m.tables.commit(&mut m.frames, range))
+}
+
+/// Takes the frames of the heap from `end` on.
+fn shorten_heap(end: u64) {
+    with(|m| {
+        let old = core::mem::replace(&mut m.heap_end, end);
+        m.tables.decommit(&mut m.frames, end..old);
+    });
 }
 
 /// Makes the heap longer by at least `bytes`: what is new, or `None` where frames are short.

@@ -48,6 +48,8 @@ type Table = [u64; 512];
 /// The page tables.
 pub struct PageTables {
     root: u64,
+    /// A frame of zeros, which every page that is blank is mapped to, to be read.
+    zeros: u64,
 }
 
 fn index(at: u64, level: usize) -> usize {
@@ -64,6 +66,7 @@ impl PageTables {
     pub fn new(frames: &mut Frames) -> Option<Self> {
         Some(PageTables {
             root: frames.take_zeroed()?,
+            zeros: frames.take_zeroed()?,
         })
     }
 
@@ -165,6 +168,21 @@ impl PageTables {
         Some(())
     }
 
+    /// Maps a page of the direct map again that `hide` has unmapped: its tables are there.
+    pub fn show(&mut self, at: u64, frame: u64) {
+        if let Ok(table) = self.find(at, 0) {
+            self.table(table)[index(at, 0)] = frame | Rights::Write.bits();
+        }
+    }
+
+    /// Unmaps a page, and answers its frame, which stays whose it is.
+    pub fn unmap(&mut self, at: u64) -> Option<u64> {
+        let table = self.find(at, 0).ok()?;
+        let old = core::mem::take(&mut self.table(table)[index(at, 0)]);
+        tlb::flush(VirtAddr::new(at));
+        (old & PRESENT != 0).then_some(old & ADDRESS)
+    }
+
     /// The physical address of a mapped one.
     pub fn translate(&self, at: u64) -> Option<u64> {
         let level = match self.find(at, 0) {
@@ -193,13 +211,21 @@ impl PageTables {
         }
     }
 
-    /// Maps every page of a range that is not mapped yet to a cleared frame. False, and nothing changed, where frames
+    /// Whether an entry of a page table has a frame of its own.
+    fn has_frame(&self, entry: u64) -> bool {
+        entry != 0 && entry & ADDRESS != self.zeros
+    }
+
+    /// Maps every page of a range that is not mapped yet, or blank, to a cleared frame. False, and nothing changed, where frames
     /// are short.
     pub fn commit(&mut self, frames: &mut Frames, range: Range<u64>) -> bool {
         let mut there = 0;
         let mut tables = 0;
         self.each_table(range.clone(), |table, entries| {
-            there += table[entries].iter().filter(|&&e| e != 0).count() as u64;
+            there += table[entries]
+                .iter()
+                .filter(|&&e| self.has_frame(e))
+                .count() as u64;
             tables += 1;
         });
         let pages = (range.end - range.start) / PAGE - there;
@@ -219,11 +245,14 @@ impl PageTables {
             };
             for page in piece.step_by(PAGE as usize) {
                 let entry = &mut self.table(table)[index(page, 0)];
-                if *entry == 0 {
+                if !self.has_frame(*entry) {
                     let Some(frame) = frames.take_zeroed() else {
                         return false;
                     };
-                    *entry = frame | Rights::Write.bits();
+                    let old = core::mem::replace(entry, frame | Rights::Write.bits());
+                    if old != 0 {
+                        tlb::flush(VirtAddr::new(page));
+                    }
                 }
             }
         }
@@ -232,12 +261,42 @@ impl PageTables {
 
     /// Unmaps every page of a range and frees its frame.
     pub fn decommit(&mut self, frames: &mut Frames, range: Range<u64>) {
+        self.replace(frames, range, 0);
+    }
+
+    /// Frees the frame of every page of a range, which is to be read as zeros from then on.
+    pub fn blank(&mut self, frames: &mut Frames, range: Range<u64>) {
+        self.replace(frames, range, self.zeros | Rights::Read.bits());
+    }
+
+    /// Gives a blank page a frame of its own. False where it is not blank, or there is none.
+    pub fn fill(&mut self, frames: &mut Frames, page: u64) -> bool {
+        let Ok(table) = self.find(page, 0) else {
+            return false;
+        };
+        let old = self.table(table)[index(page, 0)];
+        if old == 0 || self.has_frame(old) {
+            return false;
+        }
+        let Some(frame) = frames.take_zeroed() else {
+            return false;
+        };
+        self.table(table)[index(page, 0)] = frame | Rights::Write.bits();
+        tlb::flush(VirtAddr::new(page));
+        true
+    }
+
+    /// Puts another entry in the place of each that is there, and frees its frame.
+    fn replace(&mut self, frames: &mut Frames, range: Range<u64>, new: u64) {
         // Forgotten by the processor before a frame can be used for something else: nothing but this code runs
         // meanwhile.
         self.each_table(range.clone(), |table, entries| {
             for entry in &mut table[entries] {
-                let old = core::mem::take(entry);
+                let old = *entry;
                 if old != 0 {
+                    *entry = new;
+                }
+                if self.has_frame(old) {
                     // SAFETY: `commit` took the frame for this page alone, which is not mapped any more.
                     unsafe { frames.give(old & ADDRESS) };
                 }
@@ -249,7 +308,7 @@ impl PageTables {
     /// Clears every page of a range that is mapped.
     pub fn clear(&mut self, range: Range<u64>) {
         self.each_table(range, |table, entries| {
-            for entry in table[entries].iter().filter(|&&e| e != 0) {
+            for entry in table[entries].iter().filter(|&&e| self.has_frame(e)) {
                 frames::clear(*entry & ADDRESS);
             }
         });

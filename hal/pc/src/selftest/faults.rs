@@ -4,7 +4,9 @@ use super::memory::Reserved;
 use super::probe::{Access, attempt, commit_on_demand};
 use super::{Outcome, check, versus};
 use crate::hal::Pc;
-use crate::memory::{PAGE, direct_alias, kernel_image, kernel_text};
+use crate::memory::{
+    PAGE, Run, direct_alias, frame_counts, kernel_image, kernel_text, leave_frames, loaded_code,
+};
 use alloc::boxed::Box;
 use sing_kernel::fault::{Fault, Kind};
 use sing_kernel::hal::Hal;
@@ -49,8 +51,8 @@ static DATA: [u8; 2] = [RETURN; 2];
 pub fn data_is_not_executable() -> Outcome {
     let heap = Box::new([RETURN; 16]);
     let stack = [RETURN; 16];
-    let r = Reserved::new(PAGE);
-    check!(Pc.commit(r.at, PAGE), "refused");
+    let mut r = Reserved::new(PAGE);
+    check!(r.commit(r.at, PAGE), "refused");
     let alias = direct_alias(r.at).ok_or("committed memory is not in the direct map")?;
     for at in [
         heap.as_ptr() as u64,
@@ -114,6 +116,53 @@ pub fn loads_code() -> Outcome {
         // SAFETY: just loaded there, readable, and never changed.
         let there = unsafe { core::slice::from_raw_parts(at as *const u8, bytes.len()) };
         check!(there == bytes, "{size} bytes are not what was loaded");
+    }
+    Ok(())
+}
+
+/// With so few frames left that loading stops at each of its steps, once before and once behind each.
+pub fn loads_all_or_nothing() -> Outcome {
+    let code = [RETURN; 3 * PAGE as usize];
+    let mut refused = 0;
+    for left in 0..12 {
+        let next = loaded_code().end;
+        let taken = leave_frames(left);
+        let before = frame_counts().1;
+        let loaded = Pc.load_code(&code);
+        let (after, end) = (frame_counts().1, loaded_code().end);
+        let executable: alloc::vec::Vec<bool> = (0..3)
+            .map(|page| attempt(Access::Call, next + page * PAGE, 0).is_none())
+            .collect();
+        drop::<alloc::vec::Vec<Run>>(taken);
+        check!(before == left, "{before} frames were left, not {left}");
+        match loaded {
+            Some(at) => {
+                check!(
+                    at == next && executable == [true; 3],
+                    "{executable:?} of {at:#x}"
+                );
+                check!(
+                    (0..3).all(|p| direct_alias(at + p * PAGE).is_none()),
+                    "writable, too"
+                );
+            }
+            None => {
+                refused += 1;
+                check!(end == next, "the arena has grown by code that was refused");
+                check!(
+                    executable == [false; 3],
+                    "refused, and can be executed: {executable:?}"
+                );
+                // Tables that were made stay where they are, to be used again.
+                check!(before - after <= 4, "{} frames are lost", before - after);
+            }
+        }
+    }
+    check!(refused > 2, "only {refused} were refused");
+    let kept = loaded_code();
+    for page in kept.step_by(PAGE as usize) {
+        check!(direct_alias(page).is_none(), "{page:#x} is writable, too");
+        page_fault(Access::Write, page)?;
     }
     Ok(())
 }

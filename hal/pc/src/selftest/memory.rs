@@ -3,29 +3,45 @@
 use super::probe::{Access, attempt};
 use super::{Outcome, check, versus};
 use crate::hal::Pc;
-use crate::memory::{PAGE, frame_counts, kept_for_heap};
+use crate::memory::{LOW, PAGE, frame_counts, kept_for_heap, take_run};
 use alloc::vec;
 use alloc::vec::Vec;
-use sing_kernel::hal::Hal;
+use sing_kernel::hal::{Hal, Reservation};
 
 /// A reservation that is released at the end.
 pub struct Reserved {
+    range: Reservation,
     pub at: u64,
     pub bytes: u64,
 }
 
 impl Reserved {
     pub fn new(bytes: u64) -> Self {
+        let range = Pc.reserve(bytes).expect("addresses are plenty");
         Reserved {
-            at: Pc.reserve(bytes).expect("addresses are plenty"),
+            at: range.at(),
+            range,
             bytes,
         }
+    }
+
+    /// Commits the pages from an address on.
+    pub fn commit(&mut self, at: u64, bytes: u64) -> bool {
+        Pc.commit(self.range.part(at - self.at, bytes))
+    }
+
+    fn decommit(&mut self, at: u64, bytes: u64) {
+        Pc.decommit(self.range.part(at - self.at, bytes));
+    }
+
+    fn discard(&mut self, at: u64, bytes: u64) {
+        Pc.discard(self.range.part(at - self.at, bytes));
     }
 }
 
 impl Drop for Reserved {
     fn drop(&mut self) {
-        Pc.release(self.at, self.bytes);
+        Pc.release(core::mem::take(&mut self.range));
     }
 }
 
@@ -45,7 +61,7 @@ fn faults(at: u64) -> bool {
 }
 
 pub fn commits_zeroed() -> Outcome {
-    let r = Reserved::new(4 << 30);
+    let mut r = Reserved::new(4 << 30);
     check!(
         r.at.is_multiple_of(64 * 1024),
         "not aligned to 64 KiB: {:#x}",
@@ -54,7 +70,7 @@ pub fn commits_zeroed() -> Outcome {
     check!(faults(r.at), "reserved memory is accessible");
     // Across the border of two page tables.
     let (at, bytes) = (r.at + (2 << 20) - 5 * PAGE, 10 * PAGE);
-    check!(Pc.commit(at, bytes), "refused");
+    check!(r.commit(at, bytes), "refused");
     check!(is_zero(at, bytes), "not zero");
     check!(
         faults(at - 1) && faults(at + bytes),
@@ -62,7 +78,7 @@ pub fn commits_zeroed() -> Outcome {
     );
     words(at, bytes).fill(u64::MAX);
     // Committed again, it stays; what is new beside it is zero.
-    check!(Pc.commit(at, bytes + PAGE), "refused");
+    check!(r.commit(at, bytes + PAGE), "refused");
     check!(
         words(at, bytes).iter().all(|&w| w == u64::MAX),
         "changed by a second commit"
@@ -72,13 +88,13 @@ pub fn commits_zeroed() -> Outcome {
 }
 
 pub fn decommits() -> Outcome {
-    let r = Reserved::new(64 * PAGE);
+    let mut r = Reserved::new(64 * PAGE);
     for round in 0..3 {
-        check!(Pc.commit(r.at, r.bytes), "refused");
+        check!(r.commit(r.at, r.bytes), "refused");
         check!(is_zero(r.at, r.bytes), "not zero in round {round}");
         words(r.at, r.bytes).fill(0x1234_5678);
         let (_, before) = frame_counts();
-        Pc.decommit(r.at + PAGE, r.bytes - 2 * PAGE);
+        r.decommit(r.at + PAGE, r.bytes - 2 * PAGE);
         check!(
             frame_counts().1 == before + 62,
             "{}",
@@ -94,16 +110,16 @@ pub fn decommits() -> Outcome {
             words(r.at, PAGE)[0] == 0x1234_5678,
             "the page before has changed"
         );
-        Pc.decommit(r.at, r.bytes);
+        r.decommit(r.at, r.bytes);
     }
     Ok(())
 }
 
 pub fn discards() -> Outcome {
-    let r = Reserved::new(4 << 20);
-    check!(Pc.commit(r.at, 1 << 20), "refused");
+    let mut r = Reserved::new(4 << 20);
+    check!(r.commit(r.at, 1 << 20), "refused");
     words(r.at, 1 << 20).fill(7);
-    Pc.discard(r.at + PAGE, r.bytes - PAGE);
+    r.discard(r.at + PAGE, r.bytes - PAGE);
     check!(
         words(r.at, PAGE).iter().all(|&w| w == 7),
         "the page before has changed"
@@ -120,8 +136,8 @@ pub fn discards() -> Outcome {
 pub fn refuses_too_much() -> Outcome {
     let (total, before) = frame_counts();
     check!(before <= total, "{before} of {total} free");
-    let r = Reserved::new((total + 1) * PAGE);
-    check!(!Pc.commit(r.at, r.bytes), "committed more than there is");
+    let mut r = Reserved::new((total + 1) * PAGE);
+    check!(!r.commit(r.at, r.bytes), "committed more than there is");
     check!(
         faults(r.at) && faults(r.at + r.bytes - PAGE),
         "some of it is accessible"
@@ -137,7 +153,7 @@ pub fn refuses_too_much() -> Outcome {
     let kept = kept_for_heap();
     let bytes = (before - before / 256 - 16 - kept) * PAGE;
     check!(
-        Pc.commit(r.at, bytes),
+        r.commit(r.at, bytes),
         "refused {bytes} bytes of {before} pages"
     );
     for page in (0..bytes).step_by(PAGE as usize) {
@@ -150,7 +166,7 @@ pub fn refuses_too_much() -> Outcome {
         );
     }
     let mut more = bytes;
-    while more < r.bytes && Pc.commit(r.at + more, PAGE) {
+    while more < r.bytes && r.commit(r.at + more, PAGE) {
         more += PAGE;
     }
     check!(more < r.bytes, "more pages than there are");
@@ -165,19 +181,78 @@ pub fn refuses_too_much() -> Outcome {
     Ok(())
 }
 
+pub fn takes_runs() -> Outcome {
+    let (total, before) = frame_counts();
+    let mut runs = Vec::new();
+    for (count, align, limit) in [
+        (1, PAGE, LOW),
+        (16, 64 * 1024, LOW),
+        (512, 2 << 20, u64::MAX),
+        (3, PAGE, 16 << 20),
+        (16, PAGE, u64::MAX),
+    ] {
+        let mut run = take_run(count, align, limit).ok_or("none, of nearly all memory")?;
+        let at = run.physical();
+        check!(
+            at.start.is_multiple_of(align),
+            "{at:x?} is not aligned to {align:#x}"
+        );
+        check!(
+            at.end <= limit && at.end - at.start == count * PAGE,
+            "{at:x?} for {count} frames"
+        );
+        check!(run.bytes().iter().all(|&b| b == 0), "not cleared");
+        run.bytes().fill(runs.len() as u8 + 1);
+        runs.push(run);
+    }
+    check!(
+        frame_counts().1 == before - 548,
+        "{}",
+        versus(frame_counts().1, before - 548)
+    );
+    for (i, run) in runs.iter_mut().enumerate() {
+        check!(
+            run.bytes().iter().all(|&b| b == i as u8 + 1),
+            "two runs overlap"
+        );
+    }
+    let mut starts: Vec<u64> = runs.iter().map(|r| r.physical().start).collect();
+    starts.dedup();
+    check!(starts.len() == 5, "the same run twice");
+    for (count, align, limit) in [
+        (0, PAGE, LOW),
+        (total, PAGE, u64::MAX),
+        (u64::MAX, PAGE, u64::MAX),
+        (1, PAGE, PAGE),
+        (1, 1 << 50, u64::MAX),
+    ] {
+        check!(
+            take_run(count, align, limit).is_none(),
+            "{count} frames below {limit:#x}"
+        );
+    }
+    drop(runs);
+    check!(
+        frame_counts().1 == before,
+        "{}",
+        versus(frame_counts().1, before)
+    );
+    Ok(())
+}
+
 pub fn releases_everything() -> Outcome {
-    let neighbour = Reserved::new(PAGE);
-    check!(Pc.commit(neighbour.at, PAGE), "refused");
+    let mut neighbour = Reserved::new(PAGE);
+    check!(neighbour.commit(neighbour.at, PAGE), "refused");
     words(neighbour.at, PAGE).fill(99);
     let (_, before) = frame_counts();
     for round in 0..50 {
-        let r = Reserved::new((4 << 30) + (32 << 20));
+        let mut r = Reserved::new((4 << 30) + (32 << 20));
         for far in [0, 1 << 20, 3 << 20, 1 << 30, (4 << 30) - PAGE] {
-            check!(Pc.commit(r.at + far, PAGE), "refused");
+            check!(r.commit(r.at + far, PAGE), "refused");
         }
         // Some rounds give back what is there in part.
         if round % 2 == 0 {
-            Pc.decommit(r.at, 8 << 20);
+            r.decommit(r.at, 8 << 20);
         }
         drop(r);
         check!(

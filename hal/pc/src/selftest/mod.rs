@@ -5,11 +5,13 @@
 //! where none failed. `selftest fault`, `selftest panic` and `selftest exit N` show how the system ends instead.
 
 mod faults;
+mod lines;
 mod memory;
 mod preemption;
 mod probe;
 mod time;
 
+use crate::interrupts::LINES;
 use crate::serial::line;
 use crate::{exit, hal::Pc};
 use alloc::format;
@@ -21,7 +23,7 @@ pub use probe::fault;
 
 static RUNNING: AtomicBool = AtomicBool::new(false);
 /// Interrupts that arrived, by line.
-static ARRIVED: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
+static ARRIVED: [AtomicU64; LINES] = [const { AtomicU64::new(0) }; LINES];
 /// Those of them that interrupted SIP code.
 static IN_SIP: AtomicU64 = AtomicU64::new(0);
 
@@ -110,6 +112,14 @@ const TESTS: &[Test] = &[
     ),
     ("code arena keeps what it is given", faults::loads_code),
     (
+        "code that finds no memory leaves nothing behind that is executable and writable",
+        faults::loads_all_or_nothing,
+    ),
+    (
+        "frames side by side, aligned, below a limit",
+        memory::takes_runs,
+    ),
+    (
         "the clock goes on, the date is of this century",
         time::clock,
     ),
@@ -131,6 +141,14 @@ const TESTS: &[Test] = &[
         time::console_keeps_everything,
     ),
     ("processor features", time::features),
+    (
+        "an interrupt that nobody knows keeps no other from coming",
+        lines::unknown_interrupts_are_ended,
+    ),
+    (
+        "a device's line comes when it is unmasked, once, and has one holder",
+        lines::a_line_is_masked_and_unmasked,
+    ),
     (
         "kernel code is interrupted without a switch",
         preemption::kernel_is_interrupted,

@@ -65,7 +65,7 @@ pub fn tick(in_sip: bool) {
 }
 
 /// What a thread does: runs the code, notes the result, lets the other one or at the end the test run.
-extern "sysv64" fn thread(number: u64) -> ! {
+extern "C" fn thread(number: u64) -> ! {
     let code = CODE.load(Relaxed);
     let wide = u64::from(Pc.has_cpu_feature("avx"));
     let stop = STOP.as_ptr() as u64;
@@ -96,9 +96,9 @@ fn run(code: &[u8], threads: u64, ticks: u64, then_leave: bool) -> Result<(), &'
     for counter in [&STOP, &CHANGED, &ENDED, &SAVED[1], &SAVED[2]] {
         counter.store(0, Relaxed);
     }
-    let stacks = [Reserved::new(STACK), Reserved::new(STACK)];
-    for (number, stack) in (1..=threads).zip(&stacks) {
-        if !Pc.commit(stack.at, STACK) {
+    let mut stacks = [Reserved::new(STACK), Reserved::new(STACK)];
+    for (number, stack) in (1..=threads).zip(&mut stacks) {
+        if !stack.commit(stack.at, STACK) {
             return Err("no memory for a stack");
         }
         // SAFETY: just committed, and released only after the thread's last switch.

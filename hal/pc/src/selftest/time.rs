@@ -9,7 +9,7 @@ const MICROSECOND: u64 = 1_000;
 const MILLISECOND: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000_000;
 
-fn wait_until(at: u64) {
+pub fn wait_until(at: u64) {
     while Pc.now() < at {
         sing_arch::pause();
     }

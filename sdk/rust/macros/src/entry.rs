@@ -1,8 +1,9 @@
 //! `#[main]`.
 
-use proc_macro2::TokenStream;
-use quote::quote;
-use syn::{Error, ItemFn};
+use proc_macro2::{Ident, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Error, FnArg, ItemFn, Type};
 
 pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
     if !arguments.is_empty() {
@@ -10,12 +11,17 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<T
     }
     let function: ItemFn = syn::parse2(item)?;
     let signature = &function.sig;
-    if let Some(input) = signature.inputs.first() {
-        return Err(Error::new_spanned(
-            input,
-            "the program's start takes nothing; its arguments are in `sing_sdk::args`, its endpoints in `startup`",
-        ));
-    }
+    let mut inputs = signature.inputs.iter();
+    let arguments = match (inputs.next(), inputs.next()) {
+        (None, _) => None,
+        (Some(FnArg::Typed(input)), None) => Some(&*input.ty),
+        (_, Some(input)) | (Some(input), None) => {
+            return Err(Error::new_spanned(
+                input,
+                "the program's start takes nothing or the `Arguments` that `arguments!` makes; its endpoints are in `startup`",
+            ));
+        }
+    };
     if let Some(asyncness) = &signature.asyncness {
         return Err(Error::new_spanned(
             asyncness,
@@ -29,8 +35,23 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<T
         ));
     }
     let name = &signature.ident;
+    let elsewhere = (*name == "main").then(|| elsewhere(name, arguments));
+    let start = match arguments {
+        None => quote!(::sing_sdk::rt::Termination::report(#name())),
+        Some(ty) => quote_spanned! {ty.span()=>
+            match <#ty as ::sing_sdk::usage::Declared>::get() {
+                ::core::result::Result::Ok(arguments) => {
+                    ::sing_sdk::rt::Termination::report(#name(arguments))
+                }
+                // It has been said why.
+                ::core::result::Result::Err(status) => status,
+            }
+        },
+    };
     Ok(quote! {
         #function
+
+        #elsewhere
 
         #[cfg(target_arch = "wasm32")]
         #[doc(hidden)]
@@ -39,7 +60,31 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<T
         extern "C" fn __sip_main() -> i32 {
             // The manifest stands at the program's root.
             crate::startup::__connect();
-            ::sing_sdk::rt::Termination::report(#name())
+            #start
         }
     })
+}
+
+/// The start of a program that was built for another target than a SIP's, as editors and a plain `cargo build` do: it says
+/// how the program is run. That it names the program's start keeps the compiler from calling all of it unused.
+fn elsewhere(name: &Ident, arguments: Option<&Type>) -> TokenStream {
+    let program = match arguments {
+        None => quote! {
+            let _program: fn() -> _ = #name;
+        },
+        Some(ty) => quote_spanned! {ty.span()=>
+            let _program: fn(_) -> _ = #name;
+            let _arguments = <#ty as ::sing_sdk::usage::Declared>::get;
+        },
+    };
+    quote! {
+        #[cfg(not(target_arch = "wasm32"))]
+        #[doc(hidden)]
+        #[allow(unsafe_code)]
+        #[unsafe(export_name = "main")]
+        extern "C" fn __main() -> i32 {
+            #program
+            ::sing_sdk::rt::on_the_host(::core::option_env!("CARGO_BIN_NAME"))
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Contracts as Rust types, manifests from declarations.
 //!
-//! What these macros promise: a program that compiles speaks its contracts. An endpoint's type carries the
+//! The promise of these macros: a program that compiles speaks its contracts. An endpoint's type carries the
 //! state of the conversation, sends and receives take the endpoint and give it back in its next state, and
 //! so a message out of turn, a forgotten case and a use after send are errors of the compiler. The kernel
 //! checks again at run time, because not every module comes from here.
@@ -42,11 +42,11 @@ use proc_macro::TokenStream;
 ///   after the state and message that lead to them, `C::Start_Request`;
 /// - `C::Imp<S>` and `C::Exp<S>`: the endpoints in state `S`, and `C::new_channel()`;
 /// - in a state in which a side sends, `send_m(self, …)`, which returns the endpoint in its next state.
-///   It never fails: where the other side has closed, the arguments are dropped, and the next receive says so;
+///   It never fails: if the other side has closed, the arguments are dropped, and the next receive says so;
 /// - in a state in which a side receives, `recv(self)`, which returns `C::imp::S` or `C::exp::S`: an enum with a
 ///   variant for each message that may come, holding its arguments and the endpoint in its next state, and
-///   the variant `Closed`. Where just one message may come, also `recv_m(self) -> Result<(…, endpoint), Closed>`;
-/// - where a side sends and then receives, `call_m(self, …)`, both in one.
+///   the variant `Closed`. If just one message may come, also `recv_m(self) -> Result<(…, endpoint), Closed>`;
+/// - in a state in which a side sends and then receives, `call_m(self, …)`, both in one.
 ///
 /// Enums and rep structs become Rust types beside the modules.
 ///
@@ -91,8 +91,9 @@ pub fn manifest(input: TokenStream) -> TokenStream {
         .into()
 }
 
-/// Marks the function with which the program begins. It takes nothing and returns nothing, an exit code, or
-/// whatever else is `sing_sdk::rt::Termination`.
+/// Marks the function with which the program begins. It takes nothing, or the `Arguments` that `arguments!` makes, and returns nothing, an exit code, or
+/// whatever else is `sing_sdk::rt::Termination`. If it is called `main` and is built for another target, as editors do,
+/// the resulting program says how to run it.
 #[proc_macro_attribute]
 pub fn main(arguments: TokenStream, item: TokenStream) -> TokenStream {
     entry::expand(arguments.into(), item.into())
@@ -155,11 +156,11 @@ pub fn main(arguments: TokenStream, item: TokenStream) -> TokenStream {
 ///   its contract promises; the endpoint is then gone.
 /// - `set[key]` stands for any endpoint of an `EndpointSet<E>`, `[Option<E>; N]` or `Vec<Option<E>>`; the endpoint is taken out, its
 ///   key is bound. The set is a variable or a field of one, since it is looked at more than once.
-/// - `&thing` stands for anything else that a thread can wait for: events, interrupts, threads. It may be any expression, which is
-///   evaluated once, before the wait; what it borrows is free again in the cases.
+/// - `&thing` waits for anything else that a thread can wait for: events, interrupts, threads. It may be any expression, which is
+///   evaluated once, before the wait; its borrows end before the cases.
 /// - `timeout duration` and `deadline time` (of `time::uptime`) fire when nothing else has until then.
-/// - Whatever the endpoints can bring together must have a case, or the program does not compile. `else wait` behind the
-///   cases says that what has none is waited out.
+/// - Every combination that the endpoints can bring must have a case, or the program does not compile. `else wait` behind the
+///   cases waits until one that has a case comes.
 /// - Fair: of cases that could fire, none is passed over for ever.
 ///
 /// A switch is an expression; `?`, `break` and `return` in its cases are those of the code around it.

@@ -18,7 +18,7 @@ struct Endpoint {
     state: Option<Ident>,
 }
 
-/// What stands in the call.
+/// The arguments of the macro.
 struct Call {
     manifest: Manifest,
     endpoints: Vec<Endpoint>,
@@ -223,7 +223,7 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
     Ok(quote! {
         #section
 
-        // What comes with the SDK; the installer keeps of it what the program uses.
+        // The SDK's contracts; the installer keeps those that the program uses.
         #[cfg(target_arch = "wasm32")]
         const _: () = {
             #[allow(unsafe_code)]
@@ -306,7 +306,7 @@ fn accessor((index, endpoint): (usize, &Endpoint)) -> TokenStream {
         quote! {
             #[doc = #summary]
             ///
-            /// `None` where none was given, or it has been taken.
+            /// `None` if none was given, or it has been taken.
             ///
             #(#docs)*
             #[must_use]

@@ -3,7 +3,7 @@
 use proc_macro2::{Ident, Span};
 use sing_contract::model::{CLOSED, Contract};
 
-/// An identifier, also where the name is a keyword of Rust.
+/// An identifier, even if the name is a keyword of Rust.
 pub(crate) fn ident(name: &str) -> Ident {
     if syn::parse_str::<Ident>(name).is_ok() {
         return Ident::new(name, Span::call_site());

@@ -1,4 +1,4 @@
-//! What the compiler checks of a switch: whether whatever can come has a case.
+//! The compiler's check of a switch: everything that can come has a case.
 //!
 //! These functions run while a program is compiled, in the constants that `switch_receive!` makes; their panics are the
 //! compiler's errors. They run over what each endpoint can bring: its messages, and that its channel is closed, which
@@ -25,7 +25,7 @@ impl Text {
         }
     }
 
-    /// What finds no room is left out.
+    /// Text that finds no room is left out.
     const fn push(&mut self, text: &str) {
         let text = text.as_bytes();
         if self.len + text.len() > self.bytes.len() {
@@ -97,7 +97,7 @@ const fn alone(cases: &[&[(usize, &str)]], endpoint: usize, what: &str) -> bool 
     false
 }
 
-/// Fails where a message that can break its promises stands where that would leave the switch without a way on.
+/// Fails if a message that can break its promises stands where that would leave the switch without a way on.
 #[track_caller]
 const fn promises(endpoints: &[(&str, &[Message])], cases: &[&[(usize, &str)]]) {
     let mut c = 0;
@@ -153,7 +153,7 @@ pub const fn exhaustive<const N: usize>(
     if partial {
         return;
     }
-    // What has a case of its own needs no further look; where that is all, for one endpoint, the switch always ends.
+    // A message with a case of its own needs no further look. If every message of one endpoint has one, the switch always ends.
     let mut brings = [0; N];
     let mut e = 0;
     while e < N {

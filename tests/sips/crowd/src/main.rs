@@ -7,14 +7,13 @@ use sing_sdk::prelude::*;
 
 use sing_sdk::contracts::PingContract;
 use sing_sdk::inspect;
-use sing_sdk::process::Child;
+use sing_sdk::process::{self, Child};
 
 sing_sdk::manifest! {
     name: "crowd",
     description: "keeps many SIPs alive and asks each",
     privileges: [create, inspect],
     endpoints: { stdout: optional PipeContract.Imp:Start },
-    memory: 32 MiB,
 }
 
 #[sing_sdk::main]
@@ -24,9 +23,11 @@ fn main() -> Result<i32, Error> {
         .unwrap_or(1_000_u32);
     let before = inspect::memory()?;
     let mut crowd = Vec::with_capacity(count as usize);
+    let pong = process::manifest("pong")?;
     for _ in 0..count {
         let (imp, exp) = PingContract::new_channel()?;
-        let child = Child::of("pong").arg("pong").endpoint(exp).start()?;
+        let child = Child::of("pong").arg("pong").manifest(&pong);
+        let child = child.endpoint("ping", exp).start()?;
         crowd.push((child, imp));
     }
     let mut answered = 0;

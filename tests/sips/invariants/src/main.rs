@@ -76,12 +76,14 @@ fn attack(name: &str, value: &str) -> Result<Exit, Error> {
     let (bench, bench_exp) = BenchContract::new_channel()?;
     let child = Child::of("hostile")
         .args(["hostile", name, value])
-        .no_endpoint()
-        .endpoint(ping)
-        .endpoint(bench)
+        .endpoint("ping", ping)
+        .endpoint("bench", bench)
         .start()?;
     // The other side answers one question, so that an attack can come to its point.
-    let pong = Child::of("pong").arg("pong").endpoint(ping_exp).start()?;
+    let pong = Child::of("pong")
+        .arg("pong")
+        .endpoint("ping", ping_exp)
+        .start()?;
     let exit = child.join()?;
     drop(bench_exp);
     pong.join()?;

@@ -58,7 +58,7 @@ fn odd_requests(c: &mut Checks, names: &mut Names) -> Result<(), Error> {
         c.check(&format!("find of {short:?} is refused"), refused);
         c.check(
             &format!("register of {short:?}"),
-            path.starts_with("/a") || path.starts_with("/boot/") || names.register(&path).is_err(),
+            path.starts_with("/a") || names.register(&path).is_err(),
         );
     }
     let (_imp, exp) = ClockContract::new_channel()?;
@@ -137,13 +137,13 @@ fn provide(
         other.bind("/storm/clock", exp)
     })?;
     let lookup = match (lookup.recv(), how) {
-        (NamespaceContract::exp::Ready::Bind(_, _, next), Provider::Accepts) => {
+        (NamespaceContract::exp::Ready::Bind(_, _, _, next), Provider::Accepts) => {
             // Another client is served while this one waits.
             names.find("/boot")?;
             Some(next.send_ack_bind())
         }
-        (NamespaceContract::exp::Ready::Bind(_, service, next), Provider::Refuses) => {
-            Some(next.send_nak_bind(service))
+        (NamespaceContract::exp::Ready::Bind(_, _, service, next), Provider::Refuses) => {
+            Some(next.send_nak_bind(Refusal::NotFound, service))
         }
         _ => None,
     };
@@ -153,17 +153,22 @@ fn provide(
 fn providers(c: &mut Checks, names: &mut Names) -> Result<(), Error> {
     let mut told = names.notify("/storm")?;
     let lookup = names.register("/storm/clock")?;
-    let (change, next) = told.recv_changed()?;
-    c.check(
-        "a registration is told",
-        change.get().as_deref() == Some("/storm/clock"),
-    );
-    told = next.send_ack();
+    c.check("a registration is told", told.is_ready());
+    told = told.recv_changed()?.send_ack();
     c.check(
         "the directory above is there",
         names.find("/storm")? == ["clock"],
     );
     c.check("twice is refused", names.register("/storm/clock").is_err());
+    let mut other = Names::new(names.connect()?)?;
+    for path in ["/storm/clock", "/storm/clock/below", "/storm"] {
+        let held = other.register(path).err() == Some(Error::Held);
+        c.check(&format!("another's {path} is refused"), held);
+    }
+    c.check(
+        "its own below is not",
+        names.register("/storm/clock/b").is_ok(),
+    );
 
     let (result, lookup) = provide(names, lookup, Provider::Accepts)?;
     c.check("an accepted bind", result.is_ok());
@@ -171,12 +176,18 @@ fn providers(c: &mut Checks, names: &mut Names) -> Result<(), Error> {
     c.check("a refused bind", result == Err(Error::NotFound));
     let (_, lookup) = provide(names, lookup.ok_or(Error::Closed)?, Provider::Closes)?;
     c.check("a provider that closes is gone", lookup.is_none());
-    let (change, next) = told.recv_changed()?;
-    c.check(
-        "its end is told",
-        change.get().as_deref() == Some("/storm/clock"),
-    );
-    drop(next.send_ack());
+    // However much changes before the answer, it is told of once.
+    let next = told.recv_changed()?;
+    for _ in 0..3 {
+        let more = names.register("/storm/more")?;
+        names.deregister("/storm/more")?;
+        drop(more);
+    }
+    told = next.send_ack();
+    // Waits until they are told.
+    told = told.recv_changed()?.send_ack();
+    names.find("/")?;
+    c.check("of many at once", !told.is_ready());
     c.check(
         "the directory above is gone",
         names.find("/storm") == Err(Error::NotFound),
@@ -192,7 +203,7 @@ fn providers(c: &mut Checks, names: &mut Names) -> Result<(), Error> {
     for _ in 0..20 {
         let channel = names.connect()?.recv_success()?;
         let (_imp, exp) = ClockContract::new_channel()?;
-        drop(channel.send_bind(Text::new("/storm/silent")?, exp.into()));
+        drop(channel.send_bind(Text::new("/storm/silent")?, 0, exp.into()));
     }
     c.check("others are served", names.open("/boot/notes.txt").is_ok());
     drop(silent);

@@ -130,8 +130,8 @@ fn actor(operations: u64, seed: u64) -> Result<Child, Error> {
     let (operations, seed) = (format!("{operations}"), format!("{seed}"));
     Child::of("ownership")
         .args(["ownership", "actor", &operations, &seed])
-        .no_endpoint()
         .start()
+        .map_err(Error::from)
 }
 
 /// Ends actors at random moments; how many were still at work.

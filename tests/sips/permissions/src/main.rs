@@ -188,8 +188,7 @@ fn granted() -> Check {
     let child = Child::of("permissions")
         .arg("permissions")
         .arg("child")
-        .no_endpoint()
-        .endpoint(imp)
+        .endpoint("listener", imp)
         .start()?;
     let Tcp::exp::ReadyState::BindLocalEndPoint(7, 7, exp) = exp.recv() else {
         return Ok(false);

@@ -1,10 +1,11 @@
-//! What the SDK promises beside its types: whose names the code of a switch means, how often what it waits for is looked
-//! up, what becomes of a shared tree, and what is said of a thread that leaves its stack, and that
-//! a request or a cell that finds no room is as before.
+//! The SDK's promises beside its types: the code of a switch means the program's own names, a switch looks up once what it
+//! waits for, a shared tree goes to one thread, a thread that leaves its stack is named, a request or a cell that finds no room is
+//! as before, a provider answers every announcement, and the endpoints of a child are found by their names.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
 
+mod children;
 mod names;
 mod once;
 mod services;
@@ -38,6 +39,7 @@ sing_sdk::contract!(
 sing_sdk::manifest! {
     name: "sdk",
     description: "tries what the SDK promises",
+    privileges: [create],
     endpoints: { stdout: optional PipeContract.Imp:Start, names: optional NamespaceContract.Imp:Start },
     memory: 8 MiB,
 }
@@ -73,6 +75,7 @@ fn main() -> i32 {
         _ => {}
     }
     let all = [
+        children::ALL,
         names::ALL,
         once::ALL,
         trees::ALL,

@@ -1,18 +1,33 @@
-//! Requests to services, and printing.
+//! Requests to services, services themselves, and printing.
 
 use crate::{Check, Test};
 use core::fmt;
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
+use sing_sdk::provider::Provider;
+use sing_sdk::sync::Mutex;
 
-pub const ALL: &[Test] = &[("a request without memory", without_memory)];
+pub const ALL: &[Test] = &[
+    ("a request without memory", without_memory),
+    ("a provider", provider),
+];
+
+/// The channel to the name server with which the program has started.
+static NAMES: Mutex<Option<Names>> = Mutex::new(None);
+
+/// A further channel to the name server.
+fn connected() -> Result<Names, Error> {
+    let mut kept = NAMES.lock();
+    let names = match kept.take() {
+        Some(names) => names,
+        None => Names::new(crate::startup::names().ok_or(Error::NotFound)?)?,
+    };
+    Names::new(kept.insert(names).connect()?)
+}
 
 /// A request for which there is no memory leaves the channel to the name server as it was.
 fn without_memory() -> Check {
-    let Some(channel) = crate::startup::names() else {
-        return Ok(false);
-    };
-    let mut names = Names::new(channel)?;
+    let mut names = connected()?;
     // As much again does not fit the program's budget.
     let path = "x".repeat(5 << 20);
     let refused = [
@@ -26,6 +41,79 @@ fn without_memory() -> Check {
         names.notify(&path).map(drop),
     ];
     Ok(refused == [Err(Error::NoResources); 5] && names.find("/").is_ok())
+}
+
+/// Where the provider is.
+const PLACE: &str = "/sdk/clock";
+
+/// A client, in a thread of its own: is served, and refused where it asks for what there is not.
+fn client(mut names: Names) -> Check {
+    let bind = |names: &mut Names, path: &str| {
+        let (imp, exp) = ClockContract::new_channel()?;
+        names.bind(path, exp)?;
+        Ok::<_, Error>(imp.recv_success()?)
+    };
+    let below = |path: &str| format!("{PLACE}{path}");
+    let first = bind(&mut names, PLACE)?;
+    let (time, first) = first.call_get_utc().utc()?;
+    let (_other, exp) = FileContract::new_channel()?;
+    let other_contract = names.bind(PLACE, exp) == Err(Error::NotFound);
+    let other_path = bind(&mut names, &below("/x")).is_err();
+    let (again, second) = bind(&mut names, &below("/y"))?.call_get_utc().utc()?;
+    // The provider takes two at a time.
+    let too_many = bind(&mut names, PLACE).is_err();
+    drop(first);
+    let room_again = loop {
+        match bind(&mut names, PLACE) {
+            Err(Error::NoResources) => sing_sdk::thread::yield_now(),
+            other => break other.is_ok(),
+        }
+    };
+    drop(second);
+    let listed = names.find(PLACE)? == ["y"] && names.find(&below("/y")) == Err(Error::NotFound);
+    // It is told to end, whether there is room for one more or not.
+    let _ = names.bind(&below("/end"), ClockContract::new_channel()?.1);
+    Ok((time, again) == (1, 2) && other_contract && other_path && too_many && room_again && listed)
+}
+
+/// A service that notes of each client the path by which it came.
+fn provider() -> Check {
+    let (mut names, other) = (connected()?, connected()?);
+    let begin = ClockContract::Exp::send_success;
+    let mut clock = Provider::register(&mut names, PLACE, begin)?.at_most(2);
+    let client = sing_sdk::thread::spawn(move || client(other))?;
+    let mut over = false;
+    while !over {
+        switch_receive! {
+            case clock.clients[key].GetUtc() as client => {
+                let number: u64 = clock[key];
+                clock.clients.put(key, client.send_utc(number));
+            }
+            case clock.clients[_].ChannelClosed() => {}
+            case &clock.lookup => {
+                let bind = |path: &str| match path {
+                    "/" => Some(1),
+                    "/y" => Some(2),
+                    "/end" => {
+                        over = true;
+                        Some(3)
+                    }
+                    _ => None,
+                };
+                let list = |path: &str| (path == "/").then(|| vec!["y".into()]);
+                if clock.answer_tree(bind, list).is_err() {
+                    return Ok(false);
+                }
+            }
+        }
+    }
+    drop(clock);
+    let served = client.join()??;
+    // The name server hears of the closed channel in its turn.
+    while names.find("/sdk") != Err(Error::NotFound) {
+        sing_sdk::thread::yield_now();
+    }
+    Ok(served)
 }
 
 /// Prints while it is printed.

@@ -23,7 +23,6 @@ sing_sdk::manifest! {
         asks: optional BenchContract.Imp:Start,
         answers: optional BenchContract.Exp:Start,
     },
-    memory: 16 MiB,
 }
 
 /// Pairs alive at a time.
@@ -85,14 +84,11 @@ fn pair() -> Result<(Child, Child), Error> {
     let (imp, exp) = BenchContract::new_channel()?;
     let a = Child::of("storm")
         .args(["storm", "actor"])
-        .no_endpoint()
-        .endpoint(imp)
+        .endpoint("asks", imp)
         .start()?;
     let b = Child::of("storm")
         .args(["storm", "actor"])
-        .no_endpoint()
-        .no_endpoint()
-        .endpoint(exp)
+        .endpoint("answers", exp)
         .start()?;
     Ok((a, b))
 }

@@ -104,22 +104,29 @@ fn run(program: &str, notes: &mut Vec<String>) -> Result<Exit, Error> {
     let mut builder = Child::of(program).arg(program);
     let mut partners: Vec<Child> = Vec::new();
     let mut served = None;
-    for endpoint in process::manifest(program)?.endpoints {
+    let manifest = process::manifest(program)?;
+    for endpoint in &manifest.endpoints {
+        let name = endpoint.name.as_str();
         builder = match (endpoint.contract.as_str(), endpoint.side) {
             ("PingContract", Side::Imp) => {
                 let (imp, exp) = PingContract::new_channel()?;
-                partners.push(Child::of("pong").arg("pong").endpoint(exp).start()?);
-                builder.endpoint(imp)
+                partners.push(
+                    Child::of("pong")
+                        .arg("pong")
+                        .endpoint("ping", exp)
+                        .start()?,
+                );
+                builder.endpoint(name, imp)
             }
             ("VictimContract", Side::Imp) => {
                 let (imp, exp) = VictimContract::new_channel()?;
                 served = Some(exp);
-                builder.endpoint(imp)
+                builder.endpoint(name, imp)
             }
-            _ => builder.no_endpoint(),
+            _ => builder,
         };
     }
-    let started = builder.start();
+    let started = builder.manifest(&manifest).start().map_err(Error::from);
     if let (Ok(_), Some(exp)) = (&started, served) {
         victim(exp, notes);
     }

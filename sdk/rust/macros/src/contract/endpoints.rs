@@ -30,7 +30,7 @@ impl Generator<'_> {
         quote!(#(#states)*)
     }
 
-    /// The sides that have endpoints: one where the contract is a permission.
+    /// The sides that have endpoints: one if the contract is a permission.
     pub(super) fn sides(&self) -> impl Iterator<Item = Side> {
         let sides = [Side::Imp, Side::Exp].into_iter();
         sides.filter(|&side| self.contract.has_side(side))
@@ -60,7 +60,7 @@ impl Generator<'_> {
             /// Makes a channel: its importing and its exporting endpoint.
             ///
             /// # Errors
-            /// Where memory or handles are spent.
+            /// If memory or handles are spent.
             #[inline]
             pub fn new_channel() -> ::core::result::Result<(Imp<#start>, Exp<#start>), ::sing_sdk::rt::Error> {
                 let mut handles = [0u32; 2];
@@ -163,7 +163,7 @@ impl Generator<'_> {
                 }
                 #[inline]
                 unsafe fn from_words(words: &[u64]) -> ::core::option::Option<Self> {
-                    // What the sender calls by this contract's name need not be of it; the kernel has closed it then.
+                    // The sender's contract of this name may be another one; the kernel has closed the endpoint then.
                     if words[0] == 0 {
                         return ::core::option::Option::None;
                     }

@@ -1,4 +1,4 @@
-//! What the module imports for a contract. Only what a program calls gets into it: its imports are the
+//! The imports of a contract. Only those that a program calls get into its module: its imports are the
 //! messages that it can ever send.
 
 use super::{Generator, types};

@@ -12,9 +12,9 @@ use sing_contract::model::{Message, Side, State, Transition, Type};
 pub(super) struct Arguments {
     pub(super) names: Vec<Ident>,
     pub(super) types: Vec<TokenStream>,
-    /// Where each begins among the words.
+    /// The first word of each argument.
     pub(super) offsets: Vec<usize>,
-    /// Which own something.
+    /// The arguments that own something.
     owning: Vec<bool>,
     words: usize,
 }
@@ -117,15 +117,15 @@ impl Generator<'_> {
         }
     }
 
-    /// What a switch's check must know of a message.
+    /// The facts about a message that a switch's check needs.
     fn announced(&self, message: &Message) -> TokenStream {
         let name = &message.name;
-        // What the kernel judges has been judged before anything comes.
+        // The kernel has judged these before anything comes.
         let promises = !judged(message, self.model).is_all();
         quote!(::sing_sdk::select::Message { name: #name, promises: #promises })
     }
 
-    /// What sends and calls begin with: the conditions, the words.
+    /// The beginning of sends and calls: the conditions, the words.
     fn prepare(&self, message: &Message, arguments: &Arguments) -> TokenStream {
         let Arguments {
             names,
@@ -151,7 +151,7 @@ impl Generator<'_> {
         }
     }
 
-    /// What a message requires, for messages to people.
+    /// The text of a message's requirement, for people.
     fn requirement(&self, message: &Message) -> String {
         let required = requires::text(message);
         format!(
@@ -186,7 +186,7 @@ impl Generator<'_> {
             #[doc = #summary]
             #[inline]
             pub fn #method<#(#constant),*>(self, #(#given),*) -> #ty<#next> {
-                const { ::core::assert!(#holds, #text) };
+                const { ::sing_sdk::rt::keeps(#holds, #text) };
                 self.#send(#(#names),*)
             }
         }
@@ -222,7 +222,7 @@ impl Generator<'_> {
         let cleanup = if owning.contains(&true) {
             quote! {
                 if __status < 0 {
-                    // SAFETY: the other side has closed; what was to move has stayed, and is given up here.
+                    // SAFETY: the other side has closed; the arguments have not moved, and are given up here.
                     unsafe { #(#give_up)* }
                 }
             }
@@ -245,7 +245,7 @@ impl Generator<'_> {
         }
     }
 
-    /// A send and the receive after it, where the next word is the other side's.
+    /// A send and the receive after it, in a state in which the other side speaks next.
     fn call(&self, side: Side, t: &Transition) -> TokenStream {
         let target = self.state(t.target);
         if target.sends(side).next().is_some() || target.receives(side).next().is_none() {
@@ -284,7 +284,7 @@ impl Generator<'_> {
                 #prepare
                 let mut __answer = [0u64; #longest];
                 // SAFETY: the endpoint is in a state in which this message may be sent, the words are its own, and
-                // there is room for every answer. Whatever comes back, nothing of the words has stayed here.
+                // there is room for every answer. Whichever comes back, nothing of the words has stayed here.
                 let __message = unsafe { import::#import(self.raw(), #passed __answer.as_mut_ptr()) };
                 #module::#next::__Take(__message, &__answer, self.endpoint)
             }
@@ -309,7 +309,7 @@ impl Generator<'_> {
                     #[doc = #summary]
                     ///
                     /// # Errors
-                    /// Where the channel is closed instead.
+                    /// If the channel is closed instead.
                     #[inline]
                     pub fn #method(self) -> ::core::result::Result<#value, ::sing_sdk::rt::Closed> {
                         self.recv().#into()
@@ -331,7 +331,7 @@ impl Generator<'_> {
             /// Receives a message that is there already.
             ///
             /// # Errors
-            /// The endpoint, where none is.
+            /// The endpoint, if none is.
             #[inline]
             pub fn try_recv(self) -> ::core::result::Result<#module::#name, Self> {
                 if self.is_ready() {

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use syn::parse::{Parse, ParseStream};
 use syn::{Error, Ident, LitStr, Token, UseTree};
 
-/// What stands in the call.
+/// The arguments of the macro.
 struct Call {
     sources: Vec<LitStr>,
     uses: Vec<UseTree>,
@@ -191,14 +191,14 @@ fn report(source: &LitStr, diagnostics: &[Diagnostic]) -> Error {
     )
 }
 
-/// What is needed to generate the module of a contract.
+/// Everything that the module of a contract is generated from.
 struct Generator<'a> {
     model: &'a Model,
     contract: &'a Contract,
 }
 
 impl<'a> Generator<'a> {
-    /// Fails where two names of the contract would be the same in Rust, or one that of something else.
+    /// Fails if two names of the contract would be the same in Rust, or one that of something else.
     fn new(model: &'a Model, contract: &'a Contract) -> syn::Result<Self> {
         let fail = |a: &str, b: &str, as_: &str| {
             let text = format!(
@@ -247,11 +247,11 @@ impl<'a> Generator<'a> {
         let (imp, exp) = self.received();
         let received = self.sides().map(|side| match side {
             Side::Imp => quote! {
-                /// What the importing side can receive, by state.
+                /// The messages that the importing side can receive, by state.
                 pub mod imp { #imp }
             },
             Side::Exp => quote! {
-                /// What the exporting side can receive, by state.
+                /// The messages that the exporting side can receive, by state.
                 pub mod exp { #exp }
             },
         });

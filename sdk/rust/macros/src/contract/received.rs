@@ -1,4 +1,4 @@
-//! What can be received: for each side, an enum for each state in which it receives.
+//! Received messages: for each side, an enum for each state in which it receives.
 
 use super::messages::{Arguments, case_method, tag};
 use super::{Generator, requires, types};
@@ -99,7 +99,7 @@ impl Generator<'_> {
                     #[doc = #summary]
                     ///
                     /// # Errors
-                    /// Where the channel was closed instead.
+                    /// If the channel was closed instead.
                     #[inline]
                     pub fn #method(self) -> ::core::result::Result<#value, ::sing_sdk::rt::Closed> {
                         match self {
@@ -157,7 +157,7 @@ impl Generator<'_> {
         }
     }
 
-    /// What a switch takes out where this message has come.
+    /// The values that a switch takes out of this message.
     fn case(&self, t: &Transition, up: &TokenStream, here: &TokenStream) -> TokenStream {
         let message = &self.contract.messages[t.message];
         let types = self.arguments(message, up).types;

@@ -1,4 +1,4 @@
-//! What a message requires of its arguments, as a function that can run while a program is compiled. Whole numbers are
+//! The requirement of a message, as a function of its arguments that can run while a program is compiled. Whole numbers are
 //! computed in 128 bits; a condition that overflows even those, or divides by zero, does not hold.
 
 use super::types;
@@ -89,7 +89,7 @@ fn owns(ty: &Type, model: &Model) -> bool {
     }
 }
 
-/// The arguments that conditions speak of, where all of them can be constants in Rust's sense: then the conditions can be
+/// The arguments that conditions speak of, if all of them can be constants in Rust's sense: then the conditions can be
 /// checked while the sender is compiled.
 pub(super) fn constants(message: &Message) -> Option<Vec<&Field>> {
     let arguments = spoken_of(message);

@@ -3,7 +3,7 @@
 //! Cases are gathered in groups: all that name one endpoint alone, all of one set, each `&&`, each other thing. A group is
 //! received in one place, where a closed channel and a broken promise come to the same case.
 //!
-//! The program's code must see nothing of what is made here. Variables are hygienic. Items are not, whatever span they
+//! The program's code must not see the generated names. Variables are hygienic. Items are not, whatever span they
 //! have: each stands in a block of its own, in which no code of a case stands, under a name that no program has.
 
 use super::parse::{Pattern, Place, Switch, Term};
@@ -51,7 +51,7 @@ fn own(name: &str) -> Ident {
 }
 
 impl<'a> Generator<'a> {
-    /// Fails where there is more than one wait can be for.
+    /// Fails if there is more than one wait can be for.
     pub(super) fn new(switch: &'a Switch) -> syn::Result<Self> {
         let mut groups: Vec<Group<'a>> = Vec::new();
         let mut variables: Vec<&'a Ident> = Vec::new();
@@ -125,7 +125,7 @@ impl<'a> Generator<'a> {
         quote!({ #checks #switch })
     }
 
-    /// What the types must say for the switch to make sense.
+    /// The checks of types without which the switch makes no sense.
     fn checks(&self) -> TokenStream {
         let at = self.switch.cases[0].at;
         let check = Ident::new(&own("check").to_string(), at);
@@ -207,7 +207,7 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// What happens when the time has passed.
+    /// The code for the time-out.
     fn timed_out(&self) -> TokenStream {
         match &self.switch.timeout {
             None => quote!(::sing_sdk::select::never()),
@@ -225,7 +225,7 @@ impl<'a> Generator<'a> {
         let look = on_set(set, &quote!(switch_wait(#turn, #patience)));
         let receive = receive_many(set, &key, cases);
         let timed_out = self.timed_out();
-        // What it takes to look must not live on into the cases, as it would in the head of the `match`.
+        // Borrows for the wait must not live on into the cases, as they would in the head of the `match`.
         quote! {
             let #patience = #wait;
             let #found = #look;
@@ -370,7 +370,7 @@ impl<'a> Generator<'a> {
     }
 }
 
-/// Where a variable stands in a selection.
+/// The place of a variable in a selection.
 fn place(variable: usize) -> Ident {
     own(&format!("place{variable}"))
 }
@@ -394,7 +394,7 @@ fn on_set(set: &TokenStream, call: &TokenStream) -> TokenStream {
 }
 
 /// The method of endpoints and of what they receive that knows a message. It is called like the message, so that the
-/// compiler's error names it where there is none.
+/// compiler's error names it if there is none.
 fn case_method(message: &Ident) -> Ident {
     Ident::new(&format!("case_{message}"), message.span())
 }
@@ -414,7 +414,7 @@ fn next(term: &Term) -> Pat {
     }
 }
 
-/// Receives and takes the case of what has come; what `closed` says where the channel is closed.
+/// Receives and takes the case of the message that has come; what `closed` says if the channel is closed.
 fn receive(endpoint: &TokenStream, cases: &[Single<'_>], closed: &TokenStream) -> TokenStream {
     let messages: Vec<_> = cases.iter().filter(|c| !c.term.is_close()).collect();
     if messages.is_empty() {

@@ -4,7 +4,7 @@
 //! receives what the case names, and holds the program's code: it stands inside `match` and nothing else, so that its
 //! `?`, `break` and `return` are those of its surroundings, and an endpoint moves on the paths of its own cases alone.
 //!
-//! What the macro does not see are types: whether a message can come, and whether all that can come has a case, is said by
+//! The macro does not see types: whether a message can come, and whether all that can come has a case, is said by
 //! methods and constants of the endpoints' types, to which the generated code refers.
 
 mod generate;

@@ -1,4 +1,4 @@
-//! What stands in a switch.
+//! The syntax of a switch.
 
 use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
@@ -17,7 +17,7 @@ mod word {
 /// Name of the pattern that a closed channel matches.
 pub(super) const CHANNEL_CLOSED: &str = "ChannelClosed";
 
-/// Where an endpoint is.
+/// The place that a case takes an endpoint from.
 pub(super) enum Place {
     /// In a variable.
     Variable(Ident),
@@ -46,7 +46,7 @@ pub(super) struct Term {
     pub(super) place: Place,
     pub(super) message: Ident,
     pub(super) arguments: Vec<Pat>,
-    /// What the endpoint is called in its next state.
+    /// The name of the endpoint in its next state.
     pub(super) next: Option<Pat>,
 }
 
@@ -60,7 +60,7 @@ impl Term {
     }
 }
 
-/// What a case waits for.
+/// The events that a case waits for.
 pub(super) enum Pattern {
     /// Messages that have all come.
     Messages(Vec<Term>),
@@ -190,7 +190,7 @@ impl Parse for Case {
     }
 }
 
-/// What can be said of the terms of a case without their types.
+/// Checks the terms of a case as far as that needs no types.
 fn check(terms: &[Term]) -> syn::Result<()> {
     for (i, term) in terms.iter().enumerate() {
         let fail = |text: String| Err(Error::new(term.message.span(), text));
@@ -226,7 +226,7 @@ fn check(terms: &[Term]) -> syn::Result<()> {
     Ok(())
 }
 
-/// What a set must be called by.
+/// The expressions that can name a set.
 fn looked_up(at: Span) -> Error {
     Error::new(
         at,
@@ -273,7 +273,7 @@ impl Parse for Term {
         parenthesized!(content in input);
         let arguments =
             Punctuated::<Pat, Token![,]>::parse_terminated_with(&content, Pat::parse_single);
-        // What looked like a message was a call on the way to something.
+        // It looked like a message and was a call on the way to something.
         if input.peek(syn::token::Bracket) || input.peek(Token![.]) || input.peek(Token![?]) {
             return Err(looked_up(start));
         }

@@ -1,0 +1,277 @@
+//! Each limit, at the limit and one above it: what the verifier accepts is what the run-time makes ready, and both refuse the
+//! same for the same reason.
+
+use super::{MAIN, PLAIN, sip, sip_with};
+use crate::{ErrorKind, Options};
+use sing_image::elf::Image;
+use sing_image::limits::{self, Limit};
+use sing_image::meta::{
+    ConstExpr, Element, Export, ExportKind, GlobalType, Limits, Meta, SegmentMode, TableType,
+    ValType,
+};
+use sing_runtime::Preparation;
+
+/// Whether the verifier accepts a module; where it does not, that it names the limit.
+fn verified(wasm: &[u8], limit: Limit) -> bool {
+    match crate::verify(wasm, &Options::default()) {
+        Ok(_) => true,
+        Err(e) => {
+            let text = e.to_string();
+            assert_eq!(e.kind, ErrorKind::TooLarge, "{text}");
+            assert!(
+                text.contains(limit.what) && text.contains(limit.way_out),
+                "{text}"
+            );
+            false
+        }
+    }
+}
+
+/// Has the run-time check an image and make it ready, but for its code.
+fn prepared(meta: Meta, data: Vec<u8>, code: u64) -> Result<(), sing_image::Error> {
+    let mut preparation = Preparation::new(meta, data.into(), code);
+    while !preparation.step()? {}
+    Ok(())
+}
+
+/// Whether the run-time accepts an image; where it does not, that it names the limit. By way of the file.
+fn loaded(meta: Meta, limit: Limit) -> bool {
+    let code = 64;
+    let made = Meta::decode(&meta.encode()).and_then(|meta| prepared(meta, vec![0; 64], code));
+    match made {
+        Ok(_) => true,
+        Err(e) => {
+            assert!(e.message.contains(limit.what), "{e}");
+            false
+        }
+    }
+}
+
+/// The meta of a small module, without traps, so that its code need not be there.
+fn small() -> Meta {
+    let wasm = sip(&format!("(memory 1) (table 1 funcref) {MAIN}"));
+    let mut meta = super::compile(&wasm).meta;
+    meta.traps.clear();
+    meta
+}
+
+fn repeated(part: &str, count: u64) -> String {
+    part.repeat(count as usize)
+}
+
+/// Walks one limit: a module with so many things, and an image with so many.
+fn walk(limit: Limit, module: impl Fn(u64) -> Vec<u8>, image: impl Fn(&mut Meta, usize)) {
+    for (count, fits) in [(limit.most, true), (limit.most + 1, false)] {
+        assert_eq!(
+            verified(&module(count), limit),
+            fits,
+            "verifier: {count} {}",
+            limit.what
+        );
+        let mut meta = small();
+        image(&mut meta, count as usize);
+        assert_eq!(
+            loaded(meta, limit),
+            fits,
+            "run-time: {count} {}",
+            limit.what
+        );
+    }
+}
+
+#[test]
+fn tables() {
+    walk(
+        limits::TABLES,
+        |n| sip(&format!("{} {MAIN}", repeated("(table 0 funcref)", n))),
+        |meta, n| {
+            let empty = TableType {
+                element: ValType::FuncRef,
+                limits: Limits { min: 0, max: None },
+            };
+            meta.tables = vec![empty; n];
+            // Behind everything else.
+            meta.layout.tables = meta.layout.size;
+            meta.layout.size += 1024;
+        },
+    );
+}
+
+#[test]
+fn table_elements() {
+    walk(
+        limits::TABLE_ELEMENTS,
+        |n| {
+            sip(&format!(
+                "(table {} funcref) (table 5 funcref) {MAIN}",
+                n - 5
+            ))
+        },
+        |meta, n| meta.tables[0].limits.min = n as u32,
+    );
+}
+
+#[test]
+fn globals() {
+    walk(
+        limits::GLOBALS,
+        |n| {
+            sip(&format!(
+                "{} {MAIN}",
+                repeated("(global i64 (i64.const 1))", n)
+            ))
+        },
+        |meta, n| {
+            let ty = GlobalType {
+                value: ValType::I64,
+                mutable: false,
+            };
+            meta.globals = vec![(ty, ConstExpr::Bits(1)); n];
+            meta.layout.globals = meta.layout.size;
+            meta.layout.size += n as u32 * 16;
+        },
+    );
+}
+
+#[test]
+fn element_segments_and_items() {
+    let segments = |n: u64| {
+        sip(&format!(
+            "(func $f) {} {MAIN}",
+            repeated("(elem func $f)", n)
+        ))
+    };
+    let element = |items: usize| Element {
+        mode: SegmentMode::Passive,
+        items: vec![ConstExpr::Null; items],
+    };
+    walk(limits::ELEMENT_SEGMENTS, segments, |meta, n| {
+        meta.elements = vec![element(1); n];
+    });
+    let items = |n: u64| {
+        let (half, rest) = (repeated("$f ", n / 2), repeated("$f ", n - n / 2));
+        sip(&format!(
+            "(func $f) (elem func {half}) (elem func {rest}) {MAIN}"
+        ))
+    };
+    walk(limits::ELEMENT_ITEMS, items, |meta, n| {
+        meta.elements = vec![element(n / 2), element(n - n / 2)];
+    });
+}
+
+#[test]
+fn functions_types_imports_and_exports() {
+    // One is `sip_main`, which compiling needs.
+    let functions = |n: u64| sip(&format!("{} {MAIN}", repeated("(func)", n - 1)));
+    walk(limits::FUNCTIONS, functions, |meta, n| {
+        let f = meta.funcs[0].clone();
+        meta.funcs.resize(n, f);
+    });
+    let types = |n: u64| sip(&format!("{} {MAIN}", repeated("(type (func))", n - 1)));
+    walk(limits::TYPES, types, |meta, n| {
+        let ty = meta.types[0].clone();
+        meta.types.resize(n, ty);
+        meta.canonical.resize(n, 0);
+    });
+    let import = r#"(import "sing_v1" "yield" (func))"#;
+    let imports = |n: u64| sip(&format!("{} {MAIN}", repeated(import, n)));
+    walk(limits::IMPORTS, imports, |meta, n| {
+        let mut meta_of_one = super::compile(&sip(&format!("{import} (memory 1) {MAIN}"))).meta;
+        meta_of_one.traps.clear();
+        *meta = meta_of_one;
+        let import = meta.imports[0].clone();
+        meta.imports.resize(n, import);
+        for e in &mut meta.exports {
+            if let ExportKind::Func(f) = &mut e.kind {
+                *f += n as u32 - 1;
+            }
+        }
+    });
+    let exports = |n: u64| {
+        let more: String = (1..n)
+            .map(|i| format!("(export \"x{i}\" (func $f))"))
+            .collect();
+        sip(&format!("(func $f) {more} {MAIN}"))
+    };
+    walk(limits::EXPORTS, exports, |meta, n| {
+        for i in meta.exports.len()..n {
+            meta.exports.push(Export {
+                name: i.to_string(),
+                kind: ExportKind::Memory(0),
+            });
+        }
+    });
+}
+
+#[test]
+fn data_segments() {
+    let limit = limits::DATA_SEGMENTS;
+    let module = |n: u64| sip(&format!("(memory 1) {} {MAIN}", repeated("(data \"\")", n)));
+    assert!(verified(&module(limit.most), limit));
+    // The validator's own limit is the same.
+    assert!(crate::verify(&module(limit.most + 1), &Options::default()).is_err());
+    let image = |n: u64| {
+        let mut meta = small();
+        let empty = sing_image::meta::Data {
+            mode: SegmentMode::Passive,
+            from: 0,
+            len: 0,
+        };
+        meta.data = vec![empty; n as usize];
+        loaded(meta, limit)
+    };
+    assert!(image(limit.most) && !image(limit.most + 1));
+}
+
+#[test]
+fn what_a_manifest_asks_for() {
+    let manifest = |stack: u64, name: u64, endpoints: u64| {
+        let endpoints: Vec<String> = (0..endpoints)
+            .map(|i| format!(r#"{{"name":"e{i}","contract":"Echo","side":"imp"}}"#))
+            .collect();
+        format!(
+            r#"{{"name":"{}","abi":1,"stack":{stack},"endpoints":[{}]}}"#,
+            "n".repeat(name as usize),
+            endpoints.join(",")
+        )
+    };
+    let verdict = |text: &str, limit| verified(&sip_with(text, super::ECHO, MAIN), limit);
+    let (stack, name, endpoints) = (
+        limits::STACK_BYTES,
+        limits::NAME_BYTES,
+        limits::STARTUP_ENDPOINTS,
+    );
+    for (more, fits) in [(0, true), (1, false)] {
+        assert_eq!(verdict(&manifest(stack.most + more, 1, 0), stack), fits);
+        assert_eq!(verdict(&manifest(0, name.most + more, 0), name), fits);
+        assert_eq!(
+            verdict(&manifest(0, 1, endpoints.most + more), endpoints),
+            fits
+        );
+    }
+}
+
+#[test]
+fn what_is_accepted_at_a_limit_becomes_a_template_of_its_file() {
+    // Compiled for real, with what the verifier accepted and the kernel refused before.
+    for fields in [
+        format!("(table {} funcref)", limits::TABLE_ELEMENTS.most),
+        repeated("(global (mut i64) (i64.const 1))", limits::GLOBALS.most),
+        format!(
+            "(table 1 funcref) (elem (i32.const 0) func $f) {} (func $f)",
+            repeated("(elem func $f)", limits::ELEMENT_SEGMENTS.most - 1)
+        ),
+        format!(
+            "(memory 1) {}",
+            repeated("(data (i32.const 8) \"ab\")", 30_000)
+        ),
+    ] {
+        let file = super::compile(&sip_with(PLAIN, "", &format!("{fields} {MAIN}")))
+            .to_elf()
+            .unwrap();
+        let image = Image::decode(&file).unwrap();
+        let (code, data) = (image.code.len() as u64, image.data.to_vec());
+        let made = prepared(image.meta, data, code);
+        assert!(made.is_ok(), "{:?}", made.err());
+    }
+}

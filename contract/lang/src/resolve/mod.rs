@@ -1,0 +1,161 @@
+//! From the syntax tree to the model: looks names up, lets contracts inherit, builds their state machines.
+//!
+//! Nothing half right leaves here: a model without errors has only types that exist, messages that fit,
+//! states that are deterministic, queues that are finite, endpoints that can travel.
+
+mod blocks;
+mod contracts;
+mod machine;
+mod names;
+mod narrowing;
+mod overriding;
+mod requires;
+mod transfer;
+mod types;
+
+use crate::ast::{File, Item, Name};
+use crate::bounds;
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::format;
+use crate::model::Model;
+use std::cell::Cell;
+use std::collections::HashMap;
+
+/// Resolves a file; errors and warnings are added to `found`. Without an error among them, the model holds.
+pub(crate) fn resolve(file: &File, found: &mut Vec<Diagnostic>) -> Model {
+    LEFT.set(MAX_SUGGESTING);
+    let items = merge(file, found);
+    let mut model = Model::default();
+    types::resolve(&items, &mut model, found);
+    contracts::resolve(&items, &mut model, found);
+    if !found.iter().any(|d| d.severity == Severity::Error) {
+        queues(&mut model, found);
+        overriding::resolve(&mut model, found);
+        transfer::check(&model, found);
+    }
+    model
+}
+
+/// Computes the queues. A permission has those of the contract that it narrows, whose channel it is.
+fn queues(model: &mut Model, found: &mut Vec<Diagnostic>) {
+    for contract in model.contracts.iter_mut().filter(|c| c.narrows.is_none()) {
+        match bounds::queues(contract) {
+            Ok(queue) => contract.queue = queue,
+            Err(problem) => found.push(*problem),
+        }
+    }
+    for i in 0..model.contracts.len() {
+        let of = model.contracts[i]
+            .narrows
+            .as_ref()
+            .and_then(|n| n.of.last());
+        if let Some(queue) = of.and_then(|name| model.contract(name)).map(|c| c.queue) {
+            model.contracts[i].queue = queue;
+        }
+    }
+}
+
+/// Declarations by name. The same declaration may come along more than one way; two that differ under one
+/// name are an error.
+fn merge<'a>(file: &'a File, found: &mut Vec<Diagnostic>) -> Vec<&'a Item> {
+    let mut items: Vec<&Item> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for item in &file.items {
+        let name = item.name();
+        match places.get(name.text.as_str()) {
+            None => {
+                places.insert(&name.text, items.len());
+                items.push(item);
+            }
+            Some(&i) if format::meaning(items[i]) == format::meaning(item) => {}
+            Some(&i) => found.push(
+                twice(&name.text, name, items[i].name())
+                    .note("the same declaration may be repeated, but these two differ"),
+            ),
+        }
+    }
+    items
+}
+
+/// The report that a name is declared twice.
+fn twice(what: &str, second: &Name, first: &Name) -> Diagnostic {
+    Diagnostic::error(
+        format!("{what} is declared twice"),
+        second.span,
+        "declared again",
+    )
+    .label(first.span, "first declared here")
+}
+
+/// The cost that suggestions may have in one run, in letters compared: enough for any ordinary mistake, and no
+/// more than a moment for a text that is wrong everywhere.
+const MAX_SUGGESTING: usize = 1 << 23;
+
+thread_local! {
+    /// The rest of that cost.
+    static LEFT: Cell<usize> = const { Cell::new(MAX_SUGGESTING) };
+}
+
+/// Pays for a part of a suggestion. False where nothing is left.
+fn afford(cost: usize) -> bool {
+    let left = LEFT.get().checked_sub(cost);
+    LEFT.set(left.unwrap_or(0));
+    left.is_some()
+}
+
+/// `; did you mean …?`, where a name is close to one of those that exist.
+fn suggestion<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
+    if name.len() > 100 {
+        return None;
+    }
+    let name = name.to_ascii_lowercase().into_bytes();
+    known
+        .take_while(|_| afford(1))
+        .filter_map(|k| {
+            let most = k.len().max(3) / 3;
+            let close = name.len().abs_diff(k.len()) <= most.min(8);
+            let distance = (close && afford(name.len() * k.len())).then(|| distance(&name, k))?;
+            (distance <= most).then_some((distance, k))
+        })
+        .min()
+        .map(|(_, k)| format!("there is a `{k}`; did you mean that?"))
+}
+
+/// Edit distance of a name in small letters to another, without regard to case; two neighbours swapped count as one
+/// edit.
+fn distance(a: &[u8], b: &str) -> usize {
+    let b = b.to_ascii_lowercase().into_bytes();
+    // Rows of the table of distances: the one at hand, and the two before it.
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    let (mut last, mut before) = (row.clone(), row.clone());
+    for i in 1..=a.len() {
+        std::mem::swap(&mut before, &mut last);
+        std::mem::swap(&mut last, &mut row);
+        row[0] = i;
+        for j in 1..=b.len() {
+            let changed = usize::from(a[i - 1] != b[j - 1]);
+            let mut cost = (last[j] + 1).min(row[j - 1] + 1).min(last[j - 1] + changed);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                cost = cost.min(before[j - 2] + 1);
+            }
+            row[j] = cost;
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn distances() {
+        let distance = |a: &str, b| super::distance(a.to_ascii_lowercase().as_bytes(), b);
+        assert_eq!(distance("int", "nit"), 1);
+        assert_eq!(distance("Start", "start"), 0);
+        assert_eq!(distance("Start", "Strat"), 1);
+        assert_eq!(distance("Redy", "Ready"), 1);
+        assert_eq!(distance("", "abc"), 3);
+        assert_eq!(distance("abcdef", "badcfe"), 3);
+        assert_eq!(distance("ca", "abc"), 3);
+        assert_eq!(distance("Request", "Reply"), 5);
+    }
+}

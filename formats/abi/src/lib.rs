@@ -1,0 +1,43 @@
+//! What a SIP and the kernel agree on, version 1.
+//!
+//! Everything that two parts of the system must see alike stands here, once: the kernel's entry points
+//! ([`entry`]), the layout of the context record that compiled code addresses ([`ctx`]), the exchange-heap
+//! table that inlined accesses read ([`xheap`]), the result codes ([`status`]), why code traps ([`trap`]), the numbers
+//! that say how processes and the system end ([`exit`]) and
+//! the names that a module imports ([`names`]).
+//!
+//! Invariants:
+//! - Only integers cross the boundary between SIP code and the kernel; floats travel as their bits.
+//! - A number published here never changes its meaning within an ABI version; new ones are appended.
+#![no_std]
+#![forbid(unsafe_code)]
+
+pub mod ctx;
+pub mod entry;
+pub mod exit;
+pub mod names;
+pub mod status;
+pub mod trap;
+pub mod xheap;
+
+/// The version of the ABI that this crate describes.
+pub const ABI_VERSION: u32 = 1;
+
+/// Size of a WebAssembly page, in bytes.
+pub const WASM_PAGE: u64 = 65_536;
+
+/// Size of a machine page, in bytes.
+pub const PAGE: u64 = 4096;
+
+/// Bytes that no access with a 32-bit address and a static offset below [`GUARD`] can step over: a guarded
+/// memory reserves 4 GiB and this much behind it.
+pub const GUARD: u64 = 32 << 20;
+
+/// The most words that the arguments of one message take.
+pub const MAX_MESSAGE_WORDS: usize = 12;
+
+/// The most words of arguments that a send passes in registers; a longer message passes a pointer to them.
+pub const MAX_REGISTER_WORDS: usize = 3;
+
+/// In place of the address of tags: `select` comes to the place of what has come.
+pub const NO_TAGS: u32 = u32::MAX;

@@ -1,0 +1,165 @@
+//! How large a module and its image may be: one set of limits, which the verifier and the kernel both apply.
+//!
+//! The verifier counts a module, the kernel an image, both into [`Counts`]; [`Counts::check`] is the only place that compares
+//! a count with its limit. So the kernel loads whatever the verifier accepts, as far as its size goes, and the reader of an
+//! image knows how much it may have to allocate before it believes a count in a file.
+
+use crate::Error;
+use crate::manifest::Manifest;
+use crate::meta::{Meta, SegmentMode};
+use alloc::format;
+
+/// A limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// What is counted.
+    pub what: &'static str,
+    /// The most that there may be.
+    pub most: u64,
+    /// What to do about a module that has more.
+    pub way_out: &'static str,
+}
+
+macro_rules! limits {
+    ($($name:ident $field:ident: $most:expr, $what:literal, $way_out:literal;)*) => {
+        $(
+            #[doc = concat!("The most ", $what, ".")]
+            pub const $name: Limit = Limit { what: $what, most: $most, way_out: $way_out };
+        )*
+
+        /// All limits, in the order in which they are checked.
+        pub const ALL: &[Limit] = &[$($name),*];
+
+        /// What a module or an image has of everything that is limited.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct Counts {
+            $(#[doc = concat!("Number of ", $what, ".")] pub $field: u64,)*
+        }
+
+        impl Counts {
+            /// Compares every count with its limit.
+            ///
+            /// # Errors
+            /// The first limit that is exceeded, with what there is and a way out.
+            pub fn check(&self) -> Result<(), Error> {
+                $($name.check(self.$field)?;)*
+                Ok(())
+            }
+        }
+    };
+}
+
+limits! {
+    TYPES types: 65_536, "types", "use fewer function types";
+    IMPORTS imports: 16_384, "imports", "import fewer functions";
+    FUNCTIONS functions: 131_072, "functions defined", "split the program into several processes";
+    TABLES tables: 64, "tables", "put several tables into one";
+    TABLE_ELEMENTS table_elements: 131_072, "table elements at the start, in all tables together",
+        "take the address of fewer functions";
+    GLOBALS globals: 65_536, "globals", "keep values in memory";
+    EXPORTS exports: 65_536, "exports", "export less (link without --export-all)";
+    ELEMENT_SEGMENTS element_segments: 65_536, "element segments", "merge segments that follow each other";
+    ELEMENT_ITEMS element_items: 262_144, "items in all element segments together", "take the address of fewer functions";
+    DATA_SEGMENTS data_segments: 100_000, "data segments", "merge segments that follow each other (wasm-opt does)";
+    DATA_BYTES data_bytes: 256 << 20, "bytes in all data segments together", "read the data from a file";
+    CODE_BYTES code_bytes: 256 << 20, "bytes of machine code", "split the program into several processes";
+    MEMORY_PAGES memory_pages: 65_536, "pages of 64 KiB that the memory starts with", "start with less and grow";
+    NAME_BYTES name_bytes: 256, "bytes in the program's name", "choose a shorter name";
+    STARTUP_ENDPOINTS startup_endpoints: 1024, "start-up endpoints declared", "ask for the others in messages";
+    STACK_BYTES stack_bytes: 64 << 20, "bytes of stack for each thread", "ask for less (\"stack\" in the manifest)";
+    MANIFEST_BYTES manifest_bytes: 256 << 10, "bytes of the manifest", "say less in it";
+    CONTRACTS contracts: 4096, "contracts that the program names", "split the program into several processes";
+    ONE_CONTRACT_BYTES one_contract_bytes: 128 << 10, "bytes of one contract's table", "give it fewer states and messages, or make two of it";
+    CONTRACT_BYTES contract_bytes: 4 << 20, "bytes of contract tables", "split the program into several processes";
+}
+
+impl Limit {
+    /// Compares a count with the limit.
+    ///
+    /// # Errors
+    /// Names the limit, the count and a way out.
+    pub fn check(&self, count: u64) -> Result<(), Error> {
+        if count <= self.most {
+            return Ok(());
+        }
+        Err(Error::new(format!(
+            "{count} {}, where {} are allowed: {}",
+            self.what, self.most, self.way_out
+        )))
+    }
+}
+
+impl Counts {
+    /// What an image has.
+    #[must_use]
+    pub fn of_image(meta: &Meta, manifest: &Manifest, code: usize, data: usize) -> Counts {
+        let counts = Counts {
+            code_bytes: code as u64,
+            data_bytes: data as u64,
+            ..Counts::of_meta(meta)
+        };
+        counts.with_manifest(manifest)
+    }
+
+    /// What the tables beside the code have.
+    #[must_use]
+    pub fn of_meta(meta: &Meta) -> Counts {
+        let elements = meta.tables.iter().map(|t| u64::from(t.limits.min));
+        let items = meta.elements.iter().map(|e| e.items.len() as u64);
+        let passive = meta
+            .data
+            .iter()
+            .filter(|d| d.mode == SegmentMode::Passive)
+            .map(|d| u64::from(d.len));
+        let initial = meta.initial.iter().map(|r| u64::from(r.len));
+        Counts {
+            types: meta.types.len() as u64,
+            imports: meta.imports.len() as u64,
+            functions: meta.funcs.len() as u64,
+            tables: meta.tables.len() as u64,
+            table_elements: elements.sum(),
+            globals: meta.globals.len() as u64,
+            exports: meta.exports.len() as u64,
+            element_segments: meta.elements.len() as u64,
+            element_items: items.sum(),
+            data_segments: meta.data.len() as u64,
+            data_bytes: passive.chain(initial).sum(),
+            memory_pages: meta.memory.map_or(0, |m| u64::from(m.min)),
+            ..Counts::default()
+        }
+    }
+
+    /// The same with what a manifest declares.
+    #[must_use]
+    pub fn with_manifest(self, manifest: &Manifest) -> Counts {
+        Counts {
+            name_bytes: manifest.name.len() as u64,
+            startup_endpoints: manifest.endpoints.len() as u64,
+            stack_bytes: u64::from(manifest.stack),
+            ..self
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn the_limit_itself_is_allowed_and_one_more_is_named() {
+        for limit in ALL {
+            assert_eq!(limit.check(limit.most), Ok(()), "{}", limit.what);
+            let said = limit.check(limit.most + 1).unwrap_err().to_string();
+            assert!(
+                said.contains(limit.what) && said.contains(limit.way_out),
+                "{said}"
+            );
+        }
+        let counts = Counts {
+            globals: GLOBALS.most + 1,
+            ..Counts::default()
+        };
+        assert!(counts.check().unwrap_err().message.contains("globals"));
+    }
+}

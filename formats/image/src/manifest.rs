@@ -1,0 +1,105 @@
+//! The manifest: what a program declares of itself, made from declarations in its source ([O] 5.2.1).
+//!
+//! In a module it is JSON text in the custom section `singularity.manifest`, so that any language can write
+//! it; in an installed image it is this structure in postcard form.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
+
+/// Which side of a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    /// The importing side: the client. Sends messages whose direction is *in*.
+    Imp,
+    /// The exporting side: the service. Sends messages whose direction is *out*.
+    Exp,
+}
+
+impl Side {
+    /// 0 for the importing side, 1 for the exporting one.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The other side.
+    #[must_use]
+    pub fn peer(self) -> Side {
+        match self {
+            Side::Imp => Side::Exp,
+            Side::Exp => Side::Imp,
+        }
+    }
+
+    /// `Imp` or `Exp`, as in the papers.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Side::Imp => "Imp",
+            Side::Exp => "Exp",
+        }
+    }
+}
+
+/// An endpoint that the program expects when it starts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartupEndpoint {
+    /// What the program calls it; well-known names are `stdin`, `stdout`, `stderr` and `names`.
+    pub name: String,
+    /// The contract's name.
+    pub contract: String,
+    /// The side that the program gets.
+    pub side: Side,
+    /// The state that the channel must be in; the contract's first where none is named.
+    #[serde(default)]
+    pub state: Option<String>,
+    /// Whether the program starts without it.
+    #[serde(default)]
+    pub optional: bool,
+    /// Whether any number of such endpoints may follow (the last declaration only).
+    #[serde(default)]
+    pub many: bool,
+}
+
+/// What is so where nothing is said.
+fn yes() -> bool {
+    true
+}
+
+/// What a program declares.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// The program's name.
+    pub name: String,
+    /// Its version.
+    #[serde(default)]
+    pub version: String,
+    /// What it does, in a line.
+    #[serde(default)]
+    pub description: String,
+    /// Version of the ABI that it was written for.
+    pub abi: u32,
+    /// Names of the privileges it needs (`sing_abi::entry::Privilege`).
+    #[serde(default)]
+    pub privileges: Vec<String>,
+    /// Endpoints it expects at its start, in order.
+    #[serde(default)]
+    pub endpoints: Vec<StartupEndpoint>,
+    /// Memory budget in bytes: linear memory, exchange heap, stacks and tables together. 0: the system's
+    /// default.
+    #[serde(default)]
+    pub memory: u64,
+    /// Stack of each thread in bytes. 0: the system's default.
+    #[serde(default)]
+    pub stack: u32,
+    /// Whether a mutable global of the module may be the pointer of a stack in its memory. Only an author of a module written
+    /// by hand knows that none is; it matters where there are threads, each of which needs a stack of its own.
+    #[serde(default = "yes")]
+    pub shadow_stack: bool,
+    /// What it does with its endpoints, in the notation of the conformance check. Empty: nothing is said.
+    #[serde(default)]
+    pub behavior: String,
+}

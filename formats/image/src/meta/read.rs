@@ -1,0 +1,523 @@
+//! Reads a [`Meta`] in steps of bounded cost, so that a kernel can let others run in between.
+//!
+//! A step has an allowance of items and of bytes, as a thousand short names and one long one both take time. What it may take
+//! of memory, [`Reader::room`] says before: what is not known to be there is not begun with.
+//!
+//! A file is believed in nothing: a count is compared with its limit ([`limits`]) and with what the file can hold before
+//! room is made for it, and memory that is not to be had is an error.
+//!
+//! Invariant: the order of the fields here is that of [`Meta`]; a test holds it against what serde makes of the structure.
+
+use super::{
+    ConstExpr, CtxLayout, Data, Element, Export, Func, FuncType, GlobalType, Import, Linkage,
+    MemoryMode, Meta, TableType,
+};
+use crate::limits::{self, Limit};
+use crate::{Error, Failure};
+use alloc::format;
+use alloc::vec::Vec;
+use serde::de::DeserializeOwned;
+
+/// Items that one step reads, at most.
+const STEP: u32 = 2048;
+/// Bytes that one step reads, at most, but for its last item.
+const STEP_BYTES: usize = 64 << 10;
+/// Bytes of one item, at most: an import with two names of the longest that WebAssembly allows has some less.
+const ITEM_BYTES: usize = 256 << 10;
+/// Bytes of memory that an item takes beside those in the file: what two allocations cost.
+const ITEM_ROOM: u64 = 64;
+
+/// The most features of a processor that an image names.
+const FEATURES: u64 = 64;
+
+/// Reads a [`Meta`].
+#[derive(Debug)]
+pub struct Reader<'a> {
+    rest: &'a [u8],
+    field: Field,
+    /// Items of the field that are still to be read; `None` before its count is known.
+    left: Option<u32>,
+    /// Items of the last element segment that are still to be read.
+    items: u32,
+    /// Items in all element segments so far.
+    all_items: u64,
+    meta: Meta,
+}
+
+/// Fields that have one value for each of something, in the order of the file. What has one value stands before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Field {
+    Head,
+    Types,
+    Canonical,
+    Imports,
+    Funcs,
+    Memory,
+    Tables,
+    Globals,
+    Exports,
+    Start,
+    Elements,
+    Data,
+    Initial,
+    Traps,
+    Frame,
+    Trampolines,
+    Done,
+}
+
+fn broken() -> Error {
+    Error::new("image: broken meta section")
+}
+
+impl<'a> Reader<'a> {
+    /// Of a section's bytes.
+    #[must_use]
+    pub fn new(bytes: &'a [u8]) -> Reader<'a> {
+        Reader {
+            rest: bytes,
+            field: Field::Head,
+            left: None,
+            items: 0,
+            all_items: 0,
+            meta: Meta {
+                abi_version: 0,
+                memory_mode: MemoryMode::Guard,
+                linkage: Linkage::Sealed,
+                cpu_features: Vec::new(),
+                layout: CtxLayout::default(),
+                types: Vec::new(),
+                canonical: Vec::new(),
+                imports: Vec::new(),
+                funcs: Vec::new(),
+                memory: None,
+                tables: Vec::new(),
+                globals: Vec::new(),
+                exports: Vec::new(),
+                start: None,
+                elements: Vec::new(),
+                data: Vec::new(),
+                initial: Vec::new(),
+                traps: Vec::new(),
+                max_frame: 0,
+                trampolines: Vec::new(),
+            },
+        }
+    }
+
+    /// Reads on. True when all has been read.
+    ///
+    /// # Errors
+    /// Where the bytes are no [`Meta`], exceed a limit, or there is no memory for what they say. No further step may follow.
+    pub fn step(&mut self) -> Result<bool, Failure> {
+        let (rest, left) = (&mut self.rest, &mut self.left);
+        let meta = &mut self.meta;
+        let done = match self.field {
+            Field::Head => {
+                meta.abi_version = one(rest)?;
+                meta.memory_mode = one(rest)?;
+                meta.linkage = one(rest)?;
+                some(rest, left, FEATURES, &mut meta.cpu_features)?;
+                meta.layout = one(rest)?;
+                true
+            }
+            Field::Types => within(rest, left, limits::TYPES, &mut meta.types)?,
+            Field::Canonical => within(rest, left, limits::TYPES, &mut meta.canonical)?,
+            Field::Imports => within(rest, left, limits::IMPORTS, &mut meta.imports)?,
+            Field::Funcs => within(rest, left, limits::FUNCTIONS, &mut meta.funcs)?,
+            Field::Memory => {
+                meta.memory = one(rest)?;
+                true
+            }
+            Field::Tables => within(rest, left, limits::TABLES, &mut meta.tables)?,
+            Field::Globals => within(rest, left, limits::GLOBALS, &mut meta.globals)?,
+            Field::Exports => within(rest, left, limits::EXPORTS, &mut meta.exports)?,
+            Field::Start => {
+                meta.start = one(rest)?;
+                true
+            }
+            Field::Elements => self.elements()?,
+            Field::Data => within(rest, left, limits::DATA_SEGMENTS, &mut meta.data)?,
+            Field::Initial => {
+                // A run is at least a byte, and there is no gap without one that a segment ends before.
+                some(rest, left, limits::DATA_BYTES.most, &mut meta.initial)?
+            }
+            Field::Traps => {
+                let from = meta.traps.len().saturating_sub(1);
+                let done = some(rest, left, limits::CODE_BYTES.most, &mut meta.traps)?;
+                if !meta.traps[from..].is_sorted_by_key(|t| t.0) {
+                    return Err(Error::new("image: trap table is not sorted").into());
+                }
+                done
+            }
+            Field::Frame => {
+                meta.max_frame = one(rest)?;
+                true
+            }
+            Field::Trampolines => within(rest, left, limits::EXPORTS, &mut meta.trampolines)?,
+            Field::Done => return Ok(true),
+        };
+        if done {
+            self.left = None;
+            self.field = self.field.next();
+            if self.field == Field::Done && !self.rest.is_empty() {
+                return Err(broken().into());
+            }
+        }
+        Ok(self.field == Field::Done)
+    }
+
+    /// Bytes of memory that the next step takes, at most.
+    #[must_use]
+    pub fn room(&self) -> u64 {
+        let read = self.rest.len().min(STEP_BYTES + ITEM_BYTES) as u64;
+        let items = u64::from(STEP) * ITEM_ROOM;
+        // Where a count comes next, room is made for so many.
+        let count = match self.left {
+            None => postcard::take_from_bytes::<u64>(self.rest).map_or(0, |(count, _)| count),
+            Some(_) => 0,
+        };
+        let list = count.min(self.rest.len() as u64) * self.field.item_size();
+        let inner = match self.field {
+            Field::Elements => self.rest.len() as u64 * size_of::<ConstExpr>() as u64,
+            _ => 0,
+        };
+        let inner = inner.min(limits::ELEMENT_ITEMS.most * size_of::<ConstExpr>() as u64);
+        read + items + list + inner
+    }
+
+    /// What was read, once [`Reader::step`] has answered true.
+    #[must_use]
+    pub fn finish(self) -> Meta {
+        self.meta
+    }
+
+    /// Element segments, whose items are read in steps, too.
+    fn elements(&mut self) -> Result<bool, Failure> {
+        let elements = &mut self.meta.elements;
+        let left = match &mut self.left {
+            Some(left) => left,
+            None => {
+                let count = count(
+                    &mut self.rest,
+                    limits::ELEMENT_SEGMENTS.most,
+                    "element segments",
+                )?;
+                elements.try_reserve_exact(count as usize)?;
+                self.left.insert(count)
+            }
+        };
+        let mut steps = STEP;
+        while steps > 0 {
+            if self.items > 0 {
+                let now = self.items.min(steps);
+                let items = &mut elements.last_mut().ok_or_else(broken)?.items;
+                for _ in 0..now {
+                    items.push(one(&mut self.rest)?);
+                }
+                self.items -= now;
+                steps -= now;
+                continue;
+            }
+            if *left == 0 {
+                return Ok(true);
+            }
+            let mode = one(&mut self.rest)?;
+            let limit = limits::ELEMENT_ITEMS;
+            let count = count(&mut self.rest, limit.most, limit.what)?;
+            self.all_items += u64::from(count);
+            limit.check(self.all_items)?;
+            let mut items: Vec<ConstExpr> = Vec::new();
+            items.try_reserve_exact(count as usize)?;
+            elements.push(Element { mode, items });
+            self.items = count;
+            *left -= 1;
+            steps -= 1;
+        }
+        Ok(*left == 0 && self.items == 0)
+    }
+}
+
+impl Field {
+    /// Bytes that each of its items takes in a list.
+    fn item_size(self) -> u64 {
+        let size = match self {
+            Field::Types => size_of::<FuncType>(),
+            Field::Imports => size_of::<Import>(),
+            Field::Funcs => size_of::<Func>(),
+            Field::Exports => size_of::<Export>(),
+            Field::Globals => size_of::<(GlobalType, ConstExpr)>(),
+            Field::Elements => size_of::<Element>(),
+            Field::Data => size_of::<Data>(),
+            _ => size_of::<TableType>(),
+        };
+        size as u64
+    }
+
+    fn next(self) -> Field {
+        use Field::*;
+        const ORDER: [Field; 17] = [
+            Head,
+            Types,
+            Canonical,
+            Imports,
+            Funcs,
+            Memory,
+            Tables,
+            Globals,
+            Exports,
+            Start,
+            Elements,
+            Data,
+            Initial,
+            Traps,
+            Frame,
+            Trampolines,
+            Done,
+        ];
+        ORDER[(self as usize + 1).min(ORDER.len() - 1)]
+    }
+}
+
+/// Reads a value.
+fn one<T: DeserializeOwned>(rest: &mut &[u8]) -> Result<T, Error> {
+    let window = &rest[..rest.len().min(ITEM_BYTES)];
+    let (value, tail) = postcard::take_from_bytes(window).map_err(|_| broken())?;
+    *rest = &rest[window.len() - tail.len()..];
+    Ok(value)
+}
+
+/// Reads a count. Each item takes a byte at least, so that no file asks for much more room than it takes itself.
+fn count(rest: &mut &[u8], most: u64, what: &str) -> Result<u32, Error> {
+    let count: u64 = one(rest)?;
+    if count > most {
+        return Err(Error::new(format!(
+            "image: {count} {what}, where {most} are allowed"
+        )));
+    }
+    if count > rest.len() as u64 {
+        return Err(broken());
+    }
+    u32::try_from(count).map_err(|_| broken())
+}
+
+/// Reads some items of a field that has a limit of its own.
+fn within<T: DeserializeOwned>(
+    rest: &mut &[u8],
+    left: &mut Option<u32>,
+    limit: Limit,
+    out: &mut Vec<T>,
+) -> Result<bool, Failure> {
+    if left.is_none() {
+        // The limit's own words, before room is made.
+        let (found, _) = postcard::take_from_bytes::<u64>(rest).map_err(|_| broken())?;
+        limit.check(found)?;
+    }
+    some(rest, left, limit.most, out)
+}
+
+/// Reads some items of a field; whether these were the last ones.
+fn some<T: DeserializeOwned>(
+    rest: &mut &[u8],
+    left: &mut Option<u32>,
+    most: u64,
+    out: &mut Vec<T>,
+) -> Result<bool, Failure> {
+    let left = match left {
+        Some(left) => left,
+        None => {
+            let count = count(rest, most, "items")?;
+            // What is read shows that it is there; so a count alone makes nobody allocate.
+            let room = (count as usize).min(rest.len() / 2 + 1);
+            out.try_reserve_exact(room)?;
+            left.insert(count)
+        }
+    };
+    let (mut items, end) = (STEP, rest.len().saturating_sub(STEP_BYTES));
+    while *left > 0 && items > 0 && rest.len() >= end.max(1) {
+        if out.len() == out.capacity() {
+            out.try_reserve(1)?;
+        }
+        out.push(one(rest)?);
+        *left -= 1;
+        items -= 1;
+    }
+    if *left > 0 && rest.is_empty() {
+        return Err(broken().into());
+    }
+    Ok(*left == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::*;
+    use super::*;
+    use alloc::string::ToString;
+    use alloc::vec;
+
+    fn sample(items: usize) -> Meta {
+        let number = GlobalType {
+            value: ValType::I32,
+            mutable: true,
+        };
+        Meta {
+            abi_version: 1,
+            memory_mode: MemoryMode::Explicit,
+            linkage: Linkage::Open,
+            cpu_features: vec!["avx".into(), "bmi1".into()],
+            layout: CtxLayout {
+                size: 1,
+                globals: 2,
+                tables: 3,
+                func_imports: 4,
+                signatures: 5,
+            },
+            types: vec![
+                FuncType {
+                    params: vec![ValType::F64],
+                    results: vec![]
+                };
+                3
+            ],
+            canonical: vec![9, 8, 7],
+            imports: vec![Import {
+                module: "m".into(),
+                name: "n".into(),
+                kind: ImportKind::Func(2),
+            }],
+            funcs: (0..items as u32)
+                .map(|i| Func {
+                    ty: 0,
+                    offset: i,
+                    size: 1,
+                    name: i.to_string(),
+                })
+                .collect(),
+            memory: Some(Limits { min: 1, max: None }),
+            tables: vec![TableType {
+                element: ValType::FuncRef,
+                limits: Limits {
+                    min: 0,
+                    max: Some(7),
+                },
+            }],
+            globals: vec![(number, ConstExpr::Bits(u64::MAX))],
+            exports: vec![Export {
+                name: "x".into(),
+                kind: ExportKind::Table(0),
+            }],
+            start: Some(4),
+            elements: vec![
+                Element {
+                    mode: SegmentMode::Passive,
+                    items: vec![ConstExpr::Null; items]
+                };
+                3
+            ],
+            data: vec![
+                Data {
+                    mode: SegmentMode::Passive,
+                    from: 1,
+                    len: 2
+                };
+                items
+            ],
+            initial: vec![Run {
+                at: 1,
+                from: 2,
+                len: 3,
+            }],
+            traps: (0..items as u32).map(|i| (i, 1)).collect(),
+            max_frame: 64,
+            trampolines: vec![(1, 2)],
+        }
+    }
+
+    #[test]
+    fn steps_read_what_serde_wrote() {
+        for items in [0, 1, STEP as usize, STEP as usize + 1, 5000] {
+            let meta = sample(items);
+            let bytes = meta.encode();
+            assert_eq!(postcard::from_bytes::<Meta>(&bytes).unwrap(), meta);
+            let mut reader = Reader::new(&bytes);
+            let mut steps = 0;
+            while !reader.step().unwrap() {
+                steps += 1;
+            }
+            assert_eq!(reader.finish(), meta);
+            assert!(steps >= 6 * items / STEP as usize, "{steps} steps");
+        }
+    }
+
+    #[test]
+    fn long_items_are_few_in_a_step() {
+        let mut meta = sample(1);
+        meta.exports = (0..2049)
+            .map(|i| Export {
+                name: alloc::format!("{i:x>20000}"),
+                kind: ExportKind::Table(0),
+            })
+            .collect();
+        let bytes = meta.encode();
+        let mut reader = Reader::new(&bytes);
+        loop {
+            let (before, room) = (reader.rest.len(), reader.room());
+            let done = reader.step().unwrap();
+            let read = before - reader.rest.len();
+            assert!(read <= STEP_BYTES + 20_010, "{read} bytes in one step");
+            assert!(
+                room >= read as u64 && room < 1 << 20,
+                "room for {room} bytes"
+            );
+            if done {
+                break;
+            }
+        }
+        assert_eq!(reader.finish(), meta);
+        // One that is longer than any that WebAssembly allows.
+        meta.exports[7].name = "x".repeat(ITEM_BYTES);
+        assert_eq!(Meta::decode(&meta.encode()), Err(broken()));
+    }
+
+    #[test]
+    fn what_is_cut_off_or_goes_on_is_refused() {
+        let bytes = sample(3).encode();
+        for cut in 0..bytes.len() {
+            assert!(Meta::decode(&bytes[..cut]).is_err(), "{cut}");
+        }
+        assert!(Meta::decode(&[&bytes[..], &[0]].concat()).is_err());
+    }
+
+    #[test]
+    fn damage_anywhere_is_no_panic() {
+        let bytes = sample(40).encode();
+        for at in 0..bytes.len() {
+            for value in [0, 1, 0x7f, 0x80, 0xff] {
+                let mut damaged = bytes.clone();
+                damaged[at] = value;
+                let _ = Meta::decode(&damaged);
+            }
+        }
+    }
+
+    #[test]
+    fn a_count_alone_allocates_nothing() {
+        // Everything before the types, then a count that no file of this size can have.
+        let mut bytes = sample(0).encode();
+        let head = 1 + 1 + 1 + 1 + 4 + 5 + 5;
+        bytes.truncate(head);
+        let at_limit = [&bytes[..], &[0x80, 0x80, 0x04]].concat();
+        assert_eq!(Meta::decode(&at_limit), Err(broken()));
+        let over = [&bytes[..], &[0x81, 0x80, 0x04]].concat();
+        let said = Meta::decode(&over).unwrap_err().message;
+        assert!(said.contains("65537 types"), "{said}");
+    }
+
+    #[test]
+    fn unsorted_traps_are_found_across_steps() {
+        let mut meta = sample(2 * STEP as usize);
+        meta.traps.swap(STEP as usize - 1, STEP as usize);
+        let said = Meta::decode(&meta.encode()).unwrap_err().message;
+        assert!(said.contains("not sorted"), "{said}");
+    }
+}

@@ -1,0 +1,238 @@
+//! What the kernel tells of itself (`sys_query`, `trace_read`): structures in postcard form. Texts and lists are strings and
+//! vectors for who reads them; the kernel, which writes them one by one, has others that look the same.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
+
+/// `sys_query` code: `Vec<Process>`.
+pub const QUERY_PROCESSES: u32 = 0;
+/// `sys_query` code: `Vec<Channel>`.
+pub const QUERY_CHANNELS: u32 = 1;
+/// `sys_query` code: [`Memory`].
+pub const QUERY_MEMORY: u32 = 2;
+/// `sys_query` code: [`System`].
+pub const QUERY_SYSTEM: u32 = 3;
+/// `sys_query` code: `Vec<Contract>`, all contracts of the installed images.
+pub const QUERY_CONTRACTS: u32 = 4;
+/// `sys_query` code: [`Sweep`].
+pub const QUERY_SWEEP: u32 = 5;
+
+/// State of a SIP or thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum State {
+    /// Made, not started.
+    Created,
+    /// Runs, or would if there were a processor.
+    Ready,
+    /// Waits.
+    Blocked,
+    /// Kept from running by its parent.
+    Suspended,
+    /// Has ended; only its handle remains.
+    Ended,
+}
+
+/// A SIP.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Process<Text = String> {
+    /// Its id.
+    pub id: u32,
+    /// Id of the SIP that made it; 0 for the kernel.
+    pub parent: u32,
+    /// Its image's name.
+    pub name: Text,
+    /// What it does now.
+    pub state: State,
+    /// Live threads.
+    pub threads: u32,
+    /// Pages of 4 KiB that it occupies.
+    pub pages: u64,
+    /// Bytes of its exchange-heap allocations.
+    pub exchange: u64,
+    /// Execution time in nanoseconds.
+    pub cpu_ns: u64,
+    /// Live handles.
+    pub handles: u32,
+    /// Bytes charged to it and to what it has made.
+    pub charged: u64,
+    /// The most bytes that may be charged to it: by its own budget, or that of one above it.
+    pub budget: u64,
+    /// Whether the system cannot do without it.
+    pub essential: bool,
+}
+
+/// One end of a channel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChannelEnd<Text = String> {
+    /// Id of the SIP that owns it; `None` while it is in a message; 0 for the kernel.
+    pub owner: Option<u32>,
+    /// Name of the owner, where there is one.
+    pub name: Text,
+    /// Name of the protocol state, as this side has seen it.
+    pub state: Text,
+    /// Messages that wait to be received here.
+    pub queued: u32,
+    /// Whether it is closed.
+    pub closed: bool,
+}
+
+/// A channel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Channel<Text = String> {
+    /// Its number.
+    pub id: u32,
+    /// Its contract's name.
+    pub contract: Text,
+    /// The importing and the exporting end.
+    pub ends: [ChannelEnd<Text>; 2],
+}
+
+/// Memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory<Text = String> {
+    /// Pages of 4 KiB that the machine has for SIPs and kernel.
+    pub total_pages: u64,
+    /// Pages in use.
+    pub used_pages: u64,
+    /// Pages of the kernel's own objects and stacks in reserve.
+    pub kernel_pages: u64,
+    /// Those of them that hold records of objects, in use or ready to be.
+    pub record_pages: u64,
+    /// Pages of code of installed images.
+    pub code_pages: u64,
+    /// Pages of the chunks in which small blocks lie, free pieces included.
+    pub chunk_pages: u64,
+    /// Pages that the machine has left for anything.
+    pub free_pages: u64,
+    /// Live exchange-heap allocations.
+    pub allocations: u64,
+    /// Bytes in them.
+    pub allocated: u64,
+    /// Live channels.
+    pub channels: u64,
+    /// Live SIPs.
+    pub processes: u64,
+    /// Live threads.
+    pub threads: u64,
+    /// Live handles.
+    pub handles: u64,
+    /// Accounts: one for each SIP, and for each that has ended and to which something is still charged.
+    pub accounts: u64,
+    /// The longest that interrupts which came in kernel code have waited for the kernel, in nanoseconds of its work.
+    pub held_ns: u64,
+    /// The file of the kernel in which that wait ended.
+    pub held_file: Text,
+    /// The line in it.
+    pub held_line: u32,
+}
+
+/// What a look at all records of the kernel has found: for tests, since nobody else runs meanwhile.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sweep {
+    /// Records looked at.
+    pub records: u64,
+    /// What is wrong: free records that something names, counts that do not add up.
+    pub wrong: Vec<String>,
+}
+
+/// The system.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct System<Text = String, Texts = Vec<String>> {
+    /// Which HAL: `hosted` or `pc`.
+    pub machine: Text,
+    /// Version of the system.
+    pub version: Text,
+    /// Name of the scheduler.
+    pub scheduler: Text,
+    /// Processors in use.
+    pub cpus: u32,
+    /// Nanoseconds since the start.
+    pub uptime_ns: u64,
+    /// Context switches since the start.
+    pub switches: u64,
+    /// Pre-emptions since the start.
+    pub preemptions: u64,
+    /// Names of the installed images.
+    pub images: Texts,
+}
+
+/// A contract that an installed image uses.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Contract<Text = String, Texts = Vec<String>> {
+    /// Its number: the high half of `c` in a traced message.
+    pub id: u32,
+    /// Its name.
+    pub name: Text,
+    /// Names of its messages, by index.
+    pub messages: Texts,
+}
+
+/// Size of a traced event, in bytes.
+pub const TRACE_EVENT_SIZE: usize = 32;
+
+/// What a traced event tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum TraceKind {
+    /// A message was sent: `a` channel, `b` message index, `c` receiving SIP in its low half (0 unknown) and
+    /// the contract's number ([`Contract::id`]) in its high half.
+    Send = 1,
+    /// A message was received: `a` channel, `b` message index, `c` as for a send, with the sending SIP.
+    Receive = 2,
+    /// Another thread runs: `a` its id, `b` its SIP.
+    Switch = 3,
+    /// A SIP was created: `a` its id, `c` one more than its image's place in [`System::images`] (0 unknown).
+    Create = 4,
+    /// A SIP ended: `a` its id, `b` how (0 exit, 1 stop, 2 trap), `c` the code.
+    End = 5,
+    /// Events were lost: `a` how many.
+    Lost = 6,
+}
+
+/// A traced event: 32 bytes, little-endian, in the order of the fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceEvent {
+    /// Nanoseconds since the start of the system.
+    pub time_ns: u64,
+    /// [`TraceKind`].
+    pub kind: u32,
+    /// The SIP that acted.
+    pub sip: u32,
+    /// See [`TraceKind`].
+    pub a: u32,
+    /// See [`TraceKind`].
+    pub b: u32,
+    /// See [`TraceKind`].
+    pub c: u64,
+}
+
+impl TraceEvent {
+    /// The event's bytes.
+    #[must_use]
+    pub fn to_bytes(self) -> [u8; TRACE_EVENT_SIZE] {
+        let mut out = [0; TRACE_EVENT_SIZE];
+        out[0..8].copy_from_slice(&self.time_ns.to_le_bytes());
+        out[8..12].copy_from_slice(&self.kind.to_le_bytes());
+        out[12..16].copy_from_slice(&self.sip.to_le_bytes());
+        out[16..20].copy_from_slice(&self.a.to_le_bytes());
+        out[20..24].copy_from_slice(&self.b.to_le_bytes());
+        out[24..32].copy_from_slice(&self.c.to_le_bytes());
+        out
+    }
+
+    /// The event in these bytes.
+    #[must_use]
+    pub fn from_bytes(b: &[u8; TRACE_EVENT_SIZE]) -> TraceEvent {
+        let u4 = |i: usize| u32::from_le_bytes([b[i], b[i + 1], b[i + 2], b[i + 3]]);
+        let u8_ = |i: usize| u64::from(u4(i)) | u64::from(u4(i + 4)) << 32;
+        TraceEvent {
+            time_ns: u8_(0),
+            kind: u4(8),
+            sip: u4(12),
+            a: u4(16),
+            b: u4(20),
+            c: u8_(24),
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! The system image: kernel configuration, SIPs and files in one archive, which the kernel boots from.
+//!
+//! Layout: [`MAGIC`], `u32` length of the directory, the directory (postcard), padding to 16, then the
+//! files, each at a multiple of 16 bytes from the start of the archive. Installed images lie under `bin/`
+//! (`bin/NAME` is what `process_create` calls `NAME`); everything else is a file that `/boot` serves.
+
+use crate::Error;
+use crate::manifest::Side;
+use alloc::string::String;
+use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
+
+/// First bytes of a system image.
+pub const MAGIC: &[u8; 8] = b"SINGSYS2";
+/// Where installed images lie.
+pub const BIN: &str = "bin/";
+
+/// A file of the archive.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct File {
+    path: String,
+    offset: u64,
+    len: u64,
+}
+
+/// A program that the kernel starts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Start {
+    /// What this instance is called; unique within the system.
+    pub name: String,
+    /// Its image under `bin/`.
+    pub image: String,
+    /// Its arguments; the first is the program's own name by custom.
+    #[serde(default)]
+    pub args: Vec<String>,
+    /// Whether the system cannot do without it: where it ends, the system does, with a status that says so.
+    #[serde(default)]
+    pub essential: bool,
+    /// Whether the system is there for it: when it exits, the system does, with its exit code. It is essential, too.
+    #[serde(default)]
+    pub main: bool,
+}
+
+/// One end of a declared channel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct End {
+    /// Name of the instance ([`Start::name`]).
+    pub of: String,
+    /// Name of the start-up endpoint in its manifest.
+    pub endpoint: String,
+}
+
+/// A channel between two instances.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Channel {
+    /// The contract's name.
+    pub contract: String,
+    /// The importing end.
+    pub imp: End,
+    /// The exporting end.
+    pub exp: End,
+}
+
+impl Channel {
+    /// The end of that side.
+    #[must_use]
+    pub fn end(&self, side: Side) -> &End {
+        match side {
+            Side::Imp => &self.imp,
+            Side::Exp => &self.exp,
+        }
+    }
+}
+
+/// What runs when the system has started, and how it is connected ([O] 5.2).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SystemManifest {
+    /// Programs to start, in this order.
+    pub start: Vec<Start>,
+    /// Channels between them.
+    #[serde(default)]
+    pub channels: Vec<Channel>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Directory {
+    manifest: SystemManifest,
+    files: Vec<File>,
+}
+
+/// A system image, read in place.
+#[derive(Clone, Debug)]
+pub struct SystemImage<'a> {
+    archive: &'a [u8],
+    directory: Directory,
+}
+
+impl<'a> SystemImage<'a> {
+    /// Reads an archive.
+    ///
+    /// # Errors
+    /// Where it is not one, or a file lies outside it.
+    pub fn decode(archive: &'a [u8]) -> Result<SystemImage<'a>, Error> {
+        let err = || Error::new("system image: not a system image, or cut short");
+        let rest = archive.strip_prefix(MAGIC).ok_or_else(err)?;
+        let (len, rest) = rest.split_first_chunk::<4>().ok_or_else(err)?;
+        let bytes = rest
+            .get(..u32::from_le_bytes(*len) as usize)
+            .ok_or_else(err)?;
+        let directory: Directory = postcard::from_bytes(bytes).map_err(|_| err())?;
+        for f in &directory.files {
+            let end = f.offset.checked_add(f.len).ok_or_else(err)?;
+            if end > archive.len() as u64 {
+                return Err(err());
+            }
+        }
+        Ok(SystemImage { archive, directory })
+    }
+
+    /// Makes an archive.
+    ///
+    /// # Errors
+    /// Where the directory cannot be encoded.
+    pub fn encode(manifest: &SystemManifest, files: &[(String, &[u8])]) -> Result<Vec<u8>, Error> {
+        let mut directory = Directory {
+            manifest: manifest.clone(),
+            files: files
+                .iter()
+                .map(|(p, b)| File {
+                    path: p.clone(),
+                    offset: u64::MAX,
+                    len: b.len() as u64,
+                })
+                .collect(),
+        };
+        let encode = |d: &Directory| {
+            postcard::to_allocvec(d).map_err(|_| Error::new("system image: directory too large"))
+        };
+        // Offsets vary in length; a directory with the widest ones bounds what the real one takes.
+        let start = (MAGIC.len() + 4 + encode(&directory)?.len()).next_multiple_of(16);
+        let mut at = start;
+        for (file, (_, bytes)) in directory.files.iter_mut().zip(files) {
+            file.offset = at as u64;
+            at = (at + bytes.len()).next_multiple_of(16);
+        }
+        let bytes = encode(&directory)?;
+        let mut out = Vec::with_capacity(at);
+        out.extend_from_slice(MAGIC);
+        out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+        out.extend_from_slice(&bytes);
+        for (file, (_, bytes)) in directory.files.iter().zip(files) {
+            out.resize(file.offset as usize, 0);
+            out.extend_from_slice(bytes);
+        }
+        Ok(out)
+    }
+
+    /// What to start.
+    #[must_use]
+    pub fn manifest(&self) -> &SystemManifest {
+        &self.directory.manifest
+    }
+
+    /// All paths, in the archive's order.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.directory.files.iter().map(|f| f.path.as_str())
+    }
+
+    /// A file's contents.
+    #[must_use]
+    pub fn file(&self, path: &str) -> Option<&'a [u8]> {
+        let f = self.directory.files.iter().find(|f| f.path == path)?;
+        self.archive
+            .get(f.offset as usize..(f.offset + f.len) as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn round_trip() {
+        let files = [
+            ("bin/a".into(), &b"code"[..]),
+            ("notes.txt".into(), &[7; 1000][..]),
+        ];
+        let archive = SystemImage::encode(&SystemManifest::default(), &files).unwrap();
+        let image = SystemImage::decode(&archive).unwrap();
+        assert_eq!(image.file("bin/a"), Some(&b"code"[..]));
+        assert_eq!(image.file("notes.txt"), Some(&[7; 1000][..]));
+        assert_eq!(image.file("none"), None);
+        assert_eq!(image.paths().count(), 2);
+        for cut in 0..archive.len() {
+            let _ = SystemImage::decode(&archive[..cut]);
+        }
+        assert!(SystemImage::decode(&archive[..archive.len() - 1]).is_err());
+    }
+}

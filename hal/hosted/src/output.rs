@@ -1,0 +1,190 @@
+//! Output: what the kernel writes is taken at once, and written by threads that may wait for whoever reads it.
+//!
+//! The other ways are worse: non-blocking writes are a mode of the open file, which is shared with the shell that started
+//! us and would outlive us; `poll` says that something can be written, not how much, so that a terminal which is stopped
+//! in the middle of a line still blocks.
+//!
+//! Where standard output and standard error are the same file, one thread writes both, so that their order stays. Else
+//! each has its own, and a console that nobody reads keeps no crash report back.
+//!
+//! Invariants:
+//! - The kernel's thread never writes, but for the last words of a system that cannot go on.
+//! - Bytes leave a queue when they have been written: an empty queue means that all is out.
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::fstat;
+use rustix::io::Errno;
+use rustix::stdio::{stderr, stdout};
+use sing_abi::exit::machine::NOBODY_READS;
+use sing_kernel::output::{Class, Queue};
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Room of a queue.
+const ROOM: usize = 64 << 10;
+/// The most bytes that one call writes.
+const PIECE: usize = 16 << 10;
+/// Room for a writer, which has a piece on its stack.
+const WRITER_STACK: usize = 64 << 10;
+/// How long the end of the system waits for those who read.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Bytes in all queues.
+static UNWRITTEN: AtomicUsize = AtomicUsize::new(0);
+
+/// A file that is written to.
+struct Stream {
+    queue: Mutex<Box<Queue<ROOM>>>,
+    /// Something has been added, or all is written.
+    changed: Condvar,
+}
+
+/// Standard output and standard error.
+pub(crate) struct Output {
+    console: Arc<Stream>,
+    log: Arc<Stream>,
+}
+
+/// Whether both are the same file, so that what is written to one shows in order with the other.
+fn same_file() -> bool {
+    match (fstat(stdout()), fstat(stderr())) {
+        (Ok(a), Ok(b)) => (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino),
+        _ => false,
+    }
+}
+
+impl Stream {
+    fn queue(&self) -> MutexGuard<'_, Box<Queue<ROOM>>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts a writer that sends `signal` to the calling thread when there is room again.
+    fn start(signal: i32, name: &str) -> io::Result<Arc<Stream>> {
+        let stream = Arc::new(Stream {
+            queue: Mutex::default(),
+            changed: Condvar::new(),
+        });
+        let writer = Arc::clone(&stream);
+        crate::console::quiet_thread(name, WRITER_STACK, move |kernel| {
+            writer.write_all(|| kernel.signal(signal));
+        })?;
+        Ok(stream)
+    }
+
+    /// Writes what is added, for ever.
+    fn write_all(&self, room: impl Fn()) {
+        let mut piece = [0; PIECE];
+        let mut queue = self.queue();
+        loop {
+            let (class, bytes) = queue.next();
+            let len = bytes.len().min(PIECE);
+            if len == 0 {
+                self.changed.notify_all();
+                queue = self
+                    .changed
+                    .wait(queue)
+                    .unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            piece[..len].copy_from_slice(&bytes[..len]);
+            drop(queue);
+            let to = match class {
+                Class::Console => stdout(),
+                Class::Kernel | Class::Debug => stderr(),
+            };
+            // What cannot be written for another reason is lost, as on a screen that is switched off.
+            if write_all(to, &piece[..len]) == Err(Errno::PIPE) && class == Class::Console {
+                crate::end(NOBODY_READS);
+            }
+            UNWRITTEN.fetch_sub(len, SeqCst);
+            queue = self.queue();
+            if queue.take(len) {
+                room();
+            }
+        }
+    }
+
+    fn put<R>(
+        &self,
+        put: impl FnOnce(&mut Queue<ROOM>) -> R,
+        bytes: impl FnOnce(&R) -> usize,
+    ) -> R {
+        let mut queue = self.queue();
+        let done = put(&mut queue);
+        UNWRITTEN.fetch_add(bytes(&done), SeqCst);
+        drop(queue);
+        self.changed.notify_all();
+        done
+    }
+}
+
+impl Output {
+    /// Starts the writers, which send `signal` to the calling thread when there is room again.
+    pub(crate) fn new(signal: i32) -> io::Result<Output> {
+        let console = Stream::start(signal, "output")?;
+        let log = if same_file() {
+            Arc::clone(&console)
+        } else {
+            Stream::start(signal, "log")?
+        };
+        Ok(Output { console, log })
+    }
+
+    /// Takes bytes for the console; how many.
+    pub(crate) fn write(&self, bytes: &[u8]) -> usize {
+        let put = |queue: &mut Queue<ROOM>| queue.put(Class::Console, bytes);
+        self.console.put(put, |taken| *taken)
+    }
+
+    /// Bytes of the console's that are not written yet.
+    pub(crate) fn unwritten(&self) -> usize {
+        self.console.queue().unsettled()
+    }
+
+    /// Takes a line of the log; false where there is no room.
+    pub(crate) fn log(&self, class: Class, line: &[u8]) -> bool {
+        let put = |queue: &mut Queue<ROOM>| queue.put_line(class, line);
+        self.log
+            .put(put, |taken| if *taken { line.len() + 1 } else { 0 })
+    }
+}
+
+/// Waits until all is written, or those who read have had their time. Safe in signal handlers.
+pub(crate) fn settle() {
+    let start = Instant::now();
+    while UNWRITTEN.load(SeqCst) > 0 && start.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_micros(200));
+    }
+}
+
+/// Writes all of it, waiting where the reader is slow. Safe in signal handlers.
+fn write_all(to: BorrowedFd<'_>, mut bytes: &[u8]) -> Result<(), Errno> {
+    while !bytes.is_empty() {
+        match rustix::io::write(to, bytes) {
+            Ok(written) => bytes = &bytes[written..],
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => {
+                let _ = poll(&mut [PollFd::new(&to, PollFlags::OUT)], None);
+            }
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(())
+}
+
+/// Writes the last words of a system that cannot go on to standard error, unless it cannot be written to. Safe in signal
+/// handlers.
+pub(crate) fn last_words(text: &[u8]) {
+    settle();
+    let to = stderr();
+    let patience = rustix::time::Timespec {
+        tv_sec: PATIENCE.as_secs() as i64,
+        tv_nsec: 0,
+    };
+    if let Ok(1..) = poll(&mut [PollFd::new(&to, PollFlags::OUT)], Some(&patience)) {
+        let _ = write_all(to, text);
+    }
+}

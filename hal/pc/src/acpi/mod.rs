@@ -1,0 +1,303 @@
+//! The firmware's tables (ACPI), read once at the start into plain data.
+//!
+//! The crate `acpi` finds and checks the tables. It works on copies of them (`Copies`), so that nothing refers to the
+//! firmware's memory afterwards and a table that is shorter than its type reads as zeros behind its end.
+
+use crate::firmware::entries::{self, RemappingUnit};
+use crate::firmware::root::Root;
+use crate::firmware::sleep;
+use crate::memory;
+use acpi::address::{AddressSpace, GenericAddress};
+use acpi::fadt::Fadt;
+use acpi::madt::{Madt, MadtEntry};
+use acpi::mcfg::Mcfg;
+use acpi::sdt::{SdtHeader, Signature};
+use acpi::{AcpiHandler, AcpiTable, AcpiTables, PhysicalMapping};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::ptr::NonNull;
+
+/// Larger tables than this are not believed.
+const LARGEST: usize = 1 << 20;
+/// What a copy has room for at least; no type of the crate's is larger.
+const ROOM: usize = 512;
+const HEADER: usize = size_of::<SdtHeader>();
+
+/// What the tables say of the machine.
+#[derive(Debug, Default)]
+pub struct Platform {
+    /// Numbers (APIC ids) of the processors that can be used.
+    pub processors: Vec<u32>,
+    /// I/O APICs.
+    pub io_apics: Vec<IoApic>,
+    /// Where lines of the ISA bus arrive that do not arrive at the input of their own number.
+    pub overrides: Vec<Override>,
+    /// Windows onto the configuration space of PCI devices.
+    pub pci: Vec<PciWindow>,
+    /// Units that translate what devices address.
+    pub remapping: Vec<RemappingUnit>,
+    /// Fixed hardware; `None` where there is no such table.
+    pub fixed: Option<Fixed>,
+}
+
+/// An I/O APIC.
+#[derive(Clone, Copy, Debug)]
+pub struct IoApic {
+    /// Physical address of its registers.
+    pub registers: u64,
+    /// Number of its first input among those of all.
+    pub first: u32,
+}
+
+/// An ISA line that arrives elsewhere, or otherwise.
+#[derive(Clone, Copy, Debug)]
+pub struct Override {
+    /// Number of the line.
+    pub line: u8,
+    /// Input at which it arrives.
+    pub input: u32,
+    /// Whether it is active low.
+    pub low: bool,
+    /// Whether it is a level, not an edge.
+    pub level: bool,
+}
+
+/// Configuration space of a range of buses.
+#[derive(Clone, Copy, Debug)]
+pub struct PciWindow {
+    /// Physical address of bus 0's.
+    pub base: u64,
+    /// The segment.
+    pub segment: u16,
+    /// First and last bus.
+    pub buses: (u8, u8),
+}
+
+/// A register of fixed hardware.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Register {
+    /// An I/O port.
+    Port(u16),
+    /// A physical address.
+    Memory(u64),
+}
+
+impl Register {
+    fn of(address: GenericAddress) -> Option<Register> {
+        match address.address_space {
+            _ if address.address == 0 => None,
+            AddressSpace::SystemIo => u16::try_from(address.address).ok().map(Register::Port),
+            AddressSpace::SystemMemory => Some(Register::Memory(address.address)),
+            _ => None,
+        }
+    }
+
+    /// The register some bytes further on.
+    pub fn plus(self, bytes: u8) -> Register {
+        match self {
+            Register::Port(at) => Register::Port(at.wrapping_add(u16::from(bytes))),
+            Register::Memory(at) => Register::Memory(at.wrapping_add(u64::from(bytes))),
+        }
+    }
+}
+
+/// Fixed hardware, as the FADT names it.
+#[derive(Clone, Copy, Debug)]
+pub struct Fixed {
+    /// The two power-management control registers; the second is often not there.
+    pub control: [Option<Register>; 2],
+    /// The two event registers, status in the first half and enabling in the second, and the bytes of a half.
+    pub event: [Option<Register>; 2],
+    pub event_half: u8,
+    /// The sleep control register of reduced hardware, which has none of the others.
+    pub sleep_control: Option<Register>,
+    /// The values for "soft off" (`\_S5`).
+    pub soft_off: Option<(u8, u8)>,
+    /// Port and value by which the firmware is told to hand over its registers.
+    pub hand_over: Option<(u16, u8)>,
+    /// The register that resets, and its value.
+    pub reset: Option<(Register, u8)>,
+    /// The power-management timer, and whether it has 32 bits, not 24.
+    pub timer: Option<(Register, bool)>,
+    /// The line of the hardware's interrupt, an ISA one where it is overridden.
+    pub interrupt: u16,
+    /// Whether the power button is fixed hardware, too.
+    pub button: bool,
+}
+
+/// Reads the tables.
+pub fn read(root: Option<Root>) -> Platform {
+    let mut platform = Platform::default();
+    let Some(root) = root else { return platform };
+    let revision = if root.wide { 2 } else { 0 };
+    // SAFETY: the handler copies from wherever it can, and gives zeros for the rest, which are no table.
+    let tables = unsafe { AcpiTables::from_rsdt(Copies, revision, root.address as usize) };
+    let Ok(tables) = tables else { return platform };
+    if let Ok(table) = tables.find_table::<Madt>() {
+        read_madt(&table, &mut platform);
+    }
+    if let Ok(table) = tables.find_table::<Mcfg>()
+        && table.header().length as usize >= size_of::<Mcfg>()
+    {
+        platform
+            .pci
+            .extend(table.entries().iter().map(|e| PciWindow {
+                base: e.base_address,
+                segment: e.pci_segment_group,
+                buses: (e.bus_number_start, e.bus_number_end),
+            }));
+    }
+    if let Ok(table) = tables.find_table::<Dmar>() {
+        let bytes = bytes_of(&table);
+        // Behind the header: the width of addresses, flags, ten bytes of nothing.
+        let units = entries::remapping_units(bytes.get(HEADER + 12..).unwrap_or(&[]));
+        platform.remapping.extend(units);
+    }
+    platform.fixed = tables
+        .find_table::<Fadt>()
+        .ok()
+        .map(|table| read_fadt(&tables, &table));
+    platform
+}
+
+fn read_madt(table: &PhysicalMapping<Copies, Madt>, platform: &mut Platform) {
+    let least = |kind| match kind {
+        0 | 4 => 6,
+        1 | 5 => 12,
+        2 => 10,
+        9 => 16,
+        _ => 2,
+    };
+    let listed = bytes_of(table).get(size_of::<Madt>()..).unwrap_or(&[]);
+    if listed.is_empty() || !entries::are_whole(listed, least) {
+        return;
+    }
+    for entry in table.get().entries() {
+        match entry {
+            MadtEntry::LocalApic(e) if e.flags & 1 != 0 => {
+                platform.processors.push(u32::from(e.apic_id));
+            }
+            MadtEntry::LocalX2Apic(e) if e.flags & 1 != 0 => platform.processors.push(e.x2apic_id),
+            MadtEntry::IoApic(e) => platform.io_apics.push(IoApic {
+                registers: u64::from(e.io_apic_address),
+                first: e.global_system_interrupt_base,
+            }),
+            MadtEntry::InterruptSourceOverride(e) if e.bus == 0 => {
+                platform.overrides.push(Override {
+                    line: e.irq,
+                    input: e.global_system_interrupt,
+                    // 1 says high or edge, 3 low or level, 0 what the bus has: for ISA, high and edge.
+                    low: e.flags & 3 == 3,
+                    level: e.flags >> 2 & 3 == 3,
+                })
+            }
+            _ => {}
+        }
+    }
+}
+
+fn read_fadt(tables: &AcpiTables<Copies>, fadt: &Fadt) -> Fixed {
+    let of = |address: GenericAddress| Register::of(address);
+    let optional = |address: Result<Option<GenericAddress>, _>| address.ok().flatten().and_then(of);
+    let event = fadt.pm1a_event_block().ok();
+    let reduced = fadt.flags;
+    let reduced = reduced.system_is_hw_reduced_acpi();
+    let soft_off = tables
+        .dsdt()
+        .into_iter()
+        .chain(tables.ssdts())
+        .find_map(|t| sleep::soft_off(&copy(t.address, t.length as usize)));
+    let flags = fadt.flags;
+    let (port, value) = (fadt.smi_cmd_port, fadt.acpi_enable);
+    Fixed {
+        control: [
+            fadt.pm1a_control_block().ok().and_then(of),
+            optional(fadt.pm1b_control_block()),
+        ],
+        event: [event.and_then(of), optional(fadt.pm1b_event_block())],
+        event_half: event.map_or(2, |e| (e.bit_width / 16).max(2)),
+        sleep_control: optional(fadt.sleep_control_register()).filter(|_| reduced),
+        soft_off,
+        hand_over: u16::try_from(port)
+            .ok()
+            .filter(|&p| p != 0 && value != 0)
+            .map(|p| (p, value)),
+        reset: fadt
+            .reset_register()
+            .ok()
+            .and_then(of)
+            .filter(|_| flags.supports_system_reset_via_fadt())
+            .map(|r| (r, fadt.reset_value)),
+        timer: optional(fadt.pm_timer_block()).map(|r| (r, flags.pm_timer_is_32_bit())),
+        interrupt: fadt.sci_interrupt,
+        button: !reduced && !flags.power_button_is_control_method(),
+    }
+}
+
+/// The table of units that translate what devices address.
+#[repr(transparent)]
+struct Dmar(SdtHeader);
+
+// SAFETY: the type is a header, which every table begins with.
+unsafe impl AcpiTable for Dmar {
+    const SIGNATURE: Signature = Signature::DMAR;
+
+    fn header(&self) -> &SdtHeader {
+        &self.0
+    }
+}
+
+/// A table's bytes, header included.
+fn bytes_of<T>(table: &PhysicalMapping<Copies, T>) -> &[u8] {
+    // SAFETY: the handler has made a copy of so many bytes, which lives as long as the mapping.
+    unsafe {
+        let at = table.virtual_start().as_ptr().cast::<u8>();
+        core::slice::from_raw_parts(at, table.region_length())
+    }
+}
+
+/// A copy of physical memory; zeros where it cannot be read.
+fn copy(at: usize, size: usize) -> Vec<u8> {
+    let mut bytes = vec![0; size.min(LARGEST)];
+    memory::read_tables(at as u64, &mut bytes);
+    bytes
+}
+
+/// Gives the crate copies of what it wants to map.
+#[derive(Clone, Debug)]
+struct Copies;
+
+/// Words of the copy that stands for so many mapped bytes.
+fn words(size: usize) -> usize {
+    size.max(ROOM).div_ceil(8)
+}
+
+impl AcpiHandler for Copies {
+    unsafe fn map_physical_region<T>(&self, at: usize, size: usize) -> PhysicalMapping<Self, T> {
+        let mut bytes = copy(at, size);
+        if size == HEADER {
+            // Every table is looked at by its header first. The crate trusts the length that it finds there.
+            let length = u32::from_le_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]) as usize;
+            if !(HEADER..=LARGEST).contains(&length) {
+                bytes.fill(0);
+            }
+        }
+        let mut copy = vec![0u64; words(size.max(size_of::<T>()))];
+        for (word, bytes) in copy.iter_mut().zip(bytes.chunks(8)) {
+            let mut whole = [0; 8];
+            whole[..bytes.len()].copy_from_slice(bytes);
+            *word = u64::from_le_bytes(whole);
+        }
+        let size = size.max(size_of::<T>());
+        let start = NonNull::from(copy.leak()).cast::<T>();
+        // SAFETY: the copy is as large as that, aligned to 8 as nothing in a packed table needs it, and nobody else's.
+        unsafe { PhysicalMapping::new(at, start, size, size, Copies) }
+    }
+
+    fn unmap_physical_region<T>(region: &PhysicalMapping<Self, T>) {
+        let words = words(region.mapped_length());
+        let start = region.virtual_start().cast::<u64>().as_ptr();
+        // SAFETY: `map_physical_region` leaked a vector of so many words, and this is called once for it.
+        drop(unsafe { Vec::from_raw_parts(start, words, words) });
+    }
+}

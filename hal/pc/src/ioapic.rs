@@ -1,0 +1,183 @@
+//! Interrupt lines of devices: which line of the kernel's is connected to which input of which I/O APIC.
+//!
+//! Line `n` has vector `FIRST_VECTOR + n`, and at most one input; an input serves at most one line. A line is masked from
+//! when it is connected until it is unmasked.
+
+use crate::acpi::Platform;
+use crate::{apic, interrupts, memory};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use x86_64::instructions::interrupts::without_interrupts;
+
+/// Where the I/O APIC is on machines whose tables name none.
+const CUSTOMARY: u64 = 0xfec0_0000;
+/// Bytes of its registers: which one is meant, and its value.
+const REGISTERS: u64 = 0x14;
+/// The most I/O APICs that are used.
+const MAX: usize = 8;
+const MASKED: u32 = 1 << 16;
+const LEVEL: u32 = 1 << 15;
+const LOW: u32 = 1 << 13;
+
+/// An I/O APIC: where its registers are mapped (0: none), its first input, how many it has.
+struct Controller {
+    registers: AtomicU64,
+    first: AtomicU32,
+    inputs: AtomicU32,
+}
+
+static CONTROLLERS: [Controller; MAX] = [const {
+    Controller {
+        registers: AtomicU64::new(0),
+        first: AtomicU32::new(0),
+        inputs: AtomicU32::new(0),
+    }
+}; MAX];
+
+/// The input of each line, plus one; 0: none.
+static CONNECTED: [AtomicU32; interrupts::LINES] = [const { AtomicU32::new(0) }; interrupts::LINES];
+
+/// An input of some I/O APIC, and the signal there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Input {
+    /// Its number among all inputs.
+    pub number: u32,
+    /// Whether the signal is active low.
+    pub low: bool,
+    /// Whether it is a level, not an edge.
+    pub level: bool,
+}
+
+/// Finds the controllers and masks all their inputs.
+pub fn init(platform: &Platform) {
+    let customary = [(CUSTOMARY, 0)];
+    let named = platform.io_apics.iter().map(|a| (a.registers, a.first));
+    let found: &mut dyn Iterator<Item = (u64, u32)> = if platform.io_apics.is_empty() {
+        &mut customary.into_iter()
+    } else {
+        &mut { named }
+    };
+    for ((physical, first), controller) in found.zip(&CONTROLLERS) {
+        let Some(registers) = memory::map_device(physical, REGISTERS) else {
+            continue;
+        };
+        controller.registers.store(registers, Relaxed);
+        let version = controller.read(1);
+        if version == 0 || version == u32::MAX {
+            controller.registers.store(0, Relaxed);
+            continue;
+        }
+        controller.first.store(first, Relaxed);
+        controller.inputs.store((version >> 16 & 0xff) + 1, Relaxed);
+        for input in 0..controller.inputs.load(Relaxed) {
+            controller.write(0x10 + 2 * input, MASKED);
+        }
+    }
+}
+
+/// The input at which a line of the ISA bus arrives.
+pub fn isa(platform: &Platform, line: u8) -> Input {
+    platform.overrides.iter().find(|o| o.line == line).map_or(
+        Input {
+            number: u32::from(line),
+            low: false,
+            level: false,
+        },
+        |o| Input {
+            number: o.input,
+            low: o.low,
+            level: o.level,
+        },
+    )
+}
+
+/// Connects a line to an input, masked. False, and nothing changed, where there is no such input, or it or the line is
+/// connected already.
+pub fn connect(line: u32, input: Input) -> bool {
+    let wanted = input.number + 1;
+    let Some(place) = CONNECTED.get(line as usize) else {
+        return false;
+    };
+    if find(input.number).is_none() || CONNECTED.iter().any(|c| c.load(Relaxed) == wanted) {
+        return false;
+    }
+    if place.compare_exchange(0, wanted, Relaxed, Relaxed).is_err() {
+        return false;
+    }
+    let vector = u32::from(interrupts::FIRST_VECTOR) + line;
+    let mut entry = MASKED | vector;
+    if input.low {
+        entry |= LOW;
+    }
+    if input.level {
+        entry |= LEVEL;
+    }
+    with_entry(line, |controller, register| {
+        controller.write(register + 1, apic::id() << 24);
+        controller.write(register, entry);
+    })
+}
+
+/// Takes a line from its input.
+pub fn disconnect(line: u32) {
+    mask(line);
+    CONNECTED[line as usize].store(0, Relaxed);
+}
+
+/// Lets a line interrupt.
+pub fn unmask(line: u32) {
+    with_entry(line, |c, register| {
+        c.write(register, c.read(register) & !MASKED)
+    });
+}
+
+/// Keeps a line from interrupting.
+pub fn mask(line: u32) {
+    with_entry(line, |c, register| {
+        c.write(register, c.read(register) | MASKED)
+    });
+}
+
+/// Calls `f` with the controller and the register of a line's input; false where the line has none.
+fn with_entry(line: u32, f: impl FnOnce(&Controller, u32)) -> bool {
+    let connected = CONNECTED.get(line as usize).map_or(0, |c| c.load(Relaxed));
+    let Some(input) = connected.checked_sub(1) else {
+        return false;
+    };
+    let Some(controller) = find(input) else {
+        return false;
+    };
+    // The two accesses of one are not one instruction: no handler may come between.
+    without_interrupts(|| {
+        f(
+            controller,
+            0x10 + 2 * (input - controller.first.load(Relaxed)),
+        )
+    });
+    true
+}
+
+fn find(input: u32) -> Option<&'static Controller> {
+    CONTROLLERS.iter().find(|c| {
+        let first = c.first.load(Relaxed);
+        c.registers.load(Relaxed) != 0 && (first..first + c.inputs.load(Relaxed)).contains(&input)
+    })
+}
+
+impl Controller {
+    fn read(&self, register: u32) -> u32 {
+        self.select(register);
+        // SAFETY: `init` has mapped the page for this, uncached; the register holds the selected one's value.
+        unsafe { ((self.registers.load(Relaxed) + 16) as *const u32).read_volatile() }
+    }
+
+    fn write(&self, register: u32, value: u32) {
+        self.select(register);
+        // SAFETY: as for `read`; what is written routes interrupts, whose handlers are ready.
+        unsafe { ((self.registers.load(Relaxed) + 16) as *mut u32).write_volatile(value) }
+    }
+
+    fn select(&self, register: u32) {
+        // SAFETY: as for `read`; the register selects another.
+        unsafe { (self.registers.load(Relaxed) as *mut u32).write_volatile(register) }
+    }
+}

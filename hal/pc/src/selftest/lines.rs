@@ -1,0 +1,108 @@
+//! Interrupt lines of devices, and interrupts of nobody.
+
+use super::time::wait_until;
+use super::{Outcome, arrived, check};
+use crate::hal::Pc;
+use crate::ioapic::{self, Input};
+use crate::{apic, interrupts, port};
+use sing_kernel::hal::{Hal, LINE_CONSOLE, LINE_TIMER};
+
+const MILLISECOND: u64 = 1_000_000;
+/// A line that no other test uses, and one more.
+const LINE: u32 = 29;
+const OTHER: u32 = 30;
+/// The real-time clock's line on the ISA bus, where no table says otherwise.
+const CALENDAR: Input = Input {
+    number: 8,
+    low: false,
+    level: false,
+};
+
+/// Vectors more urgent than the timer's: left in service, they would keep it from coming for ever.
+pub fn unknown_interrupts_are_ended() -> Outcome {
+    for vector in [0x40, 0x77, 0xef, interrupts::SPURIOUS] {
+        apic::raise(vector);
+        let before = arrived(LINE_TIMER);
+        Pc.set_timer(Pc.now() + MILLISECOND);
+        wait_until(Pc.now() + 20 * MILLISECOND);
+        Pc.set_timer(u64::MAX);
+        check!(
+            arrived(LINE_TIMER) > before,
+            "no timer after vector {vector:#x}"
+        );
+        check!(
+            !apic::is_serving(),
+            "vector {vector:#x} is in service for ever"
+        );
+    }
+    Ok(())
+}
+
+/// The real-time clock's registers of status, of which C is cleared by reading it, and the line with that.
+fn calendar(register: u8) -> u8 {
+    port::write8(0x70, register);
+    port::read8(0x71)
+}
+
+fn set_calendar(register: u8, value: u8) {
+    port::write8(0x70, register);
+    port::write8(0x71, value);
+}
+
+pub fn a_line_is_masked_and_unmasked() -> Outcome {
+    check!(
+        !ioapic::connect(LINE_CONSOLE, CALENDAR),
+        "the console's line has a second input"
+    );
+    check!(
+        !ioapic::connect(u32::MAX, CALENDAR),
+        "there are four billion lines"
+    );
+    let far = Input {
+        number: 1000,
+        ..CALENDAR
+    };
+    check!(!ioapic::connect(LINE, far), "there are a thousand inputs");
+    if calendar(0x0a) == 0xff {
+        return Ok(()); // No such clock, so nothing that can be told to interrupt.
+    }
+    check!(ioapic::connect(LINE, CALENDAR), "cannot connect the line");
+    check!(!ioapic::connect(OTHER, CALENDAR), "an input has two lines");
+    let format = calendar(0x0b);
+    // An interrupt every 15 ms.
+    set_calendar(0x0a, 0x2a);
+    set_calendar(0x0b, format | 0x40);
+    let mut outcome = periodic();
+    set_calendar(0x0b, format);
+    calendar(0x0c);
+    ioapic::disconnect(LINE);
+    if outcome.is_ok() && !ioapic::connect(LINE, CALENDAR) {
+        outcome = Err("a line that was given up cannot be had".into());
+    }
+    ioapic::disconnect(LINE);
+    outcome
+}
+
+fn periodic() -> Outcome {
+    let pause = || wait_until(Pc.now() + 100 * MILLISECOND);
+    pause();
+    check!(arrived(LINE) == 0, "a line came that is masked");
+    for round in 1..4 {
+        calendar(0x0c);
+        Pc.unmask(LINE);
+        pause();
+        // It stays masked after it has come, until its holder has seen to the device.
+        check!(
+            arrived(LINE) == round,
+            "came {} times in {round} rounds",
+            arrived(LINE)
+        );
+    }
+    Pc.unmask(LINE);
+    Pc.mask(LINE);
+    let before = arrived(LINE);
+    calendar(0x0c);
+    pause();
+    check!(arrived(LINE) == before, "a line came that was masked again");
+    Ok(())
+}

@@ -1,0 +1,492 @@
+//! Type-stable stores of kernel objects: a record is found by its index, and its memory is never used for anything else.
+//!
+//! A store has no limit of its own. Its records lie in segments, each twice as large as the one before, so that a few
+//! additions lead from an index to an address however many records there are. The addresses of a segment are reserved
+//! as a whole; memory is committed step by step, so a store that cannot grow any more says so, and changes nothing.
+//! The free records form a list through the records themselves: giving one back needs no memory.
+//!
+//! The memory of records that are free goes back to the machine chunk by chunk ([`Slab::trim`], in [`trim`]), when somebody
+//! has time for it. Taking and giving a record know nothing of that but one number.
+//!
+//! Invariants:
+//! - A record below `fresh` whose mark is not [`ABSENT`] is a valid `T`. Its addresses are never used for anything else.
+//! - A record's mark is [`USED`] exactly while the record is in use.
+//! - Every free record from `passed` on is in the list of free ones, and no other is.
+
+mod trim;
+
+use crate::lock::{Counter, SpinLock};
+use alloc::vec::Vec;
+use core::mem::ManuallyDrop;
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+/// Records of the first segment, as a power of two.
+const FIRST: u32 = 8;
+/// Segments of a store: enough for every index.
+const SEGMENTS: usize = 32;
+/// Bytes that a store commits at a time, at most.
+const STEP: usize = 64 << 10;
+/// Bytes of a page: what is reserved and committed is whole pages.
+const PAGE: usize = 4096;
+/// No record.
+const NONE: u32 = u32::MAX;
+
+/// Mark of a record that has no memory: what all bytes of such a record read as.
+const ABSENT: u32 = 0;
+/// Mark of a record in use.
+const USED: u32 = 1;
+/// Mark of a record that is free.
+const FREE: u32 = 2;
+
+/// Where the stores' memory comes from.
+///
+/// # Safety
+/// What `reserve` returns is aligned to a page and nobody else's for ever; what `commit` has answered `true` for can be
+/// read and written from then on, until `blank`; what is blank, or has just been committed, reads as zero.
+pub unsafe trait Ground: Sync {
+    /// Reserves addresses. `None` where there are none left.
+    fn reserve(&self, bytes: u64) -> Option<u64>;
+    /// Makes reserved addresses accessible. False, and nothing changed, where memory is short.
+    fn commit(&self, at: u64, bytes: u64) -> bool;
+    /// Takes memory back: the addresses read as zero until they are committed again.
+    fn blank(&self, at: u64, bytes: u64);
+}
+
+/// None: the heap, which gives a segment as a whole (unit tests).
+static GROUND: SpinLock<Option<&'static dyn Ground>> = SpinLock::new(None);
+/// Bytes that all stores have committed.
+static COMMITTED: AtomicU64 = AtomicU64::new(0);
+
+/// Says where the stores' memory comes from. Called before the first record is taken.
+pub fn set_ground(ground: &'static dyn Ground) {
+    *GROUND.lock() = Some(ground);
+}
+
+/// Bytes that all stores have committed.
+pub fn committed() -> u64 {
+    COMMITTED.load(Ordering::Relaxed)
+}
+
+/// A record with what the store keeps of it.
+#[repr(C)]
+struct Slot<T> {
+    value: T,
+    /// The next free record, while this one is free.
+    next: AtomicU32,
+    /// [`ABSENT`], [`USED`] or [`FREE`].
+    mark: AtomicU32,
+}
+
+/// Objects of one kind.
+pub struct Slab<T: 'static> {
+    segments: [AtomicPtr<Slot<T>>; SEGMENTS],
+    /// Records that have ever been in use: those below are initialised.
+    fresh: AtomicU32,
+    live: AtomicU32,
+    /// Records in chunks whose memory has been given back.
+    absent: AtomicU32,
+    seen: trim::Seen,
+    free: SpinLock<Free>,
+}
+
+struct Free {
+    /// The first free record, or [`NONE`].
+    first: u32,
+    /// Free records below are in no list: a pass over all has yet to come to them. 0: no pass goes on.
+    passed: u32,
+    /// No chunk below this record is absent.
+    whole: u32,
+    /// Records that there is memory for.
+    ready: u32,
+    /// Bytes accessible in the last segment.
+    committed: usize,
+}
+
+/// Segment and place in it of an index.
+#[inline(always)]
+fn place(index: u32) -> (usize, usize) {
+    let n = index as usize + (1 << FIRST);
+    let log = n.ilog2();
+    ((log - FIRST) as usize % SEGMENTS, n - (1 << log))
+}
+
+/// Bytes of the pages that hold `bytes`. `None` where nothing can hold as many.
+fn pages(bytes: Option<usize>) -> Option<usize> {
+    bytes?.checked_next_multiple_of(PAGE)
+}
+
+impl<T: Default + Sync> Slab<T> {
+    /// Bytes that a record costs.
+    pub const RECORD: u64 = size_of::<Slot<T>>() as u64;
+
+    /// An empty store.
+    #[must_use]
+    pub const fn new() -> Self {
+        assert!(align_of::<Slot<T>>() <= PAGE);
+        Slab {
+            segments: [const { AtomicPtr::new(ptr::null_mut()) }; SEGMENTS],
+            fresh: AtomicU32::new(0),
+            live: AtomicU32::new(0),
+            absent: AtomicU32::new(0),
+            seen: trim::Seen::new(),
+            free: SpinLock::new(Free {
+                first: NONE,
+                passed: 0,
+                whole: 0,
+                ready: 0,
+                committed: 0,
+            }),
+        }
+    }
+
+    /// Number of records in use.
+    pub fn live(&self) -> u32 {
+        self.live.load(Ordering::Relaxed)
+    }
+
+    /// Where a record lies, initialised or not. The segment has been made.
+    #[inline(always)]
+    fn at(&self, index: u32) -> *mut Slot<T> {
+        let (segment, place) = place(index);
+        let base = self.segments[segment].load(Ordering::Relaxed);
+        base.wrapping_add(place)
+    }
+
+    #[inline(always)]
+    fn slot(&self, index: u32) -> Option<&'static Slot<T>> {
+        if index >= self.fresh.load(Ordering::Acquire) {
+            return None;
+        }
+        let slot = self.at(index);
+        // SAFETY: the record is below `fresh`, so its addresses can be read, also while they have no memory.
+        let mark = unsafe { (*slot).mark.load(Ordering::Relaxed) };
+        // SAFETY: below `fresh` and not absent, so it is a valid record, and it stays where it is.
+        (mark != ABSENT).then(|| unsafe { &*slot })
+    }
+
+    /// One more than the highest index of a record that was ever in use.
+    pub fn end(&self) -> u32 {
+        self.fresh.load(Ordering::Acquire)
+    }
+
+    /// The record with this index, in use or not. `None` where it has no memory now.
+    #[inline(always)]
+    pub fn get(&self, index: u32) -> Option<&'static T> {
+        self.slot(index).map(|s| &s.value)
+    }
+
+    /// Whether the record with this index is in use.
+    pub fn is_live(&self, index: u32) -> bool {
+        self.slot(index)
+            .is_some_and(|s| s.mark.load(Ordering::Relaxed) == USED)
+    }
+
+    /// Whether this record is the one with this index, and in use. One that has been given back may say any index of itself.
+    pub fn has(&self, index: u32, record: &T) -> bool {
+        self.is_live(index) && self.get(index).is_some_and(|r| ptr::eq(r, record))
+    }
+
+    /// Takes a record into use, as the one who used it last left it. `None` where memory is short.
+    #[inline]
+    pub fn take(&self) -> Option<(u32, &'static T)> {
+        self.take_from(|| *GROUND.lock())
+    }
+
+    #[inline(always)]
+    fn take_from(
+        &self,
+        ground: impl FnOnce() -> Option<&'static dyn Ground>,
+    ) -> Option<(u32, &'static T)> {
+        let mut free = self.free.lock();
+        let index = match free.first {
+            NONE => self.find(&mut free, ground())?,
+            index => index,
+        };
+        let slot = self.slot(index)?;
+        free.first = slot.next.load(Ordering::Relaxed);
+        slot.mark.store(USED, Ordering::Relaxed);
+        drop(free);
+        self.live.add(1);
+        Some((index, &slot.value))
+    }
+
+    /// The first free record, of those that a pass has not come to, that have been given back, or that are new.
+    #[cold]
+    #[inline(never)]
+    fn find(&self, free: &mut Free, ground: Option<&dyn Ground>) -> Option<u32> {
+        self.pass_until_free(free, ground);
+        if free.first == NONE {
+            self.restore(free, ground);
+        }
+        match free.first {
+            NONE => self.initialise(free, ground),
+            first => Some(first),
+        }
+    }
+
+    /// Makes a record that has never been in use; its index.
+    fn initialise(&self, free: &mut Free, ground: Option<&dyn Ground>) -> Option<u32> {
+        let index = self.fresh.load(Ordering::Relaxed);
+        if index == free.ready {
+            self.extend(free, ground)?;
+        }
+        let slot = Slot {
+            value: T::default(),
+            next: AtomicU32::new(NONE),
+            mark: AtomicU32::new(FREE),
+        };
+        // SAFETY: there is memory for the record, which nobody has a reference to yet.
+        unsafe { self.at(index).write(slot) };
+        self.fresh.store(index + 1, Ordering::Release);
+        Some(index)
+    }
+
+    /// Makes memory accessible for at least one more record.
+    fn extend(&self, free: &mut Free, ground: Option<&dyn Ground>) -> Option<()> {
+        let (segment, place) = place(free.ready);
+        let count = 1usize << (segment + FIRST as usize);
+        // The last index stands for none.
+        let first = u32::try_from(count - (1 << FIRST)).ok()?;
+        let size = pages(size_of::<Slot<T>>().checked_mul(count))?;
+        if place == 0 && self.segments[segment].load(Ordering::Relaxed).is_null() {
+            let at = match ground {
+                Some(ground) => ground.reserve(size as u64)? as *mut Slot<T>,
+                None => {
+                    let mut records: Vec<Slot<T>> = Vec::new();
+                    records.try_reserve_exact(count).ok()?;
+                    ManuallyDrop::new(records).as_mut_ptr()
+                }
+            };
+            self.segments[segment].store(at, Ordering::Release);
+            free.committed = 0;
+        }
+        let at = self.segments[segment].load(Ordering::Relaxed) as u64 + free.committed as u64;
+        let step = match ground {
+            Some(_) => pages(Some(STEP.max(size_of::<Slot<T>>())))?.min(size - free.committed),
+            None => size,
+        };
+        if ground.is_some_and(|g| !g.commit(at, step as u64)) {
+            return None;
+        }
+        COMMITTED.add(step as u64);
+        free.committed += step;
+        let ready = (free.committed / size_of::<Slot<T>>()).min(count) as u32;
+        free.ready = first.checked_add(ready).unwrap_or(NONE);
+        Some(())
+    }
+
+    /// Gives a record back.
+    ///
+    /// # Panics
+    /// Where it is not in use: two owners have given up the same record, and a third would be given it twice.
+    #[inline]
+    pub fn give(&self, index: u32) {
+        let mut free = self.free.lock();
+        let slot = self.slot(index);
+        let Some(slot) = slot.filter(|s| s.mark.load(Ordering::Relaxed) == USED) else {
+            given_twice()
+        };
+        slot.mark.store(FREE, Ordering::Relaxed);
+        if index >= free.passed {
+            slot.next.store(free.first, Ordering::Relaxed);
+            free.first = index;
+        }
+        drop(free);
+        self.live.sub(1);
+    }
+
+    /// Every record that was ever in use, by index.
+    pub fn all(&self) -> impl Iterator<Item = &'static T> + '_ {
+        (0..self.fresh.load(Ordering::Acquire)).filter_map(|i| self.get(i))
+    }
+
+    /// Every record in use, with its index.
+    pub fn in_use(&self) -> impl Iterator<Item = (u32, &'static T)> + '_ {
+        (0..self.fresh.load(Ordering::Acquire))
+            .filter(|&i| self.is_live(i))
+            .filter_map(|i| Some((i, self.get(i)?)))
+    }
+}
+
+impl<T: Default + Sync> Default for Slab<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn given_twice() -> ! {
+    panic!("a kernel record was given back twice")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::boxed::Box;
+
+    #[test]
+    fn reuses_and_keeps_addresses() {
+        let s: Box<Slab<AtomicU32>> = Box::default();
+        let (a, ra) = s.take().unwrap();
+        let (b, _) = s.take().unwrap();
+        assert_ne!(a, b);
+        ra.store(7, Ordering::Relaxed);
+        s.give(a);
+        assert_eq!(s.live(), 1);
+        let (c, rc) = s.take().unwrap();
+        assert_eq!((a, 7), (c, rc.load(Ordering::Relaxed)));
+        let more: Vec<u32> = (0..1000).map(|_| s.take().unwrap().0).collect();
+        assert!(more.is_sorted());
+        assert_eq!(s.live(), 1002);
+        assert!(s.get(5000).is_none() && s.get(u32::MAX).is_none());
+    }
+
+    #[test]
+    fn marks_what_is_in_use() {
+        let s: Box<Slab<AtomicU32>> = Box::default();
+        let (a, _) = s.take().unwrap();
+        let (b, _) = s.take().unwrap();
+        s.give(a);
+        assert!(!s.is_live(a) && s.is_live(b) && !s.is_live(b + 1) && !s.is_live(u32::MAX));
+        assert_eq!(s.in_use().map(|(i, _)| i).collect::<Vec<u32>>(), [b]);
+        assert_eq!(s.all().count(), 2);
+    }
+
+    #[test]
+    #[should_panic(expected = "given back twice")]
+    fn a_record_is_given_back_once() {
+        let s: Box<Slab<AtomicU32>> = Box::default();
+        let (a, _) = s.take().unwrap();
+        s.give(a);
+        s.give(a);
+    }
+
+    #[test]
+    fn every_index_has_a_place_of_its_own() {
+        let ends = |k: u32| ((1u64 << (k + FIRST)) - (1 << FIRST)) as u32;
+        for k in 0..24 {
+            assert_eq!(place(ends(k)), (k as usize, 0));
+            let last = (1usize << (k + FIRST)) - 1;
+            assert_eq!(place(ends(k + 1) - 1), (k as usize, last));
+        }
+        assert_eq!(place(NONE).0, 24);
+    }
+
+    /// Gives memory out of one leaked piece, page by page, as far as it has.
+    struct Scarce {
+        at: u64,
+        reserved: AtomicU64,
+        left: AtomicU64,
+    }
+
+    // SAFETY: the pieces that it reserves do not overlap and are never freed.
+    unsafe impl Ground for Scarce {
+        fn reserve(&self, bytes: u64) -> Option<u64> {
+            Some(self.at + self.reserved.add(bytes))
+        }
+
+        fn commit(&self, _: u64, bytes: u64) -> bool {
+            let enough = self.left.load(Ordering::Relaxed) >= bytes;
+            if enough {
+                self.left.sub(bytes);
+            }
+            enough
+        }
+
+        fn blank(&self, at: u64, bytes: u64) {
+            // SAFETY: part of the leaked piece, which the store has given up.
+            unsafe { ptr::write_bytes(at as *mut u8, 0, bytes as usize) };
+            self.left.add(bytes);
+        }
+    }
+
+    #[test]
+    fn a_store_ends_where_memory_does_and_not_before() {
+        const BYTES: usize = 64 << 20;
+        let memory: &'static mut [u8] = Vec::leak(alloc::vec![0; BYTES + PAGE]);
+        let ground: &'static Scarce = Box::leak(Box::new(Scarce {
+            at: (memory.as_mut_ptr() as u64).next_multiple_of(PAGE as u64),
+            reserved: AtomicU64::new(0),
+            left: AtomicU64::new(BYTES as u64 / 4 / STEP as u64 * STEP as u64),
+        }));
+        let s: Box<Slab<[u64; 16]>> = Box::default();
+        let record = Slab::<[u64; 16]>::RECORD;
+        let take = || s.take_from(|| Some(ground)).map(|t| t.0);
+        let taken = core::iter::from_fn(take).count() as u32;
+        assert!(u64::from(taken) * record > BYTES as u64 / 4 - 2 * STEP as u64);
+        assert!(ground.left.load(Ordering::Relaxed) < STEP as u64);
+        s.give(taken - 1);
+        assert_eq!((take(), take()), (Some(taken - 1), None));
+        // More memory is found: the store goes on where it was.
+        ground.left.add(STEP as u64);
+        assert_eq!(take(), Some(taken));
+    }
+
+    #[test]
+    fn memory_of_free_records_comes_back_and_others_stay_as_they_are() {
+        const BYTES: usize = 32 << 20;
+        let memory: &'static mut [u8] = Vec::leak(alloc::vec![0; BYTES + PAGE]);
+        let ground: &'static Scarce = Box::leak(Box::new(Scarce {
+            at: (memory.as_mut_ptr() as u64).next_multiple_of(PAGE as u64),
+            reserved: AtomicU64::new(0),
+            left: AtomicU64::new(BYTES as u64),
+        }));
+        let s: Box<Slab<[AtomicU32; 17]>> = Box::default();
+        let take = || s.take_from(|| Some(ground)).unwrap();
+        let trim = |thorough| {
+            let more = s.has_surplus(thorough);
+            more.then(|| s.step(&mut s.free.lock(), Some(ground)))
+        };
+        let total = 100_000;
+        let mut all: Vec<u32> = Vec::new();
+        for n in 0..total {
+            let (i, record) = take();
+            assert_eq!((i, record[16].load(Ordering::Relaxed)), (n, 0));
+            record.iter().for_each(|w| w.store(!i, Ordering::Relaxed));
+            all.push(i);
+        }
+        let full = ground.left.load(Ordering::Relaxed);
+        assert!(trim(false).is_none());
+        // All but a few go, in no order, some of them while a pass goes on.
+        let mut kept = Vec::new();
+        let mut x = 1u64;
+        while let Some(last) = all.len().checked_sub(1) {
+            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let i = all.swap_remove((x >> 33) as usize % (last + 1));
+            if i % 20_000 == 7 || i > 95_000 && i.is_multiple_of(2) {
+                kept.push(i);
+            } else {
+                s.give(i);
+            }
+            if x >> 60 == 0 {
+                trim(false);
+            }
+        }
+        while trim(true).is_some() {}
+        let back = ground.left.load(Ordering::Relaxed) - full;
+        assert!(back > 80_000 * Slab::<[AtomicU32; 17]>::RECORD, "{back}");
+        let same = |kept: &[u32]| {
+            kept.iter().all(|&i| {
+                s.is_live(i)
+                    && s.get(i)
+                        .is_some_and(|r| r.iter().all(|w| w.load(Ordering::Relaxed) == !i))
+            })
+        };
+        assert!(same(&kept) && s.live() as usize == kept.len());
+        assert!(s.get(50_000).is_none() && !s.is_live(50_000));
+        assert_eq!(s.in_use().count(), kept.len());
+        // All of it can be used again: each record once, with no more memory than at first.
+        let again: Vec<u32> = (kept.len()..total as usize).map(|_| take().0).collect();
+        let mut each: Vec<u32> = again.iter().chain(&kept).copied().collect();
+        each.sort_unstable();
+        assert!(each.iter().copied().eq(0..total) && same(&kept));
+        assert_eq!(ground.left.load(Ordering::Relaxed), full);
+        assert!(trim(false).is_none());
+        again.iter().chain(&kept).for_each(|&i| s.give(i));
+        while trim(true).is_some() {}
+        assert_eq!((s.live(), take().0 < BYTES as u32), (0, true));
+        assert!(ground.left.load(Ordering::Relaxed) > BYTES as u64 - (512 << 10));
+    }
+}

@@ -1,0 +1,199 @@
+//! Starting: from a system image to the SIPs of its manifest, wired up as it says ([O] 5.2).
+
+use crate::ground::contract::Contract;
+use crate::ground::hal::Hal;
+use crate::ground::image::{self, Installed};
+use crate::ground::machine::{self, log};
+use crate::ground::trusted::BootImage;
+use crate::mechanism::cpu;
+use crate::mechanism::watchdog;
+use crate::object::account;
+use crate::object::channel::Channel;
+use crate::object::sip::{self, Making, StartupEnd};
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use sing_abi::exit::machine::{BAD_IMAGE, NO_MEMORY};
+use sing_image::Error;
+use sing_image::manifest::Side;
+use sing_image::system::{Start, SystemManifest};
+
+/// What stands for the arguments given at the start.
+const ARGS: &str = "$ARGS";
+
+/// How the system is started.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// What replaces the argument `$ARGS` in the system manifest's `Start::args`.
+    pub args: Vec<String>,
+    /// For tests: nanoseconds between ticks of the timer while threads run, so that the watchdog sees short stretches, too,
+    /// and says at the end what it has seen. 0: only the ticks that are needed.
+    pub tick: u64,
+    /// Whether every look at interrupts lets another thread run, at whatever cost: for tests.
+    pub stress: bool,
+}
+
+/// Why there is no system.
+enum Failed {
+    /// The image is none, or its parts do not fit.
+    Image(Error),
+    /// The machine lacks what this part needs.
+    Short(String),
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Failed {
+        Failed::Image(error)
+    }
+}
+
+/// Starts the system from a system image. The HAL calls it once, on its boot stack, with interrupts
+/// deliverable.
+pub fn boot(hal: &'static dyn Hal, options: Options, image: BootImage) -> ! {
+    machine::set(hal);
+    if hal.cpus() > 1 {
+        log!("system: this kernel uses one processor");
+    }
+    watchdog::set_tick(options.tick);
+    if options.stress {
+        crate::mechanism::interrupt::stress();
+    }
+    if let Err(e) = start(&options, image) {
+        match e {
+            Failed::Image(e) => {
+                log!("system: cannot start: {e}");
+                hal.exit(BAD_IMAGE);
+            }
+            Failed::Short(part) => {
+                log!("system: cannot start {part}: short of {}", hal.shortage());
+                hal.exit(NO_MEMORY);
+            }
+        }
+    }
+    drop(options);
+    // Nobody has run so far who could have waited.
+    hal.held();
+    cpu::this().idle()
+}
+
+fn start(options: &Options, image: BootImage) -> Result<(), Failed> {
+    let system = image.decode()?;
+    let manifest = system.manifest().clone();
+    image::set_system(system);
+    let mut parts = Vec::new();
+    for s in &manifest.start {
+        let installed = image::find(&s.image)?
+            .ok_or_else(|| Error::new(format!("{}: no image bin/{}", s.name, s.image)))?;
+        parts.push((s, installed, Vec::<StartupEnd>::new()));
+    }
+    connect(&manifest, &mut parts)?;
+    let mut sips = Vec::new();
+    for (s, installed, endpoints) in parts {
+        let arguments = arguments(s, options);
+        let put = |place: &mut [u8]| {
+            place.copy_from_slice(&arguments);
+            Ok(())
+        };
+        let making = Making {
+            image: installed,
+            parent: None,
+            arguments: (arguments.len(), &put),
+            endpoints: endpoints.len(),
+        };
+        let sip = sip::create(&making).map_err(|_| Failed::Short(s.name.clone()))?;
+        sip.give_startup(endpoints.into_iter());
+        sip.role.set(s.essential, s.main);
+        sips.push(sip);
+    }
+    for sip in sips {
+        sip.start();
+    }
+    Ok(())
+}
+
+/// Makes the channels that the manifest declares and hands their ends to the parts, in the order that each
+/// part's own manifest wants.
+fn connect(
+    manifest: &SystemManifest,
+    parts: &mut [(&Start, &'static Installed, Vec<StartupEnd>)],
+) -> Result<(), Error> {
+    let mut channels = Vec::new();
+    for c in &manifest.channels {
+        let contract = parts
+            .iter()
+            .find_map(|(_, i, _)| contract_of(i, &c.contract))
+            .ok_or_else(|| Error::new(format!("no part knows contract {}", c.contract)))?;
+        let channel = account::root()
+            .and_then(|root| Channel::create(contract, root))
+            .ok_or_else(|| Error::new("memory is short"))?;
+        channels.push((c, channel));
+    }
+    for (s, installed, endpoints) in parts.iter_mut() {
+        for declared in &installed.manifest.endpoints {
+            let mut matching = channels
+                .iter()
+                .filter(|(c, _)| c.end(declared.side).of == s.name)
+                .filter(|(c, _)| c.end(declared.side).endpoint == declared.name)
+                .map(|(c, channel)| (c, *channel));
+            if declared.many {
+                endpoints.extend(matching.map(|(_, ch)| Some((ch, declared.side))));
+                continue;
+            }
+            let end = matching.next().map(|(_, ch)| (ch, declared.side));
+            if end.is_none() && !declared.optional {
+                return Err(Error::new(format!(
+                    "{}: nothing is connected to its endpoint {}",
+                    s.name, declared.name
+                )));
+            }
+            if let Some((c, _)) = matching.next() {
+                return Err(Error::new(format!(
+                    "{}: two channels are connected to its endpoint {} (contract {})",
+                    s.name, declared.name, c.contract
+                )));
+            }
+            endpoints.push(end);
+        }
+    }
+    for (c, channel) in &channels {
+        for side in [Side::Imp, Side::Exp] {
+            let end = c.end(side);
+            let held = parts.iter().any(|(_, _, ends)| {
+                ends.iter()
+                    .flatten()
+                    .any(|(ch, s)| core::ptr::eq(*ch, *channel) && *s == side)
+            });
+            if !held {
+                return Err(Error::new(format!(
+                    "a channel of {} ends at {}.{}, which does not exist",
+                    c.contract, end.of, end.endpoint
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn contract_of(image: &Installed, name: &str) -> Option<&'static Contract> {
+    image
+        .contracts
+        .iter()
+        .copied()
+        .find(|c| c.table.name == name)
+}
+
+fn arguments(s: &Start, options: &Options) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut push = |a: &str| {
+        out.extend_from_slice(&(a.len() as u32).to_le_bytes());
+        out.extend_from_slice(a.as_bytes());
+    };
+    for a in &s.args {
+        if a == ARGS {
+            options.args.iter().for_each(|a| push(&a.to_string()));
+        } else {
+            push(a);
+        }
+    }
+    out
+}

@@ -1,0 +1,149 @@
+//! The kernel's entry points: the functions behind `sing_abi::entry`, one table of them.
+//!
+//! Each is an `extern "C"` function, of the type that the ABI says, that compiled code calls on the caller's own stack. It checks every
+//! argument, never keeps a pointer into the SIP's memory, and owns nothing while it waits. What no correct
+//! program does ends the SIP ([`finish`]); everything else comes back as a status.
+
+#[expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_macros,
+    reason = "no SIP runs yet"
+)]
+pub(crate) mod boot;
+mod channels;
+mod exchange;
+pub mod fault;
+mod processes;
+pub(crate) mod query;
+mod reply;
+mod routines;
+mod select;
+mod sync;
+mod system;
+mod threads;
+mod time;
+
+use crate::ground::trusted::{Entries, KernelTable, Left};
+use crate::ground::work::Work;
+use crate::mechanism::cpu;
+use crate::mechanism::interrupt;
+use crate::mechanism::wait::Again;
+use crate::object::sip::{self, Sip};
+use core::panic::Location;
+use sing_abi::entry;
+use sing_abi::status;
+use sing_abi::trap::Trap;
+use sing_arch::lock::SpinLock;
+use sing_runtime::CtxRef;
+
+static TABLE: SpinLock<Option<KernelTable>> = SpinLock::new(None);
+
+/// The table, made at its first use.
+pub(crate) fn table() -> KernelTable {
+    *TABLE.lock().get_or_insert_with(|| build().publish())
+}
+
+fn build() -> Entries {
+    let mut table = Entries::of(missing);
+    channels::fill(&mut table);
+    exchange::fill(&mut table);
+    processes::fill(&mut table);
+    routines::fill(&mut table);
+    select::fill(&mut table);
+    sync::fill(&mut table);
+    system::fill(&mut table);
+    threads::fill(&mut table);
+    time::fill(&mut table);
+    table
+}
+
+/// What stands behind entries that the compiler expands in place.
+extern "C" fn missing(_: CtxRef) -> ! {
+    sip::trap(Trap::BadArgument)
+}
+
+/// The caller's SIP.
+#[inline(always)]
+fn caller() -> &'static Sip {
+    cpu::current().sip()
+}
+
+/// Leaves an entry: ends the SIP where the call trapped, acts on interrupts that came meanwhile.
+#[inline(always)]
+#[track_caller]
+fn finish<R>(result: Result<R, Trap>) -> R {
+    let value = match result {
+        Ok(v) => v,
+        Err(t) => sip::trap(t),
+    };
+    if interrupt::pending() {
+        return after_interrupts(value, Location::caller());
+    }
+    value
+}
+
+/// Acts on interrupts, and goes back with what the entry came to: called last, and never unwound through, so that the
+/// entry has nothing to keep over a call.
+#[cold]
+#[inline(never)]
+extern "C" fn after_interrupts<R>(value: R, place: &'static Location<'static>) -> R {
+    interrupt::take_over_at(place);
+    value
+}
+
+/// The current thread has waited at the end of a blocking entry, and been told nothing: it looks again.
+pub(crate) fn look_again() -> Left {
+    let thread = cpu::current();
+    match thread.wait.again() {
+        Again::Receive(end, out) => match end.endpoint() {
+            Some((channel, side)) => channels::take(channel, side, thread, out),
+            None => Left::with(finish(Err(Trap::BadHandle))),
+        },
+        Again::Set(set, number) => select::look_again(set, number, thread),
+        Again::Select([handles, count, tags]) => select::select(thread, handles, tags, count, -1),
+        Again::Nothing => Left::with(finish(Ok(status::OK))),
+    }
+}
+
+/// The current thread goes back to its SIP with what it has been told, and interrupts have come meanwhile.
+pub(crate) fn after_switch(value: i32) -> i32 {
+    finish(Ok(value))
+}
+
+/// Gives back all that the caller has given up.
+fn work_off() {
+    let sip = caller();
+    while sip.has_given_up() && sip::work_off(sip, &mut Work::step()) {
+        interrupt::let_others_run();
+    }
+}
+
+/// Fills places of the table: `fill_table!(table; INDEX = function as type; …)`.
+macro_rules! fill_table {
+    ($table:ident; $($index:ident = $f:path: fn($($arg:ty),*) $(-> $ret:ty)?;)*) => {
+        $($table.set(
+            sing_abi::entry::$index,
+            $f as extern "C" fn(sing_runtime::CtxRef $(, $arg)*) $(-> $ret)?,
+        );)*
+    };
+}
+use fill_table;
+
+/// Whether every entry that a module can call has a function behind it, of the proper type.
+#[must_use]
+pub fn is_complete() -> bool {
+    let table = build();
+    entry::ENTRIES
+        .iter()
+        .filter(|e| !matches!(e.access, entry::Access::Inline))
+        .all(|e| !table.is_missing(e.index, missing))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_entry_is_there() {
+        let _alone = crate::alone();
+        assert!(super::is_complete());
+    }
+}

@@ -1,0 +1,366 @@
+//! Processes: children, arguments, start-up endpoints.
+
+use super::reply::{answer, put_encoded, room_for};
+use super::sync::wait_alone;
+use super::{Entries, caller, fill_table, finish};
+use crate::ground::image::{self, Found, Installed};
+use crate::ground::log;
+use crate::mechanism::cpu;
+use crate::mechanism::interrupt::let_others_run;
+use crate::object::handle::Object;
+use crate::object::sip::{self, End, Making, Sip};
+use crate::object::thread::building;
+use sing_abi::status;
+use sing_abi::trap::Trap;
+use sing_image::limits;
+use sing_runtime::CtxRef;
+
+/// The longest name of an image, in bytes.
+const MAX_NAME: usize = limits::NAME_BYTES.most as usize;
+/// The most bytes of arguments.
+const MAX_ARGUMENTS: u32 = 1 << 20;
+/// The most start-up endpoints.
+const MAX_ENDPOINTS: u32 = limits::STARTUP_ENDPOINTS.most as u32;
+/// As many start-up endpoints as most images have.
+const FEW: u32 = 16;
+/// As long a name as most images have.
+const SHORT: u32 = 32;
+
+/// Fills the table.
+pub(super) fn fill(table: &mut Entries) {
+    fill_table! { table;
+        PROCESS_CREATE = create: fn(u32, u32, u32, u32, u32, u32) -> i32;
+        PROCESS_START = start: fn(u32) -> i32;
+        PROCESS_JOIN = join: fn(u32, i64) -> i32;
+        PROCESS_STOP = stop: fn(u32, i32) -> i32;
+        PROCESS_DETACH = detach: fn(u32) -> i32;
+        PROCESS_SUSPEND = suspend: fn(u32, u32) -> i32;
+        PROCESS_RESUME = resume: fn(u32, u32) -> i32;
+        PROCESS_ID = id: fn(u32) -> i32;
+        PROCESS_EXIT_STATUS = exit_status: fn(u32, u32) -> i32;
+        PROCESS_EXIT = exit: fn(i32);
+        STARTUP_ARG_COUNT = arg_count: fn() -> i32;
+        STARTUP_ARG = arg: fn(u32, u32, u32) -> i32;
+        STARTUP_ENDPOINT = endpoint: fn(u32) -> i32;
+        IMAGE_MANIFEST = manifest: fn(u32, u32, u32, u32) -> i32;
+    }
+}
+
+extern "C" fn create(
+    _: CtxRef,
+    image: u32,
+    image_len: u32,
+    args: u32,
+    args_len: u32,
+    endpoints: u32,
+    count: u32,
+) -> i32 {
+    // Clearing room for as many endpoints as there can be would be a tenth of what making a process costs.
+    let made = if count <= FEW {
+        make::<{ FEW as usize }>(image, image_len, args, args_len, endpoints, count)
+    } else if count <= MAX_ENDPOINTS {
+        make::<{ MAX_ENDPOINTS as usize }>(image, image_len, args, args_len, endpoints, count)
+    } else {
+        installed(image, image_len).map(|found| found.err().unwrap_or(status::BAD_ARGUMENT))
+    };
+    building::clear();
+    finish(made)
+}
+
+/// The image of a name in the caller's memory, or a status. Others may run while it is loaded.
+fn installed(at: u32, len: u32) -> Result<Result<&'static Installed, i32>, Trap> {
+    if len <= SHORT {
+        installed_as(at, &mut [0; SHORT as usize][..len as usize])
+    } else if len as usize <= MAX_NAME {
+        installed_as(at, &mut [0; MAX_NAME][..len as usize])
+    } else {
+        Ok(Err(status::NOT_FOUND))
+    }
+}
+
+fn installed_as(at: u32, name: &mut [u8]) -> Result<Result<&'static Installed, i32>, Trap> {
+    caller().memory(at, name.len() as u64)?.read(at, name)?;
+    let Ok(name) = core::str::from_utf8(name) else {
+        return Ok(Err(status::NOT_FOUND));
+    };
+    loop {
+        return Ok(match image::look(name) {
+            Ok(Found::Image(image)) => Ok(image),
+            Ok(Found::None) => Err(status::NOT_FOUND),
+            Ok(Found::NotYet) => {
+                let_others_run();
+                continue;
+            }
+            Err(e) => {
+                log::about(cpu::current().sip().account().voice(), format_args!("{e}"));
+                Err(status::BAD_STATE)
+            }
+        });
+    }
+}
+
+#[inline(never)]
+fn make<const MOST: usize>(
+    image: u32,
+    image_len: u32,
+    args: u32,
+    args_len: u32,
+    endpoints: u32,
+    count: u32,
+) -> Result<i32, Trap> {
+    let image = match installed(image, image_len)? {
+        Ok(i) => i,
+        Err(status) => return Ok(status),
+    };
+    if args_len > MAX_ARGUMENTS {
+        return Ok(status::BAD_ARGUMENT);
+    }
+    if let Err(status) = building::build(sip::stack_bytes(image)) {
+        return Ok(status);
+    }
+    let parent = caller();
+    let mut handles = [0; MOST];
+    let handles = &mut handles[..count as usize];
+    let memory = parent.memory(endpoints, u64::from(count) * 4)?;
+    for (handle, i) in handles.iter_mut().zip(0..) {
+        *handle = memory.read_u32(endpoints + i * 4)?;
+    }
+    let memory = parent.memory(args, u64::from(args_len))?;
+    let arguments = |place: &mut [u8]| match memory.read(args, place) {
+        Ok(()) if well_formed(place) => Ok(()),
+        _ => Err(status::BAD_ARGUMENT),
+    };
+    if let Some(status) = check_endpoints(parent, image, handles)? {
+        return Ok(status);
+    }
+    let child = match sip::create(&Making {
+        image,
+        parent: Some(parent),
+        arguments: (args_len as usize, &arguments),
+        endpoints: handles.len(),
+    }) {
+        Ok(child) => child,
+        Err(status) => return Ok(status),
+    };
+    // Nothing has moved so far. What an endpoint leaves when it moves (its handle, its set, those who wait there) would
+    // not be put together again. So the only thing that can still fail comes first: a place for the handle, where the table
+    // is full and no endpoint leaves it.
+    let early = parent.insert(Object::Process(child));
+    if early.is_none() && handles.iter().all(|&h| h == 0) {
+        sip::discard(child);
+        return Ok(status::NO_RESOURCES);
+    }
+    child.give_startup(handles.iter().map(|&h| {
+        let Object::Endpoint(channel, side, _) = parent.handles.lock().remove(h) else {
+            return None;
+        };
+        channel.release(side);
+        Some((channel, side))
+    }));
+    let Some(handle) = early.or_else(|| parent.insert(Object::Process(child))) else {
+        sip::discard(child);
+        return Ok(status::NO_RESOURCES);
+    };
+    child.retain();
+    Ok(handle as i32)
+}
+
+fn well_formed(mut arguments: &[u8]) -> bool {
+    while let Some((len, rest)) = arguments.split_first_chunk::<4>() {
+        match rest.get(u32::from_le_bytes(*len) as usize..) {
+            Some(rest) => arguments = rest,
+            None => return false,
+        }
+    }
+    arguments.is_empty()
+}
+
+/// Checks that endpoints are what the image's manifest asks for: a status where they are not, a trap where a
+/// handle is none.
+fn check_endpoints(parent: &Sip, image: &Installed, handles: &[u32]) -> Result<Option<i32>, Trap> {
+    let declared = &image.manifest.endpoints;
+    for (i, &h) in handles.iter().enumerate() {
+        // As many as there are may follow the last one, where it says so.
+        let place = i.min(declared.len().saturating_sub(1));
+        let want = declared.get(place).filter(|d| place == i || d.many);
+        let Some(want) = want else {
+            return Ok(Some(status::BAD_ARGUMENT));
+        };
+        if h == 0 {
+            continue;
+        }
+        if handles[..i].contains(&h) {
+            return Err(Trap::BadHandle);
+        }
+        let Object::Endpoint(channel, side, bits) = parent.object(h) else {
+            return Err(Trap::BadHandle);
+        };
+        let inner = channel.lock();
+        let Some(contract) = inner.contract else {
+            return Err(Trap::BadHandle);
+        };
+        let end = &inner.ends[side.index()];
+        let used = parent.image().uses_as_another(bits, contract);
+        if side != want.side || !image.can_start_with(end, place, side, used) {
+            return Ok(Some(status::BAD_ARGUMENT));
+        }
+    }
+    let missing = declared
+        .iter()
+        .enumerate()
+        .any(|(i, d)| !d.optional && !d.many && handles.get(i).is_none_or(|&h| h == 0));
+    Ok(missing.then_some(status::BAD_ARGUMENT))
+}
+
+/// Works with a child, which a handle names.
+fn with_child(handle: u32, f: impl FnOnce(&'static Sip) -> i32) -> Result<i32, Trap> {
+    match caller().object(handle) {
+        Object::Process(p) => Ok(f(p)),
+        _ => Err(Trap::BadHandle),
+    }
+}
+
+fn ok_if(done: bool) -> i32 {
+    if done { status::OK } else { status::BAD_STATE }
+}
+
+extern "C" fn start(_: CtxRef, process: u32) -> i32 {
+    finish(with_child(process, |p| ok_if(p.start())))
+}
+
+extern "C" fn join(_: CtxRef, process: u32, timeout: i64) -> i32 {
+    finish(match caller().object(process) {
+        Object::Process(p) => {
+            let ready = || p.has_ended().then_some(0);
+            wait_alone(process, p, timeout, ready)
+        }
+        _ => Err(Trap::BadHandle),
+    })
+}
+
+extern "C" fn stop(_: CtxRef, process: u32, code: i32) -> i32 {
+    finish(with_child(process, |p| {
+        let alive = p.is_alive();
+        if alive {
+            sip::stop(p, code);
+        }
+        ok_if(alive)
+    }))
+}
+
+extern "C" fn detach(_: CtxRef, process: u32) -> i32 {
+    finish(with_child(process, |p| {
+        let alive = p.is_alive();
+        p.detach();
+        ok_if(alive)
+    }))
+}
+
+extern "C" fn suspend(_: CtxRef, process: u32, recursive: u32) -> i32 {
+    finish(with_child(process, |p| {
+        if !p.is_alive() {
+            return status::BAD_STATE;
+        }
+        match recursive {
+            0 => ok_if(p.suspend()),
+            _ => {
+                sip::suspend_all(p);
+                status::OK
+            }
+        }
+    }))
+}
+
+extern "C" fn resume(_: CtxRef, process: u32, recursive: u32) -> i32 {
+    finish(with_child(process, |p| {
+        if !p.is_alive() {
+            return status::BAD_STATE;
+        }
+        match recursive {
+            0 => ok_if(p.resume()),
+            _ => ok_if(sip::resume_all(p)),
+        }
+    }))
+}
+
+extern "C" fn id(_: CtxRef, process: u32) -> i32 {
+    finish(with_child(process, |p| p.id() as i32))
+}
+
+extern "C" fn exit_status(_: CtxRef, process: u32, out: u32) -> i32 {
+    finish(exit_status_at(process, out))
+}
+
+fn exit_status_at(process: u32, out: u32) -> Result<i32, Trap> {
+    let memory = caller().memory(out, 8)?;
+    let Object::Process(p) = caller().object(process) else {
+        return Err(Trap::BadHandle);
+    };
+    let Some((kind, code)) = p.exit_status() else {
+        return Ok(status::BAD_STATE);
+    };
+    memory.write_u32(out, kind)?;
+    memory.write_u32(out + 4, code as u32)?;
+    Ok(status::OK)
+}
+
+extern "C" fn exit(_: CtxRef, code: i32) {
+    sip::exit_current(End::Exit(code))
+}
+
+extern "C" fn arg_count(_: CtxRef) -> i32 {
+    let count = |arguments: &[u8]| {
+        let (mut rest, mut n) = (arguments, 0);
+        while let Some((len, tail)) = rest.split_first_chunk::<4>() {
+            rest = tail.get(u32::from_le_bytes(*len) as usize..).unwrap_or(&[]);
+            n += 1;
+        }
+        n
+    };
+    finish(Ok(caller().with_arguments(count)))
+}
+
+/// The bytes of one of the caller's arguments.
+fn argument(arguments: &[u8], index: u32) -> Option<&[u8]> {
+    let (mut rest, mut i) = (arguments, 0);
+    while let Some((len, tail)) = rest.split_first_chunk::<4>() {
+        let (argument, tail) = tail.split_at_checked(u32::from_le_bytes(*len) as usize)?;
+        if i == index {
+            return Some(argument);
+        }
+        (rest, i) = (tail, i + 1);
+    }
+    None
+}
+
+extern "C" fn arg(_: CtxRef, index: u32, out: u32, max: u32) -> i32 {
+    finish(arg_to(index, out, max))
+}
+
+fn arg_to(index: u32, out: u32, max: u32) -> Result<i32, Trap> {
+    let sip = caller();
+    let len = sip.with_arguments(|a| argument(a, index).map(<[u8]>::len));
+    let Some(len) = len else {
+        return Ok(status::NOT_FOUND);
+    };
+    let Some(memory) = room_for(len, out, max)? else {
+        return Ok(answer(len, max));
+    };
+    sip.with_arguments(|a| memory.write(out, argument(a, index).unwrap_or(&[])))?;
+    Ok(answer(len, max))
+}
+
+extern "C" fn endpoint(_: CtxRef, index: u32) -> i32 {
+    finish(Ok(caller().take_startup(index)))
+}
+
+extern "C" fn manifest(_: CtxRef, image: u32, image_len: u32, out: u32, max: u32) -> i32 {
+    finish(manifest_at(image, image_len, out, max))
+}
+
+fn manifest_at(image: u32, image_len: u32, out: u32, max: u32) -> Result<i32, Trap> {
+    match installed(image, image_len)? {
+        Ok(image) => put_encoded(&image.manifest, out, max),
+        Err(status) => Ok(status),
+    }
+}

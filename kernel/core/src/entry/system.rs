@@ -1,0 +1,229 @@
+//! The console device, the system image's files, what the system does, its end. All of it is privileged: the
+//! installer lets only those import it whose manifest has the privilege.
+
+use super::reply::put;
+use super::{Entries, caller, fill_table, finish};
+use crate::entry::query;
+use crate::ground::image;
+use crate::ground::machine::hal;
+use crate::ground::trace;
+use crate::mechanism::cpu;
+use crate::mechanism::interrupt::let_others_run;
+use crate::mechanism::watchdog;
+use crate::object::sip;
+use sing_abi::status;
+use sing_abi::trap::Trap;
+use sing_image::snapshot::TRACE_EVENT_SIZE;
+use sing_runtime::CtxRef;
+
+/// The most bytes that one call reads from or writes to the console.
+const MAX_CONSOLE: u32 = 64 << 10;
+/// Bytes of a file that are copied between two looks for interrupts.
+const PIECE: usize = 256 << 10;
+/// Bytes that are copied on their way to the console at a time.
+const CONSOLE_PIECE: u32 = 4096;
+/// The longest path of a file of the system image, in bytes.
+const MAX_PATH: u32 = 1024;
+/// How often a reader of the trace looks, in nanoseconds.
+const TRACE_PERIOD: u64 = 10_000_000;
+
+/// Fills the table.
+pub(super) fn fill(table: &mut Entries) {
+    fill_table! { table;
+        CONSOLE_WRITE = console_write: fn(u32, u32) -> i32;
+        CONSOLE_UNWRITTEN = console_unwritten: fn() -> i32;
+        CONSOLE_READ = console_read: fn(u32, u32) -> i32;
+        CONSOLE_SIZE = console_size: fn(u32) -> i32;
+        BOOT_NAME = boot_name: fn(u32, u32, u32) -> i32;
+        BOOT_SIZE = boot_size: fn(u32, u32) -> i32;
+        BOOT_READ = boot_read: fn(u32, u32, u32, u32) -> i32;
+        SYS_QUERY = query: fn(u32, u32, u32) -> i32;
+        TRACE_CONTROL = trace_control: fn(u32) -> i32;
+        TRACE_READ = trace_read: fn(u32, u32, i64) -> i32;
+        SYS_STOP = stop: fn(u32, i32) -> i32;
+        SYS_STOP_BY = stop_by: fn(u32, i32, u32) -> i32;
+        SYS_SHUTDOWN = shutdown: fn(i32);
+    }
+}
+
+extern "C" fn console_write(_: CtxRef, text: u32, len: u32) -> i32 {
+    finish(write_console(text, len.min(MAX_CONSOLE)))
+}
+
+fn write_console(text: u32, len: u32) -> Result<i32, Trap> {
+    let memory = caller().memory(text, u64::from(len))?;
+    let mut piece = [0; CONSOLE_PIECE as usize];
+    let mut written = 0;
+    while written < len {
+        let piece = &mut piece[..CONSOLE_PIECE.min(len - written) as usize];
+        memory.read(text + written, piece)?;
+        let taken = hal().console_write(piece);
+        written += taken as u32;
+        if taken < piece.len() {
+            break;
+        }
+    }
+    Ok(written as i32)
+}
+
+extern "C" fn console_unwritten(_: CtxRef) -> i32 {
+    let unwritten = hal().console_unwritten();
+    finish(Ok(i32::try_from(unwritten).unwrap_or(i32::MAX)))
+}
+
+extern "C" fn console_read(_: CtxRef, out: u32, max: u32) -> i32 {
+    finish(read_console(out, max))
+}
+
+fn read_console(out: u32, max: u32) -> Result<i32, Trap> {
+    let max = max.min(4096) as usize;
+    let memory = caller().memory(out, max as u64)?;
+    let mut buffer = [0; 4096];
+    match hal().console_read(&mut buffer[..max]) {
+        Some(n) => {
+            memory.write(out, &buffer[..n.min(max)])?;
+            Ok(n as i32)
+        }
+        None => Ok(status::CLOSED),
+    }
+}
+
+extern "C" fn console_size(_: CtxRef, out: u32) -> i32 {
+    finish(
+        caller()
+            .memory(out, 8)
+            .and_then(|m| match hal().console_size() {
+                Some((columns, rows)) => {
+                    m.write_u32(out, columns)?;
+                    m.write_u32(out + 4, rows)?;
+                    Ok(status::OK)
+                }
+                None => Ok(status::NOT_FOUND),
+            }),
+    )
+}
+
+extern "C" fn boot_name(_: CtxRef, index: u32, out: u32, max: u32) -> i32 {
+    finish(match image::boot_name(index as usize) {
+        Some(name) => put(name.as_bytes(), out, max),
+        None => Ok(status::NOT_FOUND),
+    })
+}
+
+/// The boot file whose path stands in the caller's memory.
+fn boot_file(path: u32, len: u32) -> Result<Option<&'static [u8]>, Trap> {
+    if len > MAX_PATH {
+        return Ok(None);
+    }
+    let mut name = [0; MAX_PATH as usize];
+    let name = &mut name[..len as usize];
+    caller().memory(path, u64::from(len))?.read(path, name)?;
+    let name = core::str::from_utf8(name).ok();
+    Ok(name.and_then(image::boot_file))
+}
+
+extern "C" fn boot_size(_: CtxRef, path: u32, len: u32) -> i32 {
+    finish(boot_file(path, len).map(|f| match f {
+        Some(f) => i32::try_from(f.len()).unwrap_or(status::NO_RESOURCES),
+        None => status::NOT_FOUND,
+    }))
+}
+
+extern "C" fn boot_read(_: CtxRef, path: u32, len: u32, offset: u32, allocation: u32) -> i32 {
+    finish(read_boot(path, len, offset, allocation))
+}
+
+fn read_boot(path: u32, len: u32, offset: u32, allocation: u32) -> Result<i32, Trap> {
+    let Some(file) = boot_file(path, len)? else {
+        return Ok(status::NOT_FOUND);
+    };
+    let entry = cpu::current().entry(allocation).ok_or(Trap::BadHandle)?;
+    let rest = file.get(offset as usize..).unwrap_or(&[]);
+    let n = rest.len().min(entry.writable_len() as usize);
+    // Only this thread could free the block, or share it.
+    let block = entry.writable();
+    let mut at = 0;
+    for piece in rest[..n].chunks(PIECE) {
+        block.write(at, piece)?;
+        at += piece.len() as u32;
+        let_others_run();
+    }
+    Ok(n as i32)
+}
+
+extern "C" fn query(_: CtxRef, what: u32, out: u32, max: u32) -> i32 {
+    finish(query::answer(what, out, max))
+}
+
+extern "C" fn trace_control(_: CtxRef, on: u32) -> i32 {
+    let done = trace::set(on != 0);
+    finish(Ok(if done {
+        status::OK
+    } else {
+        status::NO_RESOURCES
+    }))
+}
+
+extern "C" fn trace_read(_: CtxRef, out: u32, max: u32, timeout: i64) -> i32 {
+    finish(read_trace(out, max, timeout))
+}
+
+fn read_trace(out: u32, max: u32, timeout: i64) -> Result<i32, Trap> {
+    let room = max / TRACE_EVENT_SIZE as u32;
+    let memory = caller().memory(out, u64::from(room) * TRACE_EVENT_SIZE as u64)?;
+    let deadline = crate::mechanism::timer::deadline(timeout);
+    loop {
+        let mut n = 0;
+        while n < room
+            && let Some(event) = trace::take()
+        {
+            memory.write(out + n * TRACE_EVENT_SIZE as u32, &event.to_bytes())?;
+            n += 1;
+            if n.is_multiple_of(256) {
+                let_others_run();
+            }
+        }
+        let now = hal().now();
+        if n > 0 || room == 0 || now >= deadline || !trace::is_on() {
+            return Ok((n * TRACE_EVENT_SIZE as u32) as i32);
+        }
+        let t = cpu::current();
+        t.wait_for_time();
+        t.sleep_until(deadline.min(now + TRACE_PERIOD));
+    }
+}
+
+/// Of `sys_stop_by`: what descends from the process goes on.
+const ONLY: u32 = 1;
+/// Of `sys_stop_by`: it is stopped also where it is essential.
+const FORCE: u32 = 2;
+
+extern "C" fn stop(_: CtxRef, id: u32, code: i32) -> i32 {
+    finish(Ok(stop_process(id, code, 0)))
+}
+
+extern "C" fn stop_by(_: CtxRef, id: u32, code: i32, how: u32) -> i32 {
+    finish(Ok(stop_process(id, code, how)))
+}
+
+fn stop_process(id: u32, code: i32, how: u32) -> i32 {
+    let Some(sip) = sip::find(id) else {
+        return status::NOT_FOUND;
+    };
+    if how & !(ONLY | FORCE) != 0 {
+        return status::BAD_ARGUMENT;
+    }
+    if sip.role.is_essential() && how & FORCE == 0 {
+        return status::NOT_PERMITTED;
+    }
+    if how & ONLY == 0 {
+        sip::stop(sip, code);
+    } else {
+        sip::stop_only(sip, code);
+    }
+    status::OK
+}
+
+extern "C" fn shutdown(_: CtxRef, code: i32) {
+    watchdog::end_system(code)
+}

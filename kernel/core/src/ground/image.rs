@@ -1,0 +1,301 @@
+//! Installed images: found in the system image, loaded when first used, shared by all SIPs made of them.
+
+mod loading;
+#[cfg(test)]
+mod tests;
+
+use crate::ground::contract::Contract;
+use crate::ground::machine::hal;
+use crate::ground::trusted::System;
+use crate::object::channel::End;
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use loading::{LEAST, Loading};
+use sing_abi::entry::Privilege;
+use sing_arch::lock::SpinLock;
+use sing_image::manifest::{Manifest, Side, StartupEndpoint};
+use sing_image::system::BIN;
+use sing_image::{Error, Failure};
+use sing_runtime::Template;
+
+/// Contract bits of an endpoint whose contract the SIP does not know: it can be passed on and closed.
+const UNKNOWN: u32 = 0xffff << 16;
+
+/// Budget of a SIP whose manifest names none and that makes none itself, in bytes. One that makes others has none of its
+/// own: only those of the SIPs above it bound what it and they have.
+const DEFAULT_BUDGET: u64 = 64 << 20;
+
+/// An installed image, loaded.
+pub(crate) struct Installed {
+    /// Its name.
+    pub(crate) name: String,
+    /// What instances are made of.
+    pub(crate) template: Arc<Template>,
+    /// What it declares.
+    pub(crate) manifest: Manifest,
+    /// The contracts that its code names, by its numbers for them.
+    pub(crate) contracts: Vec<&'static Contract>,
+    /// Their numbers, in the order of their names.
+    by_name: Vec<u32>,
+    /// Of each start-up endpoint that it declares: number and state of the contract. `None` where the image does not have that.
+    startup: Vec<Option<(u32, u16)>>,
+    /// The most that a SIP of this image may have, with all that it makes.
+    pub(crate) budget: u64,
+}
+
+struct Registry {
+    system: Option<&'static System>,
+    loaded: BTreeMap<String, &'static Installed>,
+    /// Loaded images by address of their code.
+    by_code: BTreeMap<u64, &'static Installed>,
+    /// Images that are being loaded. Whoever asks for one does a step of it: whoever began may have ended.
+    loading: BTreeMap<String, Box<Loading>>,
+    /// The image whose code is being put into the arena, where it lies in one piece: the others wait for it.
+    placing: Option<String>,
+    /// Images that cannot be loaded, and why. An image is tried once.
+    failed: BTreeMap<String, Error>,
+}
+
+static REGISTRY: SpinLock<Registry> = SpinLock::new(Registry {
+    system: None,
+    loaded: BTreeMap::new(),
+    by_code: BTreeMap::new(),
+    loading: BTreeMap::new(),
+    placing: None,
+    failed: BTreeMap::new(),
+});
+
+/// Notes the system image.
+pub(crate) fn set_system(system: System) {
+    REGISTRY.lock().system = Some(Box::leak(Box::new(system)));
+}
+
+/// A file of the system image.
+pub(crate) fn boot_file(path: &str) -> Option<&'static [u8]> {
+    REGISTRY.lock().system?.file(path)
+}
+
+/// Path of the `index`th file of the system image.
+pub(crate) fn boot_name(index: usize) -> Option<&'static str> {
+    let system = REGISTRY.lock().system?;
+    system.paths().nth(index)
+}
+
+/// Names of all installed images.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    let system = REGISTRY.lock().system;
+    let paths = system.into_iter().flat_map(|s| s.paths());
+    paths.filter_map(|p| p.strip_prefix(BIN))
+}
+
+/// What a look for an image has found.
+pub(crate) enum Found {
+    /// The image, loaded.
+    Image(&'static Installed),
+    /// There is none of this name.
+    None,
+    /// It is being loaded; a step was done. Others may run before the next look.
+    NotYet,
+}
+
+/// The image of this name, loaded; does one step of loading it, where it is not.
+///
+/// # Errors
+/// Where it is broken, which is remembered, or there is no room for it now.
+pub(crate) fn look(name: &str) -> Result<Found, Error> {
+    let mut registry = REGISTRY.lock();
+    let r = &mut *registry;
+    if let Some(image) = r.loaded.get(name) {
+        return Ok(Found::Image(image));
+    }
+    if let Some(e) = r.failed.get(name) {
+        return Err(e.clone());
+    }
+    let mut loading = match r.loading.remove(name) {
+        Some(loading) => loading,
+        None => {
+            if hal().heap_room() < LEAST {
+                return Err(no_room(name));
+            }
+            match r.system.and_then(|s| s.program(BIN, name)) {
+                Some(program) => Box::new(Loading::Found(program)),
+                None => return Ok(Found::None),
+            }
+        }
+    };
+    if let Loading::Placing(_) = *loading {
+        match &r.placing {
+            None => r.placing = Some(name.into()),
+            Some(first) if first != name => {
+                let first = first.clone();
+                r.loading.insert(name.into(), loading);
+                drop(registry);
+                let other = look(&first);
+                // One that cannot be loaded, or not now, is in nobody's way any more.
+                drop(other);
+                return Ok(Found::NotYet);
+            }
+            Some(_) => {}
+        }
+    }
+    let stepped = loading.step(name);
+    match stepped {
+        Ok(None) => {
+            r.loading.insert(name.into(), loading);
+            Ok(Found::NotYet)
+        }
+        Ok(Some(image)) => {
+            r.placing = None;
+            r.by_code.insert(image.template.code().start, image);
+            r.loaded.insert(name.into(), image);
+            Ok(Found::Image(image))
+        }
+        Err(Failure::Broken(e)) => {
+            if r.placing.as_deref() == Some(name) {
+                r.placing = None;
+            }
+            let e = Error::new(format!("image {name}: {}", e.message));
+            r.failed.insert(name.into(), e.clone());
+            Err(e)
+        }
+        Err(Failure::NoRoom) => {
+            // None of its code is in the arena any more: others may put theirs there.
+            if r.placing.as_deref() == Some(name) {
+                r.placing = None;
+            }
+            r.loading.insert(name.into(), loading);
+            Err(no_room(name))
+        }
+    }
+}
+
+fn no_room(name: &str) -> Error {
+    let way_out = "end something, or give the machine more memory";
+    Error::new(format!("image {name}: no room for it now; {way_out}"))
+}
+
+/// The image of this name, loaded in one go: for the start of the system, when nobody else runs. `None` where there is none.
+///
+/// # Errors
+/// As for [`look`].
+pub(crate) fn find(name: &str) -> Result<Option<&'static Installed>, Error> {
+    loop {
+        match look(name)? {
+            Found::Image(image) => return Ok(Some(image)),
+            Found::None => return Ok(None),
+            Found::NotYet => {}
+        }
+    }
+}
+
+/// The most that a SIP of an image with this manifest may have, with all that it makes.
+fn budget_of(manifest: &Manifest) -> u64 {
+    let makes = manifest
+        .privileges
+        .iter()
+        .any(|p| p == Privilege::Create.name());
+    match manifest.memory {
+        0 if makes => u64::MAX,
+        0 => DEFAULT_BUDGET,
+        bytes => bytes,
+    }
+}
+
+/// Name of the function whose code holds this address, and of its image.
+pub(crate) fn function_at(pc: u64) -> Option<(&'static Installed, &'static str)> {
+    let registry = REGISTRY.lock();
+    let (base, image) = registry.by_code.range(..=pc).next_back()?;
+    let f = image
+        .template
+        .meta()
+        .func_at(u32::try_from(pc - base).ok()?)?;
+    Some((image, &f.name))
+}
+
+impl Installed {
+    /// The contract that it has under a name, and its number.
+    fn contract(&self, name: &str) -> Option<(u32, &'static Contract)> {
+        let named = |&number: &u32| self.contracts[number as usize].table.name.as_str();
+        let at = self.by_name.binary_search_by_key(&name, named).ok()?;
+        let number = self.by_name[at];
+        Some((number, self.contracts[number as usize]))
+    }
+
+    /// Contract and state of a start-up endpoint that it declares.
+    fn startup_of(&self, endpoint: &StartupEndpoint) -> Option<(u32, u16)> {
+        let (number, contract) = self.contract(&endpoint.contract)?;
+        let state = match &endpoint.state {
+            Some(state) => contract.table.state(state)?,
+            None => 0,
+        };
+        Some((number, state))
+    }
+
+    /// Whether an end of a channel can be given to it as the start-up endpoint that it declares at this place. `used` is as for
+    /// [`Installed::asked_for`].
+    pub(crate) fn can_start_with(
+        &self,
+        end: &End,
+        declared: usize,
+        side: Side,
+        used: bool,
+    ) -> bool {
+        let asked = self.startup.get(declared).copied().flatten();
+        asked.is_some_and(|(number, state)| {
+            let wanted = self.contracts[number as usize];
+            let own = end.permission;
+            own.is_some_and(|own| own.stands_for(wanted, side, end.state, Some(state), used))
+        })
+    }
+
+    /// What an end of a channel can be used as where one of contract `name` is asked for: the contract that this image has
+    /// under the name, and its number. `None` where the image has none, or another one.
+    pub(crate) fn held_as(
+        &self,
+        end: &End,
+        name: &str,
+        side: Side,
+    ) -> Option<(u32, &'static Contract)> {
+        self.asked_for(end, name, side, None, true)
+    }
+
+    /// The same, where it is asked for in the state of this name; in any where `None`. `used` says whether it is already used
+    /// as one of another contract than its channel's.
+    pub(crate) fn asked_for(
+        &self,
+        end: &End,
+        name: &str,
+        side: Side,
+        state: Option<&str>,
+        used: bool,
+    ) -> Option<(u32, &'static Contract)> {
+        let (number, wanted) = self.contract(name)?;
+        let asked = match state {
+            Some(state) => Some(wanted.table.state(state)?),
+            None => None,
+        };
+        let own = end.permission?;
+        let can = own.stands_for(wanted, side, end.state, asked, used);
+        can.then_some((number, wanted))
+    }
+
+    /// Whether the bits of a handle say that its endpoint is used as one of another contract than its channel's.
+    pub(crate) fn uses_as_another(&self, bits: u32, real: &'static Contract) -> bool {
+        let held = self.contracts.get((bits >> 16) as usize);
+        held.is_some_and(|&held| !core::ptr::eq(held, real))
+    }
+
+    /// What an operation must carry to be used on an endpoint that is held so: `contract << 16 | side << 15`, or bits
+    /// that no operation has.
+    pub(crate) fn operation_bits(&self, held: Option<(u32, &'static Contract)>, side: Side) -> u32 {
+        let side_bit = (side.index() as u32) << 15;
+        match held {
+            Some((number, _)) => number << 16 | side_bit,
+            None => UNKNOWN | side_bit,
+        }
+    }
+}

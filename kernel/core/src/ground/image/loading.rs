@@ -1,0 +1,242 @@
+//! Loading an image, in steps of bounded cost between which others run.
+//!
+//! Everything about an image is checked before anything is committed for it: its code is put into the arena last. What is
+//! left of a load whose thread ended is its [`Loading`] in the registry, from which the next one who asks goes on.
+//!
+//! A step asks first whether the machine has the memory that it may take, beside what is left to what has begun, and is not
+//! begun where it has not: so what is decoded need not ask each time. An image that is broken is remembered as such. Where only
+//! room is short, what was done is kept and tried again; but code leaves the arena, where it would hold back all others.
+//!
+//! What was loaded stays: no SIP pays for it, and there is a bound to it by the system image alone. Each of its programs is
+//! loaded once, at most, and each contract that they name is kept once.
+
+use super::Installed;
+use crate::ground::contract::{self, Contract};
+use crate::ground::machine::hal;
+use crate::ground::trusted::{Compiled, Prepared, Program, Reading};
+use crate::ground::work::Work;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use sing_image::contract::{ContractTable, Hash, Reader};
+use sing_image::manifest::Manifest;
+use sing_image::meta::{Linkage, Meta};
+use sing_image::{Error, Failure};
+
+/// Bytes of memory without which no step is begun: for names, messages and records of the image itself.
+pub(super) const LEAST: u64 = 128 << 10;
+/// A transition of a contract takes as long as so many bytes of memory that is given back.
+const TRANSITION: u64 = 256;
+
+/// How far an image has been loaded.
+pub(super) enum Loading {
+    /// Its file is known.
+    Found(Program),
+    /// The tables beside its code are being read.
+    Reading(Box<Reading>, Program),
+    /// They have been read, and what it declares has not.
+    Read(Box<Compiled>),
+    /// Its contracts are being read.
+    Contracts(Box<(Compiled, Manifest, Reader<'static>)>),
+    /// Its tables are being checked and made ready.
+    Checking(Box<Checked>),
+    /// The contracts that it names are being looked up.
+    Naming(Box<Checked>),
+    /// All has been checked, and its code is being put into the arena.
+    Placing(Box<Checked>),
+    /// A step is under way, or has failed.
+    Over,
+}
+
+/// An image whose tables have been read.
+pub(super) struct Checked {
+    program: Prepared,
+    manifest: Manifest,
+    /// The contracts that it names, and which those are, as far as they have not been looked up, the first one last.
+    tables: Vec<ContractTable>,
+    identities: Vec<Hash>,
+    /// Those that have.
+    contracts: Vec<&'static Contract>,
+    /// Their numbers in the order of their names.
+    by_name: Vec<u32>,
+}
+
+/// Where a load goes on, and whether that was a failure.
+type Stepped = (Loading, Result<Option<&'static Installed>, Failure>);
+
+impl Loading {
+    /// Goes on; the image, when it has been loaded.
+    pub(super) fn step(&mut self, name: &str) -> Result<Option<&'static Installed>, Failure> {
+        if hal().heap_room() < self.room().saturating_add(LEAST) {
+            return Err(Failure::NoRoom);
+        }
+        let (next, answer) = core::mem::replace(self, Loading::Over).stepped(name);
+        *self = next;
+        answer
+    }
+
+    fn stepped(self, name: &str) -> Stepped {
+        let going_on = |next| (next, Ok(None));
+        match self {
+            Loading::Found(program) => match program.read() {
+                Ok(reading) => going_on(Loading::Reading(Box::new(reading), program)),
+                Err(e) => broken(e),
+            },
+            Loading::Reading(mut reading, program) => match reading.step() {
+                Ok(false) => going_on(Loading::Reading(reading, program)),
+                Ok(true) => {
+                    let compiled = reading.finish();
+                    match suits(compiled.meta()) {
+                        Ok(()) => going_on(Loading::Read(Box::new(compiled))),
+                        Err(e) => broken(e),
+                    }
+                }
+                // Half a list cannot be read on.
+                Err(Failure::NoRoom) => (Loading::Found(program), Err(Failure::NoRoom)),
+                Err(Failure::Broken(e)) => broken(e),
+            },
+            Loading::Read(compiled) => match compiled.manifest() {
+                Ok(manifest) => {
+                    let contracts = compiled.contracts();
+                    going_on(Loading::Contracts(Box::new((
+                        *compiled, manifest, contracts,
+                    ))))
+                }
+                Err(e) => broken(e),
+            },
+            Loading::Contracts(mut image) => match image.2.step() {
+                Ok(true) => going_on(Loading::Checking(Box::new(Checked::new(*image)))),
+                other => tried(other, Loading::Contracts(image)),
+            },
+            Loading::Checking(mut image) => match image.program.check() {
+                Ok(true) if image.program.has_main() => going_on(Loading::Naming(image)),
+                Ok(true) => broken(Error::new("it exports no sip_main")),
+                other => tried(other, Loading::Checking(image)),
+            },
+            Loading::Naming(mut image) => match image.look_up() {
+                Ok(true) => going_on(Loading::Placing(image)),
+                other => tried(other, Loading::Naming(image)),
+            },
+            Loading::Placing(mut image) => match image.program.place().ok_or(Failure::NoRoom) {
+                Ok(true) => match image.install(name) {
+                    Ok(installed) => (Loading::Over, Ok(Some(installed))),
+                    Err(e) => broken(e),
+                },
+                other => tried(other, Loading::Placing(image)),
+            },
+            Loading::Over => broken(Error::new("its load has failed")),
+        }
+    }
+
+    /// Bytes of memory that the next step takes, at most.
+    fn room(&self) -> u64 {
+        match self {
+            Loading::Reading(reading, _) => reading.room(),
+            Loading::Read(compiled) => compiled.manifest_room(),
+            Loading::Contracts(image) => image.2.room(),
+            Loading::Checking(image) => image.program.room(),
+            Loading::Naming(image) => image.room(),
+            Loading::Found(_) | Loading::Placing(_) | Loading::Over => 0,
+        }
+    }
+}
+
+fn broken(e: Error) -> Stepped {
+    (Loading::Over, Err(Failure::Broken(e)))
+}
+
+/// What can be tried again, or gone on with, is kept.
+fn tried(done: Result<bool, Failure>, rest: Loading) -> Stepped {
+    match done {
+        Ok(_) => (rest, Ok(None)),
+        Err(Failure::NoRoom) => (rest, Err(Failure::NoRoom)),
+        Err(Failure::Broken(e)) => broken(e),
+    }
+}
+
+/// Tests whether an image is for this kernel and this machine.
+fn suits(meta: &Meta) -> Result<(), Error> {
+    if meta.abi_version != sing_abi::ABI_VERSION {
+        return Err(Error::new(format!(
+            "compiled for version {} of the ABI; this kernel has version {}",
+            meta.abi_version,
+            sing_abi::ABI_VERSION
+        )));
+    }
+    if meta.linkage != Linkage::Sealed {
+        return Err(Error::new("it is not sealed"));
+    }
+    let lacking = |f: &&String| !hal().has_cpu_feature(f);
+    match meta.cpu_features.iter().find(lacking) {
+        Some(f) => Err(Error::new(format!(
+            "compiled for a processor with {f}, which this one has not"
+        ))),
+        None => Ok(()),
+    }
+}
+
+impl Checked {
+    fn new((compiled, manifest, contracts): (Compiled, Manifest, Reader<'static>)) -> Checked {
+        let (mut tables, mut identities) = contracts.finish();
+        tables.reverse();
+        identities.reverse();
+        Checked {
+            program: compiled.prepare(),
+            manifest,
+            tables,
+            identities,
+            contracts: Vec::new(),
+            by_name: Vec::new(),
+        }
+    }
+
+    /// Bytes of memory that the next step takes, at most.
+    fn room(&self) -> u64 {
+        let lists = self.tables.len() * (size_of::<&Contract>() + size_of::<u32>());
+        lists as u64 + self.tables.last().map_or(0, contract::room)
+    }
+
+    /// Looks up some contracts; whether all are known.
+    fn look_up(&mut self) -> Result<bool, Failure> {
+        self.contracts.try_reserve_exact(self.tables.len())?;
+        self.by_name.try_reserve_exact(self.tables.len())?;
+        let mut work = Work::step();
+        while let (Some(table), Some(hash)) = (self.tables.last(), self.identities.last()) {
+            let (transitions, room) = (table.next.len() as u64, contract::room(table));
+            if hal().heap_room() < room + LEAST {
+                return Err(Failure::NoRoom);
+            }
+            let contract = contract::intern(&mut self.tables, hash).ok_or(Failure::NoRoom)?;
+            self.identities.pop();
+            self.by_name.push(self.contracts.len() as u32);
+            self.contracts.push(contract);
+            work.spend(transitions * TRANSITION);
+            if work.is_spent() {
+                break;
+            }
+        }
+        if !self.tables.is_empty() {
+            return Ok(false);
+        }
+        let name = |&number: &u32| self.contracts[number as usize].table.name.as_str();
+        self.by_name.sort_unstable_by_key(name);
+        Ok(true)
+    }
+
+    fn install(self, name: &str) -> Result<&'static Installed, Error> {
+        let budget = super::budget_of(&self.manifest);
+        let mut installed = Installed {
+            name: name.into(),
+            budget,
+            template: self.program.finish()?,
+            startup: Vec::new(),
+            manifest: self.manifest,
+            contracts: self.contracts,
+            by_name: self.by_name,
+        };
+        let endpoints = installed.manifest.endpoints.iter();
+        installed.startup = endpoints.map(|e| installed.startup_of(e)).collect();
+        Ok(Box::leak(Box::new(installed)))
+    }
+}

@@ -1,0 +1,296 @@
+//! Loading, on a machine that only keeps account of the code that it is given.
+
+use super::*;
+use crate::ground::trusted::tests::{ARENA, small, system};
+use alloc::vec;
+use core::sync::atomic::Ordering::Relaxed;
+use object::write::Object;
+use object::{Architecture, BinaryFormat, Endianness, SectionKind};
+use sing_image::contract::{ContractTable, Direction, Message, NONE};
+use sing_image::elf;
+use sing_image::meta::*;
+use sing_image::system::{SystemImage, SystemManifest};
+
+/// An image with a main function and this much code, whose meta is changed.
+fn image(code: usize, change: impl FnOnce(&mut Meta)) -> Vec<u8> {
+    image_with(code, &[], vec![], change)
+}
+
+/// The same, with contracts, and start-up endpoints of these.
+fn image_with(
+    code: usize,
+    contracts: &[ContractTable],
+    endpoints: Vec<StartupEndpoint>,
+    change: impl FnOnce(&mut Meta),
+) -> Vec<u8> {
+    let main = FuncType {
+        params: vec![],
+        results: vec![ValType::I32],
+    };
+    let mut meta = Meta {
+        abi_version: sing_abi::ABI_VERSION,
+        memory_mode: MemoryMode::Guard,
+        linkage: Linkage::Sealed,
+        cpu_features: vec!["known".into()],
+        layout: CtxLayout {
+            size: 1024,
+            globals: 512,
+            tables: 512,
+            func_imports: 512,
+            signatures: 512,
+        },
+        types: vec![main],
+        canonical: vec![0],
+        imports: vec![],
+        funcs: vec![Func {
+            ty: 0,
+            offset: 0,
+            size: 16,
+            name: "main".into(),
+        }],
+        memory: Some(Limits { min: 1, max: None }),
+        tables: vec![],
+        globals: vec![],
+        exports: vec![Export {
+            name: "sip_main".into(),
+            kind: ExportKind::Func(0),
+        }],
+        start: None,
+        elements: vec![],
+        data: vec![],
+        initial: vec![],
+        traps: vec![],
+        max_frame: 0,
+        trampolines: vec![],
+    };
+    change(&mut meta);
+    let manifest = Manifest {
+        name: "test".into(),
+        abi: sing_abi::ABI_VERSION,
+        endpoints,
+        ..Manifest::default()
+    };
+    let mut object = Object::new(BinaryFormat::Elf, Architecture::X86_64, Endianness::Little);
+    for (name, kind, bytes) in [
+        (".text", SectionKind::Text, vec![0xcc; code]),
+        (elf::DATA, SectionKind::Other, vec![]),
+        (elf::META, SectionKind::Other, meta.encode()),
+        (
+            elf::MANIFEST,
+            SectionKind::Other,
+            postcard::to_allocvec(&manifest).unwrap(),
+        ),
+        (
+            elf::CONTRACTS,
+            SectionKind::Other,
+            postcard::to_allocvec(contracts).unwrap(),
+        ),
+    ] {
+        let section = object.add_section(vec![], name.into(), kind);
+        object.append_section_data(section, &bytes, 16);
+    }
+    object.write().unwrap()
+}
+
+/// Looks until there is an answer; it, and how many looks came before.
+fn answer(name: &str) -> (Result<bool, String>, u32) {
+    let mut looks = 0;
+    loop {
+        match look(name) {
+            Ok(Found::NotYet) => looks += 1,
+            Ok(Found::Image(image)) => {
+                assert_eq!(image.name, name);
+                return (Ok(true), looks);
+            }
+            Ok(Found::None) => return (Ok(false), looks),
+            Err(e) => return (Err(e.message), looks),
+        }
+    }
+}
+
+/// Contracts with so many states of sixteen messages, in the opposite order of their names.
+fn contracts(count: usize, states: usize) -> Vec<ContractTable> {
+    let message = |i| Message {
+        name: format!("M{i}"),
+        direction: Direction::In,
+        arguments: vec![],
+        words: vec![],
+        conditions: vec![],
+    };
+    let table = |i| ContractTable {
+        name: format!("C{:03}", count - 1 - i),
+        bases: vec![],
+        narrows: None,
+        messages: (0..16).map(message).collect(),
+        types: vec![],
+        states: (0..states).map(|i| format!("S{i}")).collect(),
+        next: vec![NONE; 2 * 16 * states],
+        queue: [1; 2],
+    };
+    (0..count).map(table).collect()
+}
+
+/// One test, as there is one registry.
+#[test]
+fn an_image_is_checked_whole_before_its_code_is_loaded() {
+    let _alone = crate::alone();
+    let machine = small();
+    const LARGE: usize = 3 << 20;
+    let broken: [(&str, &str, Vec<u8>); 6] = [
+        ("no-elf", "not an ELF file", b"something".to_vec()),
+        (
+            "outside",
+            "outside the code",
+            image(4096, |m| m.funcs[0].offset = 4090),
+        ),
+        ("no-main", "no sip_main", image(64, |m| m.exports.clear())),
+        (
+            "other-abi",
+            "version 9 of the ABI",
+            image(64, |m| m.abi_version = 9),
+        ),
+        (
+            "unknown-cpu",
+            "a processor with warp",
+            image(64, |m| m.cpu_features = vec!["warp".into()]),
+        ),
+        (
+            "open",
+            "not sealed",
+            image(64, |m| m.linkage = Linkage::Open),
+        ),
+    ];
+    let mut files: Vec<(String, Vec<u8>)> = broken
+        .iter()
+        .map(|(name, _, file)| (format!("{BIN}{name}"), file.clone()))
+        .collect();
+    files.push((format!("{BIN}small"), image(4096, |_| {})));
+    for name in ["large", "left", "last"] {
+        files.push((format!("{BIN}{name}"), image(LARGE, |_| {})));
+    }
+    let large = contracts(40, 200);
+    let asked = StartupEndpoint {
+        name: "e".into(),
+        contract: "C007".into(),
+        side: Side::Imp,
+        state: Some("S199".into()),
+        optional: true,
+        many: true,
+    };
+    for name in ["talker", "twin"] {
+        let file = image_with(4096, &large, vec![asked.clone()], |_| {});
+        files.push((format!("{BIN}{name}"), file));
+    }
+    let files: Vec<(String, &[u8])> = files.iter().map(|(n, f)| (n.clone(), &f[..])).collect();
+    let archive = SystemImage::encode(&SystemManifest::default(), &files).unwrap();
+    set_system(system(Vec::leak(archive)));
+
+    assert_eq!(answer("nobody"), (Ok(false), 0));
+    for (name, reason, _) in &broken {
+        let (first, _) = answer(name);
+        let first = first.unwrap_err();
+        assert!(first.contains(name) && first.contains(reason), "{first}");
+        assert_eq!(answer(name), (Err(first), 0), "a second try costs nothing");
+    }
+    assert_eq!(
+        machine.loaded.load(Relaxed),
+        0,
+        "no code was loaded for these"
+    );
+
+    // Where there is no room, nothing is lost, and later there may be.
+    let room = machine.room.swap(LARGE as u64 - 1, Relaxed);
+    for _ in 0..3 {
+        assert!(answer("large").0.unwrap_err().contains("no room"));
+        assert_eq!(machine.loaded.load(Relaxed), 0);
+    }
+    machine.room.store(room, Relaxed);
+    let (loaded, looks) = answer("large");
+    assert_eq!(loaded, Ok(true));
+    assert!(
+        looks >= 10,
+        "{looks} looks: nobody else could run in between"
+    );
+    assert_eq!(answer("large"), (Ok(true), 0));
+    assert_eq!(machine.loaded.load(Relaxed), LARGE as u64);
+    assert!(machine.longest.load(Relaxed) <= 256 << 10);
+
+    // Where the machine runs out of room in the middle of its code, none of it stays, and others are not held back.
+    while machine.loaded.load(Relaxed) < LARGE as u64 + (1 << 20) {
+        assert!(matches!(look("left"), Ok(Found::NotYet)));
+    }
+    let room = machine.room.swap(4096, Relaxed);
+    assert!(answer("left").0.unwrap_err().contains("no room"));
+    assert_eq!(machine.loaded.load(Relaxed), LARGE as u64);
+    machine.room.store(4096, Relaxed);
+    assert_eq!(answer("small").0, Ok(true));
+    assert!(answer("left").0.unwrap_err().contains("no room"));
+    machine.room.store(room, Relaxed);
+    const LARGE_AND_SMALL: u64 = LARGE as u64 + 4096;
+    assert_eq!(machine.loaded.load(Relaxed), LARGE_AND_SMALL);
+
+    // Whoever began to load the next one ends in the middle of its code; who wants another one finishes it first.
+    while machine.loaded.load(Relaxed) < LARGE_AND_SMALL + (1 << 20) {
+        assert!(matches!(look("left"), Ok(Found::NotYet)));
+    }
+    assert_eq!(answer("last").0, Ok(true));
+    assert_eq!(answer("left"), (Ok(true), 0));
+    assert_eq!(
+        machine.loaded.load(Relaxed),
+        2 * LARGE as u64 + LARGE_AND_SMALL
+    );
+    let (image, name) = function_at(ARENA + LARGE_AND_SMALL + 5).unwrap();
+    assert_eq!((image.name.as_str(), name), ("left", "main"));
+
+    contracts_are_read_in_steps_where_there_is_room(&large);
+}
+
+/// Each step that finds too little memory for what it may take answers so, and the load goes on when there is more.
+fn contracts_are_read_in_steps_where_there_is_room(large: &[ContractTable]) {
+    let machine = small();
+    let heap = machine.heap.load(Relaxed);
+    let (mut refused, mut looks) = (0, 0);
+    let image = loop {
+        let mut enough = LEAST - 1;
+        let looked = loop {
+            machine.heap.store(enough, Relaxed);
+            let loaded = machine.loaded.load(Relaxed);
+            match look("talker") {
+                Err(e) => {
+                    assert!(e.message.contains("no room"), "{e}");
+                    assert_eq!(loaded, machine.loaded.load(Relaxed));
+                    refused += 1;
+                }
+                Ok(found) => break found,
+            }
+            // No step may ask for more than this.
+            assert!(
+                enough < 20 << 20,
+                "a step asks for more than {enough} bytes"
+            );
+            enough *= 2;
+        };
+        looks += 1;
+        match looked {
+            Found::NotYet => continue,
+            Found::Image(image) => break image,
+            Found::None => panic!("it is there"),
+        }
+    };
+    machine.heap.store(heap, Relaxed);
+    assert!(refused >= looks && looks > 3 * 40, "{refused} and {looks}");
+    assert_eq!(image.contracts.len(), 40);
+    for (number, table) in (0..).zip(large) {
+        let (found, contract) = image.contract(&table.name).unwrap();
+        assert_eq!((found, &contract.table), (number, table));
+    }
+    assert!(image.contract("C040").is_none() && image.contract("").is_none());
+    assert_eq!(image.startup, [Some((32, 199))]);
+    // Another image with the same contracts has these very ones.
+    assert_eq!(answer("twin").0, Ok(true));
+    let Ok(Found::Image(twin)) = look("twin") else {
+        panic!("it is loaded");
+    };
+    let pairs = image.contracts.iter().zip(&twin.contracts);
+    assert!(pairs.clone().all(|(a, b)| core::ptr::eq(*a, *b)) && pairs.count() == 40);
+}

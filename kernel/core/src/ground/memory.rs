@@ -1,0 +1,273 @@
+//! The page manager: slots for linear memories, stacks, and who owns how many pages ([O] 3.3).
+//!
+//! A *slot* is a range of addresses with a committed mark: below it the memory is accessible and zeroed or
+//! the SIP's, above it nothing is. The mark moves up when code first touches what lies above
+//! ([`Slot::raise`], from a fault), so a SIP occupies what it has touched. Slots and stacks that are given
+//! back are cleared, kept in a pool and reused; how much of a slot is accessible is the slot's own state, and
+//! a new owner with a smaller memory gets the excess taken away first.
+//!
+//! Budgets: a SIP is charged for the memory that it asks for (its linear memory's length, stacks, allocations,
+//! queues), before it gets it, so that asking fails instead of touching.
+
+pub(crate) use crate::ground::trusted::{LinearMemory, Stack};
+
+use crate::ground::machine;
+use crate::ground::trusted::{Committed, STACK_RESERVE};
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use sing_abi::{GUARD, PAGE};
+use sing_arch::lock::{Counter, SpinLock};
+use sing_image::meta::MemoryMode;
+
+/// Bytes of memory that are made accessible in one step, at most.
+pub(crate) const PIECE: u64 = 256 << 10;
+/// Slots of up to this many committed bytes stay committed in the pool.
+const KEEP: u64 = 64 << 10;
+/// Slots and stacks of a kind kept for reuse, at most.
+const POOL: usize = 256;
+/// The part of the machine's memory that is kept for reuse, at most: one in so many.
+const POOL_PART: u64 = 64;
+/// Slots and stacks that are taken out of the pools for one who is refused memory, at most: the idle context sees to the rest.
+const EMPTIED: usize = 16;
+/// Default size of a stack that SIP code may use, in bytes.
+pub(crate) const DEFAULT_STACK: u64 = 40 << 10;
+/// The largest stack that a manifest may ask for, in bytes.
+pub(crate) const MAX_STACK: u64 = 64 << 20;
+
+/// Pages that SIPs occupy: committed memories, stacks, exchange-heap blocks.
+static SIP_PAGES: AtomicU64 = AtomicU64::new(0);
+/// Pages in pools.
+static POOL_PAGES: AtomicU64 = AtomicU64::new(0);
+/// Pages of code.
+static CODE_PAGES: AtomicU64 = AtomicU64::new(0);
+
+/// Counts `pages` more (or fewer) that SIPs occupy.
+pub(crate) fn count_pages(pages: i64) {
+    SIP_PAGES.add(pages as u64);
+}
+
+/// Counts pages of code.
+pub(crate) fn count_code(bytes: u64) {
+    CODE_PAGES.add(bytes.div_ceil(PAGE));
+}
+
+/// Uncounts code that was taken out again: whole pages, but for its end.
+pub(crate) fn uncount_code(bytes: u64) {
+    CODE_PAGES.sub(bytes.div_ceil(PAGE));
+}
+
+/// Pages that SIPs occupy, that wait in pools, and that hold code.
+pub(crate) fn page_counts() -> (u64, u64, u64) {
+    (
+        SIP_PAGES.load(Relaxed),
+        POOL_PAGES.load(Relaxed),
+        CODE_PAGES.load(Relaxed),
+    )
+}
+
+/// A range of addresses for one linear memory, from byte 0.
+pub(crate) type Slot = Committed;
+
+struct Pool {
+    /// Slots of the guard size.
+    guarded: Vec<Slot>,
+    /// Others, by `log2` of their size.
+    sized: [Vec<Slot>; 34],
+    /// Stacks by `log2` of their size.
+    stacks: [Vec<Stack>; 28],
+}
+
+static SLOTS: SpinLock<Pool> = SpinLock::new(Pool {
+    guarded: Vec::new(),
+    sized: [const { Vec::new() }; 34],
+    stacks: [const { Vec::new() }; 28],
+});
+
+fn log2_ceil(n: u64) -> usize {
+    n.max(1).next_power_of_two().trailing_zeros() as usize
+}
+
+/// Whether so many bytes more can be kept for reuse.
+fn pools_have_room(bytes: u64) -> bool {
+    POOL_PAGES.load(Relaxed) + bytes / PAGE <= machine::hal().total_pages() / POOL_PART
+}
+
+/// Gives something that is kept for reuse back to the machine. False where there is nothing.
+pub(crate) fn empty_pools() -> bool {
+    let mut pool = SLOTS.lock();
+    let Pool {
+        guarded,
+        sized,
+        stacks,
+    } = &mut *pool;
+    let slot = sized.iter_mut().find_map(Vec::pop);
+    let slot = slot.or_else(|| guarded.pop());
+    let stack = match &slot {
+        None => stacks.iter_mut().find_map(Vec::pop),
+        Some(_) => None,
+    };
+    drop(pool);
+    let bytes = slot.as_ref().map(Slot::committed);
+    let bytes = bytes.or_else(|| stack.as_ref().map(Stack::bytes));
+    if let Some(bytes) = bytes {
+        POOL_PAGES.sub(bytes / PAGE);
+    }
+    bytes.is_some()
+}
+
+impl Slot {
+    /// A slot for a memory of `max` bytes, of which `len` exist and the first `used`, [`PIECE`] at the
+    /// most, will be written at once.
+    /// `None` where addresses or memory are short.
+    pub(crate) fn take(mode: MemoryMode, max: u64, len: u64, used: u64) -> Option<Slot> {
+        let (pooled, size) = match mode {
+            MemoryMode::Guard => (SLOTS.lock().guarded.pop(), (4u64 << 30) + GUARD),
+            MemoryMode::Explicit => {
+                let class = log2_ceil(max.max(1 << 16));
+                (SLOTS.lock().sized[class].pop(), 1u64 << class)
+            }
+        };
+        let mut slot = match pooled {
+            Some(s) => {
+                POOL_PAGES.sub(s.committed() / PAGE);
+                count_pages((s.committed() / PAGE) as i64);
+                s
+            }
+            None => Slot::reserve(size)?,
+        };
+        slot.lower(len.next_multiple_of(PAGE));
+        while used > slot.committed() {
+            if slot.raise(used, len).is_none() {
+                slot.give();
+                return None;
+            }
+        }
+        Some(slot)
+    }
+
+    /// Makes a memory of `len` bytes accessible towards `end`, by [`PIECE`] at the most. True when it is accessible up to there;
+    /// `None` where memory is short.
+    pub(crate) fn raise(&mut self, end: u64, len: u64) -> Option<bool> {
+        debug_assert!(end <= len);
+        let before = self.committed();
+        // Grow by an eighth at least, so that a memory that is filled bit by bit costs few faults.
+        let step = (before / 8).clamp(4 * PAGE, PIECE);
+        let most = before + PIECE;
+        let want = end
+            .max(before + step)
+            .min(len)
+            .min(most)
+            .next_multiple_of(PAGE);
+        let least = end.min(most).next_multiple_of(PAGE);
+        for _ in 0..=EMPTIED {
+            for to in [want, least] {
+                if to <= before {
+                    return Some(true);
+                }
+                if self.commit(to) {
+                    count_pages(((to - before) / PAGE) as i64);
+                    return Some(end <= to);
+                }
+            }
+            // What waits for reuse is of more use here.
+            if !empty_pools() {
+                break;
+            }
+        }
+        None
+    }
+
+    /// Makes no more than `to` bytes accessible.
+    fn lower(&mut self, to: u64) {
+        let before = self.committed();
+        self.decommit(to);
+        count_pages(-(((before - self.committed()) / PAGE) as i64));
+    }
+
+    /// Gives up to `piece` bytes of a memory that nobody uses any more back to the machine. False where what is left
+    /// is cleared as quickly.
+    pub(crate) fn shrink(&mut self, piece: u64) -> bool {
+        let more = self.committed() > KEEP + piece;
+        if more {
+            self.lower(self.committed() - piece);
+        }
+        more
+    }
+
+    /// Gives the slot back; nobody uses it any more. Its contents are gone when this returns.
+    pub(crate) fn give(mut self) {
+        if self.is_nothing() {
+            return;
+        }
+        self.lower(KEEP);
+        self.clear();
+        let mut pool = SLOTS.lock();
+        let list = if self.reserved() > 4 << 30 {
+            &mut pool.guarded
+        } else {
+            &mut pool.sized[log2_ceil(self.reserved())]
+        };
+        if list.len() >= POOL || !pools_have_room(self.committed()) || list.try_reserve(1).is_err()
+        {
+            drop(pool);
+            self.lower(0);
+            return;
+        }
+        count_pages(-((self.committed() / PAGE) as i64));
+        POOL_PAGES.add(self.committed() / PAGE);
+        #[expect(clippy::disallowed_methods, reason = "there is room")]
+        list.push(self);
+    }
+}
+
+impl Stack {
+    /// Bytes that a stack takes of which SIP code may use `usable`.
+    pub(crate) fn bytes_for(usable: u64) -> u64 {
+        1 << log2_ceil(usable.min(MAX_STACK) + STACK_RESERVE)
+    }
+
+    /// A stack of this many bytes (from [`Stack::bytes_for`]). `None` where memory is short.
+    pub(crate) fn take(bytes: u64) -> Option<Stack> {
+        if let Some(s) = SLOTS.lock().stacks[log2_ceil(bytes)].pop() {
+            POOL_PAGES.sub(bytes / PAGE);
+            count_pages((bytes / PAGE) as i64);
+            return Some(s);
+        }
+        let mut made = Stack::new(bytes);
+        // What waits for a use of another size serves this one.
+        for _ in 0..EMPTIED {
+            if made.is_some() || !empty_pools() {
+                break;
+            }
+            made = Stack::new(bytes);
+        }
+        let stack = made?;
+        stack.is_used();
+        Some(stack)
+    }
+
+    /// Somebody has it from now on.
+    pub(crate) fn is_used(&self) {
+        count_pages((self.bytes() / PAGE) as i64);
+    }
+
+    /// Gives it back. What stands in it is never read as data by a later owner, so it is not cleared.
+    pub(crate) fn give(self) {
+        let bytes = self.bytes();
+        if bytes == 0 {
+            return;
+        }
+        count_pages(-((bytes / PAGE) as i64));
+        let mut pool = SLOTS.lock();
+        let list = &mut pool.stacks[log2_ceil(bytes)];
+        if self.is_whole()
+            && list.len() < POOL
+            && pools_have_room(bytes)
+            && list.try_reserve(1).is_ok()
+        {
+            #[expect(clippy::disallowed_methods, reason = "there is room")]
+            list.push(self);
+            POOL_PAGES.add(bytes / PAGE);
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Memory: a reservation of which the beginning is accessible, and how code of the kernel and of SIPs reaches it.
+
+use super::Reservation;
+use crate::ground::machine::{hal, noted};
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use sing_arch::lock::SpinLock;
+use sing_runtime::{Block, Instance, SipMemory, Trap};
+
+/// Reserved addresses, accessible below a mark. Dropping it gives them up.
+#[derive(Debug, Default)]
+pub(crate) struct Committed {
+    reservation: Reservation,
+    /// Bytes accessible from the first on; whole pages.
+    mark: u64,
+}
+
+impl Committed {
+    /// Reserves addresses, nothing of which is accessible yet. `None` where there are none left.
+    pub(crate) fn reserve(bytes: u64) -> Option<Self> {
+        Some(Self {
+            reservation: hal().reserve(bytes)?,
+            mark: 0,
+        })
+    }
+
+    /// The same, with the first `bytes` (all, where that is what is reserved) accessible and zeroed.
+    pub(crate) fn with(bytes: u64) -> Option<Self> {
+        let mut memory = Self::reserve(bytes)?;
+        memory.commit(bytes).then_some(memory)
+    }
+
+    /// Address of the first byte.
+    pub(crate) fn base(&self) -> u64 {
+        self.reservation.at()
+    }
+
+    /// Bytes of addresses.
+    pub(crate) fn reserved(&self) -> u64 {
+        self.reservation.bytes()
+    }
+
+    /// Whether there is nothing: no addresses even.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.reservation.bytes() == 0
+    }
+
+    /// Bytes accessible.
+    pub(crate) fn committed(&self) -> u64 {
+        self.mark
+    }
+
+    /// Moves the mark up to `to`; what becomes accessible is zeroed. False, and nothing changed, where memory is short.
+    pub(crate) fn commit(&mut self, to: u64) -> bool {
+        let more = to.saturating_sub(self.mark);
+        let done = more == 0 || noted(hal().commit(self.reservation.part(self.mark, more)));
+        if done {
+            self.mark = self.mark.max(to);
+        }
+        done
+    }
+
+    /// Moves the mark down to `to`: what lies above goes back to the machine.
+    pub(crate) fn decommit(&mut self, to: u64) {
+        if to < self.mark {
+            hal().decommit(self.reservation.part(to, self.mark - to));
+            self.mark = to;
+        }
+    }
+
+    /// Gives the memory of a part back to the machine. It stays accessible and reads as zero; what is written there may be lost
+    /// until [`Committed::renew_part`].
+    ///
+    /// # Panics
+    /// Where it is not all accessible.
+    pub(crate) fn blank_part(&mut self, offset: u64, bytes: u64) {
+        self.check(offset, bytes);
+        hal().blank(self.reservation.part(offset, bytes));
+    }
+
+    /// Gets memory for a part that is blank; it is zeroed. False, and nothing changed, where memory is short.
+    ///
+    /// # Panics
+    /// Where it is not all accessible.
+    pub(crate) fn renew_part(&mut self, offset: u64, bytes: u64) -> bool {
+        self.check(offset, bytes);
+        noted(hal().commit(self.reservation.part(offset, bytes)))
+    }
+
+    /// Writes zeros below the mark.
+    pub(crate) fn clear(&mut self) {
+        self.clear_part(0, self.mark);
+    }
+
+    /// Writes zeros into a part.
+    ///
+    /// # Panics
+    /// Where it is not all accessible.
+    pub(crate) fn clear_part(&mut self, offset: u64, bytes: u64) {
+        self.check(offset, bytes);
+        let at = (self.base() + offset) as *mut u8;
+        // SAFETY: accessible, as just seen, and part of a reservation, where no Rust object lies (`Reservation`).
+        unsafe { core::ptr::write_bytes(at, 0, bytes as usize) };
+    }
+
+    /// A part of it as what an allocation of the exchange heap is made of.
+    ///
+    /// # Panics
+    /// Where it is not all accessible.
+    pub(crate) fn block(&self, offset: u64, bytes: u64) -> Block {
+        self.check(offset, bytes);
+        let len = u32::try_from(bytes).expect("a block has at most 1 GiB");
+        // SAFETY: accessible, as just seen, and part of a reservation. That the memory stays for as long as an
+        // allocation refers to it is the exchange heap's to keep (guideline `region-last`).
+        unsafe { Block::new(self.base() + offset, len) }
+    }
+
+    fn check(&self, offset: u64, bytes: u64) {
+        assert!(
+            bytes <= self.mark && offset <= self.mark - bytes,
+            "{bytes:#x} bytes at {offset:#x} of memory that is accessible up to {:#x}",
+            self.mark
+        );
+    }
+}
+
+impl Drop for Committed {
+    fn drop(&mut self) {
+        if !self.is_nothing() {
+            hal().release(core::mem::take(&mut self.reservation));
+        }
+    }
+}
+
+/// What of a [`Committed`] is accessible, for those who look without its lock.
+#[derive(Default)]
+pub(crate) struct Accessible {
+    base: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Accessible {
+    /// Shows what is accessible of this.
+    pub(super) fn show(&self, memory: &Committed) {
+        self.base.store(memory.base(), Relaxed);
+        self.bytes.store(memory.committed(), Relaxed);
+    }
+
+    /// Shows nothing.
+    pub(super) fn hide(&self) {
+        self.bytes.store(0, Relaxed);
+        self.base.store(0, Relaxed);
+    }
+}
+
+/// The linear memory of a SIP: who owns the addresses, and a window on what is accessible.
+#[derive(Default)]
+pub(crate) struct LinearMemory {
+    memory: SpinLock<Committed>,
+    accessible: Accessible,
+    /// What runs in it.
+    instance: SpinLock<Option<Instance>>,
+}
+
+impl LinearMemory {
+    /// Takes this memory in, where there is none.
+    ///
+    /// # Panics
+    /// Where there is some: somebody could have a window on it.
+    pub(crate) fn place(&self, memory: Committed) {
+        let mut own = self.memory.lock();
+        assert!(own.is_nothing(), "a SIP gets a second memory");
+        self.accessible.show(&memory);
+        *own = memory;
+    }
+
+    /// Makes an instance in it, where it has none, of its address and what is reserved there.
+    ///
+    /// # Panics
+    /// Where it has one.
+    pub(super) fn occupy(
+        &self,
+        make: impl FnOnce(u64, u64) -> Result<Instance, Trap>,
+    ) -> Result<Instance, Trap> {
+        let memory = self.memory.lock();
+        let mut own = self.instance.lock();
+        assert!(own.is_none(), "a second instance in one memory");
+        let made = make(memory.base(), memory.reserved())?;
+        *own = Some(made.retain());
+        Ok(made)
+    }
+
+    /// Takes the memory out. Done when no thread of the SIP runs any more (guideline `own-window`).
+    ///
+    /// # Panics
+    /// Where somebody keeps its instance: code could still run there.
+    pub(crate) fn take(&self) -> Committed {
+        if let Some(instance) = self.instance.lock().take() {
+            assert!(
+                instance.is_alone(),
+                "memory is taken from code that may run"
+            );
+        }
+        self.accessible.hide();
+        core::mem::take(&mut *self.memory.lock())
+    }
+
+    /// Address of byte 0.
+    #[inline(always)]
+    pub(crate) fn base(&self) -> u64 {
+        self.accessible.base.load(Relaxed)
+    }
+
+    /// Bytes accessible.
+    #[inline(always)]
+    pub(crate) fn committed(&self) -> u64 {
+        self.accessible.bytes.load(Relaxed)
+    }
+
+    /// Works with the memory, and shows what is accessible afterwards.
+    pub(crate) fn with<R>(&self, f: impl FnOnce(&mut Committed) -> R) -> R {
+        let mut memory = self.memory.lock();
+        let result = f(&mut memory);
+        self.accessible.show(&memory);
+        result
+    }
+
+    /// The window on what is accessible. For threads of the SIP itself: a window stays on its thread's stack, as it is
+    /// not `Send`, and no thread of a SIP that has ended runs. And for one that hands something to a thread of the SIP that
+    /// waits, and lets nobody run meanwhile: the memory is there as long as the SIP has threads.
+    #[inline(always)]
+    pub(crate) fn window(&self) -> SipMemory {
+        // SAFETY: base and length are those of reserved memory that is accessible now. It stays so while the SIP has a
+        // thread: the mark of a live SIP's memory moves up only, and `take` comes after its last thread.
+        unsafe { SipMemory::new(self.base(), self.committed()) }
+    }
+}

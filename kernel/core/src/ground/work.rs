@@ -1,0 +1,67 @@
+//! How much is done between two looks at interrupts.
+//!
+//! Whatever a SIP can have any number of, or of any size, is given back, moved or looked at in steps. A step has an
+//! allowance of items and of bytes: a thousand small records and one large block both take time. Whoever has spent it
+//! looks at interrupts, holding nothing, and begins the next.
+
+/// Items of a step: handles, blocks, messages, SIPs. Each takes less than a microsecond.
+const ITEMS: u32 = 256;
+/// Bytes of a step: memory that goes back to the machine, at some hundred microseconds for so much.
+pub(crate) const PIECE: u64 = 4 << 20;
+
+/// What is left of a step's allowance.
+#[derive(Debug)]
+pub(crate) struct Work {
+    items: u32,
+    bytes: u64,
+}
+
+impl Work {
+    /// A step's allowance.
+    pub(crate) fn step() -> Work {
+        Work {
+            items: ITEMS,
+            bytes: PIECE,
+        }
+    }
+
+    /// An allowance for a call that has other things to do, too.
+    pub(crate) fn little() -> Work {
+        Work {
+            items: ITEMS / 4,
+            bytes: PIECE,
+        }
+    }
+
+    /// One item has been dealt with, and so many bytes of memory with it.
+    #[inline]
+    pub(crate) fn spend(&mut self, bytes: u64) {
+        self.items = self.items.saturating_sub(1);
+        self.bytes = self.bytes.saturating_sub(bytes);
+    }
+
+    /// Whether the step is over.
+    #[inline]
+    pub(crate) fn is_spent(&self) -> bool {
+        self.items == 0 || self.bytes == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_and_bytes_both_end_a_step() {
+        let mut many = Work::step();
+        (1..ITEMS).for_each(|_| many.spend(0));
+        assert!(!many.is_spent());
+        many.spend(0);
+        assert!(many.is_spent());
+        let mut large = Work::step();
+        large.spend(PIECE - 1);
+        assert!(!large.is_spent());
+        large.spend(1 << 30);
+        assert!(large.is_spent());
+    }
+}

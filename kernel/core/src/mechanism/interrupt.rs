@@ -1,0 +1,225 @@
+//! Interrupts: how a HAL reports them, when the kernel acts on them, and who holds their lines.
+//!
+//! Kernel code is not pre-empted. An interrupt that finds SIP code is acted on at once; one that finds the
+//! kernel is noted, and acted on at the end of the kernel entry, between two steps of what can take long
+//! ([`let_others_run`]), or in the idle context. How long that takes at most is what [`crate::mechanism::watchdog`] keeps.
+//!
+//! A line has one holder at a time: a handle, which is given up or goes with its SIP. What comes on a line that nobody
+//! holds is dropped.
+
+use crate::ground::hal::{LINE_OUTPUT, LINE_POWER, LINE_TIMER, LINES};
+use crate::ground::machine::hal;
+use crate::mechanism::cpu;
+use crate::mechanism::sched::{Current, Machine, Scheduler};
+use crate::mechanism::wait::{self, WaitList, Waitable};
+use crate::mechanism::watchdog;
+use crate::object::thread::{State, Thread};
+use core::panic::Location;
+use core::sync::atomic::{AtomicU32, Ordering};
+use sing_abi::status;
+use sing_arch::lock::{Counter, SpinLock};
+
+/// Lines whose interrupt has come and was not acted on, one bit each.
+pub(crate) static PENDING: AtomicU32 = AtomicU32::new(0);
+/// A bit of those that no line has, and that stays: every look at interrupts finds a quantum's end.
+const STRESS: u32 = 1 << 31;
+
+/// An interrupt line.
+pub(crate) struct Line {
+    /// Whether a handle names it.
+    held: bool,
+    /// Interrupts since the last acknowledgement.
+    count: u32,
+    waiters: WaitList,
+}
+
+/// A device's interrupts, as threads see them.
+pub(crate) struct Device {
+    index: u32,
+    line: SpinLock<Line>,
+}
+
+static DEVICES: [Device; LINES as usize] = devices();
+
+const fn devices() -> [Device; LINES as usize] {
+    let mut devices = [const {
+        Device {
+            index: 0,
+            line: SpinLock::new(Line {
+                held: false,
+                count: 0,
+                waiters: WaitList::new(),
+            }),
+        }
+    }; LINES as usize];
+    let mut i = 0;
+    while i < devices.len() {
+        devices[i].index = i as u32;
+        i += 1;
+    }
+    devices
+}
+
+/// Reports an interrupt on a line. `in_sip`: whether it interrupted SIP code; then the kernel may switch to
+/// another thread inside this call. Safe to call from an interrupt or signal handler at any instruction.
+pub fn arrive(line: u32, in_sip: bool) {
+    PENDING.fetch_or(1 << line, Ordering::SeqCst);
+    if in_sip {
+        // What was noted in the kernel's last instructions before it returned to SIP code has not waited for the kernel.
+        hal().held();
+        take_over();
+    }
+}
+
+/// Whether an interrupt waits to be acted on.
+#[inline(always)]
+pub(crate) fn pending() -> bool {
+    PENDING.load(Ordering::Relaxed) != 0
+}
+
+/// Whether one waits that a device has sent.
+pub(crate) fn has_arrived() -> bool {
+    PENDING.load(Ordering::Relaxed) & !STRESS != 0
+}
+
+/// From now on every look at interrupts lets another thread run: at the end of each entry, and between two steps of
+/// whatever is done in steps. For tests: what must hold at such a place is put to the test at all of them.
+pub(crate) fn stress() {
+    PENDING.fetch_or(STRESS, Ordering::SeqCst);
+}
+
+/// Acts on interrupts in the idle context, where nobody runs who could be pre-empted.
+#[track_caller]
+pub(crate) fn deliver() {
+    if pending() {
+        act(Location::caller());
+    }
+}
+
+/// Acts on interrupts between two steps of what can take long. Nothing may be held, and no record be named that is not
+/// counted: the thread may never come back.
+#[inline(always)]
+#[track_caller]
+pub(crate) fn let_others_run() {
+    if pending() {
+        take_over();
+    }
+}
+
+/// Acts on interrupts on the stack of the running thread, and lets another one run where that is due.
+#[cold]
+#[track_caller]
+pub(crate) fn take_over() {
+    take_over_at(Location::caller());
+}
+
+/// The same, on behalf of code at that place.
+#[cold]
+pub(crate) fn take_over_at(place: &'static Location<'static>) {
+    let cpu = cpu::this();
+    let Some(me) = cpu.running() else { return };
+    let (quantum_ended, woken) = act(place);
+    // Ended SIPs are given back a little at each quantum's end, however much there is to run.
+    let dying = quantum_ended && crate::object::sip::is_dying();
+    let mut queue = cpu.queue.lock();
+    let woken = woken && Current::WOKEN_RUN_AT_ONCE;
+    if queue.is_empty() && !dying || !(quantum_ended || woken) {
+        return;
+    }
+    if quantum_ended {
+        queue.quantum_ended(Some(me), &Machine);
+    } else {
+        queue.displaced(me, &Machine);
+    }
+    drop(queue);
+    me.state.store(State::Ready as u32, Ordering::Relaxed);
+    cpu.preemptions.add(1);
+    if dying {
+        cpu.leave_for_idle();
+    } else {
+        cpu.leave();
+    }
+}
+
+/// Acts on what is pending: whether a quantum has ended, and whether anybody was woken. Who is woken by a
+/// device or by time runs at once: that is what minimum latency means.
+fn act(place: &'static Location<'static>) -> (bool, bool) {
+    watchdog::looked(place);
+    let mut lines = PENDING.fetch_and(STRESS, Ordering::SeqCst);
+    let (mut quantum_ended, mut woken) = (lines & STRESS != 0, false);
+    lines &= !STRESS;
+    while lines != 0 {
+        let index = lines.trailing_zeros();
+        lines &= lines - 1;
+        if index == LINE_TIMER {
+            let expired = crate::mechanism::timer::expired();
+            quantum_ended |= expired.0;
+            woken |= expired.1;
+            continue;
+        }
+        if index == LINE_POWER {
+            crate::ground::machine::log!("system: the power button was pressed; shutting down");
+            watchdog::end_system(0);
+        }
+        if index == LINE_OUTPUT {
+            crate::ground::log::tell_lost();
+        }
+        let mut line = DEVICES[index as usize].line.lock();
+        if line.held {
+            line.count = line.count.saturating_add(1);
+            woken |= !line.waiters.is_empty();
+            wait::wake_all(&line.waiters);
+        }
+    }
+    (quantum_ended, woken)
+}
+
+/// Gives a line a holder.
+///
+/// # Errors
+/// A status: `NOT_FOUND` where the machine has no such line, `HELD` where it has a holder.
+pub(crate) fn hold(index: u32) -> Result<&'static Device, i32> {
+    let there = index < LINES
+        && index != LINE_TIMER
+        && index != LINE_POWER
+        && hal().interrupt_lines() & 1 << index != 0;
+    let device = DEVICES.get(index as usize).filter(|_| there);
+    let device = device.ok_or(status::NOT_FOUND)?;
+    let mut line = device.line.lock();
+    if line.held {
+        return Err(status::HELD);
+    }
+    line.held = true;
+    line.count = 0;
+    drop(line);
+    hal().unmask(index);
+    Ok(device)
+}
+
+impl Device {
+    /// Takes the line from its holder. Who still waits for it finds that the handle is gone.
+    pub(crate) fn release(&self) {
+        hal().mask(self.index);
+        let mut line = self.line.lock();
+        line.held = false;
+        line.count = 0;
+        wait::wake_all(&line.waiters);
+    }
+
+    /// Acknowledges its interrupts.
+    pub(crate) fn acknowledge(&self) {
+        self.line.lock().count = 0;
+        hal().unmask(self.index);
+    }
+}
+
+impl Waitable for Device {
+    /// Whether an interrupt has come since it was acknowledged.
+    fn acquire(&'static self, _: &'static Thread) -> bool {
+        self.line.lock().count > 0
+    }
+
+    fn with_waiters(&self, f: &mut dyn FnMut(&WaitList)) {
+        f(&self.line.lock().waiters);
+    }
+}

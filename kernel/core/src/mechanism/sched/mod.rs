@@ -1,0 +1,162 @@
+//! Schedulers: which runnable thread runs next ([O] 3.2.3).
+//!
+//! A scheduler is chosen when the kernel is compiled, by a feature of this crate: [`Current`] names it. Its operations are
+//! inlined into the kernel's, so that what a scheduler does not use costs nothing. There are:
+//! - `min_latency` (no feature): minimum-latency round robin, the default.
+//! - `round_robin` (feature `round-robin`): one queue, a whole quantum for each turn.
+//!
+//! The kernel tells a scheduler of events, in the words of the paper: a thread has become *unblocked*, the running one was
+//! *pre-empted*, or it *yielded*; and asks for the next one. With each event comes a [`Clock`], which is read only by a
+//! scheduler that wants to know the time. What a scheduler keeps for each thread is its [`Scheduler::Data`].
+#![cfg_attr(
+    not(test),
+    allow(dead_code, reason = "each scheduler uses its part of the interface")
+)]
+
+#[cfg(any(test, not(feature = "round-robin")))]
+mod min_latency;
+#[cfg(any(test, feature = "round-robin"))]
+mod round_robin;
+#[cfg(test)]
+mod tests;
+
+use crate::object::thread::Thread;
+
+/// The scheduler that this kernel uses.
+#[cfg(not(feature = "round-robin"))]
+pub(crate) type Current = min_latency::MinLatency;
+/// The scheduler that this kernel uses.
+#[cfg(feature = "round-robin")]
+pub(crate) type Current = round_robin::RoundRobin;
+
+/// The time, for whoever asks. Asking is dear (a system call, a device access).
+pub(crate) trait Clock {
+    /// Nanoseconds since the start.
+    fn now(&self) -> u64;
+}
+
+/// The machine's clock.
+pub(crate) struct Machine;
+
+impl Clock for Machine {
+    fn now(&self) -> u64 {
+        crate::ground::machine::hal().now()
+    }
+}
+
+/// Who runs next.
+pub(crate) enum Next {
+    /// This thread, for what is left of the quantum.
+    Run(&'static Thread),
+    /// This thread, until this time at the latest: then the quantum has ended.
+    RunUntil(&'static Thread, u64),
+    /// No thread is runnable.
+    Nobody,
+    /// No thread may run before this time, though some are runnable; it is asked again then, or when one more is.
+    NobodyBefore(u64),
+}
+
+/// A share of the processor: `amount` nanoseconds in each `period`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reservation {
+    pub(crate) amount: u64,
+    pub(crate) period: u64,
+}
+
+/// Work with a deadline: it takes `estimate` nanoseconds of the processor, and is to be done at `deadline`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Constraint {
+    pub(crate) estimate: u64,
+    pub(crate) deadline: u64,
+}
+
+/// Why there is no reservation, or no time for a constraint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// This scheduler has no such thing.
+    Unknown,
+    /// What others have reserved leaves too little.
+    Overbooked,
+}
+
+/// What a scheduler does.
+///
+/// Obligations of a scheduler:
+/// - It gives each thread that it was told of once: after [`Scheduler::next`] gave it or [`Scheduler::remove`] took it out,
+///   not again until another event names it.
+/// - It allocates nothing and does not fail: threads stand in intrusive lists, through their own nodes.
+/// - It takes a bounded time for each operation but `quantum_ended`, whose time may be in proportion to the threads that
+///   became runnable since the last one.
+/// - A runnable thread without a reservation or constraint runs some time, whatever others do.
+///
+/// Obligations of the kernel:
+/// - It names no thread as unblocked that is runnable already, and none as running that does not run.
+/// - The answer to `next` is carried out: the thread runs, and at the time given the quantum ends. Before a thread's
+///   record stands for another thread, `remove` has been called for it, and its `Data` begins anew.
+pub(crate) trait Scheduler {
+    /// Its name.
+    const NAME: &'static str;
+    /// How long a thread may run while others wait, in nanoseconds.
+    const QUANTUM: u64;
+    /// Whether a thread that a device or the time has woken takes the place of the running one at once.
+    const WOKEN_RUN_AT_ONCE: bool;
+    /// One without threads.
+    const NEW: Self;
+    /// What it keeps for each thread.
+    type Data: Default + Send + Sync;
+
+    /// A thread that was blocked, or is new, has become runnable.
+    fn unblocked(&mut self, thread: &'static Thread, clock: &impl Clock);
+    /// The quantum has ended while `running` ran.
+    fn quantum_ended(&mut self, running: Option<&'static Thread>, clock: &impl Clock);
+    /// `running` was interrupted for a thread that a device has woken.
+    fn displaced(&mut self, running: &'static Thread, clock: &impl Clock);
+    /// `running` lets others go first.
+    fn yielded(&mut self, running: &'static Thread, clock: &impl Clock);
+    /// Takes the thread that runs next. The one that ran before waits or has ended, where none of these events named it.
+    fn next(&mut self, clock: &impl Clock) -> Next;
+    /// Whether a thread that became unblocked now would be the next one, for what is left of the quantum. Then the running
+    /// one, where it is about to wait, can be left for it at once, and the scheduler need not be told.
+    #[inline(always)]
+    fn hands_over(&self) -> bool {
+        false
+    }
+    /// Whether no thread waits to run.
+    fn is_empty(&self) -> bool;
+    /// Takes a thread out that must not run any more. Nothing happens where it is not in.
+    fn remove(&mut self, thread: &'static Thread);
+
+    /// Gives a thread a share of the processor, instead of the one that it has.
+    ///
+    /// # Errors
+    /// Where the scheduler has no shares, or too little is left; it keeps the one that it has then.
+    fn reserve(
+        &mut self,
+        _thread: &'static Thread,
+        _share: Reservation,
+        _clock: &impl Clock,
+    ) -> Result<(), Refused> {
+        Err(Refused::Unknown)
+    }
+
+    /// Takes a thread's share back.
+    fn release(&mut self, _thread: &'static Thread) {}
+
+    /// `running` begins work with a deadline.
+    ///
+    /// # Errors
+    /// Where the scheduler has no constraints, or cannot meet this one.
+    fn begin(
+        &mut self,
+        _running: &'static Thread,
+        _constraint: Constraint,
+        _clock: &impl Clock,
+    ) -> Result<(), Refused> {
+        Err(Refused::Unknown)
+    }
+
+    /// `running` has done the work: whether in time.
+    fn end(&mut self, _running: &'static Thread, _clock: &impl Clock) -> Result<bool, Refused> {
+        Err(Refused::Unknown)
+    }
+}

@@ -1,0 +1,138 @@
+//! Time-outs and quanta, over the HAL's one-shot timer.
+//!
+//! The timer is set to the earlier of the quantum's end and the first time-out. Setting it is dear (a system
+//! call, a device access), so a quantum that goes on is never set anew: threads inherit it ([O] 3.2.3).
+
+mod deadlines;
+
+use crate::ground::machine::hal;
+use crate::ground::work::Work;
+use crate::mechanism::cpu;
+use crate::mechanism::sched::{Current, Scheduler};
+use crate::mechanism::watchdog;
+use crate::object::thread::Thread;
+use core::sync::atomic::Ordering::Relaxed;
+use deadlines::Deadlines;
+use sing_arch::lock::SpinLock;
+
+struct Timers {
+    waiting: Deadlines,
+    quantum_end: u64,
+    /// When the watchdog wants the next tick.
+    tick: u64,
+    set_to: u64,
+}
+
+static TIMERS: SpinLock<Timers> = SpinLock::new(Timers {
+    waiting: Deadlines::new(),
+    quantum_end: u64::MAX,
+    tick: u64::MAX,
+    set_to: u64::MAX,
+});
+
+impl Timers {
+    fn set(&mut self) {
+        let due = |t: &Thread| t.wait.deadline.load(Relaxed);
+        let first = self.waiting.first().map_or(u64::MAX, due);
+        let at = first.min(self.quantum_end).min(self.tick);
+        // A timer that comes too early costs less than setting it each time a time-out is withdrawn.
+        if at < self.set_to {
+            self.set_to = at;
+            hal().set_timer(at);
+        }
+    }
+}
+
+/// The uptime at which a wait that starts now ends, for a time-out as in the ABI.
+pub(crate) fn deadline(timeout: i64) -> u64 {
+    match u64::try_from(timeout) {
+        Ok(t) => hal().now().saturating_add(t).min(u64::MAX - 1),
+        Err(_) => u64::MAX,
+    }
+}
+
+/// Makes room for so many threads. False where memory is short.
+pub(crate) fn reserve(threads: u32) -> bool {
+    TIMERS.lock().waiting.reserve(threads as usize)
+}
+
+/// Wakes the thread at `deadline` if it still waits then.
+pub(crate) fn add(t: &'static Thread, deadline: u64) {
+    let mut timers = TIMERS.lock();
+    t.wait.deadline.store(deadline, Relaxed);
+    timers.waiting.insert(t);
+    timers.set();
+}
+
+/// Withdraws the thread's time-out, if it has one.
+pub(crate) fn remove(t: &'static Thread) {
+    if t.wait.timer_place.load(Relaxed) != 0 {
+        TIMERS.lock().waiting.remove(t);
+    }
+}
+
+/// Looks at the threads that have a time-out.
+pub(crate) fn each(f: impl FnMut(&'static Thread)) {
+    TIMERS.lock().waiting.each(f);
+}
+
+/// A thread is about to run: its quantum begins, unless one goes on.
+pub(crate) fn start_quantum() {
+    let mut timers = TIMERS.lock();
+    if timers.quantum_end == u64::MAX {
+        let now = hal().now();
+        timers.quantum_end = now + Current::QUANTUM;
+        timers.tick = watchdog::next_tick(now);
+        timers.set();
+    }
+}
+
+/// The quantum that goes on, or begins, ends at this time.
+pub(crate) fn end_quantum_at(at: u64) {
+    let mut timers = TIMERS.lock();
+    timers.quantum_end = at;
+    timers.set();
+}
+
+/// Nothing is runnable.
+pub(crate) fn stop_quantum() {
+    let mut timers = TIMERS.lock();
+    timers.quantum_end = u64::MAX;
+    timers.tick = u64::MAX;
+}
+
+/// The timer's interrupt: wakes those whose time has come, as many as go into a step; for the others it comes again at
+/// once. Whether a quantum has ended, and whether anybody was woken.
+pub(crate) fn expired() -> (bool, bool) {
+    let now = hal().now();
+    let (mut ended, mut woken) = (false, false);
+    let mut work = Work::step();
+    loop {
+        let mut timers = TIMERS.lock();
+        match timers.waiting.first() {
+            Some(t) if t.wait.deadline.load(Relaxed) <= now && !work.is_spent() => {
+                work.spend(0);
+                timers.waiting.remove(t);
+                drop(timers);
+                crate::mechanism::wait::time_out(t);
+                woken = true;
+            }
+            _ => {
+                if timers.quantum_end <= now {
+                    ended = true;
+                    timers.quantum_end = now + Current::QUANTUM;
+                }
+                if timers.tick <= now {
+                    timers.tick = watchdog::next_tick(now);
+                }
+                timers.set_to = u64::MAX;
+                timers.set();
+                break;
+            }
+        }
+    }
+    if ended {
+        cpu::this().settle();
+    }
+    (ended, woken)
+}

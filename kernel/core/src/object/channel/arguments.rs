@@ -1,0 +1,184 @@
+//! What messages promise, and what they move: allocations and endpoints, as indices while they are under way.
+//!
+//! Invariant: a message that is refused has moved nothing, and one that cannot be received has given nothing.
+
+use super::{Channel, End, from_index};
+use crate::ground::contract::Contract;
+use crate::object::crash;
+use crate::object::exheap;
+use crate::object::thread::Thread;
+use core::sync::atomic::Ordering::Relaxed;
+use sing_abi::MAX_MESSAGE_WORDS;
+use sing_abi::trap::Trap;
+use sing_image::contract::Word;
+use sing_image::manifest::Side;
+
+/// Whether what the contract requires of a message's words holds. Where it does not, the crash report will say what.
+#[inline(never)]
+pub(super) fn judged(
+    contract: &'static Contract,
+    message: u32,
+    words: &[u64],
+    thread: &Thread,
+) -> Result<(), Trap> {
+    let conditions = &contract.table.messages[message as usize].conditions;
+    match conditions.iter().position(|c| !c.holds(words)) {
+        None => Ok(()),
+        Some(broken) => {
+            crash::record_broken(thread, contract, message, broken);
+            Err(Trap::BrokenPromise)
+        }
+    }
+}
+
+/// Puts a message into the queue that moves allocations or endpoints, or of whose words something must hold: takes all
+/// that moves out of the sender's tables or, with the reason, nothing.
+#[inline(never)]
+pub(super) fn moved(
+    channel: &'static Channel,
+    contract: &'static Contract,
+    to: &mut End,
+    message: u32,
+    words: &[u64],
+    thread: &'static Thread,
+) -> Result<(), Trap> {
+    if !contract.table.messages[message as usize]
+        .conditions
+        .is_empty()
+    {
+        judged(contract, message, words, thread)?;
+    }
+    let slot = to.next_slot().ok_or(Trap::ProtocolViolation)?;
+    let (tag, slot) = slot.split_first_mut().ok_or(Trap::ProtocolViolation)?;
+    let kinds = &contract.table.messages[message as usize].words;
+    let sip = thread.sip();
+    // First all tests, so that a refused message moves nothing.
+    for (i, (kind, &word)) in kinds.iter().zip(words).enumerate() {
+        match kind {
+            Word::Scalar => continue,
+            Word::Block => {
+                if thread.entry(word as u32).is_none() {
+                    return Err(Trap::BadHandle);
+                }
+            }
+            // An endpoint of the channel itself cannot travel on it; its lock is held here.
+            Word::Endpoint {
+                contract,
+                side,
+                state,
+            } => sip.check_endpoint(word as u32, channel, contract, *side, state.as_deref())?,
+        }
+        let same = |(k, w): (&Word, &u64)| {
+            core::mem::discriminant(k) == core::mem::discriminant(kind) && *w as u32 == word as u32
+        };
+        if kinds[..i].iter().zip(words).any(same) {
+            return Err(Trap::BadHandle);
+        }
+    }
+    for (to, (kind, &word)) in slot.iter_mut().zip(kinds.iter().zip(words)) {
+        *to = match kind {
+            Word::Scalar => word,
+            Word::Block => u64::from(thread.take_allocation(word as u32).ok_or(Trap::BadHandle)?),
+            Word::Endpoint { contract, .. } => sip
+                .send_endpoint(word as u32, contract)
+                .ok_or(Trap::BadHandle)?,
+        };
+    }
+    *tag = u64::from(message);
+    to.len += 1;
+    Ok(())
+}
+
+/// Puts what a message moves into the receiver's tables: all of it, or nothing (`None`) where there is no room. An endpoint
+/// that is not what the receiver's text of the message's contract makes of it gets no handle (0): the sender may have
+/// another text under the same name. Whether any was refused so ([`refused`]).
+#[inline(never)]
+pub(super) fn given(
+    kinds: &[Word],
+    words: &[u64],
+    thread: &'static Thread,
+    handles: &mut [u64; MAX_MESSAGE_WORDS],
+) -> Option<bool> {
+    let sip = thread.sip();
+    let account = sip.account();
+    let blocks = || {
+        let blocks = kinds
+            .iter()
+            .zip(words)
+            .filter(|(k, _)| matches!(k, Word::Block));
+        blocks.filter_map(|(_, &word)| exheap::get(word as u32))
+    };
+    // What there is no room for can be held at the cost of who sent it, but not without end.
+    if !account.may_borrow() {
+        let due: u64 = blocks().map(|a| a.due_from(account)).sum();
+        if due > 0 && !account.receives(due) {
+            return None;
+        }
+    }
+    let mut any_refused = false;
+    for (i, (kind, &word)) in kinds.iter().zip(words).enumerate() {
+        let given = match kind {
+            Word::Scalar => Some(word),
+            Word::Block => thread.insert_allocation(word as u32).map(u64::from),
+            Word::Endpoint {
+                contract, state, ..
+            } => match from_word(word) {
+                Some((c, side)) if !sip.knows_as(c, side, contract, state.as_deref()) => {
+                    any_refused = true;
+                    Some(0)
+                }
+                Some((c, side)) => sip.own_endpoint(c, side, contract).map(u64::from),
+                None => None,
+            },
+        };
+        if let Some(h) = given {
+            handles[i] = h;
+            continue;
+        }
+        for (kind, &handle) in kinds[..i].iter().zip(handles.iter()) {
+            match kind {
+                Word::Scalar => {}
+                Word::Block => drop(thread.take_allocation(handle as u32)),
+                Word::Endpoint { .. } => sip.return_endpoint(handle as u32),
+            }
+        }
+        return None;
+    }
+    // Only now, so that what cannot be received stays what it was, and on the account that it was on.
+    blocks().for_each(|a| a.charge(account));
+    for (kind, &handle) in kinds.iter().zip(handles.iter()) {
+        if let Word::Endpoint { contract, .. } = kind {
+            sip.narrow_endpoint(handle as u32, contract);
+        }
+    }
+    Some(any_refused)
+}
+
+/// The endpoints in a message that have got no handle.
+#[cold]
+pub(super) fn refused(
+    kinds: &[Word],
+    words: &[u64],
+    handles: &[u64; MAX_MESSAGE_WORDS],
+) -> [Option<(&'static Channel, Side)>; MAX_MESSAGE_WORDS] {
+    let mut all = [None; MAX_MESSAGE_WORDS];
+    for ((kind, &word), (&handle, place)) in
+        kinds.iter().zip(words).zip(handles.iter().zip(&mut all))
+    {
+        if matches!(kind, Word::Endpoint { .. }) && handle == 0 {
+            *place = from_word(word);
+        }
+    }
+    all
+}
+
+/// An endpoint as a word of a message.
+pub(crate) fn to_word(channel: &Channel, side: Side) -> u64 {
+    u64::from(channel.index.load(Relaxed)) << 1 | side.index() as u64
+}
+
+/// The endpoint in a word of a message.
+pub(crate) fn from_word(word: u64) -> Option<(&'static Channel, Side)> {
+    let side = if word & 1 == 0 { Side::Imp } else { Side::Exp };
+    Some((from_index((word >> 1) as u32)?, side))
+}

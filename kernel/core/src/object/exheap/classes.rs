@@ -1,0 +1,291 @@
+//! Where small regions lie: in chunks of equal pieces, one size to a chunk.
+//!
+//! Who keeps a piece does not keep its chunk: pages in which all pieces are free go back to the machine when nothing else is to be
+//! done, or memory is short ([`trim`]), and come again when the chunk's other free pieces are used up.
+//!
+//! Invariants:
+//! - A chunk is in its class's list where it has a free piece.
+//! - At most one chunk of a class is wholly free: what is given back goes back to the machine, and is there for every
+//!   other use.
+//! - All pieces of a page that is blank are free, and not in the map.
+
+use super::class_of;
+use crate::ground::trusted::Committed;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use sing_abi::PAGE;
+use sing_arch::link::{Linked, List, Node};
+use sing_arch::lock::{Counter, SpinLock};
+use sing_arch::slab::Slab;
+use sing_runtime::Block;
+
+/// The smallest class, as a power of two.
+pub(super) const MIN_CLASS: u32 = 6;
+/// The largest class, as a power of two; larger regions are mapped one by one.
+pub(super) const MAX_CLASS: u32 = 17;
+/// Bytes of a chunk.
+const CHUNK: u64 = 256 << 10;
+
+/// A chunk.
+#[derive(Default)]
+struct Chunk {
+    node: Node<Chunk>,
+    index: AtomicU32,
+    free: SpinLock<Free>,
+}
+
+/// A chunk's memory, and which pieces of it are free.
+struct Free {
+    memory: Committed,
+    /// Bytes of a piece.
+    size: u64,
+    /// Free pieces.
+    count: u64,
+    /// Pages that have no memory, one bit each.
+    blank: u64,
+    /// The words of `map` that are not 0.
+    words: u64,
+    map: [u64; WORDS],
+}
+
+const WORDS: usize = (CHUNK >> MIN_CLASS) as usize / 64;
+const _: () = assert!(WORDS <= 64 && CHUNK / PAGE == 64);
+
+impl Default for Free {
+    fn default() -> Self {
+        Free {
+            memory: Committed::default(),
+            size: PAGE,
+            count: 0,
+            blank: 0,
+            words: 0,
+            map: [0; WORDS],
+        }
+    }
+}
+
+impl Free {
+    /// Takes a piece of which there is memory.
+    fn take(&mut self) -> Option<u64> {
+        let word = self.words.trailing_zeros() as usize;
+        let bits = self.map.get_mut(word)?;
+        let bit = bits.trailing_zeros();
+        *bits &= *bits - 1;
+        if *bits == 0 {
+            self.words &= !(1 << word);
+        }
+        self.count -= 1;
+        Some(word as u64 * 64 + u64::from(bit))
+    }
+
+    fn give(&mut self, piece: u64) {
+        self.map[piece as usize / 64] |= 1 << (piece % 64);
+        self.words |= 1 << (piece / 64);
+        self.count += 1;
+    }
+
+    /// The pieces that lie in the page with this number, or the one that begins there: the word of the map, and their bits.
+    /// `None` where one goes on there that begins before.
+    fn pieces_of(&self, page: u64) -> Option<(usize, u64)> {
+        let offset = page * PAGE;
+        let many = PAGE.checked_div(self.size).unwrap_or(0).max(1);
+        let first = offset / self.size;
+        let bits = (u64::MAX >> (64 - many)) << (first % 64);
+        offset
+            .is_multiple_of(self.size)
+            .then_some((first as usize / 64, bits))
+    }
+
+    /// Pages that go and come together.
+    fn pages_at_once(&self) -> u64 {
+        (self.size / PAGE).max(1)
+    }
+
+    /// Gives pages back to the machine in which all is free: how many.
+    fn shrink(&mut self) -> u64 {
+        let (mut gone, at_once) = (0, self.pages_at_once());
+        for page in (0..CHUNK / PAGE).step_by(at_once as usize) {
+            let Some((word, bits)) = self.pieces_of(page) else {
+                continue;
+            };
+            if self.map[word] & bits != bits {
+                continue;
+            }
+            self.map[word] &= !bits;
+            if self.map[word] == 0 {
+                self.words &= !(1 << word);
+            }
+            self.memory.blank_part(page * PAGE, at_once * PAGE);
+            self.blank |= (u64::MAX >> (64 - at_once)) << page;
+            gone += at_once;
+        }
+        gone
+    }
+
+    /// Gets memory for some pages that have none: how many. `None` where memory is short.
+    fn renew(&mut self) -> Option<u64> {
+        let at_once = self.pages_at_once();
+        let page = u64::from(self.blank.trailing_zeros());
+        let (word, bits) = self.pieces_of(page)?;
+        if !self.memory.renew_part(page * PAGE, at_once * PAGE) {
+            return None;
+        }
+        self.blank &= !((u64::MAX >> (64 - at_once)) << page);
+        self.map[word] |= bits;
+        self.words |= 1 << word;
+        Some(at_once)
+    }
+
+    /// Pages that have memory.
+    fn pages(&self) -> u64 {
+        CHUNK / PAGE - u64::from(self.blank.count_ones())
+    }
+}
+
+impl Linked for Chunk {
+    fn node(&self) -> &Node<Chunk> {
+        &self.node
+    }
+}
+
+static CHUNKS: Slab<Chunk> = Slab::new();
+/// Pages of all chunks that have memory.
+static PAGES: AtomicU64 = AtomicU64::new(0);
+static CLASSES: [SpinLock<List<Chunk>>; (MAX_CLASS + 1) as usize] =
+    [const { SpinLock::new(List::new()) }; (MAX_CLASS + 1) as usize];
+
+/// Pages of all chunks.
+pub(crate) fn chunk_pages() -> u64 {
+    PAGES.load(Relaxed)
+}
+
+/// A zeroed piece of a class, and its chunk's index. `None` where memory is short.
+pub(super) fn take(class: u32) -> Option<(Block, u32)> {
+    let size = 1u64 << class;
+    let list = CLASSES[class as usize].lock();
+    let (chunk, fresh) = match list.first() {
+        Some(chunk) => (chunk, false),
+        None => {
+            let chunk = new(size)?;
+            list.push(chunk);
+            (chunk, true)
+        }
+    };
+    let mut free = chunk.free.lock();
+    if free.words == 0 {
+        PAGES.add(free.renew()?);
+    }
+    let piece = free.take()?;
+    if free.count == 0 {
+        list.remove(chunk);
+    }
+    if !fresh {
+        free.memory.clear_part(piece * size, size);
+    }
+    Some((
+        free.memory.block(piece * size, size),
+        chunk.index.load(Relaxed),
+    ))
+}
+
+/// A chunk, all of whose pieces of `size` are free.
+fn new(size: u64) -> Option<&'static Chunk> {
+    let (index, chunk) = CHUNKS.take()?;
+    let Some(memory) = Committed::with(CHUNK) else {
+        CHUNKS.give(index);
+        return None;
+    };
+    chunk.index.store(index, Relaxed);
+    let mut free = chunk.free.lock();
+    *free = Free {
+        memory,
+        size,
+        ..Free::default()
+    };
+    PAGES.add(free.pages());
+    (0..CHUNK / size).for_each(|piece| free.give(piece));
+    Some(chunk)
+}
+
+/// Gives a piece back to its chunk.
+pub(super) fn give(piece: Block, chunk: u32) {
+    let Some(chunk) = CHUNKS.get(chunk) else {
+        return;
+    };
+    let list = CLASSES[class_of(piece.len()) as usize].lock();
+    let mut free = chunk.free.lock();
+    let size = u64::from(piece.len());
+    let offset = piece.base() - free.memory.base();
+    free.give(offset / size);
+    if !chunk.node.is_linked() {
+        list.push(chunk);
+    }
+    let spare = list.first().is_some_and(|c| !core::ptr::eq(c, chunk));
+    if spare && free.count == CHUNK / size {
+        list.remove(chunk);
+        PAGES.sub(free.pages());
+        drop(core::mem::take(&mut free.memory));
+        drop((free, list));
+        CHUNKS.give(chunk.index.load(Relaxed));
+    }
+}
+
+/// Chunks that are looked at in a step.
+const LOOKED_AT: u32 = 64;
+/// The chunk that is looked at next.
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+/// Gives pages of some chunks back to the machine. False where that was the last of them. The chunk that a class's next piece comes
+/// from stays as it is: what is allocated and given back all the time costs what it did.
+pub(super) fn trim() -> bool {
+    let from = NEXT.load(Relaxed);
+    for index in from..from + LOOKED_AT {
+        if index >= CHUNKS.end() {
+            NEXT.store(0, Relaxed);
+            return false;
+        }
+        if let Some(chunk) = CHUNKS.get(index).filter(|_| CHUNKS.is_live(index)) {
+            shrink(chunk);
+        }
+    }
+    NEXT.store(from + LOOKED_AT, Relaxed);
+    true
+}
+
+fn shrink(chunk: &'static Chunk) {
+    let class = class_of(chunk.free.lock().size as u32);
+    let list = CLASSES[class as usize].lock();
+    if !list.holds(chunk) || list.first().is_some_and(|c| core::ptr::eq(c, chunk)) {
+        return;
+    }
+    let mut free = chunk.free.lock();
+    PAGES.sub(free.shrink());
+    if free.words == 0 {
+        // Others have pieces of which there is memory.
+        list.remove(chunk);
+        list.push(chunk);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pieces_of_a_page_are_those_that_lie_in_it() {
+        for class in MIN_CLASS..=MAX_CLASS {
+            let mut free = Free {
+                size: 1 << class,
+                ..Free::default()
+            };
+            let mut seen = [0; WORDS];
+            for page in 0..CHUNK / PAGE {
+                if let Some((word, bits)) = free.pieces_of(page) {
+                    assert_eq!(seen[word] & bits, 0, "class {class}, page {page}");
+                    seen[word] |= bits;
+                }
+            }
+            (0..CHUNK >> class).for_each(|piece| free.give(piece));
+            assert_eq!(seen, free.map, "class {class}");
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! The handle table: strongly typed, unforgeable names for kernel objects ([O] 3.2.1).
+//!
+//! Each SIP has its own table, so that no handle means anything elsewhere. A handle is
+//! `generation << 16 | index`, positive as an `i32` and never 0; a slot's generation changes at each reuse, so
+//! that stale handles are refused.
+
+use crate::ground::work::Work;
+use crate::mechanism::interrupt::Device;
+use crate::mechanism::wait::On;
+use crate::object::channel::{self, Channel};
+use crate::object::exheap;
+use crate::object::set::Set;
+use crate::object::sip::Sip;
+use crate::object::sync::{Event, Mutex};
+use crate::object::thread::Thread;
+use sing_abi::trap::Trap;
+use sing_image::manifest::Side;
+use sing_runtime::{Charged, Payer};
+
+/// The most handles that a SIP can have.
+const MAX_HANDLES: usize = 1 << 16;
+/// Generations go round below this, and leave 0 out.
+const GENERATIONS: u16 = 1 << 15;
+
+/// What a handle names.
+#[derive(Clone, Copy)]
+pub(crate) enum Object {
+    /// Nothing.
+    None,
+    /// One end of a channel, and the bits that an operation on it must carry.
+    Endpoint(&'static Channel, Side, u32),
+    /// A set of endpoints.
+    Set(&'static Set),
+    /// An exchange-heap allocation that any thread of the SIP can take.
+    Parked(u32),
+    /// An event.
+    Event(&'static Event),
+    /// A mutex.
+    Mutex(&'static Mutex),
+    /// A thread of the same SIP.
+    Thread(&'static Thread),
+    /// A child process.
+    Process(&'static Sip),
+    /// A device interrupt.
+    Interrupt(&'static Device),
+}
+
+/// All that differs between kinds, but for what their own entries do.
+impl Object {
+    /// What a thread can wait for through the handle.
+    pub(crate) fn waitable(&self) -> Option<On> {
+        Some(match *self {
+            Object::None | Object::Parked(_) => return None,
+            Object::Endpoint(channel, side, _) => channel.member(side),
+            Object::Set(s) => s,
+            Object::Event(e) => e,
+            Object::Mutex(m) => m,
+            Object::Thread(t) => t,
+            Object::Process(p) => p,
+            Object::Interrupt(device) => device,
+        })
+    }
+
+    /// What a SIP is charged for what the handle names, in bytes, beside the place of the handle.
+    pub(crate) fn cost(&self) -> u64 {
+        match self {
+            Object::Event(_) => Event::COST,
+            Object::Mutex(_) => Mutex::COST,
+            Object::Set(_) => Set::COST,
+            _ => 0,
+        }
+    }
+
+    /// Gives up what the handle named, which `by` had. What takes long is left to `by`, or to the idle context.
+    pub(crate) fn dispose(self, by: &'static Sip, work: &mut Work) {
+        match self {
+            Object::None => {}
+            Object::Interrupt(device) => device.release(),
+            Object::Endpoint(c, side, _) => channel::close(c, side, by),
+            Object::Set(s) => s.dispose(),
+            Object::Parked(allocation) => exheap::bury(allocation, work),
+            Object::Event(e) => e.dispose(),
+            Object::Mutex(m) => m.dispose(),
+            Object::Thread(t) => t.release(),
+            Object::Process(p) => p.let_go(),
+        }
+        work.spend(0);
+    }
+}
+
+struct Slot {
+    generation: u16,
+    /// The next free slot, where this one is free and not the last.
+    next_free: u16,
+    object: Object,
+}
+
+/// The table of one SIP.
+#[derive(Default)]
+pub(crate) struct HandleTable {
+    slots: Charged<Slot>,
+    /// How many slots are free, and the first of them where any is.
+    free: u32,
+    first_free: u16,
+}
+
+impl HandleTable {
+    /// Gives an object a handle. `None` where the table is full, or memory short or not paid for.
+    pub(crate) fn insert(&mut self, object: Object, payer: &'static dyn Payer) -> Option<u32> {
+        if self.free == 0 {
+            let index = self.slots.len();
+            if index == MAX_HANDLES {
+                return None;
+            }
+            let slot = Slot {
+                generation: 1,
+                next_free: 0,
+                object: Object::None,
+            };
+            self.slots.push(slot, payer).ok()?;
+            self.first_free = index as u16;
+            self.free = 1;
+        }
+        let index = self.first_free;
+        let slot = self.slots.get_mut(usize::from(index))?;
+        self.first_free = slot.next_free;
+        self.free -= 1;
+        slot.object = object;
+        Some(u32::from(slot.generation) << 16 | u32::from(index))
+    }
+
+    /// What a handle names.
+    #[inline(always)]
+    pub(crate) fn get(&self, handle: u32) -> Object {
+        match self.slots.get((handle & 0xffff) as usize) {
+            Some(s) if u32::from(s.generation) == handle >> 16 => s.object,
+            _ => Object::None,
+        }
+    }
+
+    /// The endpoint that a handle names, where `operation` carries its bits.
+    #[inline(always)]
+    fn endpoint(&self, handle: u32, operation: u32) -> Option<(&'static Channel, Side)> {
+        match self.get(handle) {
+            Object::Endpoint(c, side, bits) if bits == operation & !0x7fff => Some((c, side)),
+            _ => None,
+        }
+    }
+
+    /// From now on operations on an endpoint must carry these bits.
+    pub(crate) fn relabel(&mut self, handle: u32, bits: u32) {
+        if let Some(s) = self.slots.get_mut((handle & 0xffff) as usize)
+            && u32::from(s.generation) == handle >> 16
+            && let Object::Endpoint(_, _, old) = &mut s.object
+        {
+            *old = bits;
+        }
+    }
+
+    /// Takes a handle away; what it named.
+    pub(crate) fn remove(&mut self, handle: u32) -> Object {
+        let index = (handle & 0xffff) as usize;
+        match self.slots.get_mut(index) {
+            Some(s)
+                if u32::from(s.generation) == handle >> 16 && !matches!(s.object, Object::None) =>
+            {
+                s.generation = s.generation % (GENERATIONS - 1) + 1;
+                s.next_free = self.first_free;
+                self.first_free = index as u16;
+                self.free += 1;
+                core::mem::replace(&mut s.object, Object::None)
+            }
+            _ => Object::None,
+        }
+    }
+
+    /// Handles in use.
+    pub(crate) fn live(&self) -> u32 {
+        (self.slots.len() as u32).saturating_sub(self.free)
+    }
+
+    /// Looks at what each handle names.
+    pub(crate) fn each(&self, f: impl FnMut(&Object)) {
+        self.slots.iter().map(|s| &s.object).for_each(f);
+    }
+
+    /// Takes any handle away, for a SIP that ends; what it named.
+    pub(crate) fn drain(&mut self) -> Option<Object> {
+        self.free = 0;
+        while let Some(slot) = self.slots.pop() {
+            if !matches!(slot.object, Object::None) {
+                return Some(slot.object);
+            }
+        }
+        *self = HandleTable::default();
+        None
+    }
+}
+
+impl Sip {
+    /// Gives an object a handle of this SIP, which pays for the place. `None` where the table is full, or memory short.
+    pub(crate) fn insert(&self, object: Object) -> Option<u32> {
+        self.handles.lock().insert(object, self.account())
+    }
+
+    /// What a handle of this SIP names.
+    #[inline(always)]
+    pub(crate) fn object(&self, handle: u32) -> Object {
+        self.handles.lock().get(handle)
+    }
+
+    /// The channel and side of an endpoint that `operation` fits: the same contract, the same side.
+    #[inline(always)]
+    pub(crate) fn endpoint(
+        &self,
+        handle: u32,
+        operation: u32,
+    ) -> Result<(&'static Channel, Side), Trap> {
+        let found = self.handles.lock().endpoint(handle, operation);
+        found.ok_or(Trap::BadHandle)
+    }
+
+    /// The same, for a caller that has another way where there is none, or the table is in use.
+    #[inline(always)]
+    pub(crate) fn endpoint_now(
+        &self,
+        handle: u32,
+        operation: u32,
+    ) -> Option<(&'static Channel, Side)> {
+        self.handles.try_lock()?.endpoint(handle, operation)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+    use sing_runtime::Kernel;
+
+    #[test]
+    fn stale_and_forged_handles_name_nothing() {
+        let mut t = HandleTable::default();
+        let a = t.insert(Object::Parked(1), &Kernel).unwrap();
+        let b = t.insert(Object::Parked(2), &Kernel).unwrap();
+        assert!(a as i32 > 0 && b as i32 > 0 && a != b);
+        assert!(matches!(t.remove(a), Object::Parked(1)));
+        assert!(matches!(t.get(a), Object::None) && matches!(t.remove(a), Object::None));
+        let c = t.insert(Object::Parked(3), &Kernel).unwrap();
+        assert_ne!(a, c);
+        assert!(matches!(t.get(a), Object::None));
+        for forged in [0, 1, 0xffff, 3 << 16, c ^ 1 << 16, u32::MAX, b + 1] {
+            assert!(matches!(t.get(forged), Object::None), "{forged:#x}");
+        }
+        assert_eq!(t.live(), 2);
+    }
+
+    #[test]
+    fn generations_go_round_without_zero() {
+        let mut t = HandleTable::default();
+        let mut seen = Vec::new();
+        for _ in 0..70_000 {
+            let h = t.insert(Object::Parked(1), &Kernel).unwrap();
+            assert!(h as i32 > 0 && h >> 16 != 0);
+            t.remove(h);
+            seen.push(h);
+        }
+        seen.dedup();
+        assert_eq!(seen.len(), 70_000);
+    }
+
+    #[test]
+    fn a_full_table_says_so() {
+        let mut t = HandleTable::default();
+        for _ in 0..MAX_HANDLES {
+            assert!(t.insert(Object::Parked(1), &Kernel).is_some());
+        }
+        assert!(t.insert(Object::Parked(1), &Kernel).is_none());
+        let mut n = 0;
+        while t.drain().is_some() {
+            n += 1;
+        }
+        assert_eq!((n, t.live()), (MAX_HANDLES, 0));
+    }
+}

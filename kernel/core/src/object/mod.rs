@@ -1,0 +1,15 @@
+//! Kernel objects: what handles name, and what those are made of.
+
+pub(crate) mod account;
+pub(crate) mod channel;
+pub(crate) mod crash;
+pub(crate) mod exheap;
+pub(crate) mod handle;
+pub mod host;
+pub(crate) mod selection;
+pub(crate) mod set;
+pub(crate) mod sip;
+pub(crate) mod surplus;
+pub(crate) mod sweep;
+pub(crate) mod sync;
+pub(crate) mod thread;

@@ -1,0 +1,69 @@
+//! A SIP and all that descend from it.
+//!
+//! The tree is walked through the records themselves: each has a list of its children's. Records of those that have ended
+//! stay in the tree as long as it has anything below them, so nobody leaves it by ending its parent. A walk goes in steps
+//! between which others run; it keeps the one that it is at, and so all above that.
+
+use super::{Kept, OfParent, Sip};
+use crate::ground::work::Work;
+use crate::mechanism::cpu;
+use crate::mechanism::interrupt;
+use sing_arch::link::List;
+
+/// Suspends a SIP and all that descend from it. Whoever of them has not been reached yet can still make others: below
+/// itself, where the walk has yet to come.
+pub(crate) fn suspend_all(root: &'static Sip) {
+    each(root, |sip| {
+        sip.suspend();
+    });
+}
+
+/// Resumes a SIP and all that descend from it. False where the SIP itself was not suspended.
+pub(crate) fn resume_all(root: &'static Sip) -> bool {
+    let mut resumed = false;
+    each(root, |sip| {
+        let done = sip.resume();
+        resumed |= done && core::ptr::eq(sip, root);
+    });
+    resumed
+}
+
+/// Does something to a SIP and to all that descend from it and live, parents first.
+fn each(root: &'static Sip, mut f: impl FnMut(&'static Sip)) {
+    let thread = cpu::current();
+    let mut work = Work::step();
+    let mut at = root;
+    loop {
+        if at.is_alive() {
+            f(at);
+        }
+        let Some(next) = after(at, root) else { break };
+        at = next;
+        work.spend(0);
+        if work.is_spent() {
+            thread.keep(Kept::of(at));
+            interrupt::let_others_run();
+            work = Work::step();
+        }
+    }
+    thread.let_go();
+}
+
+/// The one behind `at` in the tree below `root`, parents first.
+fn after(at: &'static Sip, root: &'static Sip) -> Option<&'static Sip> {
+    let child = at.children.lock().first();
+    if child.is_some() {
+        return child;
+    }
+    let mut at = at;
+    while !core::ptr::eq(at, root) {
+        let parent = at.parent_sip.get()?;
+        let siblings = parent.children.lock();
+        if let Some(next) = List::<Sip, OfParent>::after(at) {
+            return Some(next);
+        }
+        drop(siblings);
+        at = parent;
+    }
+    None
+}

@@ -1,0 +1,56 @@
+//! What the threads of a SIP come to, for whoever looks at the system.
+//!
+//! A SIP can have any number of threads. Those of one that has few are looked at at once; where there are more, all threads
+//! of the system are gone over in steps between which others run.
+
+use super::Sip;
+use crate::ground::work::Work;
+use crate::mechanism::interrupt;
+use crate::object::thread::{self, State, Thread};
+use core::sync::atomic::Ordering::Relaxed;
+
+/// Threads that are looked at at once.
+const FEW: u32 = 64;
+
+/// Sums over the threads of a SIP.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Totals {
+    /// Cycles that they have run.
+    pub(crate) cycles: u64,
+    /// Bytes of their stacks.
+    pub(crate) stacks: u64,
+    /// Whether any of them runs, or could.
+    pub(crate) ready: bool,
+}
+
+impl Totals {
+    fn add(&mut self, t: &Thread) {
+        self.cycles += t.cycles.load(Relaxed);
+        self.stacks += t.fiber.stack_bytes();
+        self.ready |= matches!(t.state(), State::Ready | State::Running);
+    }
+}
+
+impl Sip {
+    /// What its threads come to. Others may run meanwhile: each thread is as it was at some time.
+    pub(crate) fn totals(&'static self) -> Totals {
+        let mut totals = Totals::default();
+        if self.thread_count() <= FEW {
+            self.each_thread(|t| totals.add(t));
+        } else {
+            let mut work = Work::step();
+            for t in (0..).map_while(thread::record) {
+                if t.is_of(self) {
+                    totals.add(t);
+                }
+                work.spend(0);
+                if work.is_spent() {
+                    interrupt::let_others_run();
+                    work = Work::step();
+                }
+            }
+        }
+        totals.cycles += self.ended_cycles.load(Relaxed);
+        totals
+    }
+}

@@ -1,0 +1,153 @@
+//! Events and mutexes: synchronisation between the threads of a SIP ([O] 3.2.1).
+
+mod sweep;
+
+pub(crate) use sweep::sweep;
+
+use crate::ground::trusted::Store;
+use crate::mechanism::wait::{self, WaitList, Waitable};
+use crate::object::thread::Thread;
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use sing_arch::lock::SpinLock;
+use sing_arch::slab::Slab;
+
+/// An event.
+#[derive(Default)]
+pub(crate) struct Event {
+    pub(crate) index: AtomicU32,
+    pub(crate) inner: SpinLock<EventInner>,
+}
+
+/// An event's state.
+#[derive(Default)]
+pub(crate) struct EventInner {
+    set: bool,
+    manual: bool,
+    pub(crate) waiters: WaitList,
+}
+
+/// A mutex.
+#[derive(Default)]
+pub(crate) struct Mutex {
+    pub(crate) index: AtomicU32,
+    pub(crate) inner: SpinLock<MutexInner>,
+}
+
+/// A mutex's state.
+#[derive(Default)]
+pub(crate) struct MutexInner {
+    /// The id of the thread that has it, or 0: the object of one that has ended stands for another thread later.
+    owner: u32,
+    pub(crate) waiters: WaitList,
+}
+
+static EVENTS: Slab<Event> = Slab::new();
+static MUTEXES: Slab<Mutex> = Slab::new();
+
+/// The stores of events and mutexes.
+pub(crate) fn stores() -> [&'static dyn Store; 2] {
+    [&EVENTS, &MUTEXES]
+}
+
+impl Event {
+    /// What one costs its SIP, in bytes, beside its handle.
+    pub(crate) const COST: u64 = Slab::<Event>::RECORD;
+
+    /// A new event.
+    pub(crate) fn create(manual: bool, set: bool) -> Option<&'static Event> {
+        let (index, event) = EVENTS.take()?;
+        event.index.store(index, Relaxed);
+        let mut e = event.inner.lock();
+        e.manual = manual;
+        e.set = set;
+        Some(event)
+    }
+
+    /// Sets it: wakes one waiter (auto) or all (manual).
+    pub(crate) fn set(&self) {
+        let mut e = self.inner.lock();
+        e.set = true;
+        if e.manual {
+            wait::wake_all(&e.waiters);
+        } else {
+            wait::wake_one(&e.waiters);
+        }
+    }
+
+    /// Resets it.
+    pub(crate) fn reset(&self) {
+        self.inner.lock().set = false;
+    }
+
+    /// Its owner has given it up.
+    pub(crate) fn dispose(&self) {
+        let e = self.inner.lock();
+        wait::wake_all(&e.waiters);
+        drop(e);
+        EVENTS.give(self.index.load(Relaxed));
+    }
+}
+
+impl Waitable for Event {
+    fn acquire(&'static self, _: &'static Thread) -> bool {
+        let mut e = self.inner.lock();
+        let set = e.set;
+        if set && !e.manual {
+            e.set = false;
+        }
+        set
+    }
+
+    fn with_waiters(&self, f: &mut dyn FnMut(&WaitList)) {
+        f(&self.inner.lock().waiters);
+    }
+}
+
+impl Mutex {
+    /// What one costs its SIP, in bytes, beside its handle.
+    pub(crate) const COST: u64 = Slab::<Mutex>::RECORD;
+
+    /// A new mutex.
+    pub(crate) fn create(owner: Option<&'static Thread>) -> Option<&'static Mutex> {
+        let (index, mutex) = MUTEXES.take()?;
+        mutex.index.store(index, Relaxed);
+        mutex.inner.lock().owner = owner.map_or(0, |t| t.id.load(Relaxed));
+        Some(mutex)
+    }
+
+    /// Releases it. False where `thread` does not own it.
+    pub(crate) fn release(&self, thread: &'static Thread) -> bool {
+        let mut m = self.inner.lock();
+        if m.owner != thread.id.load(Relaxed) {
+            return false;
+        }
+        m.owner = 0;
+        wait::wake_one(&m.waiters);
+        true
+    }
+
+    /// Its SIP has given it up.
+    pub(crate) fn dispose(&self) {
+        let mut m = self.inner.lock();
+        m.owner = 0;
+        wait::wake_all(&m.waiters);
+        drop(m);
+        MUTEXES.give(self.index.load(Relaxed));
+    }
+}
+
+impl Waitable for Mutex {
+    /// Takes it where it is free. Not recursive: its owner waits for itself.
+    fn acquire(&'static self, thread: &'static Thread) -> bool {
+        let mut m = self.inner.lock();
+        if m.owner == 0 {
+            m.owner = thread.id.load(Relaxed);
+            return true;
+        }
+        false
+    }
+
+    fn with_waiters(&self, f: &mut dyn FnMut(&WaitList)) {
+        f(&self.inner.lock().waiters);
+    }
+}

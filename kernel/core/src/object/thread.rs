@@ -1,0 +1,466 @@
+//! Threads ([O] 3.3.3): what runs, on a stack of its own, with a context record and an exchange-heap table.
+//!
+//! A thread that has ended is given back in steps ([`Thread::give_back`]): first it is taken out of wherever others could
+//! find it, so that only counted references name it from then on, then its blocks are freed. Its record is free when
+//! nobody counts any more: neither a handle nor its SIP's list.
+
+pub(crate) mod building;
+mod sweep;
+
+pub(crate) use sweep::{count_kept, sweep};
+
+use crate::ground::ids::Ids;
+use crate::ground::memory::{PIECE, Stack};
+use crate::ground::trusted::{self, Fiber, Left, ThreadParams};
+use crate::ground::work::{PIECE as LARGE, Work};
+use crate::mechanism::cpu;
+use crate::mechanism::sched::{Current, Machine, Scheduler};
+use crate::mechanism::wait::{self, Wait, WaitList, Waitable};
+use crate::object::account::Account;
+use crate::object::exheap;
+use crate::object::sip::{self, End, Sip};
+use building::Building;
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use sing_arch::link::{Link, Linked, Node};
+use sing_arch::lock::{Counter, SpinLock};
+use sing_arch::slab::Slab;
+use sing_arch::switch;
+use sing_runtime::{Context, Entry, EntryPoint};
+
+/// What a thread does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum State {
+    /// Made, not started.
+    Created = 0,
+    /// Could run.
+    Ready = 1,
+    /// Runs.
+    Running = 2,
+    /// Waits.
+    Blocked = 3,
+    /// Has ended, and what it had is given back.
+    Ended = 4,
+    /// Never runs again, but has something yet.
+    Ending = 6,
+}
+
+/// The role of a node by which a thread stands in the list of its SIP's threads.
+pub(crate) struct OfSip;
+
+/// A thread.
+#[derive(Default)]
+pub(crate) struct Thread {
+    /// Its place among runnable threads, those that are held, or those that have ended on their own stacks.
+    node: Node<Thread>,
+    /// Its place among its SIP's threads.
+    sibling: Node<Thread, OfSip>,
+    /// Its stack, and where it goes on.
+    pub(crate) fiber: Fiber,
+    /// Its index.
+    pub(crate) index: AtomicU32,
+    /// Its id; never used twice.
+    pub(crate) id: AtomicU32,
+    sip: Link<Sip>,
+    /// The account that its record is charged to.
+    account: Link<Account>,
+    /// [`State`].
+    pub(crate) state: AtomicU32,
+    /// Cycles that it has run.
+    pub(crate) cycles: AtomicU64,
+    /// What the scheduler keeps for it.
+    pub(crate) scheduling: SpinLock<<Current as Scheduler>::Data>,
+    /// Its waiting.
+    pub(crate) wait: Wait,
+    /// A large stack that it is making, for a thread that there will be.
+    building: SpinLock<Building>,
+    /// Its context record, with the table of allocations that it owns.
+    context: SpinLock<Option<Context>>,
+    /// Threads that wait for its end.
+    pub(crate) joiners: SpinLock<WaitList>,
+    /// Handles to it, and one for running.
+    references: AtomicU32,
+    /// What `sip_thread` is called with; unused for the first thread.
+    argument: AtomicU32,
+    first: AtomicBool,
+}
+
+impl Linked for Thread {
+    fn node(&self) -> &Node<Thread> {
+        &self.node
+    }
+}
+
+impl Linked<OfSip> for Thread {
+    fn node(&self) -> &Node<Thread, OfSip> {
+        &self.sibling
+    }
+}
+
+impl Waitable for Thread {
+    fn acquire(&'static self, _: &'static Thread) -> bool {
+        self.state() == State::Ended
+    }
+
+    fn with_waiters(&self, f: &mut dyn FnMut(&WaitList)) {
+        f(&self.joiners.lock());
+    }
+}
+
+static THREADS: Slab<Thread> = Slab::new();
+/// What its place among the timers costs: these have room for up to twice as many as there are.
+const TIMER: u64 = 16;
+static IDS: Ids = Ids::new();
+
+/// Threads that exist.
+pub(crate) fn live() -> u32 {
+    THREADS.live()
+}
+
+/// The record with this index, whether a thread has it now or not.
+pub(crate) fn record(index: u32) -> Option<&'static Thread> {
+    THREADS.get(index)
+}
+
+/// What a new thread runs.
+pub(crate) enum Start {
+    /// The module's start function and `sip_main`.
+    Main,
+    /// `sip_thread` with this argument and this shadow stack pointer.
+    Thread(u32, u32),
+}
+
+impl Thread {
+    /// What the record of a thread costs.
+    pub(crate) const COST: u64 = Slab::<Thread>::RECORD + TIMER;
+
+    /// Makes a thread of `sip`, not yet runnable, at the SIP's cost. `None` where memory is short or the account has no
+    /// room.
+    pub(crate) fn create(sip: &'static Sip, start: &Start) -> Option<&'static Thread> {
+        let account = sip.account();
+        let bytes = sip.stack_bytes();
+        if !account.charge(bytes + Self::COST) {
+            return None;
+        }
+        let Some(t) = Self::make(sip, bytes, start) else {
+            account.discharge(bytes + Self::COST);
+            return None;
+        };
+        t.account.set(Some(account));
+        Some(t)
+    }
+
+    fn make(sip: &'static Sip, stack_bytes: u64, start: &Start) -> Option<&'static Thread> {
+        let built = cpu::this()
+            .running()
+            .and_then(|t| t.take_built(stack_bytes));
+        let stack = built.or_else(|| Stack::take(stack_bytes))?;
+        let room = crate::mechanism::timer::reserve(THREADS.live() + 1);
+        let Some((index, t)) = room.then(|| THREADS.take()).flatten() else {
+            stack.give();
+            return None;
+        };
+        t.index.store(index, Relaxed);
+        let exists = |t: &Thread| t.references.load(Relaxed) > 0;
+        let in_use = |id| THREADS.all().any(|t| exists(t) && t.id.load(Relaxed) == id);
+        t.id.store(IDS.take(in_use), Relaxed);
+        t.sip.set(Some(sip));
+        t.state.store(State::Created as u32, Relaxed);
+        t.cycles.store(0, Relaxed);
+        *t.scheduling.lock() = Default::default();
+        t.wait.own.thread.set(Some(t));
+        let (argument, stack_pointer) = match *start {
+            Start::Main => (0, None),
+            Start::Thread(argument, sp) => (argument, Some(sp)),
+        };
+        t.argument.store(argument, Relaxed);
+        t.first.store(matches!(start, Start::Main), Relaxed);
+        let params = ThreadParams {
+            sip_id: sip.id(),
+            thread_id: t.id.load(Relaxed),
+            kernel_word: u64::from(index),
+            stack_pointer,
+        };
+        let made = sip.with_instance(|instance| {
+            trusted::context(
+                instance,
+                crate::entry::table(),
+                &stack,
+                &params,
+                sip.account(),
+            )
+        });
+        let Some(Ok(context)) = made else {
+            stack.give();
+            THREADS.give(index);
+            return None;
+        };
+        *t.context.lock() = Some(context);
+        t.references.store(1, Relaxed);
+        t.fiber.prepare(stack, run, u64::from(index));
+        Some(t)
+    }
+
+    /// Makes it the thread of a SIP without an image, which brings its own context records.
+    pub(crate) fn attach(&'static self, sip: &'static Sip, stack: Stack, first: switch::Entry) {
+        self.sip.set(Some(sip));
+        self.wait.own.thread.set(Some(self));
+        self.fiber.prepare(stack, first, 0);
+    }
+
+    /// Its SIP.
+    ///
+    /// # Panics
+    /// For an object that is no thread now.
+    #[inline(always)]
+    pub(crate) fn sip(&self) -> &'static Sip {
+        self.sip.get().expect("a thread has a SIP")
+    }
+
+    /// Whether it is a thread of this SIP, and has not ended.
+    pub(crate) fn is_of(&self, sip: &'static Sip) -> bool {
+        self.sip.is(sip) && Node::<Thread, OfSip>::is_linked(&self.sibling)
+    }
+
+    /// Its SIP; none for an object that is no thread now.
+    #[inline(always)]
+    pub(crate) fn its_sip(&self) -> Option<&'static Sip> {
+        self.sip.get()
+    }
+
+    /// Its state.
+    pub(crate) fn state(&self) -> State {
+        match self.state.load(Relaxed) {
+            0 => State::Created,
+            1 => State::Ready,
+            2 => State::Running,
+            3 => State::Blocked,
+            4 => State::Ended,
+            _ => State::Ending,
+        }
+    }
+
+    /// A function of its image to call.
+    fn entry_point<F>(
+        &self,
+        which: impl FnOnce(&Context) -> Option<EntryPoint<F>>,
+    ) -> Option<EntryPoint<F>> {
+        self.context.lock().as_ref().and_then(which)
+    }
+
+    /// Whether its SIP must not run.
+    #[inline(always)]
+    pub(crate) fn is_halted(&self) -> bool {
+        self.sip.get().is_some_and(Sip::is_halted)
+    }
+
+    /// Makes it runnable; where its SIP must not run, it is held back with that.
+    #[inline(always)]
+    pub(crate) fn unblocked(&'static self) {
+        if self.is_halted() {
+            self.state.store(State::Ready as u32, Relaxed);
+            return self.sip().hold(self);
+        }
+        self.ready();
+    }
+
+    /// Makes it runnable, where its SIP may run.
+    #[inline(always)]
+    pub(crate) fn ready(&'static self) {
+        self.state.store(State::Ready as u32, Relaxed);
+        cpu::this().queue.lock().unblocked(self, &Machine);
+    }
+
+    /// Lets others run first, at the end of a blocking entry that comes to 0. `None` where there are none.
+    #[inline(always)]
+    pub(crate) fn yield_entry(&'static self) -> Option<Left> {
+        let cpu = cpu::this();
+        let mut queue = cpu.queue.lock();
+        if queue.is_empty() {
+            return None;
+        }
+        queue.yielded(self, &Machine);
+        drop(queue);
+        self.state.store(State::Ready as u32, Relaxed);
+        self.wait.is_left();
+        cpu.leave_entry(self)
+    }
+
+    /// Puts an allocation into its table, on whose account it stays; the handle, or `None` where the table is full.
+    #[inline]
+    pub(crate) fn insert_allocation(&self, index: u32) -> Option<u32> {
+        let a = exheap::get(index)?;
+        let mut context = self.context.lock();
+        let table = context.as_mut()?;
+        let (block, writable) = (a.block.get(), !a.is_read_only());
+        if let Some(handle) = table.insert(index, block, writable) {
+            return Some(handle);
+        }
+        if !table.grow_table(self.sip().account()) {
+            return None;
+        }
+        table.insert(index, block, writable)
+    }
+
+    /// Enters an allocation into its table, where that has room; the handle. Who pays for it does not change.
+    pub(crate) fn enter_allocation(
+        &self,
+        (index, a): (u32, &'static exheap::Allocation),
+    ) -> Option<u32> {
+        let mut context = self.context.lock();
+        context
+            .as_mut()?
+            .insert(index, a.block.get(), !a.is_read_only())
+    }
+
+    /// Takes an allocation out of its table; its index. It stays on the account of the thread's SIP until somebody else
+    /// has it, or it is freed: what lies in queues is paid for.
+    #[inline]
+    pub(crate) fn take_allocation(&self, handle: u32) -> Option<u32> {
+        Some(self.context.lock().as_mut()?.remove(handle)?.alloc())
+    }
+
+    /// What a handle selects in its table.
+    #[inline]
+    pub(crate) fn entry(&self, handle: u32) -> Option<Entry> {
+        self.context.lock().as_ref()?.table().get(handle)
+    }
+
+    /// The allocation that a handle names.
+    pub(crate) fn allocation(&self, handle: u32) -> Option<(u32, &'static exheap::Allocation)> {
+        let entry = self.entry(handle)?;
+        Some((entry.alloc(), exheap::get(entry.alloc())?))
+    }
+
+    /// Writes an allocation's changed bounds into its table.
+    pub(crate) fn update_allocation(&self, handle: u32, a: &exheap::Allocation) {
+        if let Some(context) = self.context.lock().as_mut() {
+            context.set(handle, a.block.get(), !a.is_read_only());
+        }
+    }
+
+    /// Takes any allocation out of the table of a thread that runs no more; its index. `None`, and table and record are gone,
+    /// where there is none.
+    pub(crate) fn take_any_allocation(&self) -> Option<u32> {
+        let mut context = self.context.lock();
+        let taken = context.as_mut().and_then(Context::pop);
+        if taken.is_none() {
+            *context = None;
+        }
+        taken
+    }
+
+    /// Takes a thread that runs no more out of wherever others could find it. The caller is not on its stack.
+    fn finish(&'static self) {
+        if matches!(self.state(), State::Ending | State::Ended) {
+            return;
+        }
+        cpu::this().queue.lock().remove(self);
+        let sip = self.sip();
+        sip.held.lock().remove(self);
+        self.cancel_wait();
+        self.state.store(State::Ending as u32, Relaxed);
+        sip.ended_cycles.add(self.cycles.load(Relaxed));
+    }
+
+    /// Gives back some of what an ended thread stood on. False where nothing of that is left.
+    fn give_stack_back(&self, work: &mut Work) -> bool {
+        let bytes = self.fiber.stack_bytes();
+        if bytes == 0 {
+            return false;
+        }
+        if self.fiber.shrink_stack(LARGE) {
+            work.spend(LARGE);
+            return true;
+        }
+        self.fiber.take_stack().give();
+        self.sip().account().discharge(bytes);
+        work.spend(bytes.min(LARGE));
+        true
+    }
+
+    /// Gives back some of what a thread had that runs no more. True where that was all: who waits for its end goes on, and
+    /// its SIP has it no more.
+    pub(crate) fn give_back(&'static self, work: &mut Work) -> bool {
+        self.finish();
+        while !work.is_spent() {
+            if self.give_stack_back(work) {
+                continue;
+            }
+            let building = self.give_up_building();
+            if building {
+                work.spend(LARGE);
+                continue;
+            }
+            if let Some(allocation) = self.take_any_allocation() {
+                exheap::bury(allocation, work);
+                continue;
+            }
+            self.state.store(State::Ended as u32, Relaxed);
+            wait::wake_all(&self.joiners.lock());
+            cpu::this().ended.lock().remove(self);
+            self.sip().remove_thread(self);
+            self.release();
+            return true;
+        }
+        false
+    }
+
+    /// One more handle names it.
+    pub(crate) fn retain(&self) {
+        self.references.add(1);
+    }
+
+    /// One handle fewer, or it has been taken from its SIP's list.
+    pub(crate) fn release(&'static self) {
+        if self.references.sub(1) == 1 {
+            THREADS.give(self.index.load(Relaxed));
+            if let Some(account) = self.account.take() {
+                account.discharge(Self::COST);
+            }
+        }
+    }
+}
+
+/// First code of every thread, on its own stack.
+extern "C" fn run(index: u64) -> ! {
+    let t = THREADS.get(index as u32).expect("a new thread exists");
+    if t.first.load(Relaxed) {
+        place_data(t.sip());
+        if let Some(start) = t.entry_point(Context::start) {
+            t.fiber.call_start(&start);
+        }
+        let main = t.entry_point(Context::main);
+        let code = main.map_or(0, |main| t.fiber.call_main(&main));
+        sip::exit_current(End::Exit(code))
+    }
+    if let Some(entry) = t.entry_point(Context::thread_entry) {
+        t.fiber.call_thread(&entry, t.argument.load(Relaxed));
+    }
+    exit_current()
+}
+
+/// Puts the initial data of the current thread's SIP in place that was too much for its making.
+fn place_data(sip: &'static Sip) {
+    let data = sip.template().data_end();
+    if data <= PIECE {
+        return;
+    }
+    let mut at = 0;
+    loop {
+        match sip.place_data(at) {
+            Ok(Some(next)) => at = next,
+            Ok(None) => return,
+            Err(trap) => sip::exit_current(End::Trap(trap)),
+        }
+        crate::mechanism::interrupt::let_others_run();
+    }
+}
+
+/// Ends the current thread alone.
+fn exit_current() -> ! {
+    let cpu = cpu::this();
+    cpu.ended.lock().push(cpu::current());
+    cpu.leave_for_idle();
+    unreachable!("an ended thread runs")
+}

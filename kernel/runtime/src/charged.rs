@@ -1,0 +1,241 @@
+//! Memory that somebody pays for: what the kernel allocates because of what a SIP does.
+//!
+//! Invariants:
+//! - What a vector has room for is charged before it is allocated, and discharged when it is given back.
+//! - Nothing here panics or ends the system for want of memory: what cannot be had or paid for is refused, and nothing has
+//!   changed then.
+
+use alloc::vec::Vec;
+use core::ops::{Deref, DerefMut};
+
+/// Who pays.
+pub trait Payer: Sync {
+    /// Charges `bytes`. False, and nothing charged, where there is no room.
+    fn charge(&'static self, bytes: u64) -> bool;
+    /// Takes `bytes` off.
+    fn discharge(&'static self, bytes: u64);
+}
+
+/// Pays for what no SIP has caused: instances outside a system.
+pub struct Kernel;
+
+impl Payer for Kernel {
+    fn charge(&'static self, _: u64) -> bool {
+        true
+    }
+
+    fn discharge(&'static self, _: u64) {}
+}
+
+/// Memory is short, or nobody pays for more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoRoom;
+
+/// What an allocation costs beside its bytes, at most.
+pub const HEADER: u64 = 32;
+
+/// A vector whose memory is charged.
+pub struct Charged<T> {
+    items: Vec<T>,
+    /// Who pays; none while there is no memory.
+    payer: Option<&'static dyn Payer>,
+}
+
+impl<T> Default for Charged<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> Charged<T> {
+    /// An empty one. Allocates nothing.
+    #[must_use]
+    pub const fn new() -> Self {
+        Charged {
+            items: Vec::new(),
+            payer: None,
+        }
+    }
+
+    /// What room for so many items costs.
+    #[must_use]
+    pub fn cost(items: usize) -> u64 {
+        match (items as u64).saturating_mul(size_of::<T>() as u64) {
+            0 => 0,
+            bytes => bytes.saturating_add(HEADER),
+        }
+    }
+
+    /// Bytes that it is charged for.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        Self::cost(self.items.capacity())
+    }
+
+    /// Makes room for exactly `more` items, at the cost of `payer`, where no one pays for it already.
+    ///
+    /// # Errors
+    /// Where the payer or the heap has no room.
+    pub fn reserve_exact(&mut self, more: usize, payer: &'static dyn Payer) -> Result<(), NoRoom> {
+        let (old, wanted) = (self.items.capacity(), self.items.len().checked_add(more));
+        let wanted = wanted.ok_or(NoRoom)?;
+        if wanted <= old {
+            return Ok(());
+        }
+        let payer = *self.payer.get_or_insert(payer);
+        let cost = Self::cost(wanted) - Self::cost(old);
+        if !payer.charge(cost) {
+            return Err(NoRoom);
+        }
+        if self.items.try_reserve_exact(more).is_err() {
+            payer.discharge(cost);
+            return Err(NoRoom);
+        }
+        // An allocator may give more room than was asked for: what is charged is what `bytes` says.
+        let extra = self.bytes() - Self::cost(wanted);
+        if extra > 0 && !payer.charge(extra) {
+            self.items.shrink_to(wanted);
+        }
+        Ok(())
+    }
+
+    /// Makes room for at least one more item, and for many more where there are many.
+    ///
+    /// # Errors
+    /// Where the payer or the heap has no room.
+    pub fn reserve_one(&mut self, payer: &'static dyn Payer) -> Result<(), NoRoom> {
+        if self.items.len() < self.items.capacity() {
+            return Ok(());
+        }
+        let more = self.items.len().max(4);
+        self.reserve_exact(more, payer)
+            .or_else(|NoRoom| self.reserve_exact(1, payer))
+    }
+
+    /// Adds an item at the end.
+    ///
+    /// # Errors
+    /// Where the payer or the heap has no room.
+    pub fn push(&mut self, item: T, payer: &'static dyn Payer) -> Result<(), NoRoom> {
+        self.reserve_one(payer)?;
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "there is room, and it is paid for"
+        )]
+        self.items.push(item);
+        Ok(())
+    }
+
+    /// One of `len` items that `make` makes.
+    ///
+    /// # Errors
+    /// Where the payer or the heap has no room.
+    pub fn from_fn(
+        len: usize,
+        payer: &'static dyn Payer,
+        make: impl FnMut(usize) -> T,
+    ) -> Result<Self, NoRoom> {
+        let mut all = Self::new();
+        all.reserve_exact(len, payer)?;
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "there is room, and it is paid for"
+        )]
+        all.items.extend((0..len).map(make));
+        Ok(all)
+    }
+
+    /// Takes the last item out.
+    pub fn pop(&mut self) -> Option<T> {
+        self.items.pop()
+    }
+
+    /// Takes an item out, the last one into its place.
+    pub fn swap_remove(&mut self, at: usize) -> T {
+        self.items.swap_remove(at)
+    }
+
+    /// Forgets what is in it, and keeps the room.
+    pub fn clear(&mut self) {
+        self.items.clear();
+    }
+
+    /// Keeps the items that `keep` says, in their order.
+    pub fn retain(&mut self, keep: impl FnMut(&T) -> bool) {
+        self.items.retain(keep);
+    }
+}
+
+impl<T> Deref for Charged<T> {
+    type Target = [T];
+
+    #[inline(always)]
+    fn deref(&self) -> &[T] {
+        &self.items
+    }
+}
+
+impl<T> DerefMut for Charged<T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.items
+    }
+}
+
+impl<T> Drop for Charged<T> {
+    fn drop(&mut self) {
+        let bytes = self.bytes();
+        self.items = Vec::new();
+        if let Some(payer) = self.payer.filter(|_| bytes > 0) {
+            payer.discharge(bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+    struct Purse(AtomicU64);
+
+    impl Payer for Purse {
+        fn charge(&'static self, bytes: u64) -> bool {
+            let left = self.0.load(Relaxed).checked_sub(bytes);
+            left.inspect(|&left| self.0.store(left, Relaxed)).is_some()
+        }
+
+        fn discharge(&'static self, bytes: u64) {
+            self.0.fetch_add(bytes, Relaxed);
+        }
+    }
+
+    #[test]
+    fn pays_for_its_room_and_no_more() {
+        static PURSE: Purse = Purse(AtomicU64::new(1000));
+        let mut v: Charged<u64> = Charged::new();
+        assert_eq!((v.bytes(), PURSE.0.load(Relaxed)), (0, 1000));
+        let mut n = 0;
+        while v.push(n, &PURSE).is_ok() {
+            n += 1;
+            assert_eq!(v.bytes() + PURSE.0.load(Relaxed), 1000);
+        }
+        // All but the last odd bytes have been used.
+        assert_eq!((n, v.len()), ((1000 - HEADER) / 8, n as usize));
+        assert!(v.iter().copied().eq(0..n));
+        v.clear();
+        assert!(v.push(7, &PURSE).is_ok());
+        drop(v);
+        assert_eq!(PURSE.0.load(Relaxed), 1000);
+    }
+
+    #[test]
+    fn what_nobody_can_have_is_refused() {
+        static PURSE: Purse = Purse(AtomicU64::new(u64::MAX));
+        let mut v: Charged<u64> = Charged::new();
+        assert_eq!(v.reserve_exact(usize::MAX, &PURSE), Err(NoRoom));
+        assert_eq!(v.reserve_exact(usize::MAX / 16, &PURSE), Err(NoRoom));
+        assert_eq!(PURSE.0.load(Relaxed), u64::MAX);
+        assert!(Charged::<()>::from_fn(5, &PURSE, |_| ()).is_ok());
+    }
+}

@@ -1,0 +1,374 @@
+//! What an image's tables must agree on before anything is built from them.
+//!
+//! The verifier and compiler wrote them, but an image may have been damaged since, or made by another hand.
+//! After all [`STEPS`] have passed, every index in a [`Meta`] selects something of the right kind.
+
+use alloc::format;
+use alloc::string::String;
+use core::ops::Range;
+use sing_abi::{ABI_VERSION, WASM_PAGE, ctx};
+use sing_image::limits::{self, Counts};
+use sing_image::meta::{
+    ConstExpr, CtxLayout, ExportKind, GlobalType, ImportKind, Limits, Linkage, Meta, SegmentMode,
+    TableType, ValType,
+};
+use sing_image::{Error, Failure};
+
+/// The largest context record, in bytes: as many globals, tables, imports and types as there may be.
+pub(crate) const MAX_CONTEXT: u64 = (ctx::VARS as u64
+    + limits::GLOBALS.most * ctx::GLOBAL_CELL as u64
+    + limits::TABLES.most * 8
+    + limits::IMPORTS.most * 16
+    + limits::TYPES.most * 4
+    + 4 * ctx::ALIGN as u64)
+    .next_multiple_of(ctx::ALIGN as u64);
+
+fn wrong(what: impl Into<String>) -> Error {
+    let what = what.into();
+    Error::new(format!("image: {what}; install the program again"))
+}
+
+fn ensure(holds: bool, what: impl FnOnce() -> String) -> Result<(), Error> {
+    if holds { Ok(()) } else { Err(wrong(what())) }
+}
+
+/// One part of the check: the meta, what it has, the lengths of code and data.
+type Step = fn(&Meta, &Spaces, u64, u64) -> Result<(), Error>;
+
+/// The whole check, in parts whose cost the limits of an image bound. Each counts on those before it.
+pub(crate) const STEPS: &[Step] = &[
+    |meta, _, _, _| version(meta),
+    |meta, _, _, _| size(meta),
+    |meta, s, _, _| match meta.linkage {
+        Linkage::Sealed => sealed(meta, s),
+        Linkage::Open => Ok(()),
+    },
+    |meta, s, code_len, _| code(meta, s, code_len),
+    |meta, s, _, _| layout(meta, s),
+    |_, s, _, _| ordered(s),
+    |meta, s, _, _| globals(meta, s),
+    |meta, s, _, _| elements(meta, s),
+    |meta, s, _, data_len| data(meta, s, data_len),
+    |meta, _, _, data_len| initial(meta, data_len),
+    |meta, s, _, _| exports(meta, s),
+];
+
+/// What a module has, imported and defined, in the order of its indices.
+#[derive(Default)]
+pub(crate) struct Spaces {
+    pub(crate) imported_funcs: u32,
+    pub(crate) imported_tables: u32,
+    pub(crate) imported_globals: u32,
+    /// Type index of each function.
+    pub(crate) funcs: alloc::vec::Vec<u32>,
+    pub(crate) memories: alloc::vec::Vec<Limits>,
+    pub(crate) tables: alloc::vec::Vec<TableType>,
+    pub(crate) globals: alloc::vec::Vec<GlobalType>,
+}
+
+impl Spaces {
+    pub(crate) fn new(meta: &Meta) -> Result<Spaces, Failure> {
+        let mut s = Spaces::default();
+        let imports = meta.imports.len();
+        s.funcs.try_reserve_exact(imports + meta.funcs.len())?;
+        s.memories.try_reserve_exact(imports + 1)?;
+        s.tables.try_reserve_exact(imports + meta.tables.len())?;
+        s.globals.try_reserve_exact(imports + meta.globals.len())?;
+        for import in &meta.imports {
+            match import.kind {
+                ImportKind::Func(ty) => s.funcs.push(ty),
+                ImportKind::Memory(limits) => s.memories.push(limits),
+                ImportKind::Table(ty) => s.tables.push(ty),
+                ImportKind::Global(ty) => s.globals.push(ty),
+            }
+        }
+        s.imported_funcs = s.funcs.len() as u32;
+        s.imported_tables = s.tables.len() as u32;
+        s.imported_globals = s.globals.len() as u32;
+        s.funcs.extend(meta.funcs.iter().map(|f| f.ty));
+        s.memories.extend(meta.memory);
+        s.tables.extend(&meta.tables);
+        s.globals.extend(meta.globals.iter().map(|g| g.0));
+        Ok(s)
+    }
+
+    /// Tests that an expression gives a value of this type from globals below `globals`.
+    fn expr(
+        &self,
+        e: ConstExpr,
+        ty: ValType,
+        globals: u32,
+        place: &dyn Fn() -> String,
+    ) -> Result<(), Error> {
+        let reference = matches!(ty, ValType::FuncRef | ValType::ExternRef);
+        let holds = match e {
+            ConstExpr::Bits(_) => !reference,
+            ConstExpr::Null => reference,
+            ConstExpr::RefFunc(f) => ty == ValType::FuncRef && (f as usize) < self.funcs.len(),
+            ConstExpr::Global(g) => {
+                g < globals
+                    && self
+                        .globals
+                        .get(g as usize)
+                        .is_some_and(|g| g.value == ty && !g.mutable)
+            }
+        };
+        ensure(holds, || format!("{} has no proper value", place()))
+    }
+}
+
+fn version(meta: &Meta) -> Result<(), Error> {
+    ensure(meta.abi_version == ABI_VERSION, || {
+        format!(
+            "compiled for ABI version {}, this system has {ABI_VERSION}",
+            meta.abi_version
+        )
+    })
+}
+
+/// The limits of sealed images. An open one, which only the WebAssembly test suite runs, has none but those of its format.
+fn size(meta: &Meta) -> Result<(), Error> {
+    if meta.linkage == Linkage::Open {
+        return Ok(());
+    }
+    Counts::of_meta(meta).check().map_err(|e| wrong(e.message))
+}
+
+fn exports(meta: &Meta, s: &Spaces) -> Result<(), Error> {
+    for e in &meta.exports {
+        let (index, count) = match e.kind {
+            ExportKind::Func(i) => (i, s.funcs.len()),
+            ExportKind::Memory(i) => (i, s.memories.len()),
+            ExportKind::Table(i) => (i, s.tables.len()),
+            ExportKind::Global(i) => (i, s.globals.len()),
+        };
+        ensure((index as usize) < count, || {
+            format!("export {} names nothing", e.name)
+        })?;
+    }
+    Ok(())
+}
+
+fn sealed(meta: &Meta, s: &Spaces) -> Result<(), Error> {
+    for i in &meta.imports {
+        ensure(matches!(i.kind, ImportKind::Func(_)), || {
+            format!(
+                "import {}.{} is no function, which a sealed image may not have",
+                i.module, i.name
+            )
+        })?;
+    }
+    ensure(meta.canonical.len() == meta.types.len(), || {
+        format!(
+            "{} canonical numbers for {} types",
+            meta.canonical.len(),
+            meta.types.len()
+        )
+    })?;
+    let shapes: [(&str, &[ValType], &[ValType]); 2] = [
+        (sing_abi::names::EXPORT_MAIN, &[], &[ValType::I32]),
+        (sing_abi::names::EXPORT_THREAD, &[ValType::I32], &[]),
+    ];
+    for (name, params, results) in shapes {
+        if let Some(kind) = meta.export(name) {
+            let ty = match kind {
+                ExportKind::Func(f) if f >= s.imported_funcs => s.funcs.get(f as usize),
+                _ => None,
+            };
+            let ty = ty.and_then(|t| meta.types.get(*t as usize));
+            ensure(
+                ty.is_some_and(|t| t.params == params && t.results == results),
+                || format!("export {name} is no function of the proper type"),
+            )?;
+        }
+    }
+    if meta.start.is_some_and(|f| f < s.imported_funcs) {
+        return Err(wrong("the start function is an imported one"));
+    }
+    Ok(())
+}
+
+fn code(meta: &Meta, s: &Spaces, code_len: u64) -> Result<(), Error> {
+    for (i, f) in s.funcs.iter().enumerate() {
+        ensure((*f as usize) < meta.types.len(), || {
+            format!("function {i} has no type")
+        })?;
+    }
+    for f in &meta.funcs {
+        ensure(u64::from(f.offset) + u64::from(f.size) <= code_len, || {
+            format!("{} lies outside the code", f.name)
+        })?;
+    }
+    if let Some(start) = meta.start {
+        let ty = s
+            .funcs
+            .get(start as usize)
+            .and_then(|t| meta.types.get(*t as usize));
+        ensure(
+            ty.is_some_and(|t| t.params.is_empty() && t.results.is_empty()),
+            || "the start function is none or of another type".into(),
+        )?;
+    }
+    for (f, offset) in &meta.trampolines {
+        ensure(
+            (*f as usize) < s.funcs.len() && u64::from(*offset) < code_len,
+            || format!("the trampoline of function {f} lies outside the code"),
+        )?;
+    }
+    ensure(
+        meta.traps.last().is_none_or(|t| u64::from(t.0) < code_len),
+        || "a trap lies outside the code".into(),
+    )
+}
+
+/// The areas of the variable part, as byte offsets; those that the image does not use are empty.
+fn areas(l: &CtxLayout, meta: &Meta, s: &Spaces) -> [Option<Range<u32>>; 4] {
+    let area = |at: u32, count: usize, size: u32| {
+        let len = u32::try_from(count).ok()?.checked_mul(size)?;
+        Some(if len == 0 {
+            ctx::VARS as u32..ctx::VARS as u32
+        } else {
+            at..at.checked_add(len)?
+        })
+    };
+    let open = |count: usize| {
+        if meta.linkage == Linkage::Open {
+            count
+        } else {
+            0
+        }
+    };
+    [
+        area(l.globals, s.globals.len(), ctx::GLOBAL_CELL as u32),
+        area(l.tables, s.tables.len(), 8),
+        area(l.func_imports, open(s.imported_funcs as usize), 16),
+        area(l.signatures, open(meta.types.len()), 4),
+    ]
+}
+
+fn layout(meta: &Meta, s: &Spaces) -> Result<(), Error> {
+    let l = &meta.layout;
+    let sizes = ctx::VARS as u64..=MAX_CONTEXT;
+    ensure(sizes.contains(&u64::from(l.size)), || {
+        format!("a context record of {} bytes", l.size)
+    })?;
+    let aligned = l.globals.is_multiple_of(16)
+        && l.tables.is_multiple_of(8)
+        && l.func_imports.is_multiple_of(8)
+        && l.signatures.is_multiple_of(4);
+    ensure(aligned, || {
+        "an area of the context record is not aligned".into()
+    })?;
+    let mut ranges = [const { 0..0 }; 4];
+    for (range, area) in ranges.iter_mut().zip(areas(l, meta, s)) {
+        *range = area.ok_or_else(|| wrong("an area of the context record is too large"))?;
+    }
+    ranges.sort_unstable_by_key(|r| (r.start, r.end));
+    let mut end = ctx::VARS as u32;
+    for r in ranges.iter().filter(|r| !r.is_empty()) {
+        ensure(r.start >= end && r.end <= l.size, || {
+            "areas of the context record overlap".into()
+        })?;
+        end = r.end;
+    }
+    Ok(())
+}
+
+fn ordered(s: &Spaces) -> Result<(), Error> {
+    let ordered = |l: &Limits| l.max.is_none_or(|max| l.min <= max);
+    ensure(s.memories.len() <= 1, || "more than one memory".into())?;
+    for m in &s.memories {
+        ensure(
+            ordered(m) && u64::from(m.min) <= limits::MEMORY_PAGES.most,
+            || format!("a memory of {} pages", m.min),
+        )?;
+    }
+    for t in &s.tables {
+        let reference = matches!(t.element, ValType::FuncRef | ValType::ExternRef);
+        ensure(ordered(&t.limits) && reference, || {
+            "a table of no proper type".into()
+        })?;
+    }
+    Ok(())
+}
+
+fn globals(meta: &Meta, s: &Spaces) -> Result<(), Error> {
+    for (i, (ty, init)) in meta.globals.iter().enumerate() {
+        let index = s.imported_globals + i as u32;
+        s.expr(*init, ty.value, index, &|| format!("global {index}"))?;
+    }
+    Ok(())
+}
+
+fn elements(meta: &Meta, s: &Spaces) -> Result<(), Error> {
+    let all = s.globals.len() as u32;
+    for (i, e) in meta.elements.iter().enumerate() {
+        let place = || format!("element segment {i}");
+        // A passive segment of functions and one of external references look alike unless they hold
+        // something; each item must then be of one of the two.
+        let mut ty = None;
+        if let SegmentMode::Active { target, offset } = e.mode {
+            let table = s.tables.get(target as usize);
+            ty = Some(
+                table
+                    .ok_or_else(|| wrong(format!("{} has no table", place())))?
+                    .element,
+            );
+            s.expr(offset, ValType::I32, all, &place)?;
+        }
+        for item in &e.items {
+            let fits = |t| s.expr(*item, t, all, &place);
+            match ty {
+                Some(ty) => fits(ty)?,
+                None => fits(ValType::FuncRef).or_else(|_| fits(ValType::ExternRef))?,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether the bytes lie in the image's data.
+fn inside(from: u32, len: u32, data_len: u64) -> bool {
+    u64::from(from) + u64::from(len) <= data_len
+}
+
+fn data(meta: &Meta, s: &Spaces, data_len: u64) -> Result<(), Error> {
+    let all = s.globals.len() as u32;
+    for (i, d) in meta.data.iter().enumerate() {
+        let place = || format!("data segment {i}");
+        ensure(inside(d.from, d.len, data_len), || {
+            format!("{} lies outside the image's data", place())
+        })?;
+        match (d.mode, meta.linkage) {
+            (SegmentMode::Passive, _) => {}
+            // What was active is part of the initial memory.
+            (SegmentMode::Declared, Linkage::Sealed) if d.len == 0 => {}
+            (SegmentMode::Active { target, offset }, Linkage::Open) => {
+                ensure((target as usize) < s.memories.len(), || {
+                    format!("{} has no memory", place())
+                })?;
+                s.expr(offset, ValType::I32, all, &place)?;
+            }
+            _ => return Err(wrong(format!("{} is of no proper kind", place()))),
+        }
+    }
+    Ok(())
+}
+
+/// The runs of initial memory ascend without overlaps, so that their last one ends last; they lie in memory and data.
+fn initial(meta: &Meta, data_len: u64) -> Result<(), Error> {
+    let memory = meta.memory.map_or(0, |m| u64::from(m.min) * WASM_PAGE);
+    let mut end = 0;
+    for (i, run) in meta.initial.iter().enumerate() {
+        let proper = run.len > 0
+            && u64::from(run.at) >= end
+            && run.end() <= memory
+            && inside(run.from, run.len, data_len)
+            && meta.linkage == Linkage::Sealed;
+        ensure(proper, || {
+            format!("run {i} of the initial memory lies where none can")
+        })?;
+        end = run.end();
+    }
+    Ok(())
+}

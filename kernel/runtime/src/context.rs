@@ -1,0 +1,410 @@
+//! The context record of one thread ([`sing_abi::ctx`]): who makes it, and how the kernel reads it.
+//!
+//! Invariants:
+//! - A record is written here and by the kernel only; compiled code reads it, and writes its own globals and
+//!   the thread-local value.
+//! - The record says where the thread's table of allocations is and how long: the context owns both, and whatever moves the
+//!   table writes the record in the same step.
+//! - A [`CtxRef`] is had from compiled code, which passes its own record as the first argument of a kernel
+//!   entry, or by an unsafe call; everything else about it is safe.
+
+use crate::{Block, Entry, HEADER, Instance, NoRoom, Payer, Template, XTable};
+use alloc::alloc::{Layout, alloc, dealloc};
+use core::marker::PhantomData;
+use core::ptr::{self, NonNull};
+use sing_abi::ctx;
+
+/// What differs from thread to thread.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ContextParams {
+    /// Address of the kernel's entry table.
+    pub kernel_table: u64,
+    /// The lowest stack pointer that a function may have.
+    pub stack_limit: u64,
+    /// Id of the SIP.
+    pub sip_id: u32,
+    /// Id of the thread.
+    pub thread_id: u32,
+    /// The kernel's own word.
+    pub kernel_word: u64,
+    /// Time-stamp counter ticks a second.
+    pub cycles_per_second: u64,
+    /// Where the thread's shadow stack starts; `None` leaves the module's own value, as the first thread does.
+    pub stack_pointer: Option<u32>,
+}
+
+/// The context record of one thread, and its table of exchange-heap allocations.
+pub struct Context {
+    record: NonNull<u8>,
+    size: usize,
+    table: XTable,
+    payer: &'static dyn Payer,
+    /// What the record points to, where that is not kept by who linked it ([`crate::open`]).
+    instance: Option<Instance>,
+}
+
+/// A function of a thread's own image that the kernel calls, with the thread's context. `F` is its type beside that.
+///
+/// Only a context gives one, and it stays with its thread, like a window on memory:
+///
+/// ```compile_fail,E0451
+/// # fn forge() -> sing_runtime::EntryPoint<fn() -> i32> {
+/// sing_runtime::EntryPoint { code: 0x1000, record: core::ptr::NonNull::dangling(), ty: core::marker::PhantomData }
+/// # }
+/// ```
+pub struct EntryPoint<F> {
+    code: u64,
+    record: NonNull<u8>,
+    ty: PhantomData<F>,
+}
+
+impl<F> EntryPoint<F> {
+    /// Address of its code.
+    #[must_use]
+    pub fn code(&self) -> u64 {
+        self.code
+    }
+
+    /// Address of the context record.
+    #[must_use]
+    pub fn context(&self) -> u64 {
+        self.record.as_ptr() as u64
+    }
+
+    /// The lowest stack pointer that it may run with.
+    #[must_use]
+    pub fn stack_limit(&self) -> u64 {
+        CtxRef(self.record).stack_limit()
+    }
+}
+
+// SAFETY: a context owns its record; the kernel hands the thread, and with it the record, from processor to
+// processor.
+unsafe impl Send for Context {}
+// SAFETY: through a shared reference only the address is had.
+unsafe impl Sync for Context {}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SAFETY: the record was allocated with this layout.
+        unsafe { dealloc(self.record.as_ptr(), layout(self.size)) };
+        self.payer.discharge(cost(self.size));
+    }
+}
+
+fn layout(size: usize) -> Layout {
+    // The template has bounded the size, so that this cannot overflow.
+    Layout::from_size_align(size, ctx::ALIGN).unwrap_or(Layout::new::<[u64; 16]>())
+}
+
+/// What a record of this size costs.
+fn cost(size: usize) -> u64 {
+    size as u64 + HEADER
+}
+
+impl Context {
+    /// Makes the record of a thread of a sealed instance, for which `payer` pays.
+    ///
+    /// # Errors
+    /// Where the payer or the heap has no room.
+    ///
+    /// # Safety
+    /// `kernel_table` is the address of a table of kernel entries that stays. Code that gets the record runs on a stack
+    /// that has room for the kernel below `stack_limit`.
+    pub unsafe fn new(
+        instance: &Instance,
+        params: &ContextParams,
+        payer: &'static dyn Payer,
+    ) -> Result<Context, NoRoom> {
+        let sealed = &instance.template().sealed;
+        let mut context = Context::raw(&sealed.context, instance.address(), params, payer)?;
+        context.instance = Some(instance.retain());
+        let r = context.reference();
+        let tables = instance.template().meta().layout.tables as i32;
+        for i in 0..instance.table_count() {
+            let address = instance.table(i).map_or(0, |t| t.address());
+            r.put(tables + i as i32 * 8, address);
+        }
+        r.put(ctx::MEM_BASE, instance.memory_base());
+        r.put(ctx::MEM_DEF, instance.memory_record());
+        if let (Some(at), Some(value)) = (sealed.stack_pointer, params.stack_pointer) {
+            r.put(at as i32, u64::from(value));
+        }
+        Ok(context)
+    }
+
+    /// Makes a record from these words and the fields that every one has, for which they have room.
+    pub(crate) fn raw(
+        words: &[u64],
+        instance: u64,
+        params: &ContextParams,
+        payer: &'static dyn Payer,
+    ) -> Result<Context, NoRoom> {
+        let size = size_of_val(words);
+        debug_assert!(size >= ctx::VARS as usize);
+        if !payer.charge(cost(size)) {
+            return Err(NoRoom);
+        }
+        // SAFETY: the template has checked that the size is at least that of the fixed part, not zero.
+        let record = unsafe { alloc(layout(size)) };
+        let Some(record) = NonNull::new(record) else {
+            payer.discharge(cost(size));
+            return Err(NoRoom);
+        };
+        // SAFETY: the record has room for as many words.
+        unsafe { ptr::copy_nonoverlapping(words.as_ptr(), record.as_ptr().cast(), words.len()) };
+        let context = Context {
+            record,
+            size,
+            table: XTable::new(),
+            payer,
+            instance: None,
+        };
+        let r = context.reference();
+        r.put(ctx::KERNEL_TABLE, params.kernel_table);
+        r.put(ctx::STACK_LIMIT, params.stack_limit);
+        r.put(
+            ctx::SIP_ID,
+            u64::from(params.sip_id) | u64::from(params.thread_id) << 32,
+        );
+        r.put(ctx::KERNEL_WORD, params.kernel_word);
+        r.put(ctx::INSTANCE, instance);
+        r.put(ctx::CYCLES_PER_SECOND, params.cycles_per_second);
+        context.show_table();
+        Ok(context)
+    }
+
+    fn entry_point<F>(&self, code: impl FnOnce(&Template) -> Option<u64>) -> Option<EntryPoint<F>> {
+        Some(EntryPoint {
+            code: code(self.instance.as_ref()?.template())?,
+            record: self.record,
+            ty: PhantomData,
+        })
+    }
+
+    /// `sip_main`.
+    #[must_use]
+    pub fn main(&self) -> Option<EntryPoint<fn() -> i32>> {
+        self.entry_point(Template::main)
+    }
+
+    /// `sip_thread`.
+    #[must_use]
+    pub fn thread_entry(&self) -> Option<EntryPoint<fn(u32)>> {
+        self.entry_point(Template::thread_entry)
+    }
+
+    /// The start function.
+    #[must_use]
+    pub fn start(&self) -> Option<EntryPoint<fn()>> {
+        self.entry_point(Template::start)
+    }
+
+    /// Address of the record: the first argument of compiled code.
+    #[inline]
+    #[must_use]
+    pub fn address(&self) -> u64 {
+        self.record.as_ptr() as u64
+    }
+
+    /// The same as compiled code passes it. It must not be used once the context is gone.
+    #[inline]
+    #[must_use]
+    pub(crate) fn reference(&self) -> CtxRef {
+        CtxRef(self.record)
+    }
+
+    /// Puts the table into the record, where compiled code finds it.
+    #[inline]
+    fn show_table(&self) {
+        let r = self.reference();
+        r.put(ctx::XTAB_BASE, self.table.base());
+        r.put(ctx::XTAB_MASK, u64::from(self.table.mask()));
+    }
+
+    /// The thread's table of allocations.
+    #[inline]
+    #[must_use]
+    pub fn table(&self) -> &XTable {
+        &self.table
+    }
+
+    /// Enters an allocation ([`XTable::insert`]). `None` where the table is full: see [`Context::grow_table`].
+    #[inline]
+    pub fn insert(&mut self, alloc: u32, block: Block, writable: bool) -> Option<u32> {
+        self.table.insert(alloc, block, writable)
+    }
+
+    /// Changes what may be reached through a handle; false where it selects nothing.
+    #[inline]
+    pub fn set(&mut self, handle: u32, block: Block, writable: bool) -> bool {
+        self.table.set(handle, block, writable)
+    }
+
+    /// Takes an allocation out; `None` where the handle is forged, stale or another thread's.
+    #[inline]
+    pub fn remove(&mut self, handle: u32) -> Option<Entry> {
+        self.table.remove(handle)
+    }
+
+    /// Doubles a table that is full. False where it has `MAX_ENTRIES`, or the kernel or the payer no room.
+    #[cold]
+    pub fn grow_table(&mut self, payer: &'static dyn Payer) -> bool {
+        let grown = self.table.grow(payer);
+        self.show_table();
+        grown
+    }
+
+    /// Takes some allocation out of the table of a thread that runs no more; its record's index. Compiled code
+    /// reaches nothing by it from now on.
+    pub fn pop(&mut self) -> Option<u32> {
+        let r = self.reference();
+        let nothing = XTable::new();
+        r.put(ctx::XTAB_BASE, nothing.base());
+        r.put(ctx::XTAB_MASK, u64::from(nothing.mask()));
+        self.table.pop()
+    }
+
+    /// The thread-local value.
+    #[inline]
+    #[must_use]
+    pub fn tls(&self) -> u64 {
+        self.reference().tls()
+    }
+
+    /// Sets the thread-local value.
+    #[inline]
+    pub fn set_tls(&self, value: u64) {
+        self.reference().set_tls(value);
+    }
+
+    /// Changes whose record it is: an open instance's record serves one thread after the other.
+    #[inline]
+    pub fn set_thread(&self, thread_id: u32, kernel_word: u64) {
+        let r = self.reference();
+        r.put(
+            ctx::SIP_ID,
+            u64::from(r.sip_id()) | u64::from(thread_id) << 32,
+        );
+        r.put(ctx::KERNEL_WORD, kernel_word);
+    }
+}
+
+/// What a kernel entry gets as its first argument: the caller's context record.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug)]
+pub struct CtxRef(NonNull<u8>);
+
+impl CtxRef {
+    /// The record at this address.
+    ///
+    /// # Safety
+    /// A context made here has its record there, and outlives the reference together with its instance.
+    #[inline]
+    #[must_use]
+    pub unsafe fn from_address(address: u64) -> CtxRef {
+        // SAFETY: a record's address is not null.
+        CtxRef(unsafe { NonNull::new_unchecked(address as *mut u8) })
+    }
+
+    /// Address of the record.
+    #[inline]
+    #[must_use]
+    pub fn address(self) -> u64 {
+        self.0.as_ptr() as u64
+    }
+
+    #[inline]
+    pub(crate) fn read(self, at: i32) -> u64 {
+        // SAFETY: `at` is an aligned field of the fixed part, or lies where a checked layout says; records outlive the
+        // references to them.
+        unsafe { self.0.as_ptr().add(at as usize).cast::<u64>().read() }
+    }
+
+    /// Writes a word; `at` is a field's offset, or one that a checked layout gave.
+    #[inline]
+    pub(crate) fn put(self, at: i32, value: u64) {
+        // SAFETY: as for `read`; layouts have been checked to lie inside the record.
+        unsafe { self.0.as_ptr().add(at as usize).cast::<u64>().write(value) };
+    }
+
+    /// The same for half a word.
+    #[inline]
+    pub(crate) fn put32(self, at: i32, value: u32) {
+        // SAFETY: as for `put`.
+        unsafe { self.0.as_ptr().add(at as usize).cast::<u32>().write(value) };
+    }
+
+    /// The kernel's own word.
+    #[inline]
+    #[must_use]
+    pub fn kernel_word(self) -> u64 {
+        self.read(ctx::KERNEL_WORD)
+    }
+
+    /// Id of the SIP.
+    #[inline]
+    #[must_use]
+    pub fn sip_id(self) -> u32 {
+        self.read(ctx::SIP_ID) as u32
+    }
+
+    /// Id of the thread.
+    #[inline]
+    #[must_use]
+    pub fn thread_id(self) -> u32 {
+        (self.read(ctx::SIP_ID) >> 32) as u32
+    }
+
+    /// The lowest stack pointer that a function may have.
+    #[inline]
+    #[must_use]
+    pub fn stack_limit(self) -> u64 {
+        self.read(ctx::STACK_LIMIT)
+    }
+
+    /// Time-stamp counter ticks a second.
+    #[inline]
+    #[must_use]
+    pub fn cycles_per_second(self) -> u64 {
+        self.read(ctx::CYCLES_PER_SECOND)
+    }
+
+    /// Address of byte 0 of the linear memory.
+    #[inline]
+    #[must_use]
+    pub fn memory_base(self) -> u64 {
+        self.read(ctx::MEM_BASE)
+    }
+
+    /// Bytes of linear memory.
+    #[inline]
+    #[must_use]
+    pub fn memory_len(self) -> u64 {
+        // SAFETY: the field holds the address of the memory's record, which outlives the context.
+        unsafe {
+            ((self.read(ctx::MEM_DEF) + ctx::MEM_DEF_LEN as u64) as *const u64).read_volatile()
+        }
+    }
+
+    /// The caller's instance.
+    #[inline]
+    #[must_use]
+    pub fn instance(&self) -> &Instance {
+        // SAFETY: the field was set from an instance, which outlives its contexts.
+        unsafe { Instance::at(self.read(ctx::INSTANCE)) }
+    }
+
+    /// The thread-local value.
+    #[inline]
+    #[must_use]
+    pub fn tls(self) -> u64 {
+        self.read(ctx::TLS)
+    }
+
+    /// Sets the thread-local value.
+    #[inline]
+    pub fn set_tls(self, value: u64) {
+        self.put(ctx::TLS, value);
+    }
+}

@@ -1,0 +1,495 @@
+//! What one SIP has of its own beside its linear memory: the memory's record, its tables, and which segments
+//! it has dropped.
+//!
+//! Invariants:
+//! - What compiled code reaches (the memory's record, the tables) does not move while the instance lives.
+//! - A segment that was dropped, or was active, has no contents.
+
+use crate::template::{FuncRecord, Template};
+use crate::{Charged, HEADER, NoRoom, Payer, Table, Trap};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::mem::{ManuallyDrop, offset_of};
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+use sing_abi::ctx::{MEM_DEF_BASE, MEM_DEF_LEN};
+use sing_image::limits;
+use sing_image::meta::{Linkage, SegmentMode};
+
+/// The record of a linear memory, as compiled code reads it.
+#[repr(C)]
+pub(crate) struct MemoryRecord {
+    base: AtomicU64,
+    len: AtomicU64,
+}
+
+const _: () = {
+    assert!(offset_of!(MemoryRecord, base) == MEM_DEF_BASE as usize);
+    assert!(offset_of!(MemoryRecord, len) == MEM_DEF_LEN as usize);
+};
+
+/// References of an element segment.
+#[derive(Clone, Copy, Debug)]
+pub struct Elements<'a>(&'a [u64]);
+
+/// A running copy of an image. The contexts of its threads keep it.
+#[repr(transparent)]
+pub struct Instance(NonNull<Inner>);
+
+/// What a table holds: a function's record, an external reference, or nothing. Compiled code passes it to the kernel and
+/// gets it back; nobody else makes one.
+///
+/// ```compile_fail,E0423
+/// let forged = sing_runtime::Reference(0x1000); // private field
+/// ```
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reference(u64);
+
+#[cfg(test)]
+impl Reference {
+    pub(crate) fn bits(self) -> u64 {
+        self.0
+    }
+
+    pub(crate) const NULL: Reference = Reference(0);
+}
+
+/// What an instance is made of. It stays in one place, which context records point to.
+#[repr(C)]
+pub(crate) struct Inner {
+    /// The instance itself, so that a reference to it can be had from a pointer to this. First, and never
+    /// dropped: the owner's [`Instance`] does that.
+    this: ManuallyDrop<Instance>,
+    template: Arc<Template>,
+    memory: MemoryRecord,
+    /// Bytes that the memory can grow to.
+    reserved: u64,
+    /// Address of the record in use: the one above, or an imported memory's.
+    memory_record: u64,
+    dropped_data: Dropped,
+    dropped_elements: Dropped,
+    parts: Parts,
+    /// How many keep it: its owner, and the contexts of its threads.
+    keepers: AtomicU32,
+    /// Who pays for this record.
+    payer: &'static dyn Payer,
+}
+
+/// Where tables and functions are.
+pub(crate) enum Parts {
+    /// Most programs have one table: it needs no allocation of its own.
+    Sealed {
+        first: Option<Table>,
+        more: Charged<Table>,
+    },
+    /// Shared with other instances.
+    Open(crate::open::OpenParts),
+}
+
+/// Which segments have been dropped: a bit for each. Nothing is allocated where there are none to drop.
+struct Dropped(Charged<AtomicU32>);
+
+impl Dropped {
+    fn new(segments: usize, payer: &'static dyn Payer) -> Result<Dropped, NoRoom> {
+        let words = segments.div_ceil(32);
+        Charged::from_fn(words, payer, |_| AtomicU32::new(0)).map(Dropped)
+    }
+
+    fn set(&self, i: u32) {
+        if let Some(word) = self.0.get(i as usize / 32) {
+            word.fetch_or(1 << (i % 32), Relaxed);
+        }
+    }
+
+    fn get(&self, i: u32) -> bool {
+        self.0
+            .get(i as usize / 32)
+            .is_some_and(|word| word.load(Relaxed) & 1 << (i % 32) != 0)
+    }
+}
+
+// SAFETY: an instance owns what it points to; everything in it that changes is atomic or locked.
+unsafe impl Send for Instance {}
+// SAFETY: as above.
+unsafe impl Sync for Instance {}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        if self.inner().keepers.fetch_sub(1, AcqRel) != 1 {
+            return;
+        }
+        let payer = self.inner().payer;
+        // SAFETY: the pointer came from the heap as a box's would, this was the last to keep it, and the copy of it in
+        // `this` is never dropped.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+        payer.discharge(COST);
+    }
+}
+
+/// What the record costs.
+const COST: u64 = size_of::<Inner>() as u64 + HEADER;
+
+impl Instance {
+    /// Makes an instance of a sealed image whose linear memory starts at `memory`. Its initial data is not there yet:
+    /// [`Template::initial_from`] says what goes where. `payer` pays for the record and the tables, and for what these grow
+    /// by.
+    ///
+    /// # Errors
+    /// [`Trap::BadArgument`] where the image is an open one, or more must be reserved for it ([`Template::reservation`]).
+    /// [`Trap::OutOfMemory`] where the payer or the heap has no room.
+    ///
+    /// # Safety
+    /// `memory .. memory + reserved` is reserved for the SIP's linear memory for as long as the instance lives.
+    pub unsafe fn new(
+        template: &Arc<Template>,
+        memory: u64,
+        reserved: u64,
+        payer: &'static dyn Payer,
+    ) -> Result<Instance, Trap> {
+        let fits = template.reservation() <= reserved;
+        if template.meta().linkage != Linkage::Sealed || !fits {
+            return Err(Trap::BadArgument);
+        }
+        let parts = sealed_parts(template, payer);
+        parts
+            .and_then(|parts| {
+                let memory = (memory, template.memory_min());
+                Instance::assemble(template, memory, reserved, None, parts, payer)
+            })
+            .map_err(|NoRoom| Trap::OutOfMemory)
+    }
+
+    /// Puts the parts together. `record`: that of a memory which belongs to somebody else.
+    pub(crate) fn assemble(
+        template: &Arc<Template>,
+        (base, len): (u64, u64),
+        reserved: u64,
+        record: Option<u64>,
+        parts: Parts,
+        payer: &'static dyn Payer,
+    ) -> Result<Instance, NoRoom> {
+        let meta = template.meta();
+        let (passive_data, passive_elements) = match meta.linkage {
+            Linkage::Sealed => template.sealed.passive,
+            Linkage::Open => (true, true),
+        };
+        let inner = Inner {
+            this: ManuallyDrop::new(Instance(NonNull::dangling())),
+            template: template.clone(),
+            memory: MemoryRecord {
+                base: AtomicU64::new(base),
+                len: AtomicU64::new(len),
+            },
+            reserved,
+            memory_record: 0,
+            dropped_data: Dropped::new(if passive_data { meta.data.len() } else { 0 }, payer)?,
+            dropped_elements: Dropped::new(
+                if passive_elements {
+                    meta.elements.len()
+                } else {
+                    0
+                },
+                payer,
+            )?,
+            parts,
+            keepers: AtomicU32::new(1),
+            payer,
+        };
+        if !payer.charge(COST) {
+            return Err(NoRoom);
+        }
+        let mut place = Vec::new();
+        if place.try_reserve_exact(1).is_err() {
+            payer.discharge(COST);
+            return Err(NoRoom);
+        }
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "there is room, and it is paid for"
+        )]
+        place.push(inner);
+        // A slice of one record is allocated as a record is.
+        let place = Box::into_raw(place.into_boxed_slice()).cast::<Inner>();
+        // SAFETY: the record was allocated just now and is this function's alone; a box's pointer is not null.
+        unsafe {
+            let pointer = NonNull::new_unchecked(place);
+            (*place).this = ManuallyDrop::new(Instance(pointer));
+            (*place).memory_record = record.unwrap_or((&raw const (*place).memory) as u64);
+            Ok(Instance(pointer))
+        }
+    }
+
+    /// The instance whose address stands in a context record.
+    ///
+    /// # Safety
+    /// `address` is [`Instance::address`] of an instance that lives for as long as the result is used.
+    #[inline]
+    pub(crate) unsafe fn at<'a>(address: u64) -> &'a Instance {
+        // SAFETY: the caller's; `this` stands first in `Inner` and is an `Instance`.
+        unsafe { &*(address as *const Instance) }
+    }
+
+    /// The same instance, kept once more.
+    #[must_use]
+    pub fn retain(&self) -> Instance {
+        self.inner().keepers.fetch_add(1, Relaxed);
+        Instance(self.0)
+    }
+
+    #[inline]
+    pub(crate) fn inner(&self) -> &Inner {
+        // SAFETY: the pointer is valid while the instance lives, and nothing takes `&mut` to it meanwhile.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// What a context record holds of the instance.
+    #[inline]
+    pub(crate) fn address(&self) -> u64 {
+        self.0.as_ptr() as u64
+    }
+
+    #[inline]
+    fn record(&self) -> &MemoryRecord {
+        // SAFETY: the record is this instance's own, or an imported memory's, which the store that linked the
+        // instance keeps.
+        unsafe { &*(self.inner().memory_record as *const MemoryRecord) }
+    }
+
+    /// Address of the memory's record.
+    #[inline]
+    #[must_use]
+    pub fn memory_record(&self) -> u64 {
+        self.inner().memory_record
+    }
+
+    /// Address of byte 0 of linear memory.
+    #[inline]
+    #[must_use]
+    pub fn memory_base(&self) -> u64 {
+        self.record().base.load(Relaxed)
+    }
+
+    /// Bytes of linear memory.
+    #[inline]
+    #[must_use]
+    pub fn memory_len(&self) -> u64 {
+        self.record().len.load(Acquire)
+    }
+
+    /// Whether nobody else keeps it: no thread has a context of it.
+    #[must_use]
+    pub fn is_alone(&self) -> bool {
+        self.inner().keepers.load(Acquire) == 1
+    }
+
+    /// Bytes that linear memory can have.
+    #[inline]
+    #[must_use]
+    pub fn memory_reserved(&self) -> u64 {
+        self.inner().reserved
+    }
+
+    /// Sets the length after the memory has grown.
+    ///
+    /// # Panics
+    /// Where it has no room for that: code would reach what lies behind it.
+    #[inline]
+    pub fn set_memory_len(&self, bytes: u64) {
+        let room = self.inner().reserved;
+        assert!(bytes <= room, "a memory of {bytes:#x} bytes in {room:#x}");
+        self.record().len.store(bytes, Release);
+    }
+
+    /// The image that it is a copy of.
+    #[inline]
+    #[must_use]
+    pub fn template(&self) -> &Arc<Template> {
+        &self.inner().template
+    }
+
+    /// A data segment; empty once dropped, and where it was active.
+    #[must_use]
+    pub fn data_segment(&self, i: u32) -> &[u8] {
+        let inner = self.inner();
+        match inner.template.meta().data.get(i as usize) {
+            Some(d) if d.mode == SegmentMode::Passive && !inner.dropped_data.get(i) => {
+                inner.template.data(d)
+            }
+            _ => &[],
+        }
+    }
+
+    /// `data.drop`.
+    pub fn data_drop(&self, i: u32) {
+        self.inner().dropped_data.set(i);
+    }
+
+    /// `elem.drop`.
+    pub fn elem_drop(&self, i: u32) {
+        self.inner().dropped_elements.set(i);
+    }
+
+    /// An element segment as it is now; empty once dropped, and where it was active.
+    #[must_use]
+    pub fn elements(&self, i: u32) -> Elements<'_> {
+        Elements(self.element_segment(i))
+    }
+
+    fn element_segment(&self, i: u32) -> &[u64] {
+        let inner = self.inner();
+        if inner.dropped_elements.get(i) {
+            return &[];
+        }
+        let elements = match &inner.parts {
+            Parts::Sealed { .. } => &inner.template.sealed.elements,
+            Parts::Open(open) => &open.elements,
+        };
+        elements.get(i as usize).map_or(&[], |e| e)
+    }
+
+    /// A table.
+    ///
+    /// # Errors
+    /// [`Trap::TableOutOfBounds`] where there is none of this index.
+    pub fn table(&self, i: u32) -> Result<&Table, Trap> {
+        let i = i as usize;
+        let table = match &self.inner().parts {
+            Parts::Sealed { first, .. } if i == 0 => first.as_ref(),
+            Parts::Sealed { more, .. } => more.get(i - 1),
+            Parts::Open(open) => open.tables.get(i).map(|t| &**t),
+        };
+        table.ok_or(Trap::TableOutOfBounds)
+    }
+
+    /// Number of tables.
+    #[must_use]
+    pub fn table_count(&self) -> u32 {
+        self.template().spaces.tables.len() as u32
+    }
+
+    /// `table.grow`: the old size, or -1.
+    ///
+    /// # Errors
+    /// [`Trap::TableOutOfBounds`] where there is no such table.
+    pub fn table_grow(&self, table: u32, init: Reference, delta: u32) -> Result<i32, Trap> {
+        Ok(self.table(table)?.grow(init.0, delta))
+    }
+
+    /// `table.fill`.
+    ///
+    /// # Errors
+    /// [`Trap::TableOutOfBounds`].
+    pub fn table_fill(
+        &self,
+        table: u32,
+        start: u32,
+        value: Reference,
+        len: u32,
+    ) -> Result<(), Trap> {
+        self.table(table)?.fill(start, value.0, len)
+    }
+
+    /// `table.copy`.
+    ///
+    /// # Errors
+    /// [`Trap::TableOutOfBounds`].
+    pub fn table_copy(
+        &self,
+        to: u32,
+        from: u32,
+        destination: u32,
+        source: u32,
+        len: u32,
+    ) -> Result<(), Trap> {
+        self.table(to)?
+            .copy(self.table(from)?, destination, source, len)
+    }
+
+    /// `table.init`.
+    ///
+    /// # Errors
+    /// [`Trap::TableOutOfBounds`].
+    pub fn table_init(
+        &self,
+        table: u32,
+        segment: u32,
+        destination: u32,
+        source: u32,
+        len: u32,
+    ) -> Result<(), Trap> {
+        self.table(table)?
+            .init(self.element_segment(segment), destination, source, len)
+    }
+
+    /// `table.init` from a segment that was looked up before: what is done in pieces is done from one segment, though
+    /// another thread may drop it meanwhile.
+    ///
+    /// # Errors
+    /// [`Trap::TableOutOfBounds`].
+    pub fn table_init_from(
+        &self,
+        table: u32,
+        segment: &Elements<'_>,
+        destination: u32,
+        source: u32,
+        len: u32,
+    ) -> Result<(), Trap> {
+        self.table(table)?.init(segment.0, destination, source, len)
+    }
+
+    /// `ref.func`: the address of the function's record.
+    ///
+    /// # Errors
+    /// [`Trap::NullFunction`] where the function has none: an imported one of a sealed image.
+    pub fn ref_func(&self, index: u32) -> Result<Reference, Trap> {
+        self.record_of(index).map(Reference)
+    }
+
+    /// Address of a function's record.
+    pub(crate) fn record_of(&self, index: u32) -> Result<u64, Trap> {
+        match &self.inner().parts {
+            Parts::Sealed { .. } => {
+                let own = index.checked_sub(self.template().spaces.imported_funcs);
+                let record = own.and_then(|i| self.template().sealed.funcs.get(i as usize));
+                record
+                    .map(|r| (r as *const FuncRecord) as u64)
+                    .ok_or(Trap::NullFunction)
+            }
+            Parts::Open(open) => open
+                .func_refs
+                .get(index as usize)
+                .copied()
+                .ok_or(Trap::NullFunction),
+        }
+    }
+
+    /// Bytes of kernel memory that the instance takes, for accounting.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let tables = (0..self.table_count()).filter_map(|i| Some(self.table(i).ok()?.bytes()));
+        let inner = self.inner();
+        let dropped = inner.dropped_data.0.bytes() + inner.dropped_elements.0.bytes();
+        let more = match &inner.parts {
+            Parts::Sealed { more, .. } => more.bytes(),
+            Parts::Open(_) => 0,
+        };
+        COST + dropped + more + tables.sum::<u64>()
+    }
+}
+
+/// The tables of an instance of a sealed image.
+fn sealed_parts(template: &Template, payer: &'static dyn Payer) -> Result<Parts, NoRoom> {
+    let initial = &template.sealed.tables;
+    let mut tables = initial
+        .iter()
+        .map(|t| Table::new(t.ty, limits::TABLE_ELEMENTS.most as u32, &t.elements, payer));
+    let first = tables.next().transpose()?;
+    let mut more = Charged::new();
+    more.reserve_exact(tables.len(), payer)?;
+    for table in tables {
+        more.push(table?, payer)?;
+    }
+    Ok(Parts::Sealed { first, more })
+}

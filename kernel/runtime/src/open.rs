@@ -1,0 +1,564 @@
+//! Instances of open images: modules that import memories, tables, globals and functions from each other, as
+//! the WebAssembly test suite needs. No SIP is made of them.
+//!
+//! Invariants:
+//! - A [`Store`] keeps all that was ever linked in it: a table may still hold a function of an instance
+//!   whose start failed.
+//! - An import is taken only where its type matches, so that compiled code may trust what it was linked to.
+//! - Handles ([`Extern`]) mean something only to the store that gave them.
+
+use crate::context::CtxRef;
+use crate::instance::Parts;
+use crate::{Context, ContextParams, FuncRecord, Instance, Kernel, NoRoom};
+use crate::{Table, Template, Trap};
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+use sing_abi::{WASM_PAGE, ctx};
+use sing_image::meta::{
+    ConstExpr, ExportKind, FuncType, GlobalType, ImportKind, Limits, Linkage, SegmentMode,
+    TableType,
+};
+
+/// The most elements that a table of an open instance can have.
+const MAX_TABLE: u32 = 10_000_000;
+
+/// What an open instance has for functions and tables.
+pub(crate) struct OpenParts {
+    /// One for each table, imported or not.
+    pub(crate) tables: Box<[Arc<Table>]>,
+    /// The record's address of each function, imported or not.
+    pub(crate) func_refs: Box<[u64]>,
+    /// Items of each element segment that an instruction may copy from.
+    pub(crate) elements: Box<[Box<[u64]>]>,
+    /// What `func_refs` points to, for the functions that are not imported.
+    #[allow(dead_code, reason = "it owns what compiled code points to")]
+    records: Box<[FuncRecord]>,
+}
+
+/// A function of an instance in a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Func {
+    instance: usize,
+    /// Its index in the module that defines it.
+    index: u32,
+}
+
+/// A global of an instance in a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Global {
+    instance: usize,
+    /// Its index in the module that defines it.
+    index: u32,
+}
+
+/// A linear memory that the kernel made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    record: u64,
+    max: Option<u32>,
+}
+
+impl Memory {
+    /// The memory behind a record, with the largest size that its type allows, in pages.
+    ///
+    /// # Safety
+    /// The record (`ctx::MEM_DEF_BASE`, `ctx::MEM_DEF_LEN`) stays there for as long as any store is used that
+    /// gets the memory, and so does the memory.
+    #[must_use]
+    pub unsafe fn new(record: u64, max: Option<u32>) -> Memory {
+        Memory { record, max }
+    }
+
+    /// Address of its record.
+    #[must_use]
+    pub fn record(&self) -> u64 {
+        self.record
+    }
+
+    /// Address of byte 0.
+    #[must_use]
+    pub fn base(&self) -> u64 {
+        // SAFETY: `new`'s caller has vouched for the record.
+        unsafe { ((self.record + ctx::MEM_DEF_BASE as u64) as *const u64).read_volatile() }
+    }
+
+    /// Its length in bytes.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        // SAFETY: `new`'s caller has vouched for the record.
+        unsafe { ((self.record + ctx::MEM_DEF_LEN as u64) as *const u64).read_volatile() }
+    }
+
+    /// Whether it has no bytes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Something that a module exports and another may import.
+#[derive(Clone)]
+pub enum Extern {
+    /// A function.
+    Func(Func),
+    /// A memory.
+    Memory(Memory),
+    /// A table.
+    Table(Arc<Table>),
+    /// A global.
+    Global(Global),
+}
+
+/// Why modules cannot be linked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LinkError {
+    /// The image was compiled to be sealed.
+    Sealed,
+    /// There are not as many imports as the module asks for, or its memory was not given.
+    Missing,
+    /// Memory is short.
+    NoRoom,
+    /// What was given for an import is of another kind or type.
+    Incompatible {
+        /// The import's module.
+        module: String,
+        /// The import's field.
+        name: String,
+    },
+}
+
+fn no_room(NoRoom: NoRoom) -> LinkError {
+    LinkError::NoRoom
+}
+
+impl fmt::Display for LinkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LinkError::Sealed => {
+                f.write_str("a sealed image cannot be linked; compile it as an open one")
+            }
+            LinkError::Missing => f.write_str("unknown import"),
+            LinkError::NoRoom => f.write_str("no memory for an instance"),
+            LinkError::Incompatible { module, name } => {
+                write!(f, "incompatible import type for {module}.{name}")
+            }
+        }
+    }
+}
+
+impl core::error::Error for LinkError {}
+
+/// An instance with its one context, and the imports that some of its exports stand for.
+struct Linked {
+    instance: Instance,
+    context: Context,
+    imported_funcs: Vec<Func>,
+    imported_globals: Vec<Global>,
+    memory: Option<Memory>,
+    tables: Vec<Arc<Table>>,
+    /// Items of all element segments, the active ones too.
+    items: Vec<Box<[u64]>>,
+}
+
+/// Puts bytes into a memory, making it accessible where it is not yet.
+pub type WriteMemory<'a> = dyn FnMut(Memory, u32, &[u8]) -> Result<(), Trap> + 'a;
+
+/// Instances that can be linked with each other.
+#[derive(Default)]
+pub struct Store {
+    /// Types by their canonical number.
+    types: Vec<FuncType>,
+    linked: Vec<Linked>,
+}
+
+/// What compiled code needs to be called from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Callee {
+    /// The function's context.
+    pub context: u64,
+    /// Its trampoline.
+    pub trampoline: u64,
+}
+
+/// Imports sorted by kind, as their index spaces have them.
+#[derive(Default)]
+struct Sorted {
+    funcs: Vec<Func>,
+    globals: Vec<Global>,
+    tables: Vec<Arc<Table>>,
+    memory: Option<Memory>,
+}
+
+impl Store {
+    /// A store without instances.
+    #[must_use]
+    pub fn new() -> Store {
+        Store::default()
+    }
+
+    /// The canonical number of a type.
+    fn canonical(&mut self, ty: &FuncType) -> u32 {
+        let i = self.types.iter().position(|t| t == ty).unwrap_or_else(|| {
+            self.types.push(ty.clone());
+            self.types.len() - 1
+        });
+        i as u32
+    }
+
+    /// Links an instance of an open image to its imports, given in their order, and to the memory that it
+    /// defines, if it does. Its segments are not in place yet: see [`Store::initialise`].
+    ///
+    /// # Errors
+    /// Where an import does not match; the store is then as it was.
+    pub fn link(
+        &mut self,
+        template: &Arc<Template>,
+        imports: &[Extern],
+        memory: Option<Memory>,
+        params: &ContextParams,
+    ) -> Result<usize, LinkError> {
+        let meta = template.meta();
+        if meta.linkage != Linkage::Open {
+            return Err(LinkError::Sealed);
+        }
+        if imports.len() != meta.imports.len() || memory.is_some() != meta.memory.is_some() {
+            return Err(LinkError::Missing);
+        }
+        let mut sorted = self.sort(template, imports)?;
+        sorted.memory = sorted.memory.or(memory);
+        for t in &meta.tables {
+            let empty = vec![0; t.limits.min as usize];
+            let table = Table::new(*t, MAX_TABLE, &empty, &Kernel);
+            sorted.tables.push(Arc::new(table.map_err(no_room)?));
+        }
+        let linked = self.assemble(template, sorted, params).map_err(no_room)?;
+        self.linked.push(linked);
+        Ok(self.linked.len() - 1)
+    }
+
+    fn sort(&self, template: &Template, imports: &[Extern]) -> Result<Sorted, LinkError> {
+        let meta = template.meta();
+        let mut sorted = Sorted::default();
+        for (import, given) in meta.imports.iter().zip(imports) {
+            let matches = match (&import.kind, given) {
+                (ImportKind::Func(ty), Extern::Func(f)) => {
+                    sorted.funcs.push(*f);
+                    self.func_type(*f) == meta.types.get(*ty as usize)
+                }
+                (ImportKind::Memory(wanted), Extern::Memory(m)) => {
+                    sorted.memory = Some(*m);
+                    let min = u32::try_from(m.len() / WASM_PAGE).unwrap_or(u32::MAX);
+                    fits(wanted, &Limits { min, max: m.max })
+                }
+                (ImportKind::Table(wanted), Extern::Table(t)) => {
+                    sorted.tables.push(t.clone());
+                    let TableType { element, limits } = t.ty();
+                    wanted.element == element && fits(&wanted.limits, &limits)
+                }
+                (ImportKind::Global(wanted), Extern::Global(g)) => {
+                    sorted.globals.push(*g);
+                    self.global_type(*g) == Some(*wanted)
+                }
+                _ => false,
+            };
+            if !matches {
+                let (module, name) = (import.module.clone(), import.name.to_string());
+                return Err(LinkError::Incompatible { module, name });
+            }
+        }
+        Ok(sorted)
+    }
+
+    fn assemble(
+        &mut self,
+        template: &Arc<Template>,
+        sorted: Sorted,
+        params: &ContextParams,
+    ) -> Result<Linked, NoRoom> {
+        let meta = template.meta();
+        let l = &meta.layout;
+        let Sorted {
+            funcs,
+            globals,
+            tables,
+            memory,
+        } = sorted;
+        // The instance's address is filled in when it exists: it needs the functions' records, they need the
+        // context's address.
+        let words = vec![0; (l.size as usize).div_ceil(8)];
+        let context = Context::raw(&words, 0, params, &Kernel)?;
+        let r = context.reference();
+        let numbers: Vec<u32> = meta.types.iter().map(|t| self.canonical(t)).collect();
+        let records = template
+            .func_records(|_| context.address(), |ty| numbers[ty as usize])
+            .map_err(|_| NoRoom)?;
+        let mut func_refs: Vec<u64> = funcs.iter().filter_map(|f| self.func_ref(*f)).collect();
+        func_refs.extend(records.iter().map(|r| (&raw const *r) as u64));
+        let mut values: Vec<u64> = globals.iter().filter_map(|g| self.global(*g)).collect();
+        for (_, init) in &meta.globals {
+            values.push(evaluate(*init, &values, &func_refs));
+        }
+        let items: Vec<Box<[u64]>> = meta
+            .elements
+            .iter()
+            .map(|e| {
+                e.items
+                    .iter()
+                    .map(|i| evaluate(*i, &values, &func_refs))
+                    .collect()
+            })
+            .collect();
+        for (i, number) in numbers.iter().enumerate() {
+            r.put32((l.signatures + i as u32 * 4) as i32, *number);
+        }
+        for (i, f) in funcs.iter().enumerate() {
+            let (code, context) = self.code(*f).unwrap_or_default();
+            let at = (l.func_imports + i as u32 * 16) as i32;
+            r.put(at, code);
+            r.put(at + 8, context);
+        }
+        for (i, value) in values.iter().enumerate() {
+            let imported = globals.get(i).and_then(|g| self.cell(*g));
+            r.put(
+                (l.globals + i as u32 * ctx::GLOBAL_CELL as u32) as i32,
+                imported.unwrap_or(*value),
+            );
+        }
+        for (i, t) in tables.iter().enumerate() {
+            r.put((l.tables + i as u32 * 8) as i32, t.address());
+        }
+        let passive = meta
+            .elements
+            .iter()
+            .zip(&items)
+            .map(|(e, items)| match e.mode {
+                SegmentMode::Passive => items.clone(),
+                _ => Box::default(),
+            });
+        let parts = OpenParts {
+            tables: tables.clone().into_boxed_slice(),
+            func_refs: func_refs.into_boxed_slice(),
+            elements: passive.collect(),
+            records,
+        };
+        let place = memory.map_or((0, 0), |m| (m.base(), m.len()));
+        let instance = Instance::assemble(
+            template,
+            place,
+            0,
+            memory.map(|m| m.record),
+            Parts::Open(parts),
+            &Kernel,
+        )?;
+        r.put(ctx::INSTANCE, instance.address());
+        r.put(ctx::MEM_BASE, instance.memory_base());
+        r.put(ctx::MEM_DEF, instance.memory_record());
+        Ok(Linked {
+            instance,
+            context,
+            imported_funcs: funcs,
+            imported_globals: globals,
+            memory,
+            tables,
+            items,
+        })
+    }
+
+    /// Puts the active segments in place, in order, and drops them. `write` puts bytes into a memory after
+    /// they have been tested to lie inside it.
+    ///
+    /// # Errors
+    /// Where a segment does not fit, or `write` fails; what was written before stays.
+    pub fn initialise(&self, instance: usize, write: &mut WriteMemory<'_>) -> Result<(), Trap> {
+        let Some(linked) = self.linked.get(instance) else {
+            return Err(Trap::BadArgument);
+        };
+        let template = linked.instance.template();
+        let meta = template.meta();
+        for (e, items) in meta.elements.iter().zip(&linked.items) {
+            if let SegmentMode::Active { target, offset } = e.mode {
+                let table = linked
+                    .tables
+                    .get(target as usize)
+                    .ok_or(Trap::TableOutOfBounds)?;
+                table.init(items, self.offset(linked, offset), 0, items.len() as u32)?;
+            }
+        }
+        for d in &meta.data {
+            if let SegmentMode::Active { offset, .. } = d.mode {
+                let memory = linked.memory.ok_or(Trap::MemoryOutOfBounds)?;
+                let at = self.offset(linked, offset);
+                if u64::from(at) + u64::from(d.len) > memory.len() {
+                    return Err(Trap::MemoryOutOfBounds);
+                }
+                write(memory, at, template.data(d))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn offset(&self, linked: &Linked, e: ConstExpr) -> u32 {
+        match e {
+            ConstExpr::Bits(bits) => bits as u32,
+            ConstExpr::Global(g) => match linked.imported_globals.get(g as usize) {
+                Some(g) => self.global(*g).unwrap_or(0) as u32,
+                None => linked.read_cell(g) as u32,
+            },
+            ConstExpr::RefFunc(_) | ConstExpr::Null => 0,
+        }
+    }
+
+    /// How to call the start function of an instance.
+    #[must_use]
+    pub fn start(&self, instance: usize) -> Option<Callee> {
+        let linked = self.linked.get(instance)?;
+        let func = linked.func(instance, linked.instance.template().meta().start?);
+        self.callee(func).or_else(|| {
+            // A start function takes and gives nothing, so that it can be called without a trampoline.
+            let (trampoline, context) = self.code(func)?;
+            Some(Callee {
+                context,
+                trampoline,
+            })
+        })
+    }
+
+    /// What an instance exports under this name.
+    #[must_use]
+    pub fn export(&self, instance: usize, name: &str) -> Option<Extern> {
+        let linked = self.linked.get(instance)?;
+        Some(match linked.instance.template().meta().export(name)? {
+            ExportKind::Func(f) => Extern::Func(linked.func(instance, f)),
+            ExportKind::Memory(_) => Extern::Memory(linked.memory?),
+            ExportKind::Table(t) => Extern::Table(linked.tables.get(t as usize)?.clone()),
+            ExportKind::Global(g) => {
+                let own = Global { instance, index: g };
+                Extern::Global(
+                    linked
+                        .imported_globals
+                        .get(g as usize)
+                        .copied()
+                        .unwrap_or(own),
+                )
+            }
+        })
+    }
+
+    /// How to call a function from outside: `None` where its own module does not export it.
+    #[must_use]
+    pub fn callee(&self, f: Func) -> Option<Callee> {
+        let linked = self.linked.get(f.instance)?;
+        let template = linked.instance.template();
+        let (_, offset) = template
+            .meta()
+            .trampolines
+            .iter()
+            .find(|t| t.0 == f.index)?;
+        let trampoline = template.code().start + u64::from(*offset);
+        Some(Callee {
+            context: linked.context.address(),
+            trampoline,
+        })
+    }
+
+    /// A function's type.
+    #[must_use]
+    pub fn func_type(&self, f: Func) -> Option<&FuncType> {
+        let template = self.linked.get(f.instance)?.instance.template();
+        let ty = *template.spaces.funcs.get(f.index as usize)?;
+        template.meta().types.get(ty as usize)
+    }
+
+    /// A global's type.
+    #[must_use]
+    pub fn global_type(&self, g: Global) -> Option<GlobalType> {
+        let template = self.linked.get(g.instance)?.instance.template();
+        template.spaces.globals.get(g.index as usize).copied()
+    }
+
+    /// A global's value, as its bits.
+    #[must_use]
+    pub fn global(&self, g: Global) -> Option<u64> {
+        self.cell(g)?;
+        Some(self.linked.get(g.instance)?.read_cell(g.index))
+    }
+
+    /// The context of each instance: whoever runs code of one of them sets the thread in all.
+    pub fn contexts(&self) -> impl Iterator<Item = &Context> {
+        self.linked.iter().map(|l| &l.context)
+    }
+
+    fn code(&self, f: Func) -> Option<(u64, u64)> {
+        let linked = self.linked.get(f.instance)?;
+        Some((
+            linked.instance.template().func_code(f.index)?,
+            linked.context.address(),
+        ))
+    }
+
+    fn func_ref(&self, f: Func) -> Option<u64> {
+        self.linked
+            .get(f.instance)?
+            .instance
+            .record_of(f.index)
+            .ok()
+    }
+
+    /// Address of a global's cell.
+    fn cell(&self, g: Global) -> Option<u64> {
+        let linked = self.linked.get(g.instance)?;
+        let spaces = &linked.instance.template().spaces;
+        let defined = spaces.imported_globals..spaces.globals.len() as u32;
+        let at = linked.cell_offset(g.index);
+        defined
+            .contains(&g.index)
+            .then(|| linked.context.address() + at as u64)
+    }
+}
+
+impl Linked {
+    /// The function of this index, wherever it is defined.
+    fn func(&self, instance: usize, index: u32) -> Func {
+        let own = Func { instance, index };
+        self.imported_funcs
+            .get(index as usize)
+            .copied()
+            .unwrap_or(own)
+    }
+
+    fn cell_offset(&self, global: u32) -> i32 {
+        let layout = &self.instance.template().meta().layout;
+        (layout.globals + global * ctx::GLOBAL_CELL as u32) as i32
+    }
+
+    /// The value of a defined global.
+    fn read_cell(&self, global: u32) -> u64 {
+        let r: CtxRef = self.context.reference();
+        r.read(self.cell_offset(global))
+    }
+}
+
+/// Whether what is given satisfies the limits that are asked for.
+fn fits(wanted: &Limits, given: &Limits) -> bool {
+    let max = match (wanted.max, given.max) {
+        (None, _) => true,
+        (Some(wanted), Some(given)) => given <= wanted,
+        (Some(_), None) => false,
+    };
+    given.min >= wanted.min && max
+}
+
+/// The value of a constant expression, whose indices the template has checked.
+fn evaluate(e: ConstExpr, globals: &[u64], func_refs: &[u64]) -> u64 {
+    let value = match e {
+        ConstExpr::Bits(bits) => return bits,
+        ConstExpr::Null => None,
+        ConstExpr::Global(g) => globals.get(g as usize),
+        ConstExpr::RefFunc(f) => func_refs.get(f as usize),
+    };
+    value.copied().unwrap_or(0)
+}

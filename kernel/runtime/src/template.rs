@@ -1,0 +1,465 @@
+//! An installed image made ready: what all SIPs of it share.
+//!
+//! Invariants:
+//! - Everything here is computed once; making an [`crate::Instance`] copies and never decides.
+//! - Function records of a sealed image stand here: its code reaches its own context by the caller's.
+
+use crate::check::{self, Spaces};
+use alloc::borrow::Cow;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::mem::offset_of;
+use core::ops::Range;
+use sing_abi::{GUARD, WASM_PAGE, ctx, names};
+use sing_image::limits;
+use sing_image::meta::{
+    ConstExpr, Data, Element, ExportKind, GlobalType, Limits, Linkage, MemoryMode, Meta, Run,
+    SegmentMode, TableType, ValType,
+};
+use sing_image::{Error, Failure};
+
+/// What a `funcref` points to.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct FuncRecord {
+    /// Code address.
+    pub code: u64,
+    /// Context of the instance that it belongs to (open linkage only).
+    pub context: u64,
+    /// Canonical signature.
+    pub signature: u32,
+}
+
+const _: () = {
+    assert!(offset_of!(FuncRecord, code) == ctx::FUNC_CODE as usize);
+    assert!(offset_of!(FuncRecord, context) == ctx::FUNC_CTX as usize);
+    assert!(offset_of!(FuncRecord, signature) == ctx::FUNC_SIG as usize);
+    assert!(size_of::<FuncRecord>() == ctx::FUNC_SIZE as usize);
+};
+
+/// Initial contents of a table.
+pub(crate) struct InitialTable {
+    pub(crate) ty: TableType,
+    pub(crate) elements: Box<[u64]>,
+}
+
+/// An installed image.
+pub struct Template {
+    meta: Meta,
+    /// The bytes of data segments.
+    data: Cow<'static, [u8]>,
+    code: Range<u64>,
+    pub(crate) spaces: Spaces,
+    pub(crate) sealed: SealedParts,
+    /// Addresses of `sip_main` and of `sip_thread`: each process and each thread asks for them.
+    entries: [Option<u64>; 2],
+}
+
+/// What a sealed image's instances start from. Empty for an open one, whose parts come from its imports.
+#[derive(Default)]
+pub(crate) struct SealedParts {
+    pub(crate) funcs: Box<[FuncRecord]>,
+    /// The context record as it starts, but for what differs from thread to thread.
+    pub(crate) context: Box<[u64]>,
+    /// What globals start with, until the tables are made that refer to them.
+    globals: Box<[u64]>,
+    /// Byte offset of the shadow stack pointer's cell in the context record.
+    pub(crate) stack_pointer: Option<u32>,
+    pub(crate) tables: Box<[InitialTable]>,
+    /// Items of each passive element segment; of the others, nothing.
+    pub(crate) elements: Box<[Box<[u64]>]>,
+    /// Whether there are passive data segments, and passive element segments.
+    pub(crate) passive: (bool, bool),
+}
+
+/// Makes a part of what a sealed image's instances start from.
+type Part = fn(&mut Template) -> Result<(), Failure>;
+
+/// The parts of what a sealed image's instances start from, each made in a step whose cost the limits of an image bound.
+const SEALING: &[Part] = &[
+    Template::seal_functions,
+    Template::seal_globals,
+    Template::seal_tables,
+];
+
+/// A list with room for so many.
+fn room<T>(count: usize) -> Result<Vec<T>, Failure> {
+    let mut room = Vec::new();
+    room.try_reserve_exact(count)?;
+    Ok(room)
+}
+
+/// So many zeros.
+fn zeros(count: usize) -> Result<Vec<u64>, Failure> {
+    let mut zeros = room(count)?;
+    zeros.resize(count, 0);
+    Ok(zeros)
+}
+
+/// An image that is being made ready, in steps of bounded cost. Its code need not be loaded before all is checked.
+pub struct Preparation {
+    template: Template,
+    code_len: u64,
+    step: usize,
+}
+
+impl Preparation {
+    /// Begins: the tables beside the code, the bytes of data segments, and how long the code is.
+    #[must_use]
+    pub fn new(meta: Meta, data: Cow<'static, [u8]>, code_len: u64) -> Preparation {
+        Preparation {
+            template: Template {
+                meta,
+                data,
+                code: 0..code_len,
+                spaces: Spaces::default(),
+                sealed: SealedParts::default(),
+                entries: [None; 2],
+            },
+            code_len,
+            step: 0,
+        }
+    }
+
+    /// Goes on. True when the image has been checked whole, and only its code is missing.
+    ///
+    /// # Errors
+    /// Where the image's tables contradict each other, the data or the code's length, or exceed a limit: no further step may
+    /// follow. Or where there is no memory: it can be tried again.
+    pub fn step(&mut self) -> Result<bool, Failure> {
+        let t = &mut self.template;
+        let checks = check::STEPS.len();
+        let parts = if t.meta.linkage == Linkage::Sealed {
+            SEALING
+        } else {
+            &[]
+        };
+        if self.step == 0 {
+            t.spaces = Spaces::new(&t.meta)?;
+        } else if let Some(check) = check::STEPS.get(self.step - 1) {
+            check(&t.meta, &t.spaces, self.code_len, t.data.len() as u64)?;
+        } else if let Some(seal) = parts.get(self.step - 1 - checks) {
+            seal(t)?;
+        } else {
+            return Ok(true);
+        }
+        self.step += 1;
+        Ok(self.step == 1 + checks + parts.len())
+    }
+
+    /// Bytes of memory that all its steps take together, at most, but for what a message about a broken image takes.
+    #[must_use]
+    pub fn room(&self) -> u64 {
+        let meta = &self.template.meta;
+        let spaces = (meta.imports.len() + 1)
+            * (4 + size_of::<Limits>() + size_of::<TableType>() + size_of::<GlobalType>());
+        let funcs = meta.funcs.len() * (4 + size_of::<FuncRecord>());
+        let globals = meta.globals.len() * (8 + size_of::<GlobalType>());
+        let items =
+            |e: &Element| 8 * e.items.len() + size_of::<Box<[u64]>>() + crate::HEADER as usize;
+        let elements: usize = meta.elements.iter().map(items).sum();
+        let context = meta.layout.size.min(check::MAX_CONTEXT as u32) as usize;
+        let tables = meta
+            .tables
+            .iter()
+            .map(|t| u64::from(t.limits.min))
+            .sum::<u64>();
+        let tables = tables.min(limits::TABLE_ELEMENTS.most) * 8 + meta.tables.len() as u64 * 128;
+        (spaces + funcs + globals + elements + context) as u64 + tables
+    }
+
+    /// Whether the image exports `sip_main`.
+    #[must_use]
+    pub fn has_main(&self) -> bool {
+        // The addresses are known once the code has its place; whether there is one, before.
+        self.template.exported(names::EXPORT_MAIN).is_some()
+    }
+
+    /// The template of a checked image whose code lies at `code_base`.
+    ///
+    /// # Errors
+    /// Where the code would reach beyond the end of the address space.
+    ///
+    /// # Safety
+    /// The code is what the compiler made together with the meta and the data, and stays there, executable and unchanged.
+    pub unsafe fn finish(self, code_base: u64) -> Result<Arc<Template>, Error> {
+        let mut t = self.template;
+        let end = code_base.checked_add(self.code_len);
+        t.code = code_base..end.ok_or_else(|| Error::new("image: code of impossible length"))?;
+        for record in &mut t.sealed.funcs {
+            record.code += code_base;
+        }
+        t.entries = [names::EXPORT_MAIN, names::EXPORT_THREAD].map(|name| t.exported(name));
+        Ok(Arc::new(t))
+    }
+}
+
+impl Template {
+    /// Checks an image whose code has been loaded at `code_base`, and makes it ready, all at once.
+    ///
+    /// # Errors
+    /// As for [`Preparation::step`] and [`Preparation::finish`].
+    ///
+    /// # Safety
+    /// As for [`Preparation::finish`].
+    pub unsafe fn new(
+        meta: Meta,
+        data: Cow<'static, [u8]>,
+        code_base: u64,
+        code_len: u64,
+    ) -> Result<Arc<Template>, Error> {
+        let mut preparation = Preparation::new(meta, data, code_len);
+        while !preparation.step().map_err(Error::from)? {}
+        // SAFETY: the caller's.
+        unsafe { preparation.finish(code_base) }
+    }
+
+    /// What the compiler recorded of the module.
+    #[must_use]
+    pub fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    /// Where its code lies.
+    #[must_use]
+    pub fn code(&self) -> Range<u64> {
+        self.code.clone()
+    }
+
+    /// Whether it exports `sip_main`.
+    #[must_use]
+    pub fn has_main(&self) -> bool {
+        self.main().is_some()
+    }
+
+    /// Whether it exports `sip_thread`.
+    #[must_use]
+    pub fn has_thread_entry(&self) -> bool {
+        self.thread_entry().is_some()
+    }
+
+    /// Address of `sip_main`.
+    #[must_use]
+    pub(crate) fn main(&self) -> Option<u64> {
+        self.entries[0]
+    }
+
+    /// Address of `sip_thread`.
+    #[must_use]
+    pub(crate) fn thread_entry(&self) -> Option<u64> {
+        self.entries[1]
+    }
+
+    /// Address of the start function.
+    #[must_use]
+    pub(crate) fn start(&self) -> Option<u64> {
+        self.func_code(self.meta.start?)
+    }
+
+    /// Bytes of linear memory at the start.
+    #[must_use]
+    pub fn memory_min(&self) -> u64 {
+        self.meta.memory.map_or(0, |m| u64::from(m.min) * WASM_PAGE)
+    }
+
+    /// The most bytes of linear memory: what the module declares, and 4 GiB at most.
+    #[must_use]
+    pub fn memory_max(&self) -> u64 {
+        let pages = self
+            .meta
+            .memory
+            .map_or(0, |m| m.max.unwrap_or(65_536).min(65_536));
+        u64::from(pages) * WASM_PAGE
+    }
+
+    /// Bytes of addresses that linear memory must have: all that its code can reach without a test.
+    #[must_use]
+    pub fn reservation(&self) -> u64 {
+        match self.meta.memory_mode {
+            MemoryMode::Guard => (4 << 30) + GUARD,
+            MemoryMode::Explicit => self.memory_min(),
+        }
+    }
+
+    /// Where the initial data of linear memory starts: below it, all is zero.
+    #[must_use]
+    pub fn data_start(&self) -> u64 {
+        self.meta.initial.first().map_or(0, |r| u64::from(r.at))
+    }
+
+    /// Where it ends: from there on, all is zero. What lies between must be accessible before an
+    /// instance is made.
+    #[must_use]
+    pub fn data_end(&self) -> u64 {
+        self.meta.initial.last().map_or(0, Run::end)
+    }
+
+    /// A data segment's bytes.
+    #[must_use]
+    pub fn data(&self, segment: &Data) -> &[u8] {
+        self.bytes(segment.from, segment.len)
+    }
+
+    /// The first run of initial memory that ends behind `at`, from `at` on: where it goes and its bytes, `most` of them at the
+    /// most. `None` where only zeros follow.
+    #[must_use]
+    pub fn initial_from(&self, at: u64, most: u64) -> Option<(u64, &[u8])> {
+        let index = self.meta.initial.partition_point(|r| r.end() <= at);
+        let run = self.meta.initial.get(index)?;
+        let start = at.max(u64::from(run.at));
+        let skip = start - u64::from(run.at);
+        let len = (u64::from(run.len) - skip).min(most);
+        Some((start, self.bytes(run.from + skip as u32, len as u32)))
+    }
+
+    fn bytes(&self, from: u32, len: u32) -> &[u8] {
+        let from = from as usize;
+        // The check has found it inside.
+        self.data.get(from..from + len as usize).unwrap_or(&[])
+    }
+
+    /// Address of a defined function's code.
+    pub(crate) fn func_code(&self, index: u32) -> Option<u64> {
+        let f = self
+            .meta
+            .funcs
+            .get(index.checked_sub(self.spaces.imported_funcs)? as usize)?;
+        Some(self.code.start + u64::from(f.offset))
+    }
+
+    fn exported(&self, name: &str) -> Option<u64> {
+        match self.meta.export(name)? {
+            ExportKind::Func(f) => self.func_code(f),
+            _ => None,
+        }
+    }
+
+    /// A record for each defined function.
+    pub(crate) fn func_records(
+        &self,
+        context: impl Fn(u32) -> u64,
+        signature: impl Fn(u32) -> u32,
+    ) -> Result<Box<[FuncRecord]>, Failure> {
+        let record = |(i, f): (usize, &sing_image::meta::Func)| FuncRecord {
+            code: self.code.start + u64::from(f.offset),
+            context: context(i as u32),
+            signature: signature(f.ty),
+        };
+        let mut records = room(self.meta.funcs.len())?;
+        records.extend(self.meta.funcs.iter().enumerate().map(record));
+        Ok(records.into_boxed_slice())
+    }
+
+    /// Address of a function's record in a sealed image.
+    fn record(&self, index: u32) -> Result<u64, Error> {
+        let own = index.checked_sub(self.spaces.imported_funcs);
+        let record = own.and_then(|i| self.sealed.funcs.get(i as usize));
+        record.map(|r| (&raw const *r) as u64).ok_or_else(|| {
+            let import = self.meta.imports.get(index as usize);
+            let name = import.map_or("", |i| &i.name);
+            let message = format!(
+                "image: {name} (function {index}) is taken as a reference, but is imported"
+            );
+            Error::new(message + "; wrap it in a function of the module")
+        })
+    }
+
+    /// The records of functions must have their address before references to them can be made; where the code lies is added
+    /// last.
+    fn seal_functions(&mut self) -> Result<(), Failure> {
+        self.sealed.funcs = self.func_records(|_| 0, |ty| self.meta.canonical[ty as usize])?;
+        Ok(())
+    }
+
+    fn seal_globals(&mut self) -> Result<(), Failure> {
+        let mut globals = room(self.meta.globals.len())?;
+        for (_, init) in &self.meta.globals {
+            let value = self.evaluate(*init, &globals)?;
+            globals.push(value);
+        }
+        self.sealed.context = self.initial_context(&globals)?;
+        self.sealed.globals = globals.into_boxed_slice();
+        self.sealed.stack_pointer = self.stack_pointer();
+        let passive = |mode: &SegmentMode| *mode == SegmentMode::Passive;
+        self.sealed.passive = (
+            self.meta.data.iter().any(|d| passive(&d.mode)),
+            self.meta.elements.iter().any(|e| passive(&e.mode)),
+        );
+        Ok(())
+    }
+
+    fn evaluate(&self, e: ConstExpr, globals: &[u64]) -> Result<u64, Error> {
+        match e {
+            ConstExpr::Bits(bits) => Ok(bits),
+            ConstExpr::Null => Ok(0),
+            ConstExpr::RefFunc(f) => self.record(f),
+            ConstExpr::Global(g) => {
+                let value = globals.get(g as usize).copied();
+                value.ok_or_else(|| {
+                    Error::new(format!("image: global {g} is used before it is defined"))
+                })
+            }
+        }
+    }
+
+    fn initial_context(&self, globals: &[u64]) -> Result<Box<[u64]>, Failure> {
+        let mut words = zeros((self.meta.layout.size as usize).div_ceil(8))?;
+        for (i, value) in globals.iter().enumerate() {
+            words[(self.meta.layout.globals as usize + i * ctx::GLOBAL_CELL as usize) / 8] = *value;
+        }
+        Ok(words.into_boxed_slice())
+    }
+
+    fn stack_pointer(&self) -> Option<u32> {
+        let ExportKind::Global(g) = self.meta.export(names::EXPORT_STACK_POINTER)? else {
+            return None;
+        };
+        let ty = self.spaces.globals.get(g as usize)?;
+        let proper = ty.mutable && ty.value == ValType::I32;
+        proper.then(|| self.meta.layout.globals + g * ctx::GLOBAL_CELL as u32)
+    }
+
+    fn seal_tables(&mut self) -> Result<(), Failure> {
+        let globals = &self.sealed.globals;
+        let mut tables: Vec<Vec<u64>> = room(self.meta.tables.len())?;
+        for t in &self.meta.tables {
+            tables.push(zeros(t.limits.min as usize)?);
+        }
+        let mut elements = room(self.meta.elements.len())?;
+        for e in &self.meta.elements {
+            let mut items = room(e.items.len())?;
+            for item in &e.items {
+                items.push(self.evaluate(*item, globals)?);
+            }
+            if let SegmentMode::Active { target, offset } = e.mode {
+                let at = self.evaluate(offset, globals)? as u32 as usize;
+                let table = tables.get_mut(target as usize);
+                let place = table.and_then(|t| t.get_mut(at..at.checked_add(items.len())?));
+                let place = place.ok_or_else(|| {
+                    Error::new(format!(
+                        "image: an element segment ends outside table {target}; install the program again"
+                    ))
+                })?;
+                place.copy_from_slice(&items);
+            }
+            let keep = e.mode == SegmentMode::Passive;
+            elements.push(if keep {
+                items.into_boxed_slice()
+            } else {
+                Box::default()
+            });
+        }
+        let initial = |(ty, e): (&TableType, Vec<u64>)| InitialTable {
+            ty: *ty,
+            elements: e.into_boxed_slice(),
+        };
+        let mut all = room(tables.len())?;
+        all.extend(self.meta.tables.iter().zip(tables).map(initial));
+        self.sealed.tables = all.into_boxed_slice();
+        self.sealed.elements = elements.into_boxed_slice();
+        self.sealed.globals = Box::default();
+        Ok(())
+    }
+}

@@ -1,0 +1,242 @@
+//! A service in the name space: the half that is the same in all of them.
+//!
+//! Clients do not speak to a service before the name server has announced them: each announcement brings the exporting side
+//! of a fresh channel, which the service takes or gives back ([O] 5.3). A [`Provider`] answers these announcements and keeps
+//! the channels; the service serves what comes over them.
+//!
+//! ```
+//! use sing_sdk::names::Names;
+//! use sing_sdk::prelude::*;
+//! use sing_sdk::provider::Provider;
+//!
+//! /// Tells the time at `/clock` until the name server goes.
+//! fn serve(names: &mut Names) -> Result<(), Error> {
+//!     let mut clock = Provider::register(names, "/clock", ClockContract::Exp::send_success)?;
+//!     loop {
+//!         switch_receive! {
+//!             case clock.clients[key].GetUtc() as client => {
+//!                 let now = sing_sdk::time::utc().as_nanos() as u64;
+//!                 clock.clients.put(key, client.send_utc(now));
+//!             }
+//!             case clock.clients[_].ChannelClosed() => {}
+//!             case &clock.lookup => {
+//!                 // Clients bind the service itself; there is nothing below it.
+//!                 if clock.answer(|path| (path == "/").then_some(())).is_err() {
+//!                     return Ok(());
+//!                 }
+//!             }
+//!         }
+//!     }
+//! }
+//! ```
+//!
+//! Invariants:
+//! - Every announcement is answered, and an endpoint that is not taken goes back to its client.
+//! - The kernel has said of each client's endpoint that it is of the service's contract.
+//! - No client makes the service fail or wait: paths are bounded before they are read, and so is the number of clients.
+//! - No program takes the whole service: its clients are at most an eighth of those for which there is room ([`share`]).
+
+use crate::Error;
+use crate::contracts::{NamespaceContract, Refusal, ServiceContract};
+use crate::names::Names;
+use crate::path;
+use crate::rt::{Closed, Handle, Text, TypedEndpoint, Waitable, stand_for};
+use crate::set::EndpointSet;
+use crate::share;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use core::ops::Index;
+
+type Ready = NamespaceContract::Exp<NamespaceContract::Ready>;
+type Service = ServiceContract::Exp<ServiceContract::Start>;
+
+/// Clients that a provider holds channels with, unless [`Provider::at_most`] says otherwise.
+pub const CLIENTS: usize = 1024;
+/// Clients that each origin may have while there is room, whatever its share.
+const LEAST: usize = 8;
+
+/// The channel on which the name server announces clients: something to wait for.
+#[derive(Debug)]
+pub struct Lookup(Option<Ready>);
+
+impl Waitable for Lookup {
+    fn handle(&self) -> Handle {
+        self.0.as_ref().map_or(Handle::NONE, Waitable::handle)
+    }
+}
+
+/// A service's place in the name space and its clients. `S` is the endpoint with which a client begins, `E` the one over
+/// which it is served, `T` the note that the service makes of each client.
+pub struct Provider<S, E, T = ()> {
+    /// For `case &provider.lookup` in a `switch_receive!`, whose code calls [`Provider::answer`].
+    pub lookup: Lookup,
+    /// For `case provider.clients[key]`.
+    pub clients: EndpointSet<E>,
+    /// By the client's key, with its origin. The note of a client that has gone stays until another gets its key.
+    notes: Vec<Option<(u32, T)>>,
+    begin: fn(S) -> E,
+    most: usize,
+}
+
+impl<S, E, T> fmt::Debug for Provider<S, E, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Provider({:?})", self.clients)
+    }
+}
+
+impl<S: TypedEndpoint, E: TypedEndpoint, T> Provider<S, E, T> {
+    /// Serves what the name server announces over a channel that was given to the program when it started. `begin` takes a
+    /// client: `SomeContract::Exp::send_success`.
+    ///
+    /// # Errors
+    /// [`Error::NoResources`] if handles are short.
+    pub fn new(
+        lookup: NamespaceContract::Exp<NamespaceContract::Start>,
+        begin: fn(S) -> E,
+    ) -> Result<Self, Error> {
+        Self::on(lookup.send_success(), begin)
+    }
+
+    /// Registers a service at a path.
+    ///
+    /// # Errors
+    /// As [`Names::register`].
+    pub fn register(names: &mut Names, path: &str, begin: fn(S) -> E) -> Result<Self, Error> {
+        Self::on(names.register(path)?, begin)
+    }
+
+    fn on(lookup: Ready, begin: fn(S) -> E) -> Result<Self, Error> {
+        Ok(Provider {
+            lookup: Lookup(Some(lookup)),
+            clients: EndpointSet::new()?,
+            notes: Vec::new(),
+            begin,
+            most: CLIENTS,
+        })
+    }
+
+    /// Takes no more than so many clients at a time.
+    #[must_use]
+    pub fn at_most(mut self, clients: usize) -> Self {
+        self.most = clients;
+        self
+    }
+
+    /// Answers one request of the name server, waiting for it if there is none. `bind` looks at the path below the service's
+    /// own, `/` for the service itself: what it notes of a client it takes, `None` for one that it refuses.
+    ///
+    /// # Errors
+    /// The name server has gone, so that no clients will come any more.
+    pub fn answer(&mut self, bind: impl FnOnce(&str) -> Option<T>) -> Result<(), Closed> {
+        self.answer_tree(bind, |_| None)
+    }
+
+    /// The same for a service that is a directory: `list` names what lies directly below a path.
+    ///
+    /// # Errors
+    /// As [`Provider::answer`].
+    pub fn answer_tree(
+        &mut self,
+        bind: impl FnOnce(&str) -> Option<T>,
+        list: impl FnOnce(&str) -> Option<Vec<String>>,
+    ) -> Result<(), Closed> {
+        use NamespaceContract::exp::Ready as Request;
+        let lookup = self.lookup.0.take().ok_or(Closed)?;
+        self.lookup.0 = Some(match lookup.recv() {
+            Request::Bind(path, origin, service, next) => {
+                match self.take(asked(&path).and_then(|p| bind(&p)), origin, service) {
+                    Ok(()) => next.send_ack_bind(),
+                    Err((reason, service)) => next.send_nak_bind(reason, service),
+                }
+            }
+            Request::Find(path, next) => match asked(&path).and_then(|p| list(&p)) {
+                Some(names) => match lines(&names) {
+                    Ok(names) => next.send_ack_find(names),
+                    Err(_) => next.send_nak_find(Refusal::NoResources),
+                },
+                None => next.send_nak_find(Refusal::NotFound),
+            },
+            // Nothing below a service changes by itself, and nobody else serves a part of it.
+            Request::Notify(_, watcher, next) => next.send_nak_notify(Refusal::NotFound, watcher),
+            Request::Register(_, provider, next) => next.send_nak_register(Refusal::Held, provider),
+            Request::Deregister(_, next) => next.send_nak_deregister(),
+            Request::Closed => return Err(Closed),
+        });
+        Ok(())
+    }
+
+    fn take(
+        &mut self,
+        note: Option<T>,
+        origin: u32,
+        service: Service,
+    ) -> Result<(), (Refusal, Service)> {
+        let Some(note) = note else {
+            return Err((Refusal::NotFound, service));
+        };
+        if !self.has_room(origin) {
+            return Err((Refusal::NoResources, service));
+        }
+        let client = accept(service).map_err(|other| (Refusal::NotFound, other))?;
+        // If handles are short, the client finds its channel closed.
+        if let Ok(key) = self.clients.insert((self.begin)(client)) {
+            if key >= self.notes.len() {
+                self.notes.resize_with(key + 1, || None);
+            }
+            self.notes[key] = Some((origin, note));
+        }
+        Ok(())
+    }
+
+    /// Whether one more client of this origin can be taken. Counted anew each time, as nobody tells when clients go.
+    fn has_room(&self, origin: u32) -> bool {
+        let (mut all, mut same) = (0, 0);
+        for (key, note) in self.notes.iter().enumerate() {
+            if let Some((of, _)) = note
+                && self.clients.holds(key)
+            {
+                all += 1;
+                same += usize::from(*of == origin);
+            }
+        }
+        share::allows(origin, same, 1, self.most.saturating_sub(all), LEAST)
+    }
+}
+
+impl<S, E, T> Index<usize> for Provider<S, E, T> {
+    type Output = T;
+
+    /// The note of the client under this key, which `bind` made of it.
+    fn index(&self, key: usize) -> &T {
+        match self.notes.get(key) {
+            Some(Some((_, note))) => note,
+            _ => panic!("Provider: no client was taken under key {key}"),
+        }
+    }
+}
+
+/// The endpoint as one of the service's own contract.
+///
+/// # Errors
+/// The endpoint as it was, if it is of another contract: it goes back to the client.
+pub fn accept<S: TypedEndpoint>(service: Service) -> Result<S, Service> {
+    service.into_endpoint().cast().map_err(stand_for)
+}
+
+/// A path as it came in a request, in its normal form; `None` for what is no path.
+#[must_use]
+pub fn asked(path: &Text) -> Option<String> {
+    path.get_within(path::LONGEST)
+        .as_deref()
+        .and_then(path::normalize)
+}
+
+/// The answer to a Find: one line for each name.
+///
+/// # Errors
+/// [`Error::NoResources`] where memory is short.
+pub fn lines(names: &[String]) -> Result<Text, Error> {
+    let lines: String = names.iter().flat_map(|n| [n.as_str(), "\n"]).collect();
+    Text::new(&lines)
+}

@@ -1,0 +1,412 @@
+//! The command line.
+
+use crate::check;
+use crate::contracts;
+use crate::image::Request;
+use crate::inspect::View;
+use lexopt::{Arg, Parser, ValueExt as _};
+use sing_compiler::{Cpu, MemoryMode, Options};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// What `sing help` prints.
+pub const HELP: &str = "\
+sing: verify, compile and inspect the programs of a Singularity system, and their contracts
+
+  sing verify FILE...
+      Says of each module or image whether it may become a SIP, and if not, why and where.
+
+  sing verify --limits
+      Lists how large a program may be. The kernel applies the same limits.
+
+  sing compile MODULE -o IMAGE [--memory guard|explicit] [--cpu baseline|v3]
+      Verifies a WebAssembly module and compiles it to an installed image (ELF).
+      guard: memory accesses are bounded by guard pages; explicit: by tests.
+
+  sing inspect FILE [--imports] [--contracts] [--manifest] [--functions] [--disassemble [FUNCTION]]
+      Shows what a module or an image consists of; without a choice, its sizes. A module is compiled
+      first (--memory and --cpu as above).
+
+  sing image -o OUT --manifest SYSTEM.json [--bin NAME=FILE]... [--file PATH=FILE]...
+      Builds a system image. A program may be an image or a module, which is compiled on the way
+      (--memory and --cpu as above). Refused where a program, an endpoint or a contract does not fit.
+
+  sing fmt [--check] FILE.contract...
+      Lays contracts out, with all their comments; - reads standard input. With --check it changes nothing and
+      names the files that are not laid out.
+
+  sing doc -o DIR [--system SYSTEM.json] FILE.contract... [PROGRAM | SYSTEM.img]...
+      Writes web pages: messages, states and their diagram for each contract, and, from the programs (modules or
+      images, also as --bin FILE) and systems given, who serves and who uses it.
+
+  sing count [--each] FILE...
+      Counts contracts, messages and states in texts, modules, images and system images.
+
+  sing bind c -o DIR FILE.contract...
+      Writes a C header for each contract of the texts and of what they import.
+
+  sing check contracts SYSTEM.img | FILE.system | FILE.contract [--any PROCESS]... [--closing] [--limit N] [--svg FILE]
+  sing check contracts --manifest SYSTEM.json [--bin NAME=FILE]... (and the same choices)
+      Looks for deadlocks, messages that nobody expects or receives, and states that nobody leaves, and shows a
+      shortest run that leads to each. Looks at N situations at most. --any: the process may do whatever its
+      contracts allow, as those without a behavior do; --closing: and close its channels at any time (both for images;
+      a .system file says so itself). --svg: draws the first run.
+
+Exit status: 0 done, 1 refused or failed, 2 the command line was not understood, 3 a check had to stop early.";
+
+/// A command line, understood.
+pub enum Command {
+    Help,
+    Verify {
+        files: Vec<PathBuf>,
+    },
+    Limits,
+    Compile {
+        module: PathBuf,
+        out: PathBuf,
+        options: Options,
+    },
+    Inspect {
+        file: PathBuf,
+        views: Vec<View>,
+        options: Options,
+    },
+    Image(Request),
+    Contracts(contracts::Request),
+    Check(check::Request),
+}
+
+type Result<T> = std::result::Result<T, String>;
+
+/// Understands a command line.
+pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command> {
+    let mut parser = Parser::from_iter(args);
+    let command = match parser.next().map_err(|e| e.to_string())? {
+        None => return Err("say what to do; `sing help` lists the commands".into()),
+        Some(Arg::Short('h') | Arg::Long("help")) => return Ok(Command::Help),
+        Some(Arg::Value(command)) => command.string().map_err(|e| e.to_string())?,
+        Some(other) => return Err(other.unexpected().to_string()),
+    };
+    let parsed = match command.as_str() {
+        "help" => Ok(Command::Help),
+        "verify" => verify(&mut parser),
+        "compile" => compile(&mut parser),
+        "inspect" => inspect(&mut parser),
+        "image" => image(&mut parser),
+        name if contracts::COMMANDS.contains(&name) => contracts::parse(name, &mut parser)
+            .map(|request| request.map_or(Command::Help, Command::Contracts)),
+        "check" => check_contracts(&mut parser),
+        other => return Err(format!("there is no command {other:?}")),
+    };
+    parsed.map_err(|e| format!("{command}: {e}"))
+}
+
+type Parsed = std::result::Result<Command, lexopt::Error>;
+
+fn verify(parser: &mut Parser) -> Parsed {
+    let mut files = Vec::new();
+    let mut limits = false;
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Arg::Value(file) => files.push(file.into()),
+            Arg::Long("limits") => limits = true,
+            Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
+            other => return Err(other.unexpected()),
+        }
+    }
+    if limits {
+        return if files.is_empty() {
+            Ok(Command::Limits)
+        } else {
+            Err("--limits takes no files".into())
+        };
+    }
+    if files.is_empty() {
+        return Err("name at least one file".into());
+    }
+    Ok(Command::Verify { files })
+}
+
+fn compile(parser: &mut Parser) -> Parsed {
+    let mut file = None;
+    let mut out = None;
+    let mut options = Options::default();
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Arg::Value(value) => set_once(&mut file, value)?,
+            Arg::Short('o') | Arg::Long("output") => out = Some(parser.value()?.into()),
+            Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
+            Arg::Long("memory") => options.memory_mode = parser.value()?.parse_with(memory_mode)?,
+            Arg::Long("cpu") => options.cpu = parser.value()?.parse_with(cpu)?,
+            other => return Err(other.unexpected()),
+        }
+    }
+    let module = file.ok_or("name a module")?;
+    let out = out.ok_or("say where to, with -o IMAGE")?;
+    Ok(Command::Compile {
+        module,
+        out,
+        options,
+    })
+}
+
+fn inspect(parser: &mut Parser) -> Parsed {
+    let mut file = None;
+    let mut views = Vec::new();
+    let mut options = Options::default();
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Arg::Value(value) => set_once(&mut file, value)?,
+            Arg::Long("imports") => views.push(View::Imports),
+            Arg::Long("contracts") => views.push(View::Contracts),
+            Arg::Long("manifest") => views.push(View::Manifest),
+            Arg::Long("functions") => views.push(View::Functions),
+            Arg::Long("disassemble") => {
+                let attached = parser.optional_value();
+                // What follows is a function only where the file has been named already.
+                let function = attached.or_else(|| {
+                    let mut rest = parser.try_raw_args().filter(|_| file.is_some())?;
+                    rest.next_if(|value| !value.to_string_lossy().starts_with('-'))
+                });
+                let function = function.map(|f| f.to_string_lossy().into_owned());
+                views.push(View::Disassembly(function));
+            }
+            Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
+            Arg::Long("memory") => options.memory_mode = parser.value()?.parse_with(memory_mode)?,
+            Arg::Long("cpu") => options.cpu = parser.value()?.parse_with(cpu)?,
+            other => return Err(other.unexpected()),
+        }
+    }
+    let file = file.ok_or("name a module or an image")?;
+    Ok(Command::Inspect {
+        file,
+        views,
+        options,
+    })
+}
+
+fn image(parser: &mut Parser) -> Parsed {
+    let mut out = None;
+    let mut manifest = None;
+    let mut programs = Vec::new();
+    let mut files = Vec::new();
+    let mut options = Options::default();
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Arg::Short('o') | Arg::Long("output") => out = Some(parser.value()?.into()),
+            Arg::Long("manifest") => manifest = Some(parser.value()?.into()),
+            Arg::Long("bin") => programs.push(parser.value()?.parse_with(pair)?),
+            Arg::Long("file") => files.push(parser.value()?.parse_with(pair)?),
+            Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
+            Arg::Long("memory") => options.memory_mode = parser.value()?.parse_with(memory_mode)?,
+            Arg::Long("cpu") => options.cpu = parser.value()?.parse_with(cpu)?,
+            other => return Err(other.unexpected()),
+        }
+    }
+    let out = out.ok_or("say where to, with -o OUT")?;
+    let manifest = manifest.ok_or("name the system manifest, with --manifest FILE")?;
+    Ok(Command::Image(Request {
+        out,
+        manifest,
+        programs,
+        files,
+        options,
+    }))
+}
+
+fn check_contracts(parser: &mut Parser) -> Parsed {
+    match parser.next()? {
+        Some(Arg::Value(what)) if what == "contracts" => {}
+        Some(Arg::Short('h') | Arg::Long("help")) => return Ok(Command::Help),
+        Some(other) => return Err(other.unexpected()),
+        None => return Err("say what to check: contracts".into()),
+    }
+    let mut file = None;
+    let mut manifest = None;
+    let mut programs = Vec::new();
+    let mut limit = sing_conformance::LIMIT;
+    let mut assumptions = sing_conformance::Assumptions::default();
+    let mut svg = None;
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Arg::Value(value) => set_once(&mut file, value)?,
+            Arg::Long("manifest") => manifest = Some(parser.value()?.into()),
+            Arg::Long("bin") => programs.push(parser.value()?.parse_with(pair)?),
+            Arg::Long("limit") => limit = parser.value()?.parse_with(situations)?,
+            Arg::Long("any") => assumptions.any.push(parser.value()?.string()?),
+            Arg::Long("closing") => assumptions.closing = true,
+            Arg::Long("svg") => svg = Some(parser.value()?.into()),
+            Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
+            other => return Err(other.unexpected()),
+        }
+    }
+    let subject = match (file, manifest) {
+        (Some(file), None) if programs.is_empty() => check::Subject::File(file),
+        (None, Some(manifest)) => check::Subject::Parts { manifest, programs },
+        (None, None) => {
+            return Err(
+                "name a system image, a .system or .contract file, or --manifest FILE".into(),
+            );
+        }
+        _ => return Err("name either a file, or --manifest and --bin".into()),
+    };
+    Ok(Command::Check(check::Request {
+        subject,
+        limit,
+        assumptions,
+        svg,
+    }))
+}
+
+fn situations(text: &str) -> Result<usize> {
+    let number: Option<usize> = text.parse().ok();
+    number
+        .filter(|n| *n > 0)
+        .ok_or_else(|| "it must be a positive number".into())
+}
+
+fn set_once(file: &mut Option<PathBuf>, value: OsString) -> std::result::Result<(), lexopt::Error> {
+    if file.is_some() {
+        return Err(Arg::Value(value).unexpected());
+    }
+    *file = Some(value.into());
+    Ok(())
+}
+
+fn memory_mode(name: &str) -> Result<MemoryMode> {
+    match name {
+        "guard" => Ok(MemoryMode::Guard),
+        "explicit" => Ok(MemoryMode::Explicit),
+        _ => Err("there are guard and explicit".into()),
+    }
+}
+
+fn cpu(name: &str) -> Result<Cpu> {
+    match name {
+        "baseline" => Ok(Cpu::Baseline),
+        "v3" => Ok(Cpu::V3),
+        _ => Err("there are baseline and v3".into()),
+    }
+}
+
+/// `NAME=FILE`.
+fn pair(text: &str) -> Result<(String, PathBuf)> {
+    match text.split_once('=') {
+        Some((name, file)) if !name.is_empty() && !file.is_empty() => {
+            Ok((name.into(), file.into()))
+        }
+        _ => Err("it must have the form NAME=FILE".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(text: &str) -> Result<Command> {
+        parse(
+            ["sing"]
+                .into_iter()
+                .chain(text.split_whitespace())
+                .map(OsString::from),
+        )
+    }
+
+    #[test]
+    fn command_lines_are_understood() {
+        assert!(matches!(line("help"), Ok(Command::Help)));
+        assert!(matches!(line("compile --help"), Ok(Command::Help)));
+        let Ok(Command::Compile { options, .. }) = line("compile a.wasm -o a --memory explicit")
+        else {
+            panic!("compile");
+        };
+        assert_eq!(options.memory_mode, MemoryMode::Explicit);
+        let Ok(Command::Image(request)) = line("image -o o --manifest m --bin a=x --file p/q=y")
+        else {
+            panic!("image");
+        };
+        assert_eq!(request.programs, [("a".to_string(), PathBuf::from("x"))]);
+        assert_eq!(request.files, [("p/q".to_string(), PathBuf::from("y"))]);
+    }
+
+    #[test]
+    fn commands_about_contracts_are_understood() {
+        use contracts::Request;
+        for (text, fits) in [
+            (
+                "fmt --check -",
+                |r: &Request| matches!(r, Request::Fmt { check: true, files } if files == &[PathBuf::from("-")]),
+            ),
+            ("count a --each", |r: &Request| {
+                matches!(r, Request::Count { each: true, .. })
+            }),
+            (
+                "bind c -o d a",
+                |r: &Request| matches!(r, Request::Bind { files, .. } if files == &[PathBuf::from("a")]),
+            ),
+            (
+                "doc a --system s -o d --bin b",
+                |r: &Request| matches!(r, Request::Doc { files, system: Some(_), .. } if files.len() == 2),
+            ),
+        ] as [(&str, fn(&Request) -> bool); 4]
+        {
+            let Ok(Command::Contracts(request)) = line(text) else {
+                panic!("{text}")
+            };
+            assert!(fits(&request), "{text}");
+        }
+        assert!(matches!(line("bind --help"), Ok(Command::Help)));
+    }
+
+    #[test]
+    fn the_function_to_disassemble_follows_the_file() {
+        for (text, wanted) in [
+            ("inspect a --disassemble main", Some("main")),
+            ("inspect a --disassemble=main", Some("main")),
+            ("inspect --disassemble=main a", Some("main")),
+            ("inspect --disassemble a", None),
+            ("inspect a --disassemble --imports", None),
+            ("inspect a --disassemble", None),
+        ] {
+            let Ok(Command::Inspect { file, views, .. }) = line(text) else {
+                panic!("{text}")
+            };
+            assert_eq!(file, PathBuf::from("a"), "{text}");
+            let View::Disassembly(function) = &views[0] else {
+                panic!("{text}")
+            };
+            assert_eq!(function.as_deref(), wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        for (text, part) in [
+            ("", "say what to do"),
+            ("frobnicate", "no command \"frobnicate\""),
+            ("verify", "at least one file"),
+            ("verify --limits a", "takes no files"),
+            ("compile a", "-o IMAGE"),
+            ("compile a b -o c", "\"b\""),
+            ("compile a -o c --memory none", "guard and explicit"),
+            ("image -o o", "--manifest FILE"),
+            ("image -o o --manifest m --bin a", "NAME=FILE"),
+            ("inspect a --frobnicate", "--frobnicate"),
+            ("fmt", "fmt: name at least one file"),
+            ("fmt a --each", "--each"),
+            ("count --check a", "--check"),
+            ("doc a", "-o DIR"),
+            ("doc -o d", "at least one file"),
+            ("bind", "for which language"),
+            ("bind pascal -o d a", "there are no bindings for \"pascal\""),
+            ("bind c a", "-o DIR"),
+            ("check", "contracts"),
+            ("check contracts", "--manifest FILE"),
+            ("check contracts a --manifest b", "either a file"),
+            ("check contracts a --limit 0", "positive number"),
+        ] {
+            let message = line(text).err().unwrap_or_default();
+            assert!(message.contains(part), "{text}: {message}");
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The sing command: verify, compile, inspect, check, build images, and what is made from contracts.
+//!
+//! Exit status: 0 where everything asked for was done, 1 where something was refused or failed, 2 where the
+//! command line was not understood, 3 where a check had to stop before it was through.
+#![forbid(unsafe_code)]
+
+mod args;
+mod check;
+mod contracts;
+mod disassemble;
+mod image;
+mod input;
+mod inspect;
+mod output;
+mod system;
+mod verify;
+
+use args::Command;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let command = match args::parse(std::env::args_os()) {
+        Ok(command) => command,
+        Err(message) => {
+            eprintln!("sing: {message}\nTry `sing help`.");
+            return ExitCode::from(2);
+        }
+    };
+    let done = match command {
+        Command::Help => {
+            output::line(args::HELP);
+            Ok(true)
+        }
+        Command::Verify { files } => Ok(verify::run(&files)),
+        Command::Limits => {
+            verify::limits();
+            Ok(true)
+        }
+        Command::Compile {
+            module,
+            out,
+            options,
+        } => image::compile(&module, &out, &options),
+        Command::Inspect {
+            file,
+            views,
+            options,
+        } => inspect::run(&file, &views, &options),
+        Command::Image(request) => image::system(&request),
+        Command::Contracts(request) => contracts::run(request),
+        Command::Check(request) => match check::run(&request) {
+            Ok(check::Verdict::Misused) => return ExitCode::from(2),
+            Ok(check::Verdict::Unknown) => return ExitCode::from(3),
+            found => found.map(|verdict| verdict == check::Verdict::Sound),
+        },
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(message) => {
+            eprintln!("sing: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}

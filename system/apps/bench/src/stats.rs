@@ -1,0 +1,70 @@
+//! Samples, and what is told of them.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use sing_sdk::println;
+
+/// The unit of a figure.
+#[derive(Clone, Copy)]
+pub enum Unit {
+    /// Ticks of the time-stamp counter.
+    Cycles,
+    /// One figure in relation to another.
+    Ratio,
+    /// Units of 1,024 bytes.
+    KiB,
+    /// Microseconds.
+    Microseconds,
+}
+
+impl Unit {
+    fn name(self) -> &'static str {
+        match self {
+            Unit::Cycles => "cycles",
+            Unit::Ratio => "ratio",
+            Unit::KiB => "KiB",
+            Unit::Microseconds => "us",
+        }
+    }
+}
+
+/// A thing that was measured.
+pub struct Row {
+    /// The number of the target that it answers, if it does.
+    pub id: Option<&'static str>,
+    /// The name of the thing that is measured.
+    pub name: String,
+    /// The unit of its samples.
+    pub unit: Unit,
+    /// One sample a burst.
+    pub samples: Vec<f64>,
+}
+
+impl Row {
+    /// The sample that so many hundredths of all lie below.
+    pub fn percentile(&mut self, hundredths: usize) -> f64 {
+        self.samples.sort_by(f64::total_cmp);
+        let last = self.samples.len().saturating_sub(1);
+        self.samples
+            .get(last * hundredths / 100)
+            .copied()
+            .unwrap_or(0.0)
+    }
+
+    /// Prints the row as a JSON object. Names are ours and need no escapes.
+    pub fn print(&mut self) {
+        let id = self
+            .id
+            .map_or_else(|| "null".into(), |id| alloc::format!("\"{id}\""));
+        let (median, p10, p90) = (
+            self.percentile(50),
+            self.percentile(10),
+            self.percentile(90),
+        );
+        println!(
+            "{{\"id\":{id},\"name\":\"{}\",\"unit\":\"{}\",\"median\":{median:.3},\"p10\":{p10:.3},\"p90\":{p90:.3}}}",
+            self.name,
+            self.unit.name(),
+        );
+    }
+}

@@ -1,0 +1,61 @@
+//! Prints files of the name space, or its input. The blocks that the file's server filled move on to
+//! the reader, uncopied.
+#![no_std]
+#![no_main]
+#![deny(unsafe_code)]
+
+use sing_sdk::prelude::*;
+
+use sing_sdk::io::Writer;
+use sing_sdk::names::Names;
+
+sing_sdk::manifest! {
+    name: "cat",
+    description: "prints files: cat [PATH…]; without any, its input",
+    endpoints: { stdin: optional PipeContract.Exp:Start, stdout: optional PipeContract.Imp:Start, stderr: optional PipeContract.Imp:Start, names: optional NamespaceContract.Imp:Start },
+}
+
+const BLOCK: usize = 16 << 10;
+
+fn copy(names: &mut Names, path: &str, out: &mut Writer) -> Result<(), Error> {
+    let mut file = names.open(path)?;
+    let mut offset = 0;
+    while let Some(block) = file.read_block(offset, BLOCK)? {
+        offset += block.len() as u64;
+        out.send(block)?;
+    }
+    Ok(())
+}
+
+sing_sdk::arguments! {
+    /// Files; without any, the input.
+    paths: many String "PATH";
+}
+
+#[sing_sdk::main]
+fn main(Arguments { paths }: Arguments) -> i32 {
+    let Some(mut out) = sing_sdk::io::take_stdout() else {
+        return 1;
+    };
+    if paths.is_empty() {
+        let mut input = sing_sdk::io::stdin();
+        while let Some(block) = input.receive() {
+            if out.send(block).is_err() {
+                return sing_sdk::io::NOBODY_READS;
+            }
+        }
+        return 0;
+    }
+    let Some(mut names) = startup::names().and_then(|n| Names::new(n).ok()) else {
+        eprintln!("cat: no name server");
+        return 1;
+    };
+    let mut status = 0;
+    for path in paths {
+        if let Err(e) = copy(&mut names, &path, &mut out) {
+            eprintln!("cat: {path}: {e}");
+            status = 1;
+        }
+    }
+    status
+}

@@ -1,0 +1,391 @@
+//! A line editor: keys in, what the terminal shows out.
+//!
+//! The line stays on one row; a line wider than the terminal scrolls sideways. Every change redraws the row,
+//! so that nothing depends on what the terminal showed before.
+
+use crate::keys::{Decoder, Key};
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt::Write;
+
+/// Lines of history kept, and bytes in them.
+const HISTORY: usize = 500;
+const HISTORY_BYTES: usize = 128 << 10;
+/// Characters in a line; more are not taken.
+const LONGEST: usize = 16 << 10;
+/// Bytes that an editor keeps at most: its line, the one that waits while an old one is shown, the history.
+pub const KEPT: usize = 2 * 4 * LONGEST + HISTORY_BYTES + HISTORY * 16;
+
+/// The outcome of a key.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A line was finished; without its line end.
+    Line(String),
+    /// Ctrl-C.
+    Interrupt,
+    /// Ctrl-D at the beginning of a line, which stays where it is unless there is a history.
+    EndOfInput,
+}
+
+/// A line that was begun.
+#[derive(Debug, Default)]
+pub struct Unfinished {
+    line: Vec<char>,
+    cursor: usize,
+}
+
+impl Unfinished {
+    /// Whether nothing was typed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.line.is_empty()
+    }
+}
+
+/// The editor.
+#[derive(Debug)]
+pub struct Editor {
+    decoder: Decoder,
+    prompt: String,
+    columns: usize,
+    line: Vec<char>,
+    cursor: usize,
+    history: Vec<String>,
+    /// The history's line that is shown; its length where the new one is.
+    place: usize,
+    /// The new line, while an old one is shown.
+    unfinished: Vec<char>,
+    keeps_history: bool,
+}
+
+impl Editor {
+    /// An editor for a terminal of so many columns, with history or without.
+    #[must_use]
+    pub fn new(columns: usize, keeps_history: bool) -> Editor {
+        Editor {
+            decoder: Decoder::default(),
+            prompt: String::new(),
+            columns: columns.max(20),
+            line: Vec::new(),
+            cursor: 0,
+            history: Vec::new(),
+            place: 0,
+            unfinished: Vec::new(),
+            keeps_history,
+        }
+    }
+
+    /// Begins a line.
+    pub fn begin(&mut self, prompt: &str) {
+        self.prompt = prompt.into();
+        self.line.clear();
+        self.cursor = 0;
+        self.place = self.history.len();
+    }
+
+    /// Begins a line with text that was typed before; appends to `out` what the terminal is to show.
+    pub fn resume(&mut self, prompt: &str, unfinished: Unfinished, out: &mut String) {
+        self.begin(prompt);
+        self.line = unfinished.line;
+        self.cursor = unfinished.cursor;
+        self.draw(out);
+    }
+
+    /// Takes out what was typed and not finished.
+    pub fn take(&mut self) -> Unfinished {
+        self.place = self.history.len();
+        Unfinished {
+            line: core::mem::take(&mut self.line),
+            cursor: core::mem::take(&mut self.cursor),
+        }
+    }
+
+    /// Whether nothing has been typed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.line.is_empty()
+    }
+
+    /// Takes a byte; appends to `out` what the terminal is to show.
+    pub fn feed(&mut self, byte: u8, out: &mut String) -> Option<Event> {
+        let key = self.decoder.feed(byte)?;
+        let event = self.key(key, out);
+        if event.is_some() {
+            self.line.clear();
+            self.cursor = 0;
+        }
+        event
+    }
+
+    fn key(&mut self, key: Key, out: &mut String) -> Option<Event> {
+        match key {
+            Key::Enter => {
+                let line: String = self.line.iter().collect();
+                self.go_to_end(out);
+                out.push_str("\r\n");
+                self.remember(&line);
+                return Some(Event::Line(line));
+            }
+            Key::Interrupt => {
+                self.go_to_end(out);
+                out.push_str("^C\r\n");
+                return Some(Event::Interrupt);
+            }
+            Key::EndOfInput if self.line.is_empty() => {
+                if self.keeps_history {
+                    out.push_str("\r\n");
+                }
+                return Some(Event::EndOfInput);
+            }
+            Key::Char(c) => {
+                let at_end = self.cursor == self.line.len();
+                self.insert(c);
+                // A character that only follows the others needs no other drawing.
+                if at_end && self.prompt.chars().count() + self.line.len() < self.columns {
+                    out.push(c);
+                    return None;
+                }
+            }
+            Key::Backspace => self.delete(self.cursor.saturating_sub(1)..self.cursor),
+            Key::Delete | Key::EndOfInput => self.delete(self.cursor..self.cursor + 1),
+            Key::Left => self.cursor = self.cursor.saturating_sub(1),
+            Key::Right => self.cursor = (self.cursor + 1).min(self.line.len()),
+            Key::WordLeft => self.cursor = self.word_before(),
+            Key::WordRight => self.cursor = self.word_after(),
+            Key::Home => self.cursor = 0,
+            Key::End => self.cursor = self.line.len(),
+            Key::KillToEnd => self.delete(self.cursor..self.line.len()),
+            Key::KillToStart => self.delete(0..self.cursor),
+            Key::KillWord => self.delete(self.word_before()..self.cursor),
+            Key::Up => self.recall(self.place.checked_sub(1)),
+            Key::Down => self.recall(Some(self.place + 1)),
+            Key::Clear => out.push_str("\x1b[H\x1b[2J"),
+        }
+        self.draw(out);
+        None
+    }
+
+    fn go_to_end(&mut self, out: &mut String) {
+        if self.cursor < self.line.len() {
+            self.cursor = self.line.len();
+            self.draw(out);
+        }
+    }
+
+    /// Shows the row.
+    pub fn draw(&self, out: &mut String) {
+        let prompt = self.prompt.chars().count();
+        // One column is left free, so that the cursor behind the last character stays on the row.
+        let room = self.columns.saturating_sub(prompt + 1).max(8);
+        let first = self.cursor.saturating_sub(room);
+        let shown = self.line.iter().skip(first).take(room);
+        self.hide(out);
+        out.push_str(&self.prompt);
+        out.extend(shown);
+        // A cursor that belongs at the end is there already.
+        if self.cursor < self.line.len() {
+            out.push('\r');
+            let column = prompt + self.cursor - first;
+            if column > 0 {
+                // Writing to a string does not fail.
+                let _ = write!(out, "\x1b[{column}C");
+            }
+        }
+    }
+
+    /// Takes the row away, so that something else can be printed there.
+    pub fn hide(&self, out: &mut String) {
+        out.push_str("\r\x1b[K");
+    }
+
+    fn insert(&mut self, c: char) {
+        if self.line.len() < LONGEST {
+            self.line.insert(self.cursor, c);
+            self.cursor += 1;
+        }
+    }
+
+    fn delete(&mut self, range: core::ops::Range<usize>) {
+        let range = range.start..range.end.min(self.line.len());
+        if range.start < range.end {
+            self.cursor = range.start;
+            self.line.drain(range);
+        }
+    }
+
+    fn word_before(&self) -> usize {
+        let before = &self.line[..self.cursor];
+        let end = before.iter().rposition(|c| *c != ' ').map_or(0, |i| i + 1);
+        before[..end]
+            .iter()
+            .rposition(|c| *c == ' ')
+            .map_or(0, |i| i + 1)
+    }
+
+    fn word_after(&self) -> usize {
+        let after = &self.line[self.cursor..];
+        let start = after.iter().position(|c| *c != ' ').unwrap_or(after.len());
+        let len = after[start..]
+            .iter()
+            .position(|c| *c == ' ')
+            .unwrap_or(after.len() - start);
+        self.cursor + start + len
+    }
+
+    fn recall(&mut self, place: Option<usize>) {
+        let Some(place) = place.filter(|p| *p <= self.history.len()) else {
+            return;
+        };
+        if self.place == self.history.len() {
+            self.unfinished = self.line.clone();
+        }
+        self.line = match self.history.get(place) {
+            Some(old) => old.chars().collect(),
+            None => core::mem::take(&mut self.unfinished),
+        };
+        self.place = place;
+        self.cursor = self.line.len();
+    }
+
+    /// Adds a line to the history.
+    pub fn remember(&mut self, line: &str) {
+        let new = !line.trim().is_empty() && self.history.last().is_none_or(|last| last != line);
+        if self.keeps_history && new && line.len() <= HISTORY_BYTES {
+            self.history.push(line.into());
+            let mut bytes: usize = self.history.iter().map(String::len).sum();
+            let oldest = self.history.iter().take_while(|old| {
+                let drop = bytes > HISTORY_BYTES;
+                bytes -= old.len();
+                drop
+            });
+            let more = self.history.len().saturating_sub(HISTORY);
+            let oldest = oldest.count().max(more);
+            self.history.drain(..oldest);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::format;
+
+    /// Types keys; the finished line.
+    fn typed(editor: &mut Editor, keys: &[u8]) -> Option<Event> {
+        let mut out = String::new();
+        keys.iter().find_map(|&b| editor.feed(b, &mut out))
+    }
+
+    fn line(keys: &[u8]) -> String {
+        let mut editor = Editor::new(80, true);
+        editor.begin("> ");
+        match typed(&mut editor, &[keys, b"\r"].concat()) {
+            Some(Event::Line(line)) => line,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn editing() {
+        assert_eq!(line(b"hello"), "hello");
+        assert_eq!(line(b"hllo\x01\x06e"), "hello");
+        assert_eq!(line(b"abc\x7f\x7fx"), "ax");
+        assert_eq!(line(b"abc\x01\x04"), "bc");
+        assert_eq!(line(b"one two three\x17\x17x"), "one x");
+        assert_eq!(line(b"one two\x15x"), "x");
+        assert_eq!(line(b"one two\x01\x06\x06\x06\x0b"), "one");
+        assert_eq!(line(b"ac\x1b[Db\x1b[Fd\x1b[Hz"), "zabcd");
+        assert_eq!(line(b"a b\x1bb\x7f\x7f\x7f\x7fq"), "qb");
+        assert_eq!(line("gr\u{fc}n\u{20ac}\x7f!".as_bytes()), "grün!");
+    }
+
+    #[test]
+    fn ends() {
+        let mut e = Editor::new(80, true);
+        e.begin("> ");
+        assert_eq!(typed(&mut e, b"abc\x03"), Some(Event::Interrupt));
+        assert_eq!(typed(&mut e, b"\x04"), Some(Event::EndOfInput));
+        assert_eq!(typed(&mut e, b"a\x04"), None);
+        assert_eq!(typed(&mut e, b"\r"), Some(Event::Line("a".into())));
+    }
+
+    #[test]
+    fn history() {
+        let mut e = Editor::new(80, true);
+        for l in ["one\r", "two\r", "two\r", "  \r"] {
+            e.begin("> ");
+            typed(&mut e, l.as_bytes());
+        }
+        e.begin("> ");
+        let got = typed(&mut e, b"new\x1b[A\x1b[A\x1b[A\x1b[B\x1b[B\x1b[B\x1b[A\r");
+        assert_eq!(got, Some(Event::Line("two".into())));
+        e.begin("> ");
+        let got = typed(&mut e, b"new\x1b[A\x1b[B!\r");
+        assert_eq!(got, Some(Event::Line("new!".into())));
+    }
+
+    #[test]
+    fn the_history_is_bounded_in_lines_and_bytes() {
+        let mut e = Editor::new(80, true);
+        for i in 0..HISTORY + 10 {
+            e.remember(&format!("short {i}"));
+        }
+        assert_eq!(
+            (e.history.len(), e.history[0].as_str()),
+            (HISTORY, "short 10")
+        );
+        for i in 0..20 {
+            e.remember(&format!("{i:>60000}"));
+        }
+        let bytes: usize = e.history.iter().map(String::len).sum();
+        assert!(bytes <= HISTORY_BYTES && e.history.len() == 2);
+        assert!(e.history[1].ends_with("19") && e.history[0].ends_with("18"));
+        e.remember("short");
+        assert_eq!(e.history.len(), 3);
+    }
+
+    #[test]
+    fn a_line_goes_on_in_another_editor() {
+        let (mut job, mut shell) = (Editor::new(80, false), Editor::new(80, true));
+        job.begin("");
+        typed(&mut job, b"ehco x\x01\x06");
+        let mut shown = String::new();
+        shell.resume("> ", job.take(), &mut shown);
+        assert_eq!(shown, "\r\x1b[K> ehco x\r\x1b[3C");
+        let line = typed(&mut shell, b"\x1b[3~\x06h\r");
+        assert_eq!(line, Some(Event::Line("echo x".into())));
+        assert!(job.is_empty() && job.take().is_empty());
+    }
+
+    #[test]
+    fn what_is_shown_fits_the_row() {
+        let mut e = Editor::new(30, true);
+        e.begin("prompt> ");
+        let mut row = String::from("prompt> ");
+        for i in 0..100_u8 {
+            let mut out = String::new();
+            e.feed(b'a' + i % 26, &mut out);
+            match out.strip_prefix("\r\x1b[K") {
+                Some(drawn) => row = drawn.into(),
+                None => row.push_str(&out),
+            }
+            assert!(row.chars().count() < 30, "{row:?}");
+            assert!(row.starts_with("prompt> "));
+            assert!(row.ends_with(char::from(b'a' + i % 26)));
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_taken() {
+        let mut e = Editor::new(25, true);
+        e.begin("> ");
+        let mut x = 1_u32;
+        let mut out = String::new();
+        for _ in 0..200_000 {
+            x = x.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            e.feed((x >> 24) as u8, &mut out);
+            out.clear();
+            assert!(e.cursor <= e.line.len());
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Typed text: read from the device, kept until the shell or a job wants it, and moved there.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use sing_sdk::contracts::{JobContract, PipeContract};
+use sing_sdk::rt::{Closed, Handle, Vector, Waitable};
+
+/// Bytes that are read ahead at most.
+pub const MOST: usize = 64 << 10;
+/// Ctrl-C.
+const INTERRUPT: u8 = 3;
+
+/// Bytes from the device that no reader has taken yet.
+#[derive(Default)]
+pub struct Typed {
+    bytes: VecDeque<u8>,
+    ended: bool,
+}
+
+impl Typed {
+    /// Reads what is there.
+    pub fn fill(&mut self) {
+        let mut buffer = [0; 1024];
+        while !self.ended && self.bytes.len() < MOST {
+            match sing_sdk::console::read(&mut buffer) {
+                Ok(0) => return,
+                Ok(count) => self.bytes.extend(&buffer[..count.min(1024)]),
+                Err(_) => self.ended = true,
+            }
+        }
+    }
+
+    /// Whether all has been taken and nothing more will come.
+    pub fn at_end(&self) -> bool {
+        self.ended && self.bytes.is_empty()
+    }
+
+    /// Whether a Ctrl-C is among what nobody has taken.
+    pub fn has_interrupt(&self) -> bool {
+        self.bytes.contains(&INTERRUPT)
+    }
+
+    /// Throws away what comes before the first Ctrl-C, and that; whether there was one.
+    pub fn skip_to_interrupt(&mut self) -> bool {
+        let at = self.bytes.iter().position(|b| *b == INTERRUPT);
+        if let Some(at) = at {
+            self.bytes.drain(..=at);
+        }
+        at.is_some()
+    }
+
+    /// The next byte.
+    pub fn byte(&mut self) -> Option<u8> {
+        self.bytes.pop_front()
+    }
+
+    /// The next line with its line feed; the last one may have none. A line longer than what is read ahead
+    /// comes in pieces.
+    pub fn line(&mut self) -> Option<Vec<u8>> {
+        let len = match self.bytes.iter().position(|b| *b == b'\n') {
+            Some(at) => at + 1,
+            None if self.ended || self.bytes.len() >= MOST => self.bytes.len(),
+            None => return None,
+        };
+        (len > 0).then(|| self.bytes.drain(..len).collect())
+    }
+
+    /// Puts back what was taken but not used.
+    pub fn put_back(&mut self, bytes: &[u8]) {
+        for &byte in bytes.iter().rev() {
+            self.bytes.push_front(byte);
+        }
+    }
+}
+
+enum Pipe {
+    Ready(PipeContract::Imp<PipeContract::Start>),
+    /// The job has not taken this yet.
+    Waiting(PipeContract::Imp<PipeContract::Written>, Vec<u8>),
+    Closed,
+}
+
+enum Told {
+    No(JobContract::Imp<JobContract::Start>),
+    Interrupt(JobContract::Imp<JobContract::Told>),
+    Over,
+}
+
+/// The job in the foreground: it gets typed text, and hears of Ctrl-C.
+pub struct Job {
+    told: Told,
+    pipe: Pipe,
+}
+
+impl Job {
+    /// A job with its input.
+    pub fn new(
+        job: JobContract::Imp<JobContract::Start>,
+        input: PipeContract::Imp<PipeContract::Start>,
+    ) -> Job {
+        Job {
+            told: Told::No(job),
+            pipe: Pipe::Ready(input),
+        }
+    }
+
+    /// Its channel: ready when the job is over, or an interrupt has been heard.
+    pub fn handle(&self) -> Handle {
+        match &self.told {
+            Told::No(c) => c.handle(),
+            Told::Interrupt(c) => c.handle(),
+            Told::Over => Handle::NONE,
+        }
+    }
+
+    /// Its input: ready when more may be written, or nobody reads.
+    pub fn input(&self) -> Handle {
+        match &self.pipe {
+            Pipe::Ready(c) => c.handle(),
+            Pipe::Waiting(c, _) => c.handle(),
+            Pipe::Closed => Handle::NONE,
+        }
+    }
+
+    /// Tells it of Ctrl-C, unless it has been told and not yet heard.
+    pub fn interrupt(&mut self) {
+        self.told = match core::mem::replace(&mut self.told, Told::Over) {
+            Told::No(c) => Told::Interrupt(c.send_interrupt()),
+            other => other,
+        };
+    }
+
+    /// Receives from its channel, which is ready; whether the job goes on.
+    pub fn hear(&mut self) -> bool {
+        self.told = match core::mem::replace(&mut self.told, Told::Over) {
+            Told::Interrupt(c) => c.recv_ack().map_or(Told::Over, Told::No),
+            // It has nothing to say in this state, so it is closed.
+            Told::No(_) | Told::Over => Told::Over,
+        };
+        !matches!(self.told, Told::Over)
+    }
+
+    /// Receives from its input, which is ready; what was written and never taken.
+    pub fn settle(&mut self) -> Option<Vec<u8>> {
+        match core::mem::replace(&mut self.pipe, Pipe::Closed) {
+            Pipe::Waiting(c, written) => match c.recv_ack() {
+                Ok(c) => self.pipe = Pipe::Ready(c),
+                Err(Closed) => return Some(written),
+            },
+            // Ready to be written, and yet there is something to receive: nobody reads any more.
+            Pipe::Ready(_) | Pipe::Closed => {}
+        }
+        None
+    }
+
+    /// Whether it would take more input now.
+    pub fn wants(&self) -> bool {
+        matches!(self.pipe, Pipe::Ready(_))
+    }
+
+    /// Gives it input.
+    ///
+    /// # Errors
+    /// The input, where memory is short.
+    pub fn give(&mut self, bytes: Vec<u8>) -> Result<(), Vec<u8>> {
+        let Ok(block) = Vector::from_bytes(&bytes) else {
+            return Err(bytes);
+        };
+        self.pipe = match core::mem::replace(&mut self.pipe, Pipe::Closed) {
+            Pipe::Ready(c) => Pipe::Waiting(c.send_write(block), bytes),
+            other => other,
+        };
+        Ok(())
+    }
+
+    /// Ends its input.
+    pub fn end_input(&mut self) {
+        self.pipe = Pipe::Closed;
+    }
+
+    /// Ends the job; what was written and never taken.
+    pub fn finish(mut self) -> Option<Vec<u8>> {
+        match &self.pipe {
+            Pipe::Waiting(c, _) if c.is_ready() => self.settle(),
+            Pipe::Waiting(..) => match self.pipe {
+                Pipe::Waiting(_, written) => Some(written),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! The console: the SIP that owns the console device.
+//!
+//! It has one client, the shell, which reads lines from it, lets the output of jobs be shown and hands over the
+//! input of the job in the foreground. At a terminal it edits lines, keeps a history, and turns Ctrl-C into an
+//! interrupt of the job; otherwise it reads plain lines.
+#![no_std]
+#![no_main]
+#![deny(unsafe_code)]
+
+extern crate alloc;
+
+mod input;
+mod output;
+mod server;
+
+use sing_sdk::prelude::*;
+
+sing_sdk::manifest! {
+    name: "console",
+    description: "owns the console: line editing, history, output of jobs",
+    privileges: [console],
+    endpoints: { shell: ConsoleContract.Exp:Start },
+    memory: 16 MiB,
+    behavior: "
+        // If another has the device, or it does not understand its arguments, it ends at once.
+        state Start: ( shell.Welcome! -> Ready or skip -> end );
+        state Ready: one {
+          shell.ReadLine? -> ( shell.Line! or shell.Interrupted! or shell.EndOfInput! ) -> Ready;
+          shell.Show? -> shell.AckShow! -> Ready;
+          shell.Foreground? -> shell.AckForeground! -> Ready;
+          shell.Flush? -> shell.AckFlush! -> Ready;
+          shell.ChannelClosed? -> end;
+        }
+    ",
+}
+
+sing_sdk::arguments! {}
+
+#[sing_sdk::main]
+fn main(_: Arguments) -> Result<(), Error> {
+    let Some(shell) = startup::shell() else {
+        return Err(Error::NotFound);
+    };
+    server::Server::new()?.run(shell);
+    Ok(())
+}

@@ -1,0 +1,413 @@
+//! The loop: the device, the shell, the job in the foreground and everything that is shown.
+
+use crate::input::{self, Job, Typed};
+use crate::output::{self, Outputs, Screen};
+use alloc::collections::VecDeque;
+use alloc::string::String;
+use alloc::vec::Vec;
+use console::editor::{self, Editor, Event, Unfinished};
+use core::time::Duration;
+use sing_sdk::Error;
+use sing_sdk::console::{LINE_INPUT, LINE_OUTPUT};
+use sing_sdk::contracts::ConsoleContract;
+use sing_sdk::io::LARGEST;
+use sing_sdk::rt::{Handle, Text, Waitable};
+use sing_sdk::select::Select;
+use sing_sdk::sync::Interrupt;
+use sing_sdk::time::{self, Timeout};
+
+/// The longest prompt.
+const PROMPT: usize = 256;
+/// Finished lines that wait for a job at most, and bytes in them; more are not taken. The last line may go beyond.
+const LINES: usize = 256;
+const LINE_BYTES: usize = 64 << 10;
+/// How long the console waits for memory before it tries again.
+const RETRY: Duration = Duration::from_millis(20);
+
+/// What the heap is grown to at the start. Bytes, lines and history are kept at most twice over, as they grow; an answer is made
+/// beside them, and what a program prints is in the exchange heap.
+const HEAP: usize = 2 << 20;
+/// The program's budget, as its manifest says.
+const MEMORY: usize = 16 << 20;
+const KEPT: usize = 2 * editor::KEPT + 2 * LINE_BYTES + output::FAR + input::MOST;
+const _: () = assert!(2 * KEPT + 4 * LINE_BYTES + output::PIPES * 16 < HEAP);
+// Twice for blocks: none is above the size, and each rounded up is below twice that.
+const _: () = assert!(HEAP + output::PIPES * 512 + 2 * output::BLOCKS * LARGEST < MEMORY);
+
+/// The shell's channel.
+enum Shell {
+    Ready(ConsoleContract::Exp<ConsoleContract::Ready>),
+    /// It waits for a line; the prompt comes behind what was printed before.
+    Prompting(ConsoleContract::Exp<ConsoleContract::Reading>, String),
+    /// It waits for a line, which the person types.
+    Reading(ConsoleContract::Exp<ConsoleContract::Reading>),
+    /// It waits for this line, for which there was no memory yet.
+    Answering(ConsoleContract::Exp<ConsoleContract::Reading>, Vec<u8>),
+    /// It waits until what was there is written out: so many bytes, once that is known.
+    Flushing(ConsoleContract::Exp<ConsoleContract::Flushing>, Option<u64>),
+}
+
+/// A line that was typed for a job.
+enum Line {
+    Text(Vec<u8>),
+    End,
+}
+
+/// The console's state.
+pub struct Server {
+    device: Interrupt,
+    /// The device has room again, or has written everything.
+    room: Interrupt,
+    size: Option<(u32, u32)>,
+    screen: Screen,
+    outputs: Outputs,
+    typed: Typed,
+    /// For the shell's lines, and for the job's.
+    editors: [Editor; 2],
+    /// Lines that the job has not taken yet.
+    lines: VecDeque<Line>,
+    /// A half-typed line, left over from a job that has ended.
+    unfinished: Unfinished,
+    job: Option<Job>,
+    /// There was no memory for what the job is to read.
+    short: bool,
+}
+
+const FOR_SHELL: usize = 0;
+const FOR_JOB: usize = 1;
+
+impl Server {
+    /// Opens the device.
+    ///
+    /// # Errors
+    /// Where another has it, or memory is short.
+    pub fn new() -> Result<Server, Error> {
+        sing_sdk::reserve(HEAP)?;
+        let size = sing_sdk::console::size();
+        let columns = size.map_or(80, |(columns, _)| columns as usize);
+        Ok(Server {
+            device: Interrupt::new(LINE_INPUT)?,
+            room: Interrupt::new(LINE_OUTPUT)?,
+            size,
+            screen: Screen::new(size.is_some()),
+            outputs: Outputs::new()?,
+            typed: Typed::default(),
+            editors: [Editor::new(columns, true), Editor::new(columns, false)],
+            lines: VecDeque::new(),
+            unfinished: Unfinished::default(),
+            job: None,
+            short: false,
+        })
+    }
+
+    fn terminal(&self) -> bool {
+        self.size.is_some()
+    }
+
+    /// Serves the shell until it goes.
+    pub fn run(mut self, shell: ConsoleContract::Exp<ConsoleContract::Start>) {
+        let (columns, rows) = self.size.unwrap_or((0, 0));
+        let mut shell = Shell::Ready(shell.send_welcome(columns, rows));
+        loop {
+            self.typed.fill();
+            shell = self.pump(shell);
+            let edited = matches!(shell, Shell::Reading(_)) && self.terminal();
+            let edited = edited.then_some(&self.editors[FOR_SHELL]);
+            let shown = self.screen.advance(edited);
+            if !shown.is_empty() {
+                shown
+                    .into_iter()
+                    .for_each(|writer| self.outputs.more(writer));
+                continue;
+            }
+            shell = match self.settle(shell) {
+                (next, true) => {
+                    shell = next;
+                    continue;
+                }
+                (same, false) => same,
+            };
+            let waits = self.short || matches!(shell, Shell::Answering(..));
+            let timeout = if waits {
+                Timeout::from(RETRY)
+            } else {
+                Timeout::FOREVER
+            };
+            let mut select = Select::<6>::new();
+            let none = Handle::NONE;
+            let device = select.add(self.device.handle());
+            let room = select.add(self.room.handle());
+            let job = select.add(self.job.as_ref().map_or(none, Job::handle));
+            let input = select.add(self.job.as_ref().map_or(none, Job::input));
+            let has_room = self.screen.has_room();
+            let output = select.add(if has_room {
+                self.outputs.handle()
+            } else {
+                none
+            });
+            let asked = select.add(match &shell {
+                Shell::Ready(channel) => channel.handle(),
+                _ => none,
+            });
+            match select.wait(timeout) {
+                Ok(_) => {}
+                Err(Error::Timeout) => continue,
+                // To wait for several things takes memory, too.
+                Err(Error::NoResources) => {
+                    time::sleep(RETRY);
+                    continue;
+                }
+                Err(_) => return,
+            }
+            if select.tag(device).is_some() {
+                self.device.acknowledge();
+            }
+            if select.tag(room).is_some() {
+                self.room.acknowledge();
+            }
+            if select.tag(job).is_some() && self.job.as_mut().is_some_and(|job| !job.hear()) {
+                self.end_job();
+            }
+            if select.tag(input).is_some()
+                && let Some(rest) = self.job.as_mut().and_then(Job::settle)
+            {
+                self.keep(rest);
+            }
+            if let Some(id) = select.tag(output) {
+                self.outputs.take(id.cast_unsigned(), &mut self.screen);
+            }
+            shell = match shell {
+                Shell::Ready(channel) if select.tag(asked).is_some() => {
+                    match self.request(channel) {
+                        Some(next) => next,
+                        None => return,
+                    }
+                }
+                same => same,
+            };
+        }
+    }
+
+    /// Goes on with what waits for output: whether it did. A Ctrl-C that nobody has taken ends the wait; who reads next takes it.
+    fn settle(&mut self, shell: Shell) -> (Shell, bool) {
+        let waits = matches!(shell, Shell::Prompting(..) | Shell::Flushing(..));
+        let hurried = waits && self.terminal() && self.job.is_none() && self.typed.has_interrupt();
+        match shell {
+            Shell::Prompting(channel, prompt) if hurried || self.screen.passed().is_some() => {
+                self.prompt(&prompt);
+                (Shell::Reading(channel), true)
+            }
+            Shell::Flushing(channel, _) if hurried => {
+                (Shell::Ready(channel.send_ack_flush()), true)
+            }
+            Shell::Flushing(channel, end) => match end.or_else(|| self.screen.passed()) {
+                Some(end) if self.screen.is_written(end) => {
+                    (Shell::Ready(channel.send_ack_flush()), true)
+                }
+                end => (Shell::Flushing(channel, end), false),
+            },
+            other => (other, false),
+        }
+    }
+
+    /// Shows the prompt, with what has been typed for it already.
+    fn prompt(&mut self, prompt: &str) {
+        self.screen.unmark();
+        self.screen.freshen();
+        let mut text = String::new();
+        // Finished lines come before the one that was begun.
+        let unfinished = if self.lines.is_empty() {
+            core::mem::take(&mut self.unfinished)
+        } else {
+            Unfinished::default()
+        };
+        self.editors[FOR_SHELL].resume(prompt, unfinished, &mut text);
+        self.screen.edited(&text);
+    }
+
+    /// Answers the shell; `None` when it has gone.
+    fn request(&mut self, channel: ConsoleContract::Exp<ConsoleContract::Ready>) -> Option<Shell> {
+        use ConsoleContract::exp::Ready;
+        let request = channel.recv();
+        // Whatever jobs printed before the shell spoke comes before what the shell asks for.
+        self.outputs.drain(&mut self.screen);
+        self.screen.mark();
+        Some(match request {
+            Ready::ReadLine(prompt, next) => {
+                // The shell reads again, so its job is over, even if the job's channel has not told us yet: what
+                // is typed from now on is the shell's.
+                self.end_job();
+                if self.terminal() {
+                    Shell::Prompting(next, prompt.get_within(PROMPT).unwrap_or_default())
+                } else {
+                    Shell::Reading(next)
+                }
+            }
+            Ready::Show(output, next) => {
+                self.outputs.add(output);
+                Shell::Ready(next.send_ack_show())
+            }
+            Ready::Foreground(job, input, next) => {
+                self.end_job();
+                self.editors[FOR_JOB].begin("");
+                if !self.unfinished.is_empty() {
+                    // It goes on with the next key. Shown now, it would stand before what the job prints.
+                    let unfinished = core::mem::take(&mut self.unfinished);
+                    self.editors[FOR_JOB].resume("", unfinished, &mut String::new());
+                }
+                self.job = Some(Job::new(job, input));
+                Shell::Ready(next.send_ack_foreground())
+            }
+            Ready::Flush(next) => Shell::Flushing(next, None),
+            Ready::Closed => return None,
+        })
+    }
+
+    /// Keeps the bytes that a job did not take for the next reader.
+    fn keep(&mut self, rest: Vec<u8>) {
+        if self.terminal() {
+            self.lines.push_front(Line::Text(rest));
+        } else {
+            self.typed.put_back(&rest);
+        }
+    }
+
+    /// The job is over. The shell gets the lines that it did not take, finished or not; the end of its input was its own.
+    fn end_job(&mut self) {
+        if self.job.is_some() && !self.editors[FOR_JOB].is_empty() {
+            self.unfinished = self.editors[FOR_JOB].take();
+        }
+        if let Some(rest) = self.job.take().and_then(Job::finish) {
+            self.keep(rest);
+        }
+        self.lines.retain(|line| matches!(line, Line::Text(_)));
+    }
+
+    /// Moves typed text to the reader that waits for it.
+    fn pump(&mut self, shell: Shell) -> Shell {
+        if self.job.is_some() {
+            self.pump_job();
+        }
+        match shell {
+            Shell::Answering(channel, line) => answer(channel, line),
+            Shell::Reading(channel) if self.terminal() => self.edit(channel),
+            Shell::Reading(channel) => match self.typed.line() {
+                Some(line) => answer(channel, line),
+                None if self.typed.at_end() => Shell::Ready(channel.send_end_of_input()),
+                None => Shell::Reading(channel),
+            },
+            ready => ready,
+        }
+    }
+
+    fn pump_job(&mut self) {
+        self.short = false;
+        if self.terminal() {
+            self.edit_for_job();
+        }
+        if !self.job.as_ref().is_some_and(Job::wants) {
+            return;
+        }
+        let line = match self.terminal() {
+            true => self.lines.pop_front(),
+            false => self.typed.line().map(Line::Text),
+        };
+        let Some(job) = &mut self.job else { return };
+        match line {
+            Some(Line::Text(text)) => {
+                if let Err(text) = job.give(text) {
+                    // Want of memory is no end of input: the line stays.
+                    self.short = true;
+                    self.keep(text);
+                }
+            }
+            Some(Line::End) => job.end_input(),
+            None if self.typed.at_end() => job.end_input(),
+            None => {}
+        }
+    }
+
+    /// Lets the person type for the job: lines are finished whether it takes them or not, so that Ctrl-C is
+    /// heard at any time.
+    fn edit_for_job(&mut self) {
+        if self.is_full() && self.typed.skip_to_interrupt() {
+            self.interrupt_job();
+        }
+        while !self.is_full()
+            && !self.screen.is_far_behind()
+            && let Some(byte) = self.typed.byte()
+        {
+            let mut text = String::new();
+            if self.editors[FOR_JOB].is_empty() {
+                self.editors[FOR_JOB].begin(self.screen.tail());
+            }
+            let event = self.editors[FOR_JOB].feed(byte, &mut text);
+            self.screen.edited(&text);
+            match event {
+                Some(Event::Line(line)) => {
+                    let mut bytes = line.into_bytes();
+                    bytes.push(b'\n');
+                    self.lines.push_back(Line::Text(bytes));
+                }
+                Some(Event::EndOfInput) => self.lines.push_back(Line::End),
+                Some(Event::Interrupt) => self.interrupt_job(),
+                None => {}
+            }
+        }
+    }
+
+    /// Whether as many lines wait for the job as may.
+    fn is_full(&self) -> bool {
+        let len = |line: &Line| match line {
+            Line::Text(text) => text.len(),
+            Line::End => 0,
+        };
+        self.lines.len() >= LINES || self.lines.iter().map(len).sum::<usize>() >= LINE_BYTES
+    }
+
+    /// Ctrl-C: the job is to end, and nobody gets what was typed before.
+    fn interrupt_job(&mut self) {
+        self.lines.clear();
+        if let Some(job) = &mut self.job {
+            job.interrupt();
+        }
+    }
+
+    /// Lets the person type for the shell.
+    fn edit(&mut self, channel: ConsoleContract::Exp<ConsoleContract::Reading>) -> Shell {
+        if let Some(Line::Text(line)) = self.lines.pop_front() {
+            // Typed while a job ran that did not want it.
+            self.screen.show(&line);
+            self.editors[FOR_SHELL].remember(String::from_utf8_lossy(&line).trim_end());
+            return answer(channel, line);
+        }
+        while !self.screen.is_far_behind()
+            && let Some(byte) = self.typed.byte()
+        {
+            let mut text = String::new();
+            let event = self.editors[FOR_SHELL].feed(byte, &mut text);
+            self.screen.edited(&text);
+            match event {
+                Some(Event::Line(mut line)) => {
+                    line.push('\n');
+                    return answer(channel, line.into_bytes());
+                }
+                Some(Event::Interrupt) => return Shell::Ready(channel.send_interrupted()),
+                Some(Event::EndOfInput) => return Shell::Ready(channel.send_end_of_input()),
+                None => {}
+            }
+        }
+        if self.typed.at_end() {
+            return Shell::Ready(channel.send_end_of_input());
+        }
+        Shell::Reading(channel)
+    }
+}
+
+/// Answers with a line, now or when there is memory for it: the want of it is no end of input.
+fn answer(channel: ConsoleContract::Exp<ConsoleContract::Reading>, line: Vec<u8>) -> Shell {
+    match Text::new(&String::from_utf8_lossy(&line)) {
+        Ok(text) => Shell::Ready(channel.send_line(text)),
+        Err(_) => Shell::Answering(channel, line),
+    }
+}

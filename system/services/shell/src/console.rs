@@ -1,0 +1,85 @@
+//! The shell's channel to the console.
+
+use alloc::string::String;
+use sing_sdk::Error;
+use sing_sdk::contracts::{ConsoleContract, JobContract, PipeContract};
+use sing_sdk::rt::Text;
+
+/// The console.
+pub struct Console {
+    channel: Option<ConsoleContract::Imp<ConsoleContract::Ready>>,
+    terminal: bool,
+}
+
+/// The outcome of reading a line.
+pub enum Read {
+    /// A line, with its line feed.
+    Line(String),
+    /// Ctrl-C.
+    Interrupted,
+    /// Ctrl-D, or no more input.
+    End,
+}
+
+/// The endpoints of a job in the foreground.
+pub struct Foreground {
+    /// Over this one the console tells the job to end.
+    pub job: JobContract::Exp<JobContract::Start>,
+    /// This one brings the text that the person types.
+    pub input: PipeContract::Exp<PipeContract::Start>,
+}
+
+impl Console {
+    /// Begins to use it.
+    pub fn new(channel: ConsoleContract::Imp<ConsoleContract::Start>) -> Result<Console, Error> {
+        let (columns, _, channel) = channel.recv_welcome()?;
+        Ok(Console {
+            channel: Some(channel),
+            terminal: columns > 0,
+        })
+    }
+
+    /// Whether a person sits at it.
+    pub fn is_terminal(&self) -> bool {
+        self.terminal
+    }
+
+    fn take(&mut self) -> Result<ConsoleContract::Imp<ConsoleContract::Ready>, Error> {
+        self.channel.take().ok_or(Error::Closed)
+    }
+
+    /// Reads a line.
+    pub fn read_line(&mut self, prompt: &str) -> Result<Read, Error> {
+        use ConsoleContract::imp::Reading;
+        let prompt = Text::new(prompt)?;
+        let (read, channel) = match self.take()?.call_read_line(prompt) {
+            Reading::Line(text, next) => (Read::Line(text.to_lossy()), next),
+            Reading::Interrupted(next) => (Read::Interrupted, next),
+            Reading::EndOfInput(next) => (Read::End, next),
+            Reading::Closed => return Err(Error::Closed),
+        };
+        self.channel = Some(channel);
+        Ok(read)
+    }
+
+    /// A pipe that is shown.
+    pub fn show(&mut self) -> Result<PipeContract::Imp<PipeContract::Start>, Error> {
+        let (imp, exp) = PipeContract::new_channel()?;
+        self.channel = Some(self.take()?.call_show(exp).ack_show()?);
+        Ok(imp)
+    }
+
+    /// Puts a job into the foreground.
+    pub fn foreground(&mut self) -> Result<Foreground, Error> {
+        let (told, job) = JobContract::new_channel()?;
+        let (typed, input) = PipeContract::new_channel()?;
+        self.channel = Some(self.take()?.call_foreground(told, typed).ack_foreground()?);
+        Ok(Foreground { job, input })
+    }
+
+    /// Waits until everything is shown.
+    pub fn flush(&mut self) -> Result<(), Error> {
+        self.channel = Some(self.take()?.call_flush().ack_flush()?);
+        Ok(())
+    }
+}

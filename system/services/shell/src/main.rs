@@ -1,0 +1,98 @@
+//! The shell: reads commands, starts programs as children connected by pipes, and says how they ended.
+//!
+//! A program gets what its manifest asks for and the shell can give, no more: pipes for its standard streams, a
+//! channel to the name server. Everything that is not a matter of the shell's own state is a program.
+#![no_std]
+#![no_main]
+#![deny(unsafe_code)]
+
+extern crate alloc;
+
+mod builtins;
+mod console;
+mod pipeline;
+mod session;
+
+use sing_sdk::names::Names;
+use sing_sdk::prelude::*;
+use sing_sdk::usage::Refused;
+
+sing_sdk::manifest! {
+    name: "shell",
+    description: "the shell: shell [--script PATH | -c COMMANDS]",
+    privileges: [create],
+    endpoints: {
+        console: ConsoleContract.Imp:Start,
+        names: NamespaceContract.Imp:Start,
+    },
+    behavior: "
+        state Start: ( console.Welcome? -> Greeted or console.ChannelClosed? -> end );
+        state Greeted: ( names.Success? -> Showing or names.ChannelClosed? -> end );
+        state Showing: console.Show! -> ( console.AckShow? -> Running or console.ChannelClosed? -> end );
+        state Running: one {
+          console.ReadLine! -> ( console.Line? -> Running or console.Interrupted? -> Running or console.EndOfInput? -> Running
+            or console.ChannelClosed? -> Mute );
+          console.Show! -> ( console.AckShow? -> Running or console.ChannelClosed? -> Mute );
+          console.Foreground! -> ( console.AckForeground? -> Running or console.ChannelClosed? -> Mute );
+          console.Flush! -> ( console.AckFlush? -> Running or console.ChannelClosed? -> Mute );
+          names.Bind! -> ( names.AckBind? -> Running or names.NakBind? -> Running or names.ChannelClosed? -> Lost );
+          names.Find! -> ( names.AckFind? -> Running or names.NakFind? -> Running or names.ChannelClosed? -> Lost );
+          skip -> end;
+        }
+        // The console has gone.
+        state Mute: one {
+          names.Bind! -> ( names.AckBind? -> Mute or names.NakBind? -> Mute or names.ChannelClosed? -> Leaving );
+          names.Find! -> ( names.AckFind? -> Mute or names.NakFind? -> Mute or names.ChannelClosed? -> Leaving );
+          skip -> end;
+        }
+        // The name server has gone.
+        state Lost: one {
+          console.ReadLine! -> ( console.Line? -> Lost or console.Interrupted? -> Lost or console.EndOfInput? -> Lost
+            or console.ChannelClosed? -> Leaving );
+          console.Show! -> ( console.AckShow? -> Lost or console.ChannelClosed? -> Leaving );
+          console.Foreground! -> ( console.AckForeground? -> Lost or console.ChannelClosed? -> Leaving );
+          console.Flush! -> ( console.AckFlush? -> Lost or console.ChannelClosed? -> Leaving );
+          skip -> end;
+        }
+        state Leaving: skip -> end;
+    ",
+}
+
+sing_sdk::arguments! {
+    /// Runs the commands in this file of the name space.
+    script: option String "--script PATH";
+    /// Runs these commands.
+    commands: option String "-c COMMANDS";
+}
+
+/// What the heap is grown to at the start: a shell that others leave no memory can still end them.
+const HEAP: usize = 1 << 20;
+
+#[sing_sdk::main]
+fn main() -> Result<i32, Error> {
+    sing_sdk::reserve(HEAP)?;
+    let console = startup::console().ok_or(Error::NotFound)?;
+    let names = startup::names().ok_or(Error::NotFound)?;
+    let mut session = session::Session::new(console::Console::new(console)?, Names::new(names)?)?;
+    // The shell has no standard streams: the usage goes to the console, by the session.
+    match USAGE.read(&sing_sdk::args::rest()) {
+        Ok(given) => match Arguments::of(&given) {
+            Arguments {
+                script: None,
+                commands: None,
+            } => session.interact(),
+            Arguments {
+                script: Some(path),
+                commands: None,
+            } => session.script(&path),
+            Arguments {
+                script: None,
+                commands: Some(commands),
+            } => session.run(&commands),
+            _ => session.fail(2, &USAGE.refusal("shell", "--script or -c, not both")),
+        },
+        Err(Refused::Help) => session.say(&USAGE.text("shell")),
+        Err(Refused::Wrong(reason)) => session.fail(2, &USAGE.refusal("shell", &reason)),
+    }
+    session.finish()
+}

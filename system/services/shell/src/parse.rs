@@ -1,0 +1,366 @@
+//! The command language.
+//!
+//! ```text
+//! script   = pipeline { ( ";" | "&" | "&&" | "||" | end of line ) pipeline }
+//! pipeline = command { "|" command }
+//! command  = word { word }
+//! ```
+//!
+//! Words are quoted as in other shells: `'as it is'`, `"with $? expanded"`, `\x`. `#` begins a comment.
+//! Invariant: any text is taken; a mistake is reported with its place.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+
+/// A part of a word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Text.
+    Text(String),
+    /// `$?`: the last status.
+    Status,
+}
+
+/// A word, before its `$?` is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Word(Vec<Part>);
+
+impl Word {
+    /// The word, if the last status was this one.
+    #[must_use]
+    pub fn expand(&self, status: i32) -> String {
+        let mut out = String::new();
+        for part in &self.0 {
+            match part {
+                Part::Text(text) => out.push_str(text),
+                Part::Status => out.push_str(&status.to_string()),
+            }
+        }
+        out
+    }
+
+    fn push(&mut self, c: char) {
+        if let Some(Part::Text(text)) = self.0.last_mut() {
+            text.push(c);
+        } else {
+            self.0.push(Part::Text(c.into()));
+        }
+    }
+}
+
+/// A command: a program and its arguments. Never empty.
+pub type Command = Vec<Word>;
+
+/// When a pipeline runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// Always.
+    Always,
+    /// After success.
+    And,
+    /// After failure.
+    Or,
+}
+
+/// Commands connected by pipes, and when they run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pipeline {
+    /// When.
+    pub when: When,
+    /// The commands; at least one.
+    pub commands: Vec<Command>,
+    /// Whether the shell does not wait for it.
+    pub background: bool,
+}
+
+/// A mistake in a script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// What.
+    pub message: &'static str,
+    /// The line, from 1.
+    pub line: usize,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.message)
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Token {
+    Word(Word),
+    Pipe,
+    And,
+    Or,
+    Semicolon,
+    Background,
+    LineEnd,
+}
+
+struct Lexer<'a> {
+    chars: core::iter::Peekable<core::str::Chars<'a>>,
+    line: usize,
+}
+
+impl Lexer<'_> {
+    fn fail<T>(&self, message: &'static str) -> Result<T, Error> {
+        Err(Error {
+            message,
+            line: self.line,
+        })
+    }
+
+    fn doubled(&mut self, c: char, twice: Token, once: Token) -> Token {
+        if self.chars.next_if_eq(&c).is_some() {
+            twice
+        } else {
+            once
+        }
+    }
+
+    fn token(&mut self) -> Result<Option<Token>, Error> {
+        while self
+            .chars
+            .next_if(|c| *c != '\n' && c.is_whitespace())
+            .is_some()
+        {}
+        if self.chars.peek() == Some(&'#') {
+            while self.chars.next_if(|c| *c != '\n').is_some() {}
+        }
+        let Some(&c) = self.chars.peek() else {
+            return Ok(None);
+        };
+        let token = match c {
+            '\n' | ';' | '|' | '&' => {
+                self.chars.next();
+                match c {
+                    '\n' => Token::LineEnd,
+                    ';' => Token::Semicolon,
+                    '|' => self.doubled('|', Token::Or, Token::Pipe),
+                    _ => self.doubled('&', Token::And, Token::Background),
+                }
+            }
+            '<' | '>' => {
+                return self.fail("there are no redirections; programs are connected by pipes");
+            }
+            _ => Token::Word(self.word()?),
+        };
+        Ok(Some(token))
+    }
+
+    fn word(&mut self) -> Result<Word, Error> {
+        // An empty text, so that '' is a word too.
+        let mut word = Word(alloc::vec![Part::Text(String::new())]);
+        let ends = |c: &char| c.is_whitespace() || ";|&<>".contains(*c);
+        while let Some(c) = self.chars.next_if(|c| !ends(c)) {
+            match c {
+                '\'' => loop {
+                    match self.chars.next() {
+                        Some('\'') => break,
+                        Some(c) => word.push(c),
+                        None => return self.fail("a ' is not closed"),
+                    }
+                },
+                '"' => loop {
+                    match self.chars.next() {
+                        Some('"') => break,
+                        Some('\\') => match self.chars.next() {
+                            Some(c @ ('"' | '\\' | '$')) => word.push(c),
+                            Some(c) => {
+                                word.push('\\');
+                                word.push(c);
+                            }
+                            None => return self.fail("a \" is not closed"),
+                        },
+                        Some('$') => self.dollar(&mut word),
+                        Some(c) => word.push(c),
+                        None => return self.fail("a \" is not closed"),
+                    }
+                },
+                '\\' => match self.chars.next() {
+                    Some('\n') => {}
+                    Some(c) => word.push(c),
+                    None => return self.fail("nothing follows a \\"),
+                },
+                '$' => self.dollar(&mut word),
+                c => word.push(c),
+            }
+        }
+        Ok(word)
+    }
+
+    fn dollar(&mut self, word: &mut Word) {
+        if self.chars.next_if_eq(&'?').is_some() {
+            word.0.push(Part::Status);
+            word.0.push(Part::Text(String::new()));
+        } else {
+            word.push('$');
+        }
+    }
+}
+
+/// Reads a script, or a line of one.
+///
+/// # Errors
+/// Names the first thing that is wrong.
+pub fn parse(text: &str) -> Result<Vec<Pipeline>, Error> {
+    let mut lexer = Lexer {
+        chars: text.chars().peekable(),
+        line: 1,
+    };
+    let mut done = Vec::new();
+    let mut when = When::Always;
+    let mut commands: Vec<Command> = Vec::new();
+    let mut command: Command = Vec::new();
+    // Whether something must follow: after `|`, `&&`, `||`.
+    let mut open = false;
+    loop {
+        let token = lexer.token()?;
+        match token {
+            Some(Token::Word(word)) => {
+                command.push(word);
+                open = false;
+                continue;
+            }
+            Some(Token::LineEnd) if command.is_empty() => {
+                lexer.line += 1;
+                continue;
+            }
+            _ => {}
+        }
+        if command.is_empty() {
+            match token {
+                None if open => return lexer.fail("something must follow |, && or ||"),
+                None => return Ok(done),
+                Some(_) => return lexer.fail("a command is missing"),
+            }
+        }
+        commands.push(core::mem::take(&mut command));
+        if token == Some(Token::Pipe) {
+            open = true;
+            continue;
+        }
+        let background = token == Some(Token::Background);
+        done.push(Pipeline {
+            when,
+            commands: core::mem::take(&mut commands),
+            background,
+        });
+        when = match token {
+            Some(Token::And) => When::And,
+            Some(Token::Or) => When::Or,
+            _ => When::Always,
+        };
+        open = when != When::Always;
+        match token {
+            Some(Token::LineEnd) => lexer.line += 1,
+            None => return Ok(done),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::format;
+    use alloc::vec;
+
+    fn words(p: &Pipeline) -> Vec<Vec<String>> {
+        p.commands
+            .iter()
+            .map(|c| c.iter().map(|w| w.expand(7)).collect())
+            .collect()
+    }
+
+    fn one(text: &str) -> Vec<Vec<String>> {
+        let done = parse(text).unwrap();
+        assert_eq!(done.len(), 1, "{text}");
+        words(&done[0])
+    }
+
+    #[test]
+    fn pipes_and_words() {
+        assert_eq!(
+            one("cat /boot/notes.txt | grep -i sealed|wc"),
+            [
+                vec!["cat", "/boot/notes.txt"],
+                vec!["grep", "-i", "sealed"],
+                vec!["wc"]
+            ]
+        );
+        assert_eq!(one("a |\n b"), [vec!["a"], vec!["b"]]);
+    }
+
+    #[test]
+    fn quoting() {
+        assert_eq!(
+            one(r#"echo 'a  b' "c d"e f\ g '' "\"$?\$" $?x $y \# #no"#),
+            [vec![
+                "echo", "a  b", "c de", "f g", "", "\"7$", "7x", "$y", "#"
+            ]]
+        );
+        assert_eq!(one("echo a\\\nb"), [vec!["echo", "ab"]]);
+    }
+
+    #[test]
+    fn sequences() {
+        let p = parse("a; b && c || d\n# nothing\n\ne &\nf").unwrap();
+        let when: Vec<_> = p.iter().map(|p| (p.when, p.background)).collect();
+        use When::{Always, And, Or};
+        assert_eq!(
+            when,
+            [
+                (Always, false),
+                (Always, false),
+                (And, false),
+                (Or, false),
+                (Always, true),
+                (Always, false)
+            ]
+        );
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_line() {
+        for (text, line) in [
+            ("a\nb |", 2),
+            ("| a", 1),
+            ("a ;; b", 1),
+            ("a &&\n\n&& b", 3),
+            ("a\n'b", 2),
+            ("\"b\\", 1),
+            ("a \\", 1),
+            ("a > b", 1),
+            ("a ||", 1),
+        ] {
+            match parse(text) {
+                Err(e) => assert_eq!(e.line, line, "{text}: {e}"),
+                Ok(p) => panic!("{text}: {p:?}"),
+            }
+        }
+        assert!(parse("").unwrap().is_empty());
+        assert!(parse(" \n # x").unwrap().is_empty());
+    }
+
+    #[test]
+    fn any_text_is_taken() {
+        let parts = [
+            "a", " ", "|", "&", ";", "'", "\"", "\\", "$?", "#", "\n", ">", "é",
+        ];
+        for i in 0..parts.len().pow(4) {
+            let pick = |n: usize| parts[i / parts.len().pow(n as u32) % parts.len()];
+            let text = format!("{}{}{}{}", pick(0), pick(1), pick(2), pick(3));
+            if let Ok(done) = parse(&text) {
+                assert!(
+                    done.iter()
+                        .all(|p| p.commands.iter().all(|c| !c.is_empty()))
+                );
+                assert!(done.iter().all(|p| !p.commands.is_empty()));
+            }
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! A session: the shell's state, and what runs in it.
+
+use crate::builtins::{self, Builtin};
+use crate::console::{Console, Read};
+use crate::pipeline::{self, Job, Out};
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::time::Duration;
+use shell::parse::{self, Pipeline, When};
+use sing_sdk::Error;
+use sing_sdk::contracts::JobContract;
+use sing_sdk::io::Writer;
+use sing_sdk::names::Names;
+use sing_sdk::process::{Exit, NotMade, status, stop};
+use sing_sdk::rt::Vector;
+use sing_sdk::thread;
+use sing_sdk::time;
+
+/// How long the shell waits for memory before it tries again.
+pub const RETRY: Duration = Duration::from_millis(100);
+
+/// The shell's state.
+pub struct Session {
+    pub console: Console,
+    pub names: Names,
+    /// The shell's own output.
+    out: Writer,
+    /// The last status.
+    pub status: i32,
+    /// Jobs in the background, by number.
+    pub jobs: Vec<(u32, Job)>,
+    /// Set by `shutdown`: the session ends with this status.
+    pub ending: Option<i32>,
+    /// Where the console says that the job in the foreground is to end, while commands of the shell's own run as its part.
+    pub foreground: Option<JobContract::Exp<JobContract::Start>>,
+    /// Set by Ctrl-C: what is left of the line is not run.
+    pub interrupted: bool,
+}
+
+impl Session {
+    /// Begins.
+    pub fn new(mut console: Console, names: Names) -> Result<Session, Error> {
+        let out = Writer::new(console.show()?);
+        Ok(Session {
+            console,
+            names,
+            out,
+            status: 0,
+            jobs: Vec::new(),
+            ending: None,
+            foreground: None,
+            interrupted: false,
+        })
+    }
+
+    /// Prints a line.
+    pub fn say(&mut self, text: &str) {
+        // Without a console there is nobody to tell; without memory, the log takes none.
+        if let Err(Error::NoResources) = self.out.write(format!("{text}\n").as_bytes()) {
+            sing_sdk::log!("{text}");
+        }
+    }
+
+    /// Prints what went wrong, and makes it the last status.
+    pub fn fail(&mut self, status: i32, text: &str) {
+        self.say(text);
+        self.status = status;
+    }
+
+    /// Reads and runs commands until the input ends.
+    pub fn interact(&mut self) {
+        if self.console.is_terminal() {
+            self.say("Singularity. `help` says what there is.");
+        }
+        while self.ending.is_none() {
+            self.reap();
+            match self.console.read_line("> ") {
+                Ok(Read::Line(line)) => self.run(&line),
+                Ok(Read::Interrupted) => self.status = stop::INTERRUPTED,
+                Ok(Read::End) => return,
+                // Others have it; it comes back, and the session goes on then.
+                Err(Error::NoResources) => thread::sleep(RETRY),
+                Err(e) => {
+                    // Not through the console, which is what does not work.
+                    sing_sdk::log!("cannot read commands: {e}");
+                    self.status = 1;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Runs the commands in a file of the name space.
+    pub fn script(&mut self, path: &str) {
+        let text = self
+            .names
+            .open(path)
+            .and_then(|mut file| file.read_to_end());
+        match text.map(String::from_utf8) {
+            Ok(Ok(text)) => self.run(&text),
+            Ok(Err(_)) => self.fail(2, &format!("{path}: not a text")),
+            Err(e) => self.fail(2, &format!("{path}: {e}")),
+        }
+    }
+
+    /// Runs commands.
+    pub fn run(&mut self, text: &str) {
+        let pipelines = match parse::parse(text) {
+            Ok(pipelines) => pipelines,
+            Err(e) => return self.fail(2, &e.to_string()),
+        };
+        for pipeline in pipelines {
+            let due = match pipeline.when {
+                When::Always => true,
+                When::And => self.status == 0,
+                When::Or => self.status != 0,
+            };
+            if due {
+                self.status = self.pipeline(&pipeline);
+            }
+            if self.ending.is_some() || core::mem::take(&mut self.interrupted) {
+                return;
+            }
+        }
+    }
+
+    fn pipeline(&mut self, pipeline: &Pipeline) -> i32 {
+        let expand = |c: &parse::Command| c.iter().map(|w| w.expand(self.status)).collect();
+        let commands: Vec<Vec<String>> = pipeline.commands.iter().map(expand).collect();
+        self.commands(commands, pipeline.background)
+    }
+
+    /// Runs commands connected by pipes; their status.
+    fn commands(&mut self, mut commands: Vec<Vec<String>>, background: bool) -> i32 {
+        let first = &mut commands[0];
+        match first[0].as_str() {
+            // Their own usage is theirs to tell: `time --help`, `trace --help`.
+            "time" if first.get(1).is_some_and(|word| !word.starts_with('-')) => {
+                first.remove(0);
+                let start = time::uptime();
+                let status = self.commands(commands, background);
+                let took = time::uptime().saturating_sub(start);
+                self.say(&format!("real {took:.1?}"));
+                status
+            }
+            "trace"
+                if first
+                    .get(1)
+                    .is_some_and(|word| !word.starts_with('-') && word.parse::<f64>().is_err()) =>
+            {
+                first.remove(0);
+                match pipeline::Tracer::start(self) {
+                    Ok(tracer) => {
+                        let status = self.commands(commands, background);
+                        tracer.finish(self);
+                        status
+                    }
+                    Err(failed) => self.report(&failed),
+                }
+            }
+            _ => self.start(commands, background),
+        }
+    }
+
+    fn start(&mut self, commands: Vec<Vec<String>>, background: bool) -> i32 {
+        let text = commands
+            .iter()
+            .map(|c| c.join(" "))
+            .collect::<Vec<_>>()
+            .join(" | ");
+        // A command of the shell's own, alone, starts nothing.
+        if let [command] = &commands[..]
+            && let Some(builtin) = builtins::find(&command[0])
+        {
+            return self.builtin(builtin, command, None);
+        }
+        let started = match pipeline::start(self, &commands, background) {
+            Ok(started) => started,
+            Err(failed) => return self.report(&failed),
+        };
+        let mut status = 0;
+        self.foreground = started.foreground;
+        for (builtin, command, out) in started.builtins {
+            status = self.builtin(builtin, command, out);
+        }
+        let mut foreground = self.foreground.take();
+        if self.interrupted {
+            // Ctrl-C came to a command of the shell's own, and means the whole pipeline.
+            started.job.stop();
+        }
+        let mut job = started.job;
+        job.text = text;
+        if background {
+            let number = self.jobs.iter().map(|(n, _)| n + 1).max().unwrap_or(1);
+            let ids: Vec<String> = job.ids().map(|id| id.to_string()).collect();
+            self.say(&format!("[{number}] {}", ids.join(" ")));
+            self.jobs.push((number, job));
+            return 0;
+        }
+        let ended = job.wait(&mut foreground);
+        // The job's output comes before the report on its end.
+        let _ = self.console.flush();
+        for (name, exit) in &ended {
+            match exit {
+                Exit::Stopped(stop::INTERRUPTED) => self.interrupted = true,
+                Exit::Code(code) if exit.status() == *code => {}
+                // A status that is no exit code of its own is said in words.
+                exit => self.say(&format!("{name}: {exit}")),
+            }
+        }
+        match ended.last() {
+            Some((_, exit)) if started.last_is_program => exit.status(),
+            _ => status,
+        }
+    }
+
+    /// Runs a command of the shell's own. What it prints into a pipe is one block, which is not waited for: nobody need read it.
+    fn builtin(&mut self, builtin: &Builtin, words: &[String], out: Option<Out>) -> i32 {
+        let mut text = String::new();
+        let status = builtin.run(self, &words[1..], &mut text);
+        let printed = match out {
+            None => self.out.write(text.as_bytes()),
+            Some(_) if text.is_empty() => Ok(()),
+            // The end of the pipe comes behind what lies in it.
+            Some(pipe) => {
+                Vector::from_bytes(text.as_bytes()).map(|data| drop(pipe.send_write(data)))
+            }
+        };
+        if let Err(error @ Error::NoResources) = printed {
+            self.say(&format!("{}: what it prints is lost: {error}", words[0]));
+        }
+        status
+    }
+
+    fn report(&mut self, failed: &NotMade) -> i32 {
+        let code = match failed.error() {
+            Error::NotFound => status::NO_PROGRAM,
+            _ => status::NOT_STARTED,
+        };
+        self.say(&if code == status::NO_PROGRAM {
+            let name = &failed.image;
+            format!("{name}: no such program; `help` lists what there is")
+        } else {
+            failed.to_string()
+        });
+        code
+    }
+
+    /// Tells of jobs in the background that have ended.
+    pub fn reap(&mut self) {
+        let (ended, running) = core::mem::take(&mut self.jobs)
+            .into_iter()
+            .partition(|(_, job)| job.has_ended());
+        self.jobs = running;
+        for (number, job) in ended {
+            let how = job
+                .exits()
+                .last()
+                .map_or_else(String::new, |exit| format!("{exit}"));
+            let text = format!("[{number}] {how}: {}", job.text);
+            self.say(&text);
+        }
+    }
+
+    /// Ends the shell, and with it the system. Its endpoints are not closed before: who serves it is not to end first.
+    pub fn finish(mut self) -> ! {
+        let _ = self.out.settle();
+        let _ = self.console.flush();
+        sing_sdk::process::exit(self.ending.unwrap_or(self.status))
+    }
+}

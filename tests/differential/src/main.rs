@@ -1,0 +1,107 @@
+//! Makes random modules, with what engines that share little or no code with us say of them.
+//!
+//! ```text
+//! sing-differential make DIRECTORY COUNT SEED      SIPs, and in `expected` what each run of them must come to
+//! sing-differential reduce MODULE DIRECTORY        the same of everything that is left where MODULE loses a piece
+//! sing-differential print MODULE                   its text
+//! sing-differential scripts DIRECTORY COUNT SEED   scripts for `sing-wast`, on open linkage
+//! ```
+//!
+//! A SIP of `make` tells how it went by its exit code, a digest of all results, globals, tables and memory, or by its
+//! trap; it chooses what to do by the number of its arguments ([`sip`]). A line of `expected` is a module's name, the
+//! number of arguments, and `exit CODE` or `trap CODE`, or `differ` and what each engine says, or `unknown`.
+#![forbid(unsafe_code)]
+
+mod arithmetic;
+mod engines;
+mod numbers;
+mod reduce;
+mod scripts;
+mod sip;
+mod smith;
+
+use anyhow::{Context, Result, bail};
+use engines::Engines;
+use numbers::Numbers;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+const USAGE: &str = "usage: sing-differential make DIRECTORY COUNT SEED | reduce MODULE DIRECTORY | print MODULE | \
+                     scripts DIRECTORY COUNT SEED";
+
+/// Writes modules with what must come of them.
+fn write(directory: &Path, modules: impl Iterator<Item = (String, Vec<u8>)>) -> Result<usize> {
+    fs::create_dir_all(directory)?;
+    let engines = Engines::new()?;
+    let mut expected = String::new();
+    let mut written = 0;
+    for (name, wasm) in modules {
+        let Some(lines) = engines.expect(&wasm)? else {
+            continue;
+        };
+        fs::write(directory.join(format!("{name}.wasm")), &wasm)?;
+        for line in lines {
+            writeln!(expected, "{name} {line}")?;
+        }
+        written += 1;
+    }
+    fs::write(directory.join("expected"), expected)?;
+    Ok(written)
+}
+
+/// The module of a seed: every second one is heavy on arithmetic, the others are of everything.
+fn module(seed: u64) -> Option<Vec<u8>> {
+    let mut numbers = Numbers(seed);
+    let plain = if seed.is_multiple_of(2) {
+        arithmetic::module(&mut numbers)
+    } else {
+        smith::module(&mut numbers)?
+    };
+    sip::make(&plain, &mut numbers).ok()
+}
+
+fn run() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words[..] {
+        ["make", directory, count, seed] => {
+            let (count, seed) = (count.parse::<u64>()?, seed.parse::<u64>()?);
+            let made = (seed..seed.wrapping_add(count))
+                .filter_map(|seed| Some((format!("m{seed}"), module(seed)?)));
+            let written = write(Path::new(directory), made)?;
+            println!("{written} modules in {directory}");
+        }
+        ["reduce", file, directory] => {
+            let wasm = fs::read(file).with_context(|| format!("cannot read {file}"))?;
+            let smaller = reduce::all(&wasm)?;
+            let named = smaller.into_iter().zip(0..);
+            let written = write(
+                Path::new(directory),
+                named.map(|(wasm, i)| (format!("r{i}"), wasm)),
+            )?;
+            println!("{written} modules in {directory}");
+        }
+        ["print", file] => {
+            let wasm = fs::read(file).with_context(|| format!("cannot read {file}"))?;
+            println!("{}", wasmprinter::print_bytes(wasm)?);
+        }
+        ["scripts", directory, count, seed] => {
+            let written = scripts::generate(Path::new(directory), count.parse()?, seed.parse()?)?;
+            println!("{written} scripts in {directory}");
+        }
+        _ => bail!("{USAGE}"),
+    }
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("sing-differential: {e:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

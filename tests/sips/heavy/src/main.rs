@@ -1,0 +1,209 @@
+//! Has very much of one thing, and gives it up at once: `heavy THING [COUNT]`. The program that must answer runs beside it.
+#![no_std]
+#![no_main]
+#![deny(unsafe_code)]
+
+use sing_sdk::prelude::*;
+
+use core::time::Duration;
+use sing_sdk::contracts::PingContract;
+use sing_sdk::process::{self, Child};
+use sing_sdk::sync::{self, ManualEvent};
+use sing_sdk::thread;
+use sing_sdk::time::{self, Timeout};
+
+sing_sdk::contract!(
+    "
+    // Channels that hold ends of sixteen others, each of which holds as many.
+    contract Leaf { in message Nothing(); state Start: Nothing? -> closed; }
+    contract Twig {
+      in message Put(Leaf.Exp:Start inner);
+      state Start: Put? -> Put? -> Put? -> Put? -> Put? -> Put? -> Put? -> Put?
+                -> Put? -> Put? -> Put? -> Put? -> Put? -> Put? -> Put? -> Put? -> closed;
+    }
+    contract Branch {
+      in message Put(Twig.Exp:Start inner);
+      state Start: Put? -> Put? -> Put? -> Put? -> Put? -> Put? -> Put? -> Put?
+                -> Put? -> Put? -> Put? -> Put? -> Put? -> Put? -> Put? -> Put? -> closed;
+    }
+    contract Bough {
+      in message Put(Branch.Exp:Start inner);
+      state Start: Put? -> Put? -> Put? -> Put? -> Put? -> Put? -> Put? -> Put?
+                -> Put? -> Put? -> Put? -> Put? -> Put? -> Put? -> Put? -> Put? -> closed;
+    }
+    contract Tree {
+      in message Put(Bough.Exp:Start inner);
+      state Start: Put? -> Put? -> Put? -> Put? -> Put? -> Put? -> Put? -> Put?
+                -> Put? -> Put? -> Put? -> Put? -> Put? -> Put? -> Put? -> Put? -> closed;
+    }
+
+    // A queue of many blocks.
+    contract QueueContract {
+      in message Put(byte[] in ExHeap block);
+      state Start: Put? -> Put? -> Put? -> Put? -> Put? -> Put? -> Put? -> Put?
+                -> Put? -> Put? -> Put? -> Put? -> Put? -> Put? -> Put? -> Put? -> closed;
+    }
+    "
+);
+
+sing_sdk::manifest! {
+    name: "heavy",
+    description: "gives up very much at once",
+    privileges: [create],
+    endpoints: { stdout: optional PipeContract.Imp:Start },
+    memory: 512 MiB,
+}
+
+/// Bytes of a message's block: as many as are freed in one piece.
+const BLOCK: usize = 4 << 20;
+/// Bytes of a waiting thread's shadow stack.
+const STACK: usize = 4 << 10;
+
+#[sing_sdk::main]
+fn main() -> Result<i32, Error> {
+    let thing = sing_sdk::args::get(1).unwrap_or_default();
+    let count = sing_sdk::args::get(2).and_then(|s| s.parse::<usize>().ok());
+    match thing.as_str() {
+        "blocks" => blocks(count.unwrap_or(20_000))?,
+        "queue" => queue()?,
+        "threads" => threads(count.unwrap_or(2_000))?,
+        "woken" => woken(count.unwrap_or(2_000))?,
+        "nested" => nested()?,
+        "nest" => nest(count.unwrap_or(200))?,
+        "family" => family()?,
+        _ => return Ok(2),
+    }
+    Ok(0)
+}
+
+/// A thread ends with very many blocks.
+fn blocks(count: usize) -> Result<(), Error> {
+    let thread = thread::spawn(move || {
+        for _ in 0..count {
+            match Block::new(64) {
+                Ok(block) => core::mem::forget(block),
+                Err(_) => return false,
+            }
+        }
+        true
+    })?;
+    if thread.join()? {
+        Ok(())
+    } else {
+        Err(Error::NoResources)
+    }
+}
+
+/// Sends sixteen times what an expression makes each time.
+macro_rules! put {
+    ($imp:ident, $inner:expr) => {
+        put!(@ $imp, $inner, 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16)
+    };
+    (@ $imp:ident, $inner:expr, $($n:literal)*) => {
+        $(
+            let _ = $n;
+            let $imp = $imp.send_put($inner);
+        )*
+        drop($imp);
+    };
+}
+
+/// An end is closed at which large messages wait.
+fn queue() -> Result<(), Error> {
+    let (imp, exp) = QueueContract::new_channel()?;
+    put!(imp, large()?);
+    drop(exp);
+    Ok(())
+}
+
+fn large() -> Result<Vector<u8>, Error> {
+    let mut block = Vector::new(BLOCK)?;
+    for at in (0..BLOCK).step_by(4096) {
+        block.set(at, 7);
+    }
+    Ok(block)
+}
+
+/// The program ends with very many threads that wait.
+fn threads(count: usize) -> Result<(), Error> {
+    let event: &'static ManualEvent = Box::leak(Box::new(ManualEvent::new(false)?));
+    for _ in 0..count {
+        core::mem::forget(thread::spawn_with_stack(STACK, || {
+            // Never.
+            let _ = sync::wait(event, Timeout::FOREVER);
+        })?);
+    }
+    time::sleep(Duration::from_millis(1));
+    Ok(())
+}
+
+/// Very many threads, each of which waits in all its places for the same thing, are woken at once, and once more by time.
+fn woken(count: usize) -> Result<(), Error> {
+    let event: &'static ManualEvent = Box::leak(Box::new(ManualEvent::new(false)?));
+    let at = time::uptime() + Duration::from_millis(60);
+    let waits: Result<Vec<_>, _> = (0..count)
+        .map(|_| {
+            thread::spawn_with_stack(STACK, move || {
+                let first = sync::wait_any(&[event.handle(); sync::MAX_WAIT], Timeout::FOREVER);
+                time::sleep(at.saturating_sub(time::uptime()));
+                first.is_ok()
+            })
+        })
+        .collect();
+    time::sleep(Duration::from_millis(1));
+    event.set();
+    for thread in waits? {
+        if !thread.join()? {
+            return Err(Error::BadState);
+        }
+    }
+    Ok(())
+}
+
+macro_rules! level {
+    ($name:ident, $contract:ident, $inner:ident) => {
+        fn $name() -> Result<$contract::Exp<$contract::Start>, Error> {
+            let (imp, exp) = $contract::new_channel()?;
+            put!(imp, $inner()?);
+            Ok(exp)
+        }
+    };
+}
+level!(tree, Tree, bough);
+level!(bough, Bough, branch);
+level!(branch, Branch, twig);
+level!(twig, Twig, leaf);
+
+fn leaf() -> Result<Leaf::Exp<Leaf::Start>, Error> {
+    Ok(Leaf::new_channel()?.1)
+}
+
+/// An end is closed that holds others in messages, which hold others, and so on: 69,905 channels.
+fn nested() -> Result<(), Error> {
+    drop(tree()?);
+    Ok(())
+}
+
+/// Makes very many processes, which end when this one does, and waits.
+fn nest(count: usize) -> Result<(), Error> {
+    let mut kept = Vec::new();
+    let pong = process::manifest("pong")?;
+    for _ in 0..count {
+        let (imp, exp) = PingContract::new_channel()?;
+        let child = Child::of("pong").arg("pong").manifest(&pong);
+        kept.push((child.endpoint("ping", exp).start()?, imp));
+    }
+    time::sleep(Duration::from_secs(3600));
+    Ok(())
+}
+
+/// Suspends and resumes a process with all that it has made.
+fn family() -> Result<(), Error> {
+    let root = Child::of("heavy").args(["heavy", "nest"]).start()?;
+    for _ in 0..50 {
+        root.suspend(true)?;
+        root.resume(true)?;
+        time::sleep(Duration::from_millis(2));
+    }
+    root.stop(0)
+}

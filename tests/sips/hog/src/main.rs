@@ -1,0 +1,186 @@
+//! An unprivileged program that takes more than its part of the services: `hog WHAT [MILLISECONDS]` takes all that it gets, says how
+//! much that was and why it was no more, and keeps it for so long.
+#![no_std]
+#![no_main]
+#![deny(unsafe_code)]
+
+use core::time::Duration;
+use sing_sdk::names::Names;
+use sing_sdk::prelude::*;
+use sing_sdk::thread;
+
+sing_sdk::manifest! {
+    name: "hog",
+    description: "takes more than its part of the services",
+    endpoints: {
+        stdin: optional PipeContract.Exp:Start,
+        stdout: optional PipeContract.Imp:Start,
+        names: optional NamespaceContract.Imp:Start,
+    },
+    memory: 64 MiB,
+}
+
+sing_sdk::arguments! {
+    /// clients, register, watch, silent, files, overlay; block, blocks, flood; hold.
+    what: one String "WHAT";
+    /// How long it keeps what it has taken. Without end where left out.
+    time: optional u64 "MILLISECONDS";
+}
+
+/// More than a service could ever give.
+const ENOUGH: usize = 1 << 20;
+
+/// Takes as often as it gets something.
+fn take_all<T>(
+    what: &str,
+    mut take: impl FnMut(usize) -> Result<T, Error>,
+) -> Result<Vec<T>, Error> {
+    let mut taken = Vec::new();
+    while taken.len() < ENOUGH {
+        match take(taken.len()) {
+            Ok(one) => taken.push(one),
+            Err(reason) => {
+                println!("hog: {} {what}, then {reason}", taken.len());
+                return Ok(taken);
+            }
+        }
+    }
+    println!("hog: {what} without end");
+    Err(Error::BadState)
+}
+
+/// Clients, each with as many registrations of long paths as it gets; the last ones get none.
+fn register(names: &mut Names) -> Result<(Vec<Names>, usize), Error> {
+    let long = "x".repeat(4000);
+    let (mut clients, mut count) = (Vec::new(), 0);
+    for i in 0..100 {
+        let Ok(channel) = names.connect() else { break };
+        let mut client = Names::new(channel)?;
+        for j in 0..64 {
+            match client.register(&format!("/{i}-{j}-{long}")) {
+                // Its other side has no need to be served: the name server keeps it until that is closed.
+                Ok(lookup) => {
+                    core::mem::forget(lookup);
+                    count += 1;
+                }
+                Err(_) => break,
+            }
+        }
+        clients.push(client);
+    }
+    println!("hog: {count} registrations with {} clients", clients.len());
+    Ok((clients, count))
+}
+
+/// Watchers that never answer, and many changes at long paths.
+fn watch(names: &mut Names) -> Result<impl Sized + use<>, Error> {
+    let watchers = take_all("watchers", |_| names.notify("/w"))?;
+    let mut other = watchers;
+    // One fewer leaves room for a registration at a time.
+    other.truncate(other.len().saturating_sub(40));
+    let long = "x".repeat(4000);
+    for i in 0..100 {
+        let path = format!("/w/{i}{long}");
+        // There is room when the name server has heard of those that went.
+        while names.register(&path).is_err() {
+            thread::yield_now();
+        }
+        let _ = names.deregister(&path);
+    }
+    println!("hog: 100 changes");
+    Ok(other)
+}
+
+/// A provider that does not answer, asked by as many clients as there can be.
+fn silent(names: &mut Names) -> Result<impl Sized + use<>, Error> {
+    let lookup = names.register("/silent")?;
+    let waiting = take_all("waiting clients", |_| {
+        let channel = names.connect()?.recv_success()?;
+        Ok(channel.send_find(Text::new("/silent")?))
+    })?;
+    Ok((lookup, waiting))
+}
+
+#[sing_sdk::main]
+fn main(Arguments { what, time }: Arguments) -> Result<i32, Error> {
+    let hold = || match time {
+        Some(time) => thread::sleep(Duration::from_millis(time)),
+        None => loop {
+            thread::sleep(Duration::from_secs(3600));
+        },
+    };
+    let mut names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
+    match what.as_str() {
+        "clients" => {
+            let clients = take_all("clients", |_| names.connect())?;
+            hold();
+            drop(clients);
+        }
+        "register" => {
+            let registered = register(&mut names)?;
+            hold();
+            drop(registered);
+        }
+        "watch" => {
+            let watchers = watch(&mut names)?;
+            hold();
+            drop(watchers);
+        }
+        "silent" => {
+            let waiting = silent(&mut names)?;
+            hold();
+            drop(waiting);
+        }
+        "files" => {
+            let files = take_all("files", |_| names.open("/boot/notes.txt"))?;
+            hold();
+            drop(files);
+        }
+        // Tries to stand in the place of what is the system's.
+        "overlay" => {
+            for path in ["/boot", "/boot/notes.txt", "/boot/bin", "/boot/new/file"] {
+                match names.register(path) {
+                    Ok(_) => println!("hog: stands at {path}"),
+                    Err(reason) => println!("hog: {path}: {reason}"),
+                }
+            }
+        }
+        // One block to print, as large as its memory allows.
+        "block" => {
+            let (pipe, lines) = (startup_pipe()?, "x".repeat(63) + "\n");
+            let mut block = Vector::<u8>::new(20 << 20)?.into_block();
+            for i in 0..1024 {
+                block.write(i * 64, lines.as_bytes());
+            }
+            let answer = pipe.send_write(Vector::from_block(block)).recv_ack();
+            hold();
+            drop(answer);
+        }
+        // The same in pieces that are taken, without end.
+        "blocks" => {
+            let mut out = sing_sdk::io::take_stdout().ok_or(Error::NotFound)?;
+            let lines = ("flood".repeat(12) + "floo\n").repeat(1 << 14);
+            loop {
+                out.write(lines.as_bytes())?;
+            }
+        }
+        // Prints for ever.
+        "flood" => loop {
+            println!("{}", "flood ".repeat(500));
+        },
+        // Holds its input and never reads it.
+        "hold" => {
+            let input = sing_sdk::io::stdin();
+            hold();
+            drop(input);
+        }
+        _ => return Ok(2),
+    }
+    Ok(0)
+}
+
+/// A pipe to the console of its own: what the SDK sends through standard output, it sends in pieces.
+fn startup_pipe() -> Result<PipeContract::Imp<PipeContract::Start>, Error> {
+    let stdout = sing_sdk::io::take_stdout().ok_or(Error::NotFound)?;
+    stdout.into_pipe()
+}

@@ -1,0 +1,171 @@
+//! Who pays for memory that several processes have had: nobody for what others do, and somebody for all of it.
+#![no_std]
+#![no_main]
+#![deny(unsafe_code)]
+
+use sing_sdk::prelude::*;
+
+use core::time::Duration;
+use sing_sdk::inspect;
+use sing_sdk::process::{Child, Exit};
+use sing_sdk::time;
+
+sing_sdk::contract!(
+    "
+    contract GiftContract {
+      in message Give(byte[] in ExHeap block);
+      out message Kept(uint number);
+      state Start: Give? -> Kept! -> Start;
+    }
+    "
+);
+
+sing_sdk::manifest! {
+    name: "payers",
+    description: "tries who pays for memory",
+    privileges: [create, inspect],
+    endpoints: {
+        stdout: optional PipeContract.Imp:Start,
+        gifts: optional GiftContract.Exp:Start,
+    },
+}
+
+/// The budget of a giver.
+const GIVERS: u64 = 64 << 20;
+
+/// Bytes of pages that processes occupy.
+fn used() -> Result<u64, Error> {
+    Ok(inspect::memory()?.used_pages * 4096)
+}
+
+/// Bytes of pages in which small blocks lie.
+fn chunks() -> Result<u64, Error> {
+    Ok(inspect::memory()?.chunk_pages * 4096)
+}
+
+/// What is charged to a process and all that it has made.
+fn charged(id: u32) -> Result<u64, Error> {
+    let all = inspect::processes()?;
+    let found = all.iter().find(|p| p.id == id);
+    found.map(|p| p.charged).ok_or(Error::NotFound)
+}
+
+/// A giver and a keeper, wired to each other: what the one gave, and what the other kept.
+fn gifts(how: &str) -> Result<(Exit, Exit), Error> {
+    let (imp, exp) = GiftContract::new_channel()?;
+    let keeper = Child::of("keeper").endpoint("gifts", exp).start()?;
+    let giver = Child::of("giver").args(["giver", how]);
+    let giver = giver.endpoint("gifts", imp).start()?;
+    Ok((giver.join()?, keeper.join()?))
+}
+
+/// Takes the rest of blocks of which others keep four bytes each, buried where nobody digs, and gives it up: bytes that all
+/// of that occupies beyond what is charged.
+fn hidden() -> Result<u64, Error> {
+    let (mine, before) = (sing_sdk::process::id(), used()?);
+    let at_first = charged(mine)?;
+    let mut kept = Vec::new();
+    for _ in 0..12 {
+        let (imp, exp) = GiftContract::new_channel()?;
+        let giver = Child::of("giver").args(["giver", "hide"]);
+        kept.push(giver.endpoint("gifts", imp).start()?);
+        let (block, next) = exp.recv_give().map_err(|_| Error::Closed)?;
+        drop(next.send_kept(1));
+        // Its thread ends.
+        time::sleep(Duration::from_millis(5));
+        drop(block);
+    }
+    let (occupied, charged) = (used()?.saturating_sub(before), charged(mine)? - at_first);
+    Ok(occupied.saturating_sub(charged))
+}
+
+/// Bytes that a process occupies which keeps one piece of so much memory each.
+fn fragments(of: &str) -> Result<u64, Error> {
+    let before = chunks()?;
+    let giver = Child::of("giver").args(["giver", of]).start()?;
+    // It sleeps when it is ready; pages go back when nothing else is to be done.
+    let (mut last, mut times) = (0, 0);
+    while times < 20 {
+        time::sleep(Duration::from_millis(50));
+        let now = chunks()?;
+        times = if now == last { times + 1 } else { 0 };
+        last = now;
+    }
+    let occupied = chunks()?.saturating_sub(before);
+    giver.stop(0)?;
+    Ok(occupied)
+}
+
+/// Takes all memory that it can get.
+fn fill() {
+    for bytes in [16 << 20, 1 << 20, 60 << 10] {
+        loop {
+            let mut room: Vec<u8> = Vec::new();
+            if room.try_reserve_exact(bytes).is_err() {
+                break;
+            }
+            core::hint::black_box(room.as_mut_ptr());
+            core::mem::forget(room);
+        }
+    }
+}
+
+/// Gives a large block up while the machine has nothing left, and another process has a view of it.
+fn give_up() -> Result<(), Error> {
+    let mut whole = Block::new(48 << 20)?;
+    let view = whole.share(0..64)?;
+    let (imp, exp) = GiftContract::new_channel()?;
+    let keeper = Child::of("keeper").endpoint("gifts", exp).start()?;
+    let given = imp.call_give(Vector::from_block(view)).kept();
+    fill();
+    drop(whole);
+    keeper.stop(0)?;
+    drop(given);
+    time::sleep(Duration::from_millis(5));
+    Ok(())
+}
+
+/// Does that again and again: what is charged then beyond what there is.
+fn full() -> Result<u64, Error> {
+    let me = sing_sdk::process::id();
+    // To ask with, when there is nothing else.
+    let mut spare: Vec<u8> = Vec::with_capacity(1 << 20);
+    core::hint::black_box(spare.as_mut_ptr());
+    let rounds = (0..6).take_while(|_| give_up().is_ok()).count();
+    drop(spare);
+    let all = inspect::processes()?;
+    let me = all.iter().find(|p| p.id == me).ok_or(Error::NotFound)?;
+    if rounds == 0 {
+        return Err(Error::NoResources);
+    }
+    Ok(me.charged.saturating_sub(me.budget))
+}
+
+fn sound() -> Result<bool, Error> {
+    let wrong = inspect::sweep()?.wrong;
+    for line in &wrong {
+        println!("{line}");
+    }
+    Ok(wrong.is_empty())
+}
+
+#[sing_sdk::main]
+fn main() -> Result<i32, Error> {
+    match sing_sdk::args::get(1).as_deref() {
+        Some("hidden") => println!("hidden: {} MiB too much", hidden()? >> 20),
+        Some("full") => println!("full: {} bytes too much", full()?),
+        Some("fragments") => {
+            let of = sing_sdk::args::get(2).unwrap_or_default();
+            let occupied = fragments(&of)?;
+            println!("{of}: {} MiB", occupied >> 20);
+            println!("{} times its budget", occupied.div_ceil(GIVERS));
+        }
+        Some(how) => {
+            let (given, kept) = gifts(how)?;
+            println!("{how}: given {given:?}, kept {kept:?}");
+        }
+        None => return Ok(2),
+    }
+    println!("{}", if sound()? { "sound" } else { "unsound" });
+    Ok(0)
+}

@@ -1,0 +1,133 @@
+//! Who looks after the SIP that scripts run in: its memories, what its instructions trap with, and how a call ended.
+
+use sing_abi::WASM_PAGE;
+use sing_image::meta::MemoryMode;
+use sing_kernel::host::{GuestMemory, Host};
+use sing_runtime::{SipMemory, Template, Trap};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The largest memory, in bytes.
+const MAX_MEMORY: u64 = 4 << 30;
+
+/// A memory's record, as compiled code reads it (`ctx::MEM_DEF_BASE`, `ctx::MEM_DEF_LEN`).
+#[repr(C)]
+struct Record {
+    base: AtomicU64,
+    len: AtomicU64,
+}
+
+struct Memory {
+    record: &'static Record,
+    memory: GuestMemory,
+    max: u64,
+}
+
+impl Memory {
+    fn len(&self) -> u64 {
+        self.record.len.load(Relaxed)
+    }
+
+    fn touch(&self, end: u64) -> Result<(), Trap> {
+        self.memory.touch(end, self.len())
+    }
+}
+
+#[derive(Default)]
+struct State {
+    memories: Vec<Memory>,
+    code: Vec<Arc<Template>>,
+    outcome: Option<Result<(), Trap>>,
+}
+
+/// The host.
+#[derive(Default)]
+pub struct Scripts(Mutex<State>);
+
+impl Scripts {
+    /// One without memories and code.
+    pub const fn new() -> Self {
+        Scripts(Mutex::new(State {
+            memories: Vec::new(),
+            code: Vec::new(),
+            outcome: None,
+        }))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes a template's traps known.
+    pub fn add_template(&self, template: &Arc<Template>) {
+        self.state().code.push(template.clone());
+    }
+
+    /// A memory of `min` pages that can grow to `max`; the address of its record, which stays. `None` where there is no
+    /// room.
+    pub fn add_memory(&self, min: u32, max: Option<u32>, mode: MemoryMode) -> Option<u64> {
+        let len = u64::from(min) * WASM_PAGE;
+        let max = max.map_or(MAX_MEMORY, |m| (u64::from(m) * WASM_PAGE).min(MAX_MEMORY));
+        let memory = GuestMemory::new(mode, max, len)?;
+        let record: &'static Record = Box::leak(Box::new(Record {
+            base: AtomicU64::new(memory.base()),
+            len: AtomicU64::new(len),
+        }));
+        self.state().memories.push(Memory {
+            record,
+            memory,
+            max,
+        });
+        Some(std::ptr::from_ref(record) as u64)
+    }
+
+    /// How the last call ended, once.
+    pub fn take_outcome(&self) -> Option<Result<(), Trap>> {
+        self.state().outcome.take()
+    }
+}
+
+impl Host for Scripts {
+    fn touch(&self, address: u64) -> Result<(), Trap> {
+        for m in &self.state().memories {
+            if let Some(offset) = address.checked_sub(m.memory.base())
+                && offset < m.len()
+            {
+                return m.touch(offset + 1);
+            }
+        }
+        Err(Trap::MemoryOutOfBounds)
+    }
+
+    fn memory(&self, base: u64, end: u64) -> Result<SipMemory, Trap> {
+        let state = self.state();
+        let memory = state.memories.iter().find(|m| m.memory.base() == base);
+        let memory = memory.ok_or(Trap::MemoryOutOfBounds)?;
+        memory.touch(end)?;
+        Ok(memory.memory.window())
+    }
+
+    fn grow(&self, base: u64, pages: u32) -> i32 {
+        let state = self.state();
+        let Some(m) = state.memories.iter().find(|m| m.memory.base() == base) else {
+            return -1;
+        };
+        let old = m.len();
+        let new = old + u64::from(pages) * WASM_PAGE;
+        if new > m.max {
+            return -1;
+        }
+        m.record.len.store(new, Relaxed);
+        (old / WASM_PAGE) as i32
+    }
+
+    fn trap_at(&self, pc: u64) -> Option<u8> {
+        let state = self.state();
+        let t = state.code.iter().find(|t| t.code().contains(&pc))?;
+        t.meta().trap_at(u32::try_from(pc - t.code().start).ok()?)
+    }
+
+    fn ended(&self, outcome: Result<(), Trap>) {
+        self.state().outcome = Some(outcome);
+    }
+}

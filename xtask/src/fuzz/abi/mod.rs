@@ -1,0 +1,318 @@
+//! The ABI fuzzer: builds the herd's programs, boots systems in which they run, reads what is said of them.
+//!
+//! `tests/sips/fuzz` leads the herds and judges; this part sees what the judge cannot: that the kernel itself is gone, or
+//! says nothing any more. A boot that ends so is a finding of the round that was under way; the rounds behind it go on in
+//! a new boot.
+
+mod coverage;
+mod module;
+mod ops;
+
+use super::Request;
+use crate::cargo;
+use crate::image::{self, MemoryMode, Programs};
+use crate::machine::{Acceleration, Kernel};
+use crate::project::Project;
+use crate::system::session::{Ended, Session};
+use crate::test::systems;
+use anyhow::{Context, Result};
+use coverage::Coverage;
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// What the programs of the herd are made from besides this module's texts.
+const CONTRACT: &str = "tests/sips/fuzz/src/herd.rs";
+/// How long a run is where nothing else is said, in seconds.
+const TIME: u64 = 60;
+/// How long a system may say nothing.
+const SILENCE: Duration = Duration::from_secs(180);
+/// How long an answer may take, in milliseconds: hosted, the machine under the system may itself stand still.
+const BOUND_HOSTED: u64 = 3000;
+const BOUND_PC: u64 = 400;
+/// Where others run at every call, each of them for as long as it may.
+const BOUND_STRESSED: u64 = 120_000;
+/// Findings after which a run gives up.
+const ENOUGH: usize = 5;
+/// Last lines that are shown of a system that is gone.
+const TAIL: usize = 12;
+/// Last calls that are shown of each SIP.
+const CALLS: usize = 8;
+
+/// How a run went.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Rounds that were done.
+    pub rounds: u64,
+    /// What was found: seed and what happened.
+    pub findings: Vec<String>,
+    /// What was reached.
+    pub coverage: Coverage,
+    /// The herder's last word on how long an answer took at the most.
+    pub worst: String,
+}
+
+/// What is needed for a boot.
+struct Fuzzer<'a> {
+    project: &'a Project,
+    images: Vec<(String, PathBuf)>,
+    kernel: Kernel,
+    bound: u64,
+}
+
+/// How one boot went.
+struct Boot {
+    outcome: Outcome,
+    /// The round under way when the system went, and what it said last.
+    gone: Option<(u64, String)>,
+    /// Last calls, by SIP and thread, where they were printed.
+    calls: BTreeMap<String, VecDeque<String>>,
+}
+
+/// Fuzzes.
+pub fn run(project: &Project, request: &Request, say: &mut dyn FnMut(&str)) -> Result<Outcome> {
+    let images = programs(project, request.memory)?;
+    let acceleration = if request.machine.is_emulated() {
+        Acceleration::Counted
+    } else {
+        Acceleration::Emulated
+    };
+    let kernel = Kernel::prepare(project, request.machine, acceleration)?;
+    let fuzzer = Fuzzer {
+        project,
+        images,
+        kernel: if request.stress {
+            kernel.stressed()
+        } else {
+            kernel
+        },
+        bound: match (request.stress, request.machine.is_emulated()) {
+            (true, _) => BOUND_STRESSED,
+            (false, true) => BOUND_PC,
+            (false, false) => BOUND_HOSTED,
+        },
+    };
+    let first = request.seed();
+    let time = match request.rounds {
+        Some(_) => None,
+        None => Some(Duration::from_secs(request.time.unwrap_or(TIME))),
+    };
+    let rounds = request.rounds.unwrap_or(u64::MAX >> 1);
+    say(&format!("fuzz abi: --seed {first}"));
+    let start = Instant::now();
+    let mut all = Outcome::default();
+    let mut next = 0;
+    while next < rounds && time.is_none_or(|t| start.elapsed() < t) {
+        let left = time.map_or(0, |t| (t.saturating_sub(start.elapsed())).as_secs().max(1));
+        let seed = first.wrapping_add(next);
+        let boot = fuzzer.boot(seed, rounds - next, left, request.log, say)?;
+        next += boot.outcome.rounds;
+        all.rounds += boot.outcome.rounds;
+        all.worst = boot.outcome.worst;
+        all.coverage.add(boot.outcome.coverage);
+        all.findings.extend(boot.outcome.findings);
+        if let Some((seed, said)) = boot.gone {
+            next = seed.wrapping_sub(first) + 1;
+            all.findings.push(fuzzer.retrace(seed, &said, boot.calls)?);
+        } else if time.is_some() {
+            break;
+        }
+        if all.findings.len() >= ENOUGH {
+            say(&format!("fuzz abi: {ENOUGH} findings are enough"));
+            break;
+        }
+    }
+    Ok(all)
+}
+
+/// All programs, and those of the herd.
+fn programs(project: &Project, memory: MemoryMode) -> Result<Vec<(String, PathBuf)>> {
+    let mut images = image::compile_programs(project, Programs::WithTests, memory)?;
+    let source = fs::read_to_string(project.root.join(CONTRACT))
+        .with_context(|| format!("cannot read {CONTRACT}"))?;
+    let contract = source
+        .split('"')
+        .nth(1)
+        .with_context(|| format!("{CONTRACT} has no contract"))?;
+    let folder = project.out().join("fuzz");
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    for (name, privileged) in module::PROGRAMS.into_iter().zip([true, false]) {
+        let wat = folder.join(format!("{name}.wat"));
+        let wasm = folder.join(format!("{name}.wasm"));
+        let image = folder.join(format!("{name}-{}", memory.name()));
+        let text = module::text(name, privileged, contract)?;
+        fs::write(&wat, &text).with_context(|| format!("cannot write {}", wat.display()))?;
+        let bytes = wat::parse_file(&wat).with_context(|| format!("in {}", wat.display()))?;
+        fs::write(&wasm, bytes).with_context(|| format!("cannot write {}", wasm.display()))?;
+        let mut compile = Command::new(project.host_binary("sing"));
+        compile.arg("compile").arg(&wasm).arg("-o").arg(&image);
+        compile.args(["--memory", memory.name()]);
+        cargo::quiet(&mut compile, &format!("compiling {name}"))?;
+        images.push((name.to_string(), image));
+    }
+    Ok(images)
+}
+
+impl Fuzzer<'_> {
+    /// Runs rounds in one system until they are done, the time is over, or the system is gone.
+    fn boot(
+        &self,
+        seed: u64,
+        rounds: u64,
+        seconds: u64,
+        log: bool,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<Boot> {
+        let script = format!(
+            "herder {seed} {rounds} {seconds} {} {}\necho fuzz: the system answers",
+            self.bound,
+            u8::from(log)
+        );
+        let launch = systems::launch(self.project, &self.images, &self.kernel, Some(&script))?;
+        let mut session = Session::start(launch)?;
+        let mut boot = Boot {
+            outcome: Outcome::default(),
+            gone: None,
+            calls: BTreeMap::new(),
+        };
+        let mut round = seed;
+        let mut tail = VecDeque::new();
+        let mut done = false;
+        let ended = loop {
+            let line = match session.line(Instant::now() + SILENCE) {
+                Ok(line) => line,
+                Err(ended) => break ended,
+            };
+            if boot.outcome.coverage.take(&line) || boot.called(&line) {
+                if line.contains("died of") {
+                    if log {
+                        say(&boot.died(&line));
+                    }
+                    push(&mut tail, line, TAIL);
+                }
+                continue;
+            }
+            if let Some((_, said)) = line.split_once("fuzz: ") {
+                if let Some(n) = said.strip_prefix("round seed ") {
+                    round = n.trim().parse().unwrap_or(round);
+                    boot.outcome.rounds += 1;
+                } else if let Some(finding) = said.strip_prefix("FINDING: ") {
+                    let calls = boot.last_calls();
+                    boot.outcome.findings.push(format!("{finding}\n{calls}"));
+                } else if let Some(worst) = said.strip_prefix("worst answer ") {
+                    boot.outcome.worst = worst.to_string();
+                }
+                done |= said.starts_with("the system answers");
+                say(&format!("  {said}"));
+            }
+            push(&mut tail, line, TAIL);
+        };
+        let (_, status) = session.finish(Instant::now() + Duration::from_secs(10));
+        if !done {
+            let how = match (ended, status) {
+                (Ended::Late, _) => format!("the system said nothing for {SILENCE:?}"),
+                (_, Ok(Some(status))) => format!("the system ended with status {status}"),
+                (_, other) => format!("the system ended: {other:?}"),
+            };
+            let said: Vec<String> = tail.into_iter().collect();
+            boot.gone = Some((round, format!("{how}\n{}", said.join("\n"))));
+        }
+        Ok(boot)
+    }
+
+    /// Describes how a system went: where the calls are not known, the round is done again and each call printed first.
+    /// Hosted, threads may then take turns at other places.
+    fn retrace(
+        &self,
+        seed: u64,
+        said: &str,
+        calls: BTreeMap<String, VecDeque<String>>,
+    ) -> Result<String> {
+        let mut text = format!("seed {seed}: {said}\n");
+        if calls.is_empty() {
+            let again = self.boot(seed, 1, 0, true, &mut |_| {})?;
+            match &again.gone {
+                Some((_, said)) => writeln!(
+                    text,
+                    "and again, with each call printed: {said}\n{}",
+                    again.last_calls()
+                )?,
+                None => text.push_str("It did not happen again with each call printed.\n"),
+            }
+        } else {
+            let boot = Boot {
+                outcome: Outcome::default(),
+                gone: None,
+                calls,
+            };
+            text.push_str(&boot.last_calls());
+        }
+        write!(
+            text,
+            "repeat it with: cargo xtask fuzz abi --seed {seed} --rounds 1 [--log]"
+        )?;
+        Ok(text)
+    }
+}
+
+impl Boot {
+    /// Keeps a call that a SIP says it makes: `#op SIP THREAD ENTRY A B C D`, in hexadecimal digits.
+    fn called(&mut self, line: &str) -> bool {
+        let Some((_, call)) = line.split_once("#op ") else {
+            return false;
+        };
+        let words: Vec<&str> = call.split_whitespace().collect();
+        let [sip, thread, entry, arguments @ ..] = words.as_slice() else {
+            return true;
+        };
+        let number = |text: &str| usize::from_str_radix(text, 16).unwrap_or(usize::MAX);
+        let name = sing_abi::entry::ENTRIES
+            .get(number(entry))
+            .map_or("?", |e| e.name);
+        let who = format!("SIP {}, thread {thread}", number(sip));
+        let calls = self.calls.entry(who).or_default();
+        push(calls, format!("{name} {}", arguments.join(" ")), CALLS);
+        true
+    }
+
+    /// A crash report with the last calls of each thread of that SIP.
+    fn died(&mut self, report: &str) -> String {
+        let mut text = format!("  {report}");
+        let sip = report
+            .split_once("(SIP ")
+            .and_then(|(_, r)| r.split_once(')'));
+        let Some((sip, _)) = sip else { return text };
+        let whose = format!("SIP {sip}, ");
+        for (who, calls) in &self.calls {
+            if who.starts_with(&whose) {
+                let calls: Vec<&str> = calls.iter().map(String::as_str).collect();
+                // Writing to a string does not fail.
+                let _ = write!(text, "\n    {who}: {}", calls.join("; "));
+            }
+        }
+        self.calls.retain(|who, _| !who.starts_with(&whose));
+        text
+    }
+
+    fn last_calls(&self) -> String {
+        let mut out = String::new();
+        // Those that came last.
+        let skip = self.calls.len().saturating_sub(24);
+        for (who, calls) in self.calls.iter().skip(skip) {
+            let calls: Vec<&str> = calls.iter().map(String::as_str).collect();
+            // Writing to a string does not fail.
+            let _ = writeln!(out, "  {who}: {}", calls.join("; "));
+        }
+        out
+    }
+}
+
+fn push(lines: &mut VecDeque<String>, line: String, most: usize) {
+    if lines.len() == most {
+        lines.pop_front();
+    }
+    lines.push_back(line);
+}

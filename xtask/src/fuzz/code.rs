@@ -1,0 +1,359 @@
+//! Random code against other engines, on sealed linkage: modules become images through the installer's path, and run as
+//! processes of a hosted system, in both memory modes.
+//!
+//! `tests/differential` makes the modules and asks the other engines; it is a workspace of its own, as the engines take
+//! long to build. What comes out differently is made smaller, piece by piece, for as long as it comes out differently.
+//! Beside that the readers of foreign input (verifier, image, manifest, contracts) are given broken bytes.
+
+use super::Request;
+use crate::cargo;
+use crate::image::{self, MemoryMode, Programs};
+use crate::machine::{Acceleration, Kernel, Machine};
+use crate::project::Project;
+use crate::run::SCRIPT_ARGUMENTS;
+use crate::system::session::Session;
+use anyhow::{Context, Result, bail};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// How long a run is where nothing else is said, in seconds.
+const TIME: u64 = 60;
+/// Modules of a boot.
+const BATCH: u64 = 40;
+/// How long a boot may take.
+const PATIENCE: Duration = Duration::from_secs(600);
+/// Findings after which a run gives up.
+const ENOUGH: usize = 3;
+/// How often a finding is made smaller.
+const SMALLER: usize = 20;
+
+/// How a run went.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Modules, and runs of them that were compared, in all modes.
+    pub modules: usize,
+    /// Runs that came out as expected.
+    pub compared: usize,
+    /// Runs of which no engine says anything, or one used up its stack before the other.
+    pub unknown: usize,
+    /// How often each end was right: traps by their codes.
+    pub ends: BTreeMap<String, usize>,
+    /// What was found.
+    pub findings: Vec<String>,
+}
+
+/// A run that came out differently.
+struct Difference {
+    module: PathBuf,
+    what: String,
+}
+
+/// The tools.
+struct Differential<'a> {
+    project: &'a Project,
+    generator: PathBuf,
+    kernel: Kernel,
+    /// The system's own programs, for each memory mode.
+    images: Vec<(String, PathBuf)>,
+}
+
+/// Fuzzes with all engines.
+pub fn run(project: &Project, request: &Request, say: &mut dyn FnMut(&str)) -> Result<Outcome> {
+    let mut outcome = Outcome::default();
+    let tools = Differential::prepare(project, true)?;
+    let first = request.seed();
+    let time = Duration::from_secs(request.time.unwrap_or(TIME));
+    say(&format!("fuzz code: --seed {first}"));
+    let start = Instant::now();
+    let mut seed = first;
+    while start.elapsed() < time && outcome.findings.len() < ENOUGH {
+        tools.batch(seed, BATCH, &mut outcome)?;
+        tools.scripts(seed, BATCH, &mut outcome)?;
+        seed = seed.wrapping_add(BATCH);
+        say(&format!(
+            "  {} modules, {} runs as expected, {} of which nothing is known, {} findings",
+            outcome.modules,
+            outcome.compared,
+            outcome.unknown,
+            outcome.findings.len()
+        ));
+    }
+    for (end, n) in &outcome.ends {
+        say(&format!("  {n:>8} {end}"));
+    }
+    readers(project, first, time.as_secs().div_ceil(8), &mut outcome)?;
+    Ok(outcome)
+}
+
+/// Gives broken bytes to what reads foreign input; each for so many seconds.
+fn readers(project: &Project, seed: u64, seconds: u64, outcome: &mut Outcome) -> Result<()> {
+    for (package, test) in [("sing-compiler", "broken"), ("sing-contract", "fuzz")] {
+        let line = ["test", "--release", "-p", package, "--test", test];
+        let mut command = cargo::command(&project.root, &line);
+        command.env("SING_FUZZ_SECONDS", seconds.to_string());
+        command.env("SING_FUZZ_SEED", seed.to_string());
+        let ran = cargo::capture(&mut command, &format!("breaking input of {package}"))?;
+        if !ran.success {
+            outcome
+                .findings
+                .push(format!("{package}, seed {seed}:\n{}", ran.output));
+        }
+    }
+    Ok(())
+}
+
+impl Differential<'_> {
+    fn prepare(project: &Project, all_engines: bool) -> Result<Differential<'_>> {
+        let folder = project.root.join("tests/differential");
+        let target = project.target.join("differential");
+        let mut line = vec!["build", "--locked", "--target-dir"];
+        let text = target.display().to_string();
+        line.push(&text);
+        if all_engines {
+            line.extend(["--features", "wasmtime"]);
+        }
+        let what = "building the other engines (minutes, once)";
+        cargo::quiet(&mut cargo::command(&folder, &line), what)?;
+        Ok(Differential {
+            project,
+            generator: target.join("debug/sing-differential"),
+            kernel: Kernel::prepare(project, Machine::Hosted, Acceleration::Emulated)?,
+            images: image::compile_programs(project, Programs::WithTests, MemoryMode::Guard)?,
+        })
+    }
+
+    /// A folder of its own for what is made.
+    fn folder(&self, name: &str) -> Result<PathBuf> {
+        let folder = self.project.out().join("differential").join(name);
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder)
+            .with_context(|| format!("cannot create {}", folder.display()))?;
+        Ok(folder)
+    }
+
+    /// Makes modules from seeds and compares them.
+    fn batch(&self, seed: u64, count: u64, outcome: &mut Outcome) -> Result<()> {
+        let folder = self.folder("made")?;
+        let mut make = Command::new(&self.generator);
+        make.arg("make").arg(&folder);
+        make.args([count.to_string(), seed.to_string()]);
+        cargo::quiet(&mut make, "making modules")?;
+        for difference in self.compare(&folder, outcome)? {
+            let smallest = self.reduce(&difference)?;
+            let text = self.text(&smallest.module)?;
+            outcome.findings.push(format!(
+                "{}\nrepeat it with: cargo xtask fuzz code --seed {seed}\nsmallest: {}\n{text}",
+                difference.what, smallest.what
+            ));
+            if outcome.findings.len() >= ENOUGH {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The same modules on open linkage, each in a script with assertions.
+    fn scripts(&self, seed: u64, count: u64, outcome: &mut Outcome) -> Result<()> {
+        let folder = self.folder("scripts")?;
+        let mut make = Command::new(&self.generator);
+        make.arg("scripts").arg(&folder);
+        make.args([count.to_string(), seed.to_string()]);
+        cargo::quiet(&mut make, "making scripts")?;
+        crate::build::host(self.project, &["sing-wast"])?;
+        let mut command = Command::new(self.project.host_binary("sing-wast"));
+        command.arg(&folder);
+        let ran = cargo::capture(&mut command, "running scripts")?;
+        if !ran.success {
+            outcome.findings.push(format!(
+                "scripts of seed {seed}, in {}:\n{}",
+                folder.display(),
+                ran.output
+            ));
+        }
+        Ok(())
+    }
+
+    /// Runs all modules of a folder in both memory modes; what came out differently.
+    fn compare(&self, folder: &Path, outcome: &mut Outcome) -> Result<Vec<Difference>> {
+        let expected = read_expected(&folder.join("expected"))?;
+        let mut differences = Vec::new();
+        outcome.modules += expected.len();
+        for mode in [MemoryMode::Guard, MemoryMode::Explicit] {
+            let (installed, refused) = self.install(folder, &expected, mode)?;
+            for (name, why) in refused {
+                differences.push(Difference {
+                    module: folder.join(format!("{name}.wasm")),
+                    what: format!("{name}, {}: refused: {why}", mode.name()),
+                });
+            }
+            let found = self.boot(folder, &expected, &installed)?;
+            for (name, runs) in &expected {
+                if !installed.iter().any(|(n, _)| n == name) {
+                    continue;
+                }
+                for (number, wanted) in runs {
+                    let ended = found.get(&(name.clone(), *number));
+                    let ended = ended.map_or("nothing: the system is gone", String::as_str);
+                    // Another engine's stack is not ours.
+                    let unknown = wanted == "unknown"
+                        || (ended == "trap 9") != (wanted == "trap 9") && !ended.contains("gone");
+                    if wanted.starts_with("differ") {
+                        outcome.findings.push(format!(
+                            "{name} {number}: the engines differ, {wanted}; here: {ended}"
+                        ));
+                    } else if unknown {
+                        outcome.unknown += 1;
+                    } else if ended == wanted {
+                        outcome.compared += 1;
+                        let kind = if ended.starts_with("exit") {
+                            "exit"
+                        } else {
+                            ended
+                        };
+                        *outcome.ends.entry(kind.to_string()).or_default() += 1;
+                    } else {
+                        differences.push(Difference {
+                            module: folder.join(format!("{name}.wasm")),
+                            what: format!(
+                                "{name}, {} memory, {number} arguments: {ended}, the others: {wanted}",
+                                mode.name()
+                            ),
+                        });
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(differences)
+    }
+
+    /// Compiles the modules; those that were refused, and why.
+    #[allow(clippy::type_complexity)]
+    fn install(
+        &self,
+        folder: &Path,
+        expected: &Expected,
+        mode: MemoryMode,
+    ) -> Result<(Vec<(String, PathBuf)>, Vec<(String, String)>)> {
+        let (mut installed, mut refused) = (Vec::new(), Vec::new());
+        for name in expected.keys() {
+            let image = folder.join(format!("{name}-{}", mode.name()));
+            let output = Command::new(self.project.host_binary("sing"))
+                .arg("compile")
+                .arg(folder.join(format!("{name}.wasm")))
+                .arg("-o")
+                .arg(&image)
+                .args(["--memory", mode.name()])
+                .output()
+                .context("cannot start sing")?;
+            if output.status.success() {
+                installed.push((name.clone(), image));
+            } else {
+                let said = String::from_utf8_lossy(&output.stderr).into_owned();
+                refused.push((name.clone(), said));
+            }
+        }
+        Ok((installed, refused))
+    }
+
+    /// Runs installed modules in one system: how each run ended.
+    fn boot(
+        &self,
+        folder: &Path,
+        expected: &Expected,
+        installed: &[(String, PathBuf)],
+    ) -> Result<BTreeMap<(String, u32), String>> {
+        let mut plans = String::new();
+        for (name, _) in installed {
+            plans.push_str(name);
+            for (number, _) in expected.get(name).into_iter().flatten() {
+                plans.push_str(&format!(" {number}"));
+            }
+            plans.push('\n');
+        }
+        let file = folder.join("plans");
+        fs::write(&file, plans).with_context(|| format!("cannot write {}", file.display()))?;
+        let mut images = self.images.clone();
+        images.extend(installed.iter().cloned());
+        let image = folder.join("system.img");
+        let image = image::pack_with(
+            self.project,
+            &images,
+            &image,
+            Some("sealed"),
+            &[("plans".into(), file)],
+        )?;
+        let arguments = SCRIPT_ARGUMENTS.map(String::from);
+        let session = Session::start(self.kernel.launch(Some(&image), &arguments, false)?)?;
+        let (output, _) = session.finish(Instant::now() + PATIENCE);
+        let mut found = BTreeMap::new();
+        for line in output.lines() {
+            let Some((_, rest)) = line.split_once("sealed: ") else {
+                continue;
+            };
+            let mut words = rest.splitn(3, ' ');
+            if let (Some(name), Some(Ok(number)), Some(end)) =
+                (words.next(), words.next().map(str::parse), words.next())
+            {
+                found.insert((name.to_string(), number), end.trim().to_string());
+            }
+        }
+        Ok(found)
+    }
+
+    /// Takes pieces out of a module for as long as it still comes out differently.
+    fn reduce(&self, difference: &Difference) -> Result<Difference> {
+        let keep = self.folder("smallest")?.join("smallest.wasm");
+        fs::copy(&difference.module, &keep).context("cannot copy a module")?;
+        let mut smallest = Difference {
+            module: keep.clone(),
+            what: difference.what.clone(),
+        };
+        for _ in 0..SMALLER {
+            let folder = self.folder("smaller")?;
+            let mut reduce = Command::new(&self.generator);
+            reduce.arg("reduce").arg(&keep).arg(&folder);
+            let what = format!("making a module smaller ({})", smallest.what);
+            cargo::quiet(&mut reduce, &what)?;
+            let differences = self.compare(&folder, &mut Outcome::default())?;
+            let size = |d: &Difference| fs::metadata(&d.module).map_or(u64::MAX, |m| m.len());
+            let Some(next) = differences.into_iter().min_by_key(size) else {
+                break;
+            };
+            fs::copy(&next.module, &keep).context("cannot copy a module")?;
+            smallest.what = next.what;
+        }
+        Ok(smallest)
+    }
+
+    fn text(&self, module: &Path) -> Result<String> {
+        let output = Command::new(&self.generator)
+            .arg("print")
+            .arg(module)
+            .output()
+            .context("cannot start the generator")?;
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+}
+
+/// What each run of each module must come to.
+type Expected = BTreeMap<String, Vec<(u32, String)>>;
+
+fn read_expected(file: &Path) -> Result<Expected> {
+    let text =
+        fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let mut expected = Expected::new();
+    for line in text.lines() {
+        let mut words = line.splitn(3, ' ');
+        let (Some(name), Some(number), Some(end)) = (words.next(), words.next(), words.next())
+        else {
+            bail!("{}: not understood: {line}", file.display());
+        };
+        let run = (number.parse()?, end.to_string());
+        expected.entry(name.to_string()).or_default().push(run);
+    }
+    Ok(expected)
+}

@@ -1,0 +1,108 @@
+//! `cargo xtask fuzz`: random attacks on the kernel's ABI, and random code against other engines.
+//!
+//! Both run from a seed that they print, for as long as they are told; a short run of the first is a part of
+//! `cargo xtask test`.
+
+pub mod abi;
+pub mod code;
+
+use crate::image::MemoryMode;
+use crate::machine::Machine;
+use crate::project::Project;
+use crate::setup::{self, Needs};
+use anyhow::{Result, bail};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// What is fuzzed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// The kernel's entries.
+    Abi,
+    /// Verifier and compiler.
+    Code,
+}
+
+/// What `fuzz` was asked for.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// What is fuzzed.
+    pub what: What,
+    /// Where the random numbers begin.
+    pub seed: Option<u64>,
+    /// Seconds.
+    pub time: Option<u64>,
+    /// Rounds.
+    pub rounds: Option<u64>,
+    /// The machine.
+    pub machine: Machine,
+    /// How linear memories are guarded.
+    pub memory: MemoryMode,
+    /// Whether another thread runs wherever one could.
+    pub stress: bool,
+    /// Whether each call is printed before it is made.
+    pub log: bool,
+}
+
+impl Request {
+    /// For a minute, hosted.
+    pub fn new(what: What) -> Request {
+        Request {
+            what,
+            seed: None,
+            time: None,
+            rounds: None,
+            machine: Machine::Hosted,
+            memory: MemoryMode::Guard,
+            stress: false,
+            log: false,
+        }
+    }
+
+    /// Whether what was asked for goes together.
+    pub fn check(&self) -> Result<()> {
+        if self.time.is_some() && self.rounds.is_some() {
+            bail!("fuzz: one of --time and --rounds");
+        }
+        let others = self.machine != Machine::Hosted
+            || self.memory != MemoryMode::Guard
+            || self.stress
+            || self.log
+            || self.rounds.is_some();
+        if self.what == What::Code && others {
+            bail!(
+                "fuzz code runs hosted, in both memory modes: it takes --seed and --time, not --machine, --memory, --rounds, \
+                 --stress or --log"
+            );
+        }
+        Ok(())
+    }
+
+    /// The seed, or a new one.
+    pub fn seed(&self) -> u64 {
+        self.seed.unwrap_or_else(|| {
+            let now = SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .unwrap_or_default();
+            now.as_millis() as u64 % 1_000_000_000
+        })
+    }
+}
+
+/// Does it; the answer is 0 where nothing was found.
+pub fn run(request: &Request) -> Result<u8> {
+    let mut project = Project::find()?;
+    setup::prepare(&mut project, Needs::of(request.machine.is_emulated()))?;
+    let findings = match request.what {
+        What::Abi => {
+            let outcome = abi::run(&project, request, &mut |line| println!("{line}"))?;
+            print!("{}", outcome.coverage.table());
+            outcome.findings
+        }
+        What::Code => code::run(&project, request, &mut |line| println!("{line}"))?.findings,
+    };
+    for finding in &findings {
+        println!("\nFINDING {finding}");
+    }
+    println!("{} findings", findings.len());
+    Ok(u8::from(!findings.is_empty()))
+}

@@ -1,0 +1,90 @@
+//! A line on stderr while something takes long: kept up to date on a terminal, said now and then elsewhere.
+
+use std::collections::BTreeSet;
+use std::io::{IsTerminal, Write};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// After this long, the line says what is being waited for.
+const PATIENCE: Duration = Duration::from_millis(1500);
+/// How often it says how far it is where there is no terminal.
+const REMINDER: Duration = Duration::from_secs(30);
+
+/// What has been said where there is no terminal: each thing once, however often it is waited for.
+static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+/// The line.
+pub struct Progress<'a> {
+    what: &'a str,
+    since: Instant,
+    detail: String,
+    terminal: bool,
+    shown: bool,
+    /// Where there is no terminal: when something was said last.
+    said: Instant,
+}
+
+impl<'a> Progress<'a> {
+    /// Starts the clock.
+    pub fn new(what: &'a str) -> Progress<'a> {
+        let now = Instant::now();
+        Progress {
+            what,
+            since: now,
+            detail: String::new(),
+            terminal: std::io::stderr().is_terminal(),
+            shown: false,
+            said: now,
+        }
+    }
+
+    /// Takes note of what the command says, and shows it.
+    pub fn show(&mut self, detail: &str) {
+        let detail = if detail.contains("waiting for file lock") {
+            "another cargo is at work here; waiting until it has ended"
+        } else {
+            detail.trim()
+        };
+        if !detail.is_empty() {
+            self.detail = detail
+                .chars()
+                .filter(|c| !c.is_control())
+                .take(70)
+                .collect();
+        }
+        self.tick();
+    }
+
+    /// Shows where it stands, once it has taken a while.
+    pub fn tick(&mut self) {
+        let elapsed = self.since.elapsed();
+        if elapsed < PATIENCE {
+            return;
+        }
+        let (what, seconds, detail) = (self.what, elapsed.as_secs(), &self.detail);
+        if self.terminal {
+            eprint!("\r\x1b[K{what} ({seconds} s) {detail}");
+            let _ = std::io::stderr().flush();
+        } else {
+            let first = SAID
+                .lock()
+                .is_ok_and(|mut said| said.insert(what.to_string()));
+            if first {
+                eprintln!("{what} …");
+            }
+            if self.said.elapsed() >= REMINDER && !detail.is_empty() {
+                eprintln!("{what} ({seconds} s): {detail}");
+                self.said = Instant::now();
+            }
+        }
+        self.shown = true;
+    }
+
+    /// Takes the line away.
+    pub fn clear(&mut self) {
+        if self.shown && self.terminal {
+            eprint!("\r\x1b[K");
+            let _ = std::io::stderr().flush();
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! What a command needs, found or fetched before anything is built: a build takes minutes, and must not end with the word
+//! that something is missing which could have been said at once.
+//!
+//! All that is missing is named together, with one line that installs it. A tool without which less can be done, and not
+//! nothing, is left out where it cannot be installed, and a line says so.
+
+use crate::packages::{self, Tools};
+use crate::project::{Maker, Project};
+use crate::{clang, qemu, toolchain};
+use anyhow::{Result, bail};
+
+/// How much a command needs something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// Not at all.
+    No,
+    /// It does less without it.
+    Wanted,
+    /// Nothing can be done without it.
+    Required,
+}
+
+/// What a command needs beside cargo, and the target of programs.
+#[derive(Clone, Copy, Debug)]
+pub struct Needs {
+    /// What compiles programs in C: without it they are left out.
+    pub clang: Need,
+    /// The emulator.
+    pub qemu: Need,
+    /// The target of the PC's kernel.
+    pub pc: bool,
+    /// What checks format and lints.
+    pub lints: bool,
+}
+
+impl Needs {
+    /// Those of a command that builds the system, and runs it on an emulated machine or on this one.
+    pub fn of(emulated: bool) -> Needs {
+        Needs {
+            clang: Need::Wanted,
+            qemu: if emulated { Need::Required } else { Need::No },
+            pc: emulated,
+            lints: false,
+        }
+    }
+}
+
+/// What a machine does not have and cannot be given.
+#[derive(Debug, Default)]
+pub struct Without {
+    /// Tools that were wanted and not required, with the way to get each.
+    tools: Vec<&'static Tools>,
+    /// Programs that cannot be made.
+    pub programs: Vec<String>,
+}
+
+impl Without {
+    /// Why nothing is emulated here, if nothing is.
+    pub fn qemu(&self) -> Option<String> {
+        self.reason(&qemu::TOOLS)
+    }
+
+    /// Why nothing is compiled from C here, if nothing is.
+    pub fn clang(&self) -> Option<String> {
+        self.reason(&clang::TOOLS)
+    }
+
+    fn reason(&self, tools: &Tools) -> Option<String> {
+        let found = self.tools.iter().find(|t| t.name == tools.name)?;
+        Some(format!(
+            "{} missing; install: {}",
+            found.name,
+            packages::how(&[found])
+        ))
+    }
+
+    /// Which of the programs that are not there a line of commands names, if any.
+    pub fn named_in(&self, commands: &str) -> Option<&str> {
+        let mut words = commands.split(|c: char| !(c.is_alphanumeric() || c == '-' || c == '_'));
+        words.find_map(|word| {
+            self.programs
+                .iter()
+                .find(|name| *name == word)
+                .map(String::as_str)
+        })
+    }
+}
+
+/// Finds or fetches it all. Leaves out of the project what cannot be built.
+pub fn prepare(project: &mut Project, needs: Needs) -> Result<Without> {
+    let in_c = |project: &Project| {
+        let made = project.programs.iter();
+        made.filter(|p| matches!(p.maker, Maker::Clang(_)))
+            .map(|p| p.name.clone())
+            .collect::<Vec<_>>()
+    };
+    let mut wanted: Vec<(&'static Tools, Need)> = vec![(&qemu::TOOLS, needs.qemu)];
+    if !in_c(project).is_empty() {
+        wanted.push((&clang::TOOLS, needs.clang));
+    }
+    wanted.retain(|(tools, need)| *need != Need::No && tools.missing().is_some());
+    let tools: Vec<&Tools> = wanted.iter().map(|(tools, _)| *tools).collect();
+    let apt = packages::install(&tools)?;
+    wanted.retain(|(tools, _)| tools.missing().is_some());
+
+    let targets: &[&str] = if needs.pc {
+        &[toolchain::WASM, toolchain::BARE]
+    } else {
+        &[toolchain::WASM]
+    };
+    let targets = toolchain::missing_targets(&project.root, targets)?;
+    let mut lacking = Vec::new();
+    lacking.extend(toolchain::add(&project.root, "target", &targets)?);
+    if lacking.is_empty() && !toolchain::missing_targets(&project.root, &targets)?.is_empty() {
+        lacking.push(format!(
+            "rustup has added {}, but not to the toolchain in use; is RUSTC or PATH set to another one?",
+            targets.join(" and ")
+        ));
+    }
+    if needs.lints {
+        let components = toolchain::missing_components(&project.root)?;
+        lacking.extend(toolchain::add(&project.root, "component", &components)?);
+    }
+    let required: Vec<&Tools> = named(&wanted, Need::Required);
+    if !required.is_empty() {
+        let programs: Vec<&str> = required
+            .iter()
+            .filter_map(|tools| tools.missing())
+            .collect();
+        lacking.push(format!(
+            "{} missing: {}",
+            programs.join(" and "),
+            packages::how(&required)
+        ));
+        lacking.extend(apt.map(|said| format!("apt-get failed:\n{}", said.trim_end())));
+    }
+    if !lacking.is_empty() {
+        bail!("this machine lacks what is needed.\n{}", lacking.join("\n"));
+    }
+
+    let mut without = Without {
+        tools: named(&wanted, Need::Wanted),
+        ..Without::default()
+    };
+    if let Some(reason) = without.clang() {
+        without.programs = in_c(project);
+        project
+            .programs
+            .retain(|p| !without.programs.contains(&p.name));
+        eprintln!("without {}: {reason}", without.programs.join(" and "));
+    }
+    if let Some(reason) = without.qemu() {
+        eprintln!("without emulated machines: {reason}");
+    }
+    Ok(without)
+}
+
+fn named(tools: &[(&'static Tools, Need)], need: Need) -> Vec<&'static Tools> {
+    let found = tools.iter().filter(|(_, n)| *n == need);
+    found.map(|(tools, _)| *tools).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_with_programs_that_are_not_there_are_known() {
+        let without = Without {
+            tools: vec![&clang::TOOLS],
+            programs: vec!["c-ping".into(), "c-wrong".into()],
+        };
+        assert_eq!(without.named_in("hello; c-wrong twice"), Some("c-wrong"));
+        assert_eq!(without.named_in("bin/c-ping|wc"), Some("c-ping"));
+        assert_eq!(without.named_in("ping; c-pings"), None);
+        assert!(
+            without
+                .clang()
+                .unwrap()
+                .contains("apt-get install clang lld")
+        );
+        assert_eq!(without.qemu(), None);
+    }
+}

@@ -1,0 +1,60 @@
+//! Short runs of the fuzzers, from seeds that are always the same, so that a change is what makes them fail.
+
+use super::{Report, Run};
+use crate::fuzz::{Request, What, abi};
+use crate::machine::Machine;
+use anyhow::Result;
+
+/// Where the seeds of the short runs begin.
+const SEED: u64 = 1;
+/// Rounds on each machine: so many that every entry is reached.
+const ROUNDS_HOSTED: u64 = 24;
+const ROUNDS_STRESSED: u64 = 8;
+const ROUNDS_PC: u64 = 6;
+
+/// Herds of SIPs against the kernel, hosted; a few of them with a switch to another thread wherever there could be one.
+pub fn hosted(run: &Run) -> Result<Report> {
+    let mut report = herds(run, Machine::Hosted, ROUNDS_HOSTED, false)?;
+    let stressed = herds(run, Machine::Hosted, ROUNDS_STRESSED, true)?;
+    report.passed += stressed.passed;
+    report.failures.extend(stressed.failures);
+    Ok(report)
+}
+
+/// The same on QEMU's smallest PC.
+pub fn microvm(run: &Run) -> Result<Report> {
+    herds(run, Machine::Microvm, ROUNDS_PC, false)
+}
+
+fn herds(run: &Run, machine: Machine, rounds: u64, stress: bool) -> Result<Report> {
+    let mut request = Request::new(What::Abi);
+    request.machine = machine;
+    request.stress = stress;
+    request.seed = Some(SEED);
+    request.rounds = Some(rounds);
+    let outcome = abi::run(&run.project, &request, &mut |_| {})?;
+    let mut report = Report::default();
+    let missing = outcome.coverage.missing();
+    report.count(
+        "every entry is reached",
+        match missing.as_slice() {
+            [] => Ok(()),
+            // A few rounds do not come by all of them.
+            few if rounds < ROUNDS_HOSTED && few.len() <= FEW => Ok(()),
+            missing => Err(format!("not reached: {}", missing.join(", "))),
+        },
+    );
+    let failed = outcome.findings.len();
+    report.passed += (outcome.rounds as usize).saturating_sub(failed);
+    for finding in outcome.findings {
+        report.count("a round", Err(finding));
+    }
+    if outcome.rounds < rounds {
+        let reason = format!("{} rounds of {rounds} were done", outcome.rounds);
+        report.count("all rounds", Err(reason));
+    }
+    Ok(report)
+}
+
+/// Entries that few rounds may miss.
+const FEW: usize = 10;
