@@ -1,0 +1,7 @@
+;; Starts with as many table elements as there may be: what the verifier accepts, the kernel loads.
+;; stopped: no
+(module
+  (table $t 131072 funcref)
+  (func (export "sip_main") (result i32)
+    (i32.ne (table.size $t) (i32.const 131072)))
+  (@custom "singularity.manifest" "{\"name\": \"table_as_large_as_can_be\", \"abi\": 1, \"memory\": 16777216}"))

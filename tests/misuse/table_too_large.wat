@@ -1,0 +1,8 @@
+;; Starts with more table elements than the kernel has room for.
+;; stopped: install
+;; with: 131073 table elements at the start, in all tables together, where 131072 are allowed
+(module
+  (table 131073 funcref)
+  (func (export "sip_main") (result i32)
+    (i32.const 0))
+  (@custom "singularity.manifest" "{\"name\": \"table_too_large\", \"abi\": 1}"))
