@@ -276,10 +276,12 @@ extern "C" fn resume(_: CtxRef, process: u32, recursive: u32) -> i32 {
         if !p.is_alive() {
             return status::BAD_STATE;
         }
-        match recursive {
-            0 => ok_if(p.resume()),
-            _ => ok_if(sip::resume_all(p)),
-        }
+        let resumed = match recursive {
+            0 => p.resume(),
+            _ => sip::resume_all(p),
+        };
+        cpu::current().let_go();
+        ok_if(resumed)
     }))
 }
 

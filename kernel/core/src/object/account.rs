@@ -23,6 +23,7 @@
 //! - A record is given back when no SIP and no account names it and nothing is charged to it.
 
 mod shares;
+mod stock;
 mod sweep;
 
 pub(crate) use sweep::sweep;
@@ -42,18 +43,11 @@ const CHUNK: u64 = 16 << 10;
 /// Stock that an account keeps at most because it has needed as much at once, if its limit is large; as much is what one
 /// that ends gives back at a time.
 const KEPT_MOST: u64 = 2 << 20;
-/// The part of its limit that an account keeps at most: one in so many.
-const KEPT_PART: u64 = 16;
-/// Stock beyond which it gives back: an eighth of what it has taken, but between these.
-const HIGH: u64 = 2 * CHUNK;
-const HIGHEST: u64 = 256 << 10;
 /// Accounts on the way from one to the root, at most.
 const MAX_DEPTH: u32 = 255;
 /// How deep the heads of families are: below the root is what the system begins with, a shell among it, and below that what
 /// it starts.
 const FAMILY_DEPTH: u32 = 2;
-/// Children whose stock is collected at a time.
-const COLLECTED: u32 = 64;
 /// What the kernel keeps of the machine's memory for itself: one part in so many.
 const KERNEL_PART: u64 = 16;
 
@@ -355,164 +349,6 @@ impl Account {
         let stock = self.stock.add(bytes) + bytes;
         if stock > self.high.load(Relaxed) {
             self.give_stock();
-        }
-    }
-
-    /// Sees to it that the stock is `bytes` at least.
-    #[cold]
-    #[inline(never)]
-    fn take_stock(&'static self, bytes: u64) -> bool {
-        if machine::is_short() {
-            return machine::noted(false);
-        }
-        self.survey();
-        for slack in [CHUNK, 0] {
-            if self.walk(bytes, slack, false) {
-                return self.walk(bytes, slack, true);
-            }
-        }
-        self.collect();
-        self.survey();
-        self.walk(bytes, 0, false) && self.walk(bytes, 0, true)
-    }
-
-    /// Goes up to the first account whose stock is enough for what those below it ask for. Whether there is one; where
-    /// `apply`, they have got it then.
-    fn walk(&'static self, bytes: u64, slack: u64, apply: bool) -> bool {
-        let (mut account, mut wanted) = (self, bytes);
-        // What leaves the account's stock: nothing from the first one's, which is asked for itself.
-        let mut out = 0;
-        loop {
-            let stock = account.stock.load(Relaxed);
-            if stock >= wanted {
-                if apply {
-                    account.stock.store(stock - out, Relaxed);
-                }
-                return true;
-            }
-            let Some(parent) = account.parent.get() else {
-                return false;
-            };
-            let Some(wish) = account.wish(wanted - stock, slack) else {
-                return false;
-            };
-            if !apply && wish > parent.leaves(account) {
-                return false;
-            }
-            if apply {
-                account.taken.add(wish);
-                account.stock.store(stock + wish - out, Relaxed);
-                account.keep(wanted);
-            }
-            (account, wanted, out) = (parent, wish, wish);
-        }
-    }
-
-    /// It has needed so much at once, and is likely to again.
-    fn keep(&self, bytes: u64) {
-        if self.is_closed() {
-            return self.set_high();
-        }
-        let most = (self.limit.load(Relaxed) / KEPT_PART).min(KEPT_MOST);
-        let kept = self.kept.load(Relaxed).max(bytes.min(most));
-        self.kept.store(kept, Relaxed);
-        self.set_high();
-    }
-
-    /// What it asks of its parent where it needs `need`. `None` where its limit has no room.
-    fn wish(&self, need: u64, slack: u64) -> Option<u64> {
-        let limit = self.limit.load(Relaxed);
-        let room = limit.saturating_sub(self.taken.load(Relaxed));
-        let rest = room.checked_sub(need)?;
-        Some(need + if rest > limit / 4 { slack } else { 0 })
-    }
-
-    /// Takes back what its children, and those of the accounts above it, have in stock; of each, a bounded number of them.
-    fn collect(&'static self) {
-        let mut next = Some(self);
-        while let Some(account) = next {
-            let children = account.children.lock();
-            for _ in 0..children.count.min(COLLECTED) {
-                let Some(child) = children.list.pop() else {
-                    break;
-                };
-                children.list.push(child);
-                let stock = child.stock.swap(0, Relaxed);
-                child.taken.sub(stock);
-                child.kept.store(CHUNK, Relaxed);
-                child.set_high();
-                account.stock.add(stock);
-            }
-            next = account.parent.get();
-        }
-    }
-
-    /// The stock that it keeps when it gives back: what it has needed at once, or a sixteenth of what it has.
-    fn least(&self) -> u64 {
-        let share = (self.taken.load(Relaxed) / 8).clamp(HIGH, HIGHEST);
-        self.kept.load(Relaxed).max(share / 2)
-    }
-
-    /// The most that it keeps in stock.
-    fn most(&self) -> u64 {
-        let share = (self.taken.load(Relaxed) / 8).clamp(HIGH, HIGHEST);
-        share.max(self.kept.load(Relaxed) + CHUNK)
-    }
-
-    /// Says beyond which stock something is to be done: the most that it keeps;
-    /// where its SIP has ended, what is reached when nothing is charged to it any more. And how much of it is spared.
-    fn set_high(&self) {
-        let taken = self.taken.load(Relaxed);
-        if self.parent.get().is_none() {
-            return;
-        }
-        let spared = taken.saturating_add(self.reserve());
-        let spared = spared.saturating_sub(self.limit.load(Relaxed));
-        self.spared.store(spared, Relaxed);
-        let high = if self.is_closed() {
-            self.most().min(taken.saturating_sub(1))
-        } else {
-            self.most()
-        };
-        self.high.store(high, Relaxed);
-    }
-
-    /// Gives back what it has too much of; where nothing names it and nothing is charged to it, its record. So on up.
-    #[cold]
-    #[inline(never)]
-    fn give_stock(&'static self) {
-        let mut account = self;
-        while let Some(parent) = account.parent.get() {
-            #[cfg(test)]
-            account.steps.add(1);
-            let (stock, taken) = (account.stock.load(Relaxed), account.taken.load(Relaxed));
-            let closed = account.is_closed();
-            let idle = closed && stock == taken;
-            let mut surplus = if idle {
-                stock
-            } else if stock > account.most() {
-                stock - account.least()
-            } else {
-                0
-            };
-            account.stock.sub(surplus);
-            account.taken.sub(surplus);
-            account.set_high();
-            let gone = idle && account.names.load(Relaxed) == 0;
-            if gone {
-                let mut children = parent.children.lock();
-                children.list.remove(account);
-                children.count -= 1;
-                drop(children);
-                ACCOUNTS.give(account.index.load(Relaxed));
-                parent.names.sub(1);
-                surplus += COST;
-            }
-            let stock = parent.stock.add(surplus) + surplus;
-            if stock <= parent.high.load(Relaxed) && !gone {
-                return;
-            }
-            account = parent;
         }
     }
 

@@ -10,19 +10,20 @@
 //! ([`empty`]). The record is free when both ends are closed and empty.
 
 mod arguments;
+mod closing;
+mod direct;
 mod sweep;
 
 pub(crate) use arguments::{from_word, to_word};
+pub(crate) use closing::{close, empty};
+pub(crate) use direct::{deliver, hand_over};
 pub(crate) use sweep::sweep;
 
-use crate::ground::contract::{Contract, Load};
+use crate::ground::contract::Contract;
 use crate::ground::trace;
 use crate::ground::trusted::Store;
-use crate::ground::work::Work;
-use crate::mechanism::cpu;
 use crate::mechanism::wait::{self, WaitList};
 use crate::object::account::Account;
-use crate::object::exheap;
 use crate::object::set::Member;
 use crate::object::sip::Sip;
 use crate::object::thread::Thread;
@@ -34,9 +35,8 @@ use sing_abi::trap::Trap;
 use sing_arch::link::Link;
 use sing_arch::lock::{Guard, SpinLock};
 use sing_arch::slab::Slab;
-use sing_image::contract::Word;
 use sing_image::manifest::Side;
-use sing_runtime::{HEADER, SipMemory};
+use sing_runtime::HEADER;
 
 /// A channel.
 #[derive(Default)]
@@ -307,157 +307,6 @@ fn copy_words(to: &mut [u64], from: &[u64]) {
     }
 }
 
-impl End {
-    /// The memory of the thread that receives here and waits, where a message of which nothing must hold can be given to it
-    /// as if it had been queued and received at once; the other end's state is `state`. `None` where the message has to go
-    /// the ordinary way.
-    #[inline(always)]
-    fn receives(&self, t: &'static Thread, state: u32) -> Option<SipMemory> {
-        let sip = t.its_sip()?;
-        let waits = self.state == state
-            && self.len == 0
-            && self.owner.is(sip)
-            && wait::waits(t)
-            && !sip.is_halted()
-            && !trace::is_on();
-        waits.then(|| sip.window())
-    }
-
-    /// The thread that receives here has been given the words of a message, which `next` follows. The thread is for the
-    /// caller to run.
-    #[inline(always)]
-    fn received(&mut self, t: &'static Thread, next: u32, message: u32) {
-        wait::tell(t, message + 1);
-        self.receiver.set(None);
-        self.state = next;
-    }
-
-    /// Queues a message of scalars for the thread that waits for the set that this end is in, which is for the caller to run:
-    /// with what that is told. `None`, and nothing has happened, where there is none, or the message has to go the ordinary
-    /// way.
-    #[inline(never)]
-    fn deliver_to_set(
-        &mut self,
-        from: &'static Thread,
-        message: u32,
-        load: Load,
-    ) -> Option<(&'static Thread, u32)> {
-        let words = from.wait.passed.words();
-        let words = words.get(..load.words())?;
-        if load.block().is_some() || !self.waiters.is_empty() || self.closed || trace::is_on() {
-            return None;
-        }
-        self.member.get()?.hand_over(|| self.push(message, words))
-    }
-}
-
-/// Gives `to` the message that `from` has passed in registers: writes its words where `to` wants them, and puts a block into
-/// its table. `None`, and nothing has happened, where that cannot be.
-#[inline(always)]
-fn put(from: &'static Thread, to: &'static Thread, memory: SipMemory, load: Load) -> Option<()> {
-    if load == Load::WORD {
-        let out = to.wait.out.load(Relaxed);
-        return memory.write_u64(out, from.wait.passed.word()).ok();
-    }
-    put_others(from, to, load)
-}
-
-#[inline(never)]
-fn put_others(from: &'static Thread, to: &'static Thread, load: Load) -> Option<()> {
-    let (sip, out) = (to.sip(), to.wait.out.load(Relaxed));
-    let mut words = from.wait.passed.words();
-    let words = words.get_mut(..load.words())?;
-    let Some(block) = load.block() else {
-        return sip.window().write_words(out, words).ok();
-    };
-    // Where there may be no room for it, the ordinary way finds out.
-    sip.account().may_borrow().then_some(())?;
-    let word = words.get_mut(block)?;
-    let handle = *word as u32;
-    let allocation = from.allocation(handle)?;
-    let new = to.enter_allocation(allocation)?;
-    *word = u64::from(new);
-    if sip.window().write_words(out, words).is_err() {
-        to.take_allocation(new);
-        return None;
-    }
-    from.take_allocation(handle);
-    allocation.1.charge(sip.account());
-    Some(())
-}
-
-/// Sends the message that `me` has passed in registers from `side` and begins to receive there, where both can be done by
-/// leaving `me` for the thread that waits for it at the other side: that is who runs next then, and what it is told. `None`, and nothing has happened,
-/// where the call has to go the ordinary way.
-#[inline(always)]
-pub(crate) fn hand_over(
-    (channel, side): (&'static Channel, Side),
-    message: u32,
-    (me, sip): (&'static Thread, &'static Sip),
-) -> Option<(&'static Thread, u32)> {
-    let mut guard = channel.inner.try_lock()?;
-    let inner = &mut *guard;
-    let contract = inner.contract?;
-    let [imp, exp] = &mut inner.ends;
-    let (mine, theirs) = match side {
-        Side::Imp => (imp, exp),
-        Side::Exp => (exp, imp),
-    };
-    let state = mine.state;
-    let (next, load) = contract.fast_step(state, message, side)?;
-    if mine.len != 0
-        || mine.receiver.get().is_some()
-        || !mine.owner.is(sip)
-        || !cpu::this().hands_over()
-    {
-        return None;
-    }
-    let to = match theirs.receiver.get() {
-        Some(t) => {
-            let memory = theirs.receives(t, state)?;
-            put(me, t, memory, load)?;
-            theirs.received(t, next, message);
-            (t, message + 1)
-        }
-        None => theirs.deliver_to_set(me, message, load)?,
-    };
-    mine.state = next;
-    mine.receiver.set(Some(me));
-    me.is_receiver(mine.member.get());
-    Some(to)
-}
-
-/// Gives the message that `me` has passed in registers to the thread that receives at the other side, where nothing else is to be done, and lets that run later.
-/// `None`, and nothing has happened, where it has to go the ordinary way.
-#[inline(always)]
-pub(crate) fn deliver(
-    (channel, side): (&'static Channel, Side),
-    message: u32,
-    (me, sip): (&'static Thread, &'static Sip),
-) -> Option<()> {
-    let mut guard = channel.inner.try_lock()?;
-    let inner = &mut *guard;
-    let contract = inner.contract?;
-    let [imp, exp] = &mut inner.ends;
-    let (mine, theirs) = match side {
-        Side::Imp => (imp, exp),
-        Side::Exp => (exp, imp),
-    };
-    let state = mine.state;
-    let (next, load) = contract.fast_step(state, message, side)?;
-    // The lock is what keeps the owner from changing: it is looked at under it, as in a receive.
-    if !mine.owner.is(sip) {
-        return None;
-    }
-    let t = theirs.receiver.get()?;
-    let memory = theirs.receives(t, state)?;
-    put(me, t, memory, load)?;
-    theirs.received(t, next, message);
-    mine.state = next;
-    t.ready();
-    Some(())
-}
-
 /// What a send came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sent {
@@ -611,98 +460,6 @@ pub(crate) fn stop_waiting(channel: &'static Channel, side: Side, thread: &'stat
     let inner = channel.inner.lock();
     let end = &inner.ends[side.index()];
     thread.stop_waiting_in(&end.receiver, &end.waiters);
-}
-
-/// Closes an end that `by` has, or that nobody has any more: lets all know who wait at either end. Messages that wait here
-/// are left to `by`, to be given back in steps ([`empty`]): they can be many and large, and hold endpoints whose closing
-/// finds further messages, to any depth.
-pub(crate) fn close(channel: &'static Channel, side: Side, by: &'static Sip) {
-    let mut guard = channel.inner.lock();
-    let inner = &mut *guard;
-    let Some(contract) = inner.contract else {
-        return;
-    };
-    let [imp, exp] = &mut inner.ends;
-    let (mine, theirs) = match side {
-        Side::Imp => (imp, exp),
-        Side::Exp => (exp, imp),
-    };
-    if mine.closed {
-        return;
-    }
-    mine.closed = true;
-    mine.owner.set(None);
-    mine.wake_all();
-    theirs.wake_all();
-    let member = channel.member(side);
-    member.leave();
-    channel.member(side.peer()).notify();
-    if mine.len > 0 {
-        by.closing.lock().push(member);
-    } else if theirs.is_done() {
-        drop(guard);
-        channel.give_back(contract);
-    }
-}
-
-/// Gives back messages that wait at an end that `by` has closed, and the channel's record with the last one where the other
-/// end is done with, too.
-pub(crate) fn empty(member: &'static Member, by: &'static Sip, work: &mut Work) {
-    while !work.is_spent() {
-        let Some(message) = Message::take(member, by) else {
-            return;
-        };
-        work.spend(0);
-        for (kind, &word) in message.kinds.iter().zip(&message.words) {
-            match kind {
-                Word::Scalar => {}
-                Word::Block => exheap::bury(word as u32, work),
-                Word::Endpoint { .. } => {
-                    if let Some((channel, side)) = from_word(word) {
-                        close(channel, side, by);
-                    }
-                    work.spend(0);
-                }
-            }
-        }
-    }
-}
-
-/// A message that nobody will receive.
-struct Message {
-    kinds: &'static [Word],
-    words: [u64; MAX_MESSAGE_WORDS],
-}
-
-impl Message {
-    /// Takes the first one that waits at an end that `by` has closed. With the last one the end is done with; `None` where
-    /// it was before.
-    fn take(member: &'static Member, by: &'static Sip) -> Option<Message> {
-        let (channel, side) = member.endpoint()?;
-        let mut guard = channel.inner.lock();
-        let inner = &mut *guard;
-        let contract = inner.contract?;
-        let end = &mut inner.ends[side.index()];
-        let taken = end.front().and_then(|(message, moved)| {
-            let kinds = &contract.table.messages.get(message as usize)?.words;
-            let mut words = [0; MAX_MESSAGE_WORDS];
-            words
-                .get_mut(..kinds.len())?
-                .copy_from_slice(moved.get(..kinds.len())?);
-            Some(Message { kinds, words })
-        });
-        if taken.is_some() {
-            end.pop();
-        }
-        if end.len == 0 {
-            by.closing.lock().remove(member);
-            if inner.ends.iter().all(End::is_done) {
-                drop(guard);
-                channel.give_back(contract);
-            }
-        }
-        taken
-    }
 }
 
 /// Whether a receive at this end would not wait.

@@ -15,6 +15,7 @@ mod dependants;
 mod ending;
 mod endpoints;
 mod family;
+mod making;
 mod memory;
 mod role;
 mod sweep;
@@ -24,31 +25,29 @@ use dependants::OfGuardian;
 use ending::begin;
 pub(crate) use ending::{discard, exit_current, is_dying, reap, stop, stop_only, trap, work_off};
 pub(crate) use family::{resume_all, suspend_all};
+pub(crate) use making::{Making, create};
 pub(crate) use role::Role;
 pub(crate) use sweep::{records, sweep};
 pub(crate) use threads::Totals;
 
 use crate::ground::ids::Ids;
 use crate::ground::image::Installed;
-use crate::ground::memory::{DEFAULT_STACK, LinearMemory, PIECE, Slot, Stack};
-use crate::ground::trace;
-use crate::ground::trusted;
+use crate::ground::memory::{DEFAULT_STACK, LinearMemory, Stack};
 use crate::ground::work::Work;
 use crate::mechanism::cpu;
 use crate::mechanism::interrupt;
 use crate::mechanism::sched::{Machine, Scheduler};
 use crate::mechanism::wait::{WaitList, Waitable};
-use crate::object::account::{self, Account, Refused};
+use crate::object::account::Account;
 use crate::object::channel::Channel;
 use crate::object::crash::Crash;
 use crate::object::handle::HandleTable;
 use crate::object::host::Guest;
 use crate::object::set::{Closing, Member};
-use crate::object::thread::{OfSip, Start, Thread};
+use crate::object::thread::{OfSip, Thread};
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering::Relaxed};
 pub(crate) use sing_abi::exit::End;
-use sing_abi::status;
 use sing_arch::link::{Link, Linked, List, Node};
 use sing_arch::lock::{Counter, SpinLock};
 use sing_arch::slab::Slab;
@@ -207,21 +206,6 @@ static DYING: SpinLock<List<Sip>> = SpinLock::new(List::new());
 /// An end of a channel that a SIP is given at its start, or none.
 pub(crate) type StartupEnd = Option<(&'static Channel, Side)>;
 
-/// Puts arguments into their place; a status where they are none.
-pub(crate) type Put<'a> = &'a dyn Fn(&mut [u8]) -> Result<(), i32>;
-
-/// What to make a SIP of.
-pub(crate) struct Making<'a> {
-    /// Its image.
-    pub(crate) image: &'static Installed,
-    /// The SIP that makes it.
-    pub(crate) parent: Option<&'static Sip>,
-    /// Bytes of its arguments, and what puts them into place. Each is a `u32` length and bytes.
-    pub(crate) arguments: (usize, Put<'a>),
-    /// How many start-up endpoints it will be given.
-    pub(crate) endpoints: usize,
-}
-
 /// All SIPs that exist, ended ones with handles included.
 fn all() -> impl Iterator<Item = &'static Sip> {
     SIPS.all().filter(|s| s.exists())
@@ -254,120 +238,6 @@ pub(crate) fn find(id: u32) -> Option<&'static Sip> {
 pub(crate) fn stack_bytes(image: &Installed) -> u64 {
     let asked = u64::from(image.manifest.stack);
     Stack::bytes_for(if asked == 0 { DEFAULT_STACK } else { asked })
-}
-
-/// Makes a SIP, not yet running and without start-up endpoints, which it is given once it is there. All of it is on its own
-/// account from the beginning; where anything is refused, nothing is left behind.
-///
-/// # Errors
-/// A status.
-pub(crate) fn create(making: &Making<'_>) -> Result<&'static Sip, i32> {
-    let (image, parent) = (making.image, making.parent);
-    let above = match parent {
-        Some(parent) => parent.account(),
-        None => account::root().ok_or(status::NO_RESOURCES)?,
-    };
-    let account = match above.open(image.budget) {
-        Ok(account) => account,
-        Err(Refused::NoRoom) => return Err(status::NO_RESOURCES),
-        Err(Refused::TooDeep) => return Err(status::TOO_DEEP),
-    };
-    // All that it will need for certain, so that the accounts above are asked once.
-    let memory = image.template.memory_min() + making.arguments.0 as u64;
-    let needed = COST + memory + stack_bytes(image) + Thread::COST;
-    let room = account.has_room(needed) && account.charge(COST);
-    let taken = room.then(|| SIPS.take());
-    let Some(Some((index, sip))) = taken else {
-        if taken.is_some() {
-            account.discharge(COST);
-        }
-        account.close();
-        account.release();
-        return Err(status::NO_RESOURCES);
-    };
-    sip.index.store(index, Relaxed);
-    sip.id
-        .store(IDS.take(|id| all().any(|s| s.id() == id)), Relaxed);
-    sip.parent.store(parent.map_or(0, Sip::id), Relaxed);
-    sip.account.set(Some(account));
-    sip.gone.store(false, Relaxed);
-    *sip.image.lock() = Some(image);
-    sip.ended_cycles.store(0, Relaxed);
-    sip.halted.store(0, Relaxed);
-    sip.started.store(false, Relaxed);
-    sip.ends_alone.store(false, Relaxed);
-    sip.role.set(false, false);
-    *sip.dying.lock() = None;
-    sip.crash.lock().clear();
-
-    if let Err(status) = fill(sip, making) {
-        let memory = sip.template().memory_min();
-        let inner = core::mem::take(&mut *sip.inner.lock());
-        if inner.instance.is_some() {
-            account.discharge(memory);
-        }
-        drop(inner);
-        sip.memory.take().give();
-        account.close();
-        sip.forget();
-        return Err(status);
-    }
-    if let Some(p) = parent {
-        p.keep();
-        sip.parent_sip.set(parent);
-        p.children.lock().push(sip);
-        sip.depend_on(p);
-    }
-    sip.references.store(1, Relaxed);
-    LIVE.add(1);
-    sip.alive.store(true, Relaxed);
-    trace::created(sip);
-    Ok(sip)
-}
-
-/// Gives a new SIP what it begins with: room for its arguments and endpoints, memory, an instance, its first thread.
-fn fill(sip: &'static Sip, making: &Making<'_>) -> Result<(), i32> {
-    let account = sip.account();
-    let template = &making.image.template;
-    let none = |_| status::NO_RESOURCES;
-    let (len, put) = making.arguments;
-    let mut arguments = Charged::from_fn(len, account, |_| 0).map_err(none)?;
-    put(&mut arguments)?;
-    let mut endpoints = Charged::new();
-    endpoints
-        .reserve_exact(making.endpoints, account)
-        .map_err(none)?;
-    let memory = template.memory_min();
-    if !account.charge(memory) {
-        return Err(status::NO_RESOURCES);
-    }
-    let data = template.data_end();
-    let at_once = if data <= PIECE { data } else { 0 };
-    let made = (|| {
-        let max = template.memory_max().min(account.limit());
-        let mode = template.meta().memory_mode;
-        // More than a piece of initial data is put in place by its first thread, in steps.
-        let slot = Slot::take(mode, max.max(memory), memory, at_once)?;
-        sip.memory.place(slot);
-        trusted::instance(template, &sip.memory, account).ok()
-    })();
-    let Some(instance) = made else {
-        account.discharge(memory);
-        return Err(status::NO_RESOURCES);
-    };
-    sip.inner.lock().instance = Some(instance);
-    let mut at = 0;
-    while at < at_once
-        && let Some(next) = sip.place_data(at).map_err(|_| status::NO_RESOURCES)?
-    {
-        at = next;
-    }
-    let thread = Thread::create(sip, &Start::Main).ok_or(status::NO_RESOURCES)?;
-    let mut inner = sip.inner.lock();
-    inner.add(thread);
-    inner.arguments = arguments;
-    inner.endpoints = endpoints;
-    Ok(())
 }
 
 impl Sip {
@@ -470,19 +340,32 @@ impl Sip {
         can
     }
 
-    /// Undoes a suspend. False where there was none.
-    pub(crate) fn resume(&self) -> bool {
+    /// Undoes a suspend. False where there was none. The threads that were held follow in steps between which others run; the
+    /// caller's thread keeps the record from then on, for the caller to let go.
+    pub(crate) fn resume(&'static self) -> bool {
         if self.halted.load(Relaxed) & !ENDED == 0 {
             return false;
         }
         if self.halted.sub(1) == 1 {
-            // Each has a stack that the SIP pays for, so they are not too many for a step.
-            let cpu = cpu::this();
-            while let Some(t) = self.held.lock().pop() {
-                cpu.queue.lock().unblocked(t, &Machine);
-            }
+            self.free_held();
         }
         true
+    }
+
+    /// Lets the threads run that are held, up to its end or its next suspend.
+    fn free_held(&'static self) {
+        let mut work = Work::step();
+        while !self.is_halted()
+            && let Some(t) = self.held.lock().pop()
+        {
+            cpu::this().queue.lock().unblocked(t, &Machine);
+            work.spend(0);
+            if work.is_spent() {
+                cpu::current().keep(Kept::of(self));
+                interrupt::let_others_run();
+                work = Work::step();
+            }
+        }
     }
 
     /// Works with each of its threads.

@@ -7,7 +7,7 @@ use sing_sdk::prelude::*;
 
 use core::time::Duration;
 use sing_sdk::contracts::PingContract;
-use sing_sdk::process::{self, Child};
+use sing_sdk::process::{self, Child, Exit};
 use sing_sdk::sync::{self, ManualEvent};
 use sing_sdk::thread;
 use sing_sdk::time::{self, Timeout};
@@ -68,6 +68,8 @@ fn main() -> Result<i32, Error> {
         "queue" => queue()?,
         "threads" => threads(count.unwrap_or(2_000))?,
         "woken" => woken(count.unwrap_or(2_000))?,
+        "sleepers" => sleepers(count.unwrap_or(2_000))?,
+        "resumed" => resumed(count.unwrap_or(2_000))?,
         "nested" => nested()?,
         "nest" => nest(count.unwrap_or(200))?,
         "family" => family()?,
@@ -158,6 +160,34 @@ fn woken(count: usize) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// Very many threads wake at one time, and end.
+fn sleepers(count: usize) -> Result<(), Error> {
+    let at = time::uptime() + Duration::from_millis(200);
+    let threads: Result<Vec<_>, _> = (0..count)
+        .map(|_| {
+            thread::spawn_with_stack(STACK, move || {
+                time::sleep(at.saturating_sub(time::uptime()));
+            })
+        })
+        .collect();
+    threads?.into_iter().try_for_each(thread::JoinHandle::join)
+}
+
+/// Very many threads of a process that is suspended wake meanwhile, and run when it is resumed.
+fn resumed(count: usize) -> Result<(), Error> {
+    let child = Child::of("heavy")
+        .args(["heavy", "sleepers", &count.to_string()])
+        .start()?;
+    time::sleep(Duration::from_millis(150));
+    child.suspend(false)?;
+    time::sleep(Duration::from_millis(100));
+    child.resume(false)?;
+    match child.join()? {
+        Exit::Code(0) => Ok(()),
+        _ => Err(Error::BadState),
+    }
 }
 
 macro_rules! level {

@@ -1,6 +1,7 @@
 //! Accounts against a model that adds everything up.
 
 use super::shares::{FLOOR_LESS, FLOOR_PART};
+use super::stock::KEPT_PART;
 use super::*;
 use alloc::vec::Vec;
 
