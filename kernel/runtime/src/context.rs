@@ -329,6 +329,7 @@ impl CtxRef {
     }
 
     /// The same for half a word.
+    #[cfg(any(test, feature = "open"))]
     #[inline]
     pub(crate) fn put32(self, at: i32, value: u32) {
         // SAFETY: as for `put`.

@@ -85,6 +85,7 @@ pub(crate) enum Parts {
         more: Charged<Table>,
     },
     /// Shared with other instances.
+    #[cfg(any(test, feature = "open"))]
     Open(crate::open::OpenParts),
 }
 
@@ -344,6 +345,7 @@ impl Instance {
         }
         let elements = match &inner.parts {
             Parts::Sealed { .. } => &inner.template.sealed.elements,
+            #[cfg(any(test, feature = "open"))]
             Parts::Open(open) => &open.elements,
         };
         elements.get(i as usize).map_or(&[], |e| e)
@@ -358,6 +360,7 @@ impl Instance {
         let table = match &self.inner().parts {
             Parts::Sealed { first, .. } if i == 0 => first.as_ref(),
             Parts::Sealed { more, .. } => more.get(i - 1),
+            #[cfg(any(test, feature = "open"))]
             Parts::Open(open) => open.tables.get(i).map(|t| &**t),
         };
         table.ok_or(Trap::TableOutOfBounds)
@@ -457,6 +460,7 @@ impl Instance {
                     .map(|r| (r as *const FuncRecord) as u64)
                     .ok_or(Trap::NullFunction)
             }
+            #[cfg(any(test, feature = "open"))]
             Parts::Open(open) => open
                 .func_refs
                 .get(index as usize)
@@ -473,6 +477,7 @@ impl Instance {
         let dropped = inner.dropped_data.0.bytes() + inner.dropped_elements.0.bytes();
         let more = match &inner.parts {
             Parts::Sealed { more, .. } => more.bytes(),
+            #[cfg(any(test, feature = "open"))]
             Parts::Open(_) => 0,
         };
         COST + dropped + more + tables.sum::<u64>()

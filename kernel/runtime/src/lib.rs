@@ -43,6 +43,7 @@ mod instance;
     clippy::disallowed_macros,
     reason = "no SIP is made of an open image"
 )]
+#[cfg(any(test, feature = "open"))]
 pub mod open;
 mod table;
 #[expect(

@@ -4,7 +4,7 @@
 //! `print!` is one block, which moves to the reader; at most one is under way on each pipe.
 
 use crate::contracts::PipeContract;
-use crate::rt::{Handle, Vector, Waitable};
+use crate::rt::{Block, Handle, Vector, Waitable};
 use crate::sync::Mutex;
 use crate::{Error, process, sys};
 use alloc::string::String;
@@ -79,6 +79,19 @@ pub const NOBODY_READS: i32 = sing_abi::exit::NOBODY_READS;
 /// who prints very much lets others print between.
 pub const LARGEST: usize = 64 << 10;
 
+/// How far from its end a piece may be cut, to end with a line.
+const NEAR: usize = 1 << 10;
+
+/// How much of a block that is larger than [`LARGEST`] is its first piece.
+fn piece_len(block: &Block) -> usize {
+    let mut end = [0; NEAR];
+    block.read(LARGEST - NEAR, &mut end);
+    match end.iter().rposition(|&byte| byte == b'\n') {
+        Some(at) => LARGEST - NEAR + at + 1,
+        None => LARGEST,
+    }
+}
+
 /// The writing end of a pipe.
 #[derive(Debug)]
 pub struct Writer(Write);
@@ -98,14 +111,16 @@ impl Writer {
         Writer(Write::Ready(pipe))
     }
 
-    /// Moves a block to the reader, when that has taken the one before: in pieces if it is larger than [`LARGEST`].
+    /// Moves a block to the reader, when that has taken the one before: in pieces if it is larger than [`LARGEST`], which end
+    /// with a line where one ends near, so that what others print does not come in the middle of it.
     ///
     /// # Errors
     /// [`Error::Closed`] where nobody reads any more, [`Error::NoResources`] if handles are short.
     pub fn send(&mut self, mut data: Vector<u8>) -> Result<(), Error> {
         while data.len() > LARGEST {
             let mut piece = data.into_block();
-            data = Vector::from_block(piece.split(LARGEST)?);
+            let len = piece_len(&piece);
+            data = Vector::from_block(piece.split(len)?);
             self.send_piece(Vector::from_block(piece))?;
         }
         self.send_piece(data)

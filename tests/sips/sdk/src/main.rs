@@ -8,6 +8,7 @@
 mod children;
 mod names;
 mod once;
+mod pipes;
 mod services;
 mod threads;
 mod trees;
@@ -78,6 +79,7 @@ fn main() -> i32 {
         children::ALL,
         names::ALL,
         once::ALL,
+        pipes::ALL,
         trees::ALL,
         threads::ALL,
         services::ALL,
