@@ -71,7 +71,12 @@ struct Target {
 impl Project {
     /// Asks cargo.
     pub fn find() -> Result<Project> {
-        let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../Cargo.toml");
+        // `cargo run` says where it is now: a checkout may have been moved or copied since it was built.
+        let own = std::env::var_os("CARGO_MANIFEST_DIR")
+            .map(PathBuf::from)
+            .filter(|folder| folder.ends_with("xtask"))
+            .unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+        let manifest = own.join("../Cargo.toml");
         let output = Command::new(crate::cargo::program())
             .args([
                 "metadata",
