@@ -23,6 +23,16 @@ struct Client {
     origin: u32,
     /// `None` while it is served.
     state: Option<State>,
+    /// What the last answer costs, which it may not have taken yet.
+    answer: usize,
+}
+
+/// What a client had that has gone.
+pub struct Left {
+    /// Whose share it was on.
+    pub origin: u32,
+    /// What an answer costs that it has not taken.
+    pub answer: usize,
 }
 
 /// All clients. One that leaves while it waits for an answer stays until that has come, so that no number has a second owner
@@ -58,8 +68,12 @@ impl Clients {
         set: &WaitSet,
     ) -> Result<(), Error> {
         set.add(&channel, Source::Client(id).number())?;
-        let state = Some(State::Ready(channel));
-        self.all.insert(id, Client { origin, state });
+        let client = Client {
+            origin,
+            state: Some(State::Ready(channel)),
+            answer: 0,
+        };
+        self.all.insert(id, client);
         Ok(())
     }
 
@@ -104,9 +118,16 @@ impl Clients {
         }
     }
 
-    /// Takes a client out; whose share it was on.
-    pub fn remove(&mut self, id: u32) -> Option<u32> {
-        self.all.remove(&id).map(|c| c.origin)
+    /// Takes a client out.
+    pub fn remove(&mut self, id: u32) -> Option<Left> {
+        let Client { origin, answer, .. } = self.all.remove(&id)?;
+        Some(Left { origin, answer })
+    }
+
+    /// A client has taken its last answer; what that cost.
+    pub fn took_answer(&mut self, id: u32) -> usize {
+        let client = self.all.get_mut(&id);
+        client.map_or(0, |c| core::mem::take(&mut c.answer))
     }
 
     /// A client may ask again, and its next word is awaited.
@@ -148,7 +169,7 @@ impl Clients {
         }
     }
 
-    /// Answers a find.
+    /// Answers a find. What the answer costs is kept until the client has taken it.
     ///
     /// # Errors
     /// Where the client cannot be watched any more.
@@ -156,12 +177,17 @@ impl Clients {
         &mut self,
         id: u32,
         set: &WaitSet,
-        names: Result<Text, Refusal>,
+        names: Result<(Text, usize), Refusal>,
     ) -> Result<(), Gone> {
         match self.all.get_mut(&id).and_then(|c| c.state.take()) {
             Some(State::Finding(channel)) => {
                 let channel = match names {
-                    Ok(names) => channel.send_ack_find(names),
+                    Ok((names, cost)) => {
+                        if let Some(client) = self.all.get_mut(&id) {
+                            client.answer = cost;
+                        }
+                        channel.send_ack_find(names)
+                    }
                     Err(reason) => channel.send_nak_find(reason),
                 };
                 self.ready(id, channel, set)

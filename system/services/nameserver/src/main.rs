@@ -31,7 +31,7 @@ sing_sdk::manifest! {
         boot: optional NamespaceContract.Imp:Start,
         clients: many NamespaceContract.Exp:Start,
     },
-    memory: 16 MiB,
+    memory: 24 MiB,
     behavior: "
         // Arguments that it does not understand end it.
         state Start: ( all clients.Success! -> Starting or skip -> end );

@@ -10,13 +10,19 @@ use sing_sdk::share::Shares;
 
 type Service = ServiceContract::Exp<ServiceContract::Start>;
 
+/// Who asked a provider for something.
+#[derive(Clone, Copy)]
+pub struct Asker {
+    pub client: u32,
+    /// Whose share the request is on, and with how much, until it is answered.
+    pub origin: u32,
+    pub cost: usize,
+}
+
 /// What a client asked of a provider. The path lies in the exchange heap already, so that passing the request on cannot
 /// fail for want of memory, with nobody to tell the client.
 pub struct Request {
-    pub client: u32,
-    /// Whose share it is on, and with how much, while it waits.
-    pub origin: u32,
-    pub cost: usize,
+    pub asker: Asker,
     pub path: Text,
     /// The endpoint to bind; `None` where the path is to be listed.
     pub bind: Option<Service>,
@@ -28,24 +34,31 @@ pub enum Answer {
     Nothing,
     /// To a bind: done, or refused with the endpoint that comes back.
     Bound {
-        client: u32,
+        asker: Asker,
         refused: Option<(Refusal, Service)>,
     },
     /// To a find.
     Found {
-        client: u32,
+        asker: Asker,
         names: Result<Text, Refusal>,
     },
-    /// It has gone, while this client waited for a bind (true) or a find (false).
-    Gone { waiting: Option<(u32, bool)> },
+    /// It has gone.
+    Gone,
+}
+
+/// What a provider has been asked and not answered.
+pub enum Asked {
+    Bind(Asker),
+    Find(Asker),
 }
 
 enum Channel {
     Starting(NamespaceContract::Imp<NamespaceContract::Start>),
     Ready(NamespaceContract::Imp<NamespaceContract::Ready>),
-    Binding(u32, NamespaceContract::Imp<NamespaceContract::Binding>),
-    Finding(u32, NamespaceContract::Imp<NamespaceContract::Finding>),
-    Gone,
+    Binding(Asker, NamespaceContract::Imp<NamespaceContract::Binding>),
+    Finding(Asker, NamespaceContract::Imp<NamespaceContract::Finding>),
+    /// Closed by the other side; what it was asked it will not answer.
+    Gone(Option<Asked>),
 }
 
 /// Requests that wait: origins take turns, so that nobody waits behind all that another has asked for.
@@ -58,7 +71,7 @@ struct Queue {
 
 impl Queue {
     fn push(&mut self, request: Request) {
-        let same = self.waiting.entry(request.origin).or_default();
+        let same = self.waiting.entry(request.asker.origin).or_default();
         same.push_back(request);
     }
 
@@ -69,6 +82,19 @@ impl Queue {
         self.turn = origin;
         let same = self.waiting.get_mut(&origin)?;
         let request = same.pop_front();
+        if same.is_empty() {
+            self.waiting.remove(&origin);
+        }
+        request
+    }
+
+    /// Takes a client's request out.
+    fn withdraw(&mut self, client: u32) -> Option<Request> {
+        let place = |same: &VecDeque<Request>| same.iter().position(|r| r.asker.client == client);
+        let mut all = self.waiting.iter();
+        let (&origin, at) = all.find_map(|(origin, same)| Some((origin, place(same)?)))?;
+        let same = self.waiting.get_mut(&origin)?;
+        let request = same.remove(at);
         if same.is_empty() {
             self.waiting.remove(&origin);
         }
@@ -86,14 +112,11 @@ struct Provider {
 
 impl Provider {
     /// Sends the next request where the provider can take one.
-    fn advance(&mut self, shares: &mut Shares) {
-        self.channel = match core::mem::replace(&mut self.channel, Channel::Gone) {
+    fn advance(&mut self) {
+        self.channel = match core::mem::replace(&mut self.channel, Channel::Gone(None)) {
             Channel::Ready(channel) => match self.queue.pop() {
                 None => Channel::Ready(channel),
-                Some(request) => {
-                    shares.give_back(request.origin, request.cost);
-                    send(channel, request)
-                }
+                Some(request) => send(channel, request),
             },
             busy => busy,
         };
@@ -101,16 +124,10 @@ impl Provider {
 }
 
 fn send(channel: NamespaceContract::Imp<NamespaceContract::Ready>, request: Request) -> Channel {
-    let Request {
-        client,
-        origin,
-        path,
-        bind,
-        ..
-    } = request;
+    let Request { asker, path, bind } = request;
     match bind {
-        Some(service) => Channel::Binding(client, channel.send_bind(path, origin, service)),
-        None => Channel::Finding(client, channel.send_find(path)),
+        Some(service) => Channel::Binding(asker, channel.send_bind(path, asker.origin, service)),
+        None => Channel::Finding(asker, channel.send_find(path)),
     }
 }
 
@@ -119,7 +136,8 @@ pub struct Removed {
     /// Where it was registered, and on whose share.
     pub path: String,
     pub origin: u32,
-    /// What nobody will answer now.
+    /// What nobody will answer now: what it was asked, and what waited for it.
+    pub asked: Option<Asked>,
     pub waiting: Vec<Request>,
 }
 
@@ -168,6 +186,12 @@ impl Providers {
         Some(Removed {
             origin: provider.origin,
             path: provider.path,
+            asked: match provider.channel {
+                Channel::Binding(asker, _) => Some(Asked::Bind(asker)),
+                Channel::Finding(asker, _) => Some(Asked::Find(asker)),
+                Channel::Gone(asked) => asked,
+                Channel::Starting(_) | Channel::Ready(_) => None,
+            },
             waiting: provider.queue.waiting.into_values().flatten().collect(),
         })
     }
@@ -197,50 +221,57 @@ impl Providers {
         let Some(provider) = self.all.get_mut(&id) else {
             return Err((Refusal::NotFound, request));
         };
-        if !shares.take(request.origin, request.cost) {
+        if !shares.take(request.asker.origin, request.asker.cost) {
             return Err((Refusal::NoResources, request));
         }
         provider.queue.push(request);
-        provider.advance(shares);
+        provider.advance();
         Ok(())
     }
 
+    /// Takes the request of a client that has gone out of where it waits for a provider.
+    pub fn withdraw(&mut self, client: u32) -> Option<Request> {
+        let mut queues = self.all.values_mut().map(|p| &mut p.queue);
+        queues.find_map(|queue| queue.withdraw(client))
+    }
+
     /// Receives from a provider whose channel is ready.
-    pub fn hear(&mut self, id: u32, shares: &mut Shares) -> Answer {
+    pub fn hear(&mut self, id: u32) -> Answer {
         use NamespaceContract::imp;
         let Some(provider) = self.all.get_mut(&id) else {
             return Answer::Nothing;
         };
-        let bound = |client, refused| Answer::Bound { client, refused };
-        let found = |client, names| Answer::Found { client, names };
-        let gone = |waiting| (Channel::Gone, Answer::Gone { waiting });
-        let (next, answer) = match core::mem::replace(&mut provider.channel, Channel::Gone) {
+        let bound = |asker, refused| Answer::Bound { asker, refused };
+        let found = |asker, names| Answer::Found { asker, names };
+        let gone = |asked| (Channel::Gone(asked), Answer::Gone);
+        let (next, answer) = match core::mem::replace(&mut provider.channel, Channel::Gone(None)) {
             Channel::Starting(channel) => match channel.recv_success() {
                 Ok(channel) => (Channel::Ready(channel), Answer::Nothing),
                 Err(Closed) => gone(None),
             },
-            Channel::Binding(client, channel) => match channel.recv() {
-                imp::Binding::AckBind(channel) => (Channel::Ready(channel), bound(client, None)),
+            Channel::Binding(asker, channel) => match channel.recv() {
+                imp::Binding::AckBind(channel) => (Channel::Ready(channel), bound(asker, None)),
                 imp::Binding::NakBind(reason, service, channel) => (
                     Channel::Ready(channel),
-                    bound(client, Some((reason, service))),
+                    bound(asker, Some((reason, service))),
                 ),
-                imp::Binding::Closed => gone(Some((client, true))),
+                imp::Binding::Closed => gone(Some(Asked::Bind(asker))),
             },
-            Channel::Finding(client, channel) => match channel.recv() {
+            Channel::Finding(asker, channel) => match channel.recv() {
                 imp::Finding::AckFind(names, channel) => {
-                    (Channel::Ready(channel), found(client, Ok(names)))
+                    (Channel::Ready(channel), found(asker, Ok(names)))
                 }
                 imp::Finding::NakFind(reason, channel) => {
-                    (Channel::Ready(channel), found(client, Err(reason)))
+                    (Channel::Ready(channel), found(asker, Err(reason)))
                 }
-                imp::Finding::Closed => gone(Some((client, false))),
+                imp::Finding::Closed => gone(Some(Asked::Find(asker))),
             },
             // It has nothing to say in this state, so its channel is closed.
-            Channel::Ready(_) | Channel::Gone => gone(None),
+            Channel::Ready(_) => gone(None),
+            Channel::Gone(asked) => gone(asked),
         };
         provider.channel = next;
-        provider.advance(shares);
+        provider.advance();
         answer
     }
 }

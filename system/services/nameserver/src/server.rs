@@ -2,7 +2,7 @@
 
 use crate::budget;
 use crate::clients::{Clients, Gone, State};
-use crate::providers::{Providers, Request};
+use crate::providers::{Answer, Asked, Asker, Providers, Request};
 use crate::watchers::Watchers;
 use core::time::Duration;
 use nameserver::{Place, Tree};
@@ -58,6 +58,8 @@ pub struct Server {
     gone: Vec<u32>,
     /// Whose is what of all that is kept here.
     shares: Shares,
+    /// Whose are the answers that may not have been taken yet.
+    answers: Shares,
 }
 
 impl Server {
@@ -69,6 +71,7 @@ impl Server {
         sing_sdk::reserve(budget::HEAP)?;
         Ok(Server {
             shares: Shares::new(budget::TOTAL, budget::LEAST),
+            answers: Shares::new(budget::ANSWERS, budget::LEAST_ANSWERS),
             set: WaitSet::new()?,
             tree: Tree::default(),
             clients: Clients::default(),
@@ -149,8 +152,11 @@ impl Server {
     fn client(&mut self, id: u32) {
         use NamespaceContract::exp;
         let Some(channel) = self.clients.take(id, &self.set) else {
-            return;
+            return self.abandon(id);
         };
+        // It speaks, so it has taken the last answer, or it has gone.
+        let taken = self.clients.took_answer(id);
+        self.answers.give_back(self.clients.origin(id), taken);
         match channel.recv() {
             exp::Ready::Bind(path, _, service, next) => {
                 self.clients.put(id, State::Binding(next));
@@ -189,10 +195,25 @@ impl Server {
 
     /// A client has gone: what it registered goes with it.
     fn leave(&mut self, id: u32) {
-        if let Some(origin) = self.clients.remove(id) {
-            self.shares.give_back(origin, budget::CLIENT);
+        if let Some(left) = self.clients.remove(id) {
+            self.shares.give_back(left.origin, budget::CLIENT);
+            self.answers.give_back(left.origin, left.answer);
         }
-        for provider in self.providers.owned_by(id) {
+        self.forget_all(id);
+    }
+
+    /// A client has gone while it waits for an answer. Nobody may ever give that: a provider that is silent, or one that the client
+    /// itself has registered and whose other end lies here. So nothing is kept for it beyond what a provider is at.
+    fn abandon(&mut self, id: u32) {
+        self.forget_all(id);
+        if let Some(request) = self.providers.withdraw(id) {
+            self.unanswered(request);
+        }
+    }
+
+    /// Takes all that a client has registered out of the name space.
+    fn forget_all(&mut self, client: u32) {
+        for provider in self.providers.owned_by(client) {
             self.forget(provider);
         }
     }
@@ -204,8 +225,18 @@ impl Server {
         }
     }
 
-    /// Answers a find.
+    /// Answers a find. The answer is on the share of who asked until that has taken it.
     fn found(&mut self, client: u32, names: Result<Text, Refusal>) {
+        let names = names.and_then(|names| {
+            let (origin, cost) = (
+                self.clients.origin(client),
+                budget::answer(names.block().len()),
+            );
+            match self.answers.take(origin, cost) {
+                true => Ok((names, cost)),
+                false => Err(Refusal::NoResources),
+            }
+        });
         if let Err(Gone) = self.clients.found(client, &self.set, names) {
             self.gone.push(client);
         }
@@ -270,13 +301,12 @@ impl Server {
         let cost = budget::request(&path);
         let refused = match Text::new(&path) {
             Ok(path) => {
-                let request = Request {
+                let asker = Asker {
                     client,
                     origin,
                     cost,
-                    path,
-                    bind,
                 };
+                let request = Request { asker, path, bind };
                 match self.providers.request(provider, request, &mut self.shares) {
                     Ok(()) => return,
                     Err((reason, request)) => (reason, request.bind),
@@ -378,27 +408,42 @@ impl Server {
         self.shares
             .give_back(removed.origin, budget::registration(&removed.path));
         self.watchers.changed(&removed.path);
+        match removed.asked {
+            // The endpoint that it had taken is gone with it; the client sees its channel closed.
+            Some(Asked::Bind(asker)) => self.answer_bind(asker, None),
+            Some(Asked::Find(asker)) => self.answer_find(asker, Err(Refusal::NotFound)),
+            None => {}
+        }
         for request in removed.waiting {
-            self.shares.give_back(request.origin, request.cost);
-            self.refuse(request.client, (Refusal::NotFound, request.bind));
+            self.unanswered(request);
         }
     }
 
+    /// Answers a request that no provider will.
+    fn unanswered(&mut self, request: Request) {
+        let Request { asker, bind, .. } = request;
+        match bind {
+            Some(service) => self.answer_bind(asker, Some((Refusal::NotFound, service))),
+            None => self.answer_find(asker, Err(Refusal::NotFound)),
+        }
+    }
+
+    fn answer_bind(&mut self, asker: Asker, refused: Option<(Refusal, Service)>) {
+        self.shares.give_back(asker.origin, asker.cost);
+        self.bound(asker.client, refused);
+    }
+
+    fn answer_find(&mut self, asker: Asker, names: Result<Text, Refusal>) {
+        self.shares.give_back(asker.origin, asker.cost);
+        self.found(asker.client, names);
+    }
+
     fn provider(&mut self, id: u32) {
-        use crate::providers::Answer;
-        match self.providers.hear(id, &mut self.shares) {
+        match self.providers.hear(id) {
             Answer::Nothing => {}
-            Answer::Bound { client, refused } => self.bound(client, refused),
-            Answer::Found { client, names } => self.found(client, names),
-            Answer::Gone { waiting } => {
-                // The endpoint that it had taken is gone with it; the client sees its channel closed.
-                match waiting {
-                    Some((client, true)) => self.bound(client, None),
-                    Some((client, false)) => self.found(client, Err(Refusal::NotFound)),
-                    None => {}
-                }
-                self.forget(id);
-            }
+            Answer::Bound { asker, refused } => self.answer_bind(asker, refused),
+            Answer::Found { asker, names } => self.answer_find(asker, names),
+            Answer::Gone => self.forget(id),
         }
     }
 }

@@ -8,6 +8,7 @@ use core::time::Duration;
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
 use sing_sdk::thread;
+use sing_sdk::time::Timeout;
 
 sing_sdk::manifest! {
     name: "hog",
@@ -21,7 +22,7 @@ sing_sdk::manifest! {
 }
 
 sing_sdk::arguments! {
-    /// clients, register, watch, silent, files, overlay; block, blocks, flood; hold.
+    /// clients, register, watch, silent, files, overlay, poison, circle, unread, deep; block, blocks, flood, drip; hold.
     what: one String "WHAT";
     /// How long it keeps what it has taken. Without end where left out.
     time: optional u64 "MILLISECONDS";
@@ -101,6 +102,143 @@ fn silent(names: &mut Names) -> Result<impl Sized + use<>, Error> {
     Ok((lookup, waiting))
 }
 
+/// A channel to the name server that is ready to be asked.
+fn client(names: &mut Names) -> Result<Asking, Error> {
+    Ok(names.connect()?.recv_success()?)
+}
+
+type Asking = NamespaceContract::Imp<NamespaceContract::Ready>;
+
+/// Providers that are asked and taken back while they owe an answer: who asked hears of it, and one that has gone leaves nothing.
+fn poison(names: &mut Names) -> Result<(), Error> {
+    let mut asked = Vec::new();
+    for i in 0..100 {
+        let path = format!("/poison/{i}");
+        let (Ok(asking), Ok(lookup)) = (client(names), names.register(&path)) else {
+            break;
+        };
+        let asking = match i % 3 {
+            0 => Asked::Binding(bind(asking, &path)?),
+            _ => Asked::Finding(asking.send_find(Text::new(&path)?)),
+        };
+        // The request is with the provider.
+        sing_sdk::sync::wait(&lookup, Timeout::FOREVER)?;
+        asked.push((path, lookup, asking));
+    }
+    let mut answers = 0;
+    for (i, (path, lookup, asking)) in asked.into_iter().enumerate() {
+        // Some that ask have gone by then.
+        let asking = (i % 2 == 0).then_some(asking);
+        names.deregister(&path)?;
+        answers += asking.map_or(1, |asking| usize::from(asking.answered()));
+        drop(lookup);
+    }
+    println!("hog: {answers} answers of providers that had gone");
+    Ok(())
+}
+
+/// What a client waits for.
+enum Asked {
+    Binding(NamespaceContract::Imp<NamespaceContract::Binding>),
+    Finding(NamespaceContract::Imp<NamespaceContract::Finding>),
+}
+
+impl Asked {
+    /// Waits for the answer; whether it came.
+    fn answered(self) -> bool {
+        use NamespaceContract::imp::{Binding, Finding};
+        match self {
+            Asked::Binding(asking) => !matches!(asking.recv(), Binding::Closed),
+            Asked::Finding(asking) => !matches!(asking.recv(), Finding::Closed),
+        }
+    }
+}
+
+/// Asks for a service of which nobody knows what it is.
+fn bind(
+    asking: Asking,
+    path: &str,
+) -> Result<NamespaceContract::Imp<NamespaceContract::Binding>, Error> {
+    let (_, exp) = FileContract::new_channel()?;
+    Ok(asking.send_bind(Text::new(path)?, 0, exp.into()))
+}
+
+/// Clients whose providers have the name server itself, or the request, at their other end, and which ask those and go.
+fn circle(names: &mut Names) -> Result<(), Error> {
+    use NamespaceContract::imp::Ready_Register;
+    let mut count = 0;
+    while let Ok(asking) = client(names) {
+        let path = format!("/circle-{count}");
+        let (imp, exp) = NamespaceContract::new_channel()?;
+        // Every other one keeps its exporting end, to hand it over with a request to itself.
+        let kept = match count % 2 {
+            0 => match names.bind("/", exp) {
+                Ok(()) => None,
+                Err(_) => break,
+            },
+            _ => Some(exp),
+        };
+        let registered = asking.call_register(Text::new(&path)?, imp);
+        let Ready_Register::AckRegister(asking) = registered else {
+            break;
+        };
+        match kept {
+            None => drop(asking.send_find(Text::new(&format!("{path}{path}/x"))?)),
+            Some(exp) => drop(asking.send_bind(Text::new(&path)?, 0, exp.into())),
+        }
+        count += 1;
+        if count == 100 {
+            break;
+        }
+    }
+    println!("hog: {count} circles");
+    Ok(())
+}
+
+/// Clients that ask for lists, and do not look at the answers: long ones first, then such as fit what those leave.
+fn unread(names: &mut Names) -> Result<impl Sized + use<>, Error> {
+    let long = format!("/unread/m/{}", "x".repeat(4000));
+    let lookups = [names.register(&long)?, names.register("/unread/s/x")?];
+    let asked = take_all("clients with a list", |i| {
+        let path = match i {
+            0..150 => "/",
+            150..220 => "/unread/m",
+            _ => "/unread/s",
+        };
+        Ok(client(names)?.send_find(Text::new(path)?))
+    })?;
+    // All of them have their answers: each is served in its turn.
+    for _ in 0..2 {
+        let _ = names.find("/nowhere");
+    }
+    Ok((lookups, asked))
+}
+
+/// Long paths of very many parts, and clients that ask for such ones again and again.
+fn deep(names: &mut Names, time: u64) -> Result<(), Error> {
+    use NamespaceContract::imp::Finding;
+    let long = "/a".repeat(2000);
+    for i in 0..8 {
+        core::mem::forget(names.register(&format!("{long}/{i}"))?);
+    }
+    let asked = format!("{long}/nowhere/at/all");
+    let mut clients = take_all("clients that ask", |_| client(names))?;
+    let end = sing_sdk::time::uptime() + Duration::from_millis(time);
+    while sing_sdk::time::uptime() < end {
+        let asking: Result<Vec<_>, Error> = clients
+            .into_iter()
+            .map(|client| Ok(client.send_find(Text::new(&asked)?)))
+            .collect();
+        let answer =
+            |asking: NamespaceContract::Imp<NamespaceContract::Finding>| match asking.recv() {
+                Finding::AckFind(_, next) | Finding::NakFind(_, next) => Some(next),
+                Finding::Closed => None,
+            };
+        clients = asking?.into_iter().filter_map(answer).collect();
+    }
+    Ok(())
+}
+
 #[sing_sdk::main]
 fn main(Arguments { what, time }: Arguments) -> Result<i32, Error> {
     let hold = || match time {
@@ -145,6 +283,14 @@ fn main(Arguments { what, time }: Arguments) -> Result<i32, Error> {
                 }
             }
         }
+        "poison" => poison(&mut names)?,
+        "circle" => circle(&mut names)?,
+        "unread" => {
+            let asked = unread(&mut names)?;
+            hold();
+            drop(asked);
+        }
+        "deep" => deep(&mut names, time.unwrap_or(1000))?,
         // One block to print, as large as its memory allows.
         "block" => {
             let (pipe, lines) = (startup_pipe()?, "x".repeat(63) + "\n");
@@ -168,6 +314,13 @@ fn main(Arguments { what, time }: Arguments) -> Result<i32, Error> {
         "flood" => loop {
             println!("{}", "flood ".repeat(500));
         },
+        // The same in drips of one byte.
+        "drip" => {
+            let mut pipe = startup_pipe()?;
+            loop {
+                pipe = pipe.send_write(Vector::from_bytes(b"x")?).recv_ack()?;
+            }
+        }
         // Holds its input and never reads it.
         "hold" => {
             let input = sing_sdk::io::stdin();
