@@ -8,6 +8,7 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::ops::Bound;
 use sing_sdk::path;
 
 /// Registered paths and their providers.
@@ -49,17 +50,45 @@ impl<T> Tree<T> {
 
     /// Whether a path above or below this one belongs to another.
     fn meets(&self, path: &str, mine: impl Fn(&T) -> bool) -> bool {
-        let others = |provider: Option<&T>| provider.is_some_and(|p| !mine(p));
-        let slashes = path.match_indices('/').map(|(at, _)| &path[..at]);
-        let mut above = slashes.filter(|prefix| !prefix.is_empty());
-        if above.any(|prefix| others(self.entries.get(prefix))) {
-            return true;
+        let mut above = self.above(path);
+        while let Some((at, provider)) = above {
+            if !mine(provider) {
+                return true;
+            }
+            above = at.rfind('/').and_then(|end| self.above(&at[..end]));
         }
-        let below = format!("{path}/");
-        self.entries
-            .range::<String, _>(&below..)
-            .take_while(|(at, _)| at.starts_with(&below))
-            .any(|(_, provider)| others(Some(provider)))
+        self.below(path).any(|(_, provider)| !mine(provider))
+    }
+
+    /// The longest registered prefix of a path, itself included. What a look into the tree costs grows with the path's length, so
+    /// there is not one for each of its parts: a path of thousands would keep everybody else waiting.
+    fn above(&self, path: &str) -> Option<(&str, &T)> {
+        let mut path = path;
+        loop {
+            let to = (Bound::Unbounded, Bound::Included(path));
+            let (at, provider) = self.entries.range::<str, _>(to).next_back()?;
+            if path::below(path, at).is_some() {
+                return Some((at, provider));
+            }
+            // Whatever is a prefix of the path is none behind this one, so it is a prefix of this one, too.
+            let same = path.bytes().zip(at.bytes()).take_while(|(a, b)| a == b);
+            let same = same.count();
+            let end = match path.as_bytes().get(same) {
+                Some(b'/') => same,
+                _ => path.as_bytes()[..same].iter().rposition(|b| *b == b'/')?,
+            };
+            path = &path[..end];
+        }
+    }
+
+    /// What is registered below a path.
+    fn below(&self, path: &str) -> impl Iterator<Item = (&str, &T)> {
+        let below = format!("{}/", path.trim_end_matches('/'));
+        let from = (Bound::Included(below.as_str()), Bound::Unbounded);
+        let behind = self.entries.range::<str, _>(from);
+        behind
+            .map(|(at, provider)| (at.as_str(), provider))
+            .take_while(move |(at, _)| at.starts_with(&below))
     }
 
     /// Takes a path back.
@@ -70,15 +99,11 @@ impl<T> Tree<T> {
     /// The place that answers for a normalized path: the provider with the longest registered prefix.
     #[must_use]
     pub fn resolve<'a>(&'a self, path: &'a str) -> Place<'a, T> {
-        let mut prefix = path;
-        while prefix.len() > 1 {
-            if let Some(provider) = self.entries.get(prefix) {
-                let rest = path::below(path, prefix).unwrap_or("/");
-                return Place::Provider(provider, rest);
-            }
-            prefix = &prefix[..prefix.rfind('/').unwrap_or(0)];
+        if let Some((at, provider)) = self.above(path) {
+            let rest = path::below(path, at).unwrap_or("/");
+            return Place::Provider(provider, rest);
         }
-        if path == "/" || self.list(path).is_some() {
+        if path == "/" || self.below(path).next().is_some() {
             Place::Here
         } else {
             Place::Nowhere
@@ -88,7 +113,7 @@ impl<T> Tree<T> {
     /// The names directly below a directory of the name server's own.
     #[must_use]
     pub fn list(&self, directory: &str) -> Option<Vec<String>> {
-        path::list(self.entries.keys().map(String::as_str), directory)
+        path::list(self.below(directory).map(|(at, _)| at), directory)
     }
 }
 
@@ -128,6 +153,46 @@ mod tests {
         assert_eq!(tree.resolve("/svc"), Place::Nowhere);
         assert_eq!(Tree::<()>::default().resolve("/"), Place::Here);
     }
+
+    #[test]
+    fn what_answers_is_what_a_look_at_each_prefix_finds() {
+        let parts = ["a", "b", "a-", "a."];
+        let path = |n: usize| -> String {
+            let deep = 1 + n % 4;
+            (0..deep)
+                .map(|i| {
+                    format!(
+                        "/{}",
+                        parts[n / 4 / parts.len().pow(i as u32) % parts.len()]
+                    )
+                })
+                .collect()
+        };
+        for seed in 0..200 {
+            let mut tree = Tree::default();
+            for i in 0..seed % 23 {
+                tree.register(&path(seed * 31 + i * 97), i);
+            }
+            for n in 0..1024 {
+                let path = path(n);
+                let ends = (1..=path.len()).rev();
+                let mut prefixes =
+                    ends.filter(|end| matches!(path.as_bytes().get(*end), None | Some(b'/')));
+                let first = prefixes.find_map(|end| Some((end, tree.entries.get(&path[..end])?)));
+                let wanted = first.map(|(end, provider)| match &path[end..] {
+                    "" => Place::Provider(provider, "/"),
+                    rest => Place::Provider(provider, rest),
+                });
+                let here = tree
+                    .entries
+                    .keys()
+                    .any(|at| path::below(at, &path).is_some());
+                let nobody = if here { Place::Here } else { Place::Nowhere };
+                assert_eq!(tree.resolve(&path), wanted.unwrap_or(nobody), "{path}");
+            }
+        }
+    }
+
     #[test]
     fn nobody_registers_above_or_below_another() {
         let mut tree = Tree::default();
