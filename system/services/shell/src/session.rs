@@ -38,6 +38,14 @@ pub struct Session {
     pub interrupted: bool,
 }
 
+/// What stands before a command and is about it.
+enum Around {
+    /// It is to be said how long it takes, from then on.
+    Time(Duration),
+    /// It is watched.
+    Trace(pipeline::Tracer),
+}
+
 impl Session {
     /// Begins.
     pub fn new(mut console: Console, names: Names) -> Result<Session, Error> {
@@ -133,34 +141,36 @@ impl Session {
 
     /// Runs commands connected by pipes; their status.
     fn commands(&mut self, mut commands: Vec<Vec<String>>, background: bool) -> i32 {
-        let first = &mut commands[0];
-        match first[0].as_str() {
-            // Their own usage is theirs to tell: `time --help`, `trace --help`.
-            "time" if first.get(1).is_some_and(|word| !word.starts_with('-')) => {
-                first.remove(0);
-                let start = time::uptime();
-                let status = self.commands(commands, background);
-                let took = time::uptime().saturating_sub(start);
-                self.say(&format!("real {took:.1?}"));
-                status
-            }
-            "trace"
-                if first
-                    .get(1)
-                    .is_some_and(|word| !word.starts_with('-') && word.parse::<f64>().is_err()) =>
-            {
-                first.remove(0);
-                match pipeline::Tracer::start(self) {
-                    Ok(tracer) => {
-                        let status = self.commands(commands, background);
-                        tracer.finish(self);
-                        status
+        // A list, and no calls within calls: a line may have thousands of them.
+        let mut around = Vec::new();
+        let status = loop {
+            let words = &commands[0][around.len()..];
+            let next = words.get(1).filter(|word| !word.starts_with('-'));
+            match (words[0].as_str(), next) {
+                // Their own usage is theirs to tell: `time --help`, `trace --help`.
+                ("time", Some(_)) => around.push(Around::Time(time::uptime())),
+                ("trace", Some(word)) if word.parse::<f64>().is_err() => {
+                    match pipeline::Tracer::start(self) {
+                        Ok(tracer) => around.push(Around::Trace(tracer)),
+                        Err(failed) => break self.report(&failed),
                     }
-                    Err(failed) => self.report(&failed),
+                }
+                _ => {
+                    commands[0].drain(..around.len());
+                    break self.start(commands, background);
                 }
             }
-            _ => self.start(commands, background),
+        };
+        for one in around.into_iter().rev() {
+            match one {
+                Around::Time(start) => {
+                    let took = time::uptime().saturating_sub(start);
+                    self.say(&format!("real {took:.1?}"));
+                }
+                Around::Trace(tracer) => tracer.finish(self),
+            }
         }
+        status
     }
 
     fn start(&mut self, commands: Vec<Vec<String>>, background: bool) -> i32 {
