@@ -10,8 +10,9 @@ use crate::manifest::Manifest;
 use crate::meta::Meta;
 use alloc::format;
 use alloc::vec::Vec;
-use object::read::elf::ElfFile64;
-use object::{Object, ObjectSection};
+use object::LittleEndian;
+use object::elf::{FileHeader64, SectionHeader64};
+use object::read::elf::{FileHeader, SectionHeader};
 
 /// Section with the [`Meta`].
 pub const META: &str = ".sing.meta";
@@ -59,12 +60,25 @@ impl<'a> Sections<'a> {
     /// # Errors
     /// Says which part is missing, broken or too large.
     pub fn find(file: &'a [u8]) -> Result<Sections<'a>, Error> {
-        let elf: ElfFile64<'a> = ElfFile64::parse(file)
-            .map_err(|e| Error::new(format!("image: not an ELF file for x86-64 ({e})")))?;
+        let not_elf = |e| Error::new(format!("image: not an ELF file for x86-64 ({e})"));
+        let elf = FileHeader64::<LittleEndian>::parse(file).map_err(not_elf)?;
+        let endian = elf.endian().map_err(not_elf)?;
+        let headers = elf.section_headers(endian, file).map_err(not_elf)?;
+        let names = elf.shstrndx(endian, file).map_err(not_elf)?;
+        let names = headers.get(names as usize);
+        let names = names.and_then(|h| h.data(endian, file).ok()).unwrap_or(&[]);
+        // A name is compared, not looked for: in a file of any bytes it may have no end, and there may be very many.
+        let is_named = |h: &&SectionHeader64<LittleEndian>, name: &str| {
+            let rest = names.get(h.sh_name(endian) as usize..);
+            let behind = rest.and_then(|rest| rest.strip_prefix(name.as_bytes()));
+            behind.is_some_and(|behind| behind.first() == Some(&0))
+        };
         let section = |name: &str| -> Result<&'a [u8], Error> {
-            elf.section_by_name(name)
+            headers
+                .iter()
+                .find(|h| is_named(h, name))
                 .ok_or_else(|| Error::new(format!("image: no section {name}")))?
-                .data()
+                .data(endian, file)
                 .map_err(|e| Error::new(format!("image: section {name} is broken ({e})")))
         };
         let sections = Sections {
@@ -126,14 +140,7 @@ impl<'a> Image<'a> {
         let (manifest, contracts, identities) = sections.declarations()?;
         let (code, data) = (sections.code, sections.data);
         Counts::of_image(&meta, &manifest, code.len(), data.len()).check()?;
-        for f in &meta.funcs {
-            if u64::from(f.offset) + u64::from(f.size) > code.len() as u64 {
-                return Err(Error::new(format!(
-                    "image: function {} lies outside the code",
-                    f.name
-                )));
-            }
-        }
+        meta.check_funcs(code.len() as u64)?;
         Ok(Image {
             code,
             data,
@@ -142,5 +149,49 @@ impl<'a> Image<'a> {
             contracts,
             identities,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use super::*;
+    use alloc::vec;
+    use std::time::{Duration, Instant};
+
+    /// A file with so many sections, all of whose names begin in a text that does not end.
+    fn of_sections(count: usize, text: usize) -> Vec<u8> {
+        let (header, entry) = (64, 64);
+        let mut file = vec![0; header];
+        file[..8].copy_from_slice(&[0x7f, b'E', b'L', b'F', 2, 1, 1, 0]);
+        file[16..20].copy_from_slice(&[1, 0, 62, 0]);
+        file[20] = 1;
+        file[40] = header as u8;
+        file[52] = header as u8;
+        file[58] = entry as u8;
+        // So many that their number stands in the first one, and the names are the second one's.
+        let mut first = vec![0; entry];
+        first[32..40].copy_from_slice(&(count as u64).to_le_bytes());
+        let mut names = vec![0; entry];
+        names[4] = 3;
+        names[24..32].copy_from_slice(&((header + count * entry) as u64).to_le_bytes());
+        names[32..40].copy_from_slice(&(text as u64).to_le_bytes());
+        file[62] = 1;
+        file.extend(first);
+        file.extend(names);
+        file.resize(header + count * entry, 0);
+        file.resize(header + count * entry + text, b'x');
+        file
+    }
+
+    #[test]
+    fn very_many_sections_with_names_that_do_not_end() {
+        let file = of_sections(100_000, 8 << 20);
+        let started = Instant::now();
+        let said = Sections::find(&file).unwrap_err().message;
+        assert_eq!(said, "image: no section .text");
+        let took = started.elapsed();
+        assert!(took < Duration::from_secs(2), "{took:?}");
     }
 }

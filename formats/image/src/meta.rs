@@ -5,6 +5,7 @@ mod read;
 pub use read::Reader;
 
 use crate::Error;
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -242,7 +243,7 @@ pub struct Meta {
     pub canonical: Vec<u32>,
     /// Imports, in order.
     pub imports: Vec<Import>,
-    /// Defined functions; the first has the index after the last imported one.
+    /// Defined functions, in the order of their code; the first has the index after the last imported one.
     pub funcs: Vec<Func>,
     /// Defined memory.
     pub memory: Option<Limits>,
@@ -304,12 +305,38 @@ impl Meta {
         n as u32
     }
 
-    /// The function whose code holds this offset.
+    /// The function whose code holds this offset, where the functions lie in their order, as the compiler puts them.
     #[must_use]
     pub fn func_at(&self, offset: u32) -> Option<&Func> {
-        self.funcs
-            .iter()
-            .find(|f| (f.offset..f.offset + f.size).contains(&offset))
+        // A report of a crash asks for many, and a module may have very many.
+        let behind = self.funcs.partition_point(|f| f.offset <= offset);
+        let f = &self.funcs[behind.checked_sub(1)?];
+        (offset.checked_sub(f.offset)? < f.size).then_some(f)
+    }
+
+    /// Tests that the functions lie one behind the other in a code of so many bytes.
+    ///
+    /// # Errors
+    /// Names the first that does not.
+    pub fn check_funcs(&self, code_len: u64) -> Result<(), Error> {
+        let mut end = 0;
+        for f in &self.funcs {
+            let start = u64::from(f.offset);
+            let place = match start + u64::from(f.size) {
+                _ if start < end => "before the end of the one before it",
+                after if after > code_len => "outside the code",
+                after => {
+                    end = after;
+                    continue;
+                }
+            };
+            let text = format!(
+                "image: function {} lies {place}; install the program again",
+                f.name
+            );
+            return Err(Error::new(text));
+        }
+        Ok(())
     }
 
     /// Code of the trap at this offset.

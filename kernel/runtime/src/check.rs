@@ -92,16 +92,10 @@ impl Spaces {
         Ok(s)
     }
 
-    /// Tests that an expression gives a value of this type from globals below `globals`.
-    fn expr(
-        &self,
-        e: ConstExpr,
-        ty: ValType,
-        globals: u32,
-        place: &dyn Fn() -> String,
-    ) -> Result<(), Error> {
+    /// Whether an expression gives a value of this type from globals below `globals`.
+    fn gives(&self, e: ConstExpr, ty: ValType, globals: u32) -> bool {
         let reference = matches!(ty, ValType::FuncRef | ValType::ExternRef);
-        let holds = match e {
+        match e {
             ConstExpr::Bits(_) => !reference,
             ConstExpr::Null => reference,
             ConstExpr::RefFunc(f) => ty == ValType::FuncRef && (f as usize) < self.funcs.len(),
@@ -112,9 +106,23 @@ impl Spaces {
                         .get(g as usize)
                         .is_some_and(|g| g.value == ty && !g.mutable)
             }
-        };
-        ensure(holds, || format!("{} has no proper value", place()))
+        }
     }
+
+    /// Tests that it does.
+    fn expr(
+        &self,
+        e: ConstExpr,
+        ty: ValType,
+        globals: u32,
+        place: &dyn Fn() -> String,
+    ) -> Result<(), Error> {
+        ensure(self.gives(e, ty, globals), || valueless(place))
+    }
+}
+
+fn valueless(place: &dyn Fn() -> String) -> String {
+    format!("{} has no proper value", place())
 }
 
 fn version(meta: &Meta) -> Result<(), Error> {
@@ -194,11 +202,7 @@ fn code(meta: &Meta, s: &Spaces, code_len: u64) -> Result<(), Error> {
             format!("function {i} has no type")
         })?;
     }
-    for f in &meta.funcs {
-        ensure(u64::from(f.offset) + u64::from(f.size) <= code_len, || {
-            format!("{} lies outside the code", f.name)
-        })?;
-    }
+    meta.check_funcs(code_len)?;
     if let Some(start) = meta.start {
         let ty = s
             .funcs
@@ -317,11 +321,12 @@ fn elements(meta: &Meta, s: &Spaces) -> Result<(), Error> {
             s.expr(offset, ValType::I32, all, &place)?;
         }
         for item in &e.items {
-            let fits = |t| s.expr(*item, t, all, &place);
-            match ty {
-                Some(ty) => fits(ty)?,
-                None => fits(ValType::FuncRef).or_else(|_| fits(ValType::ExternRef))?,
-            }
+            let fits = |ty| s.gives(*item, ty, all);
+            let fits = match ty {
+                Some(ty) => fits(ty),
+                None => fits(ValType::FuncRef) || fits(ValType::ExternRef),
+            };
+            ensure(fits, || valueless(&place))?;
         }
     }
     Ok(())

@@ -365,6 +365,10 @@ fn broken_images_are_refused_with_the_reason() {
             "outside the code",
             refusal(|m| m.funcs[2] = func(2, u32::MAX)),
         ),
+        (
+            "before the end of the one before it",
+            refusal(|m| m.funcs[2].offset = 40),
+        ),
         ("no type", refusal(|m| m.funcs[2].ty = 3)),
         (
             "a trap lies outside",
