@@ -45,6 +45,12 @@ mod instance;
 )]
 #[cfg(any(test, feature = "open"))]
 pub mod open;
+#[expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_macros,
+    reason = "an image is made ready once, for all SIPs of it"
+)]
+mod seal;
 mod table;
 #[expect(
     clippy::disallowed_methods,

@@ -184,9 +184,8 @@ impl Store {
         let context = Context::raw(&words, 0, params, &Kernel)?;
         let r = context.reference();
         let numbers: Vec<u32> = meta.types.iter().map(|t| self.canonical(t)).collect();
-        let records = template
-            .func_records(|_| context.address(), |ty| numbers[ty as usize])
-            .map_err(|_| NoRoom)?;
+        let record = |i| template.func_record(i, context.address(), |ty| numbers[ty as usize]);
+        let records: Box<[FuncRecord]> = (0..meta.funcs.len()).map(record).collect();
         let mut func_refs: Vec<u64> = funcs.iter().filter_map(|f| self.func_ref(*f)).collect();
         func_refs.extend(records.iter().map(|r| (&raw const *r) as u64));
         let mut values: Vec<u64> = globals.iter().filter_map(|g| self.global(*g)).collect();

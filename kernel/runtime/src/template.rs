@@ -5,18 +5,17 @@
 //! - Function records of a sealed image stand here: its code reaches its own context by the caller's.
 
 use crate::check::{self, Spaces};
+use crate::seal::{self, Sealing};
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::mem::offset_of;
 use core::ops::Range;
 use sing_abi::{GUARD, WASM_PAGE, ctx, names};
 use sing_image::limits;
 use sing_image::meta::{
-    ConstExpr, Data, Element, ExportKind, GlobalType, Limits, Linkage, MemoryMode, Meta, Run,
-    SegmentMode, TableType, ValType,
+    Data, Element, ExportKind, GlobalType, Limits, Linkage, MemoryMode, Meta, Run, TableType,
 };
 use sing_image::{Error, Failure};
 
@@ -47,7 +46,7 @@ pub(crate) struct InitialTable {
 
 /// An installed image.
 pub struct Template {
-    meta: Meta,
+    pub(crate) meta: Meta,
     /// The bytes of data segments.
     data: Cow<'static, [u8]>,
     code: Range<u64>,
@@ -64,7 +63,7 @@ pub(crate) struct SealedParts {
     /// The context record as it starts, but for what differs from thread to thread.
     pub(crate) context: Box<[u64]>,
     /// What globals start with, until the tables are made that refer to them.
-    globals: Box<[u64]>,
+    pub(crate) globals: Box<[u64]>,
     /// Byte offset of the shadow stack pointer's cell in the context record.
     pub(crate) stack_pointer: Option<u32>,
     pub(crate) tables: Box<[InitialTable]>,
@@ -74,35 +73,12 @@ pub(crate) struct SealedParts {
     pub(crate) passive: (bool, bool),
 }
 
-/// Makes a part of what a sealed image's instances start from.
-type Part = fn(&mut Template) -> Result<(), Failure>;
-
-/// The parts of what a sealed image's instances start from, each made in a step whose cost the limits of an image bound.
-const SEALING: &[Part] = &[
-    Template::seal_functions,
-    Template::seal_globals,
-    Template::seal_tables,
-];
-
-/// A list with room for so many.
-fn room<T>(count: usize) -> Result<Vec<T>, Failure> {
-    let mut room = Vec::new();
-    room.try_reserve_exact(count)?;
-    Ok(room)
-}
-
-/// So many zeros.
-fn zeros(count: usize) -> Result<Vec<u64>, Failure> {
-    let mut zeros = room(count)?;
-    zeros.resize(count, 0);
-    Ok(zeros)
-}
-
 /// An image that is being made ready, in steps of bounded cost. Its code need not be loaded before all is checked.
 pub struct Preparation {
     template: Template,
     code_len: u64,
     step: usize,
+    sealing: Sealing,
 }
 
 impl Preparation {
@@ -120,6 +96,7 @@ impl Preparation {
             },
             code_len,
             step: 0,
+            sealing: Sealing::default(),
         }
     }
 
@@ -131,17 +108,18 @@ impl Preparation {
     pub fn step(&mut self) -> Result<bool, Failure> {
         let t = &mut self.template;
         let checks = check::STEPS.len();
-        let parts = if t.meta.linkage == Linkage::Sealed {
-            SEALING
-        } else {
-            &[]
+        let parts = match t.meta.linkage {
+            Linkage::Sealed => seal::PARTS,
+            Linkage::Open => &[],
         };
         if self.step == 0 {
             t.spaces = Spaces::new(&t.meta)?;
         } else if let Some(check) = check::STEPS.get(self.step - 1) {
             check(&t.meta, &t.spaces, self.code_len, t.data.len() as u64)?;
-        } else if let Some(seal) = parts.get(self.step - 1 - checks) {
-            seal(t)?;
+        } else if let Some(part) = parts.get(self.step - 1 - checks) {
+            if !part(&mut self.sealing, t)? {
+                return Ok(false);
+            }
         } else {
             return Ok(true);
         }
@@ -336,24 +314,23 @@ impl Template {
         }
     }
 
-    /// A record for each defined function.
-    pub(crate) fn func_records(
+    /// The record of the `i`th defined function.
+    pub(crate) fn func_record(
         &self,
-        context: impl Fn(u32) -> u64,
+        i: usize,
+        context: u64,
         signature: impl Fn(u32) -> u32,
-    ) -> Result<Box<[FuncRecord]>, Failure> {
-        let record = |(i, f): (usize, &sing_image::meta::Func)| FuncRecord {
+    ) -> FuncRecord {
+        let f = &self.meta.funcs[i];
+        FuncRecord {
             code: self.code.start + u64::from(f.offset),
-            context: context(i as u32),
+            context,
             signature: signature(f.ty),
-        };
-        let mut records = room(self.meta.funcs.len())?;
-        records.extend(self.meta.funcs.iter().enumerate().map(record));
-        Ok(records.into_boxed_slice())
+        }
     }
 
     /// Address of a function's record in a sealed image.
-    fn record(&self, index: u32) -> Result<u64, Error> {
+    pub(crate) fn record(&self, index: u32) -> Result<u64, Error> {
         let own = index.checked_sub(self.spaces.imported_funcs);
         let record = own.and_then(|i| self.sealed.funcs.get(i as usize));
         record.map(|r| (&raw const *r) as u64).ok_or_else(|| {
@@ -364,102 +341,5 @@ impl Template {
             );
             Error::new(message + "; wrap it in a function of the module")
         })
-    }
-
-    /// The records of functions must have their address before references to them can be made; where the code lies is added
-    /// last.
-    fn seal_functions(&mut self) -> Result<(), Failure> {
-        self.sealed.funcs = self.func_records(|_| 0, |ty| self.meta.canonical[ty as usize])?;
-        Ok(())
-    }
-
-    fn seal_globals(&mut self) -> Result<(), Failure> {
-        let mut globals = room(self.meta.globals.len())?;
-        for (_, init) in &self.meta.globals {
-            let value = self.evaluate(*init, &globals)?;
-            globals.push(value);
-        }
-        self.sealed.context = self.initial_context(&globals)?;
-        self.sealed.globals = globals.into_boxed_slice();
-        self.sealed.stack_pointer = self.stack_pointer();
-        let passive = |mode: &SegmentMode| *mode == SegmentMode::Passive;
-        self.sealed.passive = (
-            self.meta.data.iter().any(|d| passive(&d.mode)),
-            self.meta.elements.iter().any(|e| passive(&e.mode)),
-        );
-        Ok(())
-    }
-
-    fn evaluate(&self, e: ConstExpr, globals: &[u64]) -> Result<u64, Error> {
-        match e {
-            ConstExpr::Bits(bits) => Ok(bits),
-            ConstExpr::Null => Ok(0),
-            ConstExpr::RefFunc(f) => self.record(f),
-            ConstExpr::Global(g) => {
-                let value = globals.get(g as usize).copied();
-                value.ok_or_else(|| {
-                    Error::new(format!("image: global {g} is used before it is defined"))
-                })
-            }
-        }
-    }
-
-    fn initial_context(&self, globals: &[u64]) -> Result<Box<[u64]>, Failure> {
-        let mut words = zeros((self.meta.layout.size as usize).div_ceil(8))?;
-        for (i, value) in globals.iter().enumerate() {
-            words[(self.meta.layout.globals as usize + i * ctx::GLOBAL_CELL as usize) / 8] = *value;
-        }
-        Ok(words.into_boxed_slice())
-    }
-
-    fn stack_pointer(&self) -> Option<u32> {
-        let ExportKind::Global(g) = self.meta.export(names::EXPORT_STACK_POINTER)? else {
-            return None;
-        };
-        let ty = self.spaces.globals.get(g as usize)?;
-        let proper = ty.mutable && ty.value == ValType::I32;
-        proper.then(|| self.meta.layout.globals + g * ctx::GLOBAL_CELL as u32)
-    }
-
-    fn seal_tables(&mut self) -> Result<(), Failure> {
-        let globals = &self.sealed.globals;
-        let mut tables: Vec<Vec<u64>> = room(self.meta.tables.len())?;
-        for t in &self.meta.tables {
-            tables.push(zeros(t.limits.min as usize)?);
-        }
-        let mut elements = room(self.meta.elements.len())?;
-        for e in &self.meta.elements {
-            let mut items = room(e.items.len())?;
-            for item in &e.items {
-                items.push(self.evaluate(*item, globals)?);
-            }
-            if let SegmentMode::Active { target, offset } = e.mode {
-                let at = self.evaluate(offset, globals)? as u32 as usize;
-                let table = tables.get_mut(target as usize);
-                let place = table.and_then(|t| t.get_mut(at..at.checked_add(items.len())?));
-                let place = place.ok_or_else(|| {
-                    Error::new(format!(
-                        "image: an element segment ends outside table {target}; install the program again"
-                    ))
-                })?;
-                place.copy_from_slice(&items);
-            }
-            let keep = e.mode == SegmentMode::Passive;
-            elements.push(if keep {
-                items.into_boxed_slice()
-            } else {
-                Box::default()
-            });
-        }
-        let initial = |(ty, e): (&TableType, Vec<u64>)| InitialTable {
-            ty: *ty,
-            elements: e.into_boxed_slice(),
-        };
-        let mut all = room(tables.len())?;
-        all.extend(self.meta.tables.iter().zip(tables).map(initial));
-        self.sealed.tables = all.into_boxed_slice();
-        self.sealed.elements = elements.into_boxed_slice();
-        self.sealed.globals = Box::default();
-        Ok(())
     }
 }

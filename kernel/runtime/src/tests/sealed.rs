@@ -612,3 +612,57 @@ fn what_an_instance_and_its_threads_take_is_paid_for() {
     }
     assert!(refused.iter().all(|&n| n > 0), "{refused:?}");
 }
+
+#[test]
+fn large_parts_are_made_in_pieces_and_whole() {
+    const MANY: u32 = 40_000;
+    let mut m = sample();
+    m.funcs = (0..MANY).map(|i| func(2, i / 16)).collect();
+    m.funcs.iter_mut().for_each(|f| f.size = 0);
+    (m.funcs[0].ty, m.funcs[1].ty) = (0, 1);
+    m.tables = vec![funcref_table(MANY, None)];
+    let items: Vec<ConstExpr> = (1..=MANY).map(ConstExpr::RefFunc).collect();
+    let active = SegmentMode::Active {
+        target: 0,
+        offset: ConstExpr::Bits(0),
+    };
+    let passive = SegmentMode::Passive;
+    m.elements = [active, passive]
+        .map(|mode| Element {
+            mode,
+            items: items.clone(),
+        })
+        .into();
+    let empty = Element {
+        mode: passive,
+        items: vec![],
+    };
+    m.elements.resize(MANY as usize, empty);
+    let few = {
+        let mut preparation = Preparation::new(sample(), DATA.into(), 4096);
+        (0..).find(|_| preparation.step().unwrap()).unwrap()
+    };
+    let mut preparation = Preparation::new(m.clone(), DATA.into(), 4096);
+    let steps = (0..).find(|_| preparation.step().unwrap()).unwrap();
+    // Records, items of two segments, and segments: at most so many in a step.
+    assert!(
+        steps >= few + 4 * (MANY as usize / 16_384),
+        "{steps} steps, {few}"
+    );
+    let t = template(m);
+    let records: Vec<u64> = (1..=MANY).map(|f| t.record(f).unwrap()).collect();
+    assert_eq!(t.sealed.funcs.len(), MANY as usize);
+    assert!(
+        t.sealed
+            .funcs
+            .iter()
+            .zip(0..)
+            .all(|(f, i)| f.code == BASE + i / 16)
+    );
+    assert_eq!(*t.sealed.tables[0].elements, *records);
+    assert_eq!(
+        (t.sealed.elements[0].len(), &*t.sealed.elements[1]),
+        (0, &*records)
+    );
+    assert_eq!(t.sealed.elements.len(), MANY as usize);
+}
