@@ -64,6 +64,8 @@ pub struct Screen {
     tail: String,
     /// Whether the last thing shown ended a line.
     fresh: bool,
+    /// The pipe whose last piece was what was shown last, and did not end a line.
+    open: Option<u32>,
     /// Bytes on their way to the device, and how many of them it has taken.
     chunk: Vec<u8>,
     sent: usize,
@@ -85,6 +87,7 @@ impl Screen {
             terminal,
             tail: String::new(),
             fresh: true,
+            open: None,
             chunk: Vec::new(),
             sent: 0,
             given: 0,
@@ -173,8 +176,14 @@ impl Screen {
         let Some(mut block) = self.blocks.pop_front() else {
             return false;
         };
+        let writer = block.writer.0;
+        // What another prints does not stand behind the beginning of a line.
+        if self.terminal && edited.is_none() && self.open.is_some_and(|open| open != writer) {
+            self.print(b"\n", None);
+        }
         let mut buffer = [0; PIECE];
         self.print(block.piece(&mut buffer), edited);
+        self.open = (!self.fresh && edited.is_none()).then_some(writer);
         if block.from < block.data.len() {
             self.blocks.push_back(block);
         } else {
@@ -236,6 +245,7 @@ impl Screen {
     fn follow(&mut self, bytes: &[u8]) {
         let Some(last) = bytes.last() else { return };
         self.fresh = *last == b'\n';
+        self.open = None;
         let last = match bytes.iter().rposition(|b| *b == b'\n') {
             Some(at) => {
                 self.tail.clear();
@@ -268,6 +278,7 @@ impl Screen {
             return;
         }
         self.raw(text);
+        self.open = None;
         self.fresh = text.ends_with('\n');
         if self.fresh {
             self.tail.clear();
