@@ -7,11 +7,11 @@
 //! island, and fall apart when every other one is given back.
 //!
 //! Invariants:
-//! - `open` is the number of reservations of which something is accessible. There are no more islands than that, and
-//!   giving up a reservation, which can leave one island more, leaves one fewer of these. So `commit` bounds the sum of
-//!   both, and whatever is given up later, twice the number of islands does not exceed that. (A part at the end of a
-//!   reservation that is given up can leave one island more, too: few are on their way so at a time, for which mappings
-//!   are spared.)
+//! - `open` is the number of reservations of which something is accessible. The kernel has one piece of each accessible,
+//!   so there are no more islands than that, and giving up a reservation, which can leave one island more, leaves one
+//!   fewer of these. So `commit` bounds the sum of both, and whatever is given up later, twice the number of islands does
+//!   not exceed that. (The end of a reservation that is given up can leave one more, too: mappings are spared for those
+//!   few. Where none is left, the memory goes and the addresses stay.)
 //! - What is accessible is exactly `islands`; everything else in an arena has no access at all.
 //! - What is accessible and has no memory is exactly `blanks`: Linux gives zeros to whoever reads there.
 //! - Memory that becomes accessible is zero, because it was never touched or was replaced by a new mapping.
@@ -136,15 +136,16 @@ impl State {
         let Some((&start, (end, open))) = self.taken.range_mut(..=at).next_back() else {
             return;
         };
-        let is_open = islands.overlap(start, *end) > 0;
+        let is_open = islands.meets(start, *end);
         self.open = self.open + usize::from(is_open) - usize::from(*open);
         *open = is_open;
     }
 
-    /// Replaces whatever is accessible in the range, of one reservation, by inaccessible addresses.
-    fn close(&mut self, at: u64, end: u64) {
-        if self.islands.overlap(at, end) == 0 {
-            return;
+    /// Replaces whatever is accessible in the range, of one reservation, by inaccessible addresses. False where Linux has no
+    /// mapping left for that: what is accessible there is blank then.
+    fn close(&mut self, at: u64, end: u64) -> bool {
+        if !self.islands.meets(at, end) {
+            return true;
         }
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
         // A new mapping and not madvise with mprotect: one system call instead of two, and what Linux keeps
@@ -154,12 +155,19 @@ impl State {
         let done = unsafe {
             rustix::mm::mmap_anonymous(at as *mut _, (end - at) as usize, ProtFlags::empty(), flags)
         };
-        if let Err(errno) = done {
-            panic!("cannot take back memory at {at:#x}: {errno}; raise vm.max_map_count");
+        if done.is_err() {
+            // No mapping is left, whoever has taken the spare ones. The memory goes all the same, and nobody is given the
+            // addresses again before they are closed.
+            clear(at, end - at);
+            for (start, stop) in self.islands.common(at, end) {
+                self.blanks.insert(start, stop);
+            }
+            return false;
         }
         self.islands.remove(at, end);
         self.blanks.remove(at, end);
         self.note(at);
+        true
     }
 
     /// Bytes of memory.
@@ -245,9 +253,10 @@ impl Memory {
         let mut state = self.state();
         let (at, end) = (addresses.at(), addresses.at() + addresses.bytes());
         state.check("release", at, end);
-        state.close(at, end);
-        state.taken.remove(&at);
-        state.free.insert(at, end);
+        if state.close(at, end) {
+            state.taken.remove(&at);
+            state.free.insert(at, end);
+        }
     }
 
     pub(crate) fn commit(&self, part: Part<'_>) -> bool {
@@ -269,7 +278,8 @@ impl Memory {
             clear(at, bytes);
             return true;
         }
-        if state.islands.count() + state.open >= 2 * self.max_islands {
+        let islands = state.islands.count();
+        if islands >= self.max_islands || islands + state.open >= 2 * self.max_islands {
             self.short(Shortage::Mappings);
             return false;
         }

@@ -19,6 +19,7 @@ fn memory_can_be_taken_back_in_any_order() {
     let hal = HostedHal::new(config).unwrap();
     let most = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap();
     let most: usize = most.trim().parse().unwrap();
+    taken_back_without_a_mapping(hal, most);
     let taken = |bytes: u64| -> Option<Reservation> {
         let mut addresses = hal.reserve(bytes)?;
         if hal.commit(addresses.part(0, PIECE)) {
@@ -43,5 +44,47 @@ fn memory_can_be_taken_back_in_any_order() {
     for addresses in odd.into_iter().map(|(_, addresses)| addresses).chain(apart) {
         hal.release(addresses);
     }
-    assert_eq!(hal.memory_used(), (0, 0));
+    assert_eq!(hal.memory_used().0, 0);
+}
+
+/// Where others in the process have taken all mappings, memory is taken back all the same.
+fn taken_back_without_a_mapping(hal: &HostedHal, most: usize) {
+    let (used, _) = hal.memory_used();
+    let mut three: Vec<Reservation> = (0..3).map(|_| hal.reserve(PIECE).unwrap()).collect();
+    for addresses in &mut three {
+        assert!(hal.commit(addresses.part(0, PIECE)));
+    }
+    // Pages that are accessible in turns are a mapping each.
+    let bytes = most * 2 * 4096;
+    // SAFETY: a new mapping, which overlaps no other.
+    let at = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            bytes,
+            libc::PROT_NONE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+            -1,
+            0,
+        )
+    };
+    assert_ne!(at, libc::MAP_FAILED);
+    for page in (0..most * 2).step_by(2) {
+        // SAFETY: a page of the mapping above, which nobody uses.
+        if unsafe { libc::mprotect(at.byte_add(page * 4096), 4096, libc::PROT_READ) } != 0 {
+            break;
+        }
+    }
+    hal.release(three.remove(1));
+    let (left, _) = hal.memory_used();
+    // SAFETY: the mapping above, whole.
+    assert_eq!(unsafe { libc::munmap(at, bytes) }, 0);
+    assert_eq!(
+        left,
+        used + 2 * PIECE,
+        "what has been given back is not used"
+    );
+    for addresses in three {
+        hal.release(addresses);
+    }
+    assert_eq!(hal.memory_used().0, used);
 }
