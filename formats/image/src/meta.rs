@@ -304,12 +304,12 @@ impl Meta {
         n as u32
     }
 
-    /// The function whose code holds this offset.
+    /// The function whose code holds this offset. The compiler places functions in their order.
     #[must_use]
     pub fn func_at(&self, offset: u32) -> Option<&Func> {
-        self.funcs
-            .iter()
-            .find(|f| (f.offset..f.offset + f.size).contains(&offset))
+        let next = self.funcs.partition_point(|f| f.offset <= offset);
+        let f = self.funcs.get(next.checked_sub(1)?)?;
+        (offset - f.offset < f.size).then_some(f)
     }
 
     /// Code of the trap at this offset.

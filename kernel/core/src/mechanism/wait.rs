@@ -27,6 +27,7 @@
 
 use crate::ground::trusted::{Left, Store};
 use crate::mechanism::cpu;
+use crate::mechanism::interrupt;
 use crate::object::account::Account;
 use crate::object::channel;
 use crate::object::selection::Selection;
@@ -81,6 +82,11 @@ pub(crate) trait Waitable: Sync {
         }
     }
 
+    /// Does a step of what a look at it would take long for. False where there is more to do.
+    fn settle(&'static self) -> bool {
+        true
+    }
+
     /// Gives access to the list of threads that wait for it, under its lock.
     fn with_waiters(&self, f: &mut dyn FnMut(&WaitList));
 }
@@ -91,6 +97,18 @@ pub(crate) type On = &'static dyn Waitable;
 /// Whether both are the same thing.
 pub(crate) fn is_same(a: On, b: On) -> bool {
     core::ptr::addr_eq(a, b)
+}
+
+/// Sees to it that a look at any of these does not take long; others run meanwhile where it would. False where the SIP has
+/// lost one of them then, as `held` says.
+pub(crate) fn settle(on: &[On], held: impl Fn() -> bool) -> bool {
+    while !on.iter().all(|w| w.settle()) {
+        interrupt::let_others_run();
+        if !held() {
+            return false;
+        }
+    }
+    true
 }
 
 /// What never comes: fills arrays.
@@ -550,6 +568,9 @@ impl Thread {
     ) -> u32 {
         let mut woken_for = None;
         loop {
+            if !settle(on, &held) {
+                return LOST;
+            }
             if let Some(i) = ready(woken_for) {
                 return i;
             }
