@@ -2,10 +2,16 @@
 //!
 //! Addresses are carved out of arenas of a terabyte and more, each of which is one inaccessible mapping of the
 //! process, so that thousands of reservations of 4 GiB cost Linux nothing; only what is made accessible splits
-//! a mapping. How many such islands there are is counted, so that it is [`Memory::commit`] that fails when
-//! `vm.max_map_count` comes near, and never `decommit`, which may not.
+//! a mapping. How many such islands there can come to be is counted, so that it is [`Memory::commit`] that fails when
+//! `vm.max_map_count` comes near, and never `decommit`, which may not: reservations that lie side by side may form one
+//! island, and fall apart when every other one is given back.
 //!
 //! Invariants:
+//! - `open` is the number of reservations of which something is accessible. The kernel has one piece of each accessible,
+//!   so there are no more islands than that, and giving up a reservation, which can leave one island more, leaves one
+//!   fewer of these. So `commit` bounds the sum of both, and whatever is given up later, twice the number of islands does
+//!   not exceed that. (The end of a reservation that is given up can leave one more, too: mappings are spared for those
+//!   few. Where none is left, the memory goes and the addresses stay.)
 //! - What is accessible is exactly `islands`; everything else in an arena has no access at all.
 //! - What is accessible and has no memory is exactly `blanks`: Linux gives zeros to whoever reads there.
 //! - Memory that becomes accessible is zero, because it was never touched or was replaced by a new mapping.
@@ -16,6 +22,7 @@ use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
 use sing_abi::PAGE;
 use sing_kernel::hal::{Part, Reservation};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -77,6 +84,9 @@ pub(crate) struct Memory {
 struct State {
     arenas: Ranges,
     free: Ranges,
+    /// Reservations by their first addresses: where each ends, and whether something of it is accessible.
+    taken: BTreeMap<u64, (u64, bool)>,
+    open: usize,
     islands: Ranges,
     blanks: Ranges,
 }
@@ -120,10 +130,22 @@ impl State {
         );
     }
 
-    /// Replaces whatever is accessible in the range by inaccessible addresses.
-    fn close(&mut self, at: u64, end: u64) {
-        if self.islands.overlap(at, end) == 0 {
+    /// Notes whether something of the reservation at this address is accessible.
+    fn note(&mut self, at: u64) {
+        let islands = &self.islands;
+        let Some((&start, (end, open))) = self.taken.range_mut(..=at).next_back() else {
             return;
+        };
+        let is_open = islands.meets(start, *end);
+        self.open = self.open + usize::from(is_open) - usize::from(*open);
+        *open = is_open;
+    }
+
+    /// Replaces whatever is accessible in the range, of one reservation, by inaccessible addresses. False where Linux has no
+    /// mapping left for that: what is accessible there is blank then.
+    fn close(&mut self, at: u64, end: u64) -> bool {
+        if !self.islands.meets(at, end) {
+            return true;
         }
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
         // A new mapping and not madvise with mprotect: one system call instead of two, and what Linux keeps
@@ -133,11 +155,19 @@ impl State {
         let done = unsafe {
             rustix::mm::mmap_anonymous(at as *mut _, (end - at) as usize, ProtFlags::empty(), flags)
         };
-        if let Err(errno) = done {
-            panic!("cannot take back memory at {at:#x}: {errno}; raise vm.max_map_count");
+        if done.is_err() {
+            // No mapping is left, whoever has taken the spare ones. The memory goes all the same, and nobody is given the
+            // addresses again before they are closed.
+            clear(at, end - at);
+            for (start, stop) in self.islands.common(at, end) {
+                self.blanks.insert(start, stop);
+            }
+            return false;
         }
         self.islands.remove(at, end);
         self.blanks.remove(at, end);
+        self.note(at);
+        true
     }
 
     /// Bytes of memory.
@@ -197,6 +227,7 @@ impl Memory {
     fn take(&self, bytes: u64) -> Option<u64> {
         let mut state = self.state();
         if let Some(at) = state.free.take(bytes) {
+            state.taken.insert(at, (at + bytes, false));
             return Some(at);
         }
         let mut size = ARENA.max(bytes);
@@ -205,7 +236,9 @@ impl Memory {
                 Some(Ok(at)) => {
                     state.arenas.insert(at, at + size);
                     state.free.insert(at, at + size);
-                    return state.free.take(bytes);
+                    let at = state.free.take(bytes)?;
+                    state.taken.insert(at, (at + bytes, false));
+                    return Some(at);
                 }
                 _ if size > bytes => size = (size / 2).next_multiple_of(ALIGN).max(bytes),
                 _ => {
@@ -220,8 +253,10 @@ impl Memory {
         let mut state = self.state();
         let (at, end) = (addresses.at(), addresses.at() + addresses.bytes());
         state.check("release", at, end);
-        state.close(at, end);
-        state.free.insert(at, end);
+        if state.close(at, end) {
+            state.taken.remove(&at);
+            state.free.insert(at, end);
+        }
     }
 
     pub(crate) fn commit(&self, part: Part<'_>) -> bool {
@@ -243,7 +278,8 @@ impl Memory {
             clear(at, bytes);
             return true;
         }
-        if state.islands.count() >= self.max_islands {
+        let islands = state.islands.count();
+        if islands >= self.max_islands || islands + state.open >= 2 * self.max_islands {
             self.short(Shortage::Mappings);
             return false;
         }
@@ -252,6 +288,7 @@ impl Memory {
         if unsafe { rustix::mm::mprotect(at as *mut _, bytes as usize, access) }.is_err() {
             // Part of the range may have become accessible before Linux found that it cannot split a mapping.
             state.islands.insert(at, end);
+            state.note(at);
             if already == 0 {
                 state.close(at, end);
             }
@@ -259,6 +296,7 @@ impl Memory {
             return false;
         }
         state.islands.insert(at, end);
+        state.note(at);
         state.blanks.remove(at, end);
         if already > 0 {
             clear(at, bytes);

@@ -72,6 +72,24 @@ impl Ranges {
         sum
     }
 
+    /// Whether anything of `at..end` is in the set.
+    pub(crate) fn meets(&self, at: u64, end: u64) -> bool {
+        self.meeting(at, end).is_some()
+    }
+
+    /// What of `at..end` is in the set.
+    pub(crate) fn common(&self, at: u64, end: u64) -> Vec<(u64, u64)> {
+        let (mut from, mut all) = (at, Vec::new());
+        while let Some((start, stop)) = self.meeting(from, end) {
+            all.push((start.max(from), stop.min(end)));
+            from = stop;
+            if from >= end {
+                break;
+            }
+        }
+        all
+    }
+
     /// Adds `at..end`, what is in the set already included.
     pub(crate) fn insert(&mut self, at: u64, end: u64) {
         if at >= end {

@@ -222,6 +222,12 @@ impl Context {
         r.put(ctx::XTAB_MASK, u64::from(self.table.mask()));
     }
 
+    /// Bytes of kernel memory that record and table take.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        cost(self.size) + self.table.bytes()
+    }
+
     /// The thread's table of allocations.
     #[inline]
     #[must_use]

@@ -285,6 +285,24 @@ impl Instance {
         self.inner().keepers.load(Acquire) == 1
     }
 
+    /// Gives one of its tables back where nobody else keeps it: how many bytes that is. `None` where there is none, or
+    /// somebody could run in it.
+    pub fn give_table_back(&mut self) -> Option<u64> {
+        if !self.is_alone() {
+            return None;
+        }
+        // SAFETY: valid while the instance lives, nobody else keeps it, and it is borrowed mutably.
+        let inner = unsafe { self.0.as_mut() };
+        match &mut inner.parts {
+            Parts::Sealed { first, more } => {
+                let table = more.pop().or_else(|| first.take())?;
+                Some(table.bytes())
+            }
+            #[cfg(any(test, feature = "open"))]
+            Parts::Open(_) => None,
+        }
+    }
+
     /// Bytes that linear memory can have.
     #[inline]
     #[must_use]

@@ -337,14 +337,13 @@ impl<'a> Comparison<'a> {
             next += 1;
         }
         let mut walk = self.explain(&pairs);
-        // As one of B the endpoint can travel in each of these states in which B has something left to say.
+        // As one of B the endpoint can travel in each of these states, also where B has nothing left to say: who has come
+        // there with it can send it on.
         if self.brings.contains(&true) {
             let cost = walk.pairs.len() * self.derived.states.len();
             *work = work.checked_sub(cost)?;
-            walk.pairs.retain(|&(own, of)| {
-                let over = self.base.states[of].transitions.is_empty();
-                over || self.unannounced(side, (of, own)).is_none()
-            });
+            walk.pairs
+                .retain(|&(own, of)| self.unannounced(side, (of, own)).is_none());
         }
         Some(walk)
     }

@@ -5,6 +5,7 @@ use crate::ground::trusted::{
     Blocking3Words, Blocking4Words, BlockingCall, Left, blocking_3_words, blocking_4_words,
     blocking_call,
 };
+use crate::ground::work::Work;
 use crate::mechanism::cpu;
 use crate::object::channel::{self, Channel, Received, Sent};
 use crate::object::exheap;
@@ -361,12 +362,14 @@ fn give_up(endpoint: u32, operation: u32, words: &[u64]) {
     let Some(message) = contract.table.messages.get((operation & MESSAGE) as usize) else {
         return;
     };
+    // What is too much for this is the caller's to work off.
+    let mut work = Work::little();
     for (kind, &word) in message.words.iter().zip(words) {
         match kind {
             Word::Scalar => {}
             Word::Block => {
                 if let Some(index) = thread.take_allocation(word as u32) {
-                    exheap::free(index);
+                    exheap::bury(index, &mut work);
                 }
             }
             Word::Endpoint { .. } => {

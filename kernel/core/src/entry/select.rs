@@ -6,10 +6,11 @@ use crate::ground::trusted::{
     Blocking3WordsTime, BlockingWordTime, Left, blocking_3_words_time, blocking_word_time,
 };
 use crate::mechanism::cpu;
-use crate::mechanism::wait::{LOST, NO_ROOM, Never, On, TIMED_OUT, Until};
+use crate::mechanism::interrupt::let_others_run;
+use crate::mechanism::wait::{LOST, NO_ROOM, Never, On, TIMED_OUT, Until, settle};
 use crate::object::channel::{self, Channel};
 use crate::object::handle::Object;
-use crate::object::set::Set;
+use crate::object::set::{Look, Set};
 use crate::object::thread::Thread;
 use sing_abi::trap::Trap;
 use sing_abi::{NO_TAGS, status};
@@ -80,7 +81,7 @@ fn select_place(thread: &'static Thread, handles: u32, count: u32) -> Left {
     let current = selection.current(&memory, handles, count);
     drop(selection);
     if let Some(set) = current {
-        if let Some(place) = set.next() {
+        if let Some(place) = set.next_of_few() {
             return stays(Ok(place as i32));
         }
         if let Some(left) = wait_for_place(set, thread, handles, count) {
@@ -132,7 +133,7 @@ fn select_first_place(
                 None => continue,
             }
         }
-        if let Some(place) = set.next() {
+        if let Some(place) = set.next_of_few() {
             return Ok(stays(Ok(place as i32)));
         }
         if let Some(left) = wait_for_place(set, thread, handles, count) {
@@ -162,13 +163,14 @@ fn place_from_lists(wanted: &[u32], until: &mut Until) -> Result<i32, Trap> {
             .find(|(_, w)| w.look(thread) != status::WOULD_BLOCK)
             .map(|(i, _)| i)
     };
+    let all = || wanted.iter().zip(on).filter(|(handle, _)| **handle != 0);
+    let held = || all().all(|(&handle, &on)| holds(&[handle], &[on]));
+    if !settle(on, held) {
+        return Err(Trap::BadHandle);
+    }
     let found = match ready(None) {
         Some(found) => found,
-        None => {
-            let all = || wanted.iter().zip(on).filter(|(handle, _)| **handle != 0);
-            let held = || all().all(|(&handle, &on)| holds(&[handle], &[on]));
-            thread.wait_any(on, until.deadline(), held, ready)
-        }
+        None => thread.wait_any(on, until.deadline(), held, ready),
     };
     match found {
         LOST => Err(Trap::BadHandle),
@@ -221,7 +223,7 @@ fn select_first<const MOST: usize>(
                 None => continue,
             }
         } else {
-            match set.next() {
+            match set.next_of_few() {
                 Some(key) => key as i32,
                 None => {
                     set.begin_wait(thread);
@@ -269,11 +271,14 @@ fn select_from_lists(wanted: &[u32], at: &[u32], until: &mut Until) -> Result<i3
             }
             any
         };
+        let held = || holds(wanted, on);
+        if !settle(on, held) {
+            return Err(Trap::BadHandle);
+        }
         // What is there already costs no clock.
         match ready() {
             Some(found) => found,
             None => {
-                let held = || holds(wanted, on);
                 // It leaves with all that has come, what it was woken for among that.
                 thread.wait_any(on, until.deadline(), held, |_| ready())
             }
@@ -349,9 +354,18 @@ impl BlockingWordTime for SetWait {
 /// Waits for an endpoint of a set.
 #[inline(always)]
 fn wait_for(set: &'static Set, thread: &'static Thread) -> Left {
+    let number = set.number();
     loop {
-        if let Some(key) = set.next() {
-            return stays(Ok(key as i32));
+        match set.next() {
+            Look::Key(key) => return stays(Ok(key as i32)),
+            Look::Nothing => {}
+            Look::More => {
+                let_others_run();
+                if !set.is(number) {
+                    return stays(Err(Trap::BadHandle));
+                }
+                continue;
+            }
         }
         set.begin_wait(thread);
         // Who wakes it has taken it out of the set.

@@ -4,7 +4,7 @@ use super::{Entries, caller, fill_table, finish};
 use crate::ground::work::Work;
 use crate::mechanism::cpu;
 use crate::mechanism::interrupt;
-use crate::mechanism::wait::{LOST, NO_ROOM, Never, On, TIMED_OUT, is_same};
+use crate::mechanism::wait::{LOST, NO_ROOM, Never, On, TIMED_OUT, is_same, settle};
 use crate::object::handle::Object;
 use crate::object::sync::{Event, Mutex};
 use sing_abi::status;
@@ -113,6 +113,9 @@ extern "C" fn wait_one(_: CtxRef, handle: u32, timeout: i64) -> i32 {
     finish(waitable(handle).and_then(|w| {
         let t = cpu::current();
         let ready = || w.acquire(t).then_some(0);
+        if !settle(&[w], || holds(&[handle], &[w])) {
+            return Err(Trap::BadHandle);
+        }
         // What is there already costs no clock.
         if ready().is_some() {
             return Ok(status::OK);

@@ -3,6 +3,7 @@
 use super::{Entries, caller, fill_table, finish};
 use crate::ground::log;
 use crate::ground::machine::hal;
+use crate::mechanism::interrupt::let_others_run;
 use sing_abi::status;
 use sing_abi::trap::Trap;
 use sing_runtime::CtxRef;
@@ -46,6 +47,7 @@ fn print(text: u32, len: u32) -> Result<i32, Trap> {
     let mut bytes = [0; MOST];
     let taken = &mut bytes[..MOST.min(len as usize)];
     sip.memory(text, taken.len() as u64)?.read(text, taken)?;
-    log::debug(sip.name(), sip.id(), taken, len as usize > MOST);
+    let more = len as usize > MOST;
+    log::debug(sip.name(), sip.id(), taken, more, || let_others_run());
     Ok(status::OK)
 }

@@ -4,9 +4,10 @@
 //! many there are.
 
 use crate::ground::trusted::{Fiber, IDLE, Left};
+use crate::ground::work::Work;
 use crate::mechanism::sched::{Current, Machine, Next, Scheduler};
 use crate::object::thread::{State, Thread};
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use sing_arch::link::{Link, List};
 use sing_arch::lock::SpinLock;
 
@@ -20,6 +21,8 @@ pub(crate) struct Cpu {
     since: AtomicU64,
     /// Threads that have ended on their own stacks, which only another context can give back.
     pub(crate) ended: SpinLock<List<Thread>>,
+    /// Whether nobody was found to run although there may be somebody.
+    asks_again: AtomicBool,
     /// Context switches so far.
     pub(crate) switches: AtomicU64,
     /// Pre-emptions so far.
@@ -31,6 +34,7 @@ static CPU: Cpu = Cpu {
     queue: SpinLock::new(Current::NEW),
     since: AtomicU64::new(0),
     ended: SpinLock::new(List::new()),
+    asks_again: AtomicBool::new(false),
     switches: AtomicU64::new(0),
     preemptions: AtomicU64::new(0),
 };
@@ -95,18 +99,24 @@ impl Cpu {
         }
     }
 
-    /// Takes the thread that runs next, where the one that should have must not: its SIP holds it.
+    /// Takes the thread that runs next, where the one that should have must not: its SIP holds it. `None` also where there
+    /// are more of those than go into a step; then the idle context asks again.
     #[cold]
     #[inline(never)]
     fn next_but(&self, mut halted: &'static Thread) -> Option<&'static Thread> {
-        loop {
+        let mut work = Work::step();
+        while !work.is_spent() {
             halted.sip().hold(halted);
+            work.spend(0);
             let next = self.ask()?;
             if !next.is_halted() {
                 return Some(next);
             }
             halted = next;
         }
+        halted.sip().hold(halted);
+        self.asks_again.store(true, Relaxed);
+        None
     }
 
     /// Who is next, as the scheduler says.
@@ -207,7 +217,7 @@ impl Cpu {
             crate::object::sip::reap();
             crate::mechanism::interrupt::deliver();
             let Some(next) = self.next() else {
-                if crate::object::sip::is_dying() {
+                if self.asks_again.swap(false, Relaxed) || crate::object::sip::is_dying() {
                     continue;
                 }
                 return;

@@ -34,6 +34,7 @@ pub(crate) use several::stores;
 
 use crate::ground::trusted::Left;
 use crate::mechanism::cpu;
+use crate::mechanism::interrupt;
 use crate::object::channel;
 use crate::object::selection::Selection;
 use crate::object::set::{Member, Set};
@@ -85,6 +86,11 @@ pub(crate) trait Waitable: Sync {
         }
     }
 
+    /// Does a step of what a look at it would take long for. False where there is more to do.
+    fn settle(&'static self) -> bool {
+        true
+    }
+
     /// Gives access to the list of threads that wait for it, under its lock.
     fn with_waiters(&self, f: &mut dyn FnMut(&WaitList));
 }
@@ -95,6 +101,18 @@ pub(crate) type On = &'static dyn Waitable;
 /// Whether both are the same thing.
 pub(crate) fn is_same(a: On, b: On) -> bool {
     core::ptr::addr_eq(a, b)
+}
+
+/// Sees to it that a look at any of these does not take long; others run meanwhile where it would. False where the SIP has
+/// lost one of them then, as `held` says.
+pub(crate) fn settle(on: &[On], held: impl Fn() -> bool) -> bool {
+    while !on.iter().all(|w| w.settle()) {
+        interrupt::let_others_run();
+        if !held() {
+            return false;
+        }
+    }
+    true
 }
 
 /// What never comes: fills arrays.

@@ -13,6 +13,9 @@ use sing_arch::frame;
 
 /// The most frames that a report shows.
 const FRAMES: usize = 16;
+/// Words of a stack that are looked at for the frame that called the kernel: a function's own frame can be nearly as large
+/// as the largest stack.
+const LOOKED_AT: usize = 16 << 10;
 
 /// Addresses of the frames of a thread that crashed, innermost first.
 #[derive(Default)]
@@ -52,9 +55,12 @@ pub(crate) fn record_call(t: &Thread, from: u64) {
     crash.clear();
     let stack = t.fiber.stack();
     let code = t.sip().template().code();
-    let mut at = from.next_multiple_of(8).max(stack.start);
+    let first = from.next_multiple_of(8).max(stack.start);
     let mut innermost = None;
-    while let Some((word, next)) = frame_at(t, at) {
+    for at in (first..stack.end).step_by(8).take(LOOKED_AT) {
+        let Some((word, next)) = frame_at(t, at) else {
+            return;
+        };
         // A word left over from before can look like a return address; one into no function is none.
         let returns = || code.contains(&word) && image::function_at(word - 1).is_some();
         if innermost.is_none() && returns() {
@@ -65,7 +71,6 @@ pub(crate) fn record_call(t: &Thread, from: u64) {
             walk(t, at, &mut crash);
             return;
         }
-        at += 8;
     }
 }
 

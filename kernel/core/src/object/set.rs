@@ -20,6 +20,7 @@ mod sweep;
 pub(crate) use sweep::sweep;
 
 use crate::ground::trusted::Store;
+use crate::mechanism::interrupt;
 use crate::mechanism::wait::{self, Until, WaitList, Waitable};
 use crate::object::channel::{self, Channel};
 use crate::object::thread::Thread;
@@ -100,6 +101,22 @@ impl Waitable for Member {
         }
     }
 }
+
+/// A step is over.
+struct Spent;
+
+/// What a look at a set has come to.
+pub(crate) enum Look {
+    /// The key of an endpoint at which a receive would not wait.
+    Key(u32),
+    /// There is none.
+    Nothing,
+    /// Nobody knows yet: as many endpoints have been taken out as go into a step.
+    More,
+}
+
+/// Endpoints without a message that are taken out of the list of those that are ready in a step.
+const STEP: usize = 256;
 
 static SETS: Slab<Set> = Slab::new();
 static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
@@ -290,10 +307,14 @@ impl Set {
         }
     }
 
-    /// The key of the next endpoint at which a receive would not wait; it goes to the end.
+    /// The next endpoint at which a receive would not wait; it goes to the end.
     #[inline(always)]
-    pub(crate) fn next(&self) -> Option<u32> {
-        let (member, alone) = self.first()?;
+    pub(crate) fn next(&self) -> Look {
+        let (member, alone) = match self.first() {
+            Ok(Some(first)) => first,
+            Ok(None) => return Look::Nothing,
+            Err(Spent) => return Look::More,
+        };
         // Alone, it is at the end already.
         if !alone {
             let inner = self.inner.lock();
@@ -301,28 +322,40 @@ impl Set {
                 inner.ready.push(member);
             }
         }
-        Some(member.key.load(Relaxed))
+        Look::Key(member.key.load(Relaxed))
+    }
+
+    /// The next endpoint of a set that has no more of them than go into a step: a selection.
+    #[inline(always)]
+    pub(crate) fn next_of_few(&self) -> Option<u32> {
+        match self.next() {
+            Look::Key(key) => Some(key),
+            Look::Nothing | Look::More => None,
+        }
     }
 
     /// The first endpoint at which a receive would not wait, and whether it is the only one in the list; those before it
-    /// are taken out.
+    /// are taken out, as many as go into a step: all may have been emptied by who receives there directly.
     #[inline(always)]
-    fn first(&self) -> Option<(&'static Member, bool)> {
-        loop {
+    fn first(&self) -> Result<Option<(&'static Member, bool)>, Spent> {
+        for _ in 0..STEP {
             let (member, alone) = {
                 let inner = self.inner.lock();
-                let first = inner.ready.first()?;
+                let Some(first) = inner.ready.first() else {
+                    return Ok(None);
+                };
                 (first, inner.ready.is_last(first))
             };
             if member.is_ready() {
-                return Some((member, alone));
+                return Ok(Some((member, alone)));
             }
             let inner = self.inner.lock();
             inner.ready.remove(member);
             if inner.ready.is_empty() {
-                return None;
+                return Ok(None);
             }
         }
+        Err(Spent)
     }
 
     /// Its number, by which a wait knows it again.
@@ -347,8 +380,16 @@ impl Set {
     ) -> Option<i32> {
         let number = self.number();
         loop {
-            if let Some(key) = self.next() {
-                return Some(key as i32);
+            match self.next() {
+                Look::Key(key) => return Some(key as i32),
+                Look::Nothing => {}
+                Look::More => {
+                    interrupt::let_others_run();
+                    if !self.is(number) {
+                        return None;
+                    }
+                    continue;
+                }
             }
             let deadline = until.deadline();
             if crate::ground::machine::hal().now() >= deadline {
@@ -381,11 +422,25 @@ impl Waitable for Set {
     /// Whether there is an endpoint at which a receive would not wait. It stays where it is: who looks has not been
     /// served.
     fn acquire(&'static self, _: &'static Thread) -> bool {
-        self.first().is_some()
+        loop {
+            if let Ok(first) = self.first() {
+                return first.is_some();
+            }
+        }
     }
 
     fn look(&'static self, _: &'static Thread) -> i32 {
-        self.next().map_or(status::WOULD_BLOCK, |key| key as i32)
+        loop {
+            match self.next() {
+                Look::Key(key) => return key as i32,
+                Look::Nothing => return status::WOULD_BLOCK,
+                Look::More => {}
+            }
+        }
+    }
+
+    fn settle(&'static self) -> bool {
+        self.first().is_ok()
     }
 
     fn with_waiters(&self, f: &mut dyn FnMut(&WaitList)) {

@@ -339,15 +339,15 @@ impl Thread {
         }
     }
 
-    /// Takes any allocation out of the table of a thread that runs no more; its index. `None`, and table and record are gone,
-    /// where there is none.
+    /// Takes any allocation out of the table of a thread that runs no more; its index. `None` where there is none.
     pub(crate) fn take_any_allocation(&self) -> Option<u32> {
-        let mut context = self.context.lock();
-        let taken = context.as_mut().and_then(Context::pop);
-        if taken.is_none() {
-            *context = None;
-        }
-        taken
+        self.context.lock().as_mut().and_then(Context::pop)
+    }
+
+    /// Gives table and context record of a thread back that runs no more: how many bytes that is.
+    fn give_context_back(&self) -> u64 {
+        let context = self.context.lock().take();
+        context.as_ref().map_or(0, Context::bytes)
     }
 
     /// Takes a thread that runs no more out of wherever others could find it. The caller is not on its stack.
@@ -396,6 +396,7 @@ impl Thread {
                 exheap::bury(allocation, work);
                 continue;
             }
+            work.spend(self.give_context_back());
             self.state.store(State::Ended as u32, Relaxed);
             wait::wake_all(&self.joiners.lock());
             cpu::this().ended.lock().remove(self);

@@ -3,7 +3,6 @@
 use crate::{Check, Test};
 use sing_sdk::contracts::PipeContract;
 use sing_sdk::io::{LARGEST, Writer};
-use sing_sdk::prelude::*;
 use sing_sdk::thread::spawn;
 
 pub const ALL: &[Test] = &[("a large block is cut at the ends of lines", cut_at_lines)];

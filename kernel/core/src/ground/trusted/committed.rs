@@ -189,6 +189,19 @@ impl LinearMemory {
         Ok(made)
     }
 
+    /// Bytes that the instance in it has.
+    pub(crate) fn len(&self) -> u64 {
+        self.instance
+            .lock()
+            .as_ref()
+            .map_or(0, Instance::memory_len)
+    }
+
+    /// Gives a table of the instance back where nobody else keeps that: how many bytes that is. `None` where there is none.
+    pub(crate) fn give_table_back(&self) -> Option<u64> {
+        self.instance.lock().as_mut()?.give_table_back()
+    }
+
     /// Takes the memory out. Done when no thread of the SIP runs any more (guideline `own-window`).
     ///
     /// # Panics

@@ -1,6 +1,6 @@
 //! A wait for any of several things: a thread has a node in the list of each.
 
-use super::{LOST, NO_ROOM, On, TIMED_OUT, WAITING, WaitNode, is_same};
+use super::{LOST, NO_ROOM, On, TIMED_OUT, WAITING, WaitNode, is_same, settle};
 use crate::ground::trusted::Store;
 use crate::object::account::Account;
 use crate::object::thread::Thread;
@@ -79,6 +79,9 @@ impl Thread {
     ) -> u32 {
         let mut woken_for = None;
         loop {
+            if !settle(on, &held) {
+                return LOST;
+            }
             if let Some(i) = ready(woken_for) {
                 return i;
             }

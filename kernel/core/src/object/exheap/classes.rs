@@ -11,6 +11,7 @@
 
 use super::class_of;
 use crate::ground::trusted::Committed;
+use crate::ground::work::Work;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use sing_abi::PAGE;
 use sing_arch::link::{Linked, List, Node};
@@ -229,41 +230,46 @@ pub(super) fn give(piece: Block, chunk: u32) {
     }
 }
 
-/// Chunks that are looked at in a step.
-const LOOKED_AT: u32 = 64;
 /// The chunk that is looked at next.
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// Gives pages of some chunks back to the machine. False where that was the last of them. The chunk that a class's next piece comes
 /// from stays as it is: what is allocated and given back all the time costs what it did.
 pub(super) fn trim() -> bool {
-    let from = NEXT.load(Relaxed);
-    for index in from..from + LOOKED_AT {
+    let mut work = Work::step();
+    let mut index = NEXT.load(Relaxed);
+    while !work.is_spent() {
         if index >= CHUNKS.end() {
             NEXT.store(0, Relaxed);
             return false;
         }
+        work.spend(0);
         if let Some(chunk) = CHUNKS.get(index).filter(|_| CHUNKS.is_live(index)) {
-            shrink(chunk);
+            // Each page can be a piece of its own.
+            (0..shrink(chunk)).for_each(|_| work.spend(PAGE));
         }
+        index += 1;
     }
-    NEXT.store(from + LOOKED_AT, Relaxed);
+    NEXT.store(index, Relaxed);
     true
 }
 
-fn shrink(chunk: &'static Chunk) {
+/// Gives pages of a chunk back: how many.
+fn shrink(chunk: &'static Chunk) -> u64 {
     let class = class_of(chunk.free.lock().size as u32);
     let list = CLASSES[class as usize].lock();
     if !list.holds(chunk) || list.first().is_some_and(|c| core::ptr::eq(c, chunk)) {
-        return;
+        return 0;
     }
     let mut free = chunk.free.lock();
-    PAGES.sub(free.shrink());
+    let gone = free.shrink();
+    PAGES.sub(gone);
     if free.words == 0 {
         // Others have pieces of which there is memory.
         list.remove(chunk);
         list.push(chunk);
     }
+    gone
 }
 
 #[cfg(test)]

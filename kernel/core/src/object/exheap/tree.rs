@@ -121,12 +121,13 @@ pub(crate) fn bury(index: u32, work: &mut Work) {
     }
 }
 
-/// Gives an allocation back, or puts it into the graves of the account that it is charged to: which.
+/// Gives an allocation back, or puts it into the graves of the account that it is charged to: which. Nothing is given back
+/// that is large, or once the step's allowance is spent: a message brings several.
 fn put_into_grave(index: u32, work: &mut Work) -> Option<&'static Account> {
     let a = ALLOCATIONS.get(index)?;
     a.return_held(a.cost().1);
     let slow = |r: &Region| r.size() > PIECE || r.has_left();
-    let slow = a.has_parts() || a.region().is_some_and(slow);
+    let slow = work.is_spent() || a.has_parts() || a.region().is_some_and(slow);
     let Some(account) = a.payer.get().filter(|_| slow) else {
         work.spend(free_one(index, a));
         return None;

@@ -25,7 +25,6 @@ use sing_abi::exit::stop::PARENT_ENDED;
 use sing_abi::trap::Trap;
 use sing_arch::link::{Linked, List};
 use sing_arch::lock::Counter;
-use sing_runtime::Instance;
 
 /// Cycles that the idle context spends on ended SIPs before others run: about a tenth of a quantum.
 const SPELL: u64 = 1_000_000;
@@ -163,6 +162,12 @@ fn step(sip: &'static Sip) -> bool {
         if work_off(sip, &mut work) {
             continue;
         }
+        // Nobody runs in it any more.
+        drop(sip.inner.lock().instance.take());
+        if let Some(bytes) = sip.memory.give_table_back() {
+            work.spend(bytes);
+            continue;
+        }
         let shrunk = sip.memory.with(|m| m.shrink(PIECE));
         if !shrunk {
             gone(sip);
@@ -197,10 +202,8 @@ impl Sip {
 
 /// An ended SIP has nothing any more but what it has on its way elsewhere.
 fn gone(sip: &'static Sip) {
-    let inner = core::mem::take(&mut *sip.inner.lock());
-    let memory = inner.instance.as_ref().map_or(0, Instance::memory_len);
-    drop(inner);
-    sip.account().discharge(memory);
+    drop(core::mem::take(&mut *sip.inner.lock()));
+    sip.account().discharge(sip.memory.len());
     sip.memory.take().give();
     DYING.lock().remove(sip);
     sip.gone.store(true, Relaxed);
