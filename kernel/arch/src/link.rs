@@ -149,6 +149,25 @@ impl<T: Linked<Role>, Role> List<T, Role> {
         self.last.set(Some(t));
     }
 
+    /// Adds at the beginning.
+    ///
+    /// # Panics
+    /// If it stands in a list already.
+    pub fn push_front(&self, t: &'static T) {
+        let node = t.node();
+        assert!(!node.is_linked(), "kernel object in two lists");
+        node.list
+            .store(ptr::from_ref(self).cast_mut(), Ordering::Relaxed);
+        node.previous.set(None);
+        let first = self.first.get();
+        node.next.set(first);
+        match first {
+            Some(f) => f.node().previous.set(Some(t)),
+            None => self.last.set(Some(t)),
+        }
+        self.first.set(Some(t));
+    }
+
     /// Takes the first object out.
     #[inline(always)]
     pub fn pop(&self) -> Option<&'static T> {

@@ -122,7 +122,6 @@ pub(crate) fn take_over_at(place: &'static Location<'static>) {
     // Ended SIPs are given back a little at each quantum's end, however much there is to run.
     let dying = quantum_ended && crate::object::sip::is_dying();
     let mut queue = cpu.queue.lock();
-    let woken = woken && Current::WOKEN_RUN_AT_ONCE;
     if queue.is_empty() && !dying || !(quantum_ended || woken) {
         return;
     }
@@ -141,8 +140,8 @@ pub(crate) fn take_over_at(place: &'static Location<'static>) {
     }
 }
 
-/// Acts on what is pending: whether a quantum has ended, and whether anybody was woken. Who is woken by a
-/// device or by time runs at once: that is what minimum latency means.
+/// Acts on what is pending. Returns whether a quantum has ended, and whether a thread was woken by a device or by time
+/// that takes the place of the running one.
 fn act(place: &'static Location<'static>) -> (bool, bool) {
     watchdog::looked(place);
     let mut lines = PENDING.fetch_and(STRESS, Ordering::SeqCst);
@@ -167,7 +166,7 @@ fn act(place: &'static Location<'static>) -> (bool, bool) {
         let mut line = DEVICES[index as usize].line.lock();
         if line.held {
             line.count = line.count.saturating_add(1);
-            woken |= !line.waiters.is_empty();
+            woken |= Current::WOKEN_RUN_AT_ONCE && !line.waiters.is_empty();
             wait::wake_all(&line.waiters);
         }
     }

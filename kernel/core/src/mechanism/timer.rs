@@ -102,7 +102,8 @@ pub(crate) fn stop_quantum() {
 }
 
 /// The timer's interrupt: wakes those whose time has come, as many as go into a step; for the others it comes again at
-/// once. Whether a quantum has ended, and whether anybody was woken.
+/// once. Whether a quantum has ended, and whether anybody was woken who runs
+/// at once.
 pub(crate) fn expired() -> (bool, bool) {
     let now = hal().now();
     let (mut ended, mut woken) = (false, false);
@@ -114,8 +115,7 @@ pub(crate) fn expired() -> (bool, bool) {
                 work.spend(0);
                 timers.waiting.remove(t);
                 drop(timers);
-                crate::mechanism::wait::time_out(t);
-                woken = true;
+                woken |= crate::mechanism::wait::time_out(t);
             }
             _ => {
                 if timers.quantum_end <= now {

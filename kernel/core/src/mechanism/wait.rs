@@ -354,11 +354,9 @@ pub(crate) fn wake_all(list: &WaitList) {
     }
 }
 
-/// Wakes a thread whose time-out has come.
-pub(crate) fn time_out(t: &'static Thread) {
-    if claim(t, TIMED_OUT) {
-        t.unblocked();
-    }
+/// Wakes a thread whose time-out has come. Returns whether it takes the place of the running one.
+pub(crate) fn time_out(t: &'static Thread) -> bool {
+    claim(t, TIMED_OUT) && t.timed_out()
 }
 
 impl Thread {

@@ -264,6 +264,16 @@ impl Thread {
         self.ready();
     }
 
+    /// Makes it runnable because the time has come that it waited for. Returns whether it takes the place of the running one.
+    pub(crate) fn timed_out(&'static self) -> bool {
+        self.state.store(State::Ready as u32, Relaxed);
+        if self.is_halted() {
+            self.sip().hold(self);
+            return false;
+        }
+        cpu::this().queue.lock().timed_out(self, &Machine)
+    }
+
     /// Makes it runnable, where its SIP may run.
     #[inline(always)]
     pub(crate) fn ready(&'static self) {

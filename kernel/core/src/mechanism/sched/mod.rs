@@ -13,7 +13,7 @@
     allow(dead_code, reason = "each scheduler uses its part of the interface")
 )]
 
-#[cfg(any(test, not(feature = "round-robin")))]
+#[cfg(not(feature = "round-robin"))]
 mod min_latency;
 #[cfg(any(test, feature = "round-robin"))]
 mod round_robin;
@@ -33,6 +33,9 @@ pub(crate) type Current = round_robin::RoundRobin;
 pub(crate) trait Clock {
     /// Nanoseconds since the start.
     fn now(&self) -> u64;
+
+    /// As many of the cycles in which threads' time is counted as there are in so many nanoseconds.
+    fn cycles(&self, nanoseconds: u64) -> u64;
 }
 
 /// The machine's clock.
@@ -41,6 +44,11 @@ pub(crate) struct Machine;
 impl Clock for Machine {
     fn now(&self) -> u64 {
         crate::ground::machine::hal().now()
+    }
+
+    fn cycles(&self, nanoseconds: u64) -> u64 {
+        let rate = crate::ground::machine::hal().cycles_per_second();
+        (u128::from(nanoseconds) * u128::from(rate) / 1_000_000_000) as u64
     }
 }
 
@@ -98,7 +106,7 @@ pub(crate) trait Scheduler {
     const NAME: &'static str;
     /// How long a thread may run while others wait, in nanoseconds.
     const QUANTUM: u64;
-    /// Whether a thread that a device or the time has woken takes the place of the running one at once.
+    /// Whether a thread that a device has woken takes the place of the running one at once.
     const WOKEN_RUN_AT_ONCE: bool;
     /// One without threads.
     const NEW: Self;
@@ -107,9 +115,15 @@ pub(crate) trait Scheduler {
 
     /// A thread that was blocked, or is new, has become runnable.
     fn unblocked(&mut self, thread: &'static Thread, clock: &impl Clock);
+    /// The time has come that a blocked thread waited for, which is runnable now. Returns whether it takes the place of the
+    /// running one at once.
+    fn timed_out(&mut self, thread: &'static Thread, clock: &impl Clock) -> bool {
+        self.unblocked(thread, clock);
+        Self::WOKEN_RUN_AT_ONCE
+    }
     /// The quantum has ended while `running` ran.
     fn quantum_ended(&mut self, running: Option<&'static Thread>, clock: &impl Clock);
-    /// `running` was interrupted for a thread that a device has woken.
+    /// `running` was interrupted for a thread that a device or the time has woken.
     fn displaced(&mut self, running: &'static Thread, clock: &impl Clock);
     /// `running` lets others go first.
     fn yielded(&mut self, running: &'static Thread, clock: &impl Clock);
