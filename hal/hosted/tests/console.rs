@@ -30,7 +30,7 @@ fn flood(at: usize) -> u8 {
 fn write_all(hal: &HostedHal, mut bytes: &[u8]) {
     while !bytes.is_empty() {
         let before = OUTPUTS.load(SeqCst);
-        let taken = hal.console_write(bytes);
+        let taken = hal.console().write(bytes);
         bytes = &bytes[taken..];
         while !bytes.is_empty() && OUTPUTS.load(SeqCst) == before {
             hal.idle();
@@ -57,7 +57,7 @@ fn play() -> ! {
         hooks,
     };
     let hal = HostedHal::new(config).unwrap();
-    hal.console_write(b"<ready>");
+    hal.console().write(b"<ready>");
     if common::my_scene().as_deref() == Some("wait first") {
         while INPUTS.load(SeqCst) == 0 {
             hal.idle();
@@ -65,9 +65,9 @@ fn play() -> ! {
     }
     let mut bytes = [0; 64];
     loop {
-        match hal.console_read(&mut bytes) {
+        match hal.console().read(&mut bytes) {
             None => {
-                hal.console_write(b"<end>");
+                hal.console().write(b"<end>");
                 hal.exit(7);
             }
             Some(0) => {
@@ -79,7 +79,8 @@ fn play() -> ! {
             }
             Some(n) => {
                 let text = &bytes[..n];
-                hal.console_write(format!("[{}]", text.escape_ascii()).as_bytes());
+                hal.console()
+                    .write(format!("[{}]", text.escape_ascii()).as_bytes());
                 let has = |word: &str| text.windows(word.len()).any(|w| w == word.as_bytes());
                 if has("abort") {
                     // What a panic ends in, outside of test programs.
@@ -90,23 +91,25 @@ fn play() -> ! {
                 } else if has("exit") {
                     hal.exit(3);
                 } else if has("size") {
-                    hal.console_write(format!("{:?}", hal.console_size()).as_bytes());
+                    hal.console()
+                        .write(format!("{:?}", hal.console().size()).as_bytes());
                 } else if has("busy") {
                     // Computing, with no timer set: input must still be noticed.
                     let (start, before) = (hal.now(), INPUTS.load(SeqCst));
                     while INPUTS.load(SeqCst) == before && hal.now() < start + 5_000_000_000 {}
                     let noticed = INPUTS.load(SeqCst) != before;
-                    hal.console_write(format!("<noticed {noticed}>").as_bytes());
+                    hal.console()
+                        .write(format!("<noticed {noticed}>").as_bytes());
                 } else if has("talk") {
                     write_all(hal, &[b'x'; 10_000_000]);
                     hal.exit(9);
                 } else if has("flood") {
                     let bytes: Vec<u8> = (0..FLOOD).map(flood).collect();
-                    let taken = hal.console_write(&bytes);
+                    let taken = hal.console().write(&bytes);
                     // Nobody reads, and yet the machine goes on, and is heard elsewhere.
                     assert!(hal.log(Class::Kernel, format!("taken {taken}").as_bytes()));
                     write_all(hal, &bytes[taken..]);
-                    while hal.console_unwritten() > 0 {
+                    while hal.console().unwritten() > 0 {
                         hal.idle();
                     }
                     assert!(hal.log(Class::Kernel, b"written"));
@@ -118,7 +121,7 @@ fn play() -> ! {
                         lost += u32::from(!hal.log(Class::Debug, line.as_bytes()));
                     }
                     assert!(hal.log(Class::Kernel, b"crash: a kernel line has room of its own"));
-                    hal.console_write(format!("<lost {lost}>").as_bytes());
+                    hal.console().write(format!("<lost {lost}>").as_bytes());
                     // Room on one stream does not say that there is room on the other.
                     while OUTPUTS.load(SeqCst) == 0
                         || !hal.log(Class::Debug, b"there is room again")

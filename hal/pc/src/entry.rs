@@ -82,7 +82,8 @@ extern "sysv64" fn main(info: u64, protocol: u32) -> ! {
         line!("machine: {processors} processors, of which one is used");
     }
     drop(platform);
-    hal::init(request.console);
+    serial::set_terminal(request.console);
+    hal::init();
     x86_64::instructions::interrupts::enable();
 
     if let Some(which) = request.selftest {

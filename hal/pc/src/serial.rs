@@ -8,8 +8,9 @@
 
 use crate::{clock, port, processor};
 use core::fmt;
-use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use sing_arch::lock::SpinLock;
+use sing_kernel::console::ConsoleDevice;
 use sing_kernel::output::{Class, Queue};
 use x86_64::instructions::interrupts::without_interrupts;
 
@@ -84,6 +85,8 @@ static INTERRUPTS: AtomicBool = AtomicBool::new(false);
 static LOOPED: AtomicBool = AtomicBool::new(false);
 static RETURNS: AtomicBool = AtomicBool::new(false);
 static PRESENT: AtomicBool = AtomicBool::new(false);
+/// Columns and rows, 32 bits each; 0 where the far end is no terminal.
+static TERMINAL: AtomicU64 = AtomicU64::new(0);
 
 /// 115,200 baud, 8 bits, no parity; no interrupts yet.
 pub fn init() {
@@ -101,6 +104,12 @@ pub fn init() {
     }
     PRESENT.store(port::read8(SCRATCH) == 0xa5, Relaxed);
     RETURNS.store(!processor::is_virtual(), Relaxed);
+}
+
+/// Notes columns and rows of the terminal at the far end; `None` where there is none.
+pub fn set_terminal(size: Option<(u32, u32)>) {
+    let (columns, rows) = size.unwrap_or((0, 0));
+    TERMINAL.store(u64::from(columns) << 32 | u64::from(rows), Relaxed);
 }
 
 /// Raises an interrupt for each byte received from now on.
@@ -211,17 +220,31 @@ fn add<R>(add: impl FnOnce(&mut Queue<ROOM>) -> R) -> R {
     })
 }
 
-/// Takes bytes for the console; how many.
-pub fn write(bytes: &[u8]) -> usize {
-    if !PRESENT.load(Relaxed) {
-        return bytes.len();
-    }
-    add(|queue| queue.put(Class::Console, bytes))
-}
+/// The serial port as the console.
+pub struct Serial;
 
-/// Bytes of the console's that are not sent yet.
-pub fn unwritten() -> usize {
-    without_interrupts(|| OUT.lock().queue.unsettled())
+impl ConsoleDevice for Serial {
+    fn write(&self, bytes: &[u8]) -> usize {
+        if !PRESENT.load(Relaxed) {
+            return bytes.len();
+        }
+        add(|queue| queue.put(Class::Console, bytes))
+    }
+
+    fn unwritten(&self) -> usize {
+        without_interrupts(|| OUT.lock().queue.unsettled())
+    }
+
+    fn read(&self, out: &mut [u8]) -> Option<usize> {
+        Some(take(out))
+    }
+
+    fn size(&self) -> Option<(u32, u32)> {
+        match TERMINAL.load(Relaxed) {
+            0 => None,
+            size => Some(((size >> 32) as u32, size as u32)),
+        }
+    }
 }
 
 /// Takes a line of the log; false where there is no room.
@@ -252,7 +275,7 @@ pub fn flush() {
 }
 
 /// Moves what has been typed to `out`.
-pub fn read(out: &mut [u8]) -> usize {
+fn take(out: &mut [u8]) -> usize {
     without_interrupts(|| {
         let mut typed = TYPED.lock();
         let n = typed.count.min(out.len());

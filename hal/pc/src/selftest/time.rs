@@ -3,6 +3,7 @@
 use super::{Outcome, arrived, check};
 use crate::hal::Pc;
 use crate::serial;
+use sing_kernel::console::ConsoleDevice;
 use sing_kernel::hal::{Hal, LINE_CONSOLE, LINE_TIMER};
 
 const MICROSECOND: u64 = 1_000;
@@ -125,22 +126,26 @@ pub fn no_lost_wake_up() -> Outcome {
     Ok(())
 }
 
+fn console() -> &'static dyn ConsoleDevice {
+    Pc.console()
+}
+
 pub fn console_input() -> Outcome {
     let mut bytes = [0; 16];
     // Whoever started the test may have typed.
-    while Pc.console_read(&mut bytes) != Some(0) {}
+    while console().read(&mut bytes) != Some(0) {}
     let before = arrived(LINE_CONSOLE);
     serial::set_loop(true);
-    Pc.console_write(b"echo");
+    console().write(b"echo");
     let end = Pc.now() + 500 * MILLISECOND;
     let mut got = 0;
     while got < 4 && Pc.now() < end {
-        got += Pc.console_read(&mut bytes[got..]).unwrap_or(0);
+        got += console().read(&mut bytes[got..]).unwrap_or(0);
     }
     serial::set_loop(false);
     check!(arrived(LINE_CONSOLE) > before, "no interrupt");
     check!(&bytes[..got] == b"echo", "{:?}", &bytes[..got]);
-    check!(Pc.console_read(&mut bytes) == Some(0), "something more");
+    check!(console().read(&mut bytes) == Some(0), "something more");
     Ok(())
 }
 
@@ -151,12 +156,12 @@ pub fn console_keeps_everything() -> Outcome {
     }
     let sent: alloc::vec::Vec<u8> = (0..4096 + 16).map(|i| (i % 251) as u8).collect();
     serial::set_loop(true);
-    Pc.console_write(&sent);
+    console().write(&sent);
     let mut got = alloc::vec::Vec::new();
     let end = Pc.now() + 500 * MILLISECOND;
     while got.len() < sent.len() && Pc.now() < end {
         let mut bytes = [0; 100];
-        let n = Pc.console_read(&mut bytes).unwrap_or(0);
+        let n = console().read(&mut bytes).unwrap_or(0);
         got.extend_from_slice(&bytes[..n]);
     }
     serial::set_loop(false);
