@@ -22,7 +22,8 @@ const DATA: u16 = COM1;
 const INTERRUPT_ENABLE: u16 = COM1 + 1;
 const FIFO_CONTROL: u16 = COM1 + 2;
 const LINE_CONTROL: u16 = COM1 + 3;
-const MODEM_CONTROL: u16 = COM1 + 4;
+/// Register of the lines to a modem, which the device can also connect to itself.
+pub const MODEM_CONTROL: u16 = COM1 + 4;
 const LINE_STATUS: u16 = COM1 + 5;
 const SCRATCH: u16 = COM1 + 7;
 
@@ -35,7 +36,6 @@ const ALL_SENT: u8 = 0x40;
 const MODEM: u8 = 0x09;
 /// RTS: who sends to us may.
 const MAY_SEND: u8 = 2;
-const LOOP: u8 = 0x10;
 
 /// Bytes that the device takes at a time.
 const FIFO: usize = 16;
@@ -81,8 +81,6 @@ static OUT: SpinLock<Out> = SpinLock::new(Out {
 static HEARD: AtomicBool = AtomicBool::new(false);
 /// Whether the device interrupts.
 static INTERRUPTS: AtomicBool = AtomicBool::new(false);
-/// Whether what is sent comes back, for a test.
-static LOOPED: AtomicBool = AtomicBool::new(false);
 static RETURNS: AtomicBool = AtomicBool::new(false);
 static PRESENT: AtomicBool = AtomicBool::new(false);
 /// Columns and rows, 32 bits each; 0 where the far end is no terminal.
@@ -133,16 +131,9 @@ fn listen(typed: &Typed, out: &Out) {
 fn hold(typed: &mut Typed, held: bool) {
     if typed.held != held {
         typed.held = held;
-        set_modem(held);
+        let modem = port::read8(MODEM_CONTROL) & !MAY_SEND;
+        port::write8(MODEM_CONTROL, modem | if held { 0 } else { MAY_SEND });
     }
-}
-
-fn set_modem(held: bool) {
-    let looped = if LOOPED.load(Relaxed) { LOOP } else { 0 };
-    port::write8(
-        MODEM_CONTROL,
-        MODEM | looped | if held { 0 } else { MAY_SEND },
-    );
 }
 
 /// Takes what the device has received, and sends what it takes; whether it had received anything. With interrupts off.
@@ -172,10 +163,15 @@ pub fn receive() -> bool {
 
 /// Sends as much as the device takes now, within bounds.
 fn transmit(out: &mut Out) {
-    // What comes back has to be taken before more is sent.
-    let mut looks = if LOOPED.load(Relaxed) { 1 } else { LOOK / FIFO };
-    while looks > 0 && !out.queue.is_empty() && port::read8(LINE_STATUS) & CAN_SEND != 0 {
-        looks -= 1;
+    for load in 0..LOOK / FIFO {
+        if out.queue.is_empty() {
+            break;
+        }
+        let status = port::read8(LINE_STATUS);
+        // What has come meanwhile is taken before more is sent: the device keeps little of it.
+        if status & CAN_SEND == 0 || load > 0 && status & RECEIVED != 0 {
+            break;
+        }
         // Where it can send, all of its FIFO is free.
         for _ in 0..FIFO {
             let Some(&byte) = out.queue.next().1.first() else {
@@ -320,12 +316,6 @@ fn send(byte: u8) {
     port::write8(DATA, byte);
 }
 
-/// Connects the device's output to its own input, for a test; or undoes it.
-pub fn set_loop(on: bool) {
-    LOOPED.store(on, Relaxed);
-    without_interrupts(|| set_modem(TYPED.lock().held));
-}
-
 /// The console as a place to format to, for the HAL's own lines.
 pub struct Output;
 
@@ -345,3 +335,8 @@ macro_rules! line {
     }};
 }
 pub(crate) use line;
+
+/// Prints a line to the console, at once.
+pub fn say(text: fmt::Arguments<'_>) {
+    line!("{text}");
+}
