@@ -69,20 +69,31 @@ pub fn programs(project: &Project, programs: &[&Program]) -> Result<()> {
     cargo::build(&project.root, &arguments, "building the programs")
 }
 
-/// Builds the PC HAL; answers where its binary is.
+/// Builds the PC kernel, once in each run of xtask; answers where it is.
 pub fn pc(project: &Project) -> Result<PathBuf> {
-    let arguments = [
-        "build",
-        "--release",
-        "--target",
-        toolchain::BARE,
-        "-p",
-        "sing-pc",
-    ];
-    cargo::build(&project.root, &arguments, "building the PC kernel")?;
-    Ok(project
-        .target
-        .join(toolchain::BARE)
-        .join("release")
-        .join("sing-pc"))
+    static DONE: AtomicBool = AtomicBool::new(false);
+    bare(project, "sing-pc", "building the PC kernel", &DONE)
+}
+
+/// Builds the PC HAL's test of itself, likewise: a kernel of its own on the same library.
+pub fn pc_selftest(project: &Project) -> Result<PathBuf> {
+    static DONE: AtomicBool = AtomicBool::new(false);
+    bare(
+        project,
+        "sing-pc-selftest",
+        "building the PC's self-test",
+        &DONE,
+    )
+}
+
+/// Builds a binary of the PC HAL's, where that is not done.
+fn bare(project: &Project, binary: &str, what: &str, done: &AtomicBool) -> Result<PathBuf> {
+    let target = ["--target", toolchain::BARE, "-p", "sing-pc"];
+    if !done.load(Ordering::Relaxed) {
+        let arguments = [&["build", "--release"][..], &target, &["--bin", binary]].concat();
+        cargo::build(&project.root, &arguments, what)?;
+        done.store(true, Ordering::Relaxed);
+    }
+    let release = project.target.join(toolchain::BARE).join("release");
+    Ok(release.join(binary))
 }

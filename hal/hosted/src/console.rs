@@ -1,146 +1,57 @@
-//! The console's input: standard input.
-//!
-//! Input is noticed by a thread of its own, the watcher, which sleeps in `poll` and sends the kernel's thread a
-//! signal. The other ways are worse: polling at timer ticks delays input while one SIP computes alone and no
-//! tick is due, or costs ticks that nothing else needs; and signal-driven input (`O_ASYNC`) is a mode of the
-//! open file, which is shared with the shell that started us and would outlive us.
-//!
-//! Invariants:
-//! - The watcher signals once, and watches again only after a read: input that nobody reads costs nothing.
-//! - Only the kernel's thread reads; the watcher never does.
+//! The console: standard input and output.
 
-use crate::terminal;
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
-use rustix::stdio::stdin;
-use rustix::time::Timespec;
+use crate::input::Input;
+use crate::output::Output;
+use crate::{signals, terminal};
+use sing_kernel::console::ConsoleDevice;
+use sing_kernel::output::Class;
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::thread::{self, Thread};
 
-/// Room for the watcher, which calls two functions.
-const WATCHER_STACK: usize = 64 << 10;
-
-/// The console.
+/// Standard input, where it is the console's, standard output, and standard error for the log.
 pub(crate) struct Console {
-    watcher: Thread,
-    /// Whether the watcher is to watch.
-    watching: Arc<AtomicBool>,
-    ended: AtomicBool,
-}
-
-/// The kernel's thread, as those know it that signal to it.
-#[derive(Clone, Copy)]
-pub(crate) struct Kernel(libc::pthread_t);
-
-impl Kernel {
-    /// Sends it a signal.
-    pub(crate) fn signal(self, signal: i32) {
-        // SAFETY: the kernel's thread lives as long as the process.
-        unsafe { libc::pthread_kill(self.0, signal) };
-    }
-}
-
-/// Starts a thread that takes no signals: it inherits a mask with all of them. It is told the calling thread, which is the
-/// kernel's.
-pub(crate) fn quiet_thread(
-    name: &str,
-    stack: usize,
-    run: impl FnOnce(Kernel) + Send + 'static,
-) -> io::Result<Thread> {
-    // SAFETY: names the calling thread, which is the kernel's and lives as long as the process.
-    let kernel = Kernel(unsafe { libc::pthread_self() });
-    // SAFETY: all zeros is a valid value of this plain structure.
-    let mut all: libc::sigset_t = unsafe { std::mem::zeroed() };
-    let mut before = all;
-    // SAFETY: both sets are valid for the calls; no signal that the kernel counts on is lost, only late.
-    unsafe {
-        libc::sigfillset(&raw mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
-    }
-    let started = thread::Builder::new()
-        .name(name.into())
-        .stack_size(stack)
-        .spawn(move || run(kernel));
-    // SAFETY: `before` was filled by the call above.
-    unsafe {
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
-    }
-    started.map(|handle| handle.thread().clone())
-}
-
-/// Waits until something can be read, or the end be seen.
-fn wait_for_input() {
-    let stdin = stdin();
-    while let Err(Errno::INTR | Errno::AGAIN) =
-        poll(&mut [PollFd::new(&stdin, PollFlags::IN)], None)
-    {}
+    input: Option<Input>,
+    output: Output,
 }
 
 impl Console {
-    /// Starts the watcher, which will send `signal` to the calling thread, from [`Console::watch`] on.
-    pub(crate) fn new(signal: i32) -> io::Result<Self> {
-        terminal::enter();
-        let watching = Arc::new(AtomicBool::new(false));
-        let flag = Arc::clone(&watching);
-        let watcher = quiet_thread("console", WATCHER_STACK, move |kernel| {
-            loop {
-                while !flag.load(SeqCst) {
-                    thread::park();
-                }
-                wait_for_input();
-                flag.store(false, SeqCst);
-                kernel.signal(signal);
-            }
-        })?;
-        Ok(Self {
-            watcher,
-            watching,
-            ended: AtomicBool::new(false),
-        })
+    /// Starts the threads that read and write, which will signal to the calling thread. `input`: whether standard input is
+    /// the console's.
+    pub(crate) fn new(input: bool) -> io::Result<Self> {
+        let input = match input {
+            true => Some(Input::new(signals::CONSOLE)?),
+            false => None,
+        };
+        let output = Output::new(signals::OUTPUT)?;
+        Ok(Self { input, output })
     }
 
-    /// Watches for the next input.
+    /// Watches for the first input.
     pub(crate) fn watch(&self) {
-        if !self.watching.swap(true, SeqCst) {
-            self.watcher.unpark();
+        if let Some(input) = &self.input {
+            input.watch();
         }
     }
 
-    pub(crate) fn read(&self, out: &mut [u8]) -> Option<usize> {
-        if self.ended.load(SeqCst) {
-            return None;
-        }
-        if out.is_empty() {
-            return Some(0);
-        }
-        let stdin = stdin();
-        loop {
-            let at_once = Timespec {
-                tv_sec: 0,
-                tv_nsec: 0,
-            };
-            match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&at_once)) {
-                Ok(0) => break,
-                Err(Errno::INTR) => continue,
-                _ => {}
-            }
-            match rustix::io::read(stdin, &mut *out) {
-                Ok(read) if read > 0 => {
-                    self.watch();
-                    return Some(read);
-                }
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => break,
-                // The end, or a terminal that is gone, which comes to the same.
-                Ok(_) | Err(_) => {
-                    self.ended.store(true, SeqCst);
-                    return None;
-                }
-            }
-        }
-        self.watch();
-        Some(0)
+    /// Takes a line of the log; false where there is no room.
+    pub(crate) fn log(&self, class: Class, line: &[u8]) -> bool {
+        self.output.log(class, line)
+    }
+}
+
+impl ConsoleDevice for Console {
+    fn write(&self, bytes: &[u8]) -> usize {
+        self.output.write(bytes)
+    }
+
+    fn unwritten(&self) -> usize {
+        self.output.unwritten()
+    }
+
+    fn read(&self, out: &mut [u8]) -> Option<usize> {
+        self.input.as_ref()?.read(out)
+    }
+
+    fn size(&self) -> Option<(u32, u32)> {
+        terminal::size()
     }
 }

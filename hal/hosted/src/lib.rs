@@ -12,21 +12,23 @@ mod clock;
 mod code;
 mod console;
 mod cpu;
+mod input;
 mod memory;
 mod output;
 mod ranges;
 mod report;
 mod signals;
 mod terminal;
+mod thread;
 mod timer;
 
 use clock::{Clock, Noted};
 use code::Code;
 use console::Console;
 use memory::Memory;
-use output::Output;
 use sing_abi::PAGE;
 use sing_abi::exit::machine;
+use sing_kernel::console::ConsoleDevice;
 use sing_kernel::fault::{Action, Fault};
 use sing_kernel::hal::{Hal, Part, Reservation};
 use sing_kernel::output::Class;
@@ -130,8 +132,7 @@ pub struct HostedHal {
     code: Code,
     timer: Timer,
     noted: Noted,
-    console: Option<Console>,
-    output: Output,
+    console: Console,
 }
 
 /// The machine, for the signal handlers: they can be given nothing.
@@ -180,11 +181,7 @@ impl HostedHal {
         let code = Code::new().map_err(|e| Error::Addresses(e.into()))?;
         let timer = Timer::new(signals::TIMER).map_err(refused("a timer"))?;
         signals::start(config.console).map_err(refused("signal handlers"))?;
-        let console = match config.console {
-            true => Some(Console::new(signals::CONSOLE).map_err(refused("a thread"))?),
-            false => None,
-        };
-        let output = Output::new(signals::OUTPUT).map_err(refused("a thread"))?;
+        let console = Console::new(config.console).map_err(refused("a thread"))?;
         let memory = Memory::new(limit / PAGE * PAGE);
         let hooks = config.hooks;
         let hosted = HOSTED.get_or_init(|| Self {
@@ -195,12 +192,9 @@ impl HostedHal {
             timer,
             noted: Noted::default(),
             console,
-            output,
         });
         // Not before the handlers can find the machine, or the first input would go unnoticed.
-        if let Some(console) = &hosted.console {
-            console.watch();
-        }
+        hosted.console.watch();
         Ok(hosted)
     }
 
@@ -313,24 +307,12 @@ unsafe impl Hal for HostedHal {
         self.code.range()
     }
 
-    fn console_write(&self, bytes: &[u8]) -> usize {
-        self.output.write(bytes)
-    }
-
-    fn console_unwritten(&self) -> usize {
-        self.output.unwritten()
-    }
-
-    fn console_read(&self, out: &mut [u8]) -> Option<usize> {
-        self.console.as_ref()?.read(out)
-    }
-
-    fn console_size(&self) -> Option<(u32, u32)> {
-        terminal::size()
+    fn console(&self) -> &dyn ConsoleDevice {
+        &self.console
     }
 
     fn log(&self, class: Class, line: &[u8]) -> bool {
-        self.output.log(class, line)
+        self.console.log(class, line)
     }
 
     fn exit(&self, status: i32) -> ! {

@@ -68,7 +68,7 @@ impl Stream {
             changed: Condvar::new(),
         });
         let writer = Arc::clone(&stream);
-        crate::console::quiet_thread(name, WRITER_STACK, move |kernel| {
+        crate::thread::quiet_thread(name, WRITER_STACK, move |kernel| {
             writer.write_all(|| kernel.signal(signal));
         })?;
         Ok(stream)

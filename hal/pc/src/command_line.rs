@@ -1,6 +1,6 @@
 //! The kernel's command line: words for the HAL, and arguments for the system.
 //!
-//! The HAL's own words stand first: `selftest`, `console=COLUMNSxROWS`, `console=none`, `polled`, `report` (say what the
+//! The HAL's own words stand first: `console=COLUMNSxROWS`, `console=none`, `polled`, `report` (say what the
 //! machine has), `clock=SOURCE` (take the clock's rate from nothing else), `watch=MICROSECONDS` (let the timer tick this
 //! often), `stress=switch` (let another thread run at every place where one could; both for tests). What a hypervisor adds
 //! to describe its devices (`virtio_mmio.device=…`) is passed over. The first other word, or what follows `--`, begins
@@ -9,8 +9,6 @@
 /// What the command line asks of the HAL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// Test the HAL instead of starting the system; what follows the word chooses the test.
-    pub selftest: Option<&'a str>,
     /// Columns and rows of the terminal at the console; `None` where it is none.
     pub console: Option<(u32, u32)>,
     /// Poll the console's input although the machine could interrupt.
@@ -32,7 +30,6 @@ impl<'a> Request<'a> {
     pub fn parse(line: &'a str) -> Self {
         // A serial terminal cannot be asked for its size; this is what one has by custom.
         let mut request = Request {
-            selftest: None,
             console: Some((80, 24)),
             polled: false,
             watch: 0,
@@ -45,10 +42,6 @@ impl<'a> Request<'a> {
         while !rest.is_empty() {
             let (word, after) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
             match word {
-                "selftest" => {
-                    request.selftest = Some(after.trim());
-                    break;
-                }
                 "polled" => request.polled = true,
                 "report" => request.report = true,
                 "stress=switch" => request.stress = true,
@@ -127,7 +120,7 @@ mod tests {
     #[test]
     fn separates_the_hals_words_from_the_systems() {
         assert_eq!(words("--script /boot/script"), ["--script", "/boot/script"]);
-        assert_eq!(words("console=100x30 polled -- selftest"), ["selftest"]);
+        assert_eq!(words("console=100x30 polled -- report"), ["report"]);
         assert_eq!(
             words("polled a virtio_mmio.device=512@0xfeb00e00:12"),
             ["a"]
@@ -138,10 +131,7 @@ mod tests {
         );
         assert_eq!(words(""), [] as [&str; 0]);
         let r = Request::parse("console=100x30 polled x");
-        assert_eq!(
-            (r.console, r.polled, r.selftest),
-            (Some((100, 30)), true, None)
-        );
+        assert_eq!((r.console, r.polled), (Some((100, 30)), true));
         let r = Request::parse("report clock=pit clock x");
         assert_eq!((r.report, r.clock, r.rest), (true, Some("pit"), "clock x"));
         assert!(!r.stress && Request::parse("console=none stress=switch -- x").stress);
@@ -149,8 +139,6 @@ mod tests {
         assert_eq!(Request::parse("watch=200 -- x").watch, 200_000);
         assert_eq!(Request::parse("watch=soon -- x").watch, 0);
         assert_eq!(Request::parse("console=axb").console, None);
-        assert_eq!(Request::parse("selftest").selftest, Some(""));
-        assert_eq!(Request::parse(" selftest  fatal ").selftest, Some("fatal"));
     }
 
     #[test]

@@ -1,13 +1,13 @@
-//! From the boot code to the kernel.
+//! From the boot code to what runs on the machine.
 
 use crate::bootinfo::{self, BootInfo};
 use crate::command_line::Request;
+use crate::hooks::{HOOKS, Start};
 use crate::serial::line;
 use crate::{
     acpi, apic, clock, exit, fpu, hal, interrupts, ioapic, machine_check, memory, power, processor,
-    report, selftest, serial,
+    report, serial,
 };
-use alloc::string::String;
 use alloc::vec::Vec;
 use sing_kernel::hal::LINE_CONSOLE;
 
@@ -82,28 +82,11 @@ extern "sysv64" fn main(info: u64, protocol: u32) -> ! {
         line!("machine: {processors} processors, of which one is used");
     }
     drop(platform);
-    hal::init(request.console);
+    serial::set_terminal(request.console);
+    hal::init();
     x86_64::instructions::interrupts::enable();
 
-    if let Some(which) = request.selftest {
-        selftest::run(which);
-    }
-    let Some(image) = image else {
-        line!(
-            "cannot start: no system image: pass one with -initrd to QEMU, or with module2 in GRUB"
-        );
-        exit::exit(exit::NO_IMAGE)
-    };
-    let args: Vec<String> = request.words().map(|w| w.chars().collect()).collect();
-    let options = sing_kernel::Options {
-        args,
-        tick: request.watch,
-        stress: request.stress,
-    };
-    // SAFETY: whoever starts the machine vouches for the image that its loader brings, as for the kernel; its memory is
-    // mapped to be read only, and used for nothing else.
-    let image = unsafe { sing_kernel::BootImage::new(image) };
-    sing_kernel::boot(&hal::Pc, options, image)
+    (HOOKS.start)(Start { request, image })
 }
 
 fn no_clock(only: Option<&str>) -> ! {

@@ -6,9 +6,9 @@ use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use x86_64::instructions::{hlt, interrupts};
 
+pub use sing_abi::exit::machine::BROKEN;
 /// Status where the machine lacks what the system needs.
 pub use sing_abi::exit::machine::REFUSED as UNSUITABLE;
-pub use sing_abi::exit::machine::{BROKEN, NO_IMAGE};
 
 /// Port of QEMU's debug console, which takes bytes; nobody's elsewhere.
 pub const DEBUG_CONSOLE: u16 = 0xe9;

@@ -3,8 +3,9 @@
 //! Handled on stacks of their own, with interrupts off. A second fault during the handling of one is a defect
 //! of the kernel and fatal.
 
+use crate::hooks::HOOKS;
 use crate::serial::line;
-use crate::{exit, interrupts, machine_check, memory, selftest};
+use crate::{exit, interrupts, machine_check, memory};
 use core::arch::naked_asm;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use sing_kernel::fault::{Action, Fault, Kind};
@@ -88,11 +89,7 @@ extern "sysv64" fn handle(frame: &mut Frame) {
         fp: frame.rbp,
         address,
     };
-    let action = if selftest::is_running() {
-        selftest::fault(&fault)
-    } else {
-        sing_kernel::fault::handle(&fault)
-    };
+    let action = (HOOKS.fault)(&fault);
     HANDLING.store(false, Relaxed);
     match action {
         Action::Retry => {}

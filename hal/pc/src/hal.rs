@@ -1,11 +1,12 @@
 //! What the kernel calls.
 
 use crate::memory::{self, RESERVABLE};
+use crate::serial::Serial;
 use crate::spaces::Spaces;
 use crate::{apic, clock, exit, interrupts, ioapic, processor, serial};
 use core::ops::Range;
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use sing_arch::lock::SpinLock;
+use sing_kernel::console::ConsoleDevice;
 use sing_kernel::hal::{Hal, Part, Reservation};
 use sing_kernel::output::Class;
 
@@ -13,19 +14,15 @@ use sing_kernel::output::Class;
 const GRAIN: u64 = 64 * 1024;
 
 static SPACES: SpinLock<Spaces> = SpinLock::new(Spaces::new());
-/// Columns and rows, 32 bits each; 0 where the console is no terminal.
-static TERMINAL: AtomicU64 = AtomicU64::new(0);
 
 /// This machine.
 pub struct Pc;
 
-/// Makes all reservable addresses free, and notes the size of the terminal.
-pub fn init(terminal: Option<(u32, u32)>) {
+/// Makes all reservable addresses free.
+pub fn init() {
     SPACES
         .lock()
         .give(RESERVABLE.start, RESERVABLE.end - RESERVABLE.start);
-    let (columns, rows) = terminal.unwrap_or((0, 0));
-    TERMINAL.store(u64::from(columns) << 32 | u64::from(rows), Relaxed);
 }
 
 /// Accessible memory for something large on the kernel's heap; `None` where addresses or frames are short.
@@ -169,23 +166,8 @@ unsafe impl Hal for Pc {
         memory::CODE_ARENA
     }
 
-    fn console_write(&self, bytes: &[u8]) -> usize {
-        serial::write(bytes)
-    }
-
-    fn console_unwritten(&self) -> usize {
-        serial::unwritten()
-    }
-
-    fn console_read(&self, out: &mut [u8]) -> Option<usize> {
-        Some(serial::read(out))
-    }
-
-    fn console_size(&self) -> Option<(u32, u32)> {
-        match TERMINAL.load(Relaxed) {
-            0 => None,
-            size => Some(((size >> 32) as u32, size as u32)),
-        }
+    fn console(&self) -> &dyn ConsoleDevice {
+        &Serial
     }
 
     fn log(&self, class: Class, line: &[u8]) -> bool {

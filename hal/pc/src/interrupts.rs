@@ -4,8 +4,9 @@
 //! the handler and each finds its own registers again. In SIP code the whole register file is saved there,
 //! vectors included; in kernel code (soft-float) only the general registers, and the kernel only takes note.
 
+use crate::hooks::HOOKS;
 use crate::processor::Use;
-use crate::{apic, clock, faults, fpu, ioapic, memory, power, selftest, serial};
+use crate::{apic, clock, faults, fpu, ioapic, memory, power, serial};
 use core::arch::naked_asm;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
@@ -153,7 +154,7 @@ extern "sysv64" fn dispatch(vector: u64, in_sip: bool) {
     }
 }
 
-/// Lets the kernel, or the test in its place, know. With interrupts off.
+/// Lets the kernel know, or what stands in for it. With interrupts off.
 fn report(line: u32, may_switch: bool) {
     if !may_switch {
         // When the first one was noted that the kernel has not acted on. Never 0, which means none.
@@ -163,11 +164,7 @@ fn report(line: u32, may_switch: bool) {
         // The thread that runs next expects interrupts enabled, as all kernel code does.
         interrupts::enable();
     }
-    if selftest::is_running() {
-        selftest::arrive(line, may_switch);
-    } else {
-        sing_kernel::interrupt::arrive(line, may_switch);
-    }
+    (HOOKS.interrupt)(line, may_switch);
     interrupts::disable();
     if !may_switch {
         apic::remind();

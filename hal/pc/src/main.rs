@@ -1,70 +1,45 @@
-//! The PC HAL: x86-64 hardware and virtual machines.
+//! The kernel for a PC: the machine, and the portable kernel on it.
 //!
-//! A freestanding kernel: entered by a PVH or multiboot2 loader, it prepares the processor, memory, timer and
-//! console, and then calls the portable kernel, which calls back through [`sing_kernel::hal::Hal`].
 //! `README.md` beside `Cargo.toml` has the command lines.
-//!
-//! Invariants kept throughout:
-//! - Kernel code runs with interrupts enabled on one processor; what an interrupt handler shares with the
-//!   rest is atomic, or behind a lock that is only taken with interrupts off.
-//! - Nothing is both writable and executable, under any address.
-//! - The kernel is compiled soft-float: only SIP code uses vector registers, and only what interrupts SIP code
-//!   saves them.
-//!
-//! For other targets only the modules without hardware are built, with their tests.
 #![cfg_attr(target_os = "none", no_std, no_main)]
-#![cfg_attr(
-    not(target_os = "none"),
-    allow(dead_code, reason = "used by the modules that only a PC has")
-)]
 
 #[cfg(target_os = "none")]
-extern crate alloc;
+mod kernel {
+    extern crate alloc;
 
-mod bootinfo;
-mod calendar;
-mod command_line;
-mod firmware;
-mod frame_map;
-mod regions;
-mod spaces;
+    use alloc::string::String;
+    use alloc::vec::Vec;
+    use sing_abi::exit::machine::NO_IMAGE;
+    use sing_kernel::hal::Hal;
+    use sing_kernel::{BootImage, Options};
+    use sing_pc::{Hooks, Pc, Start};
 
-#[cfg(target_os = "none")]
-mod acpi;
-#[cfg(target_os = "none")]
-mod apic;
-#[cfg(target_os = "none")]
-mod clock;
-#[cfg(target_os = "none")]
-mod entry;
-#[cfg(target_os = "none")]
-mod exit;
-#[cfg(target_os = "none")]
-mod faults;
-#[cfg(target_os = "none")]
-mod fpu;
-#[cfg(target_os = "none")]
-mod hal;
-#[cfg(target_os = "none")]
-mod interrupts;
-#[cfg(target_os = "none")]
-mod ioapic;
-#[cfg(target_os = "none")]
-mod machine_check;
-#[cfg(target_os = "none")]
-mod memory;
-#[cfg(target_os = "none")]
-mod port;
-#[cfg(target_os = "none")]
-mod power;
-#[cfg(target_os = "none")]
-mod processor;
-#[cfg(target_os = "none")]
-mod report;
-#[cfg(target_os = "none")]
-mod selftest;
-#[cfg(target_os = "none")]
-mod serial;
+    sing_pc::hooks!(Hooks {
+        start,
+        interrupt: sing_kernel::interrupt::arrive,
+        fault: sing_kernel::fault::handle,
+    });
+
+    fn start(machine: Start<'_>) -> ! {
+        let Some(image) = machine.image else {
+            sing_pc::say(format_args!(
+                "cannot start: no system image: pass one with -initrd to QEMU, or with module2 in GRUB"
+            ));
+            Pc.exit(NO_IMAGE)
+        };
+        let request = machine.request;
+        let args: Vec<String> = request.words().map(|w| w.chars().collect()).collect();
+        let options = Options {
+            args,
+            tick: request.watch,
+            stress: request.stress,
+        };
+        // SAFETY: whoever starts the machine vouches for the image that its loader brings, as for the kernel; its memory
+        // is mapped to be read only, and used for nothing else.
+        let image = unsafe { BootImage::new(image) };
+        sing_kernel::boot(&Pc, options, image)
+    }
+}
 
 #[cfg(not(target_os = "none"))]
 fn main() {

@@ -8,8 +8,9 @@
 
 use crate::{clock, port, processor};
 use core::fmt;
-use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use sing_arch::lock::SpinLock;
+use sing_kernel::console::ConsoleDevice;
 use sing_kernel::output::{Class, Queue};
 use x86_64::instructions::interrupts::without_interrupts;
 
@@ -21,7 +22,8 @@ const DATA: u16 = COM1;
 const INTERRUPT_ENABLE: u16 = COM1 + 1;
 const FIFO_CONTROL: u16 = COM1 + 2;
 const LINE_CONTROL: u16 = COM1 + 3;
-const MODEM_CONTROL: u16 = COM1 + 4;
+/// Register of the lines to a modem, which the device can also connect to itself.
+pub const MODEM_CONTROL: u16 = COM1 + 4;
 const LINE_STATUS: u16 = COM1 + 5;
 const SCRATCH: u16 = COM1 + 7;
 
@@ -34,7 +36,6 @@ const ALL_SENT: u8 = 0x40;
 const MODEM: u8 = 0x09;
 /// RTS: who sends to us may.
 const MAY_SEND: u8 = 2;
-const LOOP: u8 = 0x10;
 
 /// Bytes that the device takes at a time.
 const FIFO: usize = 16;
@@ -80,10 +81,10 @@ static OUT: SpinLock<Out> = SpinLock::new(Out {
 static HEARD: AtomicBool = AtomicBool::new(false);
 /// Whether the device interrupts.
 static INTERRUPTS: AtomicBool = AtomicBool::new(false);
-/// Whether what is sent comes back, for a test.
-static LOOPED: AtomicBool = AtomicBool::new(false);
 static RETURNS: AtomicBool = AtomicBool::new(false);
 static PRESENT: AtomicBool = AtomicBool::new(false);
+/// Columns and rows, 32 bits each; 0 where the far end is no terminal.
+static TERMINAL: AtomicU64 = AtomicU64::new(0);
 
 /// 115,200 baud, 8 bits, no parity; no interrupts yet.
 pub fn init() {
@@ -101,6 +102,12 @@ pub fn init() {
     }
     PRESENT.store(port::read8(SCRATCH) == 0xa5, Relaxed);
     RETURNS.store(!processor::is_virtual(), Relaxed);
+}
+
+/// Notes columns and rows of the terminal at the far end; `None` where there is none.
+pub fn set_terminal(size: Option<(u32, u32)>) {
+    let (columns, rows) = size.unwrap_or((0, 0));
+    TERMINAL.store(u64::from(columns) << 32 | u64::from(rows), Relaxed);
 }
 
 /// Raises an interrupt for each byte received from now on.
@@ -124,16 +131,9 @@ fn listen(typed: &Typed, out: &Out) {
 fn hold(typed: &mut Typed, held: bool) {
     if typed.held != held {
         typed.held = held;
-        set_modem(held);
+        let modem = port::read8(MODEM_CONTROL) & !MAY_SEND;
+        port::write8(MODEM_CONTROL, modem | if held { 0 } else { MAY_SEND });
     }
-}
-
-fn set_modem(held: bool) {
-    let looped = if LOOPED.load(Relaxed) { LOOP } else { 0 };
-    port::write8(
-        MODEM_CONTROL,
-        MODEM | looped | if held { 0 } else { MAY_SEND },
-    );
 }
 
 /// Takes what the device has received, and sends what it takes; whether it had received anything. With interrupts off.
@@ -163,10 +163,15 @@ pub fn receive() -> bool {
 
 /// Sends as much as the device takes now, within bounds.
 fn transmit(out: &mut Out) {
-    // What comes back has to be taken before more is sent.
-    let mut looks = if LOOPED.load(Relaxed) { 1 } else { LOOK / FIFO };
-    while looks > 0 && !out.queue.is_empty() && port::read8(LINE_STATUS) & CAN_SEND != 0 {
-        looks -= 1;
+    for load in 0..LOOK / FIFO {
+        if out.queue.is_empty() {
+            break;
+        }
+        let status = port::read8(LINE_STATUS);
+        // What has come meanwhile is taken before more is sent: the device keeps little of it.
+        if status & CAN_SEND == 0 || load > 0 && status & RECEIVED != 0 {
+            break;
+        }
         // Where it can send, all of its FIFO is free.
         for _ in 0..FIFO {
             let Some(&byte) = out.queue.next().1.first() else {
@@ -211,17 +216,31 @@ fn add<R>(add: impl FnOnce(&mut Queue<ROOM>) -> R) -> R {
     })
 }
 
-/// Takes bytes for the console; how many.
-pub fn write(bytes: &[u8]) -> usize {
-    if !PRESENT.load(Relaxed) {
-        return bytes.len();
-    }
-    add(|queue| queue.put(Class::Console, bytes))
-}
+/// The serial port as the console.
+pub struct Serial;
 
-/// Bytes of the console's that are not sent yet.
-pub fn unwritten() -> usize {
-    without_interrupts(|| OUT.lock().queue.unsettled())
+impl ConsoleDevice for Serial {
+    fn write(&self, bytes: &[u8]) -> usize {
+        if !PRESENT.load(Relaxed) {
+            return bytes.len();
+        }
+        add(|queue| queue.put(Class::Console, bytes))
+    }
+
+    fn unwritten(&self) -> usize {
+        without_interrupts(|| OUT.lock().queue.unsettled())
+    }
+
+    fn read(&self, out: &mut [u8]) -> Option<usize> {
+        Some(take(out))
+    }
+
+    fn size(&self) -> Option<(u32, u32)> {
+        match TERMINAL.load(Relaxed) {
+            0 => None,
+            size => Some(((size >> 32) as u32, size as u32)),
+        }
+    }
 }
 
 /// Takes a line of the log; false where there is no room.
@@ -252,7 +271,7 @@ pub fn flush() {
 }
 
 /// Moves what has been typed to `out`.
-pub fn read(out: &mut [u8]) -> usize {
+fn take(out: &mut [u8]) -> usize {
     without_interrupts(|| {
         let mut typed = TYPED.lock();
         let n = typed.count.min(out.len());
@@ -297,12 +316,6 @@ fn send(byte: u8) {
     port::write8(DATA, byte);
 }
 
-/// Connects the device's output to its own input, for a test; or undoes it.
-pub fn set_loop(on: bool) {
-    LOOPED.store(on, Relaxed);
-    without_interrupts(|| set_modem(TYPED.lock().held));
-}
-
 /// The console as a place to format to, for the HAL's own lines.
 pub struct Output;
 
@@ -322,3 +335,8 @@ macro_rules! line {
     }};
 }
 pub(crate) use line;
+
+/// Prints a line to the console, at once.
+pub fn say(text: fmt::Arguments<'_>) {
+    line!("{text}");
+}

@@ -1,15 +1,17 @@
 //! The system test list on every machine, and the PC HAL's test of itself.
 
 use super::{Report, Run};
+use crate::build;
 use crate::image::{self, MemoryMode, Programs};
-use crate::machine::{Acceleration, Kernel, Launch, Machine, SELFTEST};
+use crate::machine::{Acceleration, Kernel, Launch, Machine};
 use crate::project::Project;
 use crate::run::SCRIPT_ARGUMENTS;
 use crate::system::list;
 use crate::system::session::Session;
 use crate::system::suite::{self, Suite};
-use anyhow::Result;
-use std::path::PathBuf;
+use anyhow::{Context, Result};
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Tests of the list that a quick run makes with another scheduler.
@@ -150,9 +152,16 @@ pub fn launch(
 /// host does not make it fail.
 pub fn selftest(run: &Run) -> Result<Report> {
     let mut report = Report::default();
+    report.count(
+        "the kernel holds nothing of its test",
+        apart(
+            &build::pc(&run.project)?,
+            &build::pc_selftest(&run.project)?,
+        )?,
+    );
     for machine in [Machine::Microvm, Machine::Q35, Machine::I440fx] {
-        let kernel = Kernel::prepare(&run.project, machine, Acceleration::Paced)?;
-        let session = Session::start(kernel.launch(None, &[SELFTEST.into()], false)?)?;
+        let kernel = Kernel::selftest(&run.project, machine, Acceleration::Paced)?;
+        let session = Session::start(kernel.launch(None, &[], false)?)?;
         let (output, ended) = session.finish(Instant::now() + SELFTEST_TIME);
         let counts = output.lines().rev().find_map(counts);
         match (counts, ended) {
@@ -170,6 +179,39 @@ pub fn selftest(run: &Run) -> Result<Report> {
         }
     }
     Ok(report)
+}
+
+/// What the PC's self-test has in its file, and the kernel must not: symbols of its crate, paths of its
+/// source, what it prints.
+const OF_THE_TEST: [&str; 5] = [
+    "sing_pc_selftest",
+    "hal/pc/selftest/",
+    " passed, ",
+    "FAILED  ",
+    "code arena keeps what it is given",
+];
+
+/// Whether all of that is in the test, and none of it in the kernel.
+fn apart(kernel: &Path, test: &Path) -> Result<Result<(), String>> {
+    let read =
+        |file: &Path| fs::read(file).with_context(|| format!("cannot read {}", file.display()));
+    let (kernel, test) = (read(kernel)?, read(test)?);
+    Ok(OF_THE_TEST.iter().try_for_each(|&text| {
+        if has(&kernel, text) {
+            Err(format!("`{text}` is in the kernel"))
+        } else if !has(&test, text) {
+            Err(format!(
+                "`{text}` is not in the test: look for something else"
+            ))
+        } else {
+            Ok(())
+        }
+    }))
+}
+
+fn has(file: &[u8], text: &str) -> bool {
+    file.windows(text.len())
+        .any(|bytes| bytes == text.as_bytes())
 }
 
 /// Reads `N passed, N failed`.

@@ -1,6 +1,9 @@
 //! What the tests share: what Linux says about the process's mappings, and children.
 #![allow(dead_code)]
 
+pub mod player;
+pub mod terminal;
+
 use std::process::Command;
 
 /// A mapping of this process.

@@ -201,8 +201,13 @@ pub fn read_tables(physical: u64, out: &mut [u8]) {
 /// Takes `count` frames that lie side by side, the first at a multiple of `align`, all below `limit`: memory for a device,
 /// cleared. `None` where there is no such run, or what is left would be less than the kernel's heap is to have.
 pub fn take_run(count: u64, align: u64, limit: u64) -> Option<Run> {
+    take_run_leaving(count, align, limit, kept_for_heap())
+}
+
+/// The same where `left` frames are to be left.
+pub fn take_run_leaving(count: u64, align: u64, limit: u64, left: u64) -> Option<Run> {
     with(|m| {
-        let wanted = count.checked_add(reserve(&m.frames))?;
+        let wanted = count.checked_add(left)?;
         if count == 0 || wanted > m.frames.free() {
             return None;
         }
@@ -212,23 +217,6 @@ pub fn take_run(count: u64, align: u64, limit: u64) -> Option<Run> {
         }
         Some(Run { start, count })
     })
-}
-
-/// Takes all frames but so many, for a test of what happens when they are short.
-pub fn leave_frames(left: u64) -> alloc::vec::Vec<Run> {
-    // Before any is taken, as the heap may want some of them.
-    let mut taken = alloc::vec::Vec::with_capacity(256);
-    with(|m| {
-        let mut size = 1 << 20;
-        while m.frames.free() > left && taken.len() < taken.capacity() {
-            size = size.min(m.frames.free() - left);
-            match m.frames.take_run(size, PAGE, u64::MAX) {
-                Some(start) => taken.push(Run { start, count: size }),
-                None => size = (size / 2).max(1),
-            }
-        }
-    });
-    taken
 }
 
 /// Addresses of the code that was loaded.

@@ -11,6 +11,7 @@
 )]
 pub(crate) mod boot;
 mod channels;
+mod console;
 mod exchange;
 pub mod fault;
 mod processes;
@@ -46,6 +47,7 @@ pub(crate) fn table() -> KernelTable {
 fn build() -> Entries {
     let mut table = Entries::of(missing);
     channels::fill(&mut table);
+    console::fill(&mut table);
     exchange::fill(&mut table);
     processes::fill(&mut table);
     routines::fill(&mut table);

@@ -1,5 +1,5 @@
-//! The console device, the system image's files, what the system does, its end. All of it is privileged: the
-//! installer lets only those import it whose manifest has the privilege.
+//! The system image's files, what the system does, its end. All of it is privileged: the installer lets only those import
+//! it whose manifest has the privilege.
 
 use super::reply::put;
 use super::{Entries, caller, fill_table, finish};
@@ -16,12 +16,8 @@ use sing_abi::trap::Trap;
 use sing_image::snapshot::TRACE_EVENT_SIZE;
 use sing_runtime::CtxRef;
 
-/// The most bytes that one call reads from or writes to the console.
-const MAX_CONSOLE: u32 = 64 << 10;
 /// Bytes of a file that are copied between two looks for interrupts.
 const PIECE: usize = 256 << 10;
-/// Bytes that are copied on their way to the console at a time.
-const CONSOLE_PIECE: u32 = 4096;
 /// The longest path of a file of the system image, in bytes.
 const MAX_PATH: u32 = 1024;
 /// How often a reader of the trace looks, in nanoseconds.
@@ -30,10 +26,6 @@ const TRACE_PERIOD: u64 = 10_000_000;
 /// Fills the table.
 pub(super) fn fill(table: &mut Entries) {
     fill_table! { table;
-        CONSOLE_WRITE = console_write: fn(u32, u32) -> i32;
-        CONSOLE_UNWRITTEN = console_unwritten: fn() -> i32;
-        CONSOLE_READ = console_read: fn(u32, u32) -> i32;
-        CONSOLE_SIZE = console_size: fn(u32) -> i32;
         BOOT_NAME = boot_name: fn(u32, u32, u32) -> i32;
         BOOT_SIZE = boot_size: fn(u32, u32) -> i32;
         BOOT_READ = boot_read: fn(u32, u32, u32, u32) -> i32;
@@ -44,63 +36,6 @@ pub(super) fn fill(table: &mut Entries) {
         SYS_STOP_BY = stop_by: fn(u32, i32, u32) -> i32;
         SYS_SHUTDOWN = shutdown: fn(i32);
     }
-}
-
-extern "C" fn console_write(_: CtxRef, text: u32, len: u32) -> i32 {
-    finish(write_console(text, len.min(MAX_CONSOLE)))
-}
-
-fn write_console(text: u32, len: u32) -> Result<i32, Trap> {
-    let memory = caller().memory(text, u64::from(len))?;
-    let mut piece = [0; CONSOLE_PIECE as usize];
-    let mut written = 0;
-    while written < len {
-        let piece = &mut piece[..CONSOLE_PIECE.min(len - written) as usize];
-        memory.read(text + written, piece)?;
-        let taken = hal().console_write(piece);
-        written += taken as u32;
-        if taken < piece.len() {
-            break;
-        }
-    }
-    Ok(written as i32)
-}
-
-extern "C" fn console_unwritten(_: CtxRef) -> i32 {
-    let unwritten = hal().console_unwritten();
-    finish(Ok(i32::try_from(unwritten).unwrap_or(i32::MAX)))
-}
-
-extern "C" fn console_read(_: CtxRef, out: u32, max: u32) -> i32 {
-    finish(read_console(out, max))
-}
-
-fn read_console(out: u32, max: u32) -> Result<i32, Trap> {
-    let max = max.min(4096) as usize;
-    let memory = caller().memory(out, max as u64)?;
-    let mut buffer = [0; 4096];
-    match hal().console_read(&mut buffer[..max]) {
-        Some(n) => {
-            memory.write(out, &buffer[..n.min(max)])?;
-            Ok(n as i32)
-        }
-        None => Ok(status::CLOSED),
-    }
-}
-
-extern "C" fn console_size(_: CtxRef, out: u32) -> i32 {
-    finish(
-        caller()
-            .memory(out, 8)
-            .and_then(|m| match hal().console_size() {
-                Some((columns, rows)) => {
-                    m.write_u32(out, columns)?;
-                    m.write_u32(out + 4, rows)?;
-                    Ok(status::OK)
-                }
-                None => Ok(status::NOT_FOUND),
-            }),
-    )
 }
 
 extern "C" fn boot_name(_: CtxRef, index: u32, out: u32, max: u32) -> i32 {

@@ -19,6 +19,7 @@
 
 pub use crate::ground::trusted::{Part, Reservation};
 
+use crate::ground::console::ConsoleDevice;
 use crate::ground::output::Class;
 use core::ops::Range;
 
@@ -26,7 +27,7 @@ use core::ops::Range;
 pub const LINES: u32 = 31;
 /// Interrupt line of the timer.
 pub const LINE_TIMER: u32 = 0;
-/// Interrupt line of the console's input.
+/// Interrupt line of the console's input ([`ConsoleDevice`]).
 pub const LINE_CONSOLE: u32 = 1;
 /// Interrupt line of the output: there is room again where there was none, or all of the console's has been written.
 pub const LINE_OUTPUT: u32 = 3;
@@ -148,23 +149,11 @@ pub unsafe trait Hal: Sync {
     /// Where all code of SIPs lies, and nothing else.
     fn code_arena(&self) -> Range<u64>;
 
-    /// Takes bytes to be written to the console, as many as there is room for now; how many. Never waits for the device or
-    /// whoever reads it. Where there was no room for all, the HAL raises [`LINE_OUTPUT`] when there is.
-    fn console_write(&self, bytes: &[u8]) -> usize;
-
-    /// Bytes that the console has taken and not yet written. Where there are any, the HAL raises [`LINE_OUTPUT`] when there
-    /// are none.
-    fn console_unwritten(&self) -> usize;
-
-    /// Takes what has been typed; 0 where nothing has, `None` at the end of input. Never waits. The HAL raises
-    /// [`LINE_CONSOLE`] when input (or its end) arrives.
-    fn console_read(&self, out: &mut [u8]) -> Option<usize>;
-
-    /// Columns and rows of the terminal, where the console is one.
-    fn console_size(&self) -> Option<(u32, u32)>;
+    /// The console: the same device each time.
+    fn console(&self) -> &dyn ConsoleDevice;
 
     /// Takes a line of the log (no line end in it); false where there is no room for it. Never waits; raises
-    /// [`LINE_OUTPUT`] when there is room again.
+    /// [`LINE_OUTPUT`] when there is room again. The log may go where the console does, or elsewhere.
     fn log(&self, class: Class, line: &[u8]) -> bool;
 
     /// Ends the system with this status. Writes what it has taken first, as far as that is read within a bounded time.

@@ -1,5 +1,6 @@
 //! What the kernel stands on: the machine, pages, installed images and their contracts, and the log of what happens.
 
+pub mod console;
 #[expect(
     clippy::disallowed_methods,
     reason = "a contract is made ready once, with the first image that names it"

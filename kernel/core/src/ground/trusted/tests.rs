@@ -1,6 +1,7 @@
 //! Whether numbers, or the wrong order, break anything: with a machine that has one megabyte.
 
 use super::{Committed, Fiber, LinearMemory, Part, Reservation, Stack};
+use crate::ground::console::ConsoleDevice;
 use crate::ground::hal::Hal;
 use crate::ground::machine;
 use core::ops::Range;
@@ -144,23 +145,29 @@ unsafe impl Hal for Small {
     fn code_arena(&self) -> Range<u64> {
         0..0
     }
-    fn console_write(&self, bytes: &[u8]) -> usize {
-        bytes.len()
-    }
-    fn console_unwritten(&self) -> usize {
-        0
-    }
-    fn console_read(&self, _: &mut [u8]) -> Option<usize> {
-        None
-    }
-    fn console_size(&self) -> Option<(u32, u32)> {
-        None
+    fn console(&self) -> &dyn ConsoleDevice {
+        self
     }
     fn log(&self, _: crate::ground::output::Class, _: &[u8]) -> bool {
         true
     }
     fn exit(&self, status: i32) -> ! {
         std::process::exit(status)
+    }
+}
+
+impl ConsoleDevice for Small {
+    fn write(&self, bytes: &[u8]) -> usize {
+        bytes.len()
+    }
+    fn unwritten(&self) -> usize {
+        0
+    }
+    fn read(&self, _: &mut [u8]) -> Option<usize> {
+        None
+    }
+    fn size(&self) -> Option<(u32, u32)> {
+        None
     }
 }
 

@@ -1,9 +1,11 @@
 //! Clock, timer, console input, processor features.
 
-use super::{Outcome, arrived, check};
-use crate::hal::Pc;
-use crate::serial;
+use crate::run::{Outcome, arrived, check};
+use sing_kernel::console::ConsoleDevice;
 use sing_kernel::hal::{Hal, LINE_CONSOLE, LINE_TIMER};
+use sing_pc::Pc;
+use sing_pc::inside::{MODEM_CONTROL, is_polled, read8, write8};
+use x86_64::instructions::interrupts::without_interrupts;
 
 const MICROSECOND: u64 = 1_000;
 const MILLISECOND: u64 = 1_000_000;
@@ -125,41 +127,54 @@ pub fn no_lost_wake_up() -> Outcome {
     Ok(())
 }
 
+fn console() -> &'static dyn ConsoleDevice {
+    Pc.console()
+}
+
+/// Connects the serial port's output to its own input, or undoes it.
+fn set_loop(on: bool) {
+    const LOOP: u8 = 0x10;
+    without_interrupts(|| {
+        let modem = read8(MODEM_CONTROL) & !LOOP;
+        write8(MODEM_CONTROL, if on { modem | LOOP } else { modem });
+    });
+}
+
 pub fn console_input() -> Outcome {
     let mut bytes = [0; 16];
     // Whoever started the test may have typed.
-    while Pc.console_read(&mut bytes) != Some(0) {}
+    while console().read(&mut bytes) != Some(0) {}
     let before = arrived(LINE_CONSOLE);
-    serial::set_loop(true);
-    Pc.console_write(b"echo");
+    set_loop(true);
+    console().write(b"echo");
     let end = Pc.now() + 500 * MILLISECOND;
     let mut got = 0;
     while got < 4 && Pc.now() < end {
-        got += Pc.console_read(&mut bytes[got..]).unwrap_or(0);
+        got += console().read(&mut bytes[got..]).unwrap_or(0);
     }
-    serial::set_loop(false);
+    set_loop(false);
     check!(arrived(LINE_CONSOLE) > before, "no interrupt");
     check!(&bytes[..got] == b"echo", "{:?}", &bytes[..got]);
-    check!(Pc.console_read(&mut bytes) == Some(0), "something more");
+    check!(console().read(&mut bytes) == Some(0), "something more");
     Ok(())
 }
 
 /// More than the HAL keeps stays in the device (which keeps 16 bytes), and comes later.
 pub fn console_keeps_everything() -> Outcome {
-    if crate::apic::is_polled() {
+    if is_polled() {
         return Ok(()); // A device that holds nobody up loses what is not looked for in time.
     }
     let sent: alloc::vec::Vec<u8> = (0..4096 + 16).map(|i| (i % 251) as u8).collect();
-    serial::set_loop(true);
-    Pc.console_write(&sent);
+    set_loop(true);
+    console().write(&sent);
     let mut got = alloc::vec::Vec::new();
     let end = Pc.now() + 500 * MILLISECOND;
     while got.len() < sent.len() && Pc.now() < end {
         let mut bytes = [0; 100];
-        let n = Pc.console_read(&mut bytes).unwrap_or(0);
+        let n = console().read(&mut bytes).unwrap_or(0);
         got.extend_from_slice(&bytes[..n]);
     }
-    serial::set_loop(false);
+    set_loop(false);
     check!(
         got == sent,
         "{} bytes of {}, or others",

@@ -1,12 +1,12 @@
 //! Reserving, committing and giving back.
 
-use super::probe::{Access, attempt};
-use super::{Outcome, check, versus};
-use crate::hal::Pc;
-use crate::memory::{LOW, PAGE, frame_counts, kept_for_heap, take_run};
+use crate::probe::{Access, attempt};
+use crate::run::{Outcome, check, versus};
 use alloc::vec;
 use alloc::vec::Vec;
 use sing_kernel::hal::{Hal, Reservation};
+use sing_pc::Pc;
+use sing_pc::inside::{LOW, PAGE, frame_counts, kept_for_heap, take_run};
 
 /// A reservation that is released at the end.
 pub struct Reserved {

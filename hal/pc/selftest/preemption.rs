@@ -3,13 +3,13 @@
 //! Two threads run code in the arena that keeps a pattern in every register and looks for changes. At each tick
 //! [`tick`], in the place of the kernel's scheduler, switches to the other.
 
-use super::memory::Reserved;
-use super::{ARRIVED, IN_SIP, Outcome, check};
-use crate::hal::Pc;
+use crate::memory::Reserved;
+use crate::run::{ARRIVED, IN_SIP, Outcome, check};
 use core::arch::global_asm;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use sing_arch::switch::{first_frame, switch};
 use sing_kernel::hal::{Hal, LINE_TIMER};
+use sing_pc::Pc;
 
 const QUANTUM: u64 = 100_000;
 const STACK: u64 = 64 * 1024;

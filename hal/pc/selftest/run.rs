@@ -1,39 +1,32 @@
-//! The HAL's own test, without the kernel: `selftest` on the command line.
+//! The list of tests, and what runs them.
 //!
-//! The tests try to break what `sing_kernel::hal` asks for. They stand in for the kernel: [`arrive`] and [`fault`] are
-//! called instead of it. Each prints a line; the last line is `N passed, N failed`, and the exit status is 0
-//! where none failed. `selftest fault`, `selftest panic` and `selftest exit N` show how the system ends instead.
+//! [`arrive`] and [`fault`](crate::probe::fault) are called instead of the kernel. Each test prints a line; the last line is
+//! `N passed, N failed`, and the exit status is 0 where none failed. The words `fault`, `panic` and `exit N` of the command
+//! line show how the system ends instead.
 
-mod faults;
-mod lines;
-mod memory;
-mod preemption;
-mod probe;
-mod time;
-
-use crate::interrupts::LINES;
-use crate::serial::line;
-use crate::{exit, hal::Pc};
+use crate::{faults, lines, memory, preemption, probe, time};
 use alloc::format;
 use alloc::string::String;
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use sing_abi::exit::machine::USAGE;
 use sing_kernel::hal::{Hal, LINE_TIMER};
+use sing_pc::inside::LINES;
+use sing_pc::{Hooks, Pc, Start};
 
-pub use probe::fault;
+sing_pc::hooks!(Hooks {
+    start,
+    interrupt: arrive,
+    fault: probe::fault,
+});
 
-static RUNNING: AtomicBool = AtomicBool::new(false);
 /// Interrupts that arrived, by line.
-static ARRIVED: [AtomicU64; LINES] = [const { AtomicU64::new(0) }; LINES];
+pub static ARRIVED: [AtomicU64; LINES] = [const { AtomicU64::new(0) }; LINES];
 /// Those of them that interrupted SIP code.
-static IN_SIP: AtomicU64 = AtomicU64::new(0);
-
-/// Whether the test runs instead of the kernel.
-pub fn is_running() -> bool {
-    RUNNING.load(Relaxed)
-}
+pub static IN_SIP: AtomicU64 = AtomicU64::new(0);
 
 /// Takes the place of `sing_kernel::interrupt::arrive`.
-pub fn arrive(line: u32, in_sip: bool) {
+fn arrive(line: u32, in_sip: bool) {
     ARRIVED[line as usize].fetch_add(1, Relaxed);
     if in_sip {
         IN_SIP.fetch_add(1, Relaxed);
@@ -44,12 +37,12 @@ pub fn arrive(line: u32, in_sip: bool) {
 }
 
 /// Interrupts that have arrived on a line.
-fn arrived(line: u32) -> u64 {
+pub fn arrived(line: u32) -> u64 {
     ARRIVED[line as usize].load(Relaxed)
 }
 
 /// What a test says: nothing, or what is wrong.
-type Outcome = Result<(), String>;
+pub type Outcome = Result<(), String>;
 
 /// Fails the test where the condition does not hold.
 macro_rules! check {
@@ -59,7 +52,7 @@ macro_rules! check {
         }
     };
 }
-use check;
+pub(crate) use check;
 
 type Test = (&'static str, fn() -> Outcome);
 
@@ -163,18 +156,32 @@ const TESTS: &[Test] = &[
     ),
 ];
 
-/// Runs the tests that `which` chooses: all of them, or one of the ways to end.
-pub fn run(which: &str) -> ! {
-    RUNNING.store(true, Relaxed);
-    match which.split_once(' ').unwrap_or((which, "")) {
-        ("fault", _) => {
+/// Prints a line.
+macro_rules! line {
+    ($($argument:tt)*) => { sing_pc::say(format_args!($($argument)*)) };
+}
+
+/// Runs all tests, or shows one of the ways to end.
+fn start(machine: Start<'_>) -> ! {
+    let words: Vec<String> = machine
+        .request
+        .words()
+        .map(|word| word.chars().collect())
+        .collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words[..] {
+        [] => {}
+        ["fault"] => {
             probe::touch(8);
             line!("the kernel read address 8 and lives");
-            exit::exit(1)
+            Pc.exit(1)
         }
-        ("panic", _) => panic!("asked to"),
-        ("exit", status) => exit::exit(status.parse().unwrap_or(1)),
-        _ => {}
+        ["panic"] => panic!("asked to"),
+        ["exit", status] => Pc.exit(status.parse().unwrap_or(1)),
+        _ => {
+            line!("the test knows `fault`, `panic` and `exit N`, and no {words:?}");
+            Pc.exit(USAGE)
+        }
     }
     let mut failed = 0;
     for (name, test) in TESTS {
@@ -191,6 +198,6 @@ pub fn run(which: &str) -> ! {
 }
 
 /// What something came to, for messages.
-fn versus<T: core::fmt::Debug>(found: T, expected: T) -> String {
+pub fn versus<T: core::fmt::Debug>(found: T, expected: T) -> String {
     format!("found {found:x?}, expected {expected:x?}")
 }

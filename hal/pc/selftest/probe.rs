@@ -1,10 +1,10 @@
 //! Doing what should fault, and living on: the test's own answer to faults.
 
-use crate::memory::{self, PAGE};
 use core::arch::naked_asm;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use sing_arch::lock::SpinLock;
 use sing_kernel::fault::{Action, Fault};
+use sing_pc::inside::{PAGE, commit};
 
 /// Where a fault goes on; 0: nowhere, it is fatal.
 static LANDING: AtomicU64 = AtomicU64::new(0);
@@ -29,7 +29,7 @@ const FAULTED: u64 = 0x5a5a_f00d;
 pub fn fault(fault: &Fault) -> Action {
     *LAST.lock() = Some(*fault);
     let page = ON_DEMAND.load(Relaxed);
-    if page != 0 && fault.address / PAGE == page / PAGE && memory::commit(page..page + PAGE) {
+    if page != 0 && fault.address / PAGE == page / PAGE && commit(page..page + PAGE) {
         return Action::Retry;
     }
     match LANDING.load(Relaxed) {

@@ -1,15 +1,17 @@
 //! Protection, and what becomes of faults.
 
-use super::memory::Reserved;
-use super::probe::{Access, attempt, commit_on_demand};
-use super::{Outcome, check, versus};
-use crate::hal::Pc;
-use crate::memory::{
-    PAGE, Run, direct_alias, frame_counts, kernel_image, kernel_text, leave_frames, loaded_code,
-};
+use crate::memory::Reserved;
+use crate::probe::{Access, attempt, commit_on_demand};
+use crate::run::{Outcome, check, versus};
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 use sing_kernel::fault::{Fault, Kind};
 use sing_kernel::hal::Hal;
+use sing_pc::Pc;
+use sing_pc::inside::{
+    PAGE, Run, direct_alias, frame_counts, guards, kernel_image, kernel_text, loaded_code,
+    take_run_leaving,
+};
 
 const RETURN: u8 = 0xc3;
 
@@ -40,7 +42,7 @@ pub fn null_is_unmapped() -> Outcome {
         page_fault(Access::Read, at)?;
         page_fault(Access::Write, at)?;
     }
-    for guard in crate::processor::guards() {
+    for guard in guards() {
         page_fault(Access::Write, guard)?;
     }
     Ok(())
@@ -106,7 +108,7 @@ pub fn code_is_read_only() -> Outcome {
 pub fn loads_code() -> Outcome {
     let arena = Pc.code_arena();
     for size in [1, 16, 4095, 4096, 4097, 100_000] {
-        let bytes: alloc::vec::Vec<u8> = (0..size).map(|i| (i % 251) as u8).collect();
+        let bytes: Vec<u8> = (0..size).map(|i| (i % 251) as u8).collect();
         let at = Pc.load_code(&bytes).ok_or("the arena is full")?;
         check!(
             arena.contains(&at) && at + size <= arena.end,
@@ -120,9 +122,29 @@ pub fn loads_code() -> Outcome {
     Ok(())
 }
 
+/// Takes all frames but so many.
+fn leave_frames(left: u64) -> Vec<Run> {
+    // Before any is taken, as the heap may want some of them.
+    let mut taken = Vec::with_capacity(256);
+    let mut size = 1 << 20;
+    while taken.len() < taken.capacity() {
+        size = frame_counts().1.saturating_sub(left).min(size);
+        if size == 0 {
+            break;
+        }
+        match take_run_leaving(size, PAGE, u64::MAX, left) {
+            Some(run) => taken.push(run),
+            None => size = (size / 2).max(1),
+        }
+    }
+    taken
+}
+
 /// With so few frames left that loading stops at each of its steps, once before and once behind each.
 pub fn loads_all_or_nothing() -> Outcome {
     let code = [RETURN; 3 * PAGE as usize];
+    // Cleared once, as that takes long.
+    let most = leave_frames(64);
     let mut refused = 0;
     for left in 0..12 {
         let next = loaded_code().end;
@@ -130,10 +152,10 @@ pub fn loads_all_or_nothing() -> Outcome {
         let before = frame_counts().1;
         let loaded = Pc.load_code(&code);
         let (after, end) = (frame_counts().1, loaded_code().end);
-        let executable: alloc::vec::Vec<bool> = (0..3)
+        let executable: Vec<bool> = (0..3)
             .map(|page| attempt(Access::Call, next + page * PAGE, 0).is_none())
             .collect();
-        drop::<alloc::vec::Vec<Run>>(taken);
+        drop(taken);
         check!(before == left, "{before} frames were left, not {left}");
         match loaded {
             Some(at) => {
@@ -158,6 +180,7 @@ pub fn loads_all_or_nothing() -> Outcome {
             }
         }
     }
+    drop(most);
     check!(refused > 2, "only {refused} were refused");
     let kept = loaded_code();
     for page in kept.step_by(PAGE as usize) {

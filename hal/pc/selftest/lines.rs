@@ -1,11 +1,10 @@
 //! Interrupt lines of devices, and interrupts of nobody.
 
-use super::time::wait_until;
-use super::{Outcome, arrived, check};
-use crate::hal::Pc;
-use crate::ioapic::{self, Input};
-use crate::{apic, interrupts, port};
+use crate::run::{Outcome, arrived, check};
+use crate::time::wait_until;
 use sing_kernel::hal::{Hal, LINE_CONSOLE, LINE_TIMER};
+use sing_pc::Pc;
+use sing_pc::inside::{Input, SPURIOUS, connect, disconnect, is_serving, raise, read8, write8};
 
 const MILLISECOND: u64 = 1_000_000;
 /// A line that no other test uses, and one more.
@@ -20,8 +19,8 @@ const CALENDAR: Input = Input {
 
 /// Vectors more urgent than the timer's: left in service, they would keep it from coming for ever.
 pub fn unknown_interrupts_are_ended() -> Outcome {
-    for vector in [0x40, 0x77, 0xef, interrupts::SPURIOUS] {
-        apic::raise(vector);
+    for vector in [0x40, 0x77, 0xef, SPURIOUS] {
+        raise(vector);
         let before = arrived(LINE_TIMER);
         Pc.set_timer(Pc.now() + MILLISECOND);
         wait_until(Pc.now() + 20 * MILLISECOND);
@@ -30,44 +29,38 @@ pub fn unknown_interrupts_are_ended() -> Outcome {
             arrived(LINE_TIMER) > before,
             "no timer after vector {vector:#x}"
         );
-        check!(
-            !apic::is_serving(),
-            "vector {vector:#x} is in service for ever"
-        );
+        check!(!is_serving(), "vector {vector:#x} is in service for ever");
     }
     Ok(())
 }
 
 /// The real-time clock's registers of status, of which C is cleared by reading it, and the line with that.
 fn calendar(register: u8) -> u8 {
-    port::write8(0x70, register);
-    port::read8(0x71)
+    write8(0x70, register);
+    read8(0x71)
 }
 
 fn set_calendar(register: u8, value: u8) {
-    port::write8(0x70, register);
-    port::write8(0x71, value);
+    write8(0x70, register);
+    write8(0x71, value);
 }
 
 pub fn a_line_is_masked_and_unmasked() -> Outcome {
     check!(
-        !ioapic::connect(LINE_CONSOLE, CALENDAR),
+        !connect(LINE_CONSOLE, CALENDAR),
         "the console's line has a second input"
     );
-    check!(
-        !ioapic::connect(u32::MAX, CALENDAR),
-        "there are four billion lines"
-    );
+    check!(!connect(u32::MAX, CALENDAR), "there are four billion lines");
     let far = Input {
         number: 1000,
         ..CALENDAR
     };
-    check!(!ioapic::connect(LINE, far), "there are a thousand inputs");
+    check!(!connect(LINE, far), "there are a thousand inputs");
     if calendar(0x0a) == 0xff {
         return Ok(()); // No such clock, so nothing that can be told to interrupt.
     }
-    check!(ioapic::connect(LINE, CALENDAR), "cannot connect the line");
-    check!(!ioapic::connect(OTHER, CALENDAR), "an input has two lines");
+    check!(connect(LINE, CALENDAR), "cannot connect the line");
+    check!(!connect(OTHER, CALENDAR), "an input has two lines");
     let format = calendar(0x0b);
     // An interrupt every 15 ms.
     set_calendar(0x0a, 0x2a);
@@ -75,11 +68,11 @@ pub fn a_line_is_masked_and_unmasked() -> Outcome {
     let mut outcome = periodic();
     set_calendar(0x0b, format);
     calendar(0x0c);
-    ioapic::disconnect(LINE);
-    if outcome.is_ok() && !ioapic::connect(LINE, CALENDAR) {
+    disconnect(LINE);
+    if outcome.is_ok() && !connect(LINE, CALENDAR) {
         outcome = Err("a line that was given up cannot be had".into());
     }
-    ioapic::disconnect(LINE);
+    disconnect(LINE);
     outcome
 }
 

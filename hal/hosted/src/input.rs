@@ -1,0 +1,108 @@
+//! The console's input: standard input.
+//!
+//! Input is noticed by a thread of its own, the watcher, which sleeps in `poll` and sends the kernel's thread a
+//! signal. The other ways are worse: polling at timer ticks delays input while one SIP computes alone and no
+//! tick is due, or costs ticks that nothing else needs; and signal-driven input (`O_ASYNC`) is a mode of the
+//! open file, which is shared with the shell that started us and would outlive us.
+//!
+//! Invariants:
+//! - The watcher signals once, and watches again only after a read: input that nobody reads costs nothing.
+//! - Only the kernel's thread reads; the watcher never does.
+
+use crate::terminal;
+use crate::thread::quiet_thread;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::stdio::stdin;
+use rustix::time::Timespec;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::thread::{self, Thread};
+
+/// Room for the watcher, which calls two functions.
+const WATCHER_STACK: usize = 64 << 10;
+
+/// Standard input.
+pub(crate) struct Input {
+    watcher: Thread,
+    /// Whether the watcher is to watch.
+    watching: Arc<AtomicBool>,
+    ended: AtomicBool,
+}
+
+/// Waits until something can be read, or the end be seen.
+fn wait_for_input() {
+    let stdin = stdin();
+    while let Err(Errno::INTR | Errno::AGAIN) =
+        poll(&mut [PollFd::new(&stdin, PollFlags::IN)], None)
+    {}
+}
+
+impl Input {
+    /// Starts the watcher, which will send `signal` to the calling thread, from [`Input::watch`] on.
+    pub(crate) fn new(signal: i32) -> io::Result<Self> {
+        terminal::enter();
+        let watching = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&watching);
+        let watcher = quiet_thread("console", WATCHER_STACK, move |kernel| {
+            loop {
+                while !flag.load(SeqCst) {
+                    thread::park();
+                }
+                wait_for_input();
+                flag.store(false, SeqCst);
+                kernel.signal(signal);
+            }
+        })?;
+        Ok(Self {
+            watcher,
+            watching,
+            ended: AtomicBool::new(false),
+        })
+    }
+
+    /// Watches for the next input.
+    pub(crate) fn watch(&self) {
+        if !self.watching.swap(true, SeqCst) {
+            self.watcher.unpark();
+        }
+    }
+
+    /// Takes what has been typed, as [`ConsoleDevice::read`](sing_kernel::console::ConsoleDevice::read) says.
+    pub(crate) fn read(&self, out: &mut [u8]) -> Option<usize> {
+        if self.ended.load(SeqCst) {
+            return None;
+        }
+        if out.is_empty() {
+            return Some(0);
+        }
+        let stdin = stdin();
+        loop {
+            let at_once = Timespec {
+                tv_sec: 0,
+                tv_nsec: 0,
+            };
+            match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&at_once)) {
+                Ok(0) => break,
+                Err(Errno::INTR) => continue,
+                _ => {}
+            }
+            match rustix::io::read(stdin, &mut *out) {
+                Ok(read) if read > 0 => {
+                    self.watch();
+                    return Some(read);
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
+                // The end, or a terminal that is gone, which comes to the same.
+                Ok(_) | Err(_) => {
+                    self.ended.store(true, SeqCst);
+                    return None;
+                }
+            }
+        }
+        self.watch();
+        Some(0)
+    }
+}

@@ -1,0 +1,44 @@
+//! Threads beside the kernel's: they wait for the outside, and tell the kernel's by a signal.
+
+use std::io;
+use std::thread::{self, Thread};
+
+/// The kernel's thread, as those know it that signal to it.
+#[derive(Clone, Copy)]
+pub(crate) struct Kernel(libc::pthread_t);
+
+impl Kernel {
+    /// Sends it a signal.
+    pub(crate) fn signal(self, signal: i32) {
+        // SAFETY: the kernel's thread lives as long as the process.
+        unsafe { libc::pthread_kill(self.0, signal) };
+    }
+}
+
+/// Starts a thread that takes no signals: it inherits a mask with all of them. It is told the calling thread, which is the
+/// kernel's.
+pub(crate) fn quiet_thread(
+    name: &str,
+    stack: usize,
+    run: impl FnOnce(Kernel) + Send + 'static,
+) -> io::Result<Thread> {
+    // SAFETY: names the calling thread, which is the kernel's and lives as long as the process.
+    let kernel = Kernel(unsafe { libc::pthread_self() });
+    // SAFETY: all zeros is a valid value of this plain structure.
+    let mut all: libc::sigset_t = unsafe { std::mem::zeroed() };
+    let mut before = all;
+    // SAFETY: both sets are valid for the calls; no signal that the kernel counts on is lost, only late.
+    unsafe {
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
+    }
+    let started = thread::Builder::new()
+        .name(name.into())
+        .stack_size(stack)
+        .spawn(move || run(kernel));
+    // SAFETY: `before` was filled by the call above.
+    unsafe {
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
+    }
+    started.map(|handle| handle.thread().clone())
+}

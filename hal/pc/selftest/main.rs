@@ -1,0 +1,29 @@
+//! The PC HAL's test of itself: a kernel of its own, which tries to break what `sing_kernel::hal` asks for.
+//!
+//! It stands in for the kernel by the HAL's hooks, and needs no system image. `README.md` beside `Cargo.toml` says how to
+//! start it, `run.rs` what it prints.
+#![cfg_attr(target_os = "none", no_std, no_main)]
+
+#[cfg(target_os = "none")]
+extern crate alloc;
+
+#[cfg(target_os = "none")]
+mod faults;
+#[cfg(target_os = "none")]
+mod lines;
+#[cfg(target_os = "none")]
+mod memory;
+#[cfg(target_os = "none")]
+mod preemption;
+#[cfg(target_os = "none")]
+mod probe;
+#[cfg(target_os = "none")]
+mod run;
+#[cfg(target_os = "none")]
+mod time;
+
+#[cfg(not(target_os = "none"))]
+fn main() {
+    eprintln!("sing-pc-selftest is a kernel; build it with --target x86_64-unknown-none");
+    std::process::exit(2);
+}

@@ -1,0 +1,77 @@
+//! The PC HAL: x86-64 hardware and virtual machines.
+//!
+//! Entered by a PVH or multiboot2 loader, it prepares the processor, memory, timer and console, and hands the machine over
+//! by its hooks: to the portable kernel (`main.rs`), which calls back through [`sing_kernel::hal::Hal`], or to what stands
+//! in for it (`selftest/`). `README.md` beside `Cargo.toml` has the command lines.
+//!
+//! Invariants kept throughout:
+//! - Kernel code runs with interrupts enabled on one processor; what an interrupt handler shares with the
+//!   rest is atomic, or behind a lock that is only taken with interrupts off.
+//! - Nothing is both writable and executable, under any address.
+//! - The kernel is compiled soft-float: only SIP code uses vector registers, and only what interrupts SIP code
+//!   saves them.
+//!
+//! For other targets only the modules without hardware are built, with their tests.
+#![cfg_attr(target_os = "none", no_std)]
+#![cfg_attr(
+    not(target_os = "none"),
+    allow(dead_code, reason = "used by the modules that only a PC has")
+)]
+
+#[cfg(target_os = "none")]
+extern crate alloc;
+
+mod bootinfo;
+mod calendar;
+mod command_line;
+mod firmware;
+mod frame_map;
+mod regions;
+mod spaces;
+
+#[cfg(target_os = "none")]
+mod acpi;
+#[cfg(target_os = "none")]
+mod apic;
+#[cfg(target_os = "none")]
+mod clock;
+#[cfg(target_os = "none")]
+mod entry;
+#[cfg(target_os = "none")]
+mod exit;
+#[cfg(target_os = "none")]
+mod faults;
+#[cfg(target_os = "none")]
+mod fpu;
+#[cfg(target_os = "none")]
+mod hal;
+#[cfg(target_os = "none")]
+mod hooks;
+#[cfg(target_os = "none")]
+pub mod inside;
+#[cfg(target_os = "none")]
+mod interrupts;
+#[cfg(target_os = "none")]
+mod ioapic;
+#[cfg(target_os = "none")]
+mod machine_check;
+#[cfg(target_os = "none")]
+mod memory;
+#[cfg(target_os = "none")]
+mod port;
+#[cfg(target_os = "none")]
+mod power;
+#[cfg(target_os = "none")]
+mod processor;
+#[cfg(target_os = "none")]
+mod report;
+#[cfg(target_os = "none")]
+mod serial;
+
+pub use command_line::{Request, Word};
+#[cfg(target_os = "none")]
+pub use hal::Pc;
+#[cfg(target_os = "none")]
+pub use hooks::{Hooks, Start};
+#[cfg(target_os = "none")]
+pub use serial::say;
