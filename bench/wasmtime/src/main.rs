@@ -1,4 +1,5 @@
-//! `sing-bench-wasmtime`: what wasmtime needs to create, run and reclaim a small instance (target T6).
+//! `sing-bench-wasmtime`: the cost for wasmtime to create, run and reclaim a small instance (target
+//! T6).
 //!
 //! At its best settings for that: the pooling allocator, copy-on-write memory images, imports and exports resolved
 //! beforehand, the pages that an instance touches kept in memory. The module has the shape of a program that says
