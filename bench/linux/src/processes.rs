@@ -34,7 +34,7 @@ pub fn peers() -> Vec<Peer> {
 struct Program {
     /// Its file, in memory: no disk and no path is measured.
     file: File,
-    /// The targets of `arguments`.
+    /// The strings that `arguments` points to.
     _words: Vec<CString>,
     arguments: Vec<*const c_char>,
     stack: Vec<u128>,

@@ -337,8 +337,7 @@ fn row_text((name, report, time): &(&str, Report, Duration)) -> String {
     format!("{name:<18} {passed:>6} passed {failed:>5} failed {seconds:>8.1} s")
 }
 
-/// Prints the skipped and failed tests, the table again if the output is long, and the closing
-/// line.
+/// Prints the skipped and failed tests, and the closing line.
 fn summarize(rows: &[(&str, Report, Duration)], time: Duration) -> u8 {
     let passed: usize = rows.iter().map(|(_, report, _)| report.passed).sum();
     let failed: usize = rows

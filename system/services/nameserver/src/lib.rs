@@ -1,4 +1,4 @@
-//! The name server's logic without its channels: which provider serves a path. Tested on the host.
+//! The name server's logic without its channels: the provider of each path. Tested on the host.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -25,25 +25,26 @@ impl<T> Default for Tree<T> {
     }
 }
 
-/// The place that answers for a path.
+/// The server of a path.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Place<'a, T> {
     /// The name server itself: a directory above registered paths, or the root.
     Here,
-    /// A provider, and the path as it sees it.
+    /// A provider, and the path relative to it.
     Provider(&'a T, &'a str),
     /// No provider.
     Nowhere,
 }
 
 impl<T> Tree<T> {
-    /// Whether a normalized path can be registered: nobody has it, and no path above or below it is another's than `mine`, so that
-    /// nobody stands in another's place, before or behind it. The root is the name server's own.
+    /// Whether a normalized path can be registered: it is free, and every path above or below it
+    /// belongs to `mine`, so that no provider can take another's place, before or behind it. The
+    /// root is the name server's own.
     pub fn is_free(&self, path: &str, mine: impl Fn(&T) -> bool) -> bool {
         path != "/" && !self.entries.contains_key(path) && !self.meets(path, mine)
     }
 
-    /// Gives a path that is free to a provider.
+    /// Registers a provider at a free path.
     pub fn register(&mut self, path: &str, provider: T) {
         self.entries.insert(path.into(), provider);
     }
@@ -91,12 +92,12 @@ impl<T> Tree<T> {
             .take_while(move |(at, _)| at.starts_with(&below))
     }
 
-    /// Takes a path back.
+    /// Removes a path.
     pub fn deregister(&mut self, path: &str) -> Option<T> {
         self.entries.remove(path)
     }
 
-    /// The place that answers for a normalized path: the provider with the longest registered prefix.
+    /// The server of a normalized path: the provider with the longest registered prefix.
     #[must_use]
     pub fn resolve<'a>(&'a self, path: &'a str) -> Place<'a, T> {
         if let Some((at, provider)) = self.above(path) {
@@ -117,10 +118,11 @@ impl<T> Tree<T> {
     }
 }
 
-/// Numbers that clients, providers and watchers have: so many, that the number of each in the wait set is one of the kernel's.
+/// Numbers of clients, providers and watchers, bounded so that the number of each in the wait set
+/// is valid for the kernel.
 const NUMBERS: u32 = 1 << 29;
 
-/// The number after the last one that nobody has. There are far more than the server keeps things.
+/// The next free number. There are far more numbers than records.
 pub fn next_number(last: u32, taken: impl Fn(u32) -> bool) -> u32 {
     let mut number = last;
     loop {
