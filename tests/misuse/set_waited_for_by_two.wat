@@ -1,5 +1,6 @@
-;; Two threads wait for one endpoint, each in one of many ways, and it is a member of a set or not. The first message is
-;; one's, who takes it and then has other things to do; the second must find the other one, who sleeps.
+;; Two threads wait for one endpoint, each in one of many ways, and the endpoint is a member of a
+;; set or not. The first message wakes one thread, which receives it and then does other work; the
+;; second must wake the other.
 ;; stopped: no
 (module
   (import "contract:Ask" "new" (func $Ask.new (param i32) (result i32)))

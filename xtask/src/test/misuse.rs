@@ -12,7 +12,7 @@
 //! `stopped: install`: `sing verify` refuses it. `start`: its parent cannot make the process.
 //! `run`: it is ended, and the crash report gives the reason. `no`: there is nothing to stop; the
 //! module itself checks the answers that it gets, and exits with 0. `with:` is a text that must
-//! appear in the report; there may be several, but none for `no`.
+//! be printed; there may be several, and only `no` may have none.
 //!
 //! The modules that can be installed run in one boot, one after the other, each beside partners
 //! that keep to their contracts (`tests/sips/warden`); nothing may be left behind. At the end the

@@ -119,7 +119,7 @@ impl Clients {
         }
     }
 
-    ///     /// Removes a client.
+    /// Removes a client.
     pub fn remove(&mut self, id: u32) -> Option<Left> {
         let Client { origin, answer, .. } = self.all.remove(&id)?;
         Some(Left { origin, answer })

@@ -42,7 +42,7 @@ pub enum Answer {
         asker: Asker,
         names: Result<Text, Refusal>,
     },
-    ///     /// It has closed.
+    /// It has closed.
     Gone,
 }
 

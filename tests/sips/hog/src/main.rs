@@ -1,5 +1,6 @@
-//! An unprivileged program that takes more than its part of the services: `hog WHAT [MILLISECONDS]` takes all that it gets, says how
-//! much that was and why it was no more, and keeps it for so long.
+//! An unprivileged program that takes more than its share of the services:
+//! `hog WHAT [MILLISECONDS]` takes all that it can get, prints the amount and the reason why it got
+//! no more, and keeps it for that long.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
@@ -28,10 +29,10 @@ sing_sdk::arguments! {
     time: optional u64 "MILLISECONDS";
 }
 
-/// More than a service could ever give.
+/// More than a service could ever grant.
 const ENOUGH: usize = 1 << 20;
 
-/// Takes as often as it gets something.
+/// Takes until it gets no more.
 fn take_all<T>(
     what: &str,
     mut take: impl FnMut(usize) -> Result<T, Error>,
@@ -50,7 +51,7 @@ fn take_all<T>(
     Err(Error::BadState)
 }
 
-/// Clients, each with as many registrations of long paths as it gets; the last ones get none.
+/// Clients, each with as many registrations of long paths as it can get; the last ones get none.
 fn register(names: &mut Names) -> Result<(Vec<Names>, usize), Error> {
     let long = "x".repeat(4000);
     let (mut clients, mut count) = (Vec::new(), 0);
@@ -59,7 +60,7 @@ fn register(names: &mut Names) -> Result<(Vec<Names>, usize), Error> {
         let mut client = Names::new(channel)?;
         for j in 0..64 {
             match client.register(&format!("/{i}-{j}-{long}")) {
-                // Its other side has no need to be served: the name server keeps it until that is closed.
+                // Its other side need not be served: the name server keeps it until that is closed.
                 Ok(lookup) => {
                     core::mem::forget(lookup);
                     count += 1;
@@ -82,7 +83,7 @@ fn watch(names: &mut Names) -> Result<impl Sized + use<>, Error> {
     let long = "x".repeat(4000);
     for i in 0..100 {
         let path = format!("/w/{i}{long}");
-        // There is room when the name server has heard of those that went.
+        // There is room when the name server has learnt of the closed ones.
         while names.register(&path).is_err() {
             thread::yield_now();
         }
@@ -92,7 +93,7 @@ fn watch(names: &mut Names) -> Result<impl Sized + use<>, Error> {
     Ok(other)
 }
 
-/// A provider that does not answer, asked by as many clients as there can be.
+/// A provider that does not answer, with requests from the most clients possible.
 fn silent(names: &mut Names) -> Result<impl Sized + use<>, Error> {
     let lookup = names.register("/silent")?;
     let waiting = take_all("waiting clients", |_| {
@@ -274,7 +275,7 @@ fn main(Arguments { what, time }: Arguments) -> Result<i32, Error> {
             hold();
             drop(files);
         }
-        // Tries to stand in the place of what is the system's.
+        // Tries to register in the place of the system's own paths.
         "overlay" => {
             for path in ["/boot", "/boot/notes.txt", "/boot/bin", "/boot/new/file"] {
                 match names.register(path) {
@@ -302,7 +303,7 @@ fn main(Arguments { what, time }: Arguments) -> Result<i32, Error> {
             hold();
             drop(answer);
         }
-        // The same in pieces that are taken, without end.
+        // The same in pieces that are accepted, without end.
         "blocks" => {
             let mut out = sing_sdk::io::take_stdout().ok_or(Error::NotFound)?;
             let lines = ("flood".repeat(12) + "floo\n").repeat(1 << 14);
@@ -332,7 +333,7 @@ fn main(Arguments { what, time }: Arguments) -> Result<i32, Error> {
     Ok(0)
 }
 
-/// A pipe to the console of its own: what the SDK sends through standard output, it sends in pieces.
+/// A pipe to the console of its own: the SDK would cut blocks to standard output into pieces.
 fn startup_pipe() -> Result<PipeContract::Imp<PipeContract::Start>, Error> {
     let stdout = sing_sdk::io::take_stdout().ok_or(Error::NotFound)?;
     stdout.into_pipe()

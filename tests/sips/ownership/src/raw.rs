@@ -1,4 +1,5 @@
-//! The kernel's entries, without what the SDK makes of them: here a program may do what its types would not let it.
+//! The kernel's entries, without the SDK's wrappers, whose types would prevent some of the
+//! operations.
 
 use sing_sdk::contract;
 
