@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-/// What to check.
+/// The subject of a check.
 pub enum Subject {
     /// A system image, a system's text or contracts.
     File(PathBuf),
@@ -25,7 +25,7 @@ pub enum Subject {
 
 /// The options of `sing check contracts`.
 pub struct Request {
-    /// What to check.
+    /// The subject.
     pub subject: Subject,
     /// The most situations to explore.
     pub limit: usize,

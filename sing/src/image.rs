@@ -8,7 +8,7 @@ use std::time::Instant;
 
 /// The options of `sing image`.
 pub struct Request {
-    /// Where to write.
+    /// The file to write.
     pub out: PathBuf,
     /// The system manifest.
     pub manifest: PathBuf,

@@ -19,7 +19,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>, String> {
     read.map_err(|e| format!("{}: cannot be read: {e}", path.display()))
 }
 
-/// What kind of file this is.
+/// The kind of a file.
 pub fn kind(bytes: &[u8]) -> Result<Kind, String> {
     if bytes.starts_with(b"\0asm") {
         Ok(Kind::Module)

@@ -42,7 +42,7 @@
       (br_if $kinds (i32.lt_u (local.get $kind) (i32.const 4))))
     (i32.const 0))
 
-  ;; What both wait for, of each kind.
+  ;; The objects that both wait for, of each kind.
   (func $thing (param $kind i32) (result i32)
     (local $set i32)
     (if (i32.eq (local.get $kind) (i32.const 0))

@@ -8,7 +8,7 @@ pub struct Case {
     pub root: bool,
     /// Packages installed beside a C compiler.
     pub packages: &'static [&'static str],
-    /// Where the clone lies, below the home.
+    /// The clone's folder, below the home.
     pub place: &'static str,
     /// Shell commands before the command: a user's possible set-up.
     pub habits: &'static str,

@@ -51,7 +51,7 @@ impl Message {
     }
 }
 
-/// Where an end is.
+/// The place of an end.
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     Held(u32),
@@ -79,7 +79,7 @@ pub struct Channels {
 }
 
 impl Channels {
-    /// How many channels there are.
+    /// The number of channels.
     pub fn len(&self) -> u64 {
         self.all.len() as u64
     }

@@ -56,7 +56,7 @@ unsafe extern "C" {
     pub safe fn recv_exp(endpoint: u32, out: u32) -> i32;
 }
 
-/// Where an array lies in memory, for an entry that reads or writes it.
+/// The address of an array in memory, for an entry that reads or writes it.
 pub fn address<T>(array: &mut [T]) -> u32 {
     array.as_mut_ptr().expose_provenance() as u32
 }

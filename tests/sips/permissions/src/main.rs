@@ -199,7 +199,7 @@ fn granted() -> Check {
     Ok(child.join()? == Exit::Code(0))
 }
 
-/// What the child does.
+/// The task of the child.
 fn child() -> i32 {
     let Some(listener) = startup::listener() else {
         return 2;

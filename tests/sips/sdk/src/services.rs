@@ -43,7 +43,7 @@ fn without_memory() -> Check {
     Ok(refused == [Err(Error::NoResources); 5] && names.find("/").is_ok())
 }
 
-/// Where the provider is.
+/// The provider's path.
 const PLACE: &str = "/sdk/clock";
 
 /// A client, in a thread of its own: is served, and refused if it asks for a path that does not
