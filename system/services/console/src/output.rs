@@ -67,7 +67,7 @@ pub struct Screen {
     tail: String,
     /// Whether the last output ended a line.
     fresh: bool,
-    /// The pipe whose last piece was what was shown last, and did not end a line.
+    /// The pipe of the last output, if that did not end its line.
     open: Option<u32>,
     /// Bytes on their way to the device, and how many of them it has taken.
     chunk: Vec<u8>,
@@ -182,7 +182,7 @@ impl Screen {
             return false;
         };
         let writer = block.writer.0;
-        // What another prints does not stand behind the beginning of a line.
+        // Output of another pipe must not follow an unfinished line.
         if self.terminal && edited.is_none() && self.open.is_some_and(|open| open != writer) {
             self.print(b"\n", None);
         }

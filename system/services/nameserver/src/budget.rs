@@ -21,7 +21,7 @@ pub const MEMORY: usize = 24 << 20;
 /// A client: its entry, and that of its origin.
 pub const CLIENT: usize = 256;
 
-// A quarter, but at most 4 MiB, is not for what others send.
+// A quarter, but at most 4 MiB, is not available for received blocks.
 const _: () = assert!(HEAP + TOTAL / CLIENT * 256 + TOTAL + ANSWERS + (4 << 20) < MEMORY);
 
 /// A registration: its path twice, in the tree and with the provider, and the provider's entry.
@@ -40,7 +40,7 @@ pub const fn request(path: &str) -> usize {
     512 + 2 * path.len()
 }
 
-/// An answer of so many bytes.
+/// An answer of this many bytes.
 pub const fn answer(len: usize) -> usize {
     512 + 2 * len
 }

@@ -61,8 +61,9 @@ impl<T> Tree<T> {
         self.below(path).any(|(_, provider)| !mine(provider))
     }
 
-    /// The longest registered prefix of a path, itself included. What a look into the tree costs grows with the path's length, so
-    /// there is not one for each of its parts: a path of thousands would keep everybody else waiting.
+    /// The longest registered prefix of a path, itself included. The cost of a look-up in the tree
+    /// grows with the path's length, so there is not one for each part: a path of thousands of
+    /// parts would delay all others.
     fn above(&self, path: &str) -> Option<(&str, &T)> {
         let mut path = path;
         loop {
@@ -71,7 +72,7 @@ impl<T> Tree<T> {
             if path::below(path, at).is_some() {
                 return Some((at, provider));
             }
-            // Whatever is a prefix of the path is none behind this one, so it is a prefix of this one, too.
+            // No prefix of the path sorts after this one, so it is a prefix of this one, too.
             let same = path.bytes().zip(at.bytes()).take_while(|(a, b)| a == b);
             let same = same.count();
             let end = match path.as_bytes().get(same) {
@@ -82,7 +83,7 @@ impl<T> Tree<T> {
         }
     }
 
-    /// What is registered below a path.
+    /// The registrations below a path.
     fn below(&self, path: &str) -> impl Iterator<Item = (&str, &T)> {
         let below = format!("{}/", path.trim_end_matches('/'));
         let from = (Bound::Included(below.as_str()), Bound::Unbounded);

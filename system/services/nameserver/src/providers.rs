@@ -88,7 +88,7 @@ impl Queue {
         request
     }
 
-    /// Takes a client's request out.
+    /// Removes a client's request.
     fn withdraw(&mut self, client: u32) -> Option<Request> {
         let place = |same: &VecDeque<Request>| same.iter().position(|r| r.asker.client == client);
         let mut all = self.waiting.iter();
@@ -230,7 +230,7 @@ impl Providers {
         Ok(())
     }
 
-    /// Takes the request of a client that has gone out of where it waits for a provider.
+    /// Removes a closed client's request from the queue in which it waits for a provider.
     pub fn withdraw(&mut self, client: u32) -> Option<Request> {
         let mut queues = self.all.values_mut().map(|p| &mut p.queue);
         queues.find_map(|queue| queue.withdraw(client))

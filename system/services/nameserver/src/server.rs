@@ -155,7 +155,7 @@ impl Server {
         let Some(channel) = self.clients.take(id, &self.set) else {
             return self.abandon(id);
         };
-        // It speaks, so it has taken the last answer, or it has gone.
+        // A message means that it has received the last answer, or has closed.
         let taken = self.clients.took_answer(id);
         self.answers.give_back(self.clients.origin(id), taken);
         match channel.recv() {
@@ -227,7 +227,8 @@ impl Server {
         }
     }
 
-    /// Answers a find. The answer is on the share of who asked until that has taken it.
+    /// Answers a find. The answer is charged to the client's origin until the client has received
+    /// it.
     fn found(&mut self, client: u32, names: Result<Text, Refusal>) {
         let names = names.and_then(|names| {
             let (origin, cost) = (
@@ -421,7 +422,7 @@ impl Server {
         }
     }
 
-    /// Answers a request that no provider will.
+    /// Answers a request that no provider will answer.
     fn unanswered(&mut self, request: Request) {
         let Request { asker, bind, .. } = request;
         match bind {

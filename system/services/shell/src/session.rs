@@ -39,11 +39,11 @@ pub struct Session {
     pub interrupted: bool,
 }
 
-/// What stands before a command and is about it.
+/// A word before a command that applies to it.
 enum Around {
-    /// It is to be said how long it takes, from then on.
+    /// Reports how long the command takes, from this time on.
     Time(Duration),
-    /// It is watched.
+    /// Traces the command.
     Trace(pipeline::Tracer),
 }
 

@@ -103,14 +103,15 @@ fn silent(names: &mut Names) -> Result<impl Sized + use<>, Error> {
     Ok((lookup, waiting))
 }
 
-/// A channel to the name server that is ready to be asked.
+/// A channel to the name server that is ready for a request.
 fn client(names: &mut Names) -> Result<Asking, Error> {
     Ok(names.connect()?.recv_success()?)
 }
 
 type Asking = NamespaceContract::Imp<NamespaceContract::Ready>;
 
-/// Providers that are asked and taken back while they owe an answer: who asked hears of it, and one that has gone leaves nothing.
+/// Providers that get a request and are deregistered before the answer: the client gets an answer,
+/// and a closed client leaves nothing behind.
 fn poison(names: &mut Names) -> Result<(), Error> {
     let mut asked = Vec::new();
     for i in 0..100 {
@@ -128,7 +129,7 @@ fn poison(names: &mut Names) -> Result<(), Error> {
     }
     let mut answers = 0;
     for (i, (path, lookup, asking)) in asked.into_iter().enumerate() {
-        // Some that ask have gone by then.
+        // Some of the clients have closed by then.
         let asking = (i % 2 == 0).then_some(asking);
         names.deregister(&path)?;
         answers += asking.map_or(1, |asking| usize::from(asking.answered()));
@@ -138,14 +139,14 @@ fn poison(names: &mut Names) -> Result<(), Error> {
     Ok(())
 }
 
-/// What a client waits for.
+/// The answer that a client waits for.
 enum Asked {
     Binding(NamespaceContract::Imp<NamespaceContract::Binding>),
     Finding(NamespaceContract::Imp<NamespaceContract::Finding>),
 }
 
 impl Asked {
-    /// Waits for the answer; whether it came.
+    /// Waits for the answer; returns whether it came.
     fn answered(self) -> bool {
         use NamespaceContract::imp::{Binding, Finding};
         match self {
@@ -155,7 +156,7 @@ impl Asked {
     }
 }
 
-/// Asks for a service of which nobody knows what it is.
+/// Asks to bind a path, with an endpoint whose contract does not matter.
 fn bind(
     asking: Asking,
     path: &str,
@@ -164,7 +165,8 @@ fn bind(
     Ok(asking.send_bind(Text::new(path)?, 0, exp.into()))
 }
 
-/// Clients whose providers have the name server itself, or the request, at their other end, and which ask those and go.
+/// Clients whose providers have the name server itself, or the request, at their other end, and
+/// which ask these and close.
 fn circle(names: &mut Names) -> Result<(), Error> {
     use NamespaceContract::imp::Ready_Register;
     let mut count = 0;
@@ -196,7 +198,8 @@ fn circle(names: &mut Names) -> Result<(), Error> {
     Ok(())
 }
 
-/// Clients that ask for lists, and do not look at the answers: long ones first, then such as fit what those leave.
+/// Clients that ask for lists, and do not read the answers: long ones first, then such as fit into
+/// the rest.
 fn unread(names: &mut Names) -> Result<impl Sized + use<>, Error> {
     let long = format!("/unread/m/{}", "x".repeat(4000));
     let lookups = [names.register(&long)?, names.register("/unread/s/x")?];
@@ -208,7 +211,7 @@ fn unread(names: &mut Names) -> Result<impl Sized + use<>, Error> {
         };
         Ok(client(names)?.send_find(Text::new(path)?))
     })?;
-    // All of them have their answers: each is served in its turn.
+    // All of them have their answers, since each is served in turn.
     for _ in 0..2 {
         let _ = names.find("/nowhere");
     }
