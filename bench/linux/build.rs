@@ -1,4 +1,4 @@
-//! Builds the smallest process that says hello, which the benchmark carries with it and starts.
+//! Builds the smallest process that says hello, which the benchmark embeds and starts.
 //!
 //! Not a binary of the package, because Cargo would also check and test it as a program with unwinding, which
 //! one without any library cannot have.

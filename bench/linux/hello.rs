@@ -1,6 +1,6 @@
 //! The smallest process that says hello: no library, no start-up code, two system calls.
 //!
-//! With an argument it then sleeps, so that its memory can be looked at.
+//! With an argument it then sleeps, so that its memory can be measured.
 #![no_std]
 #![no_main]
 
@@ -10,7 +10,7 @@ const WRITE: u64 = 1;
 const PAUSE: u64 = 34;
 const ALARM: u64 = 37;
 const EXIT_GROUP: u64 = 231;
-/// Seconds that it sleeps at the most.
+/// The most seconds that it sleeps.
 const PATIENCE: u64 = 30;
 
 /// Linux starts here, with the number of arguments on top of the stack.
@@ -26,9 +26,10 @@ pub unsafe extern "C" fn _start() -> ! {
 /// A system call of up to three arguments.
 ///
 /// # Safety
-/// As the system call asks.
+/// The same as for the system call.
 unsafe fn system_call(number: u64, a: u64, b: u64, c: u64) {
-    // SAFETY: what Linux's convention says it changes is named; the rest is the caller's promise.
+    // SAFETY: the registers that Linux's convention changes are named; the rest is the caller's
+    // obligation.
     unsafe {
         asm!("syscall", inlateout("rax") number => _, in("rdi") a, in("rsi") b, in("rdx") c,
             out("rcx") _, out("r11") _);
@@ -40,7 +41,7 @@ extern "C" fn main(arguments: u64) -> ! {
     // SAFETY: the text is valid for the call.
     unsafe { system_call(WRITE, 1, text.as_ptr() as u64, text.len() as u64) };
     if arguments > 1 {
-        // SAFETY: the first asks for a signal that ends this process, should nobody else do so; the second
+        // SAFETY: the first asks for a signal that ends this process if no other does; the second
         // returns only when a signal comes.
         unsafe {
             system_call(ALARM, PATIENCE, 0, 0);

@@ -9,7 +9,7 @@ use sing_compiler::{Cpu, MemoryMode, Options};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// What `sing help` prints.
+/// The output of `sing help`.
 pub const HELP: &str = "\
 sing: verify, compile and inspect the programs of a Singularity system, and their contracts
 
@@ -54,7 +54,7 @@ sing: verify, compile and inspect the programs of a Singularity system, and thei
 
 Exit status: 0 done, 1 refused or failed, 2 the command line was not understood, 3 a check had to stop early.";
 
-/// A command line, understood.
+/// A parsed command line.
 pub enum Command {
     Help,
     Verify {
@@ -78,7 +78,7 @@ pub enum Command {
 
 type Result<T> = std::result::Result<T, String>;
 
-/// Understands a command line.
+/// Parses a command line.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command> {
     let mut parser = Parser::from_iter(args);
     let command = match parser.next().map_err(|e| e.to_string())? {
@@ -163,7 +163,7 @@ fn inspect(parser: &mut Parser) -> Parsed {
             Arg::Long("functions") => views.push(View::Functions),
             Arg::Long("disassemble") => {
                 let attached = parser.optional_value();
-                // What follows is a function only where the file has been named already.
+                // The arguments after the file name are functions.
                 let function = attached.or_else(|| {
                     let mut rest = parser.try_raw_args().filter(|_| file.is_some())?;
                     rest.next_if(|value| !value.to_string_lossy().starts_with('-'))

@@ -1,4 +1,4 @@
-//! `sing check contracts`: what can go wrong between the processes of a system, before it runs.
+//! `sing check contracts`: finds faults between the processes of a system before it runs.
 
 use crate::{input, output, system};
 use sing_compiler::Options;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-/// What to check.
+/// The subject of a check.
 pub enum Subject {
     /// A system image, a system's text or contracts.
     File(PathBuf),
@@ -23,32 +23,32 @@ pub enum Subject {
     },
 }
 
-/// What `sing check contracts` is asked for.
+/// The options of `sing check contracts`.
 pub struct Request {
-    /// What to check.
+    /// The subject.
     pub subject: Subject,
-    /// Situations to look at, at most.
+    /// The most situations to explore.
     pub limit: usize,
-    /// What is taken for granted of processes of which nothing is known.
+    /// The assumptions about processes without a behaviour.
     pub assumptions: Assumptions,
-    /// Where to draw the first finding's run.
+    /// The file for a drawing of the first finding's run.
     pub svg: Option<PathBuf>,
 }
 
-/// What a check came to.
+/// The result of a check.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Nothing was found in all there is.
+    /// A complete exploration found nothing.
     Sound,
-    /// Something was found.
+    /// There is a finding.
     Faulty,
-    /// Nothing was found as far as it came, and it did not come to the end.
+    /// Nothing was found, but the exploration is incomplete.
     Unknown,
-    /// What was asked for has no meaning for this subject; it has been said.
+    /// An option has no meaning for this subject; the error has been printed.
     Misused,
 }
 
-/// Checks every system of what is named.
+/// Checks every given system.
 pub fn run(request: &Request) -> Result<Verdict, String> {
     let systems = match &request.subject {
         Subject::Parts { manifest, programs } => {
@@ -112,7 +112,7 @@ pub fn run(request: &Request) -> Result<Verdict, String> {
     })
 }
 
-/// Diagnostics one below the other.
+/// Prints diagnostics one below the other.
 fn all(found: &[Diagnostic]) -> String {
     let colour = std::io::stderr().is_terminal();
     let texts: Vec<String> = found.iter().map(|d| d.render(colour)).collect();

@@ -1,4 +1,4 @@
-//! Disassembly by function, with the names of what is called and the reasons of traps.
+//! Disassembly by function, with the names of called functions and the reasons of traps.
 
 use crate::output;
 use iced_x86::{Decoder, DecoderOptions, Formatter as _, IntelFormatter};
@@ -6,11 +6,11 @@ use sing_abi::trap::Trap;
 use sing_image::elf::Image;
 use sing_image::meta::Func;
 
-/// Where instructions begin on a line, after address and bytes.
+/// The column where instructions begin, after address and bytes.
 const BYTES_SHOWN: usize = 10;
 
-/// Prints the functions that bear this name, or whose name contains it where none does; all where none is
-/// asked for.
+/// Prints the functions with this name, or if there is none, those whose name contains it; without
+/// a name, all.
 pub fn run(image: &Image<'_>, wanted: Option<&str>) -> Result<(), String> {
     let first = image.meta.imported_funcs();
     let all = || image.meta.funcs.iter().zip(first..);

@@ -1,4 +1,4 @@
-//! `sing compile` and `sing image`: what is written to files.
+//! `sing compile` and `sing image`: the commands that write images.
 
 use crate::{input, output, system};
 use sing_compiler::Options;
@@ -6,9 +6,9 @@ use sing_image::system::{BIN, SystemImage, SystemManifest};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// What `sing image` is asked for.
+/// The options of `sing image`.
 pub struct Request {
-    /// Where to write.
+    /// The file to write.
     pub out: PathBuf,
     /// The system manifest.
     pub manifest: PathBuf,

@@ -1,16 +1,16 @@
-//! Files that are read: modules and images, told apart by what they start with.
+//! Input files: modules and images, recognised by their first bytes.
 
 use sing_compiler::{Compiled, Options};
 use std::path::Path;
 
-/// What a file is, by its first bytes.
+/// The kind of a file, by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Module,
     Image,
 }
 
-/// The most bytes of a file: a system image with all that lies in it.
+/// The most bytes of a file: a system image with all its contents.
 pub const MOST_BYTES: u64 = 1 << 30;
 
 /// Reads a file.
@@ -19,7 +19,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>, String> {
     read.map_err(|e| format!("{}: cannot be read: {e}", path.display()))
 }
 
-/// What kind of file this is.
+/// The kind of a file.
 pub fn kind(bytes: &[u8]) -> Result<Kind, String> {
     if bytes.starts_with(b"\0asm") {
         Ok(Kind::Module)

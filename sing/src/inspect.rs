@@ -1,4 +1,4 @@
-//! `sing inspect`: what a module or an image consists of.
+//! `sing inspect`: shows the parts of a module or an image.
 
 use crate::{disassemble, input, output};
 use sing_compiler::Options;
@@ -8,7 +8,7 @@ use sing_image::manifest::Side;
 use sing_image::meta::{Data, ImportKind, MemoryMode, Meta, SegmentMode};
 use std::path::Path;
 
-/// What to show.
+/// The views.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum View {
     Imports,
@@ -19,7 +19,7 @@ pub enum View {
     Disassembly(Option<String>),
 }
 
-/// Prints the views of a file; its sizes where none is named.
+/// Prints the views of a file; its sizes if none is named.
 pub fn run(file: &Path, views: &[View], options: &Options) -> Result<bool, String> {
     let bytes = input::image(file, input::read(file)?, options)?;
     let image = Image::decode(&bytes).map_err(|e| format!("{}: {e}", file.display()))?;
@@ -118,7 +118,7 @@ fn functions(meta: &Meta) {
     }
 }
 
-/// Prints a contract as its table says: messages, then what may be sent in each state.
+/// Prints a contract from its table: messages, then the possible sends in each state.
 fn contract(table: &ContractTable) {
     let bases: String = table
         .bases

@@ -1,7 +1,8 @@
-//! The sing command: verify, compile, inspect, check, build images, and what is made from contracts.
+//! The sing command: verify, compile, inspect, check, build images, and generate files from
+//! contracts.
 //!
-//! Exit status: 0 where everything asked for was done, 1 where something was refused or failed, 2 where the
-//! command line was not understood, 3 where a check had to stop before it was through.
+//! Exit status: 0 if everything asked for was done, 1 if something was refused or failed, 2 if the
+//! command line was not understood, 3 if a check had to stop before it was complete.
 #![forbid(unsafe_code)]
 
 mod args;

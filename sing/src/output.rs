@@ -1,9 +1,10 @@
-//! Printing, where the reader may have gone (`sing inspect FILE | head` ends quietly), and files that are made.
+//! Printing to a reader that may have gone (`sing inspect FILE | head` ends quietly), and writing
+//! files.
 
 use std::io::{self, Write as _};
 use std::path::Path;
 
-/// Prints a line. Where nobody reads any more, the program ends.
+/// Prints a line. Without a reader, the program ends.
 pub fn line(text: impl AsRef<str>) {
     let mut out = io::stdout().lock();
     if writeln!(out, "{}", text.as_ref()).is_err() {
@@ -11,7 +12,8 @@ pub fn line(text: impl AsRef<str>) {
     }
 }
 
-/// Writes a file, unless it has these contents already: then nothing made from it is out of date.
+/// Writes a file, unless it has these contents already: then builds that depend on it stay up to
+/// date.
 pub fn file(path: &Path, text: &str) -> Result<(), String> {
     if sing_contract::read_text(path).is_ok_and(|there| there == text) {
         return Ok(());

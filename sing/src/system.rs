@@ -1,5 +1,5 @@
-//! Whether a system manifest and the programs beside it fit together: what would otherwise come to light
-//! when the system starts.
+//! Checks whether a system manifest and the given programs fit together: finds errors that would
+//! otherwise show only when the system starts.
 
 use sing_image::contract::{ContractTable, Hash};
 use sing_image::elf::Image;
@@ -7,7 +7,7 @@ use sing_image::manifest::{Side, StartupEndpoint};
 use sing_image::system::{BIN, Channel, End, SystemManifest};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What does not fit, in words; nothing where all does. `files` are the programs, by their paths.
+/// Describes each mismatch; empty if there is none. `files` are the programs, by their paths.
 pub fn check(manifest: &SystemManifest, files: &[(String, Vec<u8>)]) -> Vec<String> {
     let mut problems = Vec::new();
     let mut images = BTreeMap::new();
@@ -39,7 +39,7 @@ struct Checker<'a> {
     started: BTreeSet<&'a str>,
     /// Started programs by the names of their instances.
     instances: BTreeMap<&'a str, &'a Image<'a>>,
-    /// Endpoints that a channel leads to: instance and endpoint.
+    /// Endpoints with a channel: instance and endpoint.
     used: BTreeSet<(&'a str, &'a str)>,
     problems: Vec<String>,
 }
@@ -82,7 +82,7 @@ impl<'a> Checker<'a> {
             let end = channel.end(side);
             let Some(image) = images[side.index()] else {
                 all_known = false;
-                // Where it is started but its image is missing, that has been said.
+                // It is started but its image is missing; that has been reported.
                 if !self.started.contains(end.of.as_str()) {
                     self.problem(format!(
                         "a channel of contract {:?} leads to {:?}, which is not started",
@@ -163,7 +163,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Endpoints that must be given and are not.
+    /// Required endpoints that are not given.
     fn unconnected(&mut self, manifest: &'a SystemManifest) {
         for start in &manifest.start {
             let Some(image) = self.instances.get(start.name.as_str()).copied() else {
@@ -184,22 +184,23 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// A contract of an image, and which contract it is.
+/// A contract of an image, with its identity.
 type Known<'a> = (&'a ContractTable, &'a Hash);
 
-/// The contract that an image has under a name.
+/// The contract with this name in an image.
 fn known<'a>(image: &'a Image<'_>, name: &str) -> Option<Known<'a>> {
     let mut all = image.contracts.iter().zip(&image.identities);
     all.find(|(table, _)| table.name == name)
 }
 
-/// Whether an end of a new channel of a contract can be what a program declares: an endpoint of this contract, of a base
-/// whose expectations it keeps, or of a permission to which it can be narrowed.
+/// Whether an end of a new channel of a contract can be used as a program's declared endpoint: as
+/// one of this contract, of a base whose expectations it keeps, or of a permission to which it can
+/// be narrowed.
 fn stands_for(contract: Known<'_>, declared: &StartupEndpoint, image: &Image<'_>) -> bool {
     let Some((wanted, wanted_identity)) = known(image, &declared.contract) else {
         return false;
     };
     let (contract, identity) = contract;
-    // A new channel is in the first state; that another one is declared is a problem of its own.
+    // A new channel is in the first state; a declaration of another state is reported separately.
     contract.stands_for(identity, wanted, wanted_identity, declared.side, (0, 0))
 }

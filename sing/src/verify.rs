@@ -7,7 +7,7 @@ use sing_image::elf::Image;
 use sing_image::meta::Linkage;
 use std::path::{Path, PathBuf};
 
-/// Prints a verdict for each file. Whether all are good.
+/// Prints a verdict for each file; returns whether all are accepted.
 pub fn run(files: &[PathBuf]) -> bool {
     let mut good = true;
     for file in files {

@@ -1,9 +1,9 @@
-//! `sing check contracts` as people call it: what it says, and its exit status.
+//! `sing check contracts` on the command line: its output and its exit status.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Runs `sing check contracts`; the exit status and what it wrote.
+/// Runs `sing check contracts`; returns the exit status and the output.
 fn check(arguments: &[&str]) -> (Option<i32>, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_sing"))
         .args(["check", "contracts"])
@@ -54,7 +54,7 @@ fn a_text_without_contracts_is_no_pass() {
     }
 }
 
-/// A device has no end, and a file may be longer than any text.
+/// A device may never end, and a file may be longer than any text.
 #[test]
 fn what_has_no_end_is_not_read() {
     let import = file("endless.contract", "import \"/dev/zero\";\n");

@@ -1,4 +1,4 @@
-;; Speaks when only the close is left.
+;; Sends when only the close is left.
 ;; stopped: run
 ;; with: message out of turn
 (module

@@ -1,4 +1,5 @@
-;; Answers what it should ask: the message is of the other side, which it may hold elsewhere.
+;; Sends an answer on the end that asks: the message belongs to the other side, whose end it may
+;; hold as well.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

@@ -1,4 +1,4 @@
-;; Can send an endpoint of a contract and imports what its receiver would say.
+;; Can send an endpoint of a contract, and imports sends of that endpoint's receiver.
 ;; stopped: install
 ;; with: the program can never hold an endpoint Ask.Exp
 (module

@@ -1,5 +1,5 @@
-;; Makes a block a part of another at offsets that are none, where one is already, and of one that is shared: each is
-;; refused, and the block stays its own.
+;; Makes a block a part of another at invalid offsets, at one that is taken, and of a shared block:
+;; each is refused, and the block stays its own.
 ;; stopped: no
 (module
   (import "sing_v1" "xh_alloc" (func $xh_alloc (param i32 i32) (result i32)))

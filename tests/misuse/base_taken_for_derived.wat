@@ -1,4 +1,4 @@
-;; Takes an endpoint of a base contract for one of a contract that derives from it.
+;; Casts an endpoint of a base contract to a derived one.
 ;; stopped: no
 (module
   (import "contract:Base" "new" (func $Base.new (param i32) (result i32)))

@@ -1,4 +1,4 @@
-;; Says what only a derived contract has on an endpoint of the base.
+;; Sends a message of a derived contract on an endpoint of the base.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

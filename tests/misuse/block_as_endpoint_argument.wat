@@ -1,4 +1,4 @@
-;; Sends a block where the message takes an endpoint.
+;; Sends a block in place of an endpoint.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

@@ -1,4 +1,4 @@
-;; Copies out of a block to where it has no memory.
+;; Copies from a block to an address outside its memory.
 ;; stopped: run
 ;; with: out-of-bounds memory access
 (module

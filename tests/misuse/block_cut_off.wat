@@ -1,4 +1,4 @@
-;; Reads what it has cut off a block.
+;; Reads the part of a block that it has cut off.
 ;; stopped: run
 ;; with: out-of-bounds access to an exchange-heap block
 (module

@@ -1,4 +1,4 @@
-;; Keeps a view of a block that another process has taken: the handle is gone with the block.
+;; Keeps a view of a block that another process has received: the handle went with the block.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

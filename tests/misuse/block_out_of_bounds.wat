@@ -1,4 +1,4 @@
-;; Reads the byte behind a block.
+;; Reads the byte after a block.
 ;; stopped: run
 ;; with: out-of-bounds access to an exchange-heap block
 (module

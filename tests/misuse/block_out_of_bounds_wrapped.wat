@@ -1,4 +1,4 @@
-;; Reads before a block by an offset that wraps round.
+;; Reads before a block by an offset that wraps around.
 ;; stopped: run
 ;; with: out-of-bounds access to an exchange-heap block
 (module

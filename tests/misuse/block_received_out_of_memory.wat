@@ -1,4 +1,4 @@
-;; Receives a block to where it has no memory for the handle.
+;; Receives a block with an address for the handle outside its memory.
 ;; stopped: run
 ;; with: out-of-bounds memory access
 (module

@@ -1,5 +1,5 @@
-;; Has no room for another block: takes neither a message nor a part nor a parked block, each of which stays where
-;; it is until there is room.
+;; Has no room for another block: receives no message, part or parked block; each stays in its place
+;; until there is room.
 ;; stopped: no
 (module
   (import "contract:Store" "new" (func $Store.new (param i32) (result i32)))

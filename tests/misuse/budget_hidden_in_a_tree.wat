@@ -1,4 +1,4 @@
-;; Hides what it allocates from its budget, in a tree and in parked blocks: all of it counts.
+;; Hides allocations from its budget, in a tree and in parked blocks: all of them count.
 ;; stopped: no
 (module
   (import "sing_v1" "xh_alloc" (func $xh_alloc (param i32 i32) (result i32)))

@@ -1,5 +1,5 @@
-;; Keeps one byte of each large block, cut off, shared or in a tree, and gives the rest back: the whole region stays, and
-;; so does the bill, until that byte is given back, too.
+;; Keeps one byte of each large block, cut off, shared or in a tree, and frees the rest: the whole
+;; region stays, and stays charged, until that byte is freed, too.
 ;; stopped: no
 (module
   (import "sing_v1" "xh_alloc" (func $alloc (param i32 i32) (result i32)))

@@ -1,5 +1,5 @@
-;; Makes children that make children: what these have counts for it, too. With one argument it is one that makes another and
-;; waits for it; with two, one that stays until the first one is gone.
+;; Makes children that make children: their charges count for it, too. With one argument it is one
+;; that makes another and waits for it; with two, one that stays until the first one has ended.
 ;; stopped: no
 (module
   (import "sing_v1" "startup_arg_count" (func $startup_arg_count (result i32)))

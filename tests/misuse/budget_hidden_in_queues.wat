@@ -1,4 +1,4 @@
-;; Hides what it allocates from its budget, in the queues of channels that it makes: what is under way counts too.
+;; Hides allocations from its budget, in the queues of its channels: messages under way count, too.
 ;; stopped: no
 (module
   (import "sing_v1" "xh_alloc" (func $xh_alloc (param i32 i32) (result i32)))

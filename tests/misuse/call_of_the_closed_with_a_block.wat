@@ -1,4 +1,4 @@
-;; Calls a side that has closed: the block that would move is freed, whoever holds its number.
+;; Calls a side that has closed: the block in the message is freed, and its handle is invalid.
 ;; stopped: no
 (module
   (import "contract:Store" "new" (func $Store.new (param i32) (result i32)))

@@ -1,5 +1,5 @@
-;; Calls a side that has closed, with an event where an endpoint would move: the call finds the channel closed and
-;; leaves the event alone.
+;; Calls a side that has closed, with an event in place of an endpoint: the call finds the channel
+;; closed and leaves the event alone.
 ;; stopped: no
 (module
   (import "contract:Carry" "new" (func $Carry.new (param i32) (result i32)))

@@ -1,4 +1,5 @@
-;; Takes endpoints for what they are not: another contract, side or state, a state that there is not.
+;; Casts endpoints to types that they do not have: another contract, side or state, an unknown
+;; state.
 ;; stopped: no
 (module
   (import "contract:Ask" "new" (func $Ask.new (param i32) (result i32)))

@@ -1,4 +1,4 @@
-;; Makes a channel, with the handles to where it has no memory.
+;; Makes a channel, with an address for the handles outside its memory.
 ;; stopped: run
 ;; with: out-of-bounds memory access
 (module

@@ -1,5 +1,5 @@
-;; Gives an endpoint to a child that cannot be made: it has not moved, its set has it still, and who waits there
-;; is not disturbed.
+;; Gives an endpoint to a child that cannot be made: the endpoint has not moved, it is still in its
+;; set, and a thread that waits there is not disturbed.
 ;; stopped: no
 (module
   (import "contract:NoteContract" "new" (func $NoteContract.new (param i32) (result i32)))

@@ -1,4 +1,4 @@
-;; A program whose manifest allows its memory, but no stack beside it: nobody can start it.
+;; A program whose manifest allows its memory, but no stack beside it, so that it cannot be started.
 ;; stopped: start
 ;; with: not started
 (module

@@ -1,4 +1,4 @@
-;; Asks how a child ended, with the answer to where it has no memory.
+;; Asks how a child ended, with an address for the answer outside its memory.
 ;; stopped: run
 ;; with: out-of-bounds memory access
 (module

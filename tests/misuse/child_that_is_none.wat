@@ -1,4 +1,4 @@
-;; Makes children of images that are not there and with endpoints that they do not ask for: nothing has moved.
+;; Makes children of unknown images, and with endpoints that they do not ask for: nothing has moved.
 ;; stopped: no
 (module
   (import "contract:NoteContract" "new" (func $NoteContract.new (param i32) (result i32)))

@@ -1,4 +1,4 @@
-;; Asks a child that does not run for its end, lets it run twice, and stops it twice.
+;; Asks for the end of a child that does not run, starts it twice, and stops it twice.
 ;; stopped: no
 (module
   (import "sing_v1" "startup_arg_count" (func $startup_arg_count (result i32)))

@@ -1,6 +1,7 @@
-;; Makes channels of A, B and H, and gives ends of them to two children. Contract A carries an end of B, B one of C, and
-;; C one of A: no text may say that. Here C is another contract, in the text of the first child A is, in that of the
-;; second B. If by their names they passed for the same, an end of each would come to lie in the queue of the next.
+;; Makes channels of A, B and H, and gives ends of them to two children. Contract A carries an end
+;; of B, B one of C, and C one of A, which no single text may say. Here C is another contract; in
+;; the first child's text A is another, in the second's B. If contracts were identified by name, an
+;; end of each would come to lie in the queue of the next.
 ;; stopped: no
 (module
   (import "contract:A" "new" (func $Anew (param i32) (result i32)))

@@ -1,4 +1,5 @@
-;; Sends an end of A over its own C, in whose text B is another contract. There is nobody who has these contracts.
+;; Sends an end of A over its own C, in whose text B is another contract. No other process has these
+;; contracts.
 ;; stopped: start
 ;; with: not started
 (module

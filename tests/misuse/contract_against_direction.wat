@@ -1,4 +1,4 @@
-;; Brings a contract with a message that goes the other way.
+;; Brings a contract with a message sent against its direction.
 ;; stopped: install
 ;; with: message Hello goes the other way
 (module

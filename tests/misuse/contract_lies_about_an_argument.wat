@@ -1,5 +1,6 @@
-;; Would send an endpoint of a contract of which it has another text under the name that the message gives: then the
-;; contract of the message is another one too, and it is given no endpoint of the one that the receiver has.
+;; Would send an endpoint of a contract of which it has another text under the name that the message
+;; gives: then the contract of the message is another one, too, and the program gets no endpoint of
+;; the receiver's contract.
 ;; stopped: start
 ;; with: not started
 (module

@@ -1,4 +1,4 @@
-;; Says Kill on a channel of a contract of which it has another text under the same name.
+;; Sends Kill on a channel of a contract of which it has another text under the same name.
 ;; stopped: start
 ;; with: argument out of range
 (module

@@ -1,4 +1,4 @@
-;; Brings a contract in which both may speak and would misunderstand each other.
+;; Brings a contract in which both sides may send and would misunderstand each other.
 ;; stopped: install
 ;; with: both sides may send in state Start
 (module

@@ -1,4 +1,4 @@
-;; Brings a contract whose queue would have no end.
+;; Brings a contract whose queue would grow without bound.
 ;; stopped: install
 ;; with: contract Flood has no finite queue
 (module

@@ -1,4 +1,4 @@
-;; Brings a contract that replaces an inherited state without saying so.
+;; Brings a contract that replaces an inherited state without `override`.
 ;; stopped: install
 ;; with: state Start is inherited
 (module

@@ -1,5 +1,5 @@
-;; Initial data at both ends of a large memory: more than a process starts with at once is put in place by its first
-;; thread, in steps.
+;; Initial data at both ends of a large memory: more than a process is given at once is copied by
+;; its first thread, in steps.
 ;; stopped: no
 (module
   (memory 1600)

@@ -1,4 +1,4 @@
-;; Has initial data behind the end of the memory that it starts with.
+;; Has initial data beyond the end of its initial memory.
 ;; stopped: install
 ;; with: data segment 1 ends at byte 65537
 (module

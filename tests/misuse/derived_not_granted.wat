@@ -1,4 +1,4 @@
-;; Was granted the base, and imports what a derived contract says without a cast that could bring it there.
+;; Was granted the base, and imports a send of a derived contract without a cast to it.
 ;; stopped: install
 ;; with: the program can never hold an endpoint Derived.Imp
 (module

@@ -1,4 +1,4 @@
-;; Uses an endpoint of a derived contract as one of the base without asking whether it is one.
+;; Uses an endpoint of a derived contract as one of the base without a cast.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

@@ -1,4 +1,4 @@
-;; Takes parts out of a block where there are none, or none any more.
+;; Detaches parts of a block at offsets where there are none, or no longer.
 ;; stopped: no
 (module
   (import "sing_v1" "xh_alloc" (func $xh_alloc (param i32 i32) (result i32)))

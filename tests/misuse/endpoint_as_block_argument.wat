@@ -1,4 +1,4 @@
-;; Sends an endpoint where the message takes a block.
+;; Sends an endpoint in place of a block.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

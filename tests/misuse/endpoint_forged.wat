@@ -1,4 +1,4 @@
-;; Speaks on an endpoint that was never given.
+;; Sends on an endpoint that it was never given.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

@@ -1,4 +1,4 @@
-;; Speaks on an endpoint that it has given to a child.
+;; Sends on an endpoint that it has given to a child.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

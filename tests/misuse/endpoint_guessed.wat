@@ -1,4 +1,4 @@
-;; Speaks on its endpoint under another generation.
+;; Sends on its endpoint under another generation.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

@@ -1,4 +1,4 @@
-;; Brings a contract with an endpoint in a state that its contract has not.
+;; Brings a contract with an endpoint in a state that the endpoint's contract does not have.
 ;; stopped: install
 ;; with: contract Ask has no state Never
 (module

@@ -1,4 +1,4 @@
-;; Sends an endpoint in another state than the message names.
+;; Sends an endpoint in another state than the message declares.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

@@ -1,4 +1,5 @@
-;; Adds an endpoint to a second set, under keys that are none, and takes one out that is not in it: all is refused.
+;; Adds an endpoint to a second set, and under invalid keys, and removes one that is in no set: all
+;; is refused.
 ;; stopped: no
 (module
   (import "sing_v1" "set_create" (func $set_create (result i32)))

@@ -1,4 +1,4 @@
-;; Sends an endpoint of another contract than the message names.
+;; Sends an endpoint of another contract than the message declares.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

@@ -1,4 +1,4 @@
-;; Sends the exporting endpoint where the message takes the importing one.
+;; Sends the exporting endpoint in place of the importing one.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

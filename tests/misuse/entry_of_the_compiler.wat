@@ -1,4 +1,4 @@
-;; Imports what only the compiler may call: a send by number, on any contract.
+;; Imports an entry for compiled code only: a send by number, on any contract.
 ;; stopped: install
 ;; with: version 1 of the ABI has no entry "channel_send"
 (module

@@ -1,4 +1,4 @@
-;; Imports a kernel entry that there is not.
+;; Imports an unknown kernel entry.
 ;; stopped: install
 ;; with: version 1 of the ABI has no entry "xh_address"
 (module

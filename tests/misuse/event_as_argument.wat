@@ -1,4 +1,4 @@
-;; Sends an event where the message takes an endpoint.
+;; Sends an event in place of an endpoint.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

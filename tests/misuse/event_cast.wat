@@ -1,4 +1,4 @@
-;; Asks whether an event is an endpoint.
+;; Casts an event to an endpoint.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

@@ -1,5 +1,5 @@
-;; A thread waits for an event; meanwhile another gives that up and makes a new one, which may stand in its place:
-;; the wait is not for that.
+;; A thread waits for an event; meanwhile another disposes of it and makes a new one, which may
+;; reuse its record: the wait is not for that.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

@@ -1,4 +1,4 @@
-;; Gives a child an event for an endpoint.
+;; Gives a child an event in place of an endpoint.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

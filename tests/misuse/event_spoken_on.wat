@@ -1,4 +1,4 @@
-;; Speaks on an event.
+;; Sends on an event.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

@@ -1,4 +1,4 @@
-;; Sets an event that it has given up, though another one has taken its place.
+;; Sets an event that it has disposed of, though another one has taken its place.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

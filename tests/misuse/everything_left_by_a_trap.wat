@@ -1,4 +1,5 @@
-;; Traps with blocks, trees and endpoints in queues, in each other, parked and in sets; nothing of it stays.
+;; Traps with blocks, trees and endpoints in queues, in each other, parked and in sets; nothing is
+;; left behind.
 ;; stopped: run
 ;; with: unreachable code was reached
 (module

@@ -1,5 +1,5 @@
-;; Ends with blocks, trees and endpoints in queues, in each other, parked, in sets, shared and cut; nothing of it
-;; stays.
+;; Ends with blocks, trees and endpoints in queues, in each other, parked, in sets, shared and cut;
+;; nothing is left behind.
 ;; stopped: no
 (module
   (import "contract:Store" "new" (func $Store.new (param i32) (result i32)))

@@ -1,4 +1,4 @@
-;; Imports from somewhere else.
+;; Imports from a foreign module.
 ;; stopped: install
 ;; with: foreign import
 (module

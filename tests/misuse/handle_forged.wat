@@ -1,4 +1,4 @@
-;; Frees a block that was never given, whatever the number.
+;; Frees a block that it was never given, under any number.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

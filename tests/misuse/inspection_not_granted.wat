@@ -1,4 +1,4 @@
-;; Imports a look at the system without the privilege.
+;; Imports an entry that inspects the system without the privilege.
 ;; stopped: install
 ;; with: needs privilege "inspect"
 (module

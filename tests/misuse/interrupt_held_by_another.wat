@@ -1,4 +1,5 @@
-;; Asks for the console's interrupt, which the console holds, and for lines that there are not: neither is given.
+;; Asks for the console's interrupt line, which the console holds, and for unknown lines: all are
+;; refused.
 ;; stopped: no
 (module
   (import "sing_v1" "interrupt_create" (func $create (param i32) (result i32)))

@@ -1,4 +1,4 @@
-;; There is no start.
+;; The start function is missing.
 ;; stopped: install
 ;; with: the module has no such export; a SIP starts there
 (module

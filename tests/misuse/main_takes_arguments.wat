@@ -1,4 +1,4 @@
-;; The start takes an argument.
+;; The start function takes an argument.
 ;; stopped: install
 ;; with: must be a function () -> i32
 (module

@@ -1,4 +1,4 @@
-;; An endpoint has a side that there is not.
+;; An endpoint has an unknown side.
 ;; stopped: install
 ;; with: unknown variant `both`
 (module

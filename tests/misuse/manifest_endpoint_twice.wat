@@ -1,4 +1,4 @@
-;; Two endpoints have one name.
+;; Two endpoints have the same name.
 ;; stopped: install
 ;; with: start-up endpoint "a" is declared twice
 (module

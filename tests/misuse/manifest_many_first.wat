@@ -1,4 +1,4 @@
-;; Another endpoint than the last can be many.
+;; An endpoint other than the last is declared `many`.
 ;; stopped: install
 ;; with: may be given many times, so it must be declared last
 (module

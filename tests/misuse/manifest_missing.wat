@@ -1,4 +1,4 @@
-;; There is no manifest.
+;; The manifest is missing.
 ;; stopped: install
 ;; with: the module has no manifest
 (module

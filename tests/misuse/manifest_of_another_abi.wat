@@ -1,4 +1,4 @@
-;; The program is for a version of the ABI that there is not.
+;; The program is for an unknown version of the ABI.
 ;; stopped: install
 ;; with: written for version 2 of the ABI
 (module

@@ -1,4 +1,4 @@
-;; An endpoint is of a contract whose text is not there.
+;; An endpoint is of a contract whose text is missing.
 ;; stopped: install
 ;; with: start-up endpoint "a" is of contract "Nothing"
 (module

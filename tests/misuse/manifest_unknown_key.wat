@@ -1,4 +1,4 @@
-;; It says what a manifest cannot say.
+;; The manifest has an unknown key.
 ;; stopped: install
 ;; with: unknown field `root`
 (module

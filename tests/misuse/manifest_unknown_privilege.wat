@@ -1,4 +1,4 @@
-;; It asks for a privilege that there is not.
+;; The manifest asks for an unknown privilege.
 ;; stopped: install
 ;; with: there is no privilege "everything"
 (module

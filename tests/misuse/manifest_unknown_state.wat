@@ -1,4 +1,4 @@
-;; An endpoint is in a state that its contract has not.
+;; An endpoint is in a state that its contract does not have.
 ;; stopped: install
 ;; with: is to be in state "Middle", which contract "Ask" has not
 (module

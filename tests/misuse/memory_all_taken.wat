@@ -1,4 +1,4 @@
-;; Takes all memory that the machine has for it, and then asks for everything else that the kernel has to remember:
+;; Takes all memory that the machine grants it, and then requests every other kind of kernel object:
 ;; it is refused, and the kernel goes on.
 ;; stopped: no
 (module

@@ -1,5 +1,6 @@
-;; A thread that has no room for another block is woken for a message with one, and leaves without it. Another thread
-;; that sleeps must hear of the message: one that receives there too, and one that waits for a set with the endpoint.
+;; A thread without room for another block is woken for a message with one, and leaves without it.
+;; Another sleeping thread must learn of the message: one that receives there too, and one that
+;; waits for a set with the endpoint.
 ;; stopped: no
 (module
   (import "contract:Store" "new" (func $Store.new (param i32) (result i32)))

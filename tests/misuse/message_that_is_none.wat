@@ -1,4 +1,4 @@
-;; Imports a send of a message that the contract has not.
+;; Imports a send of a message that the contract does not have.
 ;; stopped: install
 ;; with: contract "Ask" has no message "Shout"
 (module

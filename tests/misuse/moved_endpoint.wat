@@ -1,4 +1,4 @@
-;; Speaks on an endpoint that it has sent.
+;; Sends on an endpoint that it has sent away.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

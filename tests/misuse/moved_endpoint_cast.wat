@@ -1,4 +1,4 @@
-;; Asks what an endpoint is that it has sent.
+;; Casts an endpoint that it has sent away.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

@@ -1,4 +1,4 @@
-;; Listens on an endpoint that it has sent.
+;; Receives on an endpoint that it has sent away.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

@@ -1,5 +1,5 @@
-;; Sends an endpoint that is in a set: the set hears nothing of it any more, not even when it comes back and is
-;; spoken to.
+;; Sends away an endpoint that is in a set: the set reports it no more, not even when it comes back
+;; and gets a message.
 ;; stopped: no
 (module
   (import "sing_v1" "set_create" (func $set_create (result i32)))

@@ -1,5 +1,5 @@
-;; A thread takes a mutex and ends. A thread that is made afterwards may stand where that one stood; the mutex is not
-;; its own for that.
+;; A thread acquires a mutex and ends. A thread that is made afterwards may reuse the record of that
+;; one; it does not hold the mutex.
 ;; stopped: no
 (module
   (import "sing_v1" "mutex_create" (func $mutex_create (param i32) (result i32)))

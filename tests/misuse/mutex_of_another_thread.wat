@@ -1,4 +1,4 @@
-;; Releases a mutex that another thread has, and starts a thread twice.
+;; Releases a mutex that another thread holds, and starts a thread twice.
 ;; stopped: no
 (module
   (import "sing_v1" "mutex_create" (func $mutex_create (param i32) (result i32)))

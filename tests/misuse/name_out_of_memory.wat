@@ -1,4 +1,4 @@
-;; Makes a process whose name lies where it has no memory.
+;; Makes a process with a name outside its memory.
 ;; stopped: run
 ;; with: out-of-bounds memory access
 (module

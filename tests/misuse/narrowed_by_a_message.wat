@@ -1,4 +1,4 @@
-;; Sends a wide endpoint where the message takes a narrow one: it arrives narrow, and stays so.
+;; Sends a wide endpoint in a message that declares a narrow one: it arrives narrow, and stays so.
 ;; stopped: no
 (module
   (import "contract:Tcp" "new" (func $Tcp.new (param i32) (result i32)))

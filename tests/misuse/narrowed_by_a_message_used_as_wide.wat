@@ -1,4 +1,4 @@
-;; Sends a wide endpoint to itself where the message takes a narrow one, and uses it as it was.
+;; Sends a wide endpoint to itself in a message that declares a narrow one, and uses it as wide.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

@@ -1,4 +1,4 @@
-;; Narrows an endpoint, and asks for what it was.
+;; Narrows an endpoint, and casts it back.
 ;; stopped: no
 (module
   (import "contract:Tcp" "new" (func $Tcp.new (param i32) (result i32)))

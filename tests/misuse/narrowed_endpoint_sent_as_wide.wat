@@ -1,4 +1,4 @@
-;; Narrows an endpoint, and sends it where the message takes a wide one.
+;; Narrows an endpoint, and sends it in a message that declares a wide one.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

@@ -1,4 +1,4 @@
-;; Narrows an endpoint, and says on it what that has taken away.
+;; Narrows an endpoint, and sends a message that the permission lacks.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

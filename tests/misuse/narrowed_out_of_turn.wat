@@ -1,4 +1,4 @@
-;; Says twice what a permission lets it say once.
+;; Sends twice a message that a permission allows once.
 ;; stopped: run
 ;; with: message out of turn
 (module

@@ -1,4 +1,4 @@
-;; Imports a send that the permission does not leave.
+;; Imports a send that the permission lacks.
 ;; stopped: install
 ;; with: contract "Listener" is a permission without message "Connect"
 (module

@@ -1,4 +1,4 @@
-;; Brings a permission to send what only the other side sends.
+;; Brings a permission to send a message that only the other side sends.
 ;; stopped: install
 ;; with: never sends
 (module

@@ -1,4 +1,4 @@
-;; Sends no block where the message takes one.
+;; Sends no block in a message that carries one.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

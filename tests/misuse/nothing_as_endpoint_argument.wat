@@ -1,4 +1,4 @@
-;; Sends no endpoint where the message takes one.
+;; Sends no endpoint in a message that carries one.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

@@ -1,4 +1,4 @@
-;; Imports an operation that there is not.
+;; Imports an unknown operation.
 ;; stopped: install
 ;; with: "imp.steal" is no operation on a contract
 (module

@@ -1,4 +1,4 @@
-;; Speaks another contract than that of the endpoint.
+;; Sends a message of another contract than the endpoint's.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

@@ -1,4 +1,4 @@
-;; Listens as the side that it does not hold.
+;; Receives as the side that it does not hold.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

@@ -1,4 +1,4 @@
-;; Brings a contract that derives from another and keeps the promises of neither side.
+;; Brings a derived contract that keeps neither side's expectations.
 ;; stopped: install
 ;; with: keeps neither side's expectations of Ask
 (module

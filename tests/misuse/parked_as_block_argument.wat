@@ -1,4 +1,4 @@
-;; Sends a parked block without taking it first.
+;; Sends a parked block without unparking it first.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

@@ -1,4 +1,4 @@
-;; Gives up a parked block that it has taken.
+;; Disposes of a parked block that it has unparked.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

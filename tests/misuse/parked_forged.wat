@@ -1,4 +1,4 @@
-;; Takes a parked block that was never parked.
+;; Unparks a block that was never parked.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

@@ -1,4 +1,4 @@
-;; Sends a tree and takes a part out of it.
+;; Sends a tree and then detaches a part of it.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

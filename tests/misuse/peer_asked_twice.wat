@@ -1,4 +1,4 @@
-;; Asks another process twice without listening.
+;; Asks another process twice without receiving.
 ;; stopped: run
 ;; with: message out of turn
 (module

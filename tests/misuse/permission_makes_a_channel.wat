@@ -1,4 +1,4 @@
-;; Imports the making of a channel of a permission.
+;; Imports an entry that makes a channel of a permission.
 ;; stopped: install
 ;; with: contract "Listener" is a permission
 (module

@@ -1,4 +1,4 @@
-;; Imports a receive by the side that a permission has not.
+;; Imports a receive by a side that the permission does not have.
 ;; stopped: install
 ;; with: contract "Listener" is a permission
 (module

@@ -1,4 +1,4 @@
-;; Brings a permission that gives back what the one that it narrows has taken.
+;; Brings a permission that restores a message which the one that it narrows has removed.
 ;; stopped: install
 ;; with: has already taken it away
 (module

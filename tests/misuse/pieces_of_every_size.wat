@@ -1,5 +1,5 @@
-;; Has its whole budget in blocks of one size, gives them back, and has it in blocks of the next: what was given back is
-;; there for every size.
+;; Fills its whole budget with blocks of one size, frees them, and fills it with blocks of the next:
+;; freed memory serves every size.
 ;; stopped: no
 (module
   (import "sing_v1" "xh_alloc" (func $alloc (param i32 i32) (result i32)))

@@ -1,5 +1,5 @@
-;; Asks and answers by itself a thousand times, and never takes an answer out of the queue: the second question
-;; is out of turn already.
+;; Asks and answers by itself a thousand times, and never takes an answer out of the queue: already
+;; the second question is out of turn.
 ;; stopped: run
 ;; with: message out of turn
 (module

@@ -1,4 +1,4 @@
-;; Sends a vector whose last element is cut off: it counts the whole ones.
+;; Sends a vector whose last element is cut off: only the whole ones count.
 ;; stopped: no
 ;; with: victim: 1 points
 (module

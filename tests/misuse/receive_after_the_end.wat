@@ -1,4 +1,4 @@
-;; Listens when only the close is left: there is nothing, until the other side has closed.
+;; Receives when only the close is left: there is no message, until the other side has closed.
 ;; stopped: no
 (module
   (import "contract:Once" "new" (func $Once.new (param i32) (result i32)))

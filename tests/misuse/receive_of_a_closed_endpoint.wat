@@ -1,4 +1,4 @@
-;; A thread listens on an endpoint; meanwhile another closes that.
+;; A thread receives on an endpoint; meanwhile another closes it.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

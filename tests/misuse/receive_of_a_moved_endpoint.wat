@@ -1,4 +1,4 @@
-;; A thread listens on an endpoint; meanwhile another sends that away.
+;; A thread receives on an endpoint; meanwhile another sends it away.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

@@ -1,4 +1,4 @@
-;; Receives to where it has no memory.
+;; Receives to an address outside its memory.
 ;; stopped: run
 ;; with: out-of-bounds memory access
 (module

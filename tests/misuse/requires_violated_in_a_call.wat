@@ -1,4 +1,4 @@
-;; Sends what the message requires not to be, in a call.
+;; Sends an argument that breaks the message's condition, in a call.
 ;; stopped: run
 ;; with: message that breaks what its contract requires
 ;; with: VictimContract.Say requires: x > 0 && x < 10

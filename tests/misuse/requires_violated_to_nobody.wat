@@ -1,4 +1,5 @@
-;; Sends what the message requires not to be to who has closed: nobody would get it, and it is wrong all the same.
+;; Sends an argument that breaks the message's condition to a side that has closed: the message
+;; would not be received, and is wrong all the same.
 ;; stopped: run
 ;; with: message that breaks what its contract requires
 ;; with: VictimContract.Say requires: x > 0 && x < 10

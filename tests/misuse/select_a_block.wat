@@ -1,4 +1,4 @@
-;; Looks at a block among other things.
+;; Selects a block among other objects.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

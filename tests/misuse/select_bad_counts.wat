@@ -1,4 +1,4 @@
-;; Looks at more things than can be, and at none.
+;; Selects more objects than allowed, and none.
 ;; stopped: no
 (module
   (import "sing_v1" "select" (func $select (param i32 i32 i32 i64) (result i32)))

@@ -1,5 +1,5 @@
-;; A thread selects for a while; meanwhile another puts one of its endpoints into a set and takes it out, again and
-;; again. The time that it has does not begin anew with each.
+;; A thread selects with a time-out; meanwhile another puts one of its endpoints into a set and
+;; removes it, again and again. The time-out does not begin anew each time.
 ;; stopped: no
 (module
   (import "contract:Ask" "new" (func $Ask.new (param i32) (result i32)))

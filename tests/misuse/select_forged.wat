@@ -1,4 +1,4 @@
-;; Looks at a handle that was never given.
+;; Selects a handle that was never given.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

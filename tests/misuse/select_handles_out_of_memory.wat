@@ -1,4 +1,4 @@
-;; Looks at handles where it has no memory.
+;; Selects handles from an address outside its memory.
 ;; stopped: run
 ;; with: out-of-bounds memory access
 (module

@@ -1,4 +1,4 @@
-;; A thread looks at several things; meanwhile another sends one of them away.
+;; A thread selects several objects; meanwhile another sends one of them away.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

@@ -1,4 +1,4 @@
-;; Looks at handles, with the answers to where it has no memory.
+;; Selects handles, with an address for the answers outside its memory.
 ;; stopped: run
 ;; with: out-of-bounds memory access
 (module

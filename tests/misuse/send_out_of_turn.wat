@@ -1,4 +1,4 @@
-;; Having asked, it asks again before it has listened.
+;; Asks a second time before it has received the answer.
 ;; stopped: run
 ;; with: message out of turn
 (module

@@ -1,4 +1,4 @@
-;; Sends a set where the message takes an endpoint.
+;; Sends a set in place of an endpoint.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

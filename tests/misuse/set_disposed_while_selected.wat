@@ -1,5 +1,5 @@
-;; A thread looks at a set among other things; meanwhile another gives that up and makes a new one, which may
-;; stand in its place, with an endpoint that is ready.
+;; A thread selects a set among other objects; meanwhile another disposes of it and makes a new one,
+;; which may reuse its record, with an endpoint that is ready.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

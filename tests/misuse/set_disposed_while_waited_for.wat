@@ -1,4 +1,4 @@
-;; A thread waits for a set; meanwhile another gives that up.
+;; A thread waits for a set; meanwhile another disposes of it.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

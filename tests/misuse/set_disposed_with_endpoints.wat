@@ -1,4 +1,5 @@
-;; Gives up a set with endpoints in it, ready and idle: they are as before, and go into another.
+;; Disposes of a set with endpoints in it, ready and idle: they are unchanged, and can be added to
+;; another.
 ;; stopped: no
 (module
   (import "sing_v1" "set_create" (func $set_create (result i32)))

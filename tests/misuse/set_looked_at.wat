@@ -1,5 +1,5 @@
-;; Asks again and again whether a set has anything, before it takes the next: a look is no turn, and each member
-;; has its own, however often somebody looks.
+;; Polls a set again and again, before it takes the next endpoint: a poll is no turn, and each
+;; member has its own, however often the set is polled.
 ;; stopped: no
 (module
   (import "contract:Ask" "new" (func $Ask.new (param i32) (result i32)))

@@ -1,4 +1,4 @@
-;; Waits for a set that it has given up, though another one has taken its place.
+;; Waits for a set that it has disposed of, though another one has taken its place.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

@@ -1,5 +1,6 @@
-;; Two threads wait for one endpoint, each in one of many ways, and it is a member of a set or not. The first message is
-;; one's, who takes it and then has other things to do; the second must find the other one, who sleeps.
+;; Two threads wait for one endpoint, each in one of many ways, and the endpoint is a member of a
+;; set or not. The first message wakes one thread, which receives it and then does other work; the
+;; second must wake the other.
 ;; stopped: no
 (module
   (import "contract:Ask" "new" (func $Ask.new (param i32) (result i32)))
@@ -23,7 +24,7 @@
   (import "sing_v1" "yield" (func $yield))
   (memory 1)
   ;; For all threads: the importing end at 0, the exporting one at 4, the set at 32, the end of business at 36.
-  ;; How long nobody may sleep over a message.
+  ;; The longest that a thread may sleep beside a waiting message.
   (global $long i64 (i64.const 1000000000))
 
   (func (export "sip_main") (result i32)
@@ -81,7 +82,7 @@
           (br $until))))
     (local.get $thread))
 
-  ;; Whether somebody answers.
+  ;; Whether the other thread answers.
   (func $is_served (result i32)
     (drop (call $Ask.imp.send.Say (i32.load (i32.const 0)) (i64.const 1)))
     (if (i32.ne (call $wait_one (i32.load (i32.const 0)) (global.get $long)) (i32.const 0))

@@ -1,4 +1,4 @@
-;; Its table of blocks is full, so that a share and a cut are refused: the block is what it was.
+;; Its table of blocks is full, so that a share and a cut are refused: the block is unchanged.
 ;; stopped: no
 (module
   (import "sing_v1" "xh_alloc" (func $alloc (param i32 i32) (result i32)))

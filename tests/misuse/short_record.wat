@@ -1,4 +1,4 @@
-;; Sends a block that is too small for what should lie in it: the receiver finds nothing there.
+;; Sends a block that is too small for its declared contents: the receiver reads no value.
 ;; stopped: no
 ;; with: victim: None
 (module

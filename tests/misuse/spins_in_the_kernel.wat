@@ -1,4 +1,4 @@
-;; Spins as long as one call allows, again and again: the kernel looks at interrupts in between.
+;; Spins as long as one call allows, again and again: the kernel acts on interrupts in between.
 ;; stopped: no
 (module
   (import "sing_v1" "spin" (func $spin (param i32)))

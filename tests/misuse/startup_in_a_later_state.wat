@@ -1,5 +1,5 @@
-;; Gives a child an endpoint in a later state than its contract begins with, which the child does not ask for: it is
-;; refused, and the endpoint stays.
+;; Gives a child an endpoint in a later state than the first of its contract, which the child does
+;; not ask for: it is refused, and the endpoint stays.
 ;; stopped: no
 (module
   (import "sing_v1" "startup_endpoint" (func $startup_endpoint (param i32) (result i32)))

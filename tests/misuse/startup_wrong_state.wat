@@ -1,4 +1,4 @@
-;; Asks for an endpoint in another state than it comes in.
+;; Declares a start-up endpoint in another state than the given one.
 ;; stopped: start
 ;; with: argument out of range
 (module

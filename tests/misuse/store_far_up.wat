@@ -1,5 +1,5 @@
-;; Stores at the far end of a large memory, which makes all that lies below accessible: in steps, between which others
-;; run. So do calls with a pointer to there.
+;; Stores at the far end of a large memory, which makes everything below accessible: in steps,
+;; between which others run. Calls with a pointer to there do so, too.
 ;; stopped: no
 (module
   (import "sing_v1" "uptime" (func $uptime (result i64)))

@@ -1,4 +1,4 @@
-;; Starts with as many table elements as there may be: what the verifier accepts, the kernel loads.
+;; Starts with the most table elements allowed: the kernel loads what the verifier accepts.
 ;; stopped: no
 (module
   (table $t 131072 funcref)

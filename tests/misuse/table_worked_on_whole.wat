@@ -1,5 +1,5 @@
-;; Fills, copies, initialises and grows the largest table that there can be, all of it at once, again and again: the kernel
-;; does so in pieces, with the ends where they belong.
+;; Fills, copies, initialises and grows the largest possible table, all of it at once, again and
+;; again: the kernel does this in pieces, with the right result at their ends.
 ;; stopped: no
 (module
   (table $t 65536 131072 funcref)

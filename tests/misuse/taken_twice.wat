@@ -1,4 +1,4 @@
-;; Takes a parked block twice.
+;; Unparks a parked block twice.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

@@ -1,4 +1,4 @@
-;; Sends bytes that are no text.
+;; Sends bytes that are not UTF-8 text.
 ;; stopped: no
 ;; with: victim: None
 (module

@@ -1,4 +1,4 @@
-;; Makes threads, and was made by a compiler that took it for single-threaded: its atomic operations are plain ones.
+;; Makes threads, and was compiled as single-threaded: its atomic operations are plain ones.
 ;; stopped: install
 ;; with: no feature atomics
 (module

@@ -1,4 +1,5 @@
-;; Makes threads, and keeps from the kernel which global is the pointer of their stack: they would share it.
+;; Makes threads, and does not tell the kernel which global is their stack pointer: they would share
+;; one stack.
 ;; stopped: install
 ;; with: would share one stack
 ;; with: --export=__stack_pointer

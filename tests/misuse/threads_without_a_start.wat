@@ -1,4 +1,4 @@
-;; Makes threads, and has nowhere for them to start.
+;; Makes threads, and has no function at which they start.
 ;; stopped: install
 ;; with: imports thread_create but has no such export
 (module

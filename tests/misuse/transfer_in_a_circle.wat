@@ -1,4 +1,4 @@
-;; Brings a contract by which two endpoints could come to lie in each other.
+;; Brings a contract by which two endpoints could come to lie in each other's queues.
 ;; stopped: install
 ;; with: cannot be sent safely
 (module

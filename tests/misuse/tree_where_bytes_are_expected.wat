@@ -1,4 +1,4 @@
-;; Sends a block that has parts, where only its bytes are expected: it comes and goes as one.
+;; Sends a block with parts in place of one without: it moves as one.
 ;; stopped: no
 ;; with: victim: Some(
 (module

@@ -1,5 +1,4 @@
-;; Listens where it must speak: nothing can come, whatever the other side would like to say,
-;; until that closes.
+;; Receives when it must send: no message can come, until the other side closes.
 ;; stopped: no
 (module
   (import "contract:Ask" "new" (func $Ask.new (param i32) (result i32)))

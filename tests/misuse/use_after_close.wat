@@ -1,4 +1,4 @@
-;; Speaks on an endpoint that it has closed.
+;; Sends on an endpoint that it has closed.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

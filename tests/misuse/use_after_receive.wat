@@ -1,4 +1,4 @@
-;; Answers twice what was asked once.
+;; Answers a question twice.
 ;; stopped: run
 ;; with: message out of turn
 (module

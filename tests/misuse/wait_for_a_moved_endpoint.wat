@@ -1,5 +1,5 @@
-;; A thread waits for an endpoint; meanwhile another sends that away, and then it is spoken to: that is for its
-;; new owner alone.
+;; A thread waits for an endpoint; meanwhile another sends it away, and then a message arrives: that
+;; is for its new owner alone.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

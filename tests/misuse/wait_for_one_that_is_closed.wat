@@ -1,4 +1,4 @@
-;; A thread waits for the first of several things; meanwhile another closes one of them.
+;; A thread waits for the first of several objects; meanwhile another closes one of them.
 ;; stopped: run
 ;; with: wrong use of a handle
 (module

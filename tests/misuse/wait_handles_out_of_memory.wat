@@ -1,4 +1,4 @@
-;; Waits for handles where it has no memory.
+;; Waits for handles at an address outside its memory.
 ;; stopped: run
 ;; with: out-of-bounds memory access
 (module

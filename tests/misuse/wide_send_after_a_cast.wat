@@ -1,4 +1,4 @@
-;; Was granted a permission, and imports what it takes away, with a cast that would bring it there.
+;; Was granted a permission, and imports a send that this lacks, with a cast back.
 ;; stopped: install
 ;; with: the program can never hold an endpoint Tcp.Imp
 (module

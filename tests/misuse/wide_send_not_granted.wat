@@ -1,4 +1,4 @@
-;; Was granted a permission, and imports what it takes away by the name of the contract.
+;; Was granted a permission, and imports a send that this lacks under the name of the contract.
 ;; stopped: install
 ;; with: the program can never hold an endpoint Tcp.Imp
 ;; with: which allows less

@@ -1,6 +1,7 @@
-;; A thread waits for one thing or another, and a second thread for the one. What they both wait for comes, which
-;; wakes the first thread; then, before that runs, the other thing comes. It must not leave with that while the second
-;; thread sleeps beside what both have waited for. Tried with an event, a mutex, an endpoint and a set.
+;; A thread waits for either of two objects, and a second thread for the first of them. The first
+;; object becomes ready, which wakes the first thread; then, before that runs, the other object
+;; becomes ready. The thread must not leave with that while the second thread sleeps beside the
+;; ready one. Tried with an event, a mutex, an endpoint and a set.
 ;; stopped: no
 (module
   (import "contract:Ask" "new" (func $Ask.new (param i32) (result i32)))
@@ -41,7 +42,7 @@
       (br_if $kinds (i32.lt_u (local.get $kind) (i32.const 4))))
     (i32.const 0))
 
-  ;; What both wait for, of each kind.
+  ;; The objects that both wait for, of each kind.
   (func $thing (param $kind i32) (result i32)
     (local $set i32)
     (if (i32.eq (local.get $kind) (i32.const 0))

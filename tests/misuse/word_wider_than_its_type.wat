@@ -1,4 +1,4 @@
-;; Sends a word with bits above those that its type has: they mean nothing.
+;; Sends a word with bits above those of its type: they are ignored.
 ;; stopped: no
 ;; with: victim: Red
 (module

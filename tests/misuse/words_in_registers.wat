@@ -1,4 +1,4 @@
-;; Imports a send with more words in registers than go there.
+;; Imports a send with more words in registers than allowed.
 ;; stopped: install
 ;; with: but must be (i32, i32) -> i32
 (module

@@ -1,4 +1,4 @@
-;; The same in a call.
+;; Sends words from an address outside its memory, in a call.
 ;; stopped: run
 ;; with: out-of-bounds memory access
 (module

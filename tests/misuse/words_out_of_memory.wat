@@ -1,4 +1,4 @@
-;; Sends words from where it has no memory.
+;; Sends words from an address outside its memory.
 ;; stopped: run
 ;; with: out-of-bounds memory access
 (module

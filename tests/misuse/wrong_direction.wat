@@ -1,4 +1,4 @@
-;; Imports a send by the side that never says that.
+;; Imports a send by the side that never sends this message.
 ;; stopped: install
 ;; with: message "Said" of contract "Ask" is sent by Exp, never by Imp
 (module

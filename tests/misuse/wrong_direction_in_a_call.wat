@@ -1,4 +1,4 @@
-;; The same in a call.
+;; Imports a send by the side that never sends this message, in a call.
 ;; stopped: install
 ;; with: message "Say" of contract "Ask" is sent by Imp, never by Exp
 (module

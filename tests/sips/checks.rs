@@ -1,8 +1,8 @@
-//! What the test programs share that try one thing after the other.
+//! Shared by the test programs that make one check after the other.
 
 use sing_sdk::prelude::*;
 
-/// Whether something is as it should be.
+/// Whether a check passes.
 pub type Check = Result<bool, Error>;
 
 /// A check with its name.

@@ -1,4 +1,4 @@
-//! Builds the parts: host tools, programs, the PC HAL. `setup` has found what that takes.
+//! Builds the parts: host tools, programs, the PC HAL. `setup` has found the tools for that.
 
 use crate::project::{Maker, Program, Project};
 use crate::{cargo, clang, toolchain};
@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What every run of the system needs of this machine's binaries. They are always built together, so that cargo settles
-/// the features of what they share once.
+/// The host binaries that every run of the system needs. They are always built together, so that
+/// cargo resolves the features of their shared dependencies once.
 const TOOLS: [&str; 2] = ["sing-cli", "sing-hosted"];
 
 /// Builds `sing` and the hosted kernel, once in each run of xtask.
@@ -31,7 +31,8 @@ pub fn host(project: &Project, packages: &[&str]) -> Result<()> {
     cargo::build(&project.root, &arguments, &what)
 }
 
-/// Builds the hosted kernel with a feature of its own, beside the usual one; answers where its binary is.
+/// Builds the hosted kernel with an additional feature, beside the usual one; returns the path of
+/// its binary.
 pub fn hosted_with(project: &Project, feature: &str) -> Result<PathBuf> {
     let target = project.target.join(feature);
     let arguments = ["build", "--release", "-p", "sing-hosted", "--features"];
@@ -59,7 +60,7 @@ pub fn programs(project: &Project, programs: &[&Program]) -> Result<()> {
         }
     }
     if packages.is_empty() {
-        // Without a name, cargo would build what it builds by default.
+        // Without a name, cargo would build its default members.
         return Ok(());
     }
     let mut arguments = vec!["build", "--release", "--target", toolchain::WASM];

@@ -1,4 +1,4 @@
-//! Runs cargo and other tools quietly: what they say is shown only when they fail.
+//! Runs cargo and other tools quietly: their output is shown only when they fail.
 
 use crate::progress::Progress;
 use anyhow::{Context, Result, bail};
@@ -10,7 +10,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
-/// How often what is shown of a silent command is brought up to date.
+/// Interval between updates of the progress line of a silent command.
 const TICK: Duration = Duration::from_millis(500);
 
 /// The cargo that runs us, or the one in the path.
@@ -18,8 +18,9 @@ pub fn program() -> OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
-/// Variables of a person's that would change what is built, or where it lies: the flags of `.cargo/config.toml` are the
-/// programs' only ones, and binaries are looked for where cargo puts them by itself.
+/// Variables of the user's environment that would change the build or its output directory. The
+/// flags of `.cargo/config.toml` are the only ones for programs, and xtask looks for binaries in
+/// cargo's default places.
 fn is_foreign(name: &str) -> bool {
     const NAMES: [&str; 4] = [
         "RUSTFLAGS",
@@ -27,7 +28,7 @@ fn is_foreign(name: &str) -> bool {
         "CARGO_MANIFEST_DIR",
         "CARGO_MANIFEST_PATH",
     ];
-    // What `cargo run` tells xtask about itself is not for the builds that it starts.
+    // The builds must not inherit what `cargo run` tells xtask about itself.
     const BEGINNINGS: [&str; 7] = [
         "CARGO_PKG_",
         "CARGO_BIN_",
@@ -57,17 +58,17 @@ pub fn command(root: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// Builds quietly, and says how far it is.
+/// Builds quietly, and shows the progress.
 pub fn build(root: &Path, arguments: &[&str], what: &str) -> Result<()> {
     let mut command = command(root, arguments);
-    // Cargo counts where it is told to, terminal or not; `capture` reads that.
+    // Cargo prints its counts when told to, terminal or not; `capture` reads them.
     command
         .env("CARGO_TERM_PROGRESS_WHEN", "always")
         .env("CARGO_TERM_PROGRESS_WIDTH", "120");
     quiet(&mut command, what)
 }
 
-/// How a quiet command ended, with all that it wrote.
+/// The outcome of a quiet command, with all of its output.
 pub struct Outcome {
     /// Whether its exit status was zero.
     pub success: bool,
@@ -75,7 +76,8 @@ pub struct Outcome {
     pub output: String,
 }
 
-/// Runs a command without showing what it writes; `what` tells what takes so long, where it does.
+/// Runs a command without showing its output; `what` names it in the progress line, if it takes
+/// long.
 pub fn capture(command: &mut Command, what: &str) -> Result<Outcome> {
     let (reader, writer) = std::io::pipe().context("cannot make a pipe")?;
     let name = command.get_program().to_string_lossy().into_owned();
@@ -86,7 +88,8 @@ pub fn capture(command: &mut Command, what: &str) -> Result<Outcome> {
     let mut child = command
         .spawn()
         .with_context(|| format!("cannot start {name}"))?;
-    // The command holds the pipe's writing end until it is dropped or given new ends; then reading would never end.
+    // The command holds the pipe's writing end until it is dropped or given new ends; without that,
+    // reading would never end.
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let (sender, pieces) = mpsc::channel();
     let reading = thread::spawn(move || read(reader, &sender));
@@ -101,7 +104,7 @@ pub fn capture(command: &mut Command, what: &str) -> Result<Outcome> {
                     output.push_str(line);
                 }
             },
-            // Silence is shown, too: how long it lasts, and what was said last.
+            // A silent command is shown, too: for how long, and with its last line.
             Err(RecvTimeoutError::Timeout) => progress.tick(),
             Err(RecvTimeoutError::Disconnected) => break,
         }
@@ -119,7 +122,7 @@ pub fn capture(command: &mut Command, what: &str) -> Result<Outcome> {
     })
 }
 
-/// Runs a command without showing what it writes; fails with all of it where the command fails.
+/// Runs a command without showing its output; fails with all of it if the command fails.
 pub fn quiet(command: &mut Command, what: &str) -> Result<()> {
     let outcome = capture(command, what)?;
     if !outcome.success {
@@ -128,8 +131,9 @@ pub fn quiet(command: &mut Command, what: &str) -> Result<()> {
     Ok(())
 }
 
-/// Leaves out what rustc says about `+atomics` at every crate, and that it has said so: programs use the atomic
-/// instructions of WebAssembly on memory that no other SIP shares, and the compiler's support for those is tested here.
+/// Leaves out rustc's warnings about `+atomics`, one for each crate, and their count: programs use
+/// the atomic instructions of WebAssembly on memory that no other SIP shares, and the tests here
+/// cover the compiler's support for these.
 fn without_noise(output: &str) -> String {
     let mut lines = output.lines().peekable();
     let mut kept = String::new();
@@ -145,7 +149,7 @@ fn without_noise(output: &str) -> String {
     kept
 }
 
-/// Hands on what a command writes, in pieces that end with a line or a return of the carriage.
+/// Passes on a command's output in pieces that end with a newline or carriage return.
 fn read(mut from: PipeReader, to: &Sender<String>) -> std::io::Result<()> {
     let (mut room, mut piece) = ([0; 4096], Vec::new());
     loop {
@@ -153,7 +157,7 @@ fn read(mut from: PipeReader, to: &Sender<String>) -> std::io::Result<()> {
         for &byte in &room[..count] {
             piece.push(byte);
             if byte == b'\n' || byte == b'\r' {
-                // Nobody listens any more only where the other side has ended, and this thread with it.
+                // The receiver is gone only if the other side has ended, and this thread with it.
                 let _ = to.send(String::from_utf8_lossy(&piece).into_owned());
                 piece.clear();
             }
@@ -165,7 +169,7 @@ fn read(mut from: PipeReader, to: &Sender<String>) -> std::io::Result<()> {
     }
 }
 
-/// What a piece of a command's output is.
+/// The kinds of output.
 #[derive(Debug, PartialEq, Eq)]
 enum Said<'a> {
     /// Cargo's bar: how many crates of how many, and which are being compiled.
@@ -176,7 +180,7 @@ enum Said<'a> {
 
 impl Said<'_> {
     fn of(piece: &str) -> Said<'_> {
-        // The bar is wiped out before a line is written.
+        // The bar is cleared before a line is written.
         let line = piece.trim_start_matches("\x1b[K");
         let bar = line.trim().strip_prefix("Building [");
         match bar.and_then(|bar| bar.split_once("] ")) {

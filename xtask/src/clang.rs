@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What compiles and links.
+/// The compiler and the linker.
 pub const TOOLS: Tools = Tools {
     name: "clang and lld",
     programs: &["clang", "wasm-ld"],
@@ -17,8 +17,8 @@ pub const TOOLS: Tools = Tools {
     elsewhere: "`dnf install clang lld` on Fedora, `pacman -S clang lld` on Arch",
 };
 
-/// How every source is compiled. Compiling and linking are two steps, because clang, where it does both and binaryen is
-/// installed, has `wasm-opt` rewrite the module, which loses the names.
+/// Flags for every source. Compiling and linking are two steps: if clang does both and binaryen is
+/// installed, clang lets `wasm-opt` rewrite the module, which loses the names.
 const COMPILE: [&str; 7] = [
     "--target=wasm32",
     "-std=c11",
@@ -29,8 +29,9 @@ const COMPILE: [&str; 7] = [
     "-mmutable-globals",
 ];
 
-/// How every program is linked. Like those in Rust: the stack at the bottom of memory, where overflow traps, and its
-/// pointer exported, so that the kernel can give each thread its own.
+/// Flags for linking every program. As for programs in Rust, the stack is at the bottom of memory,
+/// so that overflow traps, and its pointer is exported, so that the kernel can give each thread its
+/// own.
 const LINK: [&str; 6] = [
     "--no-entry",
     "--stack-first",
@@ -69,7 +70,7 @@ pub fn module(project: &Project, name: &str, folder: &Path) -> Result<()> {
     cargo::quiet(&mut link, &format!("linking {name}"))?;
     let read =
         |file: &Path| fs::read(file).with_context(|| format!("cannot read {}", file.display()));
-    // A module that is the same again keeps its date, and with it the image made from it.
+    // An unchanged module keeps its date, and with it the image made from it.
     if out.exists() && read(&out)? == read(&fresh)? {
         fs::remove_file(&fresh).with_context(|| format!("cannot remove {}", fresh.display()))
     } else {
@@ -77,7 +78,7 @@ pub fn module(project: &Project, name: &str, folder: &Path) -> Result<()> {
     }
 }
 
-/// The files of a folder whose names end so, by name.
+/// The files of a folder with this extension, sorted by name.
 pub fn files(folder: &Path, ending: &str) -> Result<Vec<PathBuf>> {
     let entries =
         fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;

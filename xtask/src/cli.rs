@@ -8,7 +8,7 @@ use lexopt::ValueExt;
 use lexopt::prelude::*;
 use std::path::PathBuf;
 
-/// What `--help` prints.
+/// The output of `--help`.
 pub const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
@@ -39,7 +39,7 @@ usage: cargo xtask COMMAND
 
 Ctrl-A X leaves QEMU; `shutdown` leaves the system anywhere.";
 
-/// What was asked for.
+/// The commands.
 #[derive(Debug)]
 pub enum Command {
     /// Print the usage.
@@ -50,7 +50,7 @@ pub enum Command {
     Image(iso::Request),
     /// Run the tests.
     Test(test::Request),
-    /// Try the commands on fresh machines.
+    /// Test the commands on fresh machines.
     Fresh(fresh::Request),
     /// Document the contracts.
     Doc,
@@ -91,7 +91,7 @@ pub fn parse(mut parser: lexopt::Parser) -> Result<Command> {
     }
 }
 
-/// Everything that is left, as text.
+/// The remaining arguments, as text.
 fn rest(parser: &mut lexopt::Parser) -> Result<Vec<String>> {
     parser.raw_args()?.map(|a| Ok(a.string()?)).collect()
 }
@@ -272,7 +272,7 @@ fn memory_mode(name: &str) -> Result<MemoryMode> {
     }
 }
 
-/// Does it; answers the exit status.
+/// Runs the command; returns the exit status.
 pub fn execute(command: Command) -> Result<u8> {
     match command {
         Command::Help => {

@@ -1,4 +1,5 @@
-//! `cargo xtask doc`: the documentation of the system's contracts, with who speaks them in the system as it is built.
+//! `cargo xtask doc`: the documentation of the system's contracts, with their servers and clients
+//! in the system as it is built.
 
 use crate::image::{self, MemoryMode};
 use crate::project::Project;
@@ -7,7 +8,7 @@ use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Builds the system and documents its contracts; answers 0.
+/// Builds the system and documents its contracts; returns 0.
 pub fn run() -> Result<u8> {
     let mut project = Project::find()?;
     setup::prepare(&mut project, Needs::of(false))?;
@@ -17,11 +18,11 @@ pub fn run() -> Result<u8> {
     Ok(0)
 }
 
-/// Writes the pages; answers where they begin.
+/// Writes the pages; returns the path of the index.
 pub fn contracts(project: &Project, system: &Path) -> Result<PathBuf> {
     let folder = project.target.join("doc-contracts");
     if folder.exists() {
-        // Pages of contracts that are gone must not stay.
+        // Pages of deleted contracts must not stay.
         std::fs::remove_dir_all(&folder)
             .with_context(|| format!("cannot remove {}", folder.display()))?;
     }

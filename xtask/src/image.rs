@@ -1,7 +1,7 @@
 //! Makes the system image: every program compiled, packed with the system manifest and the boot files.
 //!
-//! A compiled image is kept until its module or the compiler changes; a stamp beside it says what it was
-//! made from.
+//! A compiled image is kept until its module or the compiler changes; a stamp beside it records its
+//! inputs.
 
 use crate::cargo;
 use crate::project::{Program, Project};
@@ -23,7 +23,7 @@ pub enum MemoryMode {
 }
 
 impl MemoryMode {
-    /// As the command line spells it.
+    /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             MemoryMode::Guard => "guard",
@@ -32,16 +32,16 @@ impl MemoryMode {
     }
 }
 
-/// Which programs are wanted.
+/// The set of programs to build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Programs {
-    /// Those that a person uses.
+    /// The programs of the ordinary system.
     Ordinary,
-    /// These, and those that are for tests.
+    /// These, and the programs of the tests.
     WithTests,
 }
 
-/// Builds whatever is out of date and compiles programs; answers name and image of each.
+/// Builds outdated binaries and compiles programs; returns name and image of each.
 pub fn compile_programs(
     project: &Project,
     which: Programs,
@@ -70,7 +70,8 @@ pub fn compile_programs(
         }
         Ok((program.name.clone(), image))
     };
-    // As many at a time as there are processors; each takes the next, so that none waits for a large one.
+    // As many threads as processors; each takes the next program, so that none waits for a large
+    // one.
     let workers = thread::available_parallelism().map_or(1, usize::from);
     let next = AtomicUsize::new(0);
     let work = || {
@@ -94,7 +95,7 @@ pub fn compile_programs(
     done.into_iter().map(|(_, image)| image).collect()
 }
 
-/// What tells one state of a file from the next: its size and when it was written.
+/// Identifies the state of a file: its size and modification time.
 fn identity(file: &Path) -> Result<String> {
     let read = || -> std::io::Result<String> {
         let data = fs::metadata(file)?;
@@ -112,12 +113,12 @@ fn identity(file: &Path) -> Result<String> {
     })
 }
 
-/// Packs the system image, with a script where one is given (the boot file `script`).
+/// Packs the system image, with a script if one is given (the boot file `script`).
 pub fn system(project: &Project, mode: MemoryMode, script: Option<&str>) -> Result<PathBuf> {
     let images = compile_programs(project, Programs::Ordinary, mode)?;
     let name = match script {
         None => format!("system-{}.img", mode.name()),
-        // Several may run at a time.
+        // Several runs may happen at a time.
         Some(_) => format!("script-{}.img", std::process::id()),
     };
     pack(project, &images, &project.out().join(name), script)
@@ -133,7 +134,7 @@ pub fn pack(
     pack_with(project, images, out, script, &[])
 }
 
-/// The same with further boot files: the path of each in the system, and where it lies.
+/// The same with further boot files: the path of each in the system, and its file.
 pub fn pack_with(
     project: &Project,
     images: &[(String, PathBuf)],
@@ -174,7 +175,7 @@ pub fn pack_with(
     result.map(|()| out.to_path_buf())
 }
 
-/// Files below a folder with their paths relative to it, in order of their paths.
+/// Files below a folder with their relative paths, in the order of these.
 fn boot_files(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_path_buf()];

@@ -1,4 +1,4 @@
-//! `cargo xtask image`: the system as a file to take elsewhere: its image alone, or a disc that a PC starts from.
+//! `cargo xtask image`: the system as a file: its image alone, or a disc that a PC starts from.
 //!
 //! The disc is for BIOS and UEFI alike, from a CD or copied to a USB stick: GRUB, the PC kernel, the system image.
 
@@ -12,7 +12,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What makes discs. `grub-mkrescue` takes every kind of firmware whose part of GRUB it finds.
+/// The tools that make discs. `grub-mkrescue` supports every kind of firmware whose part of GRUB it
+/// finds.
 pub const TOOLS: Tools = Tools {
     name: "GRUB",
     programs: &["grub-mkrescue", "xorriso", "mformat"],
@@ -27,7 +28,7 @@ pub const TOOLS: Tools = Tools {
                 `pacman -S grub libisoburn mtools` on Arch",
 };
 
-/// Where the parts of GRUB for each kind of firmware are, with what the disc starts by.
+/// For each kind of firmware: its name, a file of its part of GRUB, and the package with that.
 const FIRMWARE: [(&str, &str, &str); 2] = [
     ("BIOS", "/usr/lib/grub/i386-pc/kernel.img", "grub-pc-bin"),
     (
@@ -37,10 +38,10 @@ const FIRMWARE: [(&str, &str, &str); 2] = [
     ),
 ];
 
-/// What was asked for.
+/// The options.
 #[derive(Debug)]
 pub struct Request {
-    /// A disc, not the system image alone.
+    /// A disc instead of the system image alone.
     pub disc: bool,
     /// The file to make.
     pub out: Option<PathBuf>,
@@ -48,10 +49,10 @@ pub struct Request {
     pub memory: MemoryMode,
 }
 
-/// Makes the file and says where it is.
+/// Makes the file and prints its path.
 pub fn run(request: &Request) -> Result<u8> {
     let mut project = Project::find()?;
-    // Before anything slow is built.
+    // Before slow builds.
     let needs = Needs {
         pc: request.disc,
         ..Needs::of(false)
@@ -91,7 +92,7 @@ pub fn run(request: &Request) -> Result<u8> {
     Ok(0)
 }
 
-/// What a disc holds.
+/// The contents of a disc.
 pub struct Disc<'a> {
     /// The PC kernel.
     pub kernel: &'a Path,
@@ -117,12 +118,13 @@ pub fn make(disc: &Disc, out: &Path) -> Result<()> {
         command.arg("-o").arg(out).arg(&folder);
         cargo::quiet(&mut command, "making the disc")
     });
-    // A folder of ours; what is left of it does no harm.
+    // The folder is our own; a leftover does no harm.
     let _ = fs::remove_dir_all(&folder);
     made
 }
 
-/// What GRUB does. Its own messages go to the screen and to the serial port, where the system's console is.
+/// The configuration of GRUB. Its own messages go to the screen and to the serial port, which has
+/// the system's console.
 fn configuration(line: &str) -> String {
     format!(
         "set timeout=0\nserial --unit=0 --speed=115200\nterminal_output console serial\n\

@@ -1,4 +1,4 @@
-//! The machines that the system runs on, and how it is started on each.
+//! The machines that the system runs on, and the commands that start it on each.
 
 use crate::project::Project;
 use crate::{build, qemu};
@@ -13,16 +13,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub enum Machine {
     /// One ordinary Linux process.
     Hosted,
-    /// QEMU's `microvm`: a PC with next to nothing in it.
+    /// QEMU's `microvm`: a PC with a minimum of devices.
     Microvm,
     /// QEMU's `q35`: a usual PC.
     Q35,
-    /// QEMU's `pc-i440fx`: a PC of the nineties, and what many clouds still give.
+    /// QEMU's `pc-i440fx`: a PC of the nineties, still offered by many clouds.
     I440fx,
 }
 
 impl Machine {
-    /// Reads a name from the command line; `pc` is the quickest PC.
+    /// Reads a name from the command line; `pc` is the PC that starts quickest.
     pub fn named(name: &str) -> Result<Machine> {
         match name {
             "hosted" => Ok(Machine::Hosted),
@@ -58,7 +58,8 @@ pub enum Acceleration {
     Emulated,
     /// Emulation in which every instruction takes one nanosecond, so that runs are alike to the instruction.
     Counted,
-    /// Emulation in which every instruction takes 32 nanoseconds: as `Counted`, but what waits gets on with it.
+    /// Emulation in which every instruction takes 32 nanoseconds: as `Counted`, but waits are
+    /// shorter in instructions.
     Paced,
     /// By the host's processor.
     Kvm,
@@ -71,14 +72,14 @@ pub struct Kernel {
     binary: PathBuf,
     acceleration: Acceleration,
     scratch: PathBuf,
-    /// Microseconds between ticks of the timer, so that the kernel's watchdog sees short stretches, too, and tells of
-    /// the longest one at the end.
+    /// Microseconds between ticks of the timer, so that the kernel's watchdog also sees short
+    /// stretches, and reports the longest one at the end.
     pub watch: Option<u32>,
     stress: bool,
 }
 
 impl Kernel {
-    /// Builds the machine's kernel. What runs it has been found by `setup`.
+    /// Builds the machine's kernel. `setup` has found the emulator.
     pub fn prepare(
         project: &Project,
         machine: Machine,
@@ -190,7 +191,7 @@ impl Kernel {
     }
 }
 
-/// The command line of a PC: first what the HAL wants to know of its console, then the system's arguments.
+/// The command line of a PC: first the HAL's options for its console, then the system's arguments.
 fn command_line(arguments: &[String], terminal: bool, stress: bool) -> Result<String> {
     let mut words = vec!["console=none".to_string()];
     if terminal {
@@ -226,12 +227,12 @@ pub struct Launch {
     pub command: Command,
     /// Where QEMU's debug port writes the exact exit status.
     verdict: Option<PathBuf>,
-    /// Files that are of use only while it runs.
+    /// Files that are needed only while it runs.
     owned: Vec<PathBuf>,
 }
 
 impl Launch {
-    /// Of a command whose exit status is the system's.
+    /// A command whose exit status is the system's.
     pub fn new(command: Command) -> Launch {
         Launch {
             command,
@@ -240,12 +241,12 @@ impl Launch {
         }
     }
 
-    /// Has a file removed when the system has ended.
+    /// Registers a file to be removed when the system has ended.
     pub fn owns(&mut self, file: PathBuf) {
         self.owned.push(file);
     }
 
-    /// The system's exit status, when its process has ended; `None` where the system did not say one.
+    /// The system's exit status, after the end of its process; `None` if the system reported none.
     pub fn status(&self, ended: ExitStatus) -> Option<i32> {
         match &self.verdict {
             None => ended.code(),
@@ -262,7 +263,7 @@ impl Drop for Launch {
     }
 }
 
-/// The status in what the PC kernel writes to the debug port when it ends.
+/// The status in the bytes that the PC kernel writes to the debug port when it ends.
 fn said(text: &str) -> Option<i32> {
     text.lines()
         .rev()

@@ -1,4 +1,4 @@
-//! Tools that come with the machine's distribution: found, or installed where we may.
+//! Tools of the machine's distribution: found, or installed if permitted.
 
 use crate::cargo;
 use anyhow::{Result, bail};
@@ -9,13 +9,13 @@ use std::process::{Command, Stdio};
 /// Programs that are needed together.
 #[derive(Debug)]
 pub struct Tools {
-    /// What they are called together.
+    /// Their common name.
     pub name: &'static str,
-    /// The programs, each of which knows `--version`.
+    /// The programs; all of them accept `--version`.
     pub programs: &'static [&'static str],
-    /// The packages that bring them, on Debian and what is made of it.
+    /// The packages that contain them, on Debian and its derivatives.
     pub packages: &'static [&'static str],
-    /// How they are installed elsewhere.
+    /// How to install them elsewhere.
     pub elsewhere: &'static str,
 }
 
@@ -34,7 +34,7 @@ impl Tools {
         self.programs.iter().find(|p| !works(p)).copied()
     }
 
-    /// Installs them where they are missing and we may; otherwise says how to.
+    /// Installs them if they are missing and that is permitted; otherwise says how to.
     pub fn ensure(&self) -> Result<()> {
         let Some(missing) = self.missing() else {
             return Ok(());
@@ -51,7 +51,7 @@ impl Tools {
     }
 }
 
-/// The one line that installs all of these, and what to do elsewhere.
+/// The one line that installs all of these, with the alternative for other distributions.
 pub fn how(tools: &[&Tools]) -> String {
     let elsewhere: Vec<&str> = tools.iter().map(|tools| tools.elsewhere).collect();
     format!(
@@ -69,7 +69,7 @@ fn packages(tools: &[&Tools]) -> Vec<&'static str> {
         .collect()
 }
 
-/// Installs these where we may; answers what `apt-get` said where it failed.
+/// Installs these if permitted; returns the output of `apt-get` if it failed.
 pub fn install(tools: &[&Tools]) -> Result<Option<String>> {
     let root = std::fs::metadata("/proc/self").is_ok_and(|data| data.uid() == 0);
     if tools.is_empty() || !root || !Path::new("/usr/bin/apt-get").exists() {
@@ -86,7 +86,7 @@ pub fn install(tools: &[&Tools]) -> Result<Option<String>> {
     line.extend(packages(tools));
     let mut outcome = run(&line, &what)?;
     if !outcome.success {
-        // The lists of packages may be old, or not there yet.
+        // The package lists may be old, or not there yet.
         let lists = run(&["update"], "updating the package lists")?;
         outcome = if lists.success {
             run(&line, &what)?

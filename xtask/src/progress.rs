@@ -1,16 +1,16 @@
-//! A line on stderr while something takes long: kept up to date on a terminal, said now and then elsewhere.
+//! A progress line on stderr: updated in place on a terminal, printed now and then elsewhere.
 
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// After this long, the line says what is being waited for.
+/// After this long, the line names the command that is being waited for.
 const PATIENCE: Duration = Duration::from_millis(1500);
-/// How often it says how far it is where there is no terminal.
+/// How often it reports without a terminal.
 const REMINDER: Duration = Duration::from_secs(30);
 
-/// What has been said where there is no terminal: each thing once, however often it is waited for.
+/// Reports already printed without a terminal: each is printed once, however often it recurs.
 static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// The line.
@@ -20,7 +20,7 @@ pub struct Progress<'a> {
     detail: String,
     terminal: bool,
     shown: bool,
-    /// Where there is no terminal: when something was said last.
+    /// Without a terminal: the time of the last report.
     said: Instant,
 }
 
@@ -38,7 +38,7 @@ impl<'a> Progress<'a> {
         }
     }
 
-    /// Takes note of what the command says, and shows it.
+    /// Notes the command's output, and shows it.
     pub fn show(&mut self, detail: &str) {
         let detail = if detail.contains("waiting for file lock") {
             "another cargo is at work here; waiting until it has ended"
@@ -55,7 +55,7 @@ impl<'a> Progress<'a> {
         self.tick();
     }
 
-    /// Shows where it stands, once it has taken a while.
+    /// Shows the progress, once the command has taken a while.
     pub fn tick(&mut self) {
         let elapsed = self.since.elapsed();
         if elapsed < PATIENCE {
@@ -80,7 +80,7 @@ impl<'a> Progress<'a> {
         self.shown = true;
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     pub fn clear(&mut self) {
         if self.shown && self.terminal {
             eprint!("\r\x1b[K");

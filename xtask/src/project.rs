@@ -1,4 +1,4 @@
-//! Where things are: the repository, the target directory, the programs.
+//! Locations: the repository, the target directory, the programs.
 
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What makes a program.
+/// The compiler of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Maker {
     /// Cargo: the package of this name.
@@ -18,17 +18,17 @@ pub enum Maker {
 /// A program that becomes a SIP image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// What makes it.
+    /// Its compiler.
     pub maker: Maker,
     /// Name of the binary, and of the image under `bin/`.
     pub name: String,
-    /// Whether it is for tests, and in no image that a person runs.
+    /// Whether it is for tests, and left out of the images that a person runs.
     pub test: bool,
 }
 
-/// Where programs lie.
+/// The folders of programs.
 const PLACES: [&str; 3] = ["system/services", "system/apps", TESTS];
-/// Where those lie that are for tests.
+/// The folders of the tests' programs.
 const TESTS: &str = "tests/sips";
 
 /// The repository as cargo sees it.
@@ -42,7 +42,7 @@ pub struct Project {
     pub programs: Vec<Program>,
     /// Names and folders (relative to the root) of all packages.
     pub packages: Vec<(String, PathBuf)>,
-    /// Names of those that cargo takes where none is named.
+    /// Names of cargo's default members.
     pub defaults: BTreeSet<String>,
 }
 
@@ -71,7 +71,8 @@ struct Target {
 impl Project {
     /// Asks cargo.
     pub fn find() -> Result<Project> {
-        // `cargo run` says where it is now: a checkout may have been moved or copied since it was built.
+        // `cargo run` names the present folder: a checkout may have been moved or copied since it
+        // was built.
         let own = std::env::var_os("CARGO_MANIFEST_DIR")
             .map(PathBuf::from)
             .filter(|folder| folder.ends_with("xtask"))
@@ -145,7 +146,7 @@ impl Project {
         self.packages.iter().any(|(n, _)| n == name)
     }
 
-    /// Where xtask keeps what it makes.
+    /// The folder for xtask's output.
     pub fn out(&self) -> PathBuf {
         self.target.join("sing")
     }

@@ -1,4 +1,4 @@
-//! QEMU: what it takes, and its command line.
+//! QEMU: its packages and its command line.
 
 use crate::machine::{Acceleration, Machine};
 use crate::packages::Tools;
@@ -17,7 +17,7 @@ pub const TOOLS: Tools = Tools {
     elsewhere: "`dnf install qemu-system-x86-core` on Fedora, `pacman -S qemu-system-x86` on Arch",
 };
 
-/// What to start.
+/// The system to start.
 pub struct Guest<'a> {
     /// The kind of PC.
     pub machine: Machine,
@@ -29,7 +29,7 @@ pub struct Guest<'a> {
     pub image: Option<&'a Path>,
     /// The kernel's command line.
     pub line: &'a str,
-    /// The file that gets what the kernel writes to port 0xe9.
+    /// The file that receives the bytes that the kernel writes to port 0xe9.
     pub verdict: &'a Path,
     /// Whether the console is a terminal.
     pub terminal: bool,
@@ -65,17 +65,17 @@ pub fn command(guest: &Guest) -> Command {
     command
 }
 
-/// What QEMU calls a machine.
+/// QEMU's name of a machine.
 fn machine_type(machine: Machine) -> &'static str {
     match machine {
         Machine::Q35 => "q35",
-        // Without a version, as QEMU does not have the same ones everywhere.
+        // Without a version, as the versions differ between installations of QEMU.
         Machine::I440fx => "pc",
         Machine::Microvm | Machine::Hosted => "microvm,auto-kernel-cmdline=off",
     }
 }
 
-/// How QEMU is told to run the guest's code.
+/// QEMU's arguments for the way to run the guest's code.
 pub fn acceleration(acceleration: Acceleration) -> &'static [&'static str] {
     match acceleration {
         Acceleration::Emulated => &["-accel", "tcg", "-cpu", "max"],
@@ -99,7 +99,7 @@ pub fn acceleration(acceleration: Acceleration) -> &'static [&'static str] {
     }
 }
 
-/// Whether QEMU can use the host's processor: it must start a machine with it.
+/// Whether QEMU can use the host's processor: tested by starting a machine with it.
 pub fn probe_kvm() -> Result<()> {
     let mut probe = Command::new("sh");
     let line = format!(

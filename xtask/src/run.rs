@@ -8,17 +8,17 @@ use anyhow::{Context, Result, bail};
 use std::io::IsTerminal;
 use std::process::Stdio;
 
-/// What the shell reads where a script is given.
+/// The shell's input if a script is given.
 pub const SCRIPT_ARGUMENTS: [&str; 2] = ["--script", "/boot/script"];
 
-/// What `run` was asked for.
+/// The options of `run`.
 #[derive(Debug)]
 pub struct Request {
     /// The machine.
     pub machine: Machine,
     /// How linear memories are guarded.
     pub memory: MemoryMode,
-    /// Shell commands to run instead of a conversation.
+    /// Shell commands to run instead of an interactive session.
     pub script: Option<String>,
     /// Whether to use the host's processor under QEMU.
     pub kvm: bool,
@@ -26,7 +26,7 @@ pub struct Request {
     pub arguments: Vec<String>,
 }
 
-/// Runs the system; answers its exit status.
+/// Runs the system; returns its exit status.
 pub fn run(request: &Request) -> Result<u8> {
     let mut project = Project::find()?;
     let emulated = request.machine.is_emulated();

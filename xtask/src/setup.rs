@@ -1,40 +1,41 @@
-//! What a command needs, found or fetched before anything is built: a build takes minutes, and must not end with the word
-//! that something is missing which could have been said at once.
+//! The tools that a command needs, found or fetched before anything is built: a build takes
+//! minutes, and must not end with a report of a missing tool that could have been made at once.
 //!
-//! All that is missing is named together, with one line that installs it. A tool without which less can be done, and not
-//! nothing, is left out where it cannot be installed, and a line says so.
+//! All missing tools are named together, with one line that installs them. An optional tool that
+//! cannot be installed is left out, with a line that says so.
 
 use crate::packages::{self, Tools};
 use crate::project::{Maker, Project};
 use crate::{clang, qemu, toolchain};
 use anyhow::{Result, bail};
 
-/// How much a command needs something.
+/// How much a command needs a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
     /// Not at all.
     No,
-    /// It does less without it.
+    /// Without it, parts are left out.
     Wanted,
-    /// Nothing can be done without it.
+    /// Without it, nothing can be done.
     Required,
 }
 
-/// What a command needs beside cargo, and the target of programs.
+/// The tools that a command needs beside cargo and the target of programs.
 #[derive(Clone, Copy, Debug)]
 pub struct Needs {
-    /// What compiles programs in C: without it they are left out.
+    /// The C compiler: without it, programs in C are left out.
     pub clang: Need,
     /// The emulator.
     pub qemu: Need,
     /// The target of the PC's kernel.
     pub pc: bool,
-    /// What checks format and lints.
+    /// The checkers of format and lints.
     pub lints: bool,
 }
 
 impl Needs {
-    /// Those of a command that builds the system, and runs it on an emulated machine or on this one.
+    /// The needs of a command that builds the system, and runs it on an emulated machine or on this
+    /// one.
     pub fn of(emulated: bool) -> Needs {
         Needs {
             clang: Need::Wanted,
@@ -45,22 +46,22 @@ impl Needs {
     }
 }
 
-/// What a machine does not have and cannot be given.
+/// The parts that this machine lacks and that cannot be installed.
 #[derive(Debug, Default)]
 pub struct Without {
-    /// Tools that were wanted and not required, with the way to get each.
+    /// Optional tools that are missing, with the way to get each.
     tools: Vec<&'static Tools>,
-    /// Programs that cannot be made.
+    /// Programs that cannot be built.
     pub programs: Vec<String>,
 }
 
 impl Without {
-    /// Why nothing is emulated here, if nothing is.
+    /// The reason for leaving out emulated machines, if they are left out.
     pub fn qemu(&self) -> Option<String> {
         self.reason(&qemu::TOOLS)
     }
 
-    /// Why nothing is compiled from C here, if nothing is.
+    /// The reason for leaving out programs in C, if they are left out.
     pub fn clang(&self) -> Option<String> {
         self.reason(&clang::TOOLS)
     }
@@ -74,7 +75,7 @@ impl Without {
         ))
     }
 
-    /// Which of the programs that are not there a line of commands names, if any.
+    /// The first missing program that a line of shell commands names, if any.
     pub fn named_in(&self, commands: &str) -> Option<&str> {
         let mut words = commands.split(|c: char| !(c.is_alphanumeric() || c == '-' || c == '_'));
         words.find_map(|word| {
@@ -86,7 +87,7 @@ impl Without {
     }
 }
 
-/// Finds or fetches it all. Leaves out of the project what cannot be built.
+/// Finds or fetches all tools. Removes from the project the programs that cannot be built.
 pub fn prepare(project: &mut Project, needs: Needs) -> Result<Without> {
     let in_c = |project: &Project| {
         let made = project.programs.iter();

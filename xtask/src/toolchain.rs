@@ -10,14 +10,14 @@ pub const WASM: &str = "wasm32-unknown-unknown";
 /// The target of the PC HAL.
 pub const BARE: &str = "x86_64-unknown-none";
 
-/// Those of the targets that are not installed.
+/// The targets among these that are not installed.
 pub fn missing_targets(root: &Path, targets: &[&'static str]) -> Result<Vec<&'static str>> {
     let libraries = libraries(root)?;
     let installed = |target: &str| libraries.join(target).join("lib").is_dir();
     Ok(targets.iter().filter(|t| !installed(t)).copied().collect())
 }
 
-/// Those of the components that are not installed: each brings a command of cargo's.
+/// The components among these that are not installed: each provides a command of cargo's.
 pub fn missing_components(root: &Path) -> Result<Vec<&'static str>> {
     let mut missing = Vec::new();
     for (component, command) in [("rustfmt", "fmt"), ("clippy", "clippy")] {
@@ -29,7 +29,7 @@ pub fn missing_components(root: &Path) -> Result<Vec<&'static str>> {
     Ok(missing)
 }
 
-/// Has rustup add targets or components; answers why it could not.
+/// Tells rustup to add targets or components; returns the reason if it failed.
 pub fn add(root: &Path, kind: &str, names: &[&str]) -> Result<Option<String>> {
     if names.is_empty() {
         return Ok(None);
@@ -48,7 +48,7 @@ pub fn add(root: &Path, kind: &str, names: &[&str]) -> Result<Option<String>> {
     })
 }
 
-/// Where the standard libraries of targets lie.
+/// The folder of the standard libraries of targets.
 fn libraries(root: &Path) -> Result<PathBuf> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let name = rustc.to_string_lossy().into_owned();

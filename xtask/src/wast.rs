@@ -5,7 +5,7 @@ use crate::project::Project;
 use anyhow::{Context, Result};
 use std::process::Command;
 
-/// Passes the arguments on to the runner; answers its exit status.
+/// Passes the arguments on to the runner; returns its exit status.
 pub fn run(arguments: &[String]) -> Result<u8> {
     let project = Project::find()?;
     build::host(&project, &["sing-wast"])?;

@@ -1,6 +1,6 @@
 //! The command line.
 
-/// What `--help` prints.
+/// The output of `--help`.
 pub const HELP: &str = "\
 Usage: sing-bench-linux [OPTIONS]
 
@@ -14,17 +14,17 @@ Options:
       --list         say what would be measured
   -h, --help         print this";
 
-/// What is asked for.
+/// The command.
 #[derive(Debug)]
 pub enum Command {
     Run(Request),
     Help,
 }
 
-/// How to measure, and what.
+/// The options of a measurement.
 #[derive(Debug)]
 pub struct Request {
-    /// How long to go round.
+    /// How long to repeat the rounds.
     pub seconds: f64,
     /// Samples of each peer in a round.
     pub samples: usize,
@@ -34,7 +34,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Whether a peer is asked for.
+    /// Whether a peer is selected.
     pub fn wants(&self, id: &str, name: &str) -> bool {
         self.only.is_empty()
             || self

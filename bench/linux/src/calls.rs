@@ -8,7 +8,8 @@ const COUNT: u32 = 500;
 /// The peers.
 pub fn peers() -> Vec<Peer> {
     let getpid = || {
-        // SAFETY: takes nothing and returns a number. Not libc's own function, which may remember the answer.
+        // SAFETY: takes nothing and returns a number. Not libc's own function, which may cache the
+        // answer.
         unsafe { libc::syscall(libc::SYS_getpid) };
         Ok(())
     };

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
-/// What a system call returned, or why it failed.
+/// The result of a system call, or its error.
 pub fn check(returned: i64) -> io::Result<i64> {
     if returned < 0 {
         Err(io::Error::last_os_error())
@@ -16,14 +16,14 @@ pub fn check(returned: i64) -> io::Result<i64> {
 /// The processors to measure on.
 #[derive(Clone, Copy, Debug)]
 pub struct Cores {
-    /// Where everything runs that runs on one.
+    /// The processor for measurements on one core.
     pub first: usize,
-    /// Another, where there is one.
+    /// Another one, if there is one.
     pub second: Option<usize>,
 }
 
 impl Cores {
-    /// The first two that this process may run on.
+    /// The first two processors that this process may run on.
     pub fn find() -> io::Result<Self> {
         // SAFETY: all zeros is an empty set; the pointer and size are valid for the call.
         let set = unsafe {
@@ -56,7 +56,7 @@ pub fn pin(core: usize) -> io::Result<()> {
     check(i64::from(done)).map(drop)
 }
 
-/// A process of ours; ends with this value, and with us.
+/// A child process; killed when this value is dropped, or when the parent ends.
 pub struct Child(libc::pid_t);
 
 impl Child {
@@ -72,7 +72,7 @@ impl Child {
         if pin(core).is_ok() {
             while body().is_ok() {}
         }
-        // SAFETY: ends the child, without what the parent's exit would do.
+        // SAFETY: ends the child, without the parent's exit handlers.
         unsafe { libc::_exit(0) }
     }
 }
@@ -87,7 +87,7 @@ impl Drop for Child {
     }
 }
 
-/// Waits for a child to end well.
+/// Waits for a child's successful end.
 pub fn wait(pid: libc::pid_t) -> io::Result<()> {
     let mut status = 0;
     // SAFETY: the pointer is valid for the call.
@@ -99,13 +99,13 @@ pub fn wait(pid: libc::pid_t) -> io::Result<()> {
     }
 }
 
-/// An owner for a file descriptor that Linux has just given us.
+/// An owner for a file descriptor that Linux has just returned.
 pub fn own(fd: RawFd) -> File {
-    // SAFETY: the callers pass what they were just given, once.
+    // SAFETY: the callers pass a descriptor that they have just been given, once.
     File::from(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// A pipe: where to read, where to write.
+/// A pipe: the reading end, the writing end.
 pub fn pipe() -> io::Result<(File, File)> {
     let mut ends = [0; 2];
     // SAFETY: there is room for both.
@@ -136,8 +136,8 @@ pub fn sockets() -> io::Result<(File, File)> {
     Ok((own(ends[0]), own(ends[1])))
 }
 
-/// Keeps standard output for our own lines and gives everybody else, above all the programs that say hello,
-/// nowhere to write to.
+/// Keeps standard output for our own lines; all others, above all the programs that say hello,
+/// write to nowhere.
 pub fn keep_output() -> io::Result<File> {
     let nowhere = File::options().write(true).open("/dev/null")?;
     // SAFETY: takes and returns descriptors.

@@ -1,8 +1,10 @@
-//! `sing-bench-linux`: what the host's own processes need for what SIPs do, on the same machine.
+//! `sing-bench-linux`: the cost of the host's own processes for the operations of SIPs, on the same
+//! machine.
 //!
-//! Every figure is a line of JSON: who was measured (`peer`), the target it stands beside (`id`), the unit, the
-//! median and the 10th and 90th percentile of the samples. Peers take turns in short bursts, so that what disturbs the
-//! machine disturbs all; with `--burst` there is one burst of each, for a caller that interleaves runs itself.
+//! Every figure is a line of JSON: the peer (`peer`), the target beside which it is shown (`id`),
+//! the unit, the median and the 10th and 90th percentile of the samples. Peers alternate in short
+//! bursts, so that disturbances of the machine affect all alike; with `--burst` there is one burst
+//! of each, for a caller that interleaves runs itself.
 
 mod arguments;
 mod calls;

@@ -1,4 +1,4 @@
-//! Samples, and what is said about them.
+//! Samples and their statistics.
 
 use std::fmt::Write as _;
 use std::io;
@@ -6,13 +6,13 @@ use std::io;
 /// A way to get samples: as many as asked for.
 pub type Burst = Box<dyn FnMut(usize) -> io::Result<Vec<f64>>>;
 
-/// Somebody measured.
+/// A measured peer.
 pub struct Peer {
-    /// The target it stands beside.
+    /// The target beside which it is shown.
     pub id: &'static str,
-    /// Who and what.
+    /// The names of the peer and the measurement.
     pub name: String,
-    /// What a sample counts.
+    /// The unit of a sample.
     pub unit: &'static str,
     /// Takes samples.
     pub burst: Burst,
@@ -34,7 +34,7 @@ impl Peer {
     }
 }
 
-/// The time-stamp counter, read in order with what stands around it.
+/// The time-stamp counter, ordered with the surrounding instructions.
 pub fn cycles() -> u64 {
     use core::arch::x86_64::{__rdtscp, _mm_lfence};
     let mut processor = 0;
@@ -48,7 +48,8 @@ pub fn cycles() -> u64 {
     }
 }
 
-/// Takes samples of something done `count` times each, per time done. The first few are for the caches.
+/// Takes samples of an operation done `count` times each, per operation. The first few warm the
+/// caches.
 pub fn sample(
     samples: usize,
     count: u32,
@@ -87,7 +88,7 @@ impl Samples {
         low + (high - low) * at.fract()
     }
 
-    /// What is printed of them.
+    /// The printed figures.
     pub fn line(&mut self, peer: &Peer) -> String {
         json(
             &peer.name,

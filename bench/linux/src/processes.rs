@@ -1,4 +1,4 @@
-//! T6 and T7: the life of a process, and what it takes.
+//! T6 and T7: the life of a process, and its memory.
 
 use crate::host::{check, own, wait};
 use crate::measure::{Peer, sample};
@@ -32,9 +32,9 @@ pub fn peers() -> Vec<Peer> {
 
 /// A program and its arguments, as `execveat` takes them.
 struct Program {
-    /// Its file, in memory: nothing of a disk or of a path is measured.
+    /// Its file, in memory: no disk and no path is measured.
     file: File,
-    /// What `arguments` points to.
+    /// The strings that `arguments` points to.
     _words: Vec<CString>,
     arguments: Vec<*const c_char>,
     stack: Vec<u128>,
@@ -47,7 +47,7 @@ impl Program {
         let fd = unsafe { libc::memfd_create(c"hello".as_ptr(), libc::MFD_CLOEXEC) };
         let mut file = own(check(i64::from(fd))? as c_int);
         file.write_all(HELLO)?;
-        // A file that somebody can write to is not run: from now on it is open for reading only.
+        // A file that can be written to cannot be run: reopen it for reading only.
         let file = File::open(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
         let words = [&["hello"], arguments].concat();
         let words = words
@@ -68,13 +68,14 @@ impl Program {
         })
     }
 
-    /// Starts it the quickest way there is: a child that borrows our memory until it is another program.
+    /// Starts it the quickest way there is: by a child that borrows our memory until it executes
+    /// the other program.
     fn start(&self) -> io::Result<libc::pid_t> {
         let top = self.stack.as_ptr_range().end.cast_mut().cast::<c_void>();
         let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
         let this = std::ptr::from_ref(self).cast_mut().cast::<c_void>();
-        // SAFETY: the child runs `become_program` on a stack of its own, while this thread waits, and that does
-        // nothing but two system calls.
+        // SAFETY: the child runs `become_program` on a stack of its own, while this thread waits,
+        // and that makes only two system calls.
         let pid = unsafe { libc::clone(become_program, top, flags, this) };
         check(i64::from(pid))?;
         Ok(pid)
@@ -85,7 +86,7 @@ extern "C" fn become_program(program: *mut c_void) -> c_int {
     // SAFETY: `start` passes itself, and waits.
     let program = unsafe { &*program.cast::<Program>() };
     let environment = [null::<c_char>()];
-    // SAFETY: the arrays end with null, and live until the program is another.
+    // SAFETY: the arrays end with null, and live until the child executes the program.
     unsafe {
         libc::syscall(
             libc::SYS_execveat,
@@ -100,7 +101,7 @@ extern "C" fn become_program(program: *mut c_void) -> c_int {
 }
 
 fn fork_and_exit() -> io::Result<()> {
-    // SAFETY: the child does nothing but end.
+    // SAFETY: the child only ends.
     let pid = unsafe {
         let pid = libc::fork();
         if pid == 0 {
@@ -134,7 +135,7 @@ fn threads(n: usize) -> io::Result<Vec<f64>> {
     })
 }
 
-/// A sleeping process, ended with this value.
+/// A sleeping process, killed when this value is dropped.
 struct Sleeper(libc::pid_t);
 
 impl Drop for Sleeper {
@@ -147,7 +148,7 @@ impl Drop for Sleeper {
     }
 }
 
-/// What Linux says of a process, in KiB.
+/// Linux's figures for a process, in KiB.
 fn kibibytes(pid: libc::pid_t, file: &str, field: &str) -> io::Result<f64> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/{file}"))?;
     let value = text
@@ -159,14 +160,14 @@ fn kibibytes(pid: libc::pid_t, file: &str, field: &str) -> io::Result<f64> {
         .ok_or_else(missing)
 }
 
-/// What one process holds alone: its pages, its page tables, its kernel stack. What Linux keeps beside that
-/// (some 10 KiB of records) it does not tell by process, so it is not counted.
+/// The memory that one process holds alone: its pages, its page tables, its kernel stack. Linux's
+/// records (some 10 KiB more) are not reported by process, so they are not counted.
 fn memory(n: usize) -> io::Result<Vec<f64>> {
     let hello = Program::hello(&["wait"])?;
     let one = |_| {
         let sleeper = Sleeper(hello.start()?);
         let start = Instant::now();
-        // It sleeps when Linux says so, and not in the middle of its start.
+        // Wait until Linux reports that it sleeps, past its start-up.
         while !asleep(sleeper.0)? {
             if start.elapsed() > Duration::from_secs(5) {
                 return Err(io::Error::other(
@@ -182,7 +183,7 @@ fn memory(n: usize) -> io::Result<Vec<f64>> {
     (0..n.min(5)).map(one).collect()
 }
 
-/// The size of a kernel stack: what all take, by the number of threads there are.
+/// The size of a kernel stack: the total divided by the number of threads.
 fn kernel_stack() -> io::Result<f64> {
     let text = std::fs::read_to_string("/proc/meminfo")?;
     let all = text

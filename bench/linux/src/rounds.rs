@@ -60,7 +60,7 @@ pub fn peers(cores: Cores) -> Vec<Peer> {
     peers
 }
 
-/// What a process does with a message, at the least: looks at both ends, and changes them.
+/// The least work of a process on a message: it reads and changes both ends.
 fn touch(buffer: &mut [u8]) {
     let last = buffer.len() - 1;
     buffer[0] = buffer[0].wrapping_add(1);
@@ -87,12 +87,12 @@ fn files(n: usize, pairs: Pairs, core: usize, size: usize) -> io::Result<Vec<f64
 fn futex(word: &AtomicU64, operation: libc::c_int, value: u32) {
     let at = word.as_ptr().cast::<u32>();
     let none = std::ptr::null::<libc::timespec>();
-    // SAFETY: the word is valid for the call, the rest are numbers. A wait that finds another value returns at
-    // once, and may return without cause: the callers look again.
+    // SAFETY: the word is valid for the call, the rest are numbers. A wait that finds another value
+    // returns at once, and may return without cause: the callers check again.
     unsafe { libc::syscall(libc::SYS_futex, at, operation, value, none) };
 }
 
-/// Sets a word and wakes who waits for it.
+/// Sets a word and wakes its waiter.
 fn tell(word: &AtomicU64, value: u32) {
     word.store(value.into(), Release);
     futex(word, libc::FUTEX_WAKE, 1);

@@ -1,7 +1,7 @@
-//! T5: what waiting for the first of many costs over waiting for the one that comes.
+//! T5: the additional cost of waiting for the first of many, over waiting for one.
 //!
-//! A child answers a byte; either it reads from the pipe that the byte comes through, or it asks `epoll` which of many
-//! pipes has something, all but that one idle. The difference is what a sample counts.
+//! A child answers a byte; either it reads from the pipe of that byte, or it asks `epoll` which of
+//! many pipes is ready, all but that one idle. A sample is the difference.
 
 use crate::host::{Child, Cores, exchange, pipe};
 use crate::measure::{Peer, sample};

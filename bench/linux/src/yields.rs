@@ -1,7 +1,7 @@
-//! T2: giving the processor to another, on one core: threads of a process, and processes.
+//! T2: yielding the processor, on one core: threads of a process, and processes.
 //!
-//! Linux's scheduler need not switch at every `sched_yield`, so both sides count how often they yielded, and the
-//! cost is the time divided by all yields: from one side's return to the other's, whoever that was.
+//! Linux's scheduler need not switch at every `sched_yield`, so both sides count their yields, and
+//! the cost is the time divided by all yields: from one return to the next, on whichever side.
 
 use crate::host::{Child, Cores, check, pin};
 use crate::measure::{Peer, cycles};
@@ -27,7 +27,7 @@ fn give_way() {
 
 /// Our side; `others` counts the other's yields.
 fn samples(n: usize, others: &AtomicU64) -> Vec<f64> {
-    // Until the other side has come up.
+    // Until the other side has started.
     while others.load(Relaxed) < 10 {
         give_way();
     }

@@ -1,4 +1,5 @@
-//! `sing-bench-wasmtime`: what wasmtime needs to create, run and reclaim a small instance (target T6).
+//! `sing-bench-wasmtime`: the cost for wasmtime to create, run and reclaim a small instance (target
+//! T6).
 //!
 //! At its best settings for that: the pooling allocator, copy-on-write memory images, imports and exports resolved
 //! beforehand, the pages that an instance touches kept in memory. The module has the shape of a program that says
@@ -11,7 +12,7 @@ use wasmtime::{
     ModuleExport, OptLevel, PoolingAllocationConfig, Result, Store, TypedFunc, bail, format_err,
 };
 
-/// What `--help` prints.
+/// The output of `--help`.
 const HELP: &str = "\
 Usage: sing-bench-wasmtime [OPTIONS]
 
@@ -36,7 +37,7 @@ const HELLO: &str = r#"(module
     (call $write (local.get $buffer) (i32.const 6))
     (global.set $stack (i32.add (local.get $buffer) (i32.const 64)))))"#;
 
-/// The time-stamp counter, read in order with what stands around it.
+/// The time-stamp counter, ordered with the surrounding instructions.
 fn cycles() -> u64 {
     use core::arch::x86_64::{__rdtscp, _mm_lfence};
     let mut processor = 0;
@@ -50,7 +51,7 @@ fn cycles() -> u64 {
     }
 }
 
-/// What the host knows of an instance: its memory, how many bytes it wrote, and the last of them.
+/// The host's record of an instance: its memory, the number of bytes written, and the last of them.
 struct Host {
     memory: ModuleExport,
     written: u32,
@@ -186,13 +187,13 @@ impl Ready {
     }
 }
 
-/// How long, and how much at a time.
+/// The duration, and the samples in a burst.
 struct Request {
     seconds: f64,
     samples: usize,
 }
 
-/// Reads the command line; `None` where help is asked for.
+/// Reads the command line; `None` on a request for help.
 fn parse(mut parser: lexopt::Parser) -> Result<Option<Request>, lexopt::Error> {
     use lexopt::prelude::*;
     let mut request = Request {

@@ -6,8 +6,8 @@ use sing_contract_tools::c;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Writes a header for each contract of the texts and of what they import. A header that is there already and the same
-/// is not written again, so that nothing made from it is out of date.
+/// Writes a header for each contract of the texts and of their imports. A header that exists with
+/// the same content is not written again, so that builds that depend on it stay up to date.
 pub fn run(files: &[PathBuf], out: &Path) -> Result<bool, String> {
     let mut headers: BTreeMap<String, String> = BTreeMap::new();
     for file in files {

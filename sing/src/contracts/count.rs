@@ -1,4 +1,4 @@
-//! `sing count`: how many contracts, messages and states there are.
+//! `sing count`: the numbers of contracts, messages and states.
 
 use super::sources::{self, Program, Source};
 use crate::output;
@@ -6,7 +6,7 @@ use sing_contract_tools::count;
 use sing_image::contract::identities;
 use std::path::PathBuf;
 
-/// Prints the counts of all files together, after those of each contract where asked for.
+/// Prints the counts of all files together; before these, on request, the counts of each contract.
 pub fn run(files: &[PathBuf], each: bool) -> Result<bool, String> {
     let mut all = Vec::new();
     for file in files {

@@ -5,7 +5,8 @@ use crate::{input, output};
 use sing_contract_tools::doc::{self, Usage};
 use std::path::{Path, PathBuf};
 
-/// Writes the pages of all texts; programs and systems among the files say who speaks the contracts.
+/// Writes the pages of all texts; programs and systems among the files show which processes use the
+/// contracts.
 pub fn run(files: &[PathBuf], system: Option<&Path>, out: &Path) -> Result<bool, String> {
     let mut texts = Vec::new();
     let mut usage = Usage::default();

@@ -1,12 +1,13 @@
-//! `sing fmt`: contracts laid out.
+//! `sing fmt`: formats contracts.
 
 use super::sources;
 use crate::output;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Lays files out, or names those that are not; `-` is standard input, whose layout goes to standard output. A file
-/// that does not parse is left as it is. Whether all could be read, and with `check` whether all are laid out.
+/// Formats files, or names those that are not formatted; `-` is standard input, whose result goes
+/// to standard output. A file that does not parse is left unchanged. Returns whether all could be
+/// read, and with `check` whether all are formatted.
 pub fn run(files: &[PathBuf], check: bool) -> Result<bool, String> {
     if files.iter().filter(|f| is_input(f)).count() > 1 {
         return Err("standard input (-) is named twice; it can be read once".into());
@@ -56,7 +57,7 @@ fn one(file: &Path, check: bool) -> Result<bool, String> {
         return Ok(laid == text);
     }
     if is_input(file) {
-        // Where nobody reads any more, nothing is lost.
+        // Without a reader, no output is lost.
         let _ = std::io::stdout().write_all(laid.as_bytes());
     } else if laid != text {
         std::fs::write(file, laid).map_err(|e| format!("sing: {name}: cannot be written: {e}"))?;

@@ -1,4 +1,4 @@
-//! The commands about contracts: their text laid out, counted, documented, and bound to C.
+//! The commands for contracts: format, count, document, and bind to C.
 
 mod bind;
 mod count;
@@ -9,7 +9,7 @@ mod sources;
 use lexopt::{Arg, Parser, ValueExt as _};
 use std::path::PathBuf;
 
-/// What is asked for.
+/// The command with its options.
 pub enum Request {
     Fmt {
         files: Vec<PathBuf>,
@@ -33,7 +33,7 @@ pub enum Request {
 /// Names of the commands.
 pub const COMMANDS: [&str; 4] = ["fmt", "doc", "count", "bind"];
 
-/// Understands the rest of a command line; `None` where help is asked for.
+/// Parses the rest of a command line; `None` on a request for help.
 pub fn parse(command: &str, parser: &mut Parser) -> Result<Option<Request>, lexopt::Error> {
     let mut files: Vec<PathBuf> = Vec::new();
     let (mut check, mut each) = (false, false);
@@ -77,7 +77,7 @@ pub fn parse(command: &str, parser: &mut Parser) -> Result<Option<Request>, lexo
     }))
 }
 
-/// Does it. Whether all is well.
+/// Runs the command; returns whether all is well.
 pub fn run(request: Request) -> Result<bool, String> {
     match request {
         Request::Fmt { files, check } => fmt::run(&files, check),

@@ -1,4 +1,4 @@
-//! Where contracts come from: texts, modules, images of programs, system images.
+//! Sources of contracts: texts, modules, images of programs, system images.
 
 use crate::input;
 use sing_compiler::Options;
@@ -15,7 +15,7 @@ use std::path::Path;
 pub struct Program {
     pub manifest: Manifest,
     pub contracts: Vec<ContractTable>,
-    /// Which contracts these are.
+    /// The identities of its contracts.
     pub identities: Vec<Hash>,
     /// Module and name of each import.
     pub imports: Vec<(String, String)>,
@@ -27,7 +27,7 @@ impl Program {
         self.identities.into_iter().zip(self.contracts)
     }
 
-    /// What the documentation tells of it.
+    /// Its part in the documentation.
     pub fn speaks(self) -> doc::Program {
         doc::Program {
             manifest: self.manifest,
@@ -36,15 +36,15 @@ impl Program {
     }
 }
 
-/// What a file holds.
+/// The contents of a file.
 pub enum Source {
     Text(Contracts),
     Program(Program),
-    /// A system: what is started and connected, and its programs.
+    /// A system: its processes, their connections, and its programs.
     System(SystemManifest, Vec<Program>),
 }
 
-/// Reads a file of any kind, told by its first bytes.
+/// Reads a file of any kind, recognised by its first bytes.
 pub fn read(path: &Path) -> Result<Source, String> {
     let bytes = input::read(path)?;
     let name = path.display();
@@ -54,13 +54,13 @@ pub fn read(path: &Path) -> Result<Source, String> {
     if input::kind(&bytes).is_err() {
         return text(path).map(Source::Text);
     }
-    // Only an image says all that is asked for; a module is compiled.
+    // Only an image has all the information needed, so a module is compiled.
     let image = input::image(path, bytes, &Options::default())?;
     let program = program(&image).map_err(|e| format!("{name}: {e}"))?;
     Ok(Source::Program(program))
 }
 
-/// Reads a text and what it imports; warnings go to standard error.
+/// Reads a text and its imports; warnings go to standard error.
 pub fn text(path: &Path) -> Result<Contracts, String> {
     let contracts = sing_contract::load_file(path).map_err(|found| {
         eprintln!("{}", report(&found));
@@ -72,7 +72,7 @@ pub fn text(path: &Path) -> Result<Contracts, String> {
     Ok(contracts)
 }
 
-/// Findings as people read them.
+/// Formats findings for people.
 pub fn report(found: &[Diagnostic]) -> String {
     let colour = std::io::stderr().is_terminal();
     let all: Vec<String> = found.iter().map(|d| d.render(colour)).collect();

@@ -15,7 +15,7 @@ SING_MANIFEST({
   ]
 });
 
-// Says that something could not be done; the exit code for that.
+// Reports that a step failed; returns the exit code for that.
 static int32_t failed(const char *what, sing_status status) {
   sing_printf("c-ping: cannot %s: status %d\n", what, status);
   return 1;

@@ -1,4 +1,4 @@
-//! What came as a base contract must be checked before it is used as a derived one.
+//! An endpoint that came as one of a base must be cast before it is used as a derived one.
 #![deny(unsafe_code)]
 use compile_fail::*;
 

@@ -1,4 +1,4 @@
-//! There is no second owner of a block.
+//! A block has no second owner.
 #![deny(unsafe_code)]
 use sing_sdk::rt::Block;
 

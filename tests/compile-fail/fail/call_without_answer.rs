@@ -1,4 +1,4 @@
-//! A call is for states in which the other side speaks next.
+//! A call is for states in which the other side sends next.
 #![deny(unsafe_code)]
 use compile_fail::*;
 

@@ -1,4 +1,4 @@
-//! Messages go the way that they are declared.
+//! Messages are sent in their declared direction.
 #![deny(unsafe_code)]
 
 sing_sdk::contract!(

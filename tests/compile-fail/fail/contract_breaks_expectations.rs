@@ -1,4 +1,4 @@
-//! A derived contract of which no side is what its base says.
+//! A derived contract that keeps neither side's expectations of its base.
 #![deny(unsafe_code)]
 
 sing_sdk::contract!(

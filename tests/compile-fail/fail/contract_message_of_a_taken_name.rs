@@ -1,4 +1,4 @@
-//! What a switch calls the end of a channel is no message's name.
+//! A message cannot have the name by which a switch reports the close.
 #![deny(unsafe_code)]
 
 sing_sdk::contract!(

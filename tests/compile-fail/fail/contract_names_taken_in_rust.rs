@@ -1,4 +1,4 @@
-//! Names of a contract that are something else in the Rust that is made of it.
+//! Names of a contract that clash with names in the generated Rust.
 #![deny(unsafe_code)]
 
 mod initial {

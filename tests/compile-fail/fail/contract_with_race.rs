@@ -1,4 +1,4 @@
-//! A state in which both may speak, and would misunderstand each other.
+//! A state in which both sides may send, and would misunderstand each other.
 #![deny(unsafe_code)]
 
 sing_sdk::contract!(

@@ -1,4 +1,4 @@
-//! A contract whose queue would have no end is refused, with the cycle.
+//! A contract whose queue would grow without bound is refused, with the cycle.
 #![deny(unsafe_code)]
 
 sing_sdk::contract!(

@@ -1,4 +1,4 @@
-//! Inherited states are replaced only where that is said.
+//! Inherited states are replaced only with `override`.
 #![deny(unsafe_code)]
 
 sing_sdk::contract!(

@@ -1,4 +1,4 @@
-//! Who has only borrowed an endpoint cannot speak on it.
+//! A borrowed endpoint cannot be sent on.
 #![deny(unsafe_code)]
 use compile_fail::*;
 

@@ -1,4 +1,4 @@
-//! There is no second owner of an endpoint.
+//! An endpoint has no second owner.
 #![deny(unsafe_code)]
 use compile_fail::*;
 

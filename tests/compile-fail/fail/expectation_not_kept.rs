@@ -1,4 +1,4 @@
-//! Who knows only Echo would not expect to be asked to shout.
+//! An exporter that knows only Echo would not expect a Shout.
 #![deny(unsafe_code)]
 use compile_fail::*;
 

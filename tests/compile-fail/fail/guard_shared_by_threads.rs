@@ -1,4 +1,4 @@
-//! Who has a mutex has its data alone; threads that share the right share the data, which must allow it.
+//! Threads that share a mutex guard share its data, which must be `Sync`.
 #![deny(unsafe_code)]
 use core::cell::Cell;
 use sing_sdk::sync::MutexGuard;

@@ -1,4 +1,4 @@
-//! A mutex is given up by the thread that took it.
+//! A mutex is released by the thread that acquired it.
 #![deny(unsafe_code)]
 use sing_sdk::sync::MutexGuard;
 

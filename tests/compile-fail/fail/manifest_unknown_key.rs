@@ -1,4 +1,4 @@
-//! A manifest says what it can say.
+//! A manifest has only known keys.
 #![deny(unsafe_code)]
 
 sing_sdk::manifest! { name: "p", privilege: [console] }

@@ -1,4 +1,4 @@
-//! Privileges are those that exist.
+//! A manifest names only existing privileges.
 #![deny(unsafe_code)]
 
 sing_sdk::manifest! { name: "p", privileges: [console, everything] }

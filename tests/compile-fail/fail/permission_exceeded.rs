@@ -1,4 +1,4 @@
-//! What a permission has taken away cannot be sent.
+//! A message that a permission lacks cannot be sent.
 #![deny(unsafe_code)]
 use compile_fail::*;
 use sing_sdk::rt::Vector;

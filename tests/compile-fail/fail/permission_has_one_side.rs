@@ -1,4 +1,4 @@
-//! Who serves does not know of permissions.
+//! A permission of one side has no endpoint for the other.
 #![deny(unsafe_code)]
 use compile_fail::*;
 

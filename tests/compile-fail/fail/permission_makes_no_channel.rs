@@ -1,4 +1,4 @@
-//! Channels are of contracts; a permission is what is left of one.
+//! Channels are made of contracts, not of permissions.
 #![deny(unsafe_code)]
 use compile_fail::*;
 

@@ -1,4 +1,4 @@
-//! Who was narrowed stays narrowed.
+//! Narrowing is permanent.
 #![deny(unsafe_code)]
 use compile_fail::*;
 

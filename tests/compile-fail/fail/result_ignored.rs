@@ -1,4 +1,4 @@
-//! Who drops the endpoint closes the channel, and must mean it.
+//! Dropping the endpoint closes the channel, and must be explicit.
 #![deny(unsafe_code)]
 use compile_fail::*;
 

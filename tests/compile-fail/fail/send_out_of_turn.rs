@@ -1,4 +1,4 @@
-//! Having asked, one must listen before asking again.
+//! After a question, the next step is a receive.
 #![deny(unsafe_code)]
 use compile_fail::*;
 

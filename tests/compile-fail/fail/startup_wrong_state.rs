@@ -1,4 +1,4 @@
-//! A start-up endpoint is used in the state in which it comes.
+//! A start-up endpoint is used in its declared state.
 #![deny(unsafe_code)]
 
 use compile_fail::Echo;

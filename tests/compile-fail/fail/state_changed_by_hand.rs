@@ -1,4 +1,4 @@
-//! A state cannot be claimed.
+//! An endpoint's state cannot be set by hand.
 #![deny(unsafe_code)]
 use compile_fail::*;
 use sing_sdk::rt::TypedEndpoint;

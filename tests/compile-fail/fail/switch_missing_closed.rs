@@ -1,4 +1,4 @@
-//! That the other side closes can always come.
+//! The close of the other side needs a case.
 #![deny(unsafe_code)]
 use compile_fail::*;
 use sing_sdk::prelude::*;

@@ -1,4 +1,4 @@
-//! Whatever can come needs a case.
+//! Every message that can come needs a case.
 #![deny(unsafe_code)]
 use compile_fail::*;
 use sing_sdk::prelude::*;

@@ -1,4 +1,4 @@
-//! What was received with a message that breaks its promise could not be given back.
+//! Messages received together with one that breaks its condition could not be put back.
 #![deny(unsafe_code)]
 use compile_fail::*;
 use sing_sdk::prelude::*;

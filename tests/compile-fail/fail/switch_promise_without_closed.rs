@@ -1,4 +1,4 @@
-//! A message that breaks what it requires, where the receiver judges that, closes its channel: where would the switch go on?
+//! A broken condition that the receiver checks closes the channel, so the close needs a case.
 #![deny(unsafe_code)]
 use compile_fail::*;
 use sing_sdk::prelude::*;

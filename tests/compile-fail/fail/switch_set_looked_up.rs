@@ -1,4 +1,4 @@
-//! Sets that are looked up by a call, and by an index.
+//! Sets that are the result of a call, and of an index.
 #![deny(unsafe_code)]
 use compile_fail::*;
 use sing_sdk::prelude::*;

@@ -1,4 +1,4 @@
-//! What a switch waits for stays where it is until a case fires, and is free then.
+//! The operands of a switch are borrowed until a case fires, and free then.
 #![deny(unsafe_code)]
 use compile_fail::*;
 use sing_sdk::prelude::*;

@@ -1,4 +1,4 @@
-//! One time-out is the first.
+//! A switch has at most one time-out.
 #![deny(unsafe_code)]
 use compile_fail::*;
 use sing_sdk::prelude::*;

@@ -1,4 +1,4 @@
-//! Behind ChannelClosed() there is no endpoint any more.
+//! After ChannelClosed() there is no endpoint.
 #![deny(unsafe_code)]
 use compile_fail::*;
 use sing_sdk::prelude::*;

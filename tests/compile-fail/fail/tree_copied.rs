@@ -1,4 +1,4 @@
-//! What owns blocks is not copied out of a block.
+//! A value that owns blocks cannot be copied out of a block.
 #![deny(unsafe_code)]
 use compile_fail::*;
 use sing_sdk::rt::Record;

@@ -1,4 +1,4 @@
-//! A part of a tree is lent, not given, to who looks at it in its place.
+//! A part of a tree that is read in place is lent, not given.
 #![deny(unsafe_code)]
 use compile_fail::*;
 use sing_sdk::rt::Record;

@@ -1,4 +1,4 @@
-//! A tree moves whole.
+//! A tree moves as a whole.
 #![deny(unsafe_code)]
 use compile_fail::*;
 use sing_sdk::rt::Record;

@@ -1,4 +1,4 @@
-//! What is lent of a tree cannot outlive the sending of it.
+//! A borrowed part of a tree cannot outlive the send of the tree.
 #![deny(unsafe_code)]
 use compile_fail::*;
 use sing_sdk::rt::Record;

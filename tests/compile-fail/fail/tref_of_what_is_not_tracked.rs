@@ -1,4 +1,4 @@
-//! A cell holds what has an owner.
+//! A cell holds only tracked values.
 #![deny(unsafe_code)]
 
 pub fn hold(pointer: *mut u8) -> bool {

@@ -1,4 +1,4 @@
-//! What has been released has its owner: the cell.
+//! A released value is owned by the cell.
 #![deny(unsafe_code)]
 use sing_sdk::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Two receives in a row, where the contract has a send between them.
+//! Two receives in a row, although the contract has a send between them.
 #![deny(unsafe_code)]
 use compile_fail::*;
 

@@ -1,4 +1,4 @@
-//! A view borrows: what it looks at cannot be sent away.
+//! A view borrows its block, which cannot be sent meanwhile.
 #![deny(unsafe_code)]
 use compile_fail::*;
 use sing_sdk::prelude::*;

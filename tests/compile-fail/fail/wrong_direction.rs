@@ -1,4 +1,4 @@
-//! The importing side cannot send what only the exporting side says.
+//! The importing side cannot send a message of the exporting side.
 #![deny(unsafe_code)]
 use compile_fail::*;
 

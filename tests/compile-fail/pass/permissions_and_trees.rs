@@ -22,7 +22,7 @@ pub fn visit(store: Store::Imp<Store::Start>, forest: Forest::Imp<Forest::Start>
     forest.send_visit(store.into()).close();
 }
 
-/// Who says less is understood.
+/// An endpoint with fewer messages is still understood.
 pub fn quiet(loud: LoudEcho::Imp<LoudEcho::Start>) -> Result<i32, Closed> {
     let echo: Echo::Imp<Echo::Start> = loud.into();
     echo.call_say(1).said().map(|(x, _)| x)

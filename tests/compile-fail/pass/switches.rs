@@ -29,7 +29,7 @@ pub fn two(a: C1::Imp<C1::Start_Request>, b: C1::Imp<C1::Start_Request>) -> Opti
     }
 }
 
-/// What the kernel judges at the send needs no case for a sender that breaks it.
+/// A condition that the kernel checks at the send needs no case for a sender that breaks it.
 pub fn judged(c: C1::Exp<C1::Start>, e: Echo::Exp<Echo::Start>) -> i32 {
     switch_receive! {
         case e.Say(x) as _ && c.Request(y) as _ => x + y,

@@ -1,4 +1,4 @@
-//! What threads may give each other, and what they may share.
+//! What threads may send each other, and what they may share.
 #![deny(unsafe_code)]
 use compile_fail::*;
 use core::cell::Cell;
@@ -16,12 +16,12 @@ const fn given<T: Send>() {}
 const fn shared<T: Sync>() {}
 
 const _: () = {
-    // Endpoints, events and what is made of them belong to the whole program.
+    // Endpoints, events and types made of them belong to the whole program.
     given::<(Endpoint, Client, EndpointSet<Client>, WaitSet, Select<4>)>();
     shared::<(Endpoint, Client, EndpointSet<Client>, WaitSet, Select<4>)>();
     given::<(AutoEvent, ManualEvent, JoinHandle<u32>, ParkedBlock)>();
     shared::<(AutoEvent, ManualEvent, JoinHandle<Cell<u32>>, ParkedBlock)>();
-    // A mutex makes of what can be given something that can be shared, and so does a cell of blocks.
+    // A mutex makes a type that can be sent one that can be shared, and so does a cell of blocks.
     given::<(Mutex<Cell<u32>>, TRef<Block>, TRef<(Record<Point>, Client)>)>();
     shared::<(Mutex<Cell<u32>>, TRef<Block>, TRef<(Record<Point>, Client)>)>();
     shared::<MutexGuard<'static, u32>>();

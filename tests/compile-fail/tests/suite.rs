@@ -1,4 +1,5 @@
-//! What breaks a contract does not compile, and says why; what keeps to it does.
+//! Programs that break a contract do not compile, with the expected message; programs that keep to
+//! it do.
 
 #[test]
 fn programs() {
@@ -7,8 +8,8 @@ fn programs() {
     cases.compile_fail("fail/*.rs");
 }
 
-/// Where the sources of the standard library are installed, the compiler quotes them, and elsewhere not: what a program is
-/// told must not lead into them, or its expectation would hold on some machines only.
+/// If the sources of the standard library are installed, the compiler quotes them, otherwise not.
+/// Messages in the expectations must not refer to them, or they would hold on some machines only.
 #[test]
 fn expectations_quote_no_sources_that_may_be_missing() {
     for entry in std::fs::read_dir("fail").unwrap() {

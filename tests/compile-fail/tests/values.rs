@@ -1,4 +1,4 @@
-//! Values on their way through a message, and what comes of words that are none.
+//! Values on their way through a message, and the handling of words that are no values.
 #![allow(unsafe_code)]
 
 use compile_fail::{Colour, Point};

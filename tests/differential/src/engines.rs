@@ -1,5 +1,5 @@
-//! What other engines say of a SIP: an interpreter, where it was built in `wasmtime`, and where those two do not agree the
-//! interpreter of the WebAssembly Binary Toolkit, if that is installed.
+//! The results of other engines for a SIP: an interpreter; `wasmtime`, if it was built in; and if
+//! these two disagree, the interpreter of the WebAssembly Binary Toolkit, if that is installed.
 
 use crate::sip::{self, CALLS};
 use anyhow::{Context, Result, anyhow};
@@ -7,7 +7,7 @@ use std::fmt;
 use std::process::Command;
 use wasmi::{Linker, Store, TrapCode};
 
-/// How a run ends. Traps are told apart as the kernel does.
+/// How a run ends. Traps are distinguished as in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// By this exit code.
@@ -25,7 +25,7 @@ impl fmt::Display for End {
     }
 }
 
-/// The code of a stack overflow: how deep a stack is differs from engine to engine.
+/// The code of a stack overflow: the depth of the stack differs between engines.
 pub const OVERFLOW: u8 = 9;
 
 /// The engines.
@@ -36,7 +36,7 @@ pub struct Engines {
 }
 
 impl Engines {
-    /// All that there are.
+    /// All available engines.
     pub fn new() -> Result<Engines> {
         let mut config = wasmi::Config::default();
         config.set_max_recursion_depth(20_000);
@@ -51,9 +51,9 @@ impl Engines {
         })
     }
 
-    /// What each run of a SIP must come to, a line each; `None` where no engine takes it.
+    /// The expected result of each run of a SIP, a line each; `None` if no engine accepts the SIP.
     pub fn expect(&self, wasm: &[u8]) -> Result<Option<Vec<String>>> {
-        // What an interpreter refuses, it cannot judge.
+        // The interpreter cannot judge a module that it refuses.
         let Ok(module) = wasmi::Module::new(&self.wasmi, wasm) else {
             return Ok(None);
         };
@@ -62,7 +62,8 @@ impl Engines {
             .map_err(|e| anyhow!("wasmtime refuses the module: {e:#}"))?;
         let mut lines = Vec::new();
         'plans: for plan in 0..sip::plans(wasm)?.max(1) {
-            // From the whole plan down to the calls that do not trap: what was done before a trap counts, too.
+            // From the whole plan down to the calls that do not trap: the effects before a trap
+            // count, too.
             for calls in (0..=CALLS).rev() {
                 let arguments = plan * 4 + calls;
                 let first = self.interpret(&module, arguments)?;
@@ -87,7 +88,7 @@ impl Engines {
                 if matches!(first, End::Exit(_)) {
                     break;
                 }
-                // It traps before anything is called.
+                // It traps before any call.
                 if calls == 0 {
                     break 'plans;
                 }
@@ -96,7 +97,7 @@ impl Engines {
         Ok(Some(lines))
     }
 
-    /// By the interpreter; `None` where it ends for a reason that no program has.
+    /// By the interpreter; `None` if it ends for a reason outside the program.
     fn interpret(&self, module: &wasmi::Module, arguments: u32) -> Result<Option<End>> {
         let mut store = Store::new(&self.wasmi, ());
         let mut linker = Linker::new(&self.wasmi);
@@ -169,7 +170,8 @@ fn trap_of(e: &wasmi::Error) -> Option<u8> {
     })
 }
 
-/// What `wasm-interp` says, in its own words: of the same module with a constant in place of its import.
+/// The report of `wasm-interp`, in its own words: on the same module with a constant in place of
+/// its import.
 fn third(wasm: &[u8], arguments: u32) -> Result<String> {
     let alone = sip::alone(wasm, arguments)?;
     let file = std::env::temp_dir().join(format!("sing-differential-{}.wasm", std::process::id()));

@@ -1,4 +1,4 @@
-//! Makes random modules, with what engines that share little or no code with us say of them.
+//! Makes random modules, with the results of engines that share little or no code with ours.
 //!
 //! ```text
 //! sing-differential make DIRECTORY COUNT SEED      SIPs, and in `expected` what each run of them must come to
@@ -7,9 +7,10 @@
 //! sing-differential scripts DIRECTORY COUNT SEED   scripts for `sing-wast`, on open linkage
 //! ```
 //!
-//! A SIP of `make` tells how it went by its exit code, a digest of all results, globals, tables and memory, or by its
-//! trap; it chooses what to do by the number of its arguments ([`sip`]). A line of `expected` is a module's name, the
-//! number of arguments, and `exit CODE` or `trap CODE`, or `differ` and what each engine says, or `unknown`.
+//! A SIP of `make` reports its result by its exit code, a digest of all results, globals, tables
+//! and memory, or by its trap; the number of its arguments selects the plan ([`sip`]). A line of
+//! `expected` is a module's name, the number of arguments, and `exit CODE` or `trap CODE`, or
+//! `differ` and the result of each engine, or `unknown`.
 #![forbid(unsafe_code)]
 
 mod arithmetic;
@@ -31,7 +32,7 @@ use std::process::ExitCode;
 const USAGE: &str = "usage: sing-differential make DIRECTORY COUNT SEED | reduce MODULE DIRECTORY | print MODULE | \
                      scripts DIRECTORY COUNT SEED";
 
-/// Writes modules with what must come of them.
+/// Writes modules with their expected results.
 fn write(directory: &Path, modules: impl Iterator<Item = (String, Vec<u8>)>) -> Result<usize> {
     fs::create_dir_all(directory)?;
     let engines = Engines::new()?;
@@ -51,7 +52,7 @@ fn write(directory: &Path, modules: impl Iterator<Item = (String, Vec<u8>)>) -> 
     Ok(written)
 }
 
-/// The module of a seed: every second one is heavy on arithmetic, the others are of everything.
+/// The module of a seed: every second one is heavy on arithmetic, the others use everything.
 fn module(seed: u64) -> Option<Vec<u8>> {
     let mut numbers = Numbers(seed);
     let plain = if seed.is_multiple_of(2) {

@@ -1,4 +1,4 @@
-//! Numbers that look random and are the same everywhere.
+//! Reproducible pseudo-random numbers.
 
 /// A generator (splitmix64).
 pub struct Numbers(pub u64);

@@ -8,7 +8,7 @@ use wasmparser::{FunctionBody, Parser, Payload};
 /// The most modules of a step.
 const MOST: usize = 40;
 
-/// All that are left where one piece is taken out of one function: the larger pieces first.
+/// All valid modules that result from removing one piece of one function: the larger pieces first.
 pub fn all(wasm: &[u8]) -> Result<Vec<Vec<u8>>> {
     let mut bodies: Vec<FunctionBody<'_>> = Vec::new();
     for payload in Parser::new(0).parse_all(wasm) {

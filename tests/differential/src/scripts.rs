@@ -1,4 +1,5 @@
-//! Scripts for `sing-wast`: modules on open linkage, each with what an interpreter says of its functions as assertions.
+//! Scripts for `sing-wast`: modules on open linkage, each with an interpreter's results of its
+//! functions as assertions.
 
 use crate::numbers::Numbers;
 use crate::smith;
@@ -48,7 +49,7 @@ fn text(v: &Val) -> String {
     }
 }
 
-/// The suite's words for a trap; `None` where limits differ between the two.
+/// The suite's words for a trap; `None` if limits differ between the two.
 fn message(e: &wasmi::Error) -> Option<&'static str> {
     let Some(code) = e.as_trap_code() else {
         // An active segment that does not fit, in a memory or a table.
@@ -71,7 +72,7 @@ fn message(e: &wasmi::Error) -> Option<&'static str> {
     })
 }
 
-/// What the module in a script computes of a memory.
+/// The digest of a memory that the module in a script computes.
 fn digest(memory: &[u8]) -> u64 {
     memory.chunks_exact(8).fold(0u64, |h, word| {
         let word = word.iter().rev().fold(0, |w, b| w << 8 | u64::from(*b));
@@ -101,7 +102,7 @@ fn quote(name: &str) -> String {
     format!("\"{}\"", name.bytes().map(escape).collect::<String>())
 }
 
-/// What is said of one module.
+/// The assertions on one module.
 struct Writer<'a> {
     linker: Linker<()>,
     module: Module,
@@ -115,7 +116,7 @@ impl Writer<'_> {
         format!("(module binary \"{bytes}\")")
     }
 
-    /// A fresh instance in both worlds; `None` where it has none.
+    /// A fresh instance in both worlds; `None` if it cannot be instantiated.
     fn instance(&mut self, store: &mut Store<()>) -> Option<Instance> {
         match self.linker.instantiate_and_start(&mut *store, &self.module) {
             Ok(instance) => {
@@ -138,7 +139,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Calls an exported function; false where the two cannot be compared from here on.
+    /// Calls an exported function; returns false if the two cannot be compared from here on.
     fn call(
         &mut self,
         store: &mut Store<()>,
@@ -212,12 +213,12 @@ impl Writer<'_> {
     }
 }
 
-/// The script of a seed; empty where the generator gives nothing or nothing can be compared.
+/// The script of a seed; empty if the generator gives no module or it cannot be compared.
 fn script(engine: &Engine, seed: u64) -> String {
     let Some(wasm) = smith::plain(&mut Numbers(seed)) else {
         return String::new();
     };
-    // What the interpreter refuses, it cannot judge.
+    // The interpreter cannot judge a module that it refuses.
     let Ok(module) = Module::new(engine, &wasm) else {
         return String::new();
     };
@@ -245,11 +246,11 @@ fn script(engine: &Engine, seed: u64) -> String {
     w.script
 }
 
-/// Writes a script for each module that can be compared; how many.
+/// Writes a script for each module that can be compared; returns their number.
 pub fn generate(directory: &Path, count: u64, first: u64) -> Result<u64> {
     std::fs::create_dir_all(directory)?;
     let mut config = wasmi::Config::default();
-    // Frames of ours are never so large that fewer calls would exhaust our stack.
+    // Our frames are never so large that fewer calls would exhaust our stack.
     config.set_max_recursion_depth(40);
     let engine = Engine::new(&config);
     let mut written = 0;

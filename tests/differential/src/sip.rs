@@ -1,8 +1,9 @@
-//! Makes a SIP of a module: a `sip_main` that calls its functions and sums up all that there is afterwards.
+//! Makes a SIP of a module: a `sip_main` that calls its functions and digests the whole state
+//! afterwards.
 //!
-//! With `n` arguments it runs plan `n / 4`: so many calls as `n % 4` says of one function with arguments of its own.
-//! Then it answers a digest of all results, all globals, which elements of tables are null, and the memory. NaNs count as
-//! one value, as which bits a NaN has is left open.
+//! With `n` arguments it runs plan `n / 4`: up to `n % 4` calls of one function with arguments of
+//! its own. Then it answers a digest of all results, all globals, the null elements of tables, and
+//! the memory. All NaNs count as one value, as the bits of a NaN are unspecified.
 
 use crate::numbers::Numbers;
 use anyhow::{Context, Result, bail};
@@ -15,15 +16,15 @@ use wasmparser::{CompositeInnerType, ExternalKind, FuncType, Parser, Payload, Ty
 
 /// Calls of each plan.
 pub const CALLS: u32 = 3;
-/// Plans of a module at the most.
+/// The most plans of a module.
 const PLANS: usize = 6;
-/// The functions that are added at the end.
+/// The number of added functions.
 pub const ADDED: u32 = 1;
 
 const MANIFEST: &str =
     r#"{"name": "differential", "abi": 1, "memory": 67108864, "stack": 2097152}"#;
 
-/// The one import there may be, and must be.
+/// The one import that is allowed and required.
 pub fn imports() -> Vec<u8> {
     use wasm_encoder::{EntityType, ImportSection, Module, TypeSection};
     let mut types = TypeSection::new();
@@ -47,7 +48,7 @@ pub fn plans(wasm: &[u8]) -> Result<u32> {
     bail!("the module is none that this program has made")
 }
 
-/// What is known of a module.
+/// The known facts about a module.
 #[derive(Default)]
 struct Known {
     types: Vec<FuncType>,
@@ -175,7 +176,7 @@ fn constant(f: &mut Function, ty: ValType, bits: u64) -> Result<()> {
     Ok(())
 }
 
-/// Calls, each only where so many are asked for (local 2), then the digest.
+/// Calls, up to the requested number (local 2), then the digest.
 fn main_function(k: &Known, numbers: &mut Numbers, plans: &[u32], count: u32) -> Result<Function> {
     // 0: digest, 1: scratch, 2: calls left or index, 3: plan or end, 4: f32, 5: f64.
     let mut f = Function::new([(2, V::I64), (2, V::I32), (1, V::F32), (1, V::F64)]);
@@ -252,7 +253,7 @@ fn main_function(k: &Known, numbers: &mut Numbers, plans: &[u32], count: u32) ->
     Ok(f)
 }
 
-/// Folds what `load` makes of each index below local 3.
+/// Folds the result of `load` for each index below local 3.
 fn each(f: &mut Function, step: i32, load: impl Fn(&mut Function)) {
     f.instruction(&I::I32Const(0));
     f.instruction(&I::LocalSet(2));
@@ -359,7 +360,7 @@ pub fn alone(wasm: &[u8], arguments: u32) -> Result<Vec<u8>> {
             continue;
         }
         if let Payload::ExportSection(section) = &payload {
-            // What runs all that is exported must run nothing else.
+            // A tool that runs all exports must run nothing else.
             let mut only = wasm_encoder::ExportSection::new();
             for export in section.clone() {
                 let export = export?;

@@ -7,7 +7,7 @@ use wasm_smith::{Config, Module};
 fn config(numbers: &mut Numbers) -> Config {
     Config {
         allow_start_export: numbers.next().is_multiple_of(4),
-        // The one import is there by name, and its number of functions is what the SIP goes by.
+        // The one import is there by name; the SIP chooses its plan by the number that it returns.
         available_imports: Some(crate::sip::imports()),
         bulk_memory_enabled: true,
         canonicalize_nans: true,
@@ -47,7 +47,8 @@ fn config(numbers: &mut Numbers) -> Config {
     }
 }
 
-/// A module that ends: its functions and loops count down to a trap. It imports what [`crate::sip`] goes by.
+/// A module that ends: its functions and loops count down to a trap. It has the import that
+/// [`crate::sip`] needs.
 pub fn module(numbers: &mut Numbers) -> Option<Vec<u8>> {
     let config = config(numbers);
     make(config, numbers)

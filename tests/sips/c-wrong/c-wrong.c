@@ -24,7 +24,7 @@ static void twice(void) {
   Held_send_Say(held.imp, 2);
 }
 
-// Speaks where the other side has the word, as an endpoint that it made of a handle.
+// Sends when the other side has the turn, by an endpoint that it made of a handle.
 static void turn(void) { Held_send_Said((Held_Exp_Start_Say){held.exp.handle}, 1); }
 
 // Uses an endpoint that it has closed.
@@ -63,10 +63,10 @@ static void again(void) {
   Held_send_Shout(other.imp, block);
 }
 
-// Reads behind the end of a block.
+// Reads beyond the end of a block.
 static void beyond(void) { sing_xh_load8(block.handle, sing_xh_size(block.handle)); }
 
-// Sends what the contract does not allow to be sent: ended by what `sing bind` generates.
+// Sends arguments that the contract does not allow: ended by the check that `sing bind` generates.
 static void requires(void) { Held_send_Say(held.imp, 1000); }
 
 // Shouts over an endpoint that it has narrowed, from the copy that it had before.
@@ -77,7 +77,7 @@ static void narrowed(void) {
   }
 }
 
-// Nothing wrong: what was narrowed speaks, and is heard.
+// Correct: a narrowed endpoint sends, and the message arrives.
 static void proper(void) {
   Quiet_Imp_Start quiet;
   if (!Quiet_Imp_Start_cast(held.imp.handle, &quiet)) {

@@ -79,7 +79,7 @@
 (assert_return (invoke "locals" (i32.const 1))
   (i32.const 0) (i64.const 0) (f32.const 0) (f64.const 0) (ref.null func) (ref.null extern))
 
-;; A frame that is larger than any guard: the limit must be tested before it is touched.
+;; A frame that is larger than any guard: the limit must be tested before the frame is touched.
 (module
   (func $g (result i32) (i32.const 1))
   (func $f (export "f") (param i32) (result i64)
@@ -93,7 +93,7 @@
       (i64.add (local.get 5) (i64.add (local.get 6) (i64.add (local.get 7) (local.get 8))))))))))
 (assert_exhaustion (invoke "f" (i32.const 0)) "call stack exhausted")
 
-;; Every trap, by its own words; and the instance works on.
+;; Every trap, with its own message; the instance continues to work.
 (module
   (type $v (func))
   (memory 1)

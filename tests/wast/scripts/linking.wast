@@ -92,7 +92,7 @@
 (module (import "spectest" "print_f64_f64" (func $p (param f64 f64)))
   (start $s) (func $s (call $p (f64.const 1) (f64.const 2))))
 
-;; What an instance that fails has put in place stays, and its functions stay callable.
+;; Segments of an instance that fails later stay in place, and its functions stay callable.
 (assert_trap
   (module
     (import "a" "table" (table 4 funcref))

@@ -1,4 +1,4 @@
-;; Memories: growing, the largest sizes, what is seen through an import.
+;; Memories: growing, the largest sizes, access through an import.
 
 (module $plain
   (memory (export "memory") 1 4)
@@ -117,7 +117,7 @@
 (assert_trap (invoke "f" (i32.const 1)) "out of bounds memory access")
 (assert_trap (invoke "f" (i32.const -1)) "out of bounds memory access")
 
-;; A memory of nothing.
+;; A memory without pages.
 (module
   (memory 0 0)
   (func (export "load8") (result i32) (i32.load8_u (i32.const 0)))
@@ -129,7 +129,7 @@
 (assert_return (invoke "fill" (i32.const 0)))
 (assert_trap (invoke "fill" (i32.const 1)) "out of bounds memory access")
 
-;; Growing within a loop, with every page touched once and then looked at.
+;; Growing within a loop, with every page touched once and then read.
 (module
   (memory 0)
   (func (export "pages") (param $n i32) (result i64)

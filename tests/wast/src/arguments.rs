@@ -5,7 +5,7 @@ use sing_image::meta::MemoryMode;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// What `--help` prints.
+/// The output of `--help`.
 pub const HELP: &str = "\
 Runs scripts of the WebAssembly test suite through verifier, compiler and hosted kernel.
 
@@ -19,10 +19,10 @@ Usage: sing-wast [--memory guard|explicit|both] [-v] PATH...
 /// Runs one file in this process; for the program's own use.
 pub const CHILD: &str = "in-child";
 
-/// What is asked for.
+/// The command.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Arguments {
-    /// How it is used.
+    /// The ways to use it.
     Help,
     /// Run these.
     Run {
@@ -30,7 +30,7 @@ pub enum Arguments {
         paths: Vec<PathBuf>,
         /// Memory modes.
         modes: Vec<MemoryMode>,
-        /// Whether to tell of each file.
+        /// Whether to report each file.
         verbose: bool,
     },
     /// Run this file here.
@@ -42,7 +42,7 @@ pub enum Arguments {
     },
 }
 
-/// Why the command line is not understood.
+/// The mistake in the command line.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Usage(pub String);
 

@@ -1,4 +1,4 @@
-//! Runs one script in this process, and tells of each directive on standard output.
+//! Runs one script in this process, and reports each directive on standard output.
 
 use crate::machine::Machine;
 use crate::protocol::{Event, Outcome};
@@ -11,7 +11,8 @@ use std::process::ExitCode;
 fn tell(event: &Event) {
     let mut line = event.to_string();
     line.push('\n');
-    // One write a line, at once: what was told before a crash arrives. A parent that is gone hears nothing.
+    // Each line is written at once, so that reports before a crash arrive. Without a parent, none
+    // is needed.
     let _ = std::io::stdout().lock().write_all(line.as_bytes());
     let _ = std::io::stdout().flush();
 }

@@ -1,4 +1,5 @@
-//! Who looks after the SIP that scripts run in: its memories, what its instructions trap with, and how a call ended.
+//! The host of the SIP that scripts run in: its memories, the traps of its instructions, and how a
+//! call ended.
 
 use sing_abi::WASM_PAGE;
 use sing_image::meta::MemoryMode;
@@ -58,13 +59,13 @@ impl Scripts {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes a template's traps known.
+    /// Registers a template's traps.
     pub fn add_template(&self, template: &Arc<Template>) {
         self.state().code.push(template.clone());
     }
 
-    /// A memory of `min` pages that can grow to `max`; the address of its record, which stays. `None` where there is no
-    /// room.
+    /// A memory of `min` pages that can grow to `max`; returns the fixed address of its record, or
+    /// `None` if there is no room.
     pub fn add_memory(&self, min: u32, max: Option<u32>, mode: MemoryMode) -> Option<u64> {
         let len = u64::from(min) * WASM_PAGE;
         let max = max.map_or(MAX_MEMORY, |m| (u64::from(m) * WASM_PAGE).min(MAX_MEMORY));

@@ -10,12 +10,12 @@ use sing_runtime::open::{Callee, Memory};
 use sing_runtime::{ContextParams, Template, Trap};
 use std::sync::Arc;
 
-/// Bytes of the stack that scripts' functions run on.
+/// Bytes of the stack for the scripts' functions.
 const STACK: u64 = 512 << 10;
 
 static SCRIPTS: Scripts = Scripts::new();
 
-/// A hosted kernel that runs compiled code without a system. One a process.
+/// A hosted kernel that runs compiled code without a system. One for each process.
 pub struct Machine {
     hal: &'static HostedHal,
     guest: &'static Guest,
@@ -29,7 +29,7 @@ impl Machine {
         Ok(Machine { hal, guest })
     }
 
-    /// What every context record holds.
+    /// The common part of every context record.
     pub fn params(&self) -> ContextParams {
         ContextParams {
             kernel_table: self.guest.kernel_table(),
@@ -42,7 +42,7 @@ impl Machine {
         }
     }
 
-    /// Loads code, and makes its traps known.
+    /// Loads code, and registers its traps.
     pub fn load(&self, code: &[u8], data: Vec<u8>, meta: Meta) -> Result<Arc<Template>, String> {
         let base = self.hal.load_code(code).ok_or("the code arena is full")?;
         // SAFETY: the one caller has just had all three from the compiler; the code arena keeps code as it is.
@@ -69,8 +69,9 @@ impl Machine {
 
     /// Calls a function with arguments, and for results, in these cells.
     pub fn run(&self, callee: Callee, cells: &mut [u64]) -> Result<(), Trap> {
-        // SAFETY: callees come from the script's store, whose instances are linked with `params` and stay; there are
-        // cells for all of a function's arguments and results, as the callers see to by its type.
+        // SAFETY: callees come from the script's store, whose instances are linked with `params`
+        // and stay; the callers provide cells for all of a function's arguments and results, by its
+        // type.
         let call = unsafe { GuestCall::new(callee.trampoline, callee.context, cells.as_mut_ptr()) };
         self.guest.run(call);
         SCRIPTS.take_outcome().unwrap_or(Err(Trap::BadArgument))

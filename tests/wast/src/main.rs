@@ -1,16 +1,17 @@
 //! Runs scripts of the WebAssembly test suite through verifier, compiler and hosted kernel.
 //!
-//! `sing-wast [--memory guard|explicit|both] [-v] PATH...` runs `.wast` files, and those of directories. It
-//! prints a line for each failure, then what was skipped and why, and last
-//! `N passed, N failed, N skipped`; it exits with 1 where anything failed.
+//! `sing-wast [--memory guard|explicit|both] [-v] PATH...` runs `.wast` files, and those of
+//! directories. It prints a line for each failure, then the skipped directives with the reason, and
+//! last `N passed, N failed, N skipped`; it exits with 1 if anything failed.
 //!
-//! Each file runs once per memory mode, in a process of its own: what brings down a kernel costs one line, not
-//! the run. Such a child ([`child`]) loads the script ([`script`]), carries out its directives ([`runner`],
-//! [`world`]) on a kernel that it embeds ([`machine`], [`host`]), and tells of each ([`protocol`]) what the parent
-//! ([`parent`]) sums up.
+//! Each file runs once per memory mode, in a process of its own: a fault that ends a kernel costs
+//! one line, not the run. Such a child ([`child`]) loads the script ([`script`]), carries out its
+//! directives ([`runner`], [`world`]) on a kernel that it embeds ([`machine`], [`host`]), and
+//! reports each ([`protocol`]) to the parent ([`parent`]), which adds them up.
 //!
-//! Beside the suite there are scripts of our own (`scripts/`), every numeric instruction on edge cases
-//! (`tests/numerics`), and a generator of random modules with what an interpreter says of them:
+//! Beside the suite there are scripts of our own (`scripts/`), every numeric instruction on edge
+//! cases (`tests/numerics`), and a generator of random modules with an interpreter's results for
+//! them:
 //!
 //! ```text
 //! cargo run --manifest-path tests/differential/Cargo.toml --target-dir target/differential -- scripts DIR 4000 1
@@ -18,8 +19,8 @@
 //! ```
 //!
 //! Invariants:
-//! - A directive passes only where it was carried out and gave what it must give.
-//! - It is skipped only where it needs a proposal beyond WebAssembly 2.0, or SIMD, by that name
+//! - A directive passes only if it was carried out and gave the expected result.
+//! - It is skipped only if it needs a proposal beyond WebAssembly 2.0, or SIMD, by that name
 //!   ([`proposals`]); everything else is a failure.
 
 mod arguments;

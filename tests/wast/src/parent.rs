@@ -1,4 +1,4 @@
-//! Runs every script in a child of its own, and sums up what the children tell.
+//! Runs every script in a child of its own, and adds up the children's reports.
 
 use crate::arguments::{CHILD, mode_name};
 use crate::protocol::{Event, Outcome};
@@ -13,10 +13,10 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 use std::{env, fs, io, thread};
 
-/// How long a child may say nothing.
+/// How long a child may be silent.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// What one file, or all, came to.
+/// The result of one file, or of all.
 #[derive(Default)]
 struct Tally {
     passed: usize,
@@ -183,7 +183,7 @@ fn run_one(file: &Path, mode: MemoryMode) -> Tally {
     tally
 }
 
-/// Reads what a child tells.
+/// Reads a child's reports.
 fn listen(child: &mut Child) -> mpsc::Receiver<Event> {
     let (send, receive) = mpsc::channel();
     if let Some(out) = child.stdout.take() {

@@ -1,4 +1,4 @@
-//! Which proposals beyond WebAssembly 2.0 without SIMD a module uses, by name.
+//! The proposals beyond WebAssembly 2.0 without SIMD that a module uses, by name.
 
 use wasmparser::{Validator, WasmFeatures as F};
 
@@ -26,7 +26,7 @@ const PROPOSALS: [(F, &str); 20] = [
     (F::SIMD, "simd"),
 ];
 
-/// What modules are compiled with.
+/// The features that modules are compiled with.
 fn base() -> F {
     F::WASM2.difference(F::SIMD)
 }
@@ -37,8 +37,8 @@ fn valid(wasm: &[u8], features: F) -> bool {
         .is_ok()
 }
 
-/// The proposals that a module needs to be valid, joined by `+`. `None` where it needs none, and where it is not
-/// valid with all of them either.
+/// The proposals that a module needs to be valid, joined by `+`. `None` if it needs none, and if it
+/// is not valid with all of them either.
 pub fn needed(wasm: &[u8]) -> Option<String> {
     let all = PROPOSALS.iter().fold(base(), |all, p| all | p.0);
     if valid(wasm, base()) || !valid(wasm, all) {
@@ -54,7 +54,7 @@ pub fn needed(wasm: &[u8]) -> Option<String> {
     Some(names(features))
 }
 
-/// The proposals for want of which an invalid module is refused, rather than for what is wrong with it.
+/// The missing proposals for which an invalid module is refused, if its fault is nothing else.
 pub fn missing(wasm: &[u8]) -> Option<String> {
     let e = Validator::new_with_features(base())
         .validate_all(wasm)

@@ -1,16 +1,16 @@
-//! What a child tells its parent, a line each on standard output. Other lines, which a kernel may print there,
-//! mean nothing.
+//! A child's reports to its parent, a line each on standard output. Other lines, which a kernel may
+//! print there, are ignored.
 
 use std::fmt;
 
-/// What became of a directive.
+/// The result of a directive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It gave what it must give.
+    /// It gave the expected result.
     Passed,
     /// It needs this proposal.
     Skipped(String),
-    /// What it is, what was expected, and what came instead.
+    /// Its kind, the expected result, and the actual one.
     Failed(String),
 }
 
@@ -19,7 +19,7 @@ pub enum Outcome {
 pub enum Event {
     /// The directive at this line of the script begins.
     Begin(usize),
-    /// And this became of it.
+    /// Its result.
     End(Outcome),
     /// All is done.
     Finished,
@@ -43,7 +43,7 @@ impl fmt::Display for Event {
 }
 
 impl Event {
-    /// Reads a line; `None` where it is none of these.
+    /// Reads a line; `None` if it is none of these.
     pub fn parse(line: &str) -> Option<Event> {
         let rest = line.strip_prefix(MARK)?;
         let (word, text) = rest.split_once(' ').unwrap_or((rest, ""));

@@ -1,4 +1,4 @@
-//! Carries out directives and judges what they give.
+//! Carries out directives and judges their results.
 
 use crate::proposals;
 use crate::protocol::Outcome;
@@ -11,7 +11,7 @@ use wast::{QuoteWat, WastDirective, WastExecute, WastInvoke, WastRet, Wat};
 
 type Result<T> = std::result::Result<T, Outcome>;
 
-/// What an action gave.
+/// The result of an action.
 enum Given {
     Values(Vec<Value>),
     Trap(Trap),
@@ -79,7 +79,7 @@ fn name<'a>(id: Id<'a>) -> &'a str {
     id.name()
 }
 
-/// What a module's failure to become an instance means, where one was expected.
+/// Interprets a module's failure to become an instance, if a failure was expected.
 fn no_instance(what: &str, e: NoInstance) -> (Slot, Outcome) {
     let expected = "an instance";
     let outcome = match e {
@@ -190,7 +190,7 @@ fn invoke(world: &World<'_>, what: &str, call: &WastInvoke<'_>) -> Result<Given>
     }
 }
 
-/// What an action is, in a message.
+/// Describes an action, in a message.
 fn describe(exec: &WastExecute<'_>) -> String {
     match exec {
         WastExecute::Invoke(call) => {
@@ -275,7 +275,7 @@ fn assert_trap(world: &mut World<'_>, exec: WastExecute<'_>, message: &str) -> R
     }
 }
 
-/// Whether two messages are about the same: the suite's is often the beginning of a longer one.
+/// Whether two messages agree: the suite's is often the beginning of a longer one.
 fn says(ours: &str, theirs: &str) -> bool {
     !theirs.is_empty() && ours.contains(theirs)
 }
@@ -296,7 +296,7 @@ fn assert_refused(
             "an acceptance",
         )),
         Err(ours) if says(&ours, message) => Ok(()),
-        // Refused for another reason than the one that is asked for, which we never came to see.
+        // Refused for another reason than the expected one, which was never reached.
         Err(_) => match proposals::missing(&wasm) {
             Some(p) => Err(skipped(&p)),
             None => Ok(()),

@@ -1,7 +1,7 @@
 //! Scripts: from a file to directives.
 //!
-//! A file is parsed as a whole. Where that fails, its top-level forms are parsed one by one, so that a form
-//! that nobody understands costs one directive and not the file.
+//! A file is parsed as a whole. If that fails, its top-level forms are parsed one by one, so that a
+//! form that cannot be parsed costs one directive and not the file.
 
 use wast::lexer::Lexer;
 use wast::parser::{self, ParseBuffer};
@@ -16,7 +16,7 @@ pub fn buffer(text: &str) -> Result<ParseBuffer<'_>, wast::Error> {
     ParseBuffer::new_with_lexer(lexer)
 }
 
-/// Calls `f` with each directive in order, or why it cannot be read, and its line.
+/// Calls `f` with each directive in order, or the reason why it cannot be read, and its line.
 pub fn for_each(text: &str, f: &mut dyn FnMut(usize, Result<WastDirective<'_>, String>)) {
     match parse(text, 0, f) {
         Ok(()) => {}
@@ -40,13 +40,14 @@ pub fn for_each(text: &str, f: &mut dyn FnMut(usize, Result<WastDirective<'_>, S
     }
 }
 
-/// Parses text that starts `start` lines into its file. Calls `f` only where all of it can be read.
+/// Parses text that starts `start` lines into its file. Calls `f` only if all of it can be read.
 fn parse(
     text: &str,
     start: usize,
     f: &mut dyn FnMut(usize, Result<WastDirective<'_>, String>),
 ) -> Result<(), (usize, String)> {
-    // Asked for each directive, so looked up rather than counted: scripts have a hundred thousand lines.
+    // Needed for each directive, so looked up rather than counted: scripts have a hundred thousand
+    // lines.
     let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
     let line = |span: Span| start + ends.partition_point(|end| *end < span.offset()) + 1;
     let fail = |e: wast::Error| (line(e.span()), e.message());
@@ -58,7 +59,7 @@ fn parse(
     Ok(())
 }
 
-/// Byte ranges of the top-level forms. What is not balanced ends with the text.
+/// Byte ranges of the top-level forms. An unbalanced form ends with the text.
 fn forms(text: &str) -> Vec<(usize, usize)> {
     let bytes = text.as_bytes();
     let (mut forms, mut depth, mut start, mut i) = (Vec::new(), 0usize, 0, 0);
@@ -114,7 +115,7 @@ fn skip_line(bytes: &[u8], from: usize) -> usize {
         .map_or(bytes.len(), |n| from + n)
 }
 
-/// Behind a block comment, which may hold others; `None` where it has no end.
+/// The position after a block comment, which may hold others; `None` if it has no end.
 fn skip_comment(bytes: &[u8], from: usize) -> Option<usize> {
     let (mut depth, mut i) = (0usize, from);
     while i < bytes.len() {

@@ -1,5 +1,5 @@
-//! The module `spectest` that the suite's modules import from. It is a module itself: what a script can see of
-//! the functions is that they take their arguments.
+//! The module `spectest` that the suite's modules import from. It is a module itself: a script can
+//! only observe that its functions take their arguments.
 
 /// Its text.
 pub const TEXT: &str = r#"(module

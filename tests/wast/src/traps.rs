@@ -1,8 +1,8 @@
-//! How the suite names traps.
+//! The suite's names of traps.
 
 use sing_abi::trap::Trap;
 
-/// The words that the suite may have for a trap.
+/// The words that the suite may use for a trap.
 fn words(trap: Trap) -> &'static [&'static str] {
     match trap {
         Trap::Unreachable => &["unreachable"],
@@ -20,7 +20,7 @@ fn words(trap: Trap) -> &'static [&'static str] {
     }
 }
 
-/// Whether the suite's message means this trap: one is the other with more words behind.
+/// Whether the suite's message means this trap: one of them is a prefix of the other.
 pub fn matches(trap: Trap, message: &str) -> bool {
     let message = message.trim();
     !message.is_empty()

@@ -1,16 +1,16 @@
-//! Values of a script: arguments as cells, and what results must be.
+//! Values of a script: arguments as cells, and expected results.
 
 use sing_image::meta::ValType;
 use std::fmt;
 use wast::core::{AbstractHeapType, HeapType, NanPattern, WastArgCore, WastRetCore};
 use wast::{WastArg, WastRet};
 
-/// Why a value is none of ours.
+/// Why a value is not supported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Foreign {
     /// It belongs to this proposal.
     Proposal(&'static str),
-    /// It is written in a way that nobody knows.
+    /// Its syntax is unknown.
     Unknown(String),
 }
 
@@ -50,7 +50,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// The reference type of a null, where it is one of WebAssembly 2.0.
+/// The reference type of a null, if it is one of WebAssembly 2.0.
 fn reference(heap: &HeapType<'_>) -> Result<ValType, Foreign> {
     match heap {
         HeapType::Abstract {
@@ -95,7 +95,7 @@ pub fn argument(arg: &WastArg<'_>) -> Result<Value, Foreign> {
     }
 }
 
-/// What a result must be.
+/// An expected result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pattern {
     /// This very value.
@@ -113,7 +113,7 @@ pub enum Pattern {
 }
 
 impl Pattern {
-    /// What a script writes as a result.
+    /// A script's syntax of an expected result.
     pub fn of(ret: &WastRet<'_>) -> Result<Pattern, Foreign> {
         match ret {
             WastRet::Core(ret) => Pattern::core(ret),

@@ -1,4 +1,4 @@
-//! What a script has made so far: its instances, by name and as registered, in one memory mode.
+//! The state of a script: its instances, by name and as registered, in one memory mode.
 
 use crate::machine::Machine;
 use crate::proposals;
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use wast::QuoteWat;
 use wast::core::Module;
 
-/// An instance, or why there is none.
+/// An instance, or the reason for its lack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Slot {
     /// Its number in the store.
@@ -34,18 +34,18 @@ pub enum NoInstance {
     Unlinkable(String),
     /// A segment or the start function trapped.
     Trap(Trap),
-    /// Something is wrong with us.
+    /// A fault of this program.
     Broken(String),
 }
 
-/// Why a call or a look at a global gave nothing.
+/// Why a call or a read of a global failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoResult {
     /// The instance's module needs this proposal.
     Skipped(String),
     /// It trapped.
     Trap(Trap),
-    /// There is nothing of that name or type.
+    /// There is no export of that name or type.
     Broken(String),
 }
 
@@ -57,7 +57,7 @@ pub struct World<'m> {
     machine: &'m Machine,
     mode: MemoryMode,
     store: Store,
-    /// The instance that a directive without a name means.
+    /// The instance that a directive without a name refers to.
     current: Slot,
     named: HashMap<String, Slot>,
     registered: HashMap<String, Slot>,
@@ -65,7 +65,7 @@ pub struct World<'m> {
     definitions: HashMap<String, Definition>,
 }
 
-/// The bytes of a module, or why its text has none.
+/// The bytes of a module, or the reason why its text has none.
 pub fn encode(module: &mut QuoteWat<'_>) -> Result<Vec<u8>, String> {
     let text = match module.to_test().map_err(|e| e.message())? {
         wast::QuoteWatTest::Binary(bytes) => return Ok(bytes),
@@ -83,7 +83,7 @@ pub fn encode_module(module: &mut Module<'_>) -> Result<Vec<u8>, String> {
 }
 
 impl<'m> World<'m> {
-    /// A world with nothing but `spectest`.
+    /// A world with only `spectest`.
     pub fn new(machine: &'m Machine, mode: MemoryMode) -> Result<World<'m>, String> {
         let mut world = World {
             machine,
@@ -107,7 +107,7 @@ impl<'m> World<'m> {
         Ok(world)
     }
 
-    /// Whether the verifier accepts a module; if not, why.
+    /// Whether the verifier accepts a module; if not, the reason.
     pub fn verify(&self, wasm: &[u8]) -> Result<(), String> {
         verify(wasm, &Options::open(self.mode))
             .map(|_| ())
@@ -169,7 +169,7 @@ impl<'m> World<'m> {
         Ok(imports)
     }
 
-    /// Makes an instance, or the lack of one, what directives mean from now on.
+    /// Makes an instance, or the reason for its lack, the target of later directives.
     pub fn enter(&mut self, name: Option<&str>, slot: Slot) {
         if let Some(name) = name {
             self.named.insert(name.into(), slot.clone());
@@ -247,7 +247,7 @@ impl<'m> World<'m> {
             );
             return Err(NoResult::Broken(message));
         }
-        // What is not overwritten must not look like a result.
+        // A cell that is not overwritten must not look like a result.
         let mut cells = vec![0x5a5a_5a5a_5a5a_5a5a; args.len().max(ty.results.len()).max(1)];
         for (cell, arg) in cells.iter_mut().zip(args) {
             *cell = arg.bits;

@@ -10,7 +10,7 @@ fn our_scripts_pass() {
     run(&[Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts")]).expect_passes();
 }
 
-/// Runs a script in one mode; the lines but the last without the path, and the last.
+/// Runs a script in one mode; returns the lines except the last, without the path, and the last.
 fn lines(text: &str) -> (Vec<String>, String) {
     // A directory for each: tests run at the same time.
     let name = format!("lines-{:p}", text.as_ptr());
@@ -195,7 +195,7 @@ fn what_is_no_script_is_a_failure() {
 
 #[test]
 fn a_script_that_brings_the_process_down_costs_one_line() {
-    // Endless recursion is a trap, an endless loop is not: nothing but the parent's patience ends it. That
+    // Endless recursion is a trap, an endless loop is not: only the parent's patience ends it. That
     // would take minutes, so the process is ended from outside.
     let scripts = Scripts::new("endless");
     scripts.write(

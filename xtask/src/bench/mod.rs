@@ -1,8 +1,9 @@
 //! `cargo xtask bench`: our figures, the peers' and the papers', side by side.
 //!
-//! Hosted, the measuring program runs inside the system as a user's program would, in rounds that take turns with the
-//! peers' programs, so that what disturbs the machine disturbs all. On the PC it runs once under an emulator that gives
-//! every instruction the same time: the time-stamp counter counts instructions.
+//! Hosted, the measuring program runs inside the system as a user's program would, in rounds that
+//! alternate with the peers' programs, so that disturbances of the machine affect all alike. On the
+//! PC it runs once under an emulator that gives every instruction the same time: the time-stamp
+//! counter counts instructions.
 
 mod plot;
 mod report;
@@ -26,25 +27,25 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// What `bench` was asked for.
+/// The options of `bench`.
 #[derive(Debug)]
 pub struct Request {
     /// The benchmark.
     pub name: String,
-    /// Where the JSON goes; beside the picture where not said.
+    /// Where the JSON goes; by default beside the picture.
     pub json: Option<PathBuf>,
     /// The machine.
     pub machine: Machine,
     /// How linear memories are guarded.
     pub memory: MemoryMode,
-    /// Turns of our program and the peers'.
+    /// Alternating rounds of our program and the peers'.
     pub rounds: u32,
 }
 
-/// A benchmark: what the measuring program is told, and who is measured beside it.
+/// A benchmark: the arguments of the measuring program, and its peers.
 struct Bench {
     name: &'static str,
-    /// Targets that Linux's own ways are measured for.
+    /// Targets for which Linux's own mechanisms are measured.
     linux: &'static str,
     /// Whether wasmtime is a peer.
     wasmtime: bool,
@@ -134,7 +135,7 @@ pub fn run(request: &Request) -> Result<u8> {
     Ok(0)
 }
 
-/// From the start to the prompt, by the clock on the wall, also on emulated machines.
+/// From the start to the prompt, by the wall clock, also on emulated machines.
 fn start_up(project: &Project, request: &Request, images: &[(String, PathBuf)]) -> Result<Sample> {
     let kernel = Kernel::prepare(project, request.machine, Acceleration::Emulated)?;
     let image = project
@@ -162,7 +163,7 @@ fn measure(kernel: &Kernel, image: &Path) -> Result<Vec<Sample>> {
     }
 }
 
-/// Programs that measure others on this machine: Linux itself, and wasmtime where it can be built.
+/// Programs that measure others on this machine: Linux itself, and wasmtime if it can be built.
 fn peer_programs(project: &Project, bench: &Bench) -> Result<Vec<Command>> {
     build::host(project, &["sing-bench-linux"])?;
     let mut linux = Command::new(project.host_binary("sing-bench-linux"));
@@ -195,7 +196,7 @@ fn measure_peer(peer: &mut Command) -> Result<Vec<Sample>> {
     Ok(samples::read(&String::from_utf8_lossy(&output.stdout)))
 }
 
-/// What the machine is, as far as it matters for the figures.
+/// Describes the machine, as far as it matters for the figures.
 fn describe(request: &Request) -> BTreeMap<String, serde_json::Value> {
     let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpu.lines().find_map(|l| {

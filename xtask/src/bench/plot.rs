@@ -10,7 +10,7 @@ const LINE: u32 = 22;
 const LEFT: f64 = 380.0;
 const RIGHT: f64 = 90.0;
 
-/// Draws the rows that have something beside them, as SVG text.
+/// Draws the rows that have figures of others beside them, as SVG text.
 pub fn svg(title: &str, rows: &[Row]) -> Result<String> {
     let bars = bars(rows);
     let mut text = String::new();
@@ -24,7 +24,7 @@ pub fn svg(title: &str, rows: &[Row]) -> Result<String> {
     Ok(text)
 }
 
-/// One bar, or a heading where there is no value.
+/// One bar, or a heading if there is no value.
 struct Bar {
     label: String,
     value: Option<f64>,

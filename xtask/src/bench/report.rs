@@ -9,9 +9,9 @@ use std::fmt::Write as _;
 /// A row of the result.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// The target's number; `null` where no target is meant.
+    /// The target's number; `null` if the row belongs to no target.
     pub id: Option<String>,
-    /// What was measured.
+    /// The name of the measurement.
     pub name: String,
     /// The median.
     pub value: f64,
@@ -21,9 +21,9 @@ pub struct Row {
     pub p10: f64,
     /// The 90th percentile.
     pub p90: f64,
-    /// What the papers report.
+    /// The papers' figure.
     pub paper: Option<f64>,
-    /// What others need for the same on the same machine in the same run.
+    /// Figures of the peers, on the same machine in the same run.
     pub peers: BTreeMap<String, f64>,
 }
 
@@ -121,7 +121,7 @@ pub fn table(rows: &[Row]) -> String {
     text
 }
 
-/// A number with as many digits as are worth reading.
+/// Formats a number with as many digits as are significant.
 pub fn figure(value: f64) -> String {
     let digits = if value.abs() >= 100.0 {
         0

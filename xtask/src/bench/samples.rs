@@ -1,4 +1,4 @@
-//! What the measuring programs print, and how several runs become one row.
+//! Reads the output of the measuring programs, and joins several runs into one row.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 /// A line of a measuring program.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Sample {
-    /// The target's number; `null` where no target is meant.
+    /// The target's number; `null` if the sample belongs to no target.
     #[serde(default)]
     pub id: Option<String>,
-    /// What was measured.
+    /// The name of the measurement.
     #[serde(default)]
     pub name: String,
-    /// Who was measured, where it is not our system.
+    /// The measured peer, if it is not our system.
     #[serde(default)]
     pub peer: Option<String>,
     /// The unit: `cycles`, `bytes`, `ms` and the like.
@@ -27,7 +27,7 @@ pub struct Sample {
     pub p90: Option<f64>,
 }
 
-/// Takes the samples out of a program's output; what is no sample is passed over.
+/// Reads the samples from a program's output; ignores all other lines.
 pub fn read(output: &str) -> Vec<Sample> {
     output
         .lines()
@@ -35,7 +35,7 @@ pub fn read(output: &str) -> Vec<Sample> {
         .collect()
 }
 
-/// One thing measured in several runs: the medians of what the runs say.
+/// One measurement in several runs: the medians of the runs' figures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
     /// As in [`Sample`].
@@ -52,7 +52,7 @@ pub struct Measured {
     pub p90: f64,
 }
 
-/// Joins the runs' samples of one thing, in the order in which things first appear.
+/// Joins the runs' samples of each measurement, in the order of first appearance.
 pub fn join(samples: &[Sample]) -> Vec<Measured> {
     let mut order: Vec<(Option<&str>, &str)> = Vec::new();
     let mut groups: BTreeMap<(Option<&str>, &str), Vec<&Sample>> = BTreeMap::new();
@@ -81,13 +81,13 @@ pub fn join(samples: &[Sample]) -> Vec<Measured> {
     joined.collect()
 }
 
-/// The middle value; 0 of none.
+/// The middle value; 0 for an empty list.
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     percentile(&values, 50)
 }
 
-/// The value below which this many percent lie, of values in order; 0 of none.
+/// The value below which this many percent of the sorted values lie; 0 for an empty list.
 pub fn percentile(values: &[f64], percent: usize) -> f64 {
     let Some(last) = values.len().checked_sub(1) else {
         return 0.0;

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 /// How long to wait for a prompt at most.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// What the shell's prompt looks like.
+/// The shell's prompt.
 const PROMPT: &str = "^> $";
 
-/// Starts the system at a terminal, some times, and measures until the prompt.
+/// Starts the system at a terminal several times, and measures the time until the prompt.
 pub fn to_prompt(
     kernel: &Kernel,
     image: &Path,

@@ -1,21 +1,21 @@
-//! What is measured: the targets, and what the papers measured on their machines of 2004 to 2006.
+//! The targets, with the figures that the papers measured on their machines of 2004 to 2006.
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
     /// Its number in `SPECIFICATION.md`, and the id that the programs print.
     pub id: &'static str,
-    /// The unit of the row that the figures below are meant for.
+    /// The unit of the row that the figures below belong to.
     pub unit: &'static str,
-    /// What the papers report for Singularity, in this row's unit.
+    /// The papers' figure for Singularity, in this row's unit.
     pub paper: Option<f64>,
-    /// The most that we promise, in this row's unit.
+    /// The most that `SPECIFICATION.md` promises, in this row's unit.
     pub most: Option<f64>,
-    /// The target in words, where it is more than a number.
+    /// The target in words, if it is more than a number.
     pub note: &'static str,
 }
 
-/// The rows of `cargo xtask bench` that promises are tied to.
+/// The rows of `cargo xtask bench` that promises refer to.
 pub const TARGETS: &[Target] = &[
     Target {
         id: "T1",
@@ -89,7 +89,7 @@ pub const TARGETS: &[Target] = &[
     },
 ];
 
-/// The unit of what is measured by the clock on the wall on an emulated machine.
+/// The unit of times by the wall clock on an emulated machine.
 pub const EMULATED_MS: &str = "ms, emulated";
 
 /// The target with this number for rows in this unit.

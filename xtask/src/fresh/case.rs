@@ -1,18 +1,19 @@
-//! The machines: who a person is there, what is installed, what the environment says.
+//! The machines: the user, the installed packages and the environment of each.
 
 /// A machine.
 pub struct Case {
     /// Its name.
     pub name: &'static str,
-    /// Whether the commands are run as root, who may install packages.
+    /// Whether the commands run as root, and so may install packages.
     pub root: bool,
-    /// What is installed beside a C compiler.
+    /// Packages installed beside a C compiler.
     pub packages: &'static [&'static str],
-    /// Where the clone lies, below the home.
+    /// The clone's folder, below the home.
     pub place: &'static str,
-    /// Shell commands before the command: what a person's set-up may be.
+    /// Shell commands before the command: a user's possible set-up.
     pub habits: &'static str,
-    /// What the test command must say that it does not run; nothing may be left out where there is nothing here.
+    /// Parts that the test command must report as left out; nothing may be left out if this is
+    /// empty.
     pub left_out: &'static [&'static str],
 }
 
@@ -45,7 +46,7 @@ pub const CASES: &[Case] = &[
     Case {
         name: "user with another clang",
         root: false,
-        // The newest in Debian 12; where there is none of that name, the machine's row says so.
+        // The newest in Debian 12; if there is no package of that name, the machine's row says so.
         packages: &["clang-19", "lld-19", "qemu-system-x86", "binaryen"],
         place: "singularity",
         habits: "mkdir -p ~/bin && ln -sf /usr/bin/clang-19 ~/bin/clang && ln -sf /usr/bin/wasm-ld-19 ~/bin/wasm-ld && \
@@ -56,7 +57,7 @@ pub const CASES: &[Case] = &[
 ];
 
 impl Case {
-    /// Whether a command did what it should here: what there is to say of it, or what is wrong.
+    /// Whether a command behaved as expected: a remark, or the fault.
     pub fn judge(&self, command: &str, success: bool, output: &str) -> Result<String, String> {
         let last = output
             .lines()

@@ -1,8 +1,9 @@
 //! `cargo xtask test fresh-machine`: the README's two commands on machines that are not like this one.
 //!
-//! Makes bare roots of Debian or Ubuntu, puts a Rust toolchain and a clone of `HEAD` into each, and runs the commands
-//! there, as root and as a user without rights, with and without further packages. It takes root, the network and hours,
-//! and so is not part of the suite. What the commands print is kept in `target/sing/fresh-machine`.
+//! Makes bare roots of Debian or Ubuntu, puts a Rust toolchain and a clone of `HEAD` into each, and
+//! runs the commands there, as root and as a user without rights, with and without further
+//! packages. It needs root, the network and hours, and so is not part of the suite. The output of
+//! the commands is kept in `target/sing/fresh-machine`.
 
 mod case;
 mod root;
@@ -17,7 +18,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// What makes roots.
+/// The tool that makes roots.
 const TOOLS: Tools = Tools {
     name: "debootstrap",
     programs: &["debootstrap"],
@@ -25,18 +26,18 @@ const TOOLS: Tools = Tools {
     elsewhere: "`dnf install debootstrap` on Fedora, `pacman -S debootstrap` on Arch",
 };
 
-/// What was asked for.
+/// The options.
 #[derive(Debug, Default)]
 pub struct Request {
-    /// Leave the roots where they are.
+    /// Keep the roots.
     pub keep: bool,
     /// Only machines whose name contains this.
     pub only: Option<String>,
-    /// What the test command is told to run; everything where not said.
+    /// The argument of the test command; everything by default.
     pub tests: Option<String>,
     /// Leave out the test command.
     pub run_only: bool,
-    /// Install Rust by rustup's installer, and do not copy the toolchain in use here.
+    /// Install Rust by rustup's installer, instead of copying the toolchain in use here.
     pub rustup: bool,
 }
 
@@ -48,7 +49,7 @@ struct Row {
     time: Duration,
 }
 
-/// Runs the commands on every machine; the answer is 0 where all went well.
+/// Runs the commands on every machine; returns 0 if all went well.
 pub fn run(request: &Request) -> Result<u8> {
     if fs::metadata("/proc/self").is_ok_and(|data| data.uid() != 0) {
         bail!("test fresh-machine makes and enters roots, which only root may: run it by sudo");

@@ -1,7 +1,8 @@
 //! Roots: a bare system by debootstrap, Rust and a clone of the project in it, and a way to run commands there.
 //!
-//! Commands run in name spaces of their own, whose processes and mounts end with them, so that nothing is left mounted
-//! however they end. The folder of the roots is removed by a process that waits for this one to end, by Ctrl-C or otherwise.
+//! Commands run in name spaces of their own, whose processes and mounts end with them, so that
+//! nothing is left mounted however they end. A process that waits for this one to end, by Ctrl-C or
+//! otherwise, removes the folder of the roots.
 
 use super::case::Case;
 use crate::cargo::{self, Outcome};
@@ -12,12 +13,12 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// What every machine has: what the README asks for.
+/// The packages that every machine has: those that the README asks for.
 const PACKAGES: &str = "build-essential,ca-certificates,curl";
 /// The user without rights.
 const USER: &str = "user";
 
-/// Variables that say how this machine reaches the world.
+/// Variables that configure this machine's network access.
 const PASSED_ON: [&str; 10] = [
     "RUSTUP_DIST_SERVER",
     "RUSTUP_UPDATE_ROOT",
@@ -82,7 +83,7 @@ impl Archive {
     }
 }
 
-/// The address of a release's main part, in what apt says of its sources.
+/// The address of a release's main part, from apt's list of sources.
 fn archive(targets: &str, suite: &str) -> Option<String> {
     targets.lines().find_map(|line| {
         let mut words = line.split_whitespace();
@@ -94,12 +95,12 @@ fn archive(targets: &str, suite: &str) -> Option<String> {
 /// A folder that is removed when this process has ended, however it ends.
 pub struct Folder {
     path: PathBuf,
-    /// Waits for the end of its standard input, which is that of this process.
+    /// A process that waits for the end of its standard input, which is a pipe from this process.
     remover: Option<Child>,
 }
 
 impl Folder {
-    /// Makes it.
+    /// Makes the folder.
     pub fn new(path: &Path, keep: bool) -> Result<Folder> {
         fs::create_dir_all(path).with_context(|| format!("cannot create {}", path.display()))?;
         let script =
@@ -112,7 +113,7 @@ impl Folder {
                     .stdin(Stdio::piped())
                     .stdout(Stdio::null())
                     .stderr(Stdio::null())
-                    // Ctrl-C at the terminal is not for it.
+                    // Ctrl-C at the terminal must not reach it.
                     .process_group(0)
                     .spawn()
             })
@@ -124,7 +125,7 @@ impl Folder {
         })
     }
 
-    /// Where it is.
+    /// The folder's path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -139,7 +140,7 @@ impl Drop for Folder {
     }
 }
 
-/// A bare system with Rust and a clone, that no command changes.
+/// A bare system with Rust and a clone, which no command changes.
 pub struct Base {
     path: PathBuf,
     folder: PathBuf,
@@ -147,7 +148,7 @@ pub struct Base {
 }
 
 impl Base {
-    /// Makes it.
+    /// Makes the base system.
     pub fn make(
         folder: &Folder,
         archive: &Archive,
@@ -160,7 +161,7 @@ impl Base {
         debootstrap.args(["--variant=minbase", &format!("--include={PACKAGES}"), suite]);
         debootstrap.arg(&path).arg(&archive.address);
         cargo::quiet(&mut debootstrap, &format!("making a bare {suite}"))?;
-        // How this machine reaches the world: names, certificates, apt's own settings.
+        // This machine's network configuration: names, certificates, apt's own settings.
         for file in [
             "/etc/resolv.conf",
             "/etc/hosts",
@@ -196,10 +197,10 @@ impl Base {
         Ok(base)
     }
 
-    /// Installs Rust as the README says, or copies what is in use here.
+    /// Installs Rust as the README says, or copies the toolchain in use here.
     fn install_rust(&self, home: &str, project: &Project, rustup: bool) -> Result<()> {
         if rustup {
-            // As https://rustup.rs says; a mirror that the environment names is asked instead.
+            // As https://rustup.rs says; or from the mirror that the environment names.
             let address = match std::env::var("RUSTUP_UPDATE_ROOT") {
                 Ok(mirror) => format!("{mirror}/rustup-init.sh"),
                 Err(_) => "https://sh.rustup.rs".into(),
@@ -225,7 +226,7 @@ impl Base {
             .context("cannot start rustc")?;
         let sysroot =
             String::from_utf8(sysroot.stdout).context("rustc --print sysroot: not text")?;
-        // The name by which the toolchain file asks for it, whatever it is a link to here.
+        // The toolchain file asks for it by this name, whatever the name links to here.
         let text = fs::read_to_string(project.root.join("rust-toolchain.toml"))
             .context("cannot read rust-toolchain.toml")?;
         let channel = text
@@ -285,7 +286,7 @@ impl Base {
         Ok(root)
     }
 
-    /// Gives its room back.
+    /// Removes the copy.
     pub fn remove(self, keep: bool) -> Result<()> {
         Root { path: self.path }.remove(keep)
     }
@@ -321,10 +322,10 @@ impl Root {
         )
     }
 
-    /// Gives its room back.
+    /// Removes the copy.
     pub fn remove(self, keep: bool) -> Result<()> {
         if keep {
-            // The next machine wants the name.
+            // The next machine reuses the name.
             let kept = (1..)
                 .map(|n| self.path.with_extension(n.to_string()))
                 .find(|path| !path.exists());
@@ -343,7 +344,8 @@ fn inside(root: &Path, home: &str, as_root: bool, script: &str) -> Command {
         mount -t proc proc "$root/proc"; mount -t sysfs -o ro sys "$root/sys"; mount --rbind /dev "$root/dev"; mount -t tmpfs tmp "$root/tmp"
         exec chroot $who "$root" env -i $passed HOME="$home" USER="$user" PATH="$home/.cargo/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" \
             DEBIAN_FRONTEND=noninteractive bash -c "$script""#;
-    // Whatever ends this process ends the name spaces, too, and with them all that runs and is mounted there.
+    // The end of this process, for any reason, ends the name spaces, too, and with them all their
+    // processes and mounts.
     let mut command = Command::new("setpriv");
     command.args([
         "--pdeathsig",

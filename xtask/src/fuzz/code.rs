@@ -1,9 +1,10 @@
 //! Random code against other engines, on sealed linkage: modules become images through the installer's path, and run as
 //! processes of a hosted system, in both memory modes.
 //!
-//! `tests/differential` makes the modules and asks the other engines; it is a workspace of its own, as the engines take
-//! long to build. What comes out differently is made smaller, piece by piece, for as long as it comes out differently.
-//! Beside that the readers of foreign input (verifier, image, manifest, contracts) are given broken bytes.
+//! `tests/differential` makes the modules and runs the other engines; it is a workspace of its own,
+//! as the engines take long to build. A module with different results is reduced, piece by piece,
+//! while the difference remains. Besides, the readers of foreign input (verifier, image, manifest,
+//! contracts) are given broken bytes.
 
 use super::Request;
 use crate::cargo;
@@ -19,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// How long a run is where nothing else is said, in seconds.
+/// The default length of a run, in seconds.
 const TIME: u64 = 60;
 /// Modules of a boot.
 const BATCH: u64 = 40;
@@ -27,25 +28,26 @@ const BATCH: u64 = 40;
 const PATIENCE: Duration = Duration::from_secs(600);
 /// Findings after which a run gives up.
 const ENOUGH: usize = 3;
-/// How often a finding is made smaller.
+/// How many findings are reduced.
 const SMALLER: usize = 20;
 
-/// How a run went.
+/// The result of a run.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// Modules, and runs of them that were compared, in all modes.
     pub modules: usize,
-    /// Runs that came out as expected.
+    /// Runs with the expected result.
     pub compared: usize,
-    /// Runs of which no engine says anything, or one used up its stack before the other.
+    /// Runs without a result to compare: no engine has one, or only one of them exhausted its
+    /// stack.
     pub unknown: usize,
-    /// How often each end was right: traps by their codes.
+    /// How often each kind of end was right: traps by their codes.
     pub ends: BTreeMap<String, usize>,
-    /// What was found.
+    /// The findings.
     pub findings: Vec<String>,
 }
 
-/// A run that came out differently.
+/// A run with a different result.
 struct Difference {
     module: PathBuf,
     what: String,
@@ -88,7 +90,7 @@ pub fn run(project: &Project, request: &Request, say: &mut dyn FnMut(&str)) -> R
     Ok(outcome)
 }
 
-/// Gives broken bytes to what reads foreign input; each for so many seconds.
+/// Gives broken bytes to the readers of foreign input, each for this many seconds.
 fn readers(project: &Project, seed: u64, seconds: u64, outcome: &mut Outcome) -> Result<()> {
     for (package, test) in [("sing-compiler", "broken"), ("sing-contract", "fuzz")] {
         let line = ["test", "--release", "-p", package, "--test", test];
@@ -125,7 +127,7 @@ impl Differential<'_> {
         })
     }
 
-    /// A folder of its own for what is made.
+    /// A folder for the generated files.
     fn folder(&self, name: &str) -> Result<PathBuf> {
         let folder = self.project.out().join("differential").join(name);
         let _ = fs::remove_dir_all(&folder);
@@ -176,7 +178,7 @@ impl Differential<'_> {
         Ok(())
     }
 
-    /// Runs all modules of a folder in both memory modes; what came out differently.
+    /// Runs all modules of a folder in both memory modes; returns the differences.
     fn compare(&self, folder: &Path, outcome: &mut Outcome) -> Result<Vec<Difference>> {
         let expected = read_expected(&folder.join("expected"))?;
         let mut differences = Vec::new();
@@ -197,7 +199,7 @@ impl Differential<'_> {
                 for (number, wanted) in runs {
                     let ended = found.get(&(name.clone(), *number));
                     let ended = ended.map_or("nothing: the system is gone", String::as_str);
-                    // Another engine's stack is not ours.
+                    // Stack depths differ between engines.
                     let unknown = wanted == "unknown"
                         || (ended == "trap 9") != (wanted == "trap 9") && !ended.contains("gone");
                     if wanted.starts_with("differ") {
@@ -230,7 +232,7 @@ impl Differential<'_> {
         Ok(differences)
     }
 
-    /// Compiles the modules; those that were refused, and why.
+    /// Compiles the modules; returns those that were refused, with the reason.
     #[allow(clippy::type_complexity)]
     fn install(
         &self,
@@ -259,7 +261,7 @@ impl Differential<'_> {
         Ok((installed, refused))
     }
 
-    /// Runs installed modules in one system: how each run ended.
+    /// Runs installed modules in one system; returns how each run ended.
     fn boot(
         &self,
         folder: &Path,
@@ -304,7 +306,7 @@ impl Differential<'_> {
         Ok(found)
     }
 
-    /// Takes pieces out of a module for as long as it still comes out differently.
+    /// Removes pieces of a module while its result still differs.
     fn reduce(&self, difference: &Difference) -> Result<Difference> {
         let keep = self.folder("smallest")?.join("smallest.wasm");
         fs::copy(&difference.module, &keep).context("cannot copy a module")?;
@@ -339,7 +341,7 @@ impl Differential<'_> {
     }
 }
 
-/// What each run of each module must come to.
+/// The expected result of each run of each module.
 type Expected = BTreeMap<String, Vec<(u32, String)>>;
 
 fn read_expected(file: &Path) -> Result<Expected> {

@@ -1,6 +1,6 @@
 //! `cargo xtask fuzz`: random attacks on the kernel's ABI, and random code against other engines.
 //!
-//! Both run from a seed that they print, for as long as they are told; a short run of the first is a part of
+//! Both run from a seed that they print, for a given time; a short run of the first is a part of
 //! `cargo xtask test`.
 
 pub mod abi;
@@ -13,7 +13,7 @@ use crate::setup::{self, Needs};
 use anyhow::{Result, bail};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What is fuzzed.
+/// The targets of fuzzing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// The kernel's entries.
@@ -22,12 +22,12 @@ pub enum What {
     Code,
 }
 
-/// What `fuzz` was asked for.
+/// The options of `fuzz`.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// What is fuzzed.
+    /// The target.
     pub what: What,
-    /// Where the random numbers begin.
+    /// The seed of the random numbers.
     pub seed: Option<u64>,
     /// Seconds.
     pub time: Option<u64>,
@@ -44,7 +44,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// For a minute, hosted.
+    /// A minute, hosted.
     pub fn new(what: What) -> Request {
         Request {
             what,
@@ -58,7 +58,7 @@ impl Request {
         }
     }
 
-    /// Whether what was asked for goes together.
+    /// Whether the options can be combined.
     pub fn check(&self) -> Result<()> {
         if self.time.is_some() && self.rounds.is_some() {
             bail!("fuzz: one of --time and --rounds");
@@ -88,7 +88,7 @@ impl Request {
     }
 }
 
-/// Does it; the answer is 0 where nothing was found.
+/// Runs the fuzzer; returns 0 if nothing was found.
 pub fn run(request: &Request) -> Result<u8> {
     let mut project = Project::find()?;
     setup::prepare(&mut project, Needs::of(request.machine.is_emulated()))?;

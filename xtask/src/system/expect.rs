@@ -1,14 +1,14 @@
-//! Compares what a step printed with what its test expects.
+//! Compares a step's output with the expectations of its test.
 
 use super::list::Expected;
 use anyhow::{Result, bail};
 use regex::Regex;
 use std::collections::BTreeMap;
 
-/// What named groups have matched so far in a test.
+/// The text that each named group has matched so far in a test.
 pub type Captures = BTreeMap<String, String>;
 
-/// Puts what `value` knows in the place of each `${name}`.
+/// Replaces each `${name}` by the value that `value` returns for it.
 pub fn fill(pattern: &str, value: &dyn Fn(&str) -> Option<String>) -> Result<String> {
     let mut out = String::new();
     let mut rest = pattern;
@@ -96,7 +96,7 @@ fn in_order(expected: &[&Expected], lines: &[&str], captures: &mut Captures) -> 
     }
 }
 
-/// Whether a line matches (all through, or anywhere in it); keeps the named groups.
+/// Whether a line matches, as a whole or anywhere in it; keeps the named groups.
 fn find(pattern: &str, line: &str, captures: &mut Captures, whole: bool) -> Result<bool> {
     let pattern = fill(pattern, &|name| {
         captures.get(name).map(|text| regex::escape(text))

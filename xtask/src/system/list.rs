@@ -13,13 +13,14 @@
 //! [0]                        and its exit status: 0 where not said, [*] for any but 0
 //! ```
 //!
-//! Lines of expected output: `...` stands for any number of lines; `~ REGEX` for a line that matches all through (a
-//! named group keeps what it matched, and `${name}` later on means that); `& REGEX` must match somewhere in the
-//! step's output, in any order, `! REGEX` nowhere; any other line for itself, a leading `\` taken off. A
-//! step with only `&` and `!` lines may print anything besides.
+//! Lines of expected output: `...` matches any number of lines; `~ REGEX` a line as a whole (a
+//! named group keeps its match, and `${name}` refers to it later); `& REGEX` must match somewhere
+//! in the step's output, in any order, `! REGEX` nowhere. Any other line must equal the output's
+//! line; a leading `\` is removed. A step with only `&` and `!` lines may print anything besides.
 //!
-//! A conversation has `send KEYS` (with `\r`, `\e`, `\xNN`), `wait REGEX` (in what has come since the last
-//! wait), `pause MILLISECONDS`, `reads BYTES` (a second, from then on; 0 for as fast as can be) and at its end the status.
+//! A conversation has `send KEYS` (with `\r`, `\e`, `\xNN`), `wait REGEX` (in the output since the
+//! last wait), `pause MILLISECONDS`, `reads BYTES` (a second, from then on; 0 for no limit) and at
+//! its end the status.
 
 use anyhow::{Context, Result, bail};
 use regex::Regex;
@@ -33,16 +34,16 @@ pub struct Test {
     pub name: String,
     /// How long a step may take when hosted.
     pub timeout: Duration,
-    /// The machines that it is for: a name, or `None` for all.
+    /// The machine that it is for, or `None` for all.
     pub machine: Option<String>,
-    /// Whether it holds where a switch is forced at every place.
+    /// Whether it holds with a switch forced at every place.
     pub stress: bool,
-    /// What is run.
+    /// The kind of test, with its steps.
     pub body: Body,
 }
 
 impl Test {
-    /// What the shell is told in its steps.
+    /// The lines for the shell in its steps.
     pub fn commands(&self) -> impl Iterator<Item = &str> {
         let steps = match &self.body {
             Body::Shared(steps) => steps.as_slice(),
@@ -64,14 +65,14 @@ pub enum Body {
     Terminal(Vec<Talk>, Status),
 }
 
-/// Lines for the shell and what comes of them.
+/// A line for the shell and its expected result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// What the shell is told.
+    /// The line for the shell.
     pub command: String,
-    /// What is expected, in order.
+    /// The expected lines, in order.
     pub output: Vec<Expected>,
-    /// The status that is expected.
+    /// The expected status.
     pub status: Status,
 }
 
@@ -102,7 +103,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// Whether that is the one.
+    /// Whether this status is as expected.
     pub fn accepts(self, status: i32) -> bool {
         match self {
             Status::Is(wanted) => wanted == status,
@@ -125,7 +126,8 @@ pub enum Talk {
     Reads(usize),
 }
 
-/// Reads all tests of a folder, in order of their names; a file that is no test stands there with the reason.
+/// Reads all tests of a folder, in order of their names; a file that cannot be read has the reason
+/// in place of the test.
 pub fn read_folder(folder: &Path) -> Result<Vec<(String, Result<Test>)>> {
     let mut tests = Vec::new();
     let entries = std::fs::read_dir(folder)
@@ -220,7 +222,7 @@ pub fn parse(name: &str, text: &str) -> Result<Test> {
         }
     }
     for step in &mut steps {
-        // The empty lines that set steps apart.
+        // The empty lines that separate steps.
         while step.output.last() == Some(&Expected::Line(String::new())) {
             step.output.pop();
         }
@@ -261,7 +263,7 @@ fn parse_expected(line: &str) -> Result<Expected> {
     })
 }
 
-/// Whether a pattern is a regular expression, its `${name}` parts aside.
+/// Whether a pattern, without its `${name}` parts, is a regular expression.
 fn check(pattern: &str) -> Result<()> {
     Regex::new(&super::expect::fill(pattern, &|_| Some("x".into()))?)?;
     Ok(())

@@ -1,4 +1,4 @@
-//! One boot of the system under test: its console read as it comes, with deadlines.
+//! One boot of the system under test: its console is read as it comes, with deadlines.
 
 use anyhow::{Context, Result};
 use std::io::Read;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::machine::Launch;
 
-/// Why waiting ended without what was waited for.
+/// Why a wait failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// The time was over.
@@ -17,7 +17,7 @@ pub enum Ended {
     Gone,
 }
 
-/// Bytes that have been taken and not forgotten yet, at the most: a system may print for hours.
+/// The most bytes that are kept unread: a system may print for hours.
 const KEPT: usize = 1 << 20;
 
 /// A running system.
@@ -41,7 +41,8 @@ impl Session {
         let child = command
             .spawn()
             .with_context(|| format!("cannot start {}", command.get_program().to_string_lossy()))?;
-        // The command keeps the pipe's writing ends; give them up, or the end of output never shows.
+        // The command keeps the pipe's writing ends; without dropping them, the end of output never
+        // arrives.
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let (sender, chunks) = channel();
         std::thread::spawn(move || {
@@ -93,7 +94,8 @@ impl Session {
         }
     }
 
-    /// Waits for the system's end; what has not been taken yet, and its exit status. Past the deadline it is ended.
+    /// Waits for the system's end; returns the unread output and the exit status. Past the
+    /// deadline, kills the system.
     pub fn finish(mut self, deadline: Instant) -> (String, Result<Option<i32>, Ended>) {
         let late = loop {
             match self.receive(deadline) {
@@ -113,7 +115,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // Gone already in the ordinary case; then both calls fail, and that is fine.
+        // Usually the process has ended; then both calls fail, which is fine.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,8 +1,8 @@
-//! Runs the list on a machine: tests that can share a boot do, so that emulated machines are not started
-//! once for each.
+//! Runs the list on a machine: tests that can share a boot do, so that emulated machines are not
+//! started for each test.
 //!
-//! The script of a shared boot prints a mark before and after every step. A test that is late, or takes the
-//! system down, fails alone: the tests behind it run in a new boot.
+//! The script of a shared boot prints a mark before and after every step. A test that is late, or
+//! takes the system down, fails alone: the later tests run in a new boot.
 
 use super::expect::{self, Captures};
 use super::list::{Body, Expected, Status, Step, Talk, Test};
@@ -13,33 +13,36 @@ use anyhow::Result;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-/// What the script prints before a step; the step's number follows.
+/// The mark before a step; the step's number follows.
 const BEGIN: &str = "@@begin ";
-/// What the script prints after a step; its status follows.
+/// The mark after a step; its status follows.
 const END: &str = "@@end ";
-/// The program that looks at all records of the kernel; its status says whether anything is wrong.
+/// The program that makes the kernel check all its records; its status says whether it found a
+/// fault.
 const SWEEP: &str = "sweep";
-/// How much longer things may take on an emulated machine.
+/// The factor for times on an emulated machine.
 const EMULATED: u32 = 6;
 /// How long a system may take to start.
 const BOOT: Duration = Duration::from_secs(10);
 
-/// Microseconds between ticks of the timer of a watched system: more, where it is emulated, as each costs it much more.
+/// Microseconds between ticks of the timer of a watched system: more if it is emulated, as each
+/// tick costs it much more.
 pub fn watch(machine: Machine) -> u32 {
     if machine.is_emulated() { 1000 } else { 250 }
 }
-/// What a watched system says at its end; the nanoseconds and the place follow.
+/// The last line of a watched system; the nanoseconds and the place follow.
 const WATCHDOG: &str = "watchdog: interrupts waited ";
-/// How long an interrupt may wait for the kernel, in nanoseconds: on a hosted system of its own work, which others on the
-/// machine do not lengthen much; on an emulated one a nanosecond is an instruction. The target is a twentieth.
+/// How long an interrupt may wait for the kernel, in nanoseconds. On a hosted system this counts
+/// only the kernel's own work, so that other load on the machine hardly lengthens it; on an
+/// emulated one a nanosecond is an instruction. The target is a twentieth.
 const MOST_HELD: u64 = 20_000_000;
 
-/// How a test went.
+/// The result of a test.
 #[derive(Debug)]
 pub struct Verdict {
     /// The test's name.
     pub name: String,
-    /// Why it failed, where it did.
+    /// The reason, if it failed.
     pub failure: Option<String>,
 }
 
@@ -47,16 +50,18 @@ pub struct Verdict {
 pub struct Suite<'a> {
     /// The machine.
     pub machine: Machine,
-    /// Makes a system that runs a script, or converses at a terminal where there is none.
+    /// Makes a system that runs a script, or without one converses at a terminal.
     pub boot: &'a dyn Fn(Option<&str>) -> Result<Launch>,
-    /// Whether each system is watched, and must say how long interrupts have waited for its kernel.
+    /// Whether each system is watched, and must report how long interrupts have waited for its
+    /// kernel.
     pub watched: bool,
-    /// Whether the system has the program that looks at all records of the kernel, which then ends each shared boot.
+    /// Whether the system has the program that checks all records of the kernel, which then ends
+    /// each shared boot.
     pub sweeps: bool,
 }
 
 impl Suite<'_> {
-    /// Runs those tests that are for this machine.
+    /// Runs the tests for this machine.
     pub fn run(&self, tests: &[Test]) -> Result<Vec<Verdict>> {
         let machine = self.machine;
         let here = |test: &&Test| {
@@ -71,7 +76,7 @@ impl Suite<'_> {
             match &test.body {
                 Body::Shared(steps) => shared.push((test, steps.as_slice())),
                 Body::Alone(step) => verdicts.push(verdict(test, self.alone(test, step)?)),
-                // QEMU's terminal is its own; the conversation with the system is the same.
+                // QEMU's terminal is its own, but the conversation with the system is the same.
                 Body::Terminal(..) if machine.is_emulated() => {}
                 Body::Terminal(talks, status) => {
                     verdicts.push(verdict(test, self.talk(test, talks, *status)?));
@@ -88,7 +93,8 @@ impl Suite<'_> {
         Ok(verdicts)
     }
 
-    /// Takes what a watched system says at its end out of its output; whether interrupts have waited too long.
+    /// Takes a watched system's last line out of its output; returns whether interrupts have waited
+    /// too long.
     fn watchdog(&self, output: &mut String) -> Result<(), String> {
         if !self.watched {
             return Ok(());
@@ -171,8 +177,9 @@ impl Suite<'_> {
         })
     }
 
-    /// Runs tests in one boot as far as it goes; answers the verdicts on those that it has come to, at least one, and,
-    /// where it has come to the end, those on the kernel's records and on how long interrupts have waited.
+    /// Runs tests in one boot until its end; returns the verdicts on the tests that it has reached,
+    /// at least one, and, if it reached the end, those on the kernel's records and on how long
+    /// interrupts have waited.
     fn boot_shared(&self, tests: &[(&Test, &[Step])]) -> Result<(Vec<Verdict>, Vec<Verdict>)> {
         let mut ends = Vec::new();
         let mut session = Session::start((self.boot)(Some(&self.script(tests)))?)?;
@@ -269,7 +276,7 @@ impl Suite<'_> {
                 output.clear();
                 *deadline = Instant::now() + self.patience(timeout);
             } else if let (true, Some((before, status))) = (begun, line.split_once(END)) {
-                // What has no line end of its own stands before the mark.
+                // Output without a line end of its own precedes the mark.
                 if !before.is_empty() {
                     let _ = writeln!(output, "{before}");
                 }
@@ -308,7 +315,7 @@ fn judge(step: &Step, output: &str, status: i32, captures: &mut Captures) -> Res
     Ok(())
 }
 
-/// A failure with all that is needed to see why.
+/// A failure with all information on its cause.
 fn report(step: &Step, output: &str, reason: &str) -> String {
     let mut text = format!("$ {}\n  {reason}\n", step.command.replace('\n', "\n$ "));
     for line in output.lines() {
@@ -338,7 +345,7 @@ mod tests {
     use super::*;
     use std::process::Command;
 
-    /// A system whose shell is this machine's.
+    /// A system with this machine's shell in place of its own.
     fn sh(script: Option<&str>) -> Result<Launch> {
         let mut command = Command::new("sh");
         let prelude = "shutdown() { exit ${1:-0}; }\nsweep() { true; }\necho booting\n";

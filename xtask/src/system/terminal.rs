@@ -1,4 +1,4 @@
-//! A conversation with the system at a pseudo-terminal: keys go in, what appears is waited for.
+//! A conversation with the system at a pseudo-terminal: presses keys, waits for output.
 
 use crate::machine::Launch;
 use anyhow::{Context, Result};
@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// Bytes that a report shows at least of what has appeared.
+/// The least number of bytes of the output that a report shows.
 const REPORTED: usize = 16 << 10;
 
-/// A slow terminal reads so often a second.
+/// How many times a second a slow terminal reads.
 const SLICES: usize = 50;
 const SLICE: Duration = Duration::from_millis(20);
 
@@ -25,13 +25,14 @@ pub struct Terminal {
     child: Child,
     keyboard: File,
     screen: Receiver<Vec<u8>>,
-    /// Bytes a second that are read; 0 where there is no limit.
+    /// The bytes a second that are read; 0 for no limit.
     rate: Arc<AtomicUsize>,
-    /// The last of what has appeared, as it came.
+    /// The last of the output, unchanged.
     seen: String,
     /// A control sequence that has begun and not ended.
     begun: String,
-    /// What has appeared since the last wait, without control sequences and the lines in which the pattern was not.
+    /// The output since the last wait, without control sequences and without lines that did not
+    /// match.
     plain: String,
     /// The last of those lines.
     missed: String,
@@ -72,7 +73,8 @@ impl Terminal {
                 launch.command.get_program().to_string_lossy()
             )
         })?;
-        // Our copies of the terminal's far end; while one is open, the end of output never shows.
+        // Drop our copies of the terminal's far end; while one is open, the end of output never
+        // arrives.
         let null = std::process::Stdio::null;
         launch.command.stdin(null()).stdout(null()).stderr(null());
         let keyboard = File::from(master);
@@ -119,12 +121,13 @@ impl Terminal {
             .context("cannot write to the terminal")
     }
 
-    /// From now on reads so many bytes a second: a slow terminal. 0 is as fast as can be.
+    /// From now on reads this many bytes a second, like a slow terminal; 0 for no limit.
     pub fn read_at(&mut self, rate: usize) {
         self.rate.store(rate, Relaxed);
     }
 
-    /// Waits until a line of what has appeared since the last wait matches; control sequences are left out.
+    /// Waits until a line of the output since the last wait matches; control sequences are left
+    /// out.
     pub fn wait(&mut self, pattern: &str, deadline: Instant) -> Result<(), String> {
         let regex = Regex::new(&format!("(?m){pattern}")).map_err(|e| e.to_string())?;
         self.missed.clear();
@@ -134,7 +137,7 @@ impl Terminal {
                 self.plain.drain(..end);
                 return Ok(());
             }
-            // A system may print for ever: each line is looked at once.
+            // A system may print for ever: each line is examined once.
             if let Some(end) = self.plain.rfind('\n') {
                 self.missed.extend(self.plain.drain(..=end));
                 keep_last(&mut self.missed);
@@ -162,7 +165,7 @@ impl Terminal {
         self.begun.drain(..end);
     }
 
-    /// Waits for the system's end; its exit status, where it said one in time.
+    /// Waits for the system's end; returns its exit status, if it reported one in time.
     pub fn finish(mut self, deadline: Instant) -> Option<i32> {
         let ended = super::session::wait(&mut self.child, deadline)?;
         self.launch.status(ended)
@@ -176,8 +179,8 @@ impl Drop for Terminal {
     }
 }
 
-/// The same command as the leader of a session of its own, with standard input as its controlling terminal, as a
-/// shell's are.
+/// The same command as the leader of a session of its own, with standard input as its controlling
+/// terminal, like a shell.
 fn in_session(command: &Command) -> Command {
     let mut session = Command::new("setsid");
     session
@@ -198,7 +201,7 @@ fn keep_last(text: &mut String) {
     }
 }
 
-/// How much of a text there is before an escape sequence that has not ended.
+/// The length of a text before an escape sequence that has not ended.
 fn complete(text: &str) -> usize {
     let Some(at) = text.rfind('\x1b') else {
         return text.len();

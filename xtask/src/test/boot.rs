@@ -1,8 +1,9 @@
 //! The boot matrix: machine types, processors, sizes of memory, clocks, discs by BIOS and UEFI; how each ends.
 //!
-//! Every case boots QEMU once. The machines have no device that ends QEMU but their own power-off, unless the case is
-//! about machines that have none: a system that does not switch its machine off fails its case. A part of the cases is
-//! run always, the others by `cargo xtask test --all boot`.
+//! Every case boots QEMU once. The machines have no device that ends QEMU except their own
+//! power-off, unless the case is about machines without one: a system that does not switch its
+//! machine off fails its case. Some of the cases always run, the others with
+//! `cargo xtask test --all boot`.
 
 use super::{Report, Run};
 use crate::image::{self, MemoryMode};
@@ -23,16 +24,16 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(240);
 /// The kernel's line that runs the script.
 const SCRIPTED: &str = "console=none -- --script /boot/script";
-/// What the script does, and its status.
+/// The commands of the script, and its status.
 const SCRIPT: &str = "echo booted\nshutdown 7\n";
-/// A script that waits for what happens to the machine.
+/// A script that waits for an event of the machine.
 const WAITING: &str = "echo ready\nsleep 1000000\n";
 /// UEFI for QEMU, from the package `ovmf`.
 const OVMF: &str = "/usr/share/ovmf/OVMF.fd";
-/// Where the kernel begins, and a little for the firmware, in bytes.
+/// The address where the kernel begins, and a little for the firmware, in bytes.
 const BELOW_IMAGE: u64 = (1 << 20) + (64 << 10);
 
-/// How the system comes to the machine.
+/// How the system reaches the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Loader {
     /// QEMU's `-kernel`, with or without a system image.
@@ -41,11 +42,11 @@ enum Loader {
     Disc { uefi: bool },
 }
 
-/// A boot, and what must come of it.
+/// A boot and its expected result.
 #[derive(Clone, Debug)]
 struct Case {
     name: String,
-    /// Whether it is among those that are run always.
+    /// Whether it always runs.
     quick: bool,
     /// QEMU's arguments for machine and processor.
     machine: String,
@@ -54,14 +55,15 @@ struct Case {
     /// The kernel's line.
     line: String,
     script: &'static str,
-    /// What to tell QEMU's monitor when the system is ready.
+    /// A command for QEMU's monitor when the system is ready.
     event: Option<&'static str>,
-    /// Patterns, each for some part of what the console shows.
+    /// Patterns that must each match some part of the console's output.
     shows: Vec<&'static str>,
-    /// Pattern for what it must not show.
+    /// A pattern that must match nowhere in it.
     not: Option<&'static str>,
     status: Vec<i32>,
-    /// Whether the machine cannot be switched off: QEMU is to end at a reset, or by its debug-exit device.
+    /// Whether the machine cannot be switched off: QEMU then ends at a reset, or by its debug-exit
+    /// device.
     stays_on: bool,
 }
 
@@ -103,7 +105,7 @@ impl Case {
         self
     }
 
-    /// The word goes before all others of the line.
+    /// The word comes before all others of the line.
     fn word(mut self, word: &str) -> Case {
         self.line = format!("{word} {}", self.line);
         self
@@ -202,7 +204,7 @@ fn cases(image_size: u64) -> Vec<Case> {
             .disc(true)
             .shows(&["ACPI tables found"]),
     ];
-    // The kernel runs there, and says what the programs were compiled for.
+    // The kernel runs on it, and names the missing features for which the programs were compiled.
     for processor in ["qemu64", "kvm64"] {
         let machine = format!("-M q35 -cpu {processor}");
         let mut case = Case::new(&format!("programs on {processor}"), &machine);
@@ -225,7 +227,7 @@ fn cases(image_size: u64) -> Vec<Case> {
         case.quick = quick;
         all.push(case);
     }
-    // The kernel alone: from where QEMU has room for any of it.
+    // The kernel alone: from the size at which QEMU has room for any of it.
     for size in 2..=12 {
         let mut case =
             Case::new(&format!("{size} MiB, no image"), &micro("")).memory(size.to_string());
@@ -234,7 +236,8 @@ fn cases(image_size: u64) -> Vec<Case> {
         (case.quick, case.stays_on) = (size == 2, true);
         all.push(case);
     }
-    // With the image: from where QEMU does not put the image over the kernel's first page.
+    // With the image: from the size at which QEMU does not load the image over the kernel's first
+    // page.
     let least = (image_size + BELOW_IMAGE).div_ceil(1 << 20);
     for size in least..=least + 20 {
         let mut case =
@@ -253,7 +256,7 @@ pub fn check(run: &Run) -> Result<Report> {
     let mut report = Report::default();
     let image = |script: Option<&str>, name: &str| -> Result<PathBuf> {
         let made = image::system(&run.project, MemoryMode::Guard, script)?;
-        // Scripted images have one name in a run of xtask.
+        // Scripted images have the same name within a run of xtask.
         let own = run
             .project
             .out()
@@ -296,7 +299,7 @@ pub fn check(run: &Run) -> Result<Report> {
     Ok(report)
 }
 
-/// Boots a case; `Err` says what is wrong with it.
+/// Boots a case; `Err` describes its fault.
 fn boot(case: &Case, image: &Path, kernel: &Path) -> Result<Result<(), String>> {
     let file = |ending: &str| image.with_extension(ending);
     let (verdict, monitor, disc) = (file("verdict"), file("monitor"), file("iso"));
@@ -314,7 +317,7 @@ fn boot(case: &Case, image: &Path, kernel: &Path) -> Result<Result<(), String>> 
         .arg("-monitor")
         .arg(format!("unix:{},server,nowait", monitor.display()));
     if case.stays_on {
-        // Refused before there is anything to switch off, or on a machine that cannot be.
+        // Refused before the kernel can switch the machine off, or on a machine that cannot be.
         command.args("-no-reboot -device isa-debug-exit,iobase=0xf4,iosize=4".split(' '));
     }
     match case.loader {
@@ -371,8 +374,8 @@ fn boot(case: &Case, image: &Path, kernel: &Path) -> Result<Result<(), String>> 
     judge(case, output, ended, &verdict)
 }
 
-/// Has QEMU's monitor do something. QEMU forgets what it has not read when the stream closes: it is to be kept until the
-/// system has ended.
+/// Sends QEMU's monitor a command. QEMU forgets unread input when the stream closes, so the stream
+/// must be kept until the system has ended.
 fn tell_monitor(monitor: &Path, command: &str) -> Result<UnixStream> {
     let mut stream = UnixStream::connect(monitor).context("cannot reach QEMU's monitor")?;
     writeln!(stream, "{command}").context("cannot speak to QEMU's monitor")?;
@@ -391,7 +394,7 @@ fn judge(
     Ok(problem.map_or(Ok(()), |problem| Err(format!("{problem}\n{output}"))))
 }
 
-/// What is wrong with how a case went.
+/// Compares the result of a case with the expected one.
 fn problem(case: &Case, output: &str, ended: bool, said: &str) -> Result<Option<String>> {
     if !ended {
         return Ok(Some("the machine is still on".into()));

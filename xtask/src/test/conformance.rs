@@ -1,4 +1,4 @@
-//! `sing check contracts` on the system itself: nothing may be found, in all situations that can come about.
+//! `sing check contracts` on the system itself: a complete exploration must find nothing.
 
 use super::{Report, Run};
 use crate::cargo;
@@ -6,7 +6,7 @@ use crate::image::{self, MemoryMode, Programs};
 use anyhow::{Context, Result};
 use std::process::Command;
 
-/// A system that cannot go on.
+/// A system that deadlocks.
 const FAULTY: &str = "tests/conformance/faulty/pipeline-end.system";
 
 /// Checks the system image, its services with a client of theirs, and every contract by itself.

@@ -1,8 +1,8 @@
-//! What comes in from outside: licences and sources by `deny.toml`, advisories by cargo-deny.
+//! Dependencies: licences and sources by `deny.toml`, advisories by cargo-deny.
 //!
-//! cargo-deny does all of it where it is installed. It takes minutes to build and the network to fetch advisories, so it
-//! is not installed for the purpose; licences and sources are then checked here, from cargo's metadata and without a
-//! network.
+//! cargo-deny checks all of it if it is installed. It takes minutes to build and the network to
+//! fetch advisories, so it is not installed automatically; licences and sources are then checked
+//! here, from cargo's metadata and without a network.
 
 use super::{Report, Run};
 use crate::cargo;
@@ -69,7 +69,7 @@ pub fn check(run: &Run) -> Result<Report> {
     Ok(report)
 }
 
-/// All packages that builds for our machines use.
+/// All packages used by builds for our machines.
 fn packages(run: &Run) -> Result<Vec<Package>> {
     let mut arguments = vec!["metadata", "--format-version", "1", "--locked"];
     for target in [

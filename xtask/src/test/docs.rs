@@ -1,5 +1,5 @@
-//! The documentation: links lead somewhere, code that is marked with a file is that file, the book lists all its chapters, and
-//! mdBook (where it is installed) builds it.
+//! The documentation: links have targets, code that is marked with a file equals that file, the
+//! book lists all its chapters, and mdBook (if it is installed) builds it.
 
 use super::{Report, Run};
 use crate::cargo;
@@ -102,7 +102,7 @@ fn broken_links(file: &Path, text: &str) -> Result<(), String> {
     }
 }
 
-/// The text without what stands in code.
+/// The text without code.
 fn without_code(text: &str) -> String {
     let mut fenced = false;
     let mut out = String::new();
@@ -110,7 +110,7 @@ fn without_code(text: &str) -> String {
         if line.trim_start().starts_with("```") {
             fenced = !fenced;
         } else if !fenced {
-            // Every second part stands between backquotes.
+            // Every second part is between backquotes.
             out.extend(line.split('`').step_by(2));
             out.push('\n');
         }
@@ -132,7 +132,7 @@ fn anchors(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Code behind a mark `<!-- FILE -->` that is not what the file says.
+/// Code after a mark `<!-- FILE -->` that differs from the file.
 fn other_code(root: &Path, text: &str) -> Result<(), String> {
     let mut lines = text.lines();
     let mut wrong = Vec::new();

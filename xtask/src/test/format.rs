@@ -34,7 +34,7 @@ pub fn formatted(run: &Run) -> Result<Report> {
     Ok(report)
 }
 
-/// All files of contracts, but for what builds have made.
+/// All contract files, except generated ones.
 fn contracts(root: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut folders = vec![root.to_path_buf()];
@@ -57,7 +57,7 @@ fn contracts(root: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Clippy without a warning: what runs on this machine, programs, the PC HAL.
+/// Clippy without a warning: the host's code, programs, the PC HAL.
 pub fn lints(run: &Run) -> Result<Report> {
     let project = &run.project;
     let mut report = Report::default();
@@ -80,7 +80,7 @@ pub fn lints(run: &Run) -> Result<Report> {
         );
         Ok(())
     };
-    // Programs, too: editors look at them as a part of the workspace.
+    // Programs, too: editors treat them as part of the workspace.
     lint("host", &["--workspace", "--all-targets"])?;
     let mut programs = vec!["--target", toolchain::WASM, "-p", "sing-sdk"];
     for program in &project.programs {

@@ -1,18 +1,19 @@
-//! Short runs of the fuzzers, from seeds that are always the same, so that a change is what makes them fail.
+//! Short runs of the fuzzers, always from the same seeds, so that only a change can make them fail.
 
 use super::{Report, Run};
 use crate::fuzz::{Request, What, abi};
 use crate::machine::Machine;
 use anyhow::Result;
 
-/// Where the seeds of the short runs begin.
+/// The first seeds of the short runs.
 const SEED: u64 = 1;
-/// Rounds on each machine: so many that every entry is reached.
+/// Rounds on each machine: enough to reach every entry.
 const ROUNDS_HOSTED: u64 = 24;
 const ROUNDS_STRESSED: u64 = 8;
 const ROUNDS_PC: u64 = 6;
 
-/// Herds of SIPs against the kernel, hosted; a few of them with a switch to another thread wherever there could be one.
+/// Herds of SIPs against the kernel, hosted; a few of them with a forced switch to another thread
+/// wherever one is possible.
 pub fn hosted(run: &Run) -> Result<Report> {
     let mut report = herds(run, Machine::Hosted, ROUNDS_HOSTED, false)?;
     let stressed = herds(run, Machine::Hosted, ROUNDS_STRESSED, true)?;
@@ -39,7 +40,7 @@ fn herds(run: &Run, machine: Machine, rounds: u64, stress: bool) -> Result<Repor
         "every entry is reached",
         match missing.as_slice() {
             [] => Ok(()),
-            // A few rounds do not come by all of them.
+            // A few rounds do not reach all entries.
             few if rounds < ROUNDS_HOSTED && few.len() <= FEW => Ok(()),
             missing => Err(format!("not reached: {}", missing.join(", "))),
         },

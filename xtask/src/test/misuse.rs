@@ -1,7 +1,7 @@
-//! Modules written by hand that misuse what the system gives them (`tests/misuse/*.wat`): what no compiler stands
-//! in the way of, the installer or the kernel must stop.
+//! Modules written by hand that misuse what the system gives them (`tests/misuse/*.wat`): no
+//! compiler prevents this, so the installer or the kernel must.
 //!
-//! Each begins with comment lines that say what it does and what must come of it:
+//! Each begins with comment lines that describe it and the expected result:
 //!
 //! ```text
 //! ;; A block that was sent belongs to the receiver.
@@ -9,13 +9,14 @@
 //! ;; with: wrong use of a handle
 //! ```
 //!
-//! `stopped: install`: `sing verify` refuses it. `start`: the process that would be its parent cannot make it. `run`: it is
-//! ended, and the crash report says why. `no`: nothing has to be stopped; the module looks itself whether what it
-//! was told is right, and ends with 0. `with:` is a text that must be said; there may be several, but for `no` there
-//! may be none.
+//! `stopped: install`: `sing verify` refuses it. `start`: its parent cannot make the process.
+//! `run`: it is ended, and the crash report gives the reason. `no`: there is nothing to stop; the
+//! module itself checks the answers that it gets, and exits with 0. `with:` is a text that must
+//! be printed; there may be several, and only `no` may have none.
 //!
-//! Those that are installed run in one boot, one after the other, each beside partners that keep to their contracts
-//! (`tests/sips/warden`); nothing may be left behind. At the end the invariants of sealed processes are tried again.
+//! The modules that can be installed run in one boot, one after the other, each beside partners
+//! that keep to their contracts (`tests/sips/warden`); nothing may be left behind. At the end the
+//! invariants of sealed processes are tested again.
 
 use super::{Report, Run, systems};
 use crate::cargo;
@@ -32,10 +33,10 @@ use std::time::Duration;
 
 /// How long a module may take when hosted; the warden runs it twice.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// Name of the last test: whether the system still keeps its promises.
+/// Name of the last test: whether the invariants still hold.
 const INVARIANTS: &str = "invariants";
 
-/// Where a misuse is stopped.
+/// The stage at which a misuse is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stopped {
     Install,
@@ -44,7 +45,7 @@ enum Stopped {
     No,
 }
 
-/// A module and what must come of it.
+/// A module and its expected result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Misuse {
     name: String,
@@ -53,12 +54,12 @@ struct Misuse {
     module: Vec<u8>,
 }
 
-/// On the hosted machine, with those that the installer refuses.
+/// On the hosted machine, including the modules that the installer refuses.
 pub fn hosted(run: &Run) -> Result<Report> {
     check(run, Machine::Hosted)
 }
 
-/// Those that are installed, on QEMU's smallest PC.
+/// On QEMU's smallest PC, only the modules that can be installed.
 pub fn microvm(run: &Run) -> Result<Report> {
     check(run, Machine::Microvm)
 }
@@ -125,7 +126,7 @@ fn check(run: &Run, machine: Machine) -> Result<Report> {
     Ok(report)
 }
 
-/// Gives a module to the installer, which must refuse it for the reason that it says.
+/// Gives a module to the installer, which must refuse it for the stated reason.
 fn refused(project: &Project, misuse: &Misuse, module: &Path) -> Result<(), String> {
     let output = Command::new(project.host_binary("sing"))
         .arg("verify")
@@ -142,7 +143,7 @@ fn refused(project: &Project, misuse: &Misuse, module: &Path) -> Result<(), Stri
     }
 }
 
-/// What the warden must say when it runs a module.
+/// The expected report of the warden on a module.
 fn test(misuse: &Misuse) -> Test {
     let name = regex::escape(&misuse.name);
     let whole = "; nothing left behind$";
@@ -183,7 +184,8 @@ fn one_step(name: &str, command: &str, output: Vec<Expected>, status: Status) ->
     }
 }
 
-/// Reads all modules, in order of their names; a file that is no such module stands there with the reason.
+/// Reads all modules, in order of their names; a file that cannot be read has the reason in place
+/// of the module.
 fn read_folder(folder: &Path) -> Result<Vec<(String, Result<Misuse>)>> {
     let read = || -> std::io::Result<Vec<PathBuf>> {
         let entries = fs::read_dir(folder)?;
@@ -202,7 +204,7 @@ fn read_folder(folder: &Path) -> Result<Vec<(String, Result<Misuse>)>> {
     Ok(paths.into_iter().map(read_one).collect())
 }
 
-/// Reads one module, and what its comment says.
+/// Reads one module with its head comment.
 fn parse(name: &str, text: &str) -> Result<Misuse> {
     let mut stopped = None;
     let mut with = Vec::new();
@@ -254,7 +256,7 @@ mod tests {
     fn a_module_says_what_must_come_of_it() {
         let misuse = parse("m", &format!("{HEAD}\n;; with: else\n(module)")).unwrap();
         assert_eq!(misuse.stopped, Stopped::Run);
-        // The comment ends at the first line that is none.
+        // The head comment ends at the first line that is no comment.
         assert_eq!(misuse.with, ["(out of turn)"]);
         assert_eq!(misuse.module, b"\0asm\x01\0\0\0");
         let Body::Shared(steps) = test(&misuse).body else {

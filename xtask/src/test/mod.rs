@@ -20,40 +20,40 @@ use anyhow::Result;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-/// What `test` was asked for.
+/// The options of `test`.
 #[derive(Debug, Default)]
 pub struct Request {
-    /// Leave out what takes long: emulated machines, the WebAssembly suite, the PC's lints.
+    /// Leave out slow parts: emulated machines, the WebAssembly suite, the PC's lints.
     pub quick: bool,
-    /// Take all cases of the parts that have many.
+    /// Run all cases of parts that have many.
     pub all: bool,
     /// Only parts, or tests, whose name contains this.
     pub filter: Option<String>,
 }
 
-/// What parts of the suite share.
+/// The context that the parts share.
 pub struct Run {
     /// The project.
     pub project: Project,
-    /// Leave out what takes long.
+    /// Leave out slow parts.
     pub quick: bool,
-    /// Take all cases of the parts that have many.
+    /// Run all cases of parts that have many.
     pub all: bool,
     /// Only tests whose name contains this (the part's own name does not).
     pub filter: Option<String>,
-    /// What this machine lacks.
+    /// The tools that this machine lacks.
     pub without: Without,
 }
 
 impl Run {
-    /// Whether a test is asked for.
+    /// Whether a test is selected.
     pub fn wants(&self, name: &str) -> bool {
         self.filter
             .as_deref()
             .is_none_or(|filter| name.contains(filter))
     }
 
-    /// Those of a folder's tests that are asked for; one that does not read has failed.
+    /// The selected tests of a folder; one that cannot be read has failed.
     pub fn wanted<T>(&self, all: Vec<(String, anyhow::Result<T>)>, report: &mut Report) -> Vec<T> {
         let mut wanted = Vec::new();
         for (name, test) in all.into_iter().filter(|(name, _)| self.wants(name)) {
@@ -66,14 +66,14 @@ impl Run {
     }
 }
 
-/// How a part went.
+/// The result of a part.
 #[derive(Debug, Default)]
 pub struct Report {
     /// Tests that passed.
     pub passed: usize,
     /// Tests that failed: name and reason.
     pub failures: Vec<(String, String)>,
-    /// What could not be run, and why.
+    /// Tests that could not run, with the reason.
     pub skipped: Vec<String>,
 }
 
@@ -92,9 +92,9 @@ struct Part {
     name: &'static str,
     /// Whether it belongs to a quick run.
     quick: bool,
-    /// Whether it can run some of its tests only.
+    /// Whether it can run single tests.
     filters: bool,
-    /// Whether it is about emulated machines only.
+    /// Whether it concerns only emulated machines.
     emulated: bool,
     run: fn(&Run) -> Result<Report>,
 }
@@ -264,7 +264,7 @@ const PARTS: &[Part] = &[
     },
 ];
 
-/// Runs the suite; the answer is 0 where nothing failed.
+/// Runs the suite; returns 0 if nothing failed.
 pub fn run(request: &Request) -> Result<u8> {
     let mut filter = None;
     let chosen: Vec<&Part> = choose(request, &mut filter);
@@ -308,8 +308,8 @@ pub fn run(request: &Request) -> Result<u8> {
     Ok(summarize(&rows, started.elapsed()))
 }
 
-/// The parts that were asked for. A filter that names a part means all of it; otherwise it goes to the tests
-/// of those parts that can run some only; `PART/TEST` says both.
+/// The selected parts. A filter that names a part selects all of it; any other filter selects tests
+/// of the parts that can run single ones; `PART/TEST` gives both.
 fn choose(request: &Request, filter: &mut Option<String>) -> Vec<&'static Part> {
     let parts = PARTS.iter().filter(|part| part.quick || !request.quick);
     let Some(wanted) = &request.filter else {
@@ -337,7 +337,7 @@ fn row_text((name, report, time): &(&str, Report, Duration)) -> String {
     format!("{name:<18} {passed:>6} passed {failed:>5} failed {seconds:>8.1} s")
 }
 
-/// Prints what was skipped and which failed, the table again where it is worth it, and the closing line.
+/// Prints the skipped and failed tests, and the closing line.
 fn summarize(rows: &[(&str, Report, Duration)], time: Duration) -> u8 {
     let passed: usize = rows.iter().map(|(_, report, _)| report.passed).sum();
     let failed: usize = rows

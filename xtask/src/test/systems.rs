@@ -14,7 +14,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Tests of the list that a quick run makes with another scheduler.
+/// Tests of the list that a quick run makes with the other scheduler.
 const QUICK: usize = 6;
 
 /// How long the self-test of a PC may take under emulation.
@@ -25,7 +25,7 @@ pub fn hosted(run: &Run) -> Result<Report> {
     on(run, Machine::Hosted, MemoryMode::Guard)
 }
 
-/// Hosted, with a switch at every place where there could be one.
+/// Hosted, with a forced switch wherever one is possible.
 pub fn stress(run: &Run) -> Result<Report> {
     under(run, Machine::Hosted, MemoryMode::Guard, true)
 }
@@ -50,9 +50,10 @@ pub fn q35(run: &Run) -> Result<Report> {
     on(run, Machine::Q35, MemoryMode::Guard)
 }
 
-/// Hosted, with the other scheduler: all of the list, or in a quick run enough to see that it boots and switches.
+/// Hosted, with the other scheduler: the whole list, or in a quick run enough to see that it boots
+/// and switches.
 pub fn round_robin(run: &Run) -> Result<Report> {
-    // What is a matter of time, and the hand-over, are promises of the minimum-latency scheduler.
+    // Timing and the hand-over are promises of the minimum-latency scheduler only.
     let choose = |tests: &mut Vec<list::Test>| {
         tests.retain(|test| test.stress && test.name != "handover");
         if run.quick {
@@ -75,7 +76,7 @@ fn under(run: &Run, machine: Machine, memory: MemoryMode, stress: bool) -> Resul
         }
     };
     with(run, machine, memory, choose, |project| {
-        // A nanosecond is an instruction: what the watchdog sees does not depend on how busy the host is.
+        // A nanosecond is an instruction: the watchdog's result does not depend on the host's load.
         let acceleration = if machine.is_emulated() {
             Acceleration::Counted
         } else {
@@ -86,7 +87,7 @@ fn under(run: &Run, machine: Machine, memory: MemoryMode, stress: bool) -> Resul
     })
 }
 
-/// Runs those of the list that are chosen, on a machine with this kernel.
+/// Runs the selected tests of the list, on a machine with this kernel.
 fn with(
     run: &Run,
     machine: Machine,
@@ -113,7 +114,7 @@ fn with(
     }
     let images = image::compile_programs(&run.project, Programs::WithTests, memory)?;
     let mut kernel = kernel(&run.project)?;
-    // What a system does under stress takes long in any case.
+    // The stress itself makes a system slow.
     let watched = !kernel.is_stressed();
     if watched {
         kernel.watch = Some(suite::watch(machine));
@@ -131,7 +132,7 @@ fn with(
     Ok(report)
 }
 
-/// A system of these programs that runs a script, or converses at a terminal where there is none.
+/// A system of these programs that runs a script, or without one converses at a terminal.
 pub fn launch(
     project: &Project,
     images: &[(String, PathBuf)],
@@ -148,8 +149,8 @@ pub fn launch(
     Ok(launch)
 }
 
-/// The PC HAL alone, on its machines: it prints `N passed, N failed`. Its time is that of the instructions, so that a busy
-/// host does not make it fail.
+/// The PC HAL alone, on its machines: it prints `N passed, N failed`. Its clock counts
+/// instructions, so that a busy host does not make it fail.
 pub fn selftest(run: &Run) -> Result<Report> {
     let mut report = Report::default();
     report.count(

@@ -1,4 +1,5 @@
-//! The README's tour: every `cargo xtask run -c` that it shows is run, and prints what it says, but for numbers.
+//! The README's tour: runs every `cargo xtask run -c` in it, and compares the output, except for
+//! numbers.
 
 use super::{Report, Run};
 use crate::image::{self, MemoryMode, Programs};
@@ -15,7 +16,7 @@ struct Stop {
     step: Step,
 }
 
-/// Runs the tour; what it shows of the PC only where that is not left out.
+/// Runs the tour; its commands on the PC only if that is not left out.
 pub fn check(run: &Run) -> Result<Report> {
     let project = &run.project;
     let text =
@@ -45,7 +46,7 @@ pub fn check(run: &Run) -> Result<Report> {
             machine,
             boot: &boot,
             watched: false,
-            // The tour's system has no programs of tests.
+            // The tour's system does not contain the tests' programs.
             sweeps: false,
         })
         .run(&here)?
@@ -68,7 +69,7 @@ fn test(step: &Step) -> Test {
     }
 }
 
-/// The commands that the text shows, with what it says of their output.
+/// The commands in the text, with the output that it shows.
 fn stops(text: &str) -> Vec<Stop> {
     let mut stops: Vec<Stop> = Vec::new();
     let mut within = false;
@@ -96,7 +97,7 @@ fn stops(text: &str) -> Vec<Stop> {
     stops
 }
 
-/// Takes `$ cargo xtask run [--machine pc] -c 'COMMANDS'` apart.
+/// Splits `$ cargo xtask run [--machine pc] -c 'COMMANDS'` into its parts.
 fn run_command(line: &str) -> Option<(&str, &str)> {
     let rest = line
         .strip_prefix("$ cargo xtask run ")?

@@ -1,13 +1,13 @@
-//! Unit tests, documentation examples and the compile-fail suite: everything that `cargo test` runs.
+//! Unit tests, documentation examples and the compile-fail suite: all tests of `cargo test`.
 
 use super::{Report, Run};
 use crate::cargo;
 use anyhow::Result;
 
-/// Packages whose tests run on this machine but that the workspace does not build by default.
+/// Packages with tests on this machine that the workspace does not build by default.
 const FURTHER: [&str; 3] = ["sing-pc", "sing-sdk", "compile-fail"];
 
-/// How names of tests begin that compile C.
+/// How the names of tests that compile C begin.
 const NEEDS_CLANG: &str = "clang_";
 
 /// Runs them, optimised, so that the compiler's back end is built once for all parts of the suite.
@@ -44,7 +44,7 @@ pub fn check(run: &Run) -> Result<Report> {
     Ok(report)
 }
 
-/// Reads what the test harness prints.
+/// Reads the output of the test harness.
 fn read(output: &str) -> Report {
     let mut report = Report::default();
     let mut within = String::new();
@@ -85,7 +85,7 @@ fn read(output: &str) -> Report {
     report
 }
 
-/// What a failed test printed.
+/// The output of a failed test.
 fn details(output: &str, name: &str) -> String {
     let head = format!("---- {name} stdout ----");
     let Some((_, rest)) = output.split_once(&head) else {

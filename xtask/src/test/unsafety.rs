@@ -1,8 +1,9 @@
-//! The policy on `unsafe`: which crates may use it, how much of it they have, and that nothing else does.
+//! The policy on `unsafe`: which crates may use it, how much of it they have, and that no other
+//! crate does.
 //!
-//! `xtask/unsafe-budget.json` is the committed table: folder of a crate, and how many times the keyword may stand in
-//! it. Every other crate forbids unsafe code in its root; programs deny it (what their contracts generate is
-//! generated code of the SDK) and do not have the keyword at all.
+//! `xtask/unsafe-budget.json` is the committed table: the folder of a crate, and how often the
+//! keyword may occur in it. Every other crate forbids unsafe code in its root; programs deny it
+//! (their contracts expand to generated code of the SDK) and do not have the keyword at all.
 
 use super::{Report, Run};
 use anyhow::{Context, Result};
@@ -11,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The table's place.
+/// The table's path.
 const TABLE: &str = "xtask/unsafe-budget.json";
 
 /// Checks every crate of the workspace.
@@ -91,7 +92,8 @@ fn judge(
     }
 }
 
-/// What a crate's roots say of unsafe code: the weakest of them counts; a crate of tests only has none.
+/// The lint level of unsafe code in a crate's roots: the weakest counts; a crate of tests only has
+/// none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Level {
     Nothing,
@@ -143,10 +145,10 @@ fn sources(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// What a source file has of unsafe code.
+/// The unsafe code in a source file.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Found {
-    /// How often the keyword stands there; comments and strings do not count.
+    /// How often the keyword occurs; comments and strings do not count.
     keywords: usize,
     /// Whether it allows unsafe code that is denied around it.
     allows: bool,

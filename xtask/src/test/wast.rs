@@ -1,4 +1,4 @@
-//! The WebAssembly test suite, where a copy of it lies in the repository or beside it.
+//! The WebAssembly test suite, if there is a copy in the repository or beside it.
 
 use super::systems::counts;
 use super::{Report, Run};
@@ -7,7 +7,7 @@ use anyhow::Result;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where the suite lies in the repository, if it has a copy.
+/// The suite's folder in the repository, if it has a copy.
 const INSIDE: &str = "tests/wast/suite/core";
 
 /// The suite: in the repository, or as `wasm-testsuite` in a folder beside it, or one deeper.

@@ -1,4 +1,5 @@
-//! The other side of what `bench` measures: answers words, blocks, trees and endpoints, and yields when asked to.
+//! The other side of the measurements of `bench`: answers words, blocks, trees and endpoints, and
+//! yields on request.
 //!
 //! Its argument says how it waits for the next request: in the call that answers the one before (`call`, the default), by a
 //! plain receive (`receive`), or by `switch receive` over all its endpoints, which it keeps

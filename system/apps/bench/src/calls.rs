@@ -32,7 +32,7 @@ impl Measure for Clock {
     }
 }
 
-/// Cycles of a call, whose results are used so that none can be left out.
+/// Cycles of a call. The results are used, so that the compiler cannot omit a call.
 fn summed(count: u32, call: impl Fn() -> u64) -> f64 {
     let mut sum = 0_u64;
     let took = timed(count, || sum = sum.wrapping_add(call()));
@@ -40,7 +40,7 @@ fn summed(count: u32, call: impl Fn() -> u64) -> f64 {
     took
 }
 
-/// Adds what is measured here.
+/// Adds the measurements of this module.
 pub fn add(all: &mut Vec<(Row, Box<dyn Measure>)>) {
     all.push((
         cycles(Some("T1"), "null call into the kernel"),

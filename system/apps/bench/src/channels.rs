@@ -15,21 +15,21 @@ use sing_sdk::{Error, thread, time};
 pub const ROUND_TRIPS: u32 = 200;
 const YIELDS: u32 = 500;
 
-/// Our side of what is measured.
+/// Our side of the measured channel.
 pub type Channel = BenchContract::Imp<BenchContract::Start>;
 
 /// The other SIP, of another module than this.
 pub struct Peer {
     channel: Option<Channel>,
     _child: Child,
-    /// Our sides of channels that nobody uses.
+    /// Our ends of idle channels.
     _idle: Vec<Channel>,
 }
 
 pub type Shared = Rc<RefCell<Peer>>;
 
 impl Peer {
-    /// Starts one that waits in this way, with so many idle endpoints beside the one that is used.
+    /// Starts a peer that waits in this way, with this many idle endpoints beside the one in use.
     pub fn start(way: &str, idle: usize) -> Result<Shared, Error> {
         let (imp, exp) = BenchContract::new_channel()?;
         let mut child = Child::of("bench-peer")
@@ -49,7 +49,7 @@ impl Peer {
         })))
     }
 
-    /// Runs something with the channel; if it comes back without, the peer has gone.
+    /// Runs a function with the channel; if it returns without the channel, the peer has gone.
     pub fn with(
         &mut self,
         run: impl FnOnce(Channel) -> Option<(f64, Channel)>,
@@ -158,7 +158,7 @@ fn block_name(size: &str) -> alloc::string::String {
     format!("round trip, block of {size} moved there and back")
 }
 
-/// Adds what is measured here.
+/// Adds the measurements of this module.
 pub fn add(all: &mut Vec<(Row, Box<dyn Measure>)>) -> Result<(), Error> {
     let peer = Peer::start("call", 0)?;
     all.push((
@@ -201,7 +201,7 @@ pub fn flatness(rows: &[Row]) -> Row {
             .find(|r| r.name == name)
             .map_or(&[][..], |r| &r.samples)
     };
-    // Bursts beside each other are compared, not the medians of all.
+    // Adjacent bursts are compared, not the medians of all.
     let samples = of("64 KiB")
         .iter()
         .zip(of("1 B"))

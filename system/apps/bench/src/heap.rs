@@ -70,7 +70,7 @@ impl Measure for Allocate {
     }
 }
 
-/// Adds what is measured here.
+/// Adds the measurements of this module.
 pub fn add(all: &mut Vec<(Row, Box<dyn Measure>)>) -> Result<(), Error> {
     all.push((
         cycles(None, "load from a block, tests inlined"),

@@ -1,7 +1,7 @@
 //! Measures the system from inside, as any program sees it, and prints a JSON object a line.
 //!
-//! Each thing is measured in short bursts, in turn with the others, so that what disturbs the machine for a while
-//! disturbs all alike; a figure is the median over all bursts, per operation.
+//! The measurements run in short bursts, in turn, so that a temporary disturbance of the machine
+//! affects all alike; a figure is the median over all bursts, per operation.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
@@ -30,7 +30,7 @@ sing_sdk::manifest! {
 }
 
 sing_sdk::choices! {
-    /// The things that are measured.
+    /// The measurements.
     Which: "basic" Basic, "channels" Channels
 }
 
@@ -44,7 +44,7 @@ sing_sdk::arguments! {
     bursts: optional NonZeroU32 "BURSTS";
 }
 
-/// Something that can be measured: a burst of operations, and how many cycles one took.
+/// A measurement: runs a burst of operations, and returns the cycles of one.
 trait Measure {
     /// Runs a burst.
     fn burst(&mut self) -> Result<f64, Error>;
@@ -62,7 +62,7 @@ fn main(Arguments { which, bursts }: Arguments) -> Result<(), Error> {
         channels::add(&mut all)?;
         processes::add(&mut all);
     }
-    // The first burst of each touches what was never touched before, and does not count.
+    // The first burst of each touches memory for the first time, and does not count.
     for (_, measure) in &mut all {
         measure.burst()?;
     }
@@ -86,7 +86,7 @@ fn main(Arguments { which, bursts }: Arguments) -> Result<(), Error> {
     Ok(())
 }
 
-/// Begins a row that is measured in cycles.
+/// Begins a row of cycles.
 fn cycles(id: Option<&'static str>, name: impl Into<String>) -> Row {
     Row {
         id,
@@ -96,7 +96,7 @@ fn cycles(id: Option<&'static str>, name: impl Into<String>) -> Row {
     }
 }
 
-/// Cycles that each of so many operations takes.
+/// Cycles of each of this many operations.
 fn timed(count: u32, mut operation: impl FnMut()) -> f64 {
     let start = sing_sdk::time::cycle_count();
     for _ in 0..count {

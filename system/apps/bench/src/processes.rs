@@ -1,4 +1,4 @@
-//! Processes: making and ending them, what an idle one occupies.
+//! Processes: their creation and end, and the memory of an idle one.
 
 use crate::stats::{Row, Unit};
 use crate::{Measure, cycles, timed};
@@ -41,7 +41,7 @@ impl Measure for Thread {
     }
 }
 
-/// Adds what is measured here.
+/// Adds the measurements of this module.
 pub fn add(all: &mut Vec<(Row, Box<dyn Measure>)>) {
     let name = "create, run, join and reclaim a process";
     all.push((cycles(Some("T6"), name), Box::new(Create)));
@@ -74,7 +74,7 @@ pub fn idle_memory() -> Result<Row, Error> {
     })
 }
 
-/// The longest that an interrupt has waited for the kernel since the start.
+/// The longest time that an interrupt has waited for the kernel since the start.
 pub fn longest_wait() -> Result<Row, Error> {
     let samples = Vec::from([inspect::memory()?.held_ns as f64 / 1e3]);
     Ok(Row {

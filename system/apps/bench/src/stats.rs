@@ -1,4 +1,4 @@
-//! Samples, and what is told of them.
+//! Samples and their statistics.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -28,11 +28,11 @@ impl Unit {
     }
 }
 
-/// A thing that was measured.
+/// A measurement.
 pub struct Row {
-    /// The number of the target that it answers, if it does.
+    /// The number of its target, if it has one.
     pub id: Option<&'static str>,
-    /// The name of the thing that is measured.
+    /// Its name.
     pub name: String,
     /// The unit of its samples.
     pub unit: Unit,
@@ -41,7 +41,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// The sample that so many hundredths of all lie below.
+    /// The sample below which this percentage of all lie.
     pub fn percentile(&mut self, hundredths: usize) -> f64 {
         self.samples.sort_by(f64::total_cmp);
         let last = self.samples.len().saturating_sub(1);

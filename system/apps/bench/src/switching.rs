@@ -15,7 +15,7 @@ use sing_sdk::rt::{Record, Vector};
 const IDLE: [usize; 4] = [1, 8, 64, 512];
 /// Nodes of the trees.
 const TREES: [usize; 5] = [1, 16, 256, 4096, 32_768];
-/// As many endpoints as a program selects from at once.
+/// As many endpoints as a program can select from at once.
 const MOST_SELECTED: usize = 64;
 
 /// How the other side waits.
@@ -23,7 +23,7 @@ const WAYS: [&str; 4] = ["receive", "set", "array", "variables"];
 
 type Carried = PingContract::Imp<PingContract::Start>;
 
-/// Something that goes there and back as often as a burst is long.
+/// A value that travels there and back for the length of a burst.
 struct There<T, F> {
     peer: Shared,
     load: Option<T>,
@@ -49,7 +49,7 @@ impl<T, F: Fn(T, Channel) -> Option<(T, Channel)>> Measure for There<T, F> {
     }
 }
 
-/// A complete binary tree of so many blocks.
+/// A complete binary tree of this many blocks.
 fn tree(nodes: usize) -> Result<Record<BenchNode>, Error> {
     let below = nodes - 1;
     let part = |nodes| (nodes > 0).then(|| tree(nodes)).transpose();
@@ -61,7 +61,7 @@ fn tree(nodes: usize) -> Result<Record<BenchNode>, Error> {
     })
 }
 
-/// Adds what is measured here.
+/// Adds the measurements of this module.
 pub fn add(all: &mut Vec<(Row, Box<dyn Measure>)>) -> Result<(), Error> {
     for idle in IDLE {
         let beside = format!("{idle} idle beside");
@@ -85,7 +85,7 @@ pub fn add(all: &mut Vec<(Row, Box<dyn Measure>)>) -> Result<(), Error> {
             peer: Rc::clone(&calls),
             load: Some(imp),
             trip: move |endpoint: Carried, channel: Channel| {
-                // The other side stays here: what travels is open, and idle.
+                // The other side stays here, so that the travelling end is open, and idle.
                 let _open = &exp;
                 channel.call_carry(endpoint).carried().ok()
             },
@@ -140,13 +140,14 @@ fn how(way: &str) -> &'static str {
     }
 }
 
-/// Figures that follow from others: `switch receive` over a plain receive, and how flat blocks are.
+/// Figures derived from others: `switch receive` over a plain receive, and how constant the cost of
+/// blocks is.
 pub fn derived(rows: &[Row]) -> Vec<Row> {
     let of = |name: &str| {
         let row = rows.iter().find(|row| row.name == name);
         row.map_or(&[][..], |row| &row.samples)
     };
-    // Bursts beside each other are compared, not the medians of all.
+    // Adjacent bursts are compared, not the medians of all.
     let pairs = |a: &str, b: &str, f: fn(f64, f64) -> f64| {
         of(a).iter().zip(of(b)).map(|(a, b)| f(*a, *b)).collect()
     };

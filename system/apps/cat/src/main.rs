@@ -1,5 +1,5 @@
-//! Prints files of the name space, or its input. The blocks that the file's server filled move on to
-//! the reader, uncopied.
+//! Prints files of the name space, or its input. The blocks filled by the file's server move on to
+//! the reader without a copy.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]

@@ -1,4 +1,5 @@
-//! Lists all channels: contract, and for each end its owner, its state, and the number of messages that wait there.
+//! Lists all channels: contract, and for each end its owner, its state, and the number of waiting
+//! messages.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]

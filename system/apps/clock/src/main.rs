@@ -18,7 +18,7 @@ sing_sdk::manifest! {
           or stdout.Write! -> ( stdout.Ack? -> end or stdout.ChannelClosed? -> end ) );
         state Registering: names.Register! -> (
           names.AckRegister? -> Serving or names.NakRegister? -> Failing or names.ChannelClosed? -> Failing );
-        // From now on it speaks with those that it gets to know from the name server.
+        // From now on it communicates only with clients that the name server hands over.
         state Serving: ( skip -> end or skip -> Failing );
         state Failing: ( stderr.Write! -> end or skip -> end );
     ",

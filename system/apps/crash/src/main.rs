@@ -1,4 +1,4 @@
-//! Crashes in the way that its argument names. The kernel ends it, and nothing else.
+//! Crashes in the way that its argument names. The kernel ends this process, and no other.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]

@@ -35,7 +35,7 @@ fn main(_: Arguments) -> Result<(), Box<dyn error::Error>> {
     );
     println!("child {} has ended: {}", hello.id(), hello.join()?);
 
-    // The report of a crash comes from the kernel, by another way than what is printed.
+    // The kernel reports a crash in the log, not in the output of the program.
     sing_sdk::io::flush();
     let crash = Child::of("crash").args(["crash", "div0"]).start()?;
     println!("child {} has ended: {}", crash.id(), crash.join()?);

@@ -1,4 +1,4 @@
-//! The other half of the smallest conversation: answers until nobody asks any more.
+//! The other half of the smallest conversation: answers until the other side closes.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]

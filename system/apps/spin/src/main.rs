@@ -1,4 +1,4 @@
-//! Never yields. Other processes go on all the same: SIPs are pre-empted.
+//! Never yields. Other processes run all the same: SIPs are pre-empted.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]

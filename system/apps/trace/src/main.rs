@@ -1,4 +1,5 @@
-//! Shows what the system does while it does it: messages, context switches, processes that come and go.
+//! Shows the activity of the system as it happens: messages, context switches, processes that start
+//! and end.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
@@ -26,7 +27,7 @@ struct Names {
     processes: Vec<Process>,
     contracts: Vec<Contract>,
     images: Vec<String>,
-    /// Ids and names of processes that were made meanwhile, and may have ended already.
+    /// Ids and names of processes that were made during the trace, and may have ended already.
     made: Vec<(u32, String)>,
 }
 
@@ -121,7 +122,7 @@ fn main(Arguments { seconds }: Arguments) -> Result<i32, Error> {
         let events = trace.read(Duration::from_millis(if over { 0 } else { 10 }).into())?;
         names.learn(&events);
         let mut text = String::new();
-        // Events that the printing of the trace causes would never end.
+        // Tracing the printing of the trace would never end.
         let own = |e: &TraceEvent| e.sip == me || e.b == me && e.kind == TraceKind::Switch as u32;
         for event in events.iter().filter(|e| !own(e)) {
             if let Some(line) = names.show(event) {

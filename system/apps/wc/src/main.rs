@@ -1,4 +1,4 @@
-//! Counts lines, words and bytes of what comes in.
+//! Counts lines, words and bytes of its input.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]

@@ -1,11 +1,12 @@
-//! The files of the system image, as a part of the name space: read-only.
+//! The files of the system image, as a read-only part of the name space.
 //!
-//! A provider for the name server: it is asked to bind paths below its mount point and answers with files. Each
-//! bound file is a channel of its own, directly between this SIP and the reader; blocks are filled here and
-//! move back uncopied.
+//! A provider for the name server: it is asked to bind paths below its mount point and answers with
+//! files. Each bound file has a channel of its own, directly between this SIP and the reader;
+//! blocks are filled here and move back without a copy.
 //!
-//! Invariant: no client can stop another: nobody is waited for alone, every size is bounded, no program has more than its share of
-//! the open files, and what is kept for them is memory that the service has from its start.
+//! Invariant: no client can stop another. The service never waits for one client alone, every size
+//! is bounded, no program has more than its share of the open files, and their records are in
+//! memory that the service has from its start.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
@@ -36,23 +37,24 @@ sing_sdk::manifest! {
     ",
 }
 
-/// What the heap is grown to at the start: for each open file its path, and for a moment the answer to a Find.
+/// The size to which the heap is grown at the start: for each open file its path, and for a moment
+/// the answer to a Find.
 const HEAP: usize = 1 << 20;
 
-/// Reads into the reader's block: it comes back with as much as was there.
+/// Reads into the reader's block, which comes back cut to the bytes read.
 fn read(path: &str, offset: u64, buffer: Vector<u8>) -> (Vector<u8>, u32) {
     let mut block = buffer.into_block();
     let read = |offset| sing_sdk::boot::read(path, offset, &mut block);
-    // Behind the end, or into a block that cannot be written, there is nothing to read.
+    // Nothing is read beyond the end, or into a block that cannot be written.
     let count = u32::try_from(offset).map_or(Ok(0), read).unwrap_or(0);
     (Vector::from_block(block), count)
 }
 
-/// Paths of the files, with a `/` before each, as paths of the name space are.
+/// Paths of the files, each with a leading `/`, as in the name space.
 struct Files(Vec<String>);
 
 impl Files {
-    /// The file at a path, as the system image calls it.
+    /// The file at a path, by its name in the system image.
     fn find(&self, path: &str) -> Option<String> {
         let known = self.0.iter().any(|p| p == path);
         known.then(|| path[1..].into())
@@ -79,7 +81,7 @@ fn main(_: Arguments) -> Result<(), Error> {
     sing_sdk::reserve(HEAP)?;
     let paths = (0..).map_while(sing_sdk::boot::name);
     let files = Files(paths.map(|p| format!("/{p}")).collect());
-    // Of each reader, the file that it reads.
+    // The file that each reader reads.
     let mut readers: Provider<_, _, String> =
         Provider::new(names, FileContract::Exp::send_success)?;
     loop {

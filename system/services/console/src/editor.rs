@@ -1,7 +1,7 @@
-//! A line editor: keys in, what the terminal shows out.
+//! A line editor: takes keys, returns output for the terminal.
 //!
-//! The line stays on one row; a line wider than the terminal scrolls sideways. Every change redraws the row,
-//! so that nothing depends on what the terminal showed before.
+//! The line stays on one row; a line wider than the terminal scrolls sideways. Every change redraws
+//! the row, so that the result does not depend on the terminal's former contents.
 
 use crate::keys::{Decoder, Key};
 use alloc::string::String;
@@ -11,23 +11,24 @@ use core::fmt::Write;
 /// Lines of history kept, and bytes in them.
 const HISTORY: usize = 500;
 const HISTORY_BYTES: usize = 128 << 10;
-/// Characters in a line; more are not taken.
+/// The most characters in a line; further ones are ignored.
 const LONGEST: usize = 16 << 10;
-/// Bytes that an editor keeps at most: its line, the one that waits while an old one is shown, the history.
+/// The most bytes that an editor keeps: its line, the new line while an old one is shown, the
+/// history.
 pub const KEPT: usize = 2 * 4 * LONGEST + HISTORY_BYTES + HISTORY * 16;
 
 /// The outcome of a key.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A line was finished; without its line end.
+    /// A finished line, without its line end.
     Line(String),
     /// Ctrl-C.
     Interrupt,
-    /// Ctrl-D at the beginning of a line, which stays where it is unless there is a history.
+    /// Ctrl-D at the beginning of a line; the line stays on the screen unless there is a history.
     EndOfInput,
 }
 
-/// A line that was begun.
+/// An unfinished line.
 #[derive(Debug, Default)]
 pub struct Unfinished {
     line: Vec<char>,
@@ -51,7 +52,7 @@ pub struct Editor {
     line: Vec<char>,
     cursor: usize,
     history: Vec<String>,
-    /// The history's line that is shown; its length where the new one is.
+    /// The history's line that is shown; the history's length if it is the new one.
     place: usize,
     /// The new line, while an old one is shown.
     unfinished: Vec<char>,
@@ -59,7 +60,7 @@ pub struct Editor {
 }
 
 impl Editor {
-    /// An editor for a terminal of so many columns, with history or without.
+    /// An editor for a terminal of this many columns, with history or without.
     #[must_use]
     pub fn new(columns: usize, keeps_history: bool) -> Editor {
         Editor {
@@ -83,7 +84,7 @@ impl Editor {
         self.place = self.history.len();
     }
 
-    /// Begins a line with text that was typed before; appends to `out` what the terminal is to show.
+    /// Begins a line with text that was typed before; appends the terminal's output to `out`.
     pub fn resume(&mut self, prompt: &str, unfinished: Unfinished, out: &mut String) {
         self.begin(prompt);
         self.line = unfinished.line;
@@ -91,7 +92,7 @@ impl Editor {
         self.draw(out);
     }
 
-    /// Takes out what was typed and not finished.
+    /// Removes and returns unfinished text.
     pub fn take(&mut self) -> Unfinished {
         self.place = self.history.len();
         Unfinished {
@@ -106,7 +107,7 @@ impl Editor {
         self.line.is_empty()
     }
 
-    /// Takes a byte; appends to `out` what the terminal is to show.
+    /// Takes a byte; appends the terminal's output to `out`.
     pub fn feed(&mut self, byte: u8, out: &mut String) -> Option<Event> {
         let key = self.decoder.feed(byte)?;
         let event = self.key(key, out);
@@ -140,7 +141,7 @@ impl Editor {
             Key::Char(c) => {
                 let at_end = self.cursor == self.line.len();
                 self.insert(c);
-                // A character that only follows the others needs no other drawing.
+                // A character at the end of the line needs no redrawing.
                 if at_end && self.prompt.chars().count() + self.line.len() < self.columns {
                     out.push(c);
                     return None;
@@ -175,14 +176,14 @@ impl Editor {
     /// Shows the row.
     pub fn draw(&self, out: &mut String) {
         let prompt = self.prompt.chars().count();
-        // One column is left free, so that the cursor behind the last character stays on the row.
+        // One column is left free, so that the cursor after the last character stays on the row.
         let room = self.columns.saturating_sub(prompt + 1).max(8);
         let first = self.cursor.saturating_sub(room);
         let shown = self.line.iter().skip(first).take(room);
         self.hide(out);
         out.push_str(&self.prompt);
         out.extend(shown);
-        // A cursor that belongs at the end is there already.
+        // A cursor at the end is in place already.
         if self.cursor < self.line.len() {
             out.push('\r');
             let column = prompt + self.cursor - first;
@@ -193,7 +194,7 @@ impl Editor {
         }
     }
 
-    /// Takes the row away, so that something else can be printed there.
+    /// Clears the row, so that other text can be printed there.
     pub fn hide(&self, out: &mut String) {
         out.push_str("\r\x1b[K");
     }

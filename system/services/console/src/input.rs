@@ -1,11 +1,11 @@
-//! Typed text: read from the device, kept until the shell or a job wants it, and moved there.
+//! Typed text: read from the device, kept until the shell or a job asks for it, and moved there.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use sing_sdk::contracts::{JobContract, PipeContract};
 use sing_sdk::rt::{Closed, Handle, Vector, Waitable};
 
-/// Bytes that are read ahead at most.
+/// The most bytes that are read ahead.
 pub const MOST: usize = 64 << 10;
 /// Ctrl-C.
 const INTERRUPT: u8 = 3;
@@ -18,7 +18,7 @@ pub struct Typed {
 }
 
 impl Typed {
-    /// Reads what is there.
+    /// Reads the available bytes.
     pub fn fill(&mut self) {
         let mut buffer = [0; 1024];
         while !self.ended && self.bytes.len() < MOST {
@@ -30,17 +30,17 @@ impl Typed {
         }
     }
 
-    /// Whether all has been taken and nothing more will come.
+    /// Whether all bytes have been taken and no more will come.
     pub fn at_end(&self) -> bool {
         self.ended && self.bytes.is_empty()
     }
 
-    /// Whether a Ctrl-C is among what nobody has taken.
+    /// Whether a Ctrl-C is among the bytes not yet taken.
     pub fn has_interrupt(&self) -> bool {
         self.bytes.contains(&INTERRUPT)
     }
 
-    /// Throws away what comes before the first Ctrl-C, and that; whether there was one.
+    /// Discards everything up to and including the first Ctrl-C; returns whether there was one.
     pub fn skip_to_interrupt(&mut self) -> bool {
         let at = self.bytes.iter().position(|b| *b == INTERRUPT);
         if let Some(at) = at {
@@ -54,8 +54,8 @@ impl Typed {
         self.bytes.pop_front()
     }
 
-    /// The next line with its line feed; the last one may have none. A line longer than what is read ahead
-    /// comes in pieces.
+    /// The next line with its line feed; the last one may have none. A line longer than the
+    /// read-ahead comes in pieces.
     pub fn line(&mut self) -> Option<Vec<u8>> {
         let len = match self.bytes.iter().position(|b| *b == b'\n') {
             Some(at) => at + 1,
@@ -65,7 +65,7 @@ impl Typed {
         (len > 0).then(|| self.bytes.drain(..len).collect())
     }
 
-    /// Puts back what was taken but not used.
+    /// Puts back unused bytes.
     pub fn put_back(&mut self, bytes: &[u8]) {
         for &byte in bytes.iter().rev() {
             self.bytes.push_front(byte);
@@ -75,7 +75,7 @@ impl Typed {
 
 enum Pipe {
     Ready(PipeContract::Imp<PipeContract::Start>),
-    /// The job has not taken this yet.
+    /// Text that the job has not taken yet.
     Waiting(PipeContract::Imp<PipeContract::Written>, Vec<u8>),
     Closed,
 }
@@ -86,7 +86,7 @@ enum Told {
     Over,
 }
 
-/// The job in the foreground: it gets typed text, and hears of Ctrl-C.
+/// The job in the foreground: it gets typed text, and is told of Ctrl-C.
 pub struct Job {
     told: Told,
     pipe: Pipe,
@@ -104,7 +104,7 @@ impl Job {
         }
     }
 
-    /// Its channel: ready when the job is over, or an interrupt has been heard.
+    /// Its channel: ready when the job has ended, or has learnt of an interrupt.
     pub fn handle(&self) -> Handle {
         match &self.told {
             Told::No(c) => c.handle(),
@@ -113,7 +113,7 @@ impl Job {
         }
     }
 
-    /// Its input: ready when more may be written, or nobody reads.
+    /// Its input: ready when more may be written, or its reader has gone.
     pub fn input(&self) -> Handle {
         match &self.pipe {
             Pipe::Ready(c) => c.handle(),
@@ -122,7 +122,7 @@ impl Job {
         }
     }
 
-    /// Tells it of Ctrl-C, unless it has been told and not yet heard.
+    /// Tells it of Ctrl-C, unless an earlier one is still unread.
     pub fn interrupt(&mut self) {
         self.told = match core::mem::replace(&mut self.told, Told::Over) {
             Told::No(c) => Told::Interrupt(c.send_interrupt()),
@@ -130,30 +130,30 @@ impl Job {
         };
     }
 
-    /// Receives from its channel, which is ready; whether the job goes on.
+    /// Receives from its channel, which is ready; returns whether the job goes on.
     pub fn hear(&mut self) -> bool {
         self.told = match core::mem::replace(&mut self.told, Told::Over) {
             Told::Interrupt(c) => c.recv_ack().map_or(Told::Over, Told::No),
-            // It has nothing to say in this state, so it is closed.
+            // It may not send in this state, so the channel is closed.
             Told::No(_) | Told::Over => Told::Over,
         };
         !matches!(self.told, Told::Over)
     }
 
-    /// Receives from its input, which is ready; what was written and never taken.
+    /// Receives from its input, which is ready; returns text that was written and never taken.
     pub fn settle(&mut self) -> Option<Vec<u8>> {
         match core::mem::replace(&mut self.pipe, Pipe::Closed) {
             Pipe::Waiting(c, written) => match c.recv_ack() {
                 Ok(c) => self.pipe = Pipe::Ready(c),
                 Err(Closed) => return Some(written),
             },
-            // Ready to be written, and yet there is something to receive: nobody reads any more.
+            // A message although we may write: the reader has gone.
             Pipe::Ready(_) | Pipe::Closed => {}
         }
         None
     }
 
-    /// Whether it would take more input now.
+    /// Whether it can take more input now.
     pub fn wants(&self) -> bool {
         matches!(self.pipe, Pipe::Ready(_))
     }
@@ -161,7 +161,7 @@ impl Job {
     /// Gives it input.
     ///
     /// # Errors
-    /// The input, where memory is short.
+    /// Returns the input if memory is short.
     pub fn give(&mut self, bytes: Vec<u8>) -> Result<(), Vec<u8>> {
         let Ok(block) = Vector::from_bytes(&bytes) else {
             return Err(bytes);
@@ -178,7 +178,7 @@ impl Job {
         self.pipe = Pipe::Closed;
     }
 
-    /// Ends the job; what was written and never taken.
+    /// Ends the job; returns text that was written and never taken.
     pub fn finish(mut self) -> Option<Vec<u8>> {
         match &self.pipe {
             Pipe::Waiting(c, _) if c.is_ready() => self.settle(),

@@ -1,9 +1,9 @@
-//! From the bytes that a terminal sends to keys.
+//! Converts the bytes of a terminal to keys.
 //!
-//! Invariant: any sequence of bytes is taken; a sequence that is not understood is passed over, and never swallows more
-//! than its own escape sequence.
+//! Invariant: any sequence of bytes is accepted; an unknown sequence is skipped, and never consumes
+//! more than its own escape sequence.
 
-/// A key, or what it means to the editor.
+/// A key, by its meaning for the editor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
     /// A character to insert.
@@ -54,7 +54,7 @@ enum State {
     Sequence { number: u16, later: u16, parts: u8 },
 }
 
-/// Puts bytes together to keys.
+/// Assembles bytes to keys.
 #[derive(Debug, Default)]
 pub struct Decoder {
     state: State,
@@ -82,7 +82,7 @@ impl Decoder {
                     b'b' => Some(Key::WordLeft),
                     b'f' => Some(Key::WordRight),
                     0x7f => Some(Key::KillWord),
-                    // Ctrl-C and its like must work also behind a stray ESC.
+                    // Ctrl-C and similar keys must work also after a stray ESC.
                     b if b < 0x20 && b != 0x1b => self.plain(b),
                     _ => None,
                 }
@@ -192,7 +192,7 @@ impl Decoder {
                 _ => None,
             },
             b if b < 0x20 => self.plain(b),
-            // Private and intermediate bytes belong to the sequence.
+            // Private and intermediate bytes are part of the sequence.
             0x20..=0x3f => {
                 self.state = State::Sequence {
                     number,

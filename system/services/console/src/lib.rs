@@ -1,4 +1,4 @@
-//! The console's logic without its channels: what keys do to a line. Tested on the host.
+//! The console's logic without its channels: the effect of keys on a line. Tested on the host.
 #![no_std]
 #![forbid(unsafe_code)]
 

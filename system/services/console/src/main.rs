@@ -1,8 +1,8 @@
 //! The console: the SIP that owns the console device.
 //!
-//! It has one client, the shell, which reads lines from it, lets the output of jobs be shown and hands over the
-//! input of the job in the foreground. At a terminal it edits lines, keeps a history, and turns Ctrl-C into an
-//! interrupt of the job; otherwise it reads plain lines.
+//! It has one client, the shell, which reads lines from it, passes it the output of jobs and hands
+//! over the input of the job in the foreground. At a terminal it edits lines, keeps a history, and
+//! turns Ctrl-C into an interrupt of the job; otherwise it reads plain lines.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
@@ -22,7 +22,8 @@ sing_sdk::manifest! {
     endpoints: { shell: ConsoleContract.Exp:Start },
     memory: 16 MiB,
     behavior: "
-        // If another has the device, or it does not understand its arguments, it ends at once.
+        // If another process has the device, or it does not understand its arguments, it ends at
+        // once.
         state Start: ( shell.Welcome! -> Ready or skip -> end );
         state Ready: one {
           shell.ReadLine? -> ( shell.Line! or shell.Interrupted! or shell.EndOfInput! ) -> Ready;

@@ -1,4 +1,4 @@
-//! Output: the device, and the pipes that jobs print into.
+//! Output: the device, and the pipes of jobs.
 
 use alloc::collections::VecDeque;
 use alloc::format;
@@ -11,29 +11,30 @@ use sing_sdk::io::LARGEST;
 use sing_sdk::rt::{Handle, Vector, Waitable};
 use sing_sdk::set::WaitSet;
 
-/// Bytes of a block that are made ready for the device at a time. Lines up to this length stay whole.
+/// The bytes of a block that are prepared for the device at a time. Lines up to this length stay
+/// whole.
 const PIECE: usize = 2048;
-/// Bytes that wait, beside blocks, from which on nothing is echoed.
+/// From this many waiting bytes on, beside blocks, nothing is echoed.
 pub const FAR: usize = 16 << 10;
-/// Bytes of a line that are remembered.
+/// The most bytes of a line that are remembered.
 const TAIL: usize = 256;
-/// Bytes of notices that wait at most; of more, some are lost.
+/// The most bytes of waiting notices; further ones are lost.
 const NOTICES: usize = 4 << 10;
-/// Of a block whose writer goes on, the bytes that a mark waits for at most.
+/// The most bytes of a continuing writer's block that a mark waits for.
 const AWAITED: usize = 8 << 10;
-/// Blocks that are held at a time; further ones wait in their pipes, on the account of those who sent them.
+/// The most blocks held at a time; further ones wait in their pipes, on their senders' accounts.
 pub const BLOCKS: usize = 64;
-/// Pipes that are shown at a time.
+/// The most pipes shown at a time.
 pub const PIPES: usize = 4096;
 
-/// What a program prints.
+/// Output of a program.
 struct Block {
     data: Vector<u8>,
-    /// Shown up to here.
+    /// The bytes shown so far.
     from: usize,
-    /// What was marked reaches up to here.
+    /// The end of the marked part.
     awaited: usize,
-    /// Waits to hear that it was shown.
+    /// The writer, which waits for the answer that its block was shown.
     writer: Taken,
 }
 
@@ -53,27 +54,29 @@ impl Block {
     }
 }
 
-/// The device's output: what it has not taken yet waits here. What is typed goes first; what programs print goes in pieces, from each
-/// in its turn, so that no writer keeps another from being seen.
+/// The device's output, with a queue for bytes that the device has not taken yet. Typed text goes
+/// first; output of programs goes in pieces, from each program in turn, so that no writer hides
+/// another.
 ///
-/// What waits is bounded by those who make it: a pipe has one block here at most, [`BLOCKS`] pipes have one, and what is typed is not
+/// The queue is bounded for each source: a pipe has one block here at most, [`BLOCKS`] pipes have
+/// one, and typed text is not echoed while the screen is [far behind](Screen::is_far_behind).
 /// echoed while the screen is [far behind](Screen::is_far_behind).
 pub struct Screen {
     terminal: bool,
     /// The text on the last line, if it is short and plain.
     tail: String,
-    /// Whether the last thing shown ended a line.
+    /// Whether the last output ended a line.
     fresh: bool,
-    /// The pipe whose last piece was what was shown last, and did not end a line.
+    /// The pipe of the last output, if that did not end its line.
     open: Option<u32>,
     /// Bytes on their way to the device, and how many of them it has taken.
     chunk: Vec<u8>,
     sent: usize,
-    /// Bytes that the device has been given, and will have been with this chunk.
+    /// The bytes given to the device so far, including this chunk.
     given: u64,
-    /// What comes after the chunk: prompts and what is typed, as it is.
+    /// Output after the chunk: prompts and typed text, unchanged.
     raw: Vec<u8>,
-    /// What the console itself has to say.
+    /// The console's own notices.
     notices: String,
     blocks: VecDeque<Block>,
     /// Writers whose blocks were shown.
@@ -98,7 +101,7 @@ impl Screen {
         }
     }
 
-    /// Whether so much waits that nothing more is to be echoed.
+    /// Whether so much is waiting that nothing more is to be echoed.
     pub fn is_far_behind(&self) -> bool {
         self.raw.len() > FAR
     }
@@ -108,8 +111,8 @@ impl Screen {
         self.blocks.len() < BLOCKS
     }
 
-    /// Marks what waits now. Of a writer that has gone that is all; of one that goes on, it is a little: it could have a new
-    /// block here at any time.
+    /// Marks the waiting output. For a writer that has ended this is all of its output; for one
+    /// that continues only a little, as it could send a new block at any time.
     pub fn mark(&mut self) {
         for block in &mut self.blocks {
             let len = block.data.len();
@@ -120,14 +123,15 @@ impl Screen {
         }
     }
 
-    /// Takes the mark away.
+    /// Removes the mark.
     pub fn unmark(&mut self) {
         for block in &mut self.blocks {
             block.awaited = 0;
         }
     }
 
-    /// Where all that was marked is on its way to the device: the number of bytes up to its end, for [`Screen::is_written`].
+    /// Once all marked output is on its way to the device: the number of bytes up to its end, for
+    /// [`Screen::is_written`].
     pub fn passed(&self) -> Option<u64> {
         let waits = |block: &Block| block.from < block.awaited;
         let passed =
@@ -135,19 +139,20 @@ impl Screen {
         passed.then_some(self.given)
     }
 
-    /// Whether the device has written so many bytes.
+    /// Whether the device has written this many bytes.
     pub fn is_written(&self, bytes: u64) -> bool {
         let here = self.chunk.len() - self.sent;
         let unwritten = here + sing_sdk::console::unwritten();
         bytes + unwritten as u64 <= self.given
     }
 
-    /// Gives the device as much as it takes, around the line that is being edited, if one is; who is to hear that what they wrote
-    /// was shown.
+    /// Gives the device as much as it takes, around the line that is being edited, if there is one;
+    /// returns the writers to be told that their output was shown.
     pub fn advance(&mut self, edited: Option<&Editor>) -> Vec<Taken> {
         loop {
             while self.sent < self.chunk.len() {
-                // A device that takes nothing any more is no writer's fault; the input's end will tell.
+                // A device that takes no more bytes is no writer's fault; the end of the input will
+                // tell.
                 match sing_sdk::console::write(&self.chunk[self.sent..]).unwrap_or(0) {
                     0 => return core::mem::take(&mut self.shown),
                     taken => self.sent += taken,
@@ -162,7 +167,7 @@ impl Screen {
         }
     }
 
-    /// Makes the next chunk; whether there is one.
+    /// Makes the next chunk; returns whether there is one.
     fn fill(&mut self, edited: Option<&Editor>) -> bool {
         if !self.raw.is_empty() {
             core::mem::swap(&mut self.raw, &mut self.chunk);
@@ -177,7 +182,7 @@ impl Screen {
             return false;
         };
         let writer = block.writer.0;
-        // What another prints does not stand behind the beginning of a line.
+        // Output of another pipe must not follow an unfinished line.
         if self.terminal && edited.is_none() && self.open.is_some_and(|open| open != writer) {
             self.print(b"\n", None);
         }
@@ -192,7 +197,8 @@ impl Screen {
         true
     }
 
-    /// Adds to the chunk what a program prints: the line that is being edited is taken away, and drawn again on a line of its own.
+    /// Adds output of a program to the chunk: the edited line is removed, and drawn again on a line
+    /// of its own.
     fn print(&mut self, bytes: &[u8], edited: Option<&Editor>) {
         let mut text = String::new();
         if let Some(editor) = edited {
@@ -212,7 +218,7 @@ impl Screen {
         }
     }
 
-    /// Shows bytes as they are.
+    /// Shows bytes unchanged.
     pub fn raw(&mut self, text: &str) {
         self.raw.extend_from_slice(text.as_bytes());
     }
@@ -241,7 +247,7 @@ impl Screen {
         }
     }
 
-    /// Remembers what stands on the last line.
+    /// Remembers the text on the last line.
     fn follow(&mut self, bytes: &[u8]) {
         let Some(last) = bytes.last() else { return };
         self.fresh = *last == b'\n';
@@ -259,13 +265,12 @@ impl Screen {
         }
     }
 
-    /// A program's text on the line of the cursor: text that a person types there comes behind
-    /// it.
+    /// A program's text on the cursor's line: text that a person types there comes after it.
     pub fn tail(&self) -> &str {
         &self.tail
     }
 
-    /// Begins a new line, unless the cursor stands at the beginning of one.
+    /// Begins a new line, unless the cursor is at the beginning of one.
     pub fn freshen(&mut self) {
         if !self.fresh {
             self.show(b"\n");
@@ -317,7 +322,7 @@ impl Outputs {
         })
     }
 
-    /// Shows this pipe too. One that cannot be watched is closed, which its writer sees.
+    /// Shows this pipe too. If it cannot be watched, it is closed, which its writer sees.
     pub fn add(&mut self, pipe: PipeContract::Exp<PipeContract::Start>) {
         self.last = self.last.wrapping_add(1) & i32::MAX.cast_unsigned();
         let known = self.all.iter().any(|(id, _)| *id == self.last);
@@ -331,8 +336,9 @@ impl Outputs {
         self.set.handle()
     }
 
-    /// Shows what a pipe brings. It is asked for [`more`](Outputs::more) when that is shown: a writer that has its answer knows
-    /// that it was. An ended pipe goes, and so does one whose writer sends more at once than is its part.
+    /// Shows the block that a pipe brings. The pipe is asked for [`more`](Outputs::more) when the
+    /// block is shown, so the answer tells the writer that it was. A pipe that has ended is
+    /// removed, and so is one whose writer sends more at once than its share.
     pub fn take(&mut self, id: u32, screen: &mut Screen) {
         let Some(index) = self.all.iter().position(|(i, _)| *i == id) else {
             return;
@@ -354,10 +360,10 @@ impl Outputs {
         self.all.push((id, pipe.send_ack()));
     }
 
-    /// Shows what waits in all pipes now.
+    /// Shows the waiting output of all pipes now.
     pub fn drain(&mut self, screen: &mut Screen) {
-        // Each pipe has at most one block under way until it is asked for more, so one round takes what was
-        // there; a pipe whose writer is fast is not waited for.
+        // Each pipe has at most one block under way until it is asked for more, so one round takes
+        // the present output; a fast writer is not waited for.
         let ready: Vec<u32> = self
             .all
             .iter()
@@ -372,13 +378,13 @@ impl Outputs {
     }
 }
 
-/// A pipe whose writer waits to hear that what it wrote was shown.
+/// A pipe whose writer waits to be told that its output was shown.
 pub struct Taken(u32, PipeContract::Exp<PipeContract::Written>);
 
 impl Taken {
     /// Whether the writer has ended, or closed the pipe.
     fn has_gone(&self) -> bool {
-        // It has nothing to say before the answer.
+        // It may not send before the answer.
         self.1.is_ready()
     }
 }

@@ -1,4 +1,4 @@
-//! The loop: the device, the shell, the job in the foreground and everything that is shown.
+//! The loop: the device, the shell, the job in the foreground and all output.
 
 use crate::input::{self, Job, Typed};
 use crate::output::{self, Outputs, Screen};
@@ -18,36 +18,38 @@ use sing_sdk::time::{self, Timeout};
 
 /// The longest prompt.
 const PROMPT: usize = 256;
-/// Finished lines that wait for a job at most, and bytes in them; more are not taken. The last line may go beyond.
+/// The most finished lines that wait for a job, and the most bytes in them; further ones are
+/// ignored. The last line may exceed this.
 const LINES: usize = 256;
 const LINE_BYTES: usize = 64 << 10;
 /// How long the console waits for memory before it tries again.
 const RETRY: Duration = Duration::from_millis(20);
 
-/// What the heap is grown to at the start. Bytes, lines and history are kept at most twice over, as they grow; an answer is made
-/// beside them, and what a program prints is in the exchange heap.
+/// The size to which the heap is grown at the start. Bytes, lines and history are kept at most
+/// twice, as they grow; an answer is built beside them, and output of programs is in the exchange
+/// heap.
 const HEAP: usize = 2 << 20;
-/// The program's budget, as its manifest says.
+/// The program's budget, as in its manifest.
 const MEMORY: usize = 16 << 20;
 const KEPT: usize = 2 * editor::KEPT + 2 * LINE_BYTES + output::FAR + input::MOST;
 const _: () = assert!(2 * KEPT + 4 * LINE_BYTES + output::PIPES * 16 < HEAP);
-// Twice for blocks: none is above the size, and each rounded up is below twice that.
+// Twice for blocks: none is above this size, and each is rounded up to less than twice its size.
 const _: () = assert!(HEAP + output::PIPES * 512 + 2 * output::BLOCKS * LARGEST < MEMORY);
 
 /// The shell's channel.
 enum Shell {
     Ready(ConsoleContract::Exp<ConsoleContract::Ready>),
-    /// It waits for a line; the prompt comes behind what was printed before.
+    /// It waits for a line; the prompt comes after the earlier output.
     Prompting(ConsoleContract::Exp<ConsoleContract::Reading>, String),
-    /// It waits for a line, which the person types.
+    /// It waits for a line, which the person is typing.
     Reading(ConsoleContract::Exp<ConsoleContract::Reading>),
     /// It waits for this line, for which there was no memory yet.
     Answering(ConsoleContract::Exp<ConsoleContract::Reading>, Vec<u8>),
-    /// It waits until what was there is written out: so many bytes, once that is known.
+    /// It waits until the present output is written: this many bytes, once the number is known.
     Flushing(ConsoleContract::Exp<ConsoleContract::Flushing>, Option<u64>),
 }
 
-/// A line that was typed for a job.
+/// A line typed for a job.
 enum Line {
     Text(Vec<u8>),
     End,
@@ -66,10 +68,10 @@ pub struct Server {
     editors: [Editor; 2],
     /// Lines that the job has not taken yet.
     lines: VecDeque<Line>,
-    /// A half-typed line, left over from a job that has ended.
+    /// An unfinished line, left over from a job that has ended.
     unfinished: Unfinished,
     job: Option<Job>,
-    /// There was no memory for what the job is to read.
+    /// There was no memory for the job's input.
     short: bool,
 }
 
@@ -80,7 +82,7 @@ impl Server {
     /// Opens the device.
     ///
     /// # Errors
-    /// Where another has it, or memory is short.
+    /// If another process has it, or memory is short.
     pub fn new() -> Result<Server, Error> {
         sing_sdk::reserve(HEAP)?;
         let size = sing_sdk::console::size();
@@ -104,7 +106,7 @@ impl Server {
         self.size.is_some()
     }
 
-    /// Serves the shell until it goes.
+    /// Serves the shell until it closes.
     pub fn run(mut self, shell: ConsoleContract::Exp<ConsoleContract::Start>) {
         let (columns, rows) = self.size.unwrap_or((0, 0));
         let mut shell = Shell::Ready(shell.send_welcome(columns, rows));
@@ -152,7 +154,7 @@ impl Server {
             match select.wait(timeout) {
                 Ok(_) => {}
                 Err(Error::Timeout) => continue,
-                // To wait for several things takes memory, too.
+                // A wait for several objects takes memory, too.
                 Err(Error::NoResources) => {
                     time::sleep(RETRY);
                     continue;
@@ -188,7 +190,8 @@ impl Server {
         }
     }
 
-    /// Goes on with what waits for output: whether it did. A Ctrl-C that nobody has taken ends the wait; who reads next takes it.
+    /// Continues a wait for output; returns whether there was one. A pending Ctrl-C ends the wait;
+    /// the next reader takes it.
     fn settle(&mut self, shell: Shell) -> (Shell, bool) {
         let waits = matches!(shell, Shell::Prompting(..) | Shell::Flushing(..));
         let hurried = waits && self.terminal() && self.job.is_none() && self.typed.has_interrupt();
@@ -210,12 +213,12 @@ impl Server {
         }
     }
 
-    /// Shows the prompt, with what has been typed for it already.
+    /// Shows the prompt, with text that was typed for it already.
     fn prompt(&mut self, prompt: &str) {
         self.screen.unmark();
         self.screen.freshen();
         let mut text = String::new();
-        // Finished lines come before the one that was begun.
+        // Finished lines come before the unfinished one.
         let unfinished = if self.lines.is_empty() {
             core::mem::take(&mut self.unfinished)
         } else {
@@ -229,13 +232,13 @@ impl Server {
     fn request(&mut self, channel: ConsoleContract::Exp<ConsoleContract::Ready>) -> Option<Shell> {
         use ConsoleContract::exp::Ready;
         let request = channel.recv();
-        // Whatever jobs printed before the shell spoke comes before what the shell asks for.
+        // Output of jobs from before the shell's request comes before the request's own.
         self.outputs.drain(&mut self.screen);
         self.screen.mark();
         Some(match request {
             Ready::ReadLine(prompt, next) => {
-                // The shell reads again, so its job is over, even if the job's channel has not told us yet: what
-                // is typed from now on is the shell's.
+                // The shell reads again, so its job has ended, even if the job's channel has not
+                // told us yet: text typed from now on is the shell's.
                 self.end_job();
                 if self.terminal() {
                     Shell::Prompting(next, prompt.get_within(PROMPT).unwrap_or_default())
@@ -251,7 +254,8 @@ impl Server {
                 self.end_job();
                 self.editors[FOR_JOB].begin("");
                 if !self.unfinished.is_empty() {
-                    // It goes on with the next key. Shown now, it would stand before what the job prints.
+                    // The line continues with the next key. Shown now, it would precede the output
+                    // of the job.
                     let unfinished = core::mem::take(&mut self.unfinished);
                     self.editors[FOR_JOB].resume("", unfinished, &mut String::new());
                 }
@@ -263,7 +267,7 @@ impl Server {
         })
     }
 
-    /// Keeps the bytes that a job did not take for the next reader.
+    /// Keeps the bytes that a job did not take, for the next reader.
     fn keep(&mut self, rest: Vec<u8>) {
         if self.terminal() {
             self.lines.push_front(Line::Text(rest));
@@ -272,7 +276,8 @@ impl Server {
         }
     }
 
-    /// The job is over. The shell gets the lines that it did not take, finished or not; the end of its input was its own.
+    /// The job has ended. The shell gets the lines that the job did not take, finished or not; the
+    /// end of the job's input was its own.
     fn end_job(&mut self) {
         if self.job.is_some() && !self.editors[FOR_JOB].is_empty() {
             self.unfinished = self.editors[FOR_JOB].take();
@@ -283,7 +288,7 @@ impl Server {
         self.lines.retain(|line| matches!(line, Line::Text(_)));
     }
 
-    /// Moves typed text to the reader that waits for it.
+    /// Moves typed text to its waiting reader.
     fn pump(&mut self, shell: Shell) -> Shell {
         if self.job.is_some() {
             self.pump_job();
@@ -316,7 +321,7 @@ impl Server {
         match line {
             Some(Line::Text(text)) => {
                 if let Err(text) = job.give(text) {
-                    // Want of memory is no end of input: the line stays.
+                    // Lack of memory is no end of input: the line stays.
                     self.short = true;
                     self.keep(text);
                 }
@@ -327,8 +332,8 @@ impl Server {
         }
     }
 
-    /// Lets the person type for the job: lines are finished whether it takes them or not, so that Ctrl-C is
-    /// heard at any time.
+    /// Lets the person type for the job: lines are finished whether it takes them or not, so that
+    /// Ctrl-C works at any time.
     fn edit_for_job(&mut self) {
         if self.is_full() && self.typed.skip_to_interrupt() {
             self.interrupt_job();
@@ -356,7 +361,7 @@ impl Server {
         }
     }
 
-    /// Whether as many lines wait for the job as may.
+    /// Whether the most lines allowed are waiting for the job.
     fn is_full(&self) -> bool {
         let len = |line: &Line| match line {
             Line::Text(text) => text.len(),
@@ -365,7 +370,7 @@ impl Server {
         self.lines.len() >= LINES || self.lines.iter().map(len).sum::<usize>() >= LINE_BYTES
     }
 
-    /// Ctrl-C: the job is to end, and nobody gets what was typed before.
+    /// Ctrl-C: interrupts the job, and discards the text typed before.
     fn interrupt_job(&mut self) {
         self.lines.clear();
         if let Some(job) = &mut self.job {
@@ -376,7 +381,7 @@ impl Server {
     /// Lets the person type for the shell.
     fn edit(&mut self, channel: ConsoleContract::Exp<ConsoleContract::Reading>) -> Shell {
         if let Some(Line::Text(line)) = self.lines.pop_front() {
-            // Typed while a job ran that did not want it.
+            // Typed while a job ran that did not take it.
             self.screen.show(&line);
             self.editors[FOR_SHELL].remember(String::from_utf8_lossy(&line).trim_end());
             return answer(channel, line);
@@ -404,7 +409,7 @@ impl Server {
     }
 }
 
-/// Answers with a line, now or when there is memory for it: the want of it is no end of input.
+/// Answers with a line, now or when there is memory for it: lack of memory is no end of input.
 fn answer(channel: ConsoleContract::Exp<ConsoleContract::Reading>, line: Vec<u8>) -> Shell {
     match Text::new(&String::from_utf8_lossy(&line)) {
         Ok(text) => Shell::Ready(channel.send_line(text)),

@@ -1,4 +1,4 @@
-//! Clients, each in its state of the conversation, with whose share it is on.
+//! Clients, each in its state of the conversation, with its origin.
 
 use crate::server::Source;
 use alloc::collections::BTreeMap;
@@ -23,34 +23,34 @@ struct Client {
     origin: u32,
     /// `None` while it is served.
     state: Option<State>,
-    /// What the last answer costs, which it may not have taken yet.
+    /// The price of the last answer, which it may not have received yet.
     answer: usize,
 }
 
-/// What a client had that has gone.
+/// The charges of a removed client.
 pub struct Left {
-    /// Whose share it was on.
+    /// Its origin.
     pub origin: u32,
-    /// What an answer costs that it has not taken.
+    /// The price of an answer that it has not received.
     pub answer: usize,
 }
 
-/// All clients. One that leaves while it waits for an answer stays until that has come, so that no number has a second owner
-/// while anything is on its way to the first.
+/// All clients. One that closes while it waits for an answer stays until the answer has come, so
+/// that its number is not reused while a message is on its way to it.
 #[derive(Default)]
 pub struct Clients {
     all: BTreeMap<u32, Client>,
     last: u32,
 }
 
-/// The client has gone: what it had goes with it.
+/// The client has closed; its records go with it.
 #[must_use]
 pub struct Gone;
 
 impl Clients {
-    /// A number for a client to come.
+    /// A number for a new client.
     pub fn number(&mut self, shares: &Shares) -> u32 {
-        // An origin is called after its first client, and may outlive it.
+        // An origin has the number of its first client, and may outlive it.
         let taken = |id| self.all.contains_key(&id) || shares.of(id) > 0;
         self.last = next_number(self.last, taken);
         self.last
@@ -59,7 +59,7 @@ impl Clients {
     /// Takes a client under a number.
     ///
     /// # Errors
-    /// Where it cannot be watched: it is closed.
+    /// If it cannot be watched; it is then closed.
     pub fn add(
         &mut self,
         id: u32,
@@ -77,9 +77,9 @@ impl Clients {
         Ok(())
     }
 
-    /// Whose share the client is on.
+    /// The origin of the client.
     pub fn origin(&self, id: u32) -> u32 {
-        // A number that nobody has is on nobody's share, and no origin's number.
+        // An unused number has no origin, and is the number of none.
         self.all.get(&id).map_or(u32::MAX, |c| c.origin)
     }
 
@@ -88,8 +88,9 @@ impl Clients {
         self.all.is_empty()
     }
 
-    /// Takes the channel of a client that may ask, until [`Clients::put`] or [`Clients::remove`]. One that waits for an answer has
-    /// gone away, which is looked at when there is one: until then it is not watched.
+    /// Takes the channel of a client that may ask, until [`Clients::put`] or [`Clients::remove`]. A
+    /// client that closes while it waits for an answer is noticed with the answer: until then it is
+    /// not watched.
     pub fn take(
         &mut self,
         id: u32,
@@ -118,19 +119,19 @@ impl Clients {
         }
     }
 
-    /// Takes a client out.
+    /// Removes a client.
     pub fn remove(&mut self, id: u32) -> Option<Left> {
         let Client { origin, answer, .. } = self.all.remove(&id)?;
         Some(Left { origin, answer })
     }
 
-    /// A client has taken its last answer; what that cost.
+    /// A client has received its last answer; returns the price of that.
     pub fn took_answer(&mut self, id: u32) -> usize {
         let client = self.all.get_mut(&id);
         client.map_or(0, |c| core::mem::take(&mut c.answer))
     }
 
-    /// A client may ask again, and its next word is awaited.
+    /// A client may ask again, and is watched again.
     fn ready(
         &mut self,
         id: u32,
@@ -146,7 +147,7 @@ impl Clients {
     /// Answers a bind: done, or refused with the endpoint that comes back.
     ///
     /// # Errors
-    /// Where the client cannot be watched any more.
+    /// If the client cannot be watched any more.
     pub fn bound(
         &mut self,
         id: u32,
@@ -169,10 +170,10 @@ impl Clients {
         }
     }
 
-    /// Answers a find. What the answer costs is kept until the client has taken it.
+    /// Answers a find. The answer is charged until the client has received it.
     ///
     /// # Errors
-    /// Where the client cannot be watched any more.
+    /// If the client cannot be watched any more.
     pub fn found(
         &mut self,
         id: u32,

@@ -1,4 +1,4 @@
-//! The name server's logic without its channels: which provider serves a path. Tested on the host.
+//! The name server's logic without its channels: the provider of each path. Tested on the host.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -25,25 +25,26 @@ impl<T> Default for Tree<T> {
     }
 }
 
-/// The place that answers for a path.
+/// The server of a path.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Place<'a, T> {
     /// The name server itself: a directory above registered paths, or the root.
     Here,
-    /// A provider, and the path as it sees it.
+    /// A provider, and the path relative to it.
     Provider(&'a T, &'a str),
     /// No provider.
     Nowhere,
 }
 
 impl<T> Tree<T> {
-    /// Whether a normalized path can be registered: nobody has it, and no path above or below it is another's than `mine`, so that
-    /// nobody stands in another's place, before or behind it. The root is the name server's own.
+    /// Whether a normalized path can be registered: it is free, and every path above or below it
+    /// belongs to `mine`, so that no provider can take another's place, before or behind it. The
+    /// root is the name server's own.
     pub fn is_free(&self, path: &str, mine: impl Fn(&T) -> bool) -> bool {
         path != "/" && !self.entries.contains_key(path) && !self.meets(path, mine)
     }
 
-    /// Gives a path that is free to a provider.
+    /// Registers a provider at a free path.
     pub fn register(&mut self, path: &str, provider: T) {
         self.entries.insert(path.into(), provider);
     }
@@ -60,8 +61,9 @@ impl<T> Tree<T> {
         self.below(path).any(|(_, provider)| !mine(provider))
     }
 
-    /// The longest registered prefix of a path, itself included. What a look into the tree costs grows with the path's length, so
-    /// there is not one for each of its parts: a path of thousands would keep everybody else waiting.
+    /// The longest registered prefix of a path, itself included. The cost of a look-up in the tree
+    /// grows with the path's length, so there is not one for each part: a path of thousands of
+    /// parts would delay all others.
     fn above(&self, path: &str) -> Option<(&str, &T)> {
         let mut path = path;
         loop {
@@ -70,7 +72,7 @@ impl<T> Tree<T> {
             if path::below(path, at).is_some() {
                 return Some((at, provider));
             }
-            // Whatever is a prefix of the path is none behind this one, so it is a prefix of this one, too.
+            // No prefix of the path sorts after this one, so it is a prefix of this one, too.
             let same = path.bytes().zip(at.bytes()).take_while(|(a, b)| a == b);
             let same = same.count();
             let end = match path.as_bytes().get(same) {
@@ -81,7 +83,7 @@ impl<T> Tree<T> {
         }
     }
 
-    /// What is registered below a path.
+    /// The registrations below a path.
     fn below(&self, path: &str) -> impl Iterator<Item = (&str, &T)> {
         let below = format!("{}/", path.trim_end_matches('/'));
         let from = (Bound::Included(below.as_str()), Bound::Unbounded);
@@ -91,12 +93,12 @@ impl<T> Tree<T> {
             .take_while(move |(at, _)| at.starts_with(&below))
     }
 
-    /// Takes a path back.
+    /// Removes a path.
     pub fn deregister(&mut self, path: &str) -> Option<T> {
         self.entries.remove(path)
     }
 
-    /// The place that answers for a normalized path: the provider with the longest registered prefix.
+    /// The server of a normalized path: the provider with the longest registered prefix.
     #[must_use]
     pub fn resolve<'a>(&'a self, path: &'a str) -> Place<'a, T> {
         if let Some((at, provider)) = self.above(path) {
@@ -117,10 +119,11 @@ impl<T> Tree<T> {
     }
 }
 
-/// Numbers that clients, providers and watchers have: so many, that the number of each in the wait set is one of the kernel's.
+/// Numbers of clients, providers and watchers, bounded so that the number of each in the wait set
+/// is valid for the kernel.
 const NUMBERS: u32 = 1 << 29;
 
-/// The number after the last one that nobody has. There are far more than the server keeps things.
+/// The next free number. There are far more numbers than records.
 pub fn next_number(last: u32, taken: impl Fn(u32) -> bool) -> u32 {
     let mut number = last;
     loop {

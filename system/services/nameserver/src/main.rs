@@ -1,15 +1,15 @@
 //! The name server ([O] 5.3): a SIP that knows the provider of each part of the name space.
 //!
-//! It carries endpoints from clients to services and is no part of what those say to each other afterwards.
-//! Requests below a mount point are passed on to the provider there and answered when it answers; meanwhile
-//! everybody else is served.
+//! It passes endpoints from clients to services and takes no part in their conversations
+//! afterwards. Requests below a mount point are passed on to the provider there and answered when
+//! it answers; meanwhile all others are served.
 //!
 //! Invariants:
-//! - Nothing that a client or provider does or leaves undone stops the others. No receive waits for one of them alone, and what
-//!   they send is bounded before it is read.
-//! - Whatever is kept for somebody is on the share of the program that it was, and all shares together are memory that the name
-//!   server has from its start (`budget.rs`).
-//! - Only who has registered a path can register one above or below it.
+//! - No action or omission of a client or provider stops the others. No receive waits for one of
+//!   them alone, and the size of their messages is bounded before they are read.
+//! - Every record is charged to the share of a program, and all shares together are memory that the
+//!   name server has from its start (`budget.rs`).
+//! - Only the holder of a path can register one above or below it.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
@@ -35,7 +35,8 @@ sing_sdk::manifest! {
     behavior: "
         // Arguments that it does not understand end it.
         state Start: ( all clients.Success! -> Starting or skip -> end );
-        // Requests to the provider wait until it is ready. Others are served meanwhile, which here is left out.
+        // Requests to the provider wait until it is ready. Meanwhile others are served, which this
+        // description leaves out.
         serial state Starting: one {
           boot.Success? -> Serving;
           boot.ChannelClosed? -> Alone;

@@ -1,4 +1,4 @@
-//! Providers: those that serve a part of the name space, each asked for one thing at a time.
+//! Providers: the servers of parts of the name space. Each gets one request at a time.
 
 use crate::server::Source;
 use alloc::collections::{BTreeMap, VecDeque};
@@ -10,27 +10,27 @@ use sing_sdk::share::Shares;
 
 type Service = ServiceContract::Exp<ServiceContract::Start>;
 
-/// Who asked a provider for something.
+/// The origin of a request to a provider.
 #[derive(Clone, Copy)]
 pub struct Asker {
     pub client: u32,
-    /// Whose share the request is on, and with how much, until it is answered.
+    /// The origin and the price that it is charged until the request is answered.
     pub origin: u32,
     pub cost: usize,
 }
 
-/// What a client asked of a provider. The path lies in the exchange heap already, so that passing the request on cannot
-/// fail for want of memory, with nobody to tell the client.
+/// A client's request to a provider. The path is in the exchange heap already, so that passing the
+/// request on cannot fail for lack of memory, which would leave the client without an answer.
 pub struct Request {
     pub asker: Asker,
     pub path: Text,
-    /// The endpoint to bind; `None` where the path is to be listed.
+    /// The endpoint to bind; `None` if the path is to be listed.
     pub bind: Option<Service>,
 }
 
 /// A provider's answer.
 pub enum Answer {
-    /// Nothing that concerns a client.
+    /// No answer to a client.
     Nothing,
     /// To a bind: done, or refused with the endpoint that comes back.
     Bound {
@@ -42,11 +42,11 @@ pub enum Answer {
         asker: Asker,
         names: Result<Text, Refusal>,
     },
-    /// It has gone.
+    /// It has closed.
     Gone,
 }
 
-/// What a provider has been asked and not answered.
+/// A provider's unanswered request.
 pub enum Asked {
     Bind(Asker),
     Find(Asker),
@@ -57,15 +57,15 @@ enum Channel {
     Ready(NamespaceContract::Imp<NamespaceContract::Ready>),
     Binding(Asker, NamespaceContract::Imp<NamespaceContract::Binding>),
     Finding(Asker, NamespaceContract::Imp<NamespaceContract::Finding>),
-    /// Closed by the other side; what it was asked it will not answer.
+    /// Closed by the other side; the request will not be answered.
     Gone(Option<Asked>),
 }
 
-/// Requests that wait: origins take turns, so that nobody waits behind all that another has asked for.
+/// Waiting requests: origins take turns, so that none waits behind all requests of another.
 #[derive(Default)]
 struct Queue {
     waiting: BTreeMap<u32, VecDeque<Request>>,
-    /// Whose turn it was last.
+    /// The origin of the last turn.
     turn: u32,
 }
 
@@ -88,7 +88,7 @@ impl Queue {
         request
     }
 
-    /// Takes a client's request out.
+    /// Removes a client's request.
     fn withdraw(&mut self, client: u32) -> Option<Request> {
         let place = |same: &VecDeque<Request>| same.iter().position(|r| r.asker.client == client);
         let mut all = self.waiting.iter();
@@ -111,7 +111,7 @@ struct Provider {
 }
 
 impl Provider {
-    /// Sends the next request where the provider can take one.
+    /// Sends the next request if the provider can take one.
     fn advance(&mut self) {
         self.channel = match core::mem::replace(&mut self.channel, Channel::Gone(None)) {
             Channel::Ready(channel) => match self.queue.pop() {
@@ -131,12 +131,12 @@ fn send(channel: NamespaceContract::Imp<NamespaceContract::Ready>, request: Requ
     }
 }
 
-/// A provider that is none any more.
+/// A removed provider.
 pub struct Removed {
-    /// Where it was registered, and on whose share.
+    /// Its path, and the origin that it was charged to.
     pub path: String,
     pub origin: u32,
-    /// What nobody will answer now: what it was asked, and what waited for it.
+    /// Requests that will not be answered now: the one that it got, and those that waited for it.
     pub asked: Option<Asked>,
     pub waiting: Vec<Request>,
 }
@@ -149,10 +149,11 @@ pub struct Providers {
 }
 
 impl Providers {
-    /// Takes a provider of a client's, registered at a path; its number. Client 0 stands for the system itself.
+    /// Adds a client's provider, registered at a path; returns its number. Client 0 is the system
+    /// itself.
     ///
     /// # Errors
-    /// The channel, where it cannot be watched.
+    /// The channel, if it cannot be watched.
     pub fn add(
         &mut self,
         owner: u32,
@@ -196,12 +197,12 @@ impl Providers {
         })
     }
 
-    /// Whose provider it is.
+    /// The client that owns the provider.
     pub fn owner(&self, id: u32) -> Option<u32> {
         self.all.get(&id).map(|p| p.owner)
     }
 
-    /// Those that a client has registered.
+    /// The providers that a client has registered.
     pub fn owned_by(&self, client: u32) -> Vec<u32> {
         self.all
             .iter()
@@ -210,8 +211,8 @@ impl Providers {
             .collect()
     }
 
-    /// Asks a provider, now or when its turn comes; gives the request back where the provider has gone or its origin has
-    /// too much waiting.
+    /// Asks a provider, now or when its turn comes; returns the request if the provider has closed
+    /// or its origin has too many waiting.
     pub fn request(
         &mut self,
         id: u32,
@@ -229,7 +230,7 @@ impl Providers {
         Ok(())
     }
 
-    /// Takes the request of a client that has gone out of where it waits for a provider.
+    /// Removes a closed client's request from the queue in which it waits for a provider.
     pub fn withdraw(&mut self, client: u32) -> Option<Request> {
         let mut queues = self.all.values_mut().map(|p| &mut p.queue);
         queues.find_map(|queue| queue.withdraw(client))
@@ -266,7 +267,7 @@ impl Providers {
                 }
                 imp::Finding::Closed => gone(Some(Asked::Find(asker))),
             },
-            // It has nothing to say in this state, so its channel is closed.
+            // It may not send in this state, so its channel is closed.
             Channel::Ready(_) => gone(None),
             Channel::Gone(asked) => gone(asked),
         };

@@ -48,25 +48,25 @@ impl Source {
 
 /// The name server's state.
 pub struct Server {
-    /// Everybody whose next word is awaited, or whose leaving.
+    /// All channels from which a message or a close is awaited.
     set: WaitSet,
     tree: Tree<u32>,
     clients: Clients,
     providers: Providers,
     watchers: Watchers,
-    /// Clients that could not be watched any more: closed, and to be given up.
+    /// Clients that could not be watched any more: closed, and to be removed.
     gone: Vec<u32>,
-    /// Whose is what of all that is kept here.
+    /// The accounts of all records, by origin.
     shares: Shares,
-    /// Whose are the answers that may not have been taken yet.
+    /// The accounts of answers that may not have been received yet, by origin.
     answers: Shares,
 }
 
 impl Server {
-    /// A server without anybody.
+    /// A server without clients.
     ///
     /// # Errors
-    /// Where memory or handles are short.
+    /// If memory or handles are short.
     pub fn new() -> Result<Server, Error> {
         sing_sdk::reserve(budget::HEAP)?;
         Ok(Server {
@@ -81,7 +81,7 @@ impl Server {
         })
     }
 
-    /// Mounts a provider that was there from the start.
+    /// Mounts a provider that exists from the start.
     pub fn mount(&mut self, at: &str, provider: Provided) {
         let mounted = asked_at(path::normalize(at)).and_then(|at| {
             self.offer(0, SYSTEM, &at, provider)
@@ -92,8 +92,8 @@ impl Server {
         }
     }
 
-    /// Takes a client that was there from the start: it is the system's own. What it connects further are programs that it has
-    /// started, each an origin of its own.
+    /// Adds a client that exists from the start: it is the system's own. Its further connections
+    /// are programs that it has started, each an origin of its own.
     pub fn connect(&mut self, client: NamespaceContract::Exp<NamespaceContract::Start>) {
         let id = self.clients.number(&self.shares);
         let taken = self.shares.take(SYSTEM, budget::CLIENT);
@@ -102,7 +102,7 @@ impl Server {
         }
     }
 
-    /// Takes a client whose place on its origin's share is taken.
+    /// Adds a client whose price is already charged to its origin.
     fn admit(
         &mut self,
         id: u32,
@@ -117,13 +117,14 @@ impl Server {
         watched
     }
 
-    /// Serves until the last client has gone.
+    /// Serves until the last client has closed.
     pub fn run(&mut self) {
         while !self.clients.is_empty() {
             match self.set.wait(Timeout::FOREVER) {
                 Ok(number) => {
                     self.serve(Source::of(number));
-                    // Here and not where they go: to give one up answers others, of whom some may go likewise.
+                    // They are removed here and not where they close: removing one answers others,
+                    // which may in turn close.
                     while let Some(client) = self.gone.pop() {
                         self.leave(client);
                     }
@@ -154,7 +155,7 @@ impl Server {
         let Some(channel) = self.clients.take(id, &self.set) else {
             return self.abandon(id);
         };
-        // It speaks, so it has taken the last answer, or it has gone.
+        // A message means that it has received the last answer, or has closed.
         let taken = self.clients.took_answer(id);
         self.answers.give_back(self.clients.origin(id), taken);
         match channel.recv() {
@@ -193,7 +194,7 @@ impl Server {
         }
     }
 
-    /// A client has gone: what it registered goes with it.
+    /// A client has closed; its registrations go with it.
     fn leave(&mut self, id: u32) {
         if let Some(left) = self.clients.remove(id) {
             self.shares.give_back(left.origin, budget::CLIENT);
@@ -202,8 +203,9 @@ impl Server {
         self.forget_all(id);
     }
 
-    /// A client has gone while it waits for an answer. Nobody may ever give that: a provider that is silent, or one that the client
-    /// itself has registered and whose other end lies here. So nothing is kept for it beyond what a provider is at.
+    /// A client has closed while it waits for an answer. The answer may never come: from a silent
+    /// provider, or from one that the client itself has registered and whose other end is in a
+    /// queue here. So nothing is kept for it except a request that a provider is working on.
     fn abandon(&mut self, id: u32) {
         self.forget_all(id);
         if let Some(request) = self.providers.withdraw(id) {
@@ -211,7 +213,7 @@ impl Server {
         }
     }
 
-    /// Takes all that a client has registered out of the name space.
+    /// Removes all registrations of a client from the name space.
     fn forget_all(&mut self, client: u32) {
         for provider in self.providers.owned_by(client) {
             self.forget(provider);
@@ -225,7 +227,8 @@ impl Server {
         }
     }
 
-    /// Answers a find. The answer is on the share of who asked until that has taken it.
+    /// Answers a find. The answer is charged to the client's origin until the client has received
+    /// it.
     fn found(&mut self, client: u32, names: Result<Text, Refusal>) {
         let names = names.and_then(|names| {
             let (origin, cost) = (
@@ -256,7 +259,7 @@ impl Server {
         self.bound(client, refused);
     }
 
-    /// Takes a further client; gives back what is no channel for one.
+    /// Adds a further client; returns an endpoint that is not of the contract.
     fn accept(&mut self, asking: u32, service: Service) -> Result<(), (Refusal, Service)> {
         let id = self.clients.number(&self.shares);
         let origin = match self.clients.origin(asking) {
@@ -267,7 +270,7 @@ impl Server {
             return Err((Refusal::NoResources, service));
         }
         match provider::accept(service) {
-            // One that cannot be watched is closed, and the client sees that.
+            // If it cannot be watched, it is closed, which the client sees.
             Ok(client) => {
                 self.admit(id, origin, client);
                 Ok(())
@@ -317,7 +320,7 @@ impl Server {
         self.refuse(client, refused);
     }
 
-    /// Answers a request that comes to nothing.
+    /// Answers a request that failed.
     fn refuse(&mut self, client: u32, (reason, bind): (Refusal, Option<Service>)) {
         match bind {
             Some(service) => self.bound(client, Some((reason, service))),
@@ -419,7 +422,7 @@ impl Server {
         }
     }
 
-    /// Answers a request that no provider will.
+    /// Answers a request that no provider will answer.
     fn unanswered(&mut self, request: Request) {
         let Request { asker, bind, .. } = request;
         match bind {
@@ -448,7 +451,7 @@ impl Server {
     }
 }
 
-/// The path that was asked for; what is none names nothing.
+/// The requested path; an invalid one is `None`.
 fn asked_at(path: Option<String>) -> Result<String, Refusal> {
     path.ok_or(Refusal::NotFound)
 }

@@ -1,6 +1,7 @@
-//! Watchers: those that asked by Notify to be told of changes.
+//! Watchers: clients that asked with Notify to be told of changes.
 //!
-//! A watcher that does not answer costs no more than one that does: of all that changes meanwhile it is told once.
+//! A watcher that does not answer costs no more than one that does: it gets one message for all
+//! changes since.
 
 use crate::server::Source;
 use alloc::collections::BTreeMap;
@@ -13,7 +14,7 @@ type Channel = NotifyContract::Imp<NotifyContract::Start>;
 
 enum State {
     Idle(Channel),
-    /// Told of a change, and not yet ready for another.
+    /// Told of a change, and not yet ready for the next.
     Telling(NotifyContract::Imp<NotifyContract::Telling>),
     Gone,
 }
@@ -22,7 +23,7 @@ struct Watcher {
     path: String,
     origin: u32,
     state: State,
-    /// Something has changed since it was told last.
+    /// There was a change since the last message.
     changed: bool,
 }
 
@@ -45,7 +46,8 @@ pub struct Watchers {
 }
 
 impl Watchers {
-    /// Takes a watcher of a normalized path and what is below; gives it back where it cannot be watched.
+    /// Adds a watcher of a normalized path and everything below; returns it if it cannot be
+    /// watched.
     pub fn add(
         &mut self,
         path: String,
@@ -54,7 +56,7 @@ impl Watchers {
         set: &WaitSet,
     ) -> Option<Channel> {
         self.last = next_number(self.last, |id| self.all.contains_key(&id));
-        // It may be ready for more, or go away.
+        // It may become ready for more, or close.
         if set
             .add(&channel, Source::Watcher(self.last).number())
             .is_err()
@@ -73,7 +75,8 @@ impl Watchers {
         None
     }
 
-    /// Receives from a watcher whose channel is ready. Of one that has gone, its path and whose share it was on.
+    /// Receives from a watcher whose channel is ready. If it has closed, returns its path and
+    /// origin.
     pub fn hear(&mut self, id: u32) -> Option<(String, u32)> {
         let watcher = self.all.get_mut(&id)?;
         if let State::Telling(channel) = core::mem::replace(&mut watcher.state, State::Gone)
@@ -88,7 +91,7 @@ impl Watchers {
         self.all.remove(&id).map(|w| (w.path, w.origin))
     }
 
-    /// Tells those that it concerns that something has changed at this path.
+    /// Tells the watchers of this path of a change.
     pub fn changed(&mut self, at: &str) {
         for watcher in self
             .all

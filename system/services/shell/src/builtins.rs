@@ -1,4 +1,4 @@
-//! Commands that are the shell's own, because they are about its state.
+//! Built-in commands: those that act on the shell's own state.
 
 use crate::session::Session;
 use alloc::format;
@@ -7,13 +7,13 @@ use alloc::vec::Vec;
 use sing_sdk::process::{self, Exit, stop};
 use sing_sdk::usage::{Given, Refused, Usage};
 
-/// A command of the shell.
+/// A built-in command.
 pub struct Builtin {
     name: &'static str,
     /// One line of `help`.
     about: &'static str,
     usage: Usage,
-    /// Runs it: its arguments, where it prints, its status.
+    /// Runs it with arguments and output; returns its status.
     run: fn(&mut Session, &Given, &mut String) -> i32,
 }
 
@@ -85,7 +85,7 @@ pub fn find(name: &str) -> Option<&'static Builtin> {
 }
 
 impl Builtin {
-    /// Runs it, or says why not; its status.
+    /// Runs it, or reports the error; returns its status.
     pub fn run(&self, session: &mut Session, arguments: &[String], out: &mut String) -> i32 {
         let (text, status) = match self.usage.read(arguments) {
             Ok(given) => return (self.run)(session, &given, out),
@@ -101,7 +101,7 @@ impl Builtin {
     }
 }
 
-/// The session takes `time` off the front of a line; here it stands behind a `|`.
+/// The session removes `time` from the front of a line; here it comes after a `|`.
 fn time_elsewhere(_: &mut Session, _: &Given, out: &mut String) -> i32 {
     out.push_str("time: stands before the first command of a line\n");
     process::status::USAGE
@@ -149,7 +149,7 @@ fn jobs(session: &mut Session, _: &Given, out: &mut String) -> i32 {
 
 fn wait(session: &mut Session, _: &Given, _: &mut String) -> i32 {
     let mut status = 0;
-    // Ctrl-C ends the job that is waited for. In a pipeline it comes to the pipeline.
+    // Ctrl-C ends the job that is waited for. In a pipeline it goes to the pipeline.
     let of_pipeline = session.foreground.take();
     let in_pipeline = of_pipeline.is_some();
     let mut foreground = match of_pipeline {

@@ -39,7 +39,7 @@ impl Console {
         })
     }
 
-    /// Whether a person sits at it.
+    /// Whether it is a terminal with a person.
     pub fn is_terminal(&self) -> bool {
         self.terminal
     }
@@ -77,7 +77,7 @@ impl Console {
         Ok(Foreground { job, input })
     }
 
-    /// Waits until everything is shown.
+    /// Waits until all output is shown.
     pub fn flush(&mut self) -> Result<(), Error> {
         self.channel = Some(self.take()?.call_flush().ack_flush()?);
         Ok(())

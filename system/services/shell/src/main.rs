@@ -1,7 +1,8 @@
 //! The shell: reads commands, starts programs as children connected by pipes, and says how they ended.
 //!
-//! A program gets what its manifest asks for and the shell can give, no more: pipes for its standard streams, a
-//! channel to the name server. Everything that is not a matter of the shell's own state is a program.
+//! A program gets only endpoints that its manifest asks for and the shell can give: pipes for its
+//! standard streams, a channel to the name server. Everything except the shell's own state is left
+//! to programs.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
@@ -65,7 +66,8 @@ sing_sdk::arguments! {
     commands: option String "-c COMMANDS";
 }
 
-/// What the heap is grown to at the start: a shell that others leave no memory can still end them.
+/// The size to which the heap is grown at the start: a shell without any other memory can still end
+/// processes.
 const HEAP: usize = 1 << 20;
 
 #[sing_sdk::main]
@@ -74,7 +76,7 @@ fn main() -> Result<i32, Error> {
     let console = startup::console().ok_or(Error::NotFound)?;
     let names = startup::names().ok_or(Error::NotFound)?;
     let mut session = session::Session::new(console::Console::new(console)?, Names::new(names)?)?;
-    // The shell has no standard streams: the usage goes to the console, by the session.
+    // The shell has no standard streams: the session prints the usage on the console.
     match USAGE.read(&sing_sdk::args::rest()) {
         Ok(given) => match Arguments::of(&given) {
             Arguments {

@@ -6,8 +6,8 @@
 //! command  = word { word }
 //! ```
 //!
-//! Words are quoted as in other shells: `'as it is'`, `"with $? expanded"`, `\x`. `#` begins a comment.
-//! Invariant: any text is taken; a mistake is reported with its place.
+//! Words are quoted as in other shells: `'as it is'`, `"with $? expanded"`, `\x`. `#` begins a
+//! comment. Invariant: any text is accepted; a mistake is reported with its place.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -27,7 +27,7 @@ pub enum Part {
 pub struct Word(Vec<Part>);
 
 impl Word {
-    /// The word, if the last status was this one.
+    /// The word, with this last status.
     #[must_use]
     pub fn expand(&self, status: i32) -> String {
         let mut out = String::new();
@@ -63,10 +63,10 @@ pub enum When {
     Or,
 }
 
-/// Commands connected by pipes, and when they run.
+/// Commands connected by pipes, with the condition for running them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pipeline {
-    /// When.
+    /// The condition.
     pub when: When,
     /// The commands; at least one.
     pub commands: Vec<Command>,
@@ -77,7 +77,7 @@ pub struct Pipeline {
 /// A mistake in a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// What.
+    /// Its description.
     pub message: &'static str,
     /// The line, from 1.
     pub line: usize,
@@ -205,7 +205,7 @@ impl Lexer<'_> {
 /// Reads a script, or a line of one.
 ///
 /// # Errors
-/// Names the first thing that is wrong.
+/// Names the first mistake.
 pub fn parse(text: &str) -> Result<Vec<Pipeline>, Error> {
     let mut lexer = Lexer {
         chars: text.chars().peekable(),
@@ -215,7 +215,7 @@ pub fn parse(text: &str) -> Result<Vec<Pipeline>, Error> {
     let mut when = When::Always;
     let mut commands: Vec<Command> = Vec::new();
     let mut command: Command = Vec::new();
-    // Whether something must follow: after `|`, `&&`, `||`.
+    // Whether a command must follow: after `|`, `&&`, `||`.
     let mut open = false;
     loop {
         let token = lexer.token()?;

@@ -19,7 +19,7 @@ pub type Out = PipeContract::Imp<PipeContract::Start>;
 /// Children that belong together.
 #[derive(Default)]
 pub struct Job {
-    /// The commands, for the person.
+    /// The commands, as shown to the person.
     pub text: String,
     children: Vec<(String, Child)>,
 }
@@ -27,15 +27,15 @@ pub struct Job {
 /// The commands that [`start`] has started.
 pub struct Started<'a> {
     pub job: Job,
-    /// Commands of the shell itself, to be run now that whoever reads them is there.
+    /// Built-in commands, to be run now that their readers have started.
     pub builtins: Vec<(&'static Builtin, &'a [String], Option<Out>)>,
-    /// Where the console says that the job is to end.
+    /// The channel over which the console interrupts the job.
     pub foreground: Option<JobContract::Exp<JobContract::Start>>,
     /// Whether the last command is a program: its status is the pipeline's.
     pub last_is_program: bool,
 }
 
-/// The endpoints that a command gets beside those that the shell makes for every program.
+/// The endpoints that a command gets beside those that every program gets.
 #[derive(Default)]
 struct Streams {
     stdin: Option<In>,
@@ -44,7 +44,7 @@ struct Streams {
     until: Option<In>,
 }
 
-/// Starts commands, each reading what the one before prints.
+/// Starts commands; each reads the output of the one before.
 pub fn start<'a>(
     session: &mut Session,
     commands: &'a [Vec<String>],
@@ -103,7 +103,7 @@ pub fn start<'a>(
     })
 }
 
-/// Makes a child, with those of the endpoints that its manifest names which the shell has.
+/// Makes a child, with those endpoints of the shell that its manifest names.
 fn create(session: &mut Session, command: &[String], streams: Streams) -> Result<Child, NotMade> {
     let image = command[0].as_str();
     let refused = |error| NotMade::new(image, error);
@@ -152,20 +152,21 @@ impl Job {
         self.children.iter().all(|(_, child)| child.exit().is_ok())
     }
 
-    /// How those ended that have.
+    /// The statuses of those that have ended.
     pub fn exits(&self) -> impl Iterator<Item = Exit> + '_ {
         self.children
             .iter()
             .filter_map(|(_, child)| child.exit().ok())
     }
 
-    /// Waits until all of it has ended; how each did. Ctrl-C ends it.
+    /// Waits until all of it has ended; returns each status. Ctrl-C ends it.
     pub fn wait(
         self,
         foreground: &mut Option<JobContract::Exp<JobContract::Start>>,
     ) -> Vec<(String, Exit)> {
         loop {
-            // Asked once: a child that ended between two looks would leave nothing to wait for but the console.
+            // The check comes first: a child that ended between two checks would leave only the
+            // console to wait for.
             let running: Vec<Handle> = self
                 .children
                 .iter()
@@ -175,7 +176,8 @@ impl Job {
             if running.is_empty() {
                 break;
             }
-            // All of them must end anyway, so those that one wait has no room for can be waited for later.
+            // All of them must end anyway, so those that do not fit into one wait can be waited for
+            // later.
             let handles: Vec<Handle> = foreground
                 .as_ref()
                 .map(Waitable::handle)
@@ -186,14 +188,14 @@ impl Job {
             let told = match wait_any(&handles, Timeout::FOREVER) {
                 Ok(first) => first == 0 && foreground.is_some(),
                 Err(_) => {
-                    // To wait for several things takes memory, too.
+                    // A wait for several objects takes memory, too.
                     thread::sleep(RETRY);
                     foreground.as_ref().is_some_and(|told| told.is_ready())
                 }
             };
             if told && let Some(channel) = foreground.take() {
                 self.stop();
-                // Without a console there is no person either.
+                // Without a console there is no Ctrl-C either.
                 *foreground = channel
                     .recv_interrupt()
                     .ok()
@@ -238,7 +240,7 @@ impl Tracer {
         Ok(Tracer { job, until })
     }
 
-    /// Lets it print what it has seen. Ctrl-C ends it.
+    /// Lets it print the recorded events. Ctrl-C ends it.
     pub fn finish(self, session: &mut Session) {
         drop(self.until);
         let foreground = session.console.foreground();

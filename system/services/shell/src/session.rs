@@ -1,4 +1,4 @@
-//! A session: the shell's state, and what runs in it.
+//! A session: the shell's state, and its jobs.
 
 use crate::builtins::{self, Builtin};
 use crate::console::{Console, Read};
@@ -32,17 +32,18 @@ pub struct Session {
     pub jobs: Vec<(u32, Job)>,
     /// Set by `shutdown`: the session ends with this status.
     pub ending: Option<i32>,
-    /// Where the console says that the job in the foreground is to end, while commands of the shell's own run as its part.
+    /// The channel over which the console interrupts the job in the foreground, while built-in
+    /// commands run as its part.
     pub foreground: Option<JobContract::Exp<JobContract::Start>>,
-    /// Set by Ctrl-C: what is left of the line is not run.
+    /// Set by Ctrl-C: the rest of the line is not run.
     pub interrupted: bool,
 }
 
-/// What stands before a command and is about it.
+/// A word before a command that applies to it.
 enum Around {
-    /// It is to be said how long it takes, from then on.
+    /// Reports how long the command takes, from this time on.
     Time(Duration),
-    /// It is watched.
+    /// Traces the command.
     Trace(pipeline::Tracer),
 }
 
@@ -64,13 +65,13 @@ impl Session {
 
     /// Prints a line.
     pub fn say(&mut self, text: &str) {
-        // Without a console there is nobody to tell; without memory, the log takes none.
+        // Without a console there is no reader; without memory, the log takes nothing either.
         if let Err(Error::NoResources) = self.out.write(format!("{text}\n").as_bytes()) {
             sing_sdk::log!("{text}");
         }
     }
 
-    /// Prints what went wrong, and makes it the last status.
+    /// Prints an error, and makes it the last status.
     pub fn fail(&mut self, status: i32, text: &str) {
         self.say(text);
         self.status = status;
@@ -87,10 +88,11 @@ impl Session {
                 Ok(Read::Line(line)) => self.run(&line),
                 Ok(Read::Interrupted) => self.status = stop::INTERRUPTED,
                 Ok(Read::End) => return,
-                // Others have it; it comes back, and the session goes on then.
+                // Other processes have the memory; it will be freed, and the session then
+                // continues.
                 Err(Error::NoResources) => thread::sleep(RETRY),
                 Err(e) => {
-                    // Not through the console, which is what does not work.
+                    // Not through the console, which is what failed.
                     sing_sdk::log!("cannot read commands: {e}");
                     self.status = 1;
                     return;
@@ -139,15 +141,15 @@ impl Session {
         self.commands(commands, pipeline.background)
     }
 
-    /// Runs commands connected by pipes; their status.
+    /// Runs commands connected by pipes; returns their status.
     fn commands(&mut self, mut commands: Vec<Vec<String>>, background: bool) -> i32 {
-        // A list, and no calls within calls: a line may have thousands of them.
+        // A list instead of recursion: a line may have thousands of these words.
         let mut around = Vec::new();
         let status = loop {
             let words = &commands[0][around.len()..];
             let next = words.get(1).filter(|word| !word.starts_with('-'));
             match (words[0].as_str(), next) {
-                // Their own usage is theirs to tell: `time --help`, `trace --help`.
+                // These print their own usage: `time --help`, `trace --help`.
                 ("time", Some(_)) => around.push(Around::Time(time::uptime())),
                 ("trace", Some(word)) if word.parse::<f64>().is_err() => {
                     match pipeline::Tracer::start(self) {
@@ -179,7 +181,7 @@ impl Session {
             .map(|c| c.join(" "))
             .collect::<Vec<_>>()
             .join(" | ");
-        // A command of the shell's own, alone, starts nothing.
+        // A built-in command alone starts nothing.
         if let [command] = &commands[..]
             && let Some(builtin) = builtins::find(&command[0])
         {
@@ -196,7 +198,7 @@ impl Session {
         }
         let mut foreground = self.foreground.take();
         if self.interrupted {
-            // Ctrl-C came to a command of the shell's own, and means the whole pipeline.
+            // Ctrl-C reached a built-in command, and ends the whole pipeline.
             started.job.stop();
         }
         let mut job = started.job;
@@ -215,7 +217,7 @@ impl Session {
             match exit {
                 Exit::Stopped(stop::INTERRUPTED) => self.interrupted = true,
                 Exit::Code(code) if exit.status() == *code => {}
-                // A status that is no exit code of its own is said in words.
+                // A status that is not a program's own exit code is shown in words.
                 exit => self.say(&format!("{name}: {exit}")),
             }
         }
@@ -225,14 +227,15 @@ impl Session {
         }
     }
 
-    /// Runs a command of the shell's own. What it prints into a pipe is one block, which is not waited for: nobody need read it.
+    /// Runs a built-in command. Its output into a pipe is one block, and the shell does not wait
+    /// until it is read: it may never be.
     fn builtin(&mut self, builtin: &Builtin, words: &[String], out: Option<Out>) -> i32 {
         let mut text = String::new();
         let status = builtin.run(self, &words[1..], &mut text);
         let printed = match out {
             None => self.out.write(text.as_bytes()),
             Some(_) if text.is_empty() => Ok(()),
-            // The end of the pipe comes behind what lies in it.
+            // The end of the pipe follows the block in it.
             Some(pipe) => {
                 Vector::from_bytes(text.as_bytes()).map(|data| drop(pipe.send_write(data)))
             }
@@ -257,7 +260,7 @@ impl Session {
         code
     }
 
-    /// Tells of jobs in the background that have ended.
+    /// Reports jobs in the background that have ended.
     pub fn reap(&mut self) {
         let (ended, running) = core::mem::take(&mut self.jobs)
             .into_iter()
@@ -273,7 +276,8 @@ impl Session {
         }
     }
 
-    /// Ends the shell, and with it the system. Its endpoints are not closed before: who serves it is not to end first.
+    /// Ends the shell, and with it the system. Its endpoints are not closed before, so that its
+    /// servers do not end first.
     pub fn finish(mut self) -> ! {
         let _ = self.out.settle();
         let _ = self.console.flush();

@@ -1,10 +1,11 @@
-//! Modules that are heavy on what a compiler gets wrong: divisions and shifts at their edges, conversions, floats, bulk
-//! copies that overlap and end at the end, calls through tables, very many locals, large jump tables, and a stack that
-//! is used up.
+//! Modules that are heavy on operations that compilers get wrong: divisions and shifts at their
+//! edges, conversions, floats, bulk copies that overlap and end at the end, calls through tables,
+//! very many locals, large jump tables, and an exhausted stack.
 //!
-//! Each function is an expression of every type, drawn by type from the top down. A float that an operation makes is made
-//! the one NaN where it is a NaN, as the bits of one are left open. Calls go only to functions before, so that all of it
-//! ends, but for the one function that calls itself for ever.
+//! Each function is an expression of every type, drawn by type from the top down. Every NaN that an
+//! operation may give is replaced by one fixed NaN, as the bits of a NaN are unspecified. Functions
+//! call only earlier ones, so that all of them end, except the one function that calls itself for
+//! ever.
 
 mod operations;
 
@@ -16,7 +17,7 @@ use wasm_encoder::{
     MemoryType, Module, RefType, TableSection, TableType, TypeSection, ValType as V,
 };
 
-/// Functions, the endless one aside.
+/// Functions, without the endless one.
 const FUNCTIONS: u32 = 5;
 /// Parameters of each: two of every type.
 const PARAMS: [V; 8] = [
@@ -30,9 +31,9 @@ const PARAMS: [V; 8] = [
     V::F64,
 ];
 const TYPES: [V; 4] = [V::I32, V::I64, V::F32, V::F64];
-/// Entries of the table, and what it may grow to.
+/// Entries of the table, and the most to which it may grow.
 const TABLE: u64 = 10;
-/// How deep an expression is.
+/// The depth of an expression.
 const DEPTH: u32 = 5;
 
 struct Gen<'n> {
@@ -40,9 +41,9 @@ struct Gen<'n> {
     f: Function,
     /// Of each type, indices of locals.
     locals: [Vec<u32>; 4],
-    /// Number of this function, among those that are defined.
+    /// The number of this function, among the defined ones.
     index: u32,
-    /// Operations that this function may still have.
+    /// The operations left for this function.
     left: u32,
 }
 
@@ -81,7 +82,7 @@ impl Gen<'_> {
         self.locals[place(ty)][of]
     }
 
-    /// Makes a NaN the one NaN. The last locals of the two types are for this.
+    /// Replaces a NaN by the one fixed NaN. The last locals of the two types are for this.
     fn one_nan(&mut self, ty: V) {
         let scratch = *self.locals[place(ty)].last().unwrap_or(&0);
         self.put(I::LocalTee(scratch));
@@ -150,7 +151,7 @@ impl Gen<'_> {
             let to = 1 + self.numbers.below(self.index as usize) as u32;
             self.put(I::Call(to));
         } else {
-            // Mostly one that is there and of the right type.
+            // Mostly one that exists and has the right type.
             if self.numbers.below(80) == 0 {
                 self.value(V::I32, depth);
             } else {
@@ -230,7 +231,7 @@ impl Gen<'_> {
         }
     }
 
-    /// What gives no value: stores, copies, changes of globals and tables.
+    /// Instructions without a result: stores, copies, changes of globals and tables.
     fn effect(&mut self, depth: u32) {
         match self.numbers.below(12) {
             0 | 1 => {
@@ -370,7 +371,7 @@ impl Gen<'_> {
         for n in 0..blocks {
             self.put(I::End);
             if n + 1 < blocks {
-                // Each way out leaves its mark.
+                // Each way out leaves a different mark.
                 let local = self.local(ty);
                 self.put(I::LocalSet(local));
                 self.value(ty, 1);
@@ -461,7 +462,7 @@ pub fn module(numbers: &mut Numbers) -> Vec<u8> {
     endless.instruction(&I::I64Add);
     endless.instruction(&I::End);
     code.function(&endless);
-    // The last of them uses the others; one in four modules has its stack used up.
+    // The last of them uses the others; one in four modules exhausts its stack.
     for index in (1..=FUNCTIONS).rev() {
         exports.export(&format!("f{index}"), ExportKind::Func, index);
     }

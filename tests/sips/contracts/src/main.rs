@@ -1,5 +1,5 @@
-//! Contracts at work: everything that the types made from a contract can do, against the real kernel. Sends never
-//! wait, so one thread can play both sides of a channel.
+//! Contracts at work: all operations of the types made from a contract, against the real kernel.
+//! Sends never wait, so one thread can play both sides of a channel.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
@@ -47,7 +47,7 @@ sing_sdk::contract!(
       state Start: Data? -> Data? -> Data? -> Enough! -> closed;
     }
 
-    // Either may speak first.
+    // Either may send first.
     contract Job {
       in message Interrupt();
       out message Finished(int status);
@@ -84,7 +84,7 @@ sing_sdk::contract!(
       state Start: Lend? -> closed;
     }
 
-    // Larger than what moves between block and value at once.
+    // Larger than the buffer that moves bytes between block and value at once.
     rep struct Wide { Point a; Point b; Point c; Point d; Point e; Point f; Point g; Point h; Point i; }
 
     rep struct Node {
@@ -209,7 +209,7 @@ fn bursts() -> Check {
     Ok((a, b, c) == (1, 2, 3) && imp.recv_enough().is_ok())
 }
 
-/// Both sides speak at once, and both understand.
+/// Both sides send at once, and both understand.
 fn at_once() -> Check {
     let (imp, exp) = Job::new_channel()?;
     let imp = imp.send_interrupt();
@@ -218,7 +218,7 @@ fn at_once() -> Check {
     Ok(status == 130 && exp.recv_interrupt().is_ok())
 }
 
-/// Nothing there, then a message, then the end.
+/// No message, then a message, then the close.
 fn polling() -> Check {
     let (imp, exp) = Small::new_channel()?;
     let Err(exp) = exp.try_recv() else {
@@ -233,7 +233,7 @@ fn polling() -> Check {
     Ok(exp.is_ready() && matches!(exp.recv(), Small::exp::Start::Closed))
 }
 
-/// What was sent before the close still arrives; what is sent after it is given up, not lost.
+/// Messages sent before the close still arrive; a message sent after it is freed, not lost.
 fn closing() -> Check {
     let (imp, exp) = Large::new_channel()?;
     drop(imp.send_three(1, 2, 3));
@@ -272,7 +272,7 @@ fn carried(service: Base::Exp<Base::Start>) -> Result<Endpoint, Error> {
     Ok(service.into_endpoint())
 }
 
-/// An endpoint of a derived contract travels as one of the base, and is known again.
+/// An endpoint of a derived contract travels as one of the base, and is recognised again.
 fn casts() -> Check {
     let (imp, exp) = Derived::new_channel()?;
     let service = carried(exp.into())?;
@@ -305,7 +305,7 @@ fn casts_to_the_base() -> Check {
     Ok(exp.into_endpoint().cast::<Base::Exp<Base::Start>>().is_ok())
 }
 
-/// What is converted is used as what it has become.
+/// A converted endpoint is used as its new type.
 fn as_the_base() -> Check {
     let (imp, exp) = Derived::new_channel()?;
     let service: Base::Exp<Base::Start> = exp.into();
@@ -314,7 +314,8 @@ fn as_the_base() -> Check {
     Ok(client.recv_success().is_ok())
 }
 
-/// A permission is converted to in any state, and can be lent; the other side knows nothing of it.
+/// An endpoint can be converted to a permission in any state, and lent; the other side notices
+/// nothing.
 fn permissions() -> Check {
     let (imp, exp) = Store::new_channel()?;
     let waiting: Reader::Imp<Reader::Start_Put> = imp.send_put(3).into();
@@ -378,7 +379,7 @@ fn grow(count: i32) -> Result<Node, Error> {
     Ok(root)
 }
 
-/// Adds one to each value, in its place; the number of nodes.
+/// Adds one to each value, in place; returns the number of nodes.
 fn visit(node: &mut Node) -> Option<i32> {
     if node.name.get()? != format!("node {}", node.value) || node.at.x != -node.value {
         return None;
@@ -395,7 +396,7 @@ fn visit(node: &mut Node) -> Option<i32> {
     Some(count)
 }
 
-/// A tree goes there and back by one pointer, is looked at in its place, and leaves nothing behind.
+/// A tree goes there and back by one pointer, is read in place, and leaves nothing behind.
 fn trees() -> Check {
     for _ in 0..20 {
         let (imp, exp) = Forest::new_channel()?;
@@ -408,7 +409,7 @@ fn trees() -> Check {
         let (tree, 40, imp) = waiting.recv_grown()? else {
             return Ok(false);
         };
-        // Taken apart by hand, one path down; the rest is freed with what it hangs on.
+        // Taken apart by hand, one path down; the rest is freed with its root.
         let Some(mut at) = tree.into_inner() else {
             return Ok(false);
         };
@@ -419,13 +420,13 @@ fn trees() -> Check {
             }
         }
         drop(exp);
-        // Nobody takes this one.
+        // This one is never received.
         drop(imp.send_plant(Record::new(grow(3)?)?));
     }
     Ok(true)
 }
 
-/// What is no tree of this type is not taken for one, and nothing of it is lost.
+/// A block that is no tree of this type is not accepted as one, and none of its parts are lost.
 fn wrong_trees() -> Check {
     // A name is missing.
     let size = <Node as Content>::SIZE;
@@ -438,7 +439,7 @@ fn wrong_trees() -> Check {
     if small.into_inner().is_some() {
         return Ok(false);
     }
-    // A value that is none; its parts stay where they are, and come out once it is mended.
+    // An invalid value; the parts stay in place, and come out once the value is corrected.
     let mut block = Record::new(grow(5)?)?.into_block();
     let colour = block.load_u8(13);
     block.store_u8(13, 9);
@@ -527,7 +528,7 @@ fn main() -> i32 {
         ("wide", wide),
     ];
     if sing_sdk::args::get(1).as_deref() == Some("violate") {
-        // The sender is held responsible for what its messages promise.
+        // The sender is responsible for the conditions of its messages.
         if let Ok((imp, _exp)) = Small::new_channel() {
             drop(imp.send_say(1000));
         }

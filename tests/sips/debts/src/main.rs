@@ -1,6 +1,6 @@
-//! What processes leave in queues when they end is on the account of those who made them: nobody gets memory beyond
-//! every budget by making processes that end. `debts`; with an argument it is one of those, and sends a block on its
-//! way, itself or through one that it makes.
+//! Messages that ended processes leave in queues are charged to the processes that made them: no
+//! process gets memory beyond every budget by making processes that end. `debts`; with an argument
+//! it is one of those, and sends a block on its way, itself or through one that it makes.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
@@ -68,7 +68,8 @@ fn child(what: &str, queue: Debtor) -> Result<Child, Error> {
     Ok(me.endpoint("queue", queue).start()?)
 }
 
-/// Has blocks left in queues until there is no room, and takes them out again; whether any of that went wrong.
+/// Leaves blocks in queues until there is no room, and takes them out again; returns whether any of
+/// that went wrong.
 fn check(how: &str) -> Result<bool, Error> {
     let mut queues = Vec::new();
     while Vector::<u8>::new(BLOCK).is_ok() {
@@ -77,20 +78,20 @@ fn check(how: &str) -> Result<bool, Error> {
         }
         let (imp, exp) = DebtContract::new_channel()?;
         child(how, imp)?.join()?;
-        // Whoever that one made may still be at it.
+        // The process that it made may still be running.
         sing_sdk::time::sleep(core::time::Duration::from_millis(20));
         queues.push(exp);
     }
     let left = queues.len();
     let mut taken = 0;
     for queue in queues {
-        // Received, it is this process's own, and given back at once.
+        // Once received, it is this process's own, and freed at once.
         taken += usize::from(queue.recv_leave().is_ok());
     }
     Ok(left < 2 || taken != left || Vector::<u8>::new(2 * BLOCK).is_err())
 }
 
-/// Blocks for which a thread's table has room before it is doubled, which takes 256 KiB.
+/// Blocks that fit into a thread's table before it is doubled, which takes 256 KiB.
 const TABLE: usize = 4096;
 
 #[allow(
@@ -105,15 +106,16 @@ mod raw {
     }
 }
 
-/// What is charged to a process and all that it has made.
+/// The amount charged to a process and all its descendants.
 fn charged(child: &Child) -> Result<u64, Error> {
     let all = sing_sdk::inspect::processes()?;
     let found = all.iter().find(|p| p.id == child.id());
     found.map(|p| p.charged).ok_or(Error::NotFound)
 }
 
-/// Has room in its table for one block more, and none for a larger table, and receives a message of two: what cannot be
-/// received stays with whoever sent it, all of it. Whether that is wrong.
+/// Has room in its table for one block more, and none for a larger table, and receives a message of
+/// two: blocks that cannot be received stay with their sender, all of them. Returns whether that is
+/// wrong.
 fn refused() -> Result<bool, Error> {
     let (imp, exp) = PairContract::new_channel()?;
     let me = Child::of("debts").args(["debts", "both"]);
@@ -125,7 +127,7 @@ fn refused() -> Result<bool, Error> {
     for _ in 0..TABLE - 100 {
         blocks.push(Block::new(64)?);
     }
-    // Some of it for further blocks, and some of the heap for what is asked afterwards.
+    // Some of it for further blocks, and some of the heap for the queries afterwards.
     let events: Result<Vec<_>, _> = (0..2000)
         .map(|_| sing_sdk::sync::ManualEvent::new(false))
         .collect();

@@ -1,5 +1,5 @@
-//! Who ends with whom: a process takes those that it started along when it ends, however deep they are, and whoever was
-//! detached goes on.
+//! Dependants: when a process ends, all processes that it started end with it, at any depth, and
+//! detached ones go on.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
@@ -29,10 +29,10 @@ sing_sdk::arguments! {
 /// How deep a family is.
 const DEPTH: u32 = 40;
 
-/// How many children one of them has: more than are let go at a time.
+/// The number of children of one of them: more than are released at a time.
 const WIDTH: u32 = 300;
-/// Turns that others have before the one who stops it alone is itself held, in the midst of that in some of the rounds
-/// where each entry lets others run.
+/// Turns of the others before the process that stops it alone is itself held: in some of the
+/// rounds, in the middle of the stop, if each entry lets others run.
 const TURNS: core::ops::Range<u32> = 16..30;
 
 /// A parent of many.
@@ -43,7 +43,7 @@ fn wide(width: u32) -> Result<i32, Error> {
     member(0, "wait")
 }
 
-/// Stops a process alone, unless it has gone already.
+/// Stops a process alone, unless it has ended already.
 fn kill(id: u32) -> Result<i32, Error> {
     match stop_by(id, stop::KILLED, ALONE) {
         Ok(()) | Err(Error::NotFound) => Ok(0),
@@ -56,8 +56,8 @@ const ALONE: Stop = Stop {
     force: false,
 };
 
-/// A process is stopped alone, and whoever does it cannot go on before the process, all its children and all handles to it
-/// have gone.
+/// A process is stopped alone, and the process that does it cannot go on before the stopped one,
+/// all its children and all handles to it have gone.
 fn midst() -> Result<(), Error> {
     for turns in TURNS {
         let parent = family(WIDTH, "wide")?;
@@ -66,7 +66,7 @@ fn midst() -> Result<(), Error> {
         for _ in 0..turns {
             sing_sdk::thread::yield_now();
         }
-        // It may have done it all.
+        // It may have done everything.
         let _ = killer.suspend(false);
         let _ = parent.stop(stop::KILLED);
         drop(parent);
@@ -82,7 +82,8 @@ fn midst() -> Result<(), Error> {
     Ok(())
 }
 
-/// A member of a family: makes the next one, and waits; the one before the last does as it is told.
+/// A member of a family: makes the next one, and waits; the one before the last follows its
+/// argument.
 fn member(depth: u32, how: &str) -> Result<i32, Error> {
     if depth > 0 {
         let next = Child::of("dependants")
@@ -116,7 +117,7 @@ fn living() -> Result<Vec<u32>, Error> {
         .collect())
 }
 
-/// Waits until so many live.
+/// Waits until this many live.
 fn settled(count: usize) -> Result<Vec<u32>, Error> {
     for _ in 0..500 {
         let living = living()?;
@@ -141,7 +142,7 @@ fn all() -> Result<(), Error> {
     let first = family(DEPTH, "wait")?;
     println!("a family of {}", settled(DEPTH as usize + 1)?.len());
     first.stop(stop::KILLED)?;
-    // No time for anything to end later: it has ended.
+    // No time for a later end: it has ended already.
     println!(
         "stopped: {} left; the first {}",
         living()?.len(),

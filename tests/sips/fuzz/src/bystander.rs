@@ -1,5 +1,6 @@
-//! Lives beside a herd that fuzzes the kernel, does nothing wrong, and tells whether anything of it has changed: its
-//! memory, its blocks, a conversation with a partner, a thread that nobody may wake.
+//! Lives beside a herd that fuzzes the kernel, does nothing wrong, and reports any change to its
+//! own state: its memory, its blocks, a conversation with a partner, a thread that must not be
+//! woken.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
@@ -33,7 +34,7 @@ const BLOCKS: usize = 4;
 /// How long it sleeps before it answers each eighth question.
 const NAP: Duration = Duration::from_millis(1);
 
-/// What was found changed.
+/// The changes found.
 #[derive(Clone, Copy)]
 enum Harm {
     Memory = 1,
@@ -44,7 +45,7 @@ enum Harm {
     WokenEarly = 6,
 }
 
-/// Whether the thread that waits for what never happens has gone on.
+/// Whether the thread that waits for an event that is never set has gone on.
 static WOKEN: AtomicBool = AtomicBool::new(false);
 
 fn word(n: u32, i: usize) -> u64 {
@@ -55,7 +56,7 @@ struct Bystander {
     words: Vec<u64>,
     blocks: Vec<Block>,
     partner: Option<Check::Imp<Check::Start>>,
-    /// The question that the pattern is of.
+    /// The number of the question with this pattern.
     n: u32,
 }
 
@@ -133,7 +134,7 @@ fn main() -> Result<i32, Error> {
     let mut bystander = Bystander::new()?;
     let never = ManualEvent::new(false)?;
     let _sleeper = sing_sdk::thread::spawn(move || {
-        // Nobody else has the event, and it is never set.
+        // No other process has the event, and it is never set.
         let _ = sync::wait(&never, Timeout::FOREVER);
         WOKEN.store(true, Ordering::Relaxed);
     })?;

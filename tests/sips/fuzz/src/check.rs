@@ -1,4 +1,4 @@
-//! What a bystander is asked: whether all that it has is as it left it.
+//! The check of a bystander: whether its state is unchanged.
 
 sing_sdk::contract!(
     "

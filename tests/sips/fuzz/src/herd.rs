@@ -1,5 +1,5 @@
-//! What the SIPs of a herd say to each other: words in registers and in memory, blocks, endpoints of the same contract.
-//! The fuzzer reads the text here, and puts it into the programs of the herd.
+//! The contract between the SIPs of a herd: words in registers and in memory, blocks, endpoints of
+//! the same contract. The fuzzer reads the text here, and puts it into the programs of the herd.
 
 sing_sdk::contract!(
     "

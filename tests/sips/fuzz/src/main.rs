@@ -1,11 +1,13 @@
-//! Lets herds of SIPs loose on the kernel, and looks whom they harm: `herder SEED ROUNDS SECONDS BOUND LOG`.
+//! Runs herds of SIPs against the kernel, and detects harm to others:
+//! `herder SEED ROUNDS SECONDS BOUND LOG`.
 //!
-//! A round is a herd: SIPs that call every entry with whatever comes to their minds, wired up with each other, stopped and
-//! suspended at random instants. Beside them two bystanders answer questions, each within BOUND milliseconds. When the herd
-//! has been ended, what there is must be what there was. All of a round follows from its own seed, SEED and the round's
-//! number; no more rounds begin after SECONDS (0: no end). With LOG 1 each SIP says each call before it makes it.
+//! A round is a herd: SIPs that call every entry with random arguments, wired up with each other,
+//! stopped and suspended at random instants. Beside them two bystanders answer questions, each
+//! within BOUND milliseconds. When the herd has been ended, all counts of the system must be the
+//! same as before. All of a round follows from its own seed, SEED and the round's number; no more
+//! rounds begin after SECONDS (0: no end). With LOG 1 each SIP prints each call before it makes it.
 //!
-//! Lines that begin with `fuzz:` are for the driver; the last one says that all is done.
+//! Lines that begin with `fuzz:` are for the driver; the last one reports the end.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
@@ -33,11 +35,12 @@ sing_sdk::manifest! {
 
 /// SIPs of a herd at a time.
 const ALIVE: usize = 6;
-/// How often to look again, after the herd has been ended, before what differs is held to be left behind.
+/// How often to check again, after the herd has been ended, before a difference counts as left
+/// behind.
 const LONG: usize = 400;
 /// How often in a row everything must be the same before a count holds.
 const CALM: usize = 4;
-/// How long to wait before looking again.
+/// How long to wait between checks.
 const MOMENT: Duration = Duration::from_millis(1);
 
 struct Random(u64);
@@ -137,7 +140,8 @@ impl Bystanders {
     }
 }
 
-/// An argument for one of the herd: how rude, whether to log, how deep, and what makes it different from the others.
+/// An argument for one of the herd: how rude, whether to log, how deep, and a number that
+/// distinguishes it from the others.
 fn argument(random: &mut Random, log: bool) -> String {
     let rude = ["0", "1", "2", "3", "5"][random.below(5) as usize];
     format!(
@@ -167,7 +171,7 @@ fn pair(random: &mut Random, log: bool) -> Result<[Child; 2], Error> {
     Ok([first, second])
 }
 
-/// Ends all of the herd, children and orphans as well.
+/// Ends all of the herd, including children and orphans.
 fn end_all() -> Result<u32, Error> {
     let mut ended = 0;
     loop {
@@ -185,7 +189,7 @@ fn end_all() -> Result<u32, Error> {
     }
 }
 
-/// Lets a herd loose; how many SIPs there were, and the codes of the traps that ended them.
+/// Runs a herd; returns the number of its SIPs, and the codes of the traps that ended them.
 fn herd(random: &mut Random, by: &mut Bystanders, log: bool) -> Result<(u32, u32), String> {
     let wrong = |e: Error| format!("the herder itself: {e}");
     let mut alive: Vec<Child> = Vec::new();
@@ -196,7 +200,7 @@ fn herd(random: &mut Random, by: &mut Bystanders, log: bool) -> Result<(u32, u32
         while alive.len() < ALIVE {
             match pair(random, log) {
                 Ok(two) => alive.extend(two),
-                // The herd may have all memory that there is.
+                // The herd may have taken all memory.
                 Err(Error::NoResources) => break,
                 Err(e) => return Err(wrong(e)),
             }
@@ -215,7 +219,7 @@ fn herd(random: &mut Random, by: &mut Bystanders, log: bool) -> Result<(u32, u32
                 traps += u32::from(matches!(exit, Exit::Trapped(_)));
             }
             2 => {
-                // One whose handle is given up goes on, for a while.
+                // A process whose handle is given up continues for a while.
                 alive.swap_remove(which);
             }
             3 => {
@@ -249,7 +253,7 @@ fn herd(random: &mut Random, by: &mut Bystanders, log: bool) -> Result<(u32, u32
     Ok((made, traps))
 }
 
-/// What there is, once it has not changed for a while: what was printed before may still be on its way.
+/// The counts, once they have not changed for a while: earlier output may still be on its way.
 fn counts() -> Result<Memory, Error> {
     let mut last = inspect::memory()?;
     let mut calm = 0;
@@ -265,7 +269,7 @@ fn counts() -> Result<Memory, Error> {
     Ok(last)
 }
 
-/// What there is more or less than before, and stays so.
+/// The lasting differences to the earlier counts.
 fn left(before: &Memory) -> Result<Option<String>, Error> {
     let mut difference = None;
     for _ in 0..LONG {
@@ -278,14 +282,14 @@ fn left(before: &Memory) -> Result<Option<String>, Error> {
     Ok(difference)
 }
 
-/// One herd, and what has become of the system.
+/// One herd, and its effect on the system.
 fn round(seed: u64, by: &mut Bystanders, log: bool) -> Result<String, String> {
     let wrong = |e: Error| format!("the herder itself: {e}");
     let mut random = Random::new(seed);
     let before = counts().map_err(wrong)?;
     let done = herd(&mut random, by, log);
     let ended = end_all().map_err(wrong)?;
-    // The trace may be on, and it is nobody's.
+    // The trace may be on, and no process then holds it.
     drop(inspect::Trace::start());
     let (made, traps) = done?;
     by.ask()?;
@@ -313,7 +317,7 @@ fn main() -> Result<i32, Error> {
     let (bound, log) = (Duration::from_millis(number(4, 1000)), number(5, 0) != 0);
     let start = time::uptime();
     let mut by = Bystanders::start(bound)?;
-    // Once before anything counts, so that what is made at first use has been made.
+    // Once before counting, so that objects made at first use exist.
     by.ask().map_err(|_| Error::BadState)?;
     let _ = process::manifest("herd-all")?;
     println!("fuzz: warm");

@@ -1,5 +1,6 @@
-//! Runs programs that tell by their exit code how they went: each line of the boot file `plans` is a program's name and
-//! numbers, and the program runs once for each number, with so many arguments. Prints `sealed: NAME NUMBER END` for each.
+//! Runs programs that report their result by their exit code: each line of the boot file `plans` is
+//! a program's name and numbers, and the program runs once for each number, with that many
+//! arguments. Prints `sealed: NAME NUMBER END` for each.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]

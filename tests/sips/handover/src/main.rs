@@ -1,11 +1,13 @@
-//! Two SIPs hand the processor over to each other without end, by calls and answers, while they are ended, suspended and
-//! resumed, or one of them closes: at whatever place of the hand-over that is, the other one finds out, no answer is wrong, and
-//! no record of theirs, which the next pair gets, is named any more. A pair that does so starves nobody, and the time of all is
-//! accounted for.
+//! Two SIPs hand the processor over to each other without end, by calls and answers, while they are
+//! ended, suspended and resumed, or one of them closes: at any point of the hand-over, the other
+//! one learns of it, no answer is wrong, and no reference to their records, which the next pair
+//! reuses, is left. Such a pair starves no other process, and the time of all is accounted for.
 //!
-//! The messages are words and blocks; who answers waits for the next one in the call that answers, in a set, or in an array.
+//! The messages are words and blocks; the answering side waits for the next one in the call that
+//! answers, in a set, or in an array.
 //!
-//! `handover [ROUNDS]`. Run as `handover talk [ROUNDS]` it is the side that asks; `bench-peer` answers.
+//! `handover [ROUNDS]`. Run as `handover talk [ROUNDS]` it is the asking side; `bench-peer`
+//! answers.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
@@ -31,13 +33,14 @@ sing_sdk::manifest! {
 
 /// How long the pair runs beside one that never waits.
 const BESIDE: Duration = Duration::from_millis(300);
-/// What each side gets of that at the least, in percent: half of it, but for what disturbs the machine.
+/// The least share of that for each side, in percent: half of it, less disturbances of the machine.
 const SHARE: u64 = 10;
 
-/// How the side that answers waits.
+/// How the answering side waits.
 const WAYS: [&str; 3] = ["call", "set", "array"];
 
-/// Asks until nobody answers, or so often: with a word and with a block that holds it, in turn.
+/// Asks until the other side closes, or this many times: with a word and with a block that holds
+/// it, in turn.
 fn talk() -> Result<i32, Error> {
     let most = sing_sdk::args::get(2).and_then(|s| s.parse::<u32>().ok());
     let mut bench = startup::bench().ok_or(Error::NotFound)?;
@@ -59,7 +62,7 @@ fn talk() -> Result<i32, Error> {
     Ok(0)
 }
 
-/// The side that asks, so often, and the one that answers, which waits in this way.
+/// The asking side, with this many rounds, and the answering one, which waits in this way.
 fn pair(most: Option<u32>, way: &str) -> Result<[Child; 2], Error> {
     let (imp, exp) = BenchContract::new_channel()?;
     let answers = Child::of("bench-peer").args(["bench-peer", way]);
@@ -73,7 +76,8 @@ fn pair(most: Option<u32>, way: &str) -> Result<[Child; 2], Error> {
     Ok([talker.endpoint("bench", imp).start()?, answers])
 }
 
-/// Disturbs a pair in the way that is due, some time after its start. Whether both sides ended as they should.
+/// Disturbs a pair in the next way, some time after its start. Returns whether both sides ended as
+/// expected.
 fn disturb(round: u32) -> Result<bool, Error> {
     let (way, waits) = (round % 6, WAYS[(round / 6) as usize % WAYS.len()]);
     let [talker, pong] = pair((way == 5).then_some(round * 7 % 500), waits)?;
@@ -120,7 +124,7 @@ fn times(pair: &[Child; 2]) -> Result<[u64; 3], Error> {
     ])
 }
 
-/// Never waits beside a pair, and looks who has got how much of the time.
+/// Never waits beside a pair, and compares the shares of the time.
 fn beside(waits: &str) -> Result<bool, Error> {
     let pair = pair(None, waits)?;
     let (start, before) = (time::uptime(), times(&pair)?);

@@ -1,4 +1,5 @@
-//! Has very much of one thing, and gives it up at once: `heavy THING [COUNT]`. The program that must answer runs beside it.
+//! Has very many objects of one kind, and gives them up at once: `heavy THING [COUNT]`. The program
+//! that must answer runs beside it.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
@@ -96,7 +97,7 @@ fn blocks(count: usize) -> Result<(), Error> {
     }
 }
 
-/// Sends sixteen times what an expression makes each time.
+/// Sends sixteen times the value of an expression.
 macro_rules! put {
     ($imp:ident, $inner:expr) => {
         put!(@ $imp, $inner, 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16)
@@ -110,7 +111,7 @@ macro_rules! put {
     };
 }
 
-/// An end is closed at which large messages wait.
+/// Closes an end at which large messages wait.
 fn queue() -> Result<(), Error> {
     let (imp, exp) = QueueContract::new_channel()?;
     put!(imp, large()?);
@@ -139,7 +140,8 @@ fn threads(count: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// Very many threads, each of which waits in all its places for the same thing, are woken at once, and once more by time.
+/// Very many threads, each of which waits in all its places for the same object, are woken at once,
+/// and once more by time.
 fn woken(count: usize) -> Result<(), Error> {
     let event: &'static ManualEvent = Box::leak(Box::new(ManualEvent::new(false)?));
     let at = time::uptime() + Duration::from_millis(60);
@@ -175,7 +177,7 @@ fn sleepers(count: usize) -> Result<(), Error> {
     threads?.into_iter().try_for_each(thread::JoinHandle::join)
 }
 
-/// Very many threads of a process that is suspended wake meanwhile, and run when it is resumed.
+/// Very many threads of a suspended process wake meanwhile, and run when it is resumed.
 fn resumed(count: usize) -> Result<(), Error> {
     let child = Child::of("heavy")
         .args(["heavy", "sleepers", &count.to_string()])
@@ -208,7 +210,7 @@ fn leaf() -> Result<Leaf::Exp<Leaf::Start>, Error> {
     Ok(Leaf::new_channel()?.1)
 }
 
-/// An end is closed that holds others in messages, which hold others, and so on: 69,905 channels.
+/// Closes an end that holds others in messages, which hold others, and so on: 69,905 channels.
 fn nested() -> Result<(), Error> {
     drop(tree()?);
     Ok(())
@@ -227,7 +229,7 @@ fn nest(count: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// Suspends and resumes a process with all that it has made.
+/// Suspends and resumes a process with all its descendants.
 fn family() -> Result<(), Error> {
     let root = Child::of("heavy").args(["heavy", "nest"]).start()?;
     for _ in 0..50 {

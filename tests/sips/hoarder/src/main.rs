@@ -1,5 +1,6 @@
-//! Has as much as its budget pays for, in the shapes that take longest to give back or to move: a tree of very many
-//! blocks, one very large block. Gives it back, has it again, and ends with it. Others must not notice.
+//! Has as much as its budget pays for, in the shapes that take longest to free or to move: a tree
+//! of very many blocks, one very large block. Frees it, has it again, and ends with it. Others must
+//! not notice.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]

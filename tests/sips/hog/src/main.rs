@@ -1,5 +1,6 @@
-//! An unprivileged program that takes more than its part of the services: `hog WHAT [MILLISECONDS]` takes all that it gets, says how
-//! much that was and why it was no more, and keeps it for so long.
+//! An unprivileged program that takes more than its share of the services:
+//! `hog WHAT [MILLISECONDS]` takes all that it can get, prints the amount and the reason why it got
+//! no more, and keeps it for that long.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
@@ -28,10 +29,10 @@ sing_sdk::arguments! {
     time: optional u64 "MILLISECONDS";
 }
 
-/// More than a service could ever give.
+/// More than a service could ever grant.
 const ENOUGH: usize = 1 << 20;
 
-/// Takes as often as it gets something.
+/// Takes until it gets no more.
 fn take_all<T>(
     what: &str,
     mut take: impl FnMut(usize) -> Result<T, Error>,
@@ -50,7 +51,7 @@ fn take_all<T>(
     Err(Error::BadState)
 }
 
-/// Clients, each with as many registrations of long paths as it gets; the last ones get none.
+/// Clients, each with as many registrations of long paths as it can get; the last ones get none.
 fn register(names: &mut Names) -> Result<(Vec<Names>, usize), Error> {
     let long = "x".repeat(4000);
     let (mut clients, mut count) = (Vec::new(), 0);
@@ -59,7 +60,7 @@ fn register(names: &mut Names) -> Result<(Vec<Names>, usize), Error> {
         let mut client = Names::new(channel)?;
         for j in 0..64 {
             match client.register(&format!("/{i}-{j}-{long}")) {
-                // Its other side has no need to be served: the name server keeps it until that is closed.
+                // Its other side need not be served: the name server keeps it until that is closed.
                 Ok(lookup) => {
                     core::mem::forget(lookup);
                     count += 1;
@@ -82,7 +83,7 @@ fn watch(names: &mut Names) -> Result<impl Sized + use<>, Error> {
     let long = "x".repeat(4000);
     for i in 0..100 {
         let path = format!("/w/{i}{long}");
-        // There is room when the name server has heard of those that went.
+        // There is room when the name server has learnt of the closed ones.
         while names.register(&path).is_err() {
             thread::yield_now();
         }
@@ -92,7 +93,7 @@ fn watch(names: &mut Names) -> Result<impl Sized + use<>, Error> {
     Ok(other)
 }
 
-/// A provider that does not answer, asked by as many clients as there can be.
+/// A provider that does not answer, with requests from the most clients possible.
 fn silent(names: &mut Names) -> Result<impl Sized + use<>, Error> {
     let lookup = names.register("/silent")?;
     let waiting = take_all("waiting clients", |_| {
@@ -102,14 +103,15 @@ fn silent(names: &mut Names) -> Result<impl Sized + use<>, Error> {
     Ok((lookup, waiting))
 }
 
-/// A channel to the name server that is ready to be asked.
+/// A channel to the name server that is ready for a request.
 fn client(names: &mut Names) -> Result<Asking, Error> {
     Ok(names.connect()?.recv_success()?)
 }
 
 type Asking = NamespaceContract::Imp<NamespaceContract::Ready>;
 
-/// Providers that are asked and taken back while they owe an answer: who asked hears of it, and one that has gone leaves nothing.
+/// Providers that get a request and are deregistered before the answer: the client gets an answer,
+/// and a closed client leaves nothing behind.
 fn poison(names: &mut Names) -> Result<(), Error> {
     let mut asked = Vec::new();
     for i in 0..100 {
@@ -127,7 +129,7 @@ fn poison(names: &mut Names) -> Result<(), Error> {
     }
     let mut answers = 0;
     for (i, (path, lookup, asking)) in asked.into_iter().enumerate() {
-        // Some that ask have gone by then.
+        // Some of the clients have closed by then.
         let asking = (i % 2 == 0).then_some(asking);
         names.deregister(&path)?;
         answers += asking.map_or(1, |asking| usize::from(asking.answered()));
@@ -137,14 +139,14 @@ fn poison(names: &mut Names) -> Result<(), Error> {
     Ok(())
 }
 
-/// What a client waits for.
+/// The answer that a client waits for.
 enum Asked {
     Binding(NamespaceContract::Imp<NamespaceContract::Binding>),
     Finding(NamespaceContract::Imp<NamespaceContract::Finding>),
 }
 
 impl Asked {
-    /// Waits for the answer; whether it came.
+    /// Waits for the answer; returns whether it came.
     fn answered(self) -> bool {
         use NamespaceContract::imp::{Binding, Finding};
         match self {
@@ -154,7 +156,7 @@ impl Asked {
     }
 }
 
-/// Asks for a service of which nobody knows what it is.
+/// Asks to bind a path, with an endpoint whose contract does not matter.
 fn bind(
     asking: Asking,
     path: &str,
@@ -163,7 +165,8 @@ fn bind(
     Ok(asking.send_bind(Text::new(path)?, 0, exp.into()))
 }
 
-/// Clients whose providers have the name server itself, or the request, at their other end, and which ask those and go.
+/// Clients whose providers have the name server itself, or the request, at their other end, and
+/// which ask these and close.
 fn circle(names: &mut Names) -> Result<(), Error> {
     use NamespaceContract::imp::Ready_Register;
     let mut count = 0;
@@ -195,7 +198,8 @@ fn circle(names: &mut Names) -> Result<(), Error> {
     Ok(())
 }
 
-/// Clients that ask for lists, and do not look at the answers: long ones first, then such as fit what those leave.
+/// Clients that ask for lists, and do not read the answers: long ones first, then such as fit into
+/// the rest.
 fn unread(names: &mut Names) -> Result<impl Sized + use<>, Error> {
     let long = format!("/unread/m/{}", "x".repeat(4000));
     let lookups = [names.register(&long)?, names.register("/unread/s/x")?];
@@ -207,7 +211,7 @@ fn unread(names: &mut Names) -> Result<impl Sized + use<>, Error> {
         };
         Ok(client(names)?.send_find(Text::new(path)?))
     })?;
-    // All of them have their answers: each is served in its turn.
+    // All of them have their answers, since each is served in turn.
     for _ in 0..2 {
         let _ = names.find("/nowhere");
     }
@@ -274,7 +278,7 @@ fn main(Arguments { what, time }: Arguments) -> Result<i32, Error> {
             hold();
             drop(files);
         }
-        // Tries to stand in the place of what is the system's.
+        // Tries to register in the place of the system's own paths.
         "overlay" => {
             for path in ["/boot", "/boot/notes.txt", "/boot/bin", "/boot/new/file"] {
                 match names.register(path) {
@@ -302,7 +306,7 @@ fn main(Arguments { what, time }: Arguments) -> Result<i32, Error> {
             hold();
             drop(answer);
         }
-        // The same in pieces that are taken, without end.
+        // The same in pieces that are accepted, without end.
         "blocks" => {
             let mut out = sing_sdk::io::take_stdout().ok_or(Error::NotFound)?;
             let lines = ("flood".repeat(12) + "floo\n").repeat(1 << 14);
@@ -332,7 +336,7 @@ fn main(Arguments { what, time }: Arguments) -> Result<i32, Error> {
     Ok(0)
 }
 
-/// A pipe to the console of its own: what the SDK sends through standard output, it sends in pieces.
+/// A pipe to the console of its own: the SDK would cut blocks to standard output into pieces.
 fn startup_pipe() -> Result<PipeContract::Imp<PipeContract::Start>, Error> {
     let stdout = sing_sdk::io::take_stdout().ok_or(Error::NotFound)?;
     stdout.into_pipe()

@@ -1,6 +1,6 @@
-//! What a broken or hostile program may try against the kernel, by the ABI itself: `hostile ATTACK [VALUE]`.
-//! Each attack ends the SIP, or is refused; the exit code says which (0: refused as it should be, 1: it
-//! got through).
+//! Attacks of a broken or hostile program on the kernel, by the ABI itself:
+//! `hostile ATTACK [VALUE]`. Each attack ends the SIP, or is refused; the exit code says which (0:
+//! refused as it should be, 1: it got through).
 #![no_std]
 #![no_main]
 
@@ -22,7 +22,7 @@ sing_sdk::manifest! {
     memory: 4 MiB,
 }
 
-/// The kernel's entries, without what the SDK makes of them.
+/// The kernel's entries, without the SDK's wrappers.
 mod raw {
     #[link(wasm_import_module = "sing_v1")]
     unsafe extern "C" {
@@ -64,7 +64,7 @@ mod raw {
     }
 }
 
-/// The exit code of an attack: 1 where it got through.
+/// The exit code of an attack: 1 if it got through.
 fn through(result: i32) -> i32 {
     i32::from(result >= 0)
 }
@@ -126,7 +126,7 @@ fn main() -> i32 {
             raw::send_give(endpoint, i64::from(block));
             through(raw::xh_load8(block, 0))
         }
-        // Blocks beyond their bounds, and where they may only be read.
+        // Blocks beyond their bounds, and stores to read-only ones.
         "block-bounds" => through(raw::xh_load8(raw::xh_alloc(64, 0) as u32, 64)),
         "block-wrap" => through(raw::xh_load8(raw::xh_alloc(64, 0) as u32, u32::MAX)),
         "block-read-only" => {

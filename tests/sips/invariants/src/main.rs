@@ -1,5 +1,5 @@
-//! Tries to break the four invariants of sealed processes ([S] 2.1), each attack in a SIP of its own, and says
-//! what became of it.
+//! Tries to break the four invariants of sealed processes ([S] 2.1), each attack in a SIP of its
+//! own, and prints the result.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
@@ -45,7 +45,7 @@ const ATTACKS: &[(&str, &str, &str, i32)] = &[
     ("state isolation", "block-copy-bounds", "", BLOCK),
     ("state isolation", "stale-block", "", HANDLE),
     ("state isolation", "stale-block-twice", "", HANDLE),
-    // Explicit communication: nothing but channels that were given.
+    // Explicit communication: only over channels that were given.
     ("explicit communication", "send", "65536", HANDLE),
     ("explicit communication", "send", "65537", HANDLE),
     ("explicit communication", "send", "4294967295", HANDLE),
@@ -54,7 +54,7 @@ const ATTACKS: &[(&str, &str, &str, i32)] = &[
     ("explicit communication", "twice", "", PROTOCOL),
     ("explicit communication", "wrong-side", "", HANDLE),
     ("explicit communication", "wrong-contract", "", HANDLE),
-    // Closed API: the kernel's calls do what they say to the caller's own objects, nothing else.
+    // Closed API: the kernel's calls act on the caller's own objects only.
     ("closed API", "wait", "65536", HANDLE),
     ("closed API", "wait", "0", HANDLE),
     ("closed API", "dispose", "65540", HANDLE),
@@ -70,7 +70,7 @@ const ATTACKS: &[(&str, &str, &str, i32)] = &[
     ("closed API", "stale-event", "", HANDLE),
 ];
 
-/// Runs one attack; what it ended in.
+/// Runs one attack; returns how it ended.
 fn attack(name: &str, value: &str) -> Result<Exit, Error> {
     let (ping, ping_exp) = PingContract::new_channel()?;
     let (bench, bench_exp) = BenchContract::new_channel()?;
@@ -79,7 +79,7 @@ fn attack(name: &str, value: &str) -> Result<Exit, Error> {
         .endpoint("ping", ping)
         .endpoint("bench", bench)
         .start()?;
-    // The other side answers one question, so that an attack can come to its point.
+    // The other side answers one question, so that an attack can reach its point.
     let pong = Child::of("pong")
         .arg("pong")
         .endpoint("ping", ping_exp)
@@ -92,7 +92,7 @@ fn attack(name: &str, value: &str) -> Result<Exit, Error> {
 
 #[sing_sdk::main]
 fn main() -> Result<i32, Error> {
-    // What attackers could reach if handles meant anything elsewhere: this SIP's own.
+    // Objects that attackers could reach if handles had a meaning elsewhere: this SIP's own.
     let held: Vec<_> = (0..16)
         .map(|_| PingContract::new_channel())
         .collect::<Result<_, _>>()?;
@@ -107,7 +107,7 @@ fn main() -> Result<i32, Error> {
         let what = format!("{name} {value}");
         check(invariant, &what, attack(name, value)?, Exit::Trapped(trap));
     }
-    // What an ended SIP has left in memory and blocks reaches no later one.
+    // The contents of an ended SIP's memory and blocks reach no later one.
     for _ in 0..5 {
         check(
             "state isolation",
@@ -122,7 +122,7 @@ fn main() -> Result<i32, Error> {
             Exit::Code(0),
         );
     }
-    // Fixed code: an image that is not installed does not run, whatever it is called.
+    // Fixed code: an image that is not installed does not run, under any name.
     for name in [
         "",
         "nothing",
@@ -136,7 +136,7 @@ fn main() -> Result<i32, Error> {
             failed += 1;
         }
     }
-    // This SIP's own channels are as they were.
+    // This SIP's own channels are unchanged.
     for (imp, exp) in held {
         let sent = imp.send_ping(5);
         match exp.recv_ping() {

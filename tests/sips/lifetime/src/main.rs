@@ -1,5 +1,6 @@
-//! Ends SIPs whose threads wait in every way there is, while other SIPs make threads: a record that is given back too
-//! early would be one of theirs by then, and a stranger would be woken, or stand in two lists.
+//! Ends SIPs whose threads wait in every possible way, while other SIPs make threads: a record that
+//! is freed too early would by then belong to one of these, and the wrong thread would be woken, or
+//! be in two lists.
 //!
 //! `lifetime [ROUNDS]`. Run as `lifetime victim` it is a SIP to be ended, as `lifetime maker` one that makes threads.
 #![no_std]
@@ -21,7 +22,7 @@ sing_sdk::manifest! {
     memory: 32 MiB,
 }
 
-/// The kernel's entries, without what the SDK makes of them: handles that several threads share.
+/// The kernel's entries, without the SDK's wrappers: handles that several threads share.
 mod raw {
     #[link(wasm_import_module = "sing_v1")]
     unsafe extern "C" {
@@ -48,18 +49,19 @@ mod raw {
 
 /// Never: a time-out of the ABI.
 const FOREVER: i64 = -1;
-/// A long time, in nanoseconds: a wait that also stands among those for time.
+/// A long time, in nanoseconds: a wait that is also in the list of timers.
 const LONG: i64 = 3_600_000_000_000;
-/// Handles that are given back between those of threads and those of what the threads wait at.
+/// Handles that are freed between those of threads and those of the objects that the threads wait
+/// at.
 const EVENTS: u32 = 60_000;
 /// Threads of a victim, without the first.
 const THREADS: u32 = 38;
 /// Bytes of a waiting thread's shadow stack.
 const STACK: usize = 4 << 10;
-/// How long a maker's threads sleep, in microseconds: each a little longer than the one before, so that somebody is always
-/// about to be woken, and whoever gives back is displaced again and again.
+/// How long a maker's threads sleep, in microseconds: each a little longer than the one before, so
+/// that one is always about to be woken, and the freeing thread is displaced again and again.
 const SLEEP: u64 = 60;
-/// What a look at something that has not come leaves (`WOULD_BLOCK`).
+/// The status of a poll without a result (`WOULD_BLOCK`).
 const NOTHING_YET: i32 = -8;
 
 fn address<T>(of: &mut T) -> u32 {
@@ -80,7 +82,7 @@ fn waits(wait: impl Fn() + Send + 'static) -> Result<thread::JoinHandle<()>, Err
     thread::spawn_with_stack(STACK, wait)
 }
 
-/// What threads wait at.
+/// The objects that threads wait at.
 struct Places {
     timeout: i64,
     alone: u32,
@@ -107,7 +109,8 @@ impl Places {
     }
 }
 
-/// Waits with many threads in every way, and keeps very many handles that are newer than what they wait for.
+/// Waits with many threads in every way, and keeps very many handles that are newer than those that
+/// it waits for.
 fn victim() -> Result<i32, Error> {
     let mut kept = Vec::new();
     let places = [FOREVER, LONG].map(Places::new);
@@ -154,7 +157,7 @@ fn victim() -> Result<i32, Error> {
     Ok(0)
 }
 
-/// Makes threads that wait, all the time. Whether one was woken before its time.
+/// Makes threads that wait, all the time. Returns whether one was woken before its time.
 fn maker() -> Result<i32, Error> {
     loop {
         let (imp, exp) = channel();
@@ -194,7 +197,7 @@ fn start_victim() -> Result<Child, Error> {
     loop {
         let all = inspect::processes()?;
         let me = all.iter().find(|p| p.id == victim.id());
-        // The last thread runs before the one that looks does again.
+        // The last thread runs before the one that checks runs again.
         time::sleep(Duration::from_millis(1));
         if me.is_none_or(|p| p.threads > THREADS) {
             return Ok(victim);

@@ -34,7 +34,7 @@ impl Checks {
     }
 }
 
-/// Paths that are none, or nowhere.
+/// Invalid and unknown paths.
 fn odd_paths() -> Vec<String> {
     vec![
         String::new(),
@@ -84,7 +84,7 @@ fn odd_requests(c: &mut Checks, names: &mut Names) -> Result<(), Error> {
         "what others registered cannot be deregistered",
         names.deregister("/boot").is_err(),
     );
-    // A channel whose other side is gone already.
+    // A channel whose other side has closed already.
     let (imp, exp) = FileContract::new_channel()?;
     drop(imp);
     c.check(
@@ -117,7 +117,7 @@ fn many_clients(c: &mut Checks, names: &mut Names) -> Result<(), Error> {
     Ok(())
 }
 
-/// What a provider does with the first bind that it is asked for.
+/// A provider's answer to its first bind.
 #[derive(Clone, Copy)]
 enum Provider {
     Accepts,
@@ -176,7 +176,7 @@ fn providers(c: &mut Checks, names: &mut Names) -> Result<(), Error> {
     c.check("a refused bind", result == Err(Error::NotFound));
     let (_, lookup) = provide(names, lookup.ok_or(Error::Closed)?, Provider::Closes)?;
     c.check("a provider that closes is gone", lookup.is_none());
-    // However much changes before the answer, it is told of once.
+    // However many changes there are before the answer, it gets one message.
     let next = told.recv_changed()?;
     for _ in 0..3 {
         let more = names.register("/storm/more")?;
@@ -208,7 +208,7 @@ fn providers(c: &mut Checks, names: &mut Names) -> Result<(), Error> {
     c.check("others are served", names.open("/boot/notes.txt").is_ok());
     drop(silent);
 
-    // A provider that is none: its channel is closed before it says Success.
+    // A provider that fails: its channel is closed before it says Success.
     let channel = names.connect()?.recv_success()?;
     let (imp, exp) = NamespaceContract::new_channel()?;
     drop(exp);
@@ -224,7 +224,7 @@ fn providers(c: &mut Checks, names: &mut Names) -> Result<(), Error> {
         names.find("/storm") == Err(Error::NotFound),
     );
 
-    // Its own name server: who would wait for itself?
+    // Its own name server, which would have to wait for itself.
     let (imp, exp) = NamespaceContract::new_channel()?;
     names.bind("/", exp)?;
     let channel = names.connect()?.recv_success()?;

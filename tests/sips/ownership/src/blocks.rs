@@ -1,4 +1,4 @@
-//! What must hold of blocks: their bytes, who shares them, what is a part of what.
+//! The model of blocks: their bytes, sharing, and trees.
 
 use crate::raw;
 use crate::{Failure, expect};
@@ -9,12 +9,12 @@ use core::cell::RefCell;
 use fastrand::Rng;
 use sing_abi::status::{BAD_ARGUMENT, BAD_STATE, NOT_FOUND, OK};
 
-/// The most blocks at a time, those in others aside.
+/// The most blocks at a time, without those inside others.
 const MOST: usize = 200;
 /// The largest block.
 const LARGEST: u32 = 3000;
 
-/// A block and what it consists of. Those of one region share its bytes.
+/// A block and its contents. Blocks of one region share its bytes.
 pub struct Node {
     bytes: Rc<RefCell<Vec<u8>>>,
     base: u32,
@@ -56,7 +56,7 @@ impl Node {
 pub struct Owned {
     /// Its handle.
     pub handle: u32,
-    /// What it is.
+    /// Its contents.
     pub node: Node,
 }
 
@@ -76,12 +76,12 @@ impl Heap {
             .fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
     }
 
-    /// Takes any block away, if there is one.
+    /// Removes some block, if there is one.
     pub fn take(&mut self, rng: &mut Rng) -> Option<Owned> {
         (!self.owned.is_empty()).then(|| self.owned.swap_remove(rng.usize(..self.owned.len())))
     }
 
-    /// Puts a block in that a message brought.
+    /// Adds a block from a message.
     pub fn put(&mut self, handle: u32, node: Node) -> Result<(), Failure> {
         expect(
             "the size of what came",

@@ -1,4 +1,4 @@
-//! What must hold of channels, of endpoints that travel in messages, and of sets of endpoints.
+//! The model of channels, of endpoints that travel in messages, and of sets of endpoints.
 
 use crate::blocks::{Heap, Node, Owned, given};
 use crate::raw;
@@ -51,7 +51,7 @@ impl Message {
     }
 }
 
-/// Where an end is.
+/// The place of an end.
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     Held(u32),
@@ -79,7 +79,7 @@ pub struct Channels {
 }
 
 impl Channels {
-    /// How many channels there are.
+    /// The number of channels.
     pub fn len(&self) -> u64 {
         self.all.len() as u64
     }
@@ -157,7 +157,7 @@ impl Channels {
         &mut self.all.get_mut(&channel).expect("a channel that is there")[side]
     }
 
-    /// What a look at an end must find.
+    /// The expected result of a poll of an end.
     fn peek(&self, channel: u32, side: usize) -> i32 {
         let ends = &self.all[&channel];
         match &ends[side].queue {
@@ -167,7 +167,8 @@ impl Channels {
         }
     }
 
-    /// Closes an end that is held. What waits there goes with it: blocks, and endpoints with what waits there.
+    /// Closes an end that is held. Its waiting messages go with it: blocks, and endpoints with
+    /// their own messages.
     fn close(&mut self, channel: u32, side: usize, handle: u32) -> Result<(), Failure> {
         expect("close", raw::handle_dispose(handle), OK)?;
         let mut todo = alloc::vec![(channel, side)];
@@ -185,7 +186,7 @@ impl Channels {
         Ok(())
     }
 
-    /// A message has been sent, or has come back where the other side is closed.
+    /// A message has been sent, or has come back because the other side is closed.
     fn under_way(
         &mut self,
         channel: u32,
@@ -212,7 +213,7 @@ impl Channels {
         rng: &mut Rng,
     ) -> Result<(), Failure> {
         let back = if rng.u32(..3) == 0 {
-            // Any importing end that waits for nothing, but not this channel's own.
+            // Any importing end without messages, but not this channel's own.
             let others: Vec<(u32, u32)> = self
                 .held()
                 .into_iter()
@@ -261,7 +262,7 @@ impl Channels {
             .try_for_each(|(handle, node)| heap.put(handle, node))
     }
 
-    /// Receives at an end where a message waits, or where none will ever come.
+    /// Receives at an end at which a message waits, or none will ever come.
     fn receive(
         &mut self,
         channel: u32,
@@ -277,7 +278,7 @@ impl Channels {
             raw::recv_exp(handle, at)
         };
         expect("receive", tag, self.peek(channel, side))?;
-        // What came is in memory that only the kernel has written.
+        // The message is in memory that only the kernel has written.
         let words = core::hint::black_box(words);
         let Some(message) = self.end(channel, side).queue.take() else {
             return Ok(());
@@ -353,7 +354,7 @@ impl Channels {
         keys
     }
 
-    /// As many waits as ends are ready find each of them once.
+    /// As many waits as ends are ready report each of them once.
     fn wait(&self, set: u32) -> Result<(), Failure> {
         let mut ready = self.ready(set);
         if ready.is_empty() {
@@ -369,8 +370,8 @@ impl Channels {
         Ok(())
     }
 
-    /// Waits for the first of a few ends, and of a set among them now and then. What it says has come has, and something
-    /// has where anything could.
+    /// Waits for the first of a few ends, sometimes with a set among them. The reported one must be
+    /// ready, and one must be reported if any is ready.
     fn select(&self, held: &[(u32, usize, u32)], set: u32, rng: &mut Rng) -> Result<(), Failure> {
         let mut handles = [0_u32; 6];
         let mut wanted = [WOULD_BLOCK; 6];

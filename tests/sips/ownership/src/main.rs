@@ -1,6 +1,6 @@
-//! Random operations on blocks, trees, parked blocks, channels, endpoints in messages and sets, each compared with
-//! a simple model of what must come of it; what there is in the whole system is compared with the model from time to time.
-//! Then the same, ended at random moments: nothing may be left.
+//! Random operations on blocks, trees, parked blocks, channels, endpoints in messages and sets,
+//! each compared with a simple model; the counts of the whole system are compared with the model
+//! from time to time. Then the same, ended at random moments: nothing may be left.
 //!
 //! `ownership [OPERATIONS] [SEED]`. Run as `ownership actor OPERATIONS SEED`, it is the one that operates.
 #![no_std]
@@ -29,14 +29,14 @@ sing_sdk::manifest! {
     memory: 32 MiB,
 }
 
-/// Operations between two looks at the whole system.
+/// Operations between two checks of the whole system.
 const INTERVAL: u64 = 1000;
 /// How many actors are ended before their time.
 const KILLED: u32 = 60;
-/// How long one of them lives at the most, in microseconds.
+/// The longest life of one of them, in microseconds.
 const LIFE: u64 = 20_000;
 
-/// The kernel did something else than the model.
+/// The kernel's result differs from the model's.
 #[derive(Debug)]
 pub struct Failure {
     what: String,
@@ -45,7 +45,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// What was done, what came of it, what should have.
+    /// The operation, its result, and the expected one.
     pub fn new(what: &str, got: impl Into<i64>, wanted: impl Into<i64>) -> Failure {
         let (got, wanted) = (got.into(), wanted.into());
         let what = what.into();
@@ -60,7 +60,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Compares what came of something with what should have.
+/// Compares a result with the expected one.
 pub fn expect(what: &str, got: i32, wanted: i32) -> Result<(), Failure> {
     if got == wanted {
         Ok(())
@@ -69,7 +69,7 @@ pub fn expect(what: &str, got: i32, wanted: i32) -> Result<(), Failure> {
     }
 }
 
-/// What the system has more of than before, against what the model has.
+/// The additional objects of the system, compared with the model's.
 fn compare(before: &Memory, heap: &Heap, channels: &Channels) -> Result<(), Failure> {
     let (owned, queued) = (heap.count(), channels.count());
     let rows = |now: &Memory| {
@@ -96,7 +96,7 @@ fn compare(before: &Memory, heap: &Heap, channels: &Channels) -> Result<(), Fail
         if bad.is_none() {
             break;
         }
-        // Somebody else may have a message under way.
+        // Another process may have a message under way.
         sing_sdk::time::sleep(Duration::from_millis(1));
     }
     match bad {
@@ -107,7 +107,7 @@ fn compare(before: &Memory, heap: &Heap, channels: &Channels) -> Result<(), Fail
     }
 }
 
-/// Operates; after how many operations something was wrong, and what.
+/// Runs operations; returns the number until the first difference, and that.
 fn act(operations: u64, seed: u64) -> Result<(), (u64, Failure)> {
     let mut rng = Rng::with_seed(seed);
     let (mut heap, mut channels) = (Heap::default(), Channels::default());
@@ -134,7 +134,7 @@ fn actor(operations: u64, seed: u64) -> Result<Child, Error> {
         .map_err(Error::from)
 }
 
-/// Ends actors at random moments; how many were still at work.
+/// Ends actors at random moments; returns how many were still running.
 fn kill(rng: &mut Rng) -> Result<u32, Error> {
     let mut killed = 0;
     for _ in 0..KILLED {
@@ -164,7 +164,7 @@ fn main() -> Result<i32, Error> {
     }
     let (operations, seed) = (number(1, 100_000), number(2, 42));
     let mut rng = Rng::with_seed(seed);
-    // Once before counting, so that what is made at first use has been made.
+    // Once before counting, so that objects made at first use exist.
     actor(operations / 10, seed)?.join()?;
     let before = inspect::memory()?;
     let exit = actor(operations, seed)?.join()?;

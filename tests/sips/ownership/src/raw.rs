@@ -1,4 +1,5 @@
-//! The kernel's entries, without what the SDK makes of them: here a program may do what its types would not let it.
+//! The kernel's entries, without the SDK's wrappers, whose types would prevent some of the
+//! operations.
 
 use sing_sdk::contract;
 
@@ -55,7 +56,7 @@ unsafe extern "C" {
     pub safe fn recv_exp(endpoint: u32, out: u32) -> i32;
 }
 
-/// Where an array lies in memory, for an entry that reads or writes it.
+/// The address of an array in memory, for an entry that reads or writes it.
 pub fn address<T>(array: &mut [T]) -> u32 {
     array.as_mut_ptr().expose_provenance() as u32
 }

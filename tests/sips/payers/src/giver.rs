@@ -1,4 +1,5 @@
-//! Gives blocks away in ways that could cost somebody else more than they are, or itself less: `giver HOW`.
+//! Gives blocks away in ways that could charge another process more than their size, or itself
+//! less: `giver HOW`.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
@@ -30,7 +31,7 @@ sing_sdk::manifest! {
 
 type Gifts = GiftContract::Imp<GiftContract::Start>;
 
-/// Gives blocks until nobody takes one, or none can be made: how many were kept.
+/// Gives blocks until none is taken, or none can be made; returns how many were kept.
 fn give(mut gifts: Gifts, mut next: impl FnMut() -> Result<Block, Error>) -> i32 {
     let mut kept = 0;
     while kept < 200
@@ -71,7 +72,8 @@ fn wait() -> ! {
     }
 }
 
-/// Fills its budget with pieces of one size after the other, and keeps one of so many each.
+/// Fills its budget with pieces of one size after the other, and keeps one in each group of this
+/// many.
 fn fragments(of: usize) -> Result<i32, Error> {
     let mut kept = Vec::with_capacity(40_000);
     for shift in 6..=17 {

@@ -1,5 +1,5 @@
-//! Keeps every block that it is given, and after each takes a megabyte for itself, for a moment: what others send is not to
-//! keep it from that.
+//! Keeps every block that it is given, and after each takes a megabyte for itself, for a moment:
+//! received blocks must not prevent that.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
@@ -26,7 +26,7 @@ sing_sdk::manifest! {
     memory: 8 MiB,
 }
 
-/// Bytes that it needs itself.
+/// Bytes that it needs for itself.
 const OWN: usize = 1 << 20;
 
 #[sing_sdk::main]
@@ -40,7 +40,7 @@ fn main() -> Result<i32, Error> {
                 drop(Vector::<u8>::new(OWN)?);
                 gifts = next.send_kept(kept.len() as u32);
             }
-            // It has no room, or nobody gives any more: it goes on with what it has.
+            // It has no room, or no more blocks come: it continues with those that it has.
             Err(_) => return Ok(Vector::<u8>::new(OWN).map_or(-1, |_| kept.len() as i32)),
         }
     }

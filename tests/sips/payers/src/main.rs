@@ -1,4 +1,5 @@
-//! Who pays for memory that several processes have had: nobody for what others do, and somebody for all of it.
+//! Charges for memory that several processes have had: all of it is charged, and no process is
+//! charged for what others do.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
@@ -43,14 +44,14 @@ fn chunks() -> Result<u64, Error> {
     Ok(inspect::memory()?.chunk_pages * 4096)
 }
 
-/// What is charged to a process and all that it has made.
+/// The amount charged to a process and all its descendants.
 fn charged(id: u32) -> Result<u64, Error> {
     let all = inspect::processes()?;
     let found = all.iter().find(|p| p.id == id);
     found.map(|p| p.charged).ok_or(Error::NotFound)
 }
 
-/// A giver and a keeper, wired to each other: what the one gave, and what the other kept.
+/// A giver and a keeper, wired to each other: the number of blocks given, and of blocks kept.
 fn gifts(how: &str) -> Result<(Exit, Exit), Error> {
     let (imp, exp) = GiftContract::new_channel()?;
     let keeper = Child::of("keeper").endpoint("gifts", exp).start()?;
@@ -59,8 +60,8 @@ fn gifts(how: &str) -> Result<(Exit, Exit), Error> {
     Ok((giver.join()?, keeper.join()?))
 }
 
-/// Takes the rest of blocks of which others keep four bytes each, buried where nobody digs, and gives it up: bytes that all
-/// of that occupies beyond what is charged.
+/// Takes the rest of blocks of which others keep four bytes each, on the list of deferred frees of
+/// an idle account, and gives it up; returns the bytes that this occupies beyond the charges.
 fn hidden() -> Result<u64, Error> {
     let (mine, before) = (sing_sdk::process::id(), used()?);
     let at_first = charged(mine)?;
@@ -79,11 +80,11 @@ fn hidden() -> Result<u64, Error> {
     Ok(occupied.saturating_sub(charged))
 }
 
-/// Bytes that a process occupies which keeps one piece of so much memory each.
+/// Bytes that a process occupies which keeps one piece in each stretch of this much memory.
 fn fragments(of: &str) -> Result<u64, Error> {
     let before = chunks()?;
     let giver = Child::of("giver").args(["giver", of]).start()?;
-    // It sleeps when it is ready; pages go back when nothing else is to be done.
+    // It sleeps when it is ready; pages go back when the system is idle.
     let (mut last, mut times) = (0, 0);
     while times < 20 {
         time::sleep(Duration::from_millis(50));
@@ -110,7 +111,8 @@ fn fill() {
     }
 }
 
-/// Gives a large block up while the machine has nothing left, and another process has a view of it.
+/// Gives a large block up while the machine has no memory left, and another process has a view of
+/// it.
 fn give_up() -> Result<(), Error> {
     let mut whole = Block::new(48 << 20)?;
     let view = whole.share(0..64)?;
@@ -125,10 +127,10 @@ fn give_up() -> Result<(), Error> {
     Ok(())
 }
 
-/// Does that again and again: what is charged then beyond what there is.
+/// Does that repeatedly; returns the charges beyond the machine's memory.
 fn full() -> Result<u64, Error> {
     let me = sing_sdk::process::id();
-    // To ask with, when there is nothing else.
+    // For the queries, when nothing else is left.
     let mut spare: Vec<u8> = Vec::with_capacity(1 << 20);
     core::hint::black_box(spare.as_mut_ptr());
     let rounds = (0..6).take_while(|_| give_up().is_ok()).count();

@@ -1,5 +1,6 @@
-//! Permissions and trees at work, against the real kernel ([O] 5.5.3, 4.7): an endpoint that is narrowed to listen
-//! cannot connect, whoever holds it; a tree of blocks moves, and is given back, as one.
+//! Permissions and trees at work, against the real kernel ([O] 5.5.3, 4.7): an endpoint that is
+//! narrowed to listen cannot connect, whichever process holds it; a tree of blocks is moved, and
+//! freed, as one.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
@@ -49,7 +50,8 @@ sing_sdk::contract!(
       state Start: Take? -> closed;
     }
 
-    // Adds requests: an importer that knows Reader alone goes on as before; an exporter would not understand them.
+    // Adds requests: an importer that knows Reader alone goes on as before; an exporter would not
+    // understand them.
     contract Reader {
       in message Read(); out message Data(uint n);
       state Ready: Read? -> Data! -> Ready;
@@ -113,7 +115,7 @@ fn connection() -> Result<(Ready, Tcp::Exp<Tcp::ReadyState>), Error> {
     Ok((imp.recv_ready()?, exp))
 }
 
-/// A narrowed endpoint does what is left to it.
+/// A narrowed endpoint sends the messages that it may still send.
 fn narrowed() -> Check {
     let (imp, exp) = connection()?;
     let listener: Listener::Imp<Listener::ReadyState> = imp.into();
@@ -139,7 +141,7 @@ fn is_wide(endpoint: Endpoint) -> bool {
     endpoint.cast::<Ready>().is_ok()
 }
 
-/// No cast makes it wide again: not in the hands of who narrowed it, nor in another's.
+/// No cast widens it again: neither by the process that narrowed it, nor by another.
 fn not_widened() -> Check {
     let (imp, _exp) = connection()?;
     let listener: Listener::Imp<Listener::ReadyState> = imp.into();
@@ -148,14 +150,14 @@ fn not_widened() -> Check {
     }
     let (imp, _exp) = connection()?;
     let (giver, taker) = Giver::new_channel()?;
-    // It travels as what the message says.
+    // It travels under the type that the message states.
     let listener: Listener::Imp<Listener::ReadyState> = imp.into();
     drop(giver.send_give(listener));
     let (listener, _) = taker.recv_give()?;
     Ok(!is_wide(listener.into_endpoint()))
 }
 
-/// A narrowed endpoint can be narrowed further, and not back to what it was in between.
+/// A narrowed endpoint can be narrowed further, and not back to the permission in between.
 fn narrowed_twice() -> Check {
     let (imp, exp) = connection()?;
     let listener: Listener::Imp<Listener::ReadyState> = imp.into();
@@ -173,7 +175,7 @@ fn narrowed_twice() -> Check {
     Ok(matches!(exp.recv(), Tcp::exp::ReadyState::Close(_)))
 }
 
-/// A wide endpoint is still one after a look at what it could be.
+/// A wide endpoint stays wide after a query of its possible types.
 fn wide_stays_wide() -> Check {
     let (imp, _exp) = connection()?;
     let (giver, taker) = Taker::new_channel()?;
@@ -197,7 +199,7 @@ fn granted() -> Check {
     Ok(child.join()? == Exit::Code(0))
 }
 
-/// What the child does.
+/// The task of the child.
 fn child() -> i32 {
     let Some(listener) = startup::listener() else {
         return 2;
@@ -211,7 +213,8 @@ fn child() -> i32 {
     }
 }
 
-/// Where a derived contract keeps the base's expectations, its endpoint is used as one of the base, here and now.
+/// If a derived contract keeps the base's expectations, its endpoint is used as one of the base,
+/// here and now.
 fn stands_for_its_base() -> Check {
     let (imp, exp) = Writer::new_channel()?;
     let reader: Reader::Imp<Reader::Ready> = imp.into();
@@ -221,19 +224,20 @@ fn stands_for_its_base() -> Check {
     };
     let _exp = exp.send_data(9);
     let (n, reader) = waiting.recv_data()?;
-    // And it is what it was: nothing was narrowed.
+    // It is unchanged: nothing was narrowed.
     let again = reader.into_endpoint().cast::<Writer::Imp<Writer::Ready>>();
     Ok(n == 9 && again.is_ok())
 }
 
-/// Where it does not, the kernel refuses: an exporter that knows Reader alone would not understand Write.
+/// If it does not, the kernel refuses: an exporter that knows Reader alone would not understand
+/// Write.
 fn does_not_stand_for_its_base() -> Check {
     let (_imp, exp) = Writer::new_channel()?;
     let refused = exp.into_endpoint().cast::<Reader::Exp<Reader::Ready>>();
     Ok(refused.is_err())
 }
 
-/// A `Journey` that is used as an `Errand`, and has come as far as that goes on.
+/// A `Journey` that is used as an `Errand`, at the point where the latter ends.
 fn bound() -> Result<(Errand::Imp<Errand::Bound>, Journey::Exp<Journey::Open>), Error> {
     let (imp, exp) = Journey::new_channel()?;
     let errand: Errand::Imp<Errand::Start> = imp.into();
@@ -242,7 +246,8 @@ fn bound() -> Result<(Errand::Imp<Errand::Bound>, Journey::Exp<Journey::Open>), 
     Ok((waiting.recv_gone()?, exp))
 }
 
-/// What stands for its base does so after each message, too: it can be sent as one, and goes on as one there.
+/// A subtype of its base is one after each message, too: it can be sent as one, and continues as
+/// one there.
 fn sent_as_its_base() -> Check {
     let (errand, exp) = bound()?;
     let (errands, taker) = Errands::new_channel()?;
@@ -261,7 +266,8 @@ fn narrowed_as_its_base() -> Check {
     Ok(matches!(exp.recv(), Journey::exp::Open::Closed))
 }
 
-/// Where the base ends and more may come, one may have come to, and pass it on; not begin.
+/// If the base ends and more messages may come, an endpoint may have reached that state, and be
+/// passed on; but not begin in it.
 fn at_the_end_of_its_base() -> Check {
     let (_imp, exp) = Talk::new_channel()?;
     let greeting: Greeting::Exp<Greeting::Start> = exp.into();
@@ -293,7 +299,7 @@ fn count(node: Record<Node>) -> u32 {
     }
 }
 
-/// Blocks in the exchange heap, everybody's.
+/// Blocks in the exchange heap, of all processes.
 fn blocks() -> Result<u64, Error> {
     Ok(inspect::memory()?.allocations)
 }
@@ -305,14 +311,15 @@ fn trees_move() -> Check {
     let (imp, exp) = Forest::new_channel()?;
     let waiting = imp.send_plant(tree(NODES)?);
     let (mut tree, exp) = exp.recv_plant()?;
-    // A part is looked at where it is.
+    // A part is read in place.
     let left = tree.with(|node| node.left.as_mut().and_then(|l| l.with(|l| l.value)));
     let _exp = exp.send_felled(tree);
     let (tree, _imp) = waiting.recv_felled()?;
     Ok(left == Some(Some((NODES - 1).div_ceil(2))) && count(tree) == NODES)
 }
 
-/// However a tree is lost, it is given back whole: dropped, on its way, to a side that has closed.
+/// However a tree is lost, it is freed as a whole: dropped, on its way, sent to a side that has
+/// closed.
 fn trees_are_given_back() -> Check {
     let before = blocks()?;
     let own = tree(NODES)?;
@@ -331,7 +338,7 @@ fn trees_are_given_back() -> Check {
     Ok(during == before + 2 * u64::from(NODES) && [dropped, on_its_way, refused] == [before; 3])
 }
 
-/// A list as deep as memory allows is given back without a stack as deep.
+/// A list as deep as memory allows is freed without an equally deep stack.
 fn deep_lists() -> Check {
     let before = blocks()?;
     let mut list: Option<Record<Node>> = None;

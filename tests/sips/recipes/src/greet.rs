@@ -1,4 +1,4 @@
-//! A client: has everybody greeted whom it is called with.
+//! A client: has each person in its arguments greeted.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]

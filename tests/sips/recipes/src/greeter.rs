@@ -1,4 +1,4 @@
-//! A service: greets whoever binds `/greeter`.
+//! A service: greets the clients that bind `/greeter`.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]

@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn error::Error>> {
         let (total, _member) = member.call_add(number).sum()?;
         println!("{total}");
     }
-    // The last client has gone, and so does the child.
+    // The last client has closed, so the child ends.
     println!("adder: {}", adder.join()?);
     Ok(())
 }

@@ -1,5 +1,6 @@
-//! Must answer in time beside SIPs that never yield. `responder [SPINNERS] [ROUNDS] [PROGRAM [ARGUMENTS]]`: wakes by a timer, talks to
-//! another SIP, and measures the longest time that either took.
+//! Must answer in time beside SIPs that never yield.
+//! `responder [SPINNERS] [ROUNDS] [PROGRAM [ARGUMENTS]]`: is woken by a timer, talks to another
+//! SIP, and measures the longest time of either.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
@@ -52,7 +53,7 @@ fn main() -> Result<i32, Error> {
         let answered = time::uptime();
         late.push((woken - before).saturating_sub(Duration::from_millis(1)));
         late.push(answered - woken);
-        // One that ends by itself takes long to give back, perhaps: the next begins beside that.
+        // One that ends by itself may take long to reclaim: the next begins beside that.
         for s in &mut spin {
             if s.join_within(Timeout::NONE)? {
                 *s = start()?;
@@ -69,7 +70,7 @@ fn main() -> Result<i32, Error> {
     late.sort_unstable();
     let worst = late.last().copied().unwrap_or_default();
     let median = late[late.len() / 2];
-    // One quantum for each spinner is what the scheduler promises; the limit is for one.
+    // The scheduler promises one quantum for each spinner; the limit is for one.
     let is_late = worst > LIMIT * spinners.max(1);
     println!(
         "responder: {}beside {spinners} that never yield, of whom {ended} ended: median {} us, worst {} us",

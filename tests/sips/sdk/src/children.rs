@@ -28,7 +28,7 @@ fn by_name() -> Check {
     let (ask, bench) = BenchContract::new_channel()?;
     let (_first, one) = BenchContract::new_channel()?;
     let (_second, two) = BenchContract::new_channel()?;
-    // The order in which they are given says nothing but among those of one name.
+    // The order in which they are given matters only among those of one name.
     let peer = Child::of("bench-peer")
         .args(["bench-peer", "set"])
         .endpoint("idle", one)
@@ -60,7 +60,7 @@ fn undeclared() -> Check {
     let (imp, exp) = PingContract::new_channel()?;
     let pong = Child::of("pong").endpoint("pong", exp).create();
     let said = refusal(pong) == "pong: declares no endpoint `pong`; its manifest declares `ping`";
-    // What was given to a child that is not made is closed.
+    // Endpoints given to a child that is not made are closed.
     let closed = imp.send_ping(1).recv_pong().is_err();
     let none = refusal(Child::of("pong").start())
         == "pong: needs the endpoint `ping` (PingContract.Exp:Start), and was given none";
@@ -90,7 +90,7 @@ fn mismatched() -> Check {
             == "pong: declares `ping: PingContract.Exp:Start`, and was given BenchContract.Exp:Start")
 }
 
-/// Those programs that cannot be called without endpoints, and so from no prompt.
+/// The programs that cannot be called without endpoints, and so from no prompt.
 fn refused_arguments() -> Check {
     let (_ask, ping) = PingContract::new_channel()?;
     let pong = Child::of("pong")

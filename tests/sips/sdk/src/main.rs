@@ -1,6 +1,7 @@
-//! The SDK's promises beside its types: the code of a switch means the program's own names, a switch looks up once what it
-//! waits for, a shared tree goes to one thread, a thread that leaves its stack is named, a request or a cell that finds no room is
-//! as before, a provider answers every announcement, and the endpoints of a child are found by their names.
+//! The SDK's promises beside its types: code in a switch sees only the program's own names, a
+//! switch evaluates its operands once, a shared tree goes to one thread, a thread that overruns its
+//! stack is named, a request or a cell that finds no room is unchanged, a provider answers every
+//! announcement, and the endpoints of a child are found by their names.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
@@ -48,7 +49,7 @@ sing_sdk::manifest! {
 type Asker = Asking::Imp<Asking::Start_Ask>;
 type Answerer = Asking::Exp<Asking::Start>;
 
-/// A channel on which an answer waits.
+/// A channel with a waiting answer.
 fn answered(x: i32) -> Result<(Asker, Answerer), Error> {
     let (imp, exp) = Asking::new_channel()?;
     let imp = imp.send_ask(x);
@@ -56,7 +57,7 @@ fn answered(x: i32) -> Result<(Asker, Answerer), Error> {
     Ok((imp, exp.send_answer(x)))
 }
 
-/// A channel on which a question waits, for the one who answers.
+/// A channel with a waiting question, for the answering side.
 fn asked(x: i32) -> Result<(Asker, Answerer), Error> {
     let (imp, exp) = Asking::new_channel()?;
     Ok((imp.send_ask(x), exp))

@@ -1,4 +1,4 @@
-//! Code in a switch means the program's own names, whatever the switch is made of.
+//! Code in a switch sees only the program's own names, whatever names the macro uses.
 
 use crate::{Answerer, Asker, Check, Test, answered, asked};
 use core::time::Duration;
@@ -15,7 +15,8 @@ pub const ALL: &[Test] = &[
     ("names that arms bind", names_that_arms_bind),
 ];
 
-/// Makes a variable of each name that a switch might use itself, and says whether all were seen and changed in an arm.
+/// Makes a variable of each name that a switch might use itself, and checks that all were seen and
+/// changed in an arm.
 macro_rules! all_are_ours {
     ($($name:ident)*) => {{
         $(let mut $name = 0_i32;)*
@@ -121,7 +122,7 @@ fn functions_in_arms() -> Check {
     Ok([alone, of_a_set, together, late] == [128, 127, 130, 131])
 }
 
-/// A switch has state of its own that lasts; it is not called like the program's.
+/// A switch has state of its own that lasts; its name does not clash with the program's.
 const TURN: i32 = 3;
 const TURN0: i32 = 4;
 const TURN1: i32 = 5;
@@ -235,7 +236,7 @@ fn names_of_things() -> Check {
     })
 }
 
-/// Arguments, keys and next states are called as the program says.
+/// Arguments, keys and next states have the names that the program gives.
 fn names_that_arms_bind() -> Check {
     let (a, _peer) = answered(7)?;
     let one = switch_receive! {

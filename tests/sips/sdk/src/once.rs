@@ -1,4 +1,4 @@
-//! What a switch waits for is looked up once, and is nobody's business any more when a case runs.
+//! The operands of a switch are evaluated once, and released when a case runs.
 
 use crate::{Answerer, Check, Test, answered, asked};
 use core::cell::Cell;
@@ -20,7 +20,7 @@ fn is_set(event: &AutoEvent) -> bool {
     wait(event, Timeout::NONE).is_ok()
 }
 
-/// What the wait has taken of an event is given back to this event.
+/// An event that the wait has reset is set again for this event.
 fn thing_once() -> Check {
     let (first, pair) = (
         AutoEvent::new(true)?,
@@ -45,7 +45,7 @@ fn thing_once() -> Check {
     Ok(fired == 1 && given_back && other == 2 && calls.get() == 2)
 }
 
-/// Whatever was held to look the thing up is released before a case runs.
+/// A guard that was held to evaluate an operand is released before a case runs.
 fn thing_is_free() -> Check {
     let event = Mutex::new(AutoEvent::new(true)?);
     let fired = switch_receive! {
@@ -112,7 +112,7 @@ fn timeout_is_free() -> Check {
     Ok(served && gone)
 }
 
-/// A case may do with the set what it likes, and so may the others.
+/// A case, and other threads, may use the set freely.
 fn set_is_free() -> Check {
     let (imp, exp) = asked(2)?;
     let mut clients = EndpointSet::new()?;

@@ -25,7 +25,7 @@ fn connected() -> Result<Names, Error> {
     Names::new(kept.insert(names).connect()?)
 }
 
-/// A request for which there is no memory leaves the channel to the name server as it was.
+/// A request for which there is no memory leaves the channel to the name server unchanged.
 fn without_memory() -> Check {
     let mut names = connected()?;
     // As much again does not fit the program's budget.
@@ -43,10 +43,11 @@ fn without_memory() -> Check {
     Ok(refused == [Err(Error::NoResources); 5] && names.find("/").is_ok())
 }
 
-/// Where the provider is.
+/// The provider's path.
 const PLACE: &str = "/sdk/clock";
 
-/// A client, in a thread of its own: is served, and refused where it asks for what there is not.
+/// A client, in a thread of its own: is served, and refused if it asks for a path that does not
+/// exist.
 fn client(mut names: Names) -> Check {
     let bind = |names: &mut Names, path: &str| {
         let (imp, exp) = ClockContract::new_channel()?;
@@ -76,7 +77,7 @@ fn client(mut names: Names) -> Check {
     Ok((time, again) == (1, 2) && other_contract && other_path && too_many && room_again && listed)
 }
 
-/// A service that notes of each client the path by which it came.
+/// A service that notes for each client the path by which it came.
 fn provider() -> Check {
     let (mut names, other) = (connected()?, connected()?);
     let begin = ClockContract::Exp::send_success;
@@ -109,7 +110,7 @@ fn provider() -> Check {
     }
     drop(clock);
     let served = client.join()??;
-    // The name server hears of the closed channel in its turn.
+    // The name server learns of the closed channel in its turn.
     while names.find("/sdk") != Err(Error::NotFound) {
         sing_sdk::thread::yield_now();
     }

@@ -19,7 +19,7 @@ pub const ALL: &[Test] = &[
     ),
 ];
 
-/// Uses about so many KiB of the stack.
+/// Uses about this many KiB of the stack.
 #[inline(never)]
 fn deep(kib: usize) -> usize {
     let mut room = [kib as u8; 1000];
@@ -43,7 +43,7 @@ fn to_the_end() -> Check {
     Ok(true)
 }
 
-/// Number 1 cannot be had, and takes its time to say so.
+/// Number 1 fails, and takes its time to do so.
 struct Stubborn(u32);
 
 impl Tracked for Stubborn {
@@ -78,9 +78,9 @@ fn cannot_be_emptied() -> Check {
     Ok(first == Err(Error::NoResources) && second == Err((2, Error::BadState)))
 }
 
-/// A thread needs more stack than it has; the program is told so when it ends.
+/// A thread needs more stack than it has; the program is ended with a message when the thread ends.
 pub fn leave_the_stack() {
-    // What the thread writes over.
+    // The memory that the thread overwrites.
     let below = black_box(vec![0_u8; 64 << 10]);
     if let Ok(thread) = spawn_with_stack(16 << 10, || deep(20)) {
         sleep(Duration::from_millis(20));

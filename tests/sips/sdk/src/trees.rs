@@ -20,7 +20,7 @@ fn chain(length: usize) -> Result<Record<Link>, Error> {
     Ok(first)
 }
 
-/// How many links hang together.
+/// The number of links in the chain.
 fn length(first: &mut Record<Link>) -> Option<usize> {
     first.with(|link| match &mut link.next {
         Some(next) => length(next).map(|n| n + 1),
@@ -28,7 +28,7 @@ fn length(first: &mut Record<Link>) -> Option<usize> {
     })?
 }
 
-/// A tree that is shared cannot be changed: nothing is taken out, and nothing done.
+/// A shared tree cannot be changed: nothing is taken out, and nothing done.
 fn shared_tree() -> Check {
     let mut root = chain(3)?;
     let view = root.block_mut().share(0..4)?;
@@ -55,7 +55,7 @@ fn shared_vector() -> Check {
     Ok(refused && lengths == [Some(2), Some(5)])
 }
 
-/// Who has the only view can change it again without saying so.
+/// The holder of the only view can change it again without a further step.
 fn shared_no_more() -> Check {
     let mut root = chain(2)?;
     drop(root.block_mut().share(0..4)?);
@@ -64,7 +64,7 @@ fn shared_no_more() -> Check {
     Ok(whole && cut == Some(true) && length(&mut root) == Some(1))
 }
 
-/// A block that was cut in two is shared with nobody.
+/// A block that was cut in two is shared with no other.
 fn part_of_a_block() -> Check {
     let mut first = Block::new(32)?;
     let mut second: Vector<Pair> = Vector::from_block(first.split(16)?);

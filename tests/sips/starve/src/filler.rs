@@ -1,4 +1,4 @@
-//! Has as much memory as it is granted, up to 3 GiB, tells how many megabytes those are, and waits.
+//! Takes as much memory as it is granted, up to 3 GiB, reports the number of megabytes, and waits.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
@@ -18,7 +18,7 @@ sing_sdk::manifest! {
     memory: 3 GiB,
 }
 
-/// Bytes that it tries to get at once, at first and at last.
+/// Bytes that it requests at once, at first and at last.
 const PIECES: [usize; 3] = [64 << 20, 1 << 20, 64 << 10];
 
 #[sing_sdk::main]

@@ -1,5 +1,5 @@
-//! Has as many of one thing as its budget pays for, tells how many those are, and waits: `glutton THING [COUNT]`. With a
-//! count, that many will do, and it ends.
+//! Takes as many objects of one kind as its budget pays for, reports their number, and waits:
+//! `glutton THING [COUNT]`. With a count it takes only that many, and ends.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]

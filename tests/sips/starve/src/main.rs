@@ -1,8 +1,9 @@
-//! Processes take as much as they can of what the kernel keeps records of; another one must get some all the same, and
-//! afterwards the machine must have its memory back. `starve GLUTTONS THING...` does so for each thing.
+//! Processes take as many as they can of each kind of object of which the kernel keeps records;
+//! another one must get some all the same, and afterwards the machine must have its memory back.
+//! `starve GLUTTONS THING...` does so for each kind.
 //!
-//! With 0 gluttons, a family of processes has all the memory of the machine that anybody grants it, and one glutton of each
-//! thing runs beside a newcomer.
+//! With 0 gluttons, a family of processes takes all the memory that the machine grants it, and one
+//! glutton of each kind runs beside a newcomer.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
@@ -33,15 +34,16 @@ sing_sdk::arguments! {
     things: many String "THING";
 }
 
-/// Pages by which what is free may differ afterwards: the kernel's heap, the shell and its neighbours.
+/// Pages by which the free number may differ afterwards: the kernel's heap, the shell and its
+/// neighbours.
 const SLACK: u64 = 4 << 20 >> 12;
-/// How often to look whether the memory is back, and how long to wait in between.
+/// How often to check whether the memory is back, and how long to wait in between.
 const LOOKS: u32 = 400;
 const MOMENT: Duration = Duration::from_millis(10);
 
 type Asked = PingContract::Imp<PingContract::Start>;
 
-/// Starts a program that tells how much it has got, and then waits.
+/// Starts a program that reports how much it has got, and then waits.
 fn greedy(image: &str, thing: &str) -> Result<(Child, Asked), Error> {
     let (imp, exp) = PingContract::new_channel()?;
     let child = Child::of(image)
@@ -51,13 +53,13 @@ fn greedy(image: &str, thing: &str) -> Result<(Child, Asked), Error> {
     Ok((child, imp))
 }
 
-/// Waits until it has got all that it can: how much that is.
+/// Waits until it has got all that it can; returns the amount.
 fn full((child, imp): (Child, Asked)) -> Result<((Child, Asked), u64), Error> {
     let (got, imp) = imp.send_ping(0).recv_pong().map_err(|_| Error::Closed)?;
     Ok(((child, imp), u64::from(got)))
 }
 
-/// Makes processes that take megabytes until none can be made any more; waits until it is stopped.
+/// Makes processes that take megabytes until no more can be made; waits until it is stopped.
 fn family() -> Result<i32, Error> {
     let mut asked = startup::asked().ok_or(Error::NotFound)?;
     let mut fillers = Vec::with_capacity(256);
@@ -80,7 +82,7 @@ fn end(all: Vec<(Child, Asked)>) -> Result<(), Error> {
     Ok(())
 }
 
-/// One of this thing for a process that has none.
+/// One object of this kind for a process that has none.
 fn newcomer(thing: &str) -> Result<bool, Error> {
     let child = Child::of("glutton").args(["glutton", thing, "1"]).start()?;
     Ok(child.join()? == Exit::Code(0))
@@ -91,7 +93,7 @@ fn free(memory: &Memory) -> u64 {
     memory.free_pages + memory.kernel_pages - memory.record_pages
 }
 
-/// Whether what is free comes back.
+/// Whether the free memory comes back.
 fn is_back(before: &Memory) -> Result<Option<Memory>, Error> {
     for _ in 0..LOOKS {
         let now = inspect::memory()?;
@@ -103,7 +105,7 @@ fn is_back(before: &Memory) -> Result<Option<Memory>, Error> {
     inspect::memory().map(Some)
 }
 
-/// Tries one thing. Whether all was as it must be.
+/// Tries one kind. Returns whether all was as expected.
 fn starve(gluttons: u32, thing: &str) -> Result<bool, Error> {
     let before = inspect::memory()?;
     let mut all = Vec::with_capacity(gluttons as usize + 256);

@@ -72,7 +72,7 @@ fn actor() -> i32 {
                 Start::Plant(tree, next) => next.send_planted(tree),
                 Start::Carry(endpoint, next) => next.send_carried(endpoint),
                 Start::Yield(_, next) => next.send_yielded(),
-                // Nobody here asks for these.
+                // These are never requested here.
                 Start::Closed => return 0,
             };
         }
@@ -147,7 +147,7 @@ fn main() -> Result<i32, Error> {
     };
     let (sips, seed) = (number(1, 10_000) as usize, number(2, 42));
     let mut random = Random(seed | 1);
-    // Once before counting, so that what is made at first use has been made.
+    // Once before counting, so that objects made at first use exist.
     storm(ALIVE * 4, &mut random)?;
     let before = inspect::memory()?;
     let killed = storm(sips, &mut random)?;

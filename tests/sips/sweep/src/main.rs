@@ -1,4 +1,5 @@
-//! Has the kernel look at all its records: whether anything names one that is free, whether all counts add up.
+//! Makes the kernel check all its records: whether anything refers to a free one, whether all
+//! counts add up.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]

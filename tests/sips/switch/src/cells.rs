@@ -1,4 +1,4 @@
-//! `TRef`: owners that are found at run time.
+//! `TRef`: ownership that is checked at run time.
 
 use crate::{Check, Echo, Test};
 use alloc::sync::Arc;

@@ -33,7 +33,8 @@ fn filled(count: usize) -> Result<(EndpointSet<Server>, Vec<Client>), Error> {
     Ok((set, clients))
 }
 
-/// Serves until nobody is left; how many were served, how many said good-bye, and how many closed.
+/// Serves until no client is left; returns how many were served, how many said good-bye, and how
+/// many closed.
 fn serve(set: &mut EndpointSet<Server>) -> (usize, usize, usize) {
     let mut counts = (0, 0, 0);
     while !set.is_empty() {
@@ -91,7 +92,7 @@ fn keys_stay() -> Check {
     )
 }
 
-/// Eight that always have something to say: each once in eight rounds.
+/// Eight clients that always have a message: each is served once in eight rounds.
 fn served_in_turn() -> Check {
     let (mut set, clients) = filled(8)?;
     let mut waiting: Vec<_> = clients.into_iter().map(|c| c.send_say(0)).collect();
@@ -111,7 +112,7 @@ fn served_in_turn() -> Check {
     Ok(served == [50; 8])
 }
 
-/// Beside an endpoint that always has something, all of the set are served.
+/// Beside an endpoint that always has a message, all of the set are served.
 fn in_turn_beside_others() -> Check {
     let (mut set, clients) = filled(3)?;
     let mut waiting: Vec<_> = clients.into_iter().map(|c| c.send_say(0)).collect();
@@ -167,7 +168,8 @@ fn many_idle() -> Check {
     Ok(idle)
 }
 
-/// What comes while an endpoint is out is found when it is back, and does not make the others wait.
+/// Messages that come while an endpoint is out are found when it is back, and do not make the
+/// others wait.
 fn ready_while_out() -> Check {
     let (mut set, mut clients) = filled(2)?;
     let (Some(out), Some(second), Some(first)) = (set.take(0), clients.pop(), clients.pop()) else {
@@ -199,7 +201,8 @@ fn ready_while_out() -> Check {
     Ok(nothing && order == [2, 1])
 }
 
-/// An endpoint that is sent away leaves the set; its key goes to another, and nothing comes under it from the old one.
+/// An endpoint that is sent away leaves the set; its key goes to another, and no message of the old
+/// one comes under it.
 fn moved_away() -> Check {
     let (mut set, clients) = filled(1)?;
     let Some(endpoint) = set.take(0) else {
@@ -233,7 +236,7 @@ impl Said for Server {
     }
 }
 
-/// An endpoint that goes on in another set must be released by the first.
+/// An endpoint that is used in another set must be released by the first.
 fn from_set_to_set() -> Check {
     let (mut first, _clients) = filled(1)?;
     let mut second: EndpointSet<Server> = EndpointSet::new()?;
@@ -287,7 +290,7 @@ fn thousands() -> Check {
     Ok(largest == 2)
 }
 
-/// Waits for a set with nobody in it: the program is told so.
+/// Waits for an empty set: the program is ended with a message.
 pub fn wait_for_nobody() {
     if let Ok(mut set) = EndpointSet::<Server>::new() {
         switch_receive! {

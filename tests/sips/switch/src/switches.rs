@@ -28,7 +28,7 @@ pub const ALL: &[Test] = &[
 type Asking = C1::Imp<C1::Start_Request>;
 type Asked = C1::Exp<C1::Start_Request>;
 
-/// Both sides of a channel on which a request has been sent and taken.
+/// Both sides of a channel on which a request has been sent and received.
 fn asked(x: i32) -> Result<(Asking, Asked), Error> {
     let (imp, exp) = C1::new_channel()?;
     let imp = imp.send_request(x);
@@ -36,7 +36,7 @@ fn asked(x: i32) -> Result<(Asking, Asked), Error> {
     Ok((imp, exp))
 }
 
-/// What the papers' first example prints.
+/// The output of the papers' first example.
 fn first_example(a: Asking) -> String {
     switch_receive! {
         case a.Reply(x) as _ => format!("Reply {x}"),
@@ -89,7 +89,7 @@ fn two_endpoints() -> Check {
         && closed == "Channel a is closed")
 }
 
-/// A conjunction waits for the second when the first has come, and is woken by it.
+/// A conjunction waits for the second message when the first has come, and is woken by it.
 fn both_in_any_order() -> Check {
     for swapped in [false, true] {
         let ((a, pa), (b, pb)) = (asked(1)?, asked(1)?);
@@ -172,7 +172,7 @@ fn closed_in_every_position() -> Check {
             return Ok(false);
         }
     }
-    // What was sent before the close comes first, and then the close.
+    // Messages sent before the close come first, and then the close.
     let (a, peer) = asked(1)?;
     drop(peer.send_reply(5));
     let a = switch_receive! {
@@ -215,7 +215,7 @@ fn timeouts() -> Check {
         else wait
     };
     let waited = uptime().saturating_sub(before) >= Duration::from_millis(20);
-    // What was only looked at is there still.
+    // A message that was only polled is still there.
     let there = matches!(c.recv(), C1::imp::Start_Request::Reply(1, _));
     let _pa = pa.send_reply(8);
     let in_time = switch_receive! {
@@ -252,7 +252,7 @@ fn events() -> Check {
         case &first => 4,
         case &second => 5,
     };
-    // It let one through: the switch.
+    // The event let one wait through: the switch.
     let spent = wait(&second, Timeout::NONE).is_err();
     Ok(got == 5 && spent)
 }
@@ -320,7 +320,7 @@ fn nested() -> Check {
     Ok(sum == 3)
 }
 
-/// Eight channels on which something waits at any time: each is served as often as every other.
+/// Eight channels that always have a message: each is served as often as every other.
 fn every_case_gets_its_turn() -> Check {
     const ROUNDS: usize = 100;
     let mut ends = Vec::new();
@@ -376,7 +376,7 @@ fn speaking(count: usize) -> Result<(Vec<Client>, Vec<Option<Server>>), Error> {
     Ok((clients, servers))
 }
 
-/// Arrays and vectors of endpoints; places without an endpoint are passed over.
+/// Arrays and vectors of endpoints; places without an endpoint are skipped.
 fn arrays() -> Check {
     let (clients, servers) = speaking(3)?;
     let Ok(mut servers) = <[Option<Server>; 3]>::try_from(servers) else {
@@ -412,7 +412,7 @@ fn arrays_in_turn() -> Check {
         switch_receive! {
             case servers[key].Say(_) as server => {
                 from_array[key] += 1;
-                // It has more to say at once.
+                // It has a further message at once.
                 let (imp, exp) = Echo::new_channel()?;
                 drop((server, imp.send_say(0)));
                 servers[key] = Some(exp);
@@ -431,7 +431,7 @@ fn arrays_in_turn() -> Check {
     Ok(from_a >= 10 && from_array.iter().all(|n| *n >= 10))
 }
 
-/// Waits for what cannot come any more: the program is told so.
+/// Waits for a message that can no longer come: the program is ended with a message.
 pub fn wait_for_ever() {
     if let (Ok((a, pa)), Ok((b, pb))) = (asked(1), asked(1)) {
         drop((pa, pb.send_reply(1)));

@@ -1,4 +1,5 @@
-//! Threads with stacks that are too large to be made in one step: all of them can be used, and the memory comes back.
+//! Threads with stacks that are too large to be made in one step: all of them can be used, and the
+//! memory comes back.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
@@ -18,12 +19,12 @@ sing_sdk::manifest! {
 
 /// Calls of which each takes some stack.
 const DEPTH: u32 = 40_000;
-/// What they take of linear memory besides.
+/// Linear memory of each besides.
 const SHADOW: usize = 4 << 20;
 /// Threads, one after the other: together they have more than the budget.
 const ROUNDS: u32 = 12;
 
-/// Held until all threads are there.
+/// Held until all threads have started.
 static GATE: Mutex<()> = Mutex::new(());
 
 #[inline(never)]
@@ -42,7 +43,7 @@ fn main() -> Result<(), Error> {
             println!("tall: {depth} calls instead of {DEPTH}");
         }
     }
-    // As many at once as there is room for: the others are refused, and nothing is left behind of them.
+    // As many at once as there is room for: the others are refused, and leave nothing behind.
     let mut waiting = Vec::new();
     let gate = GATE.lock();
     let refused = loop {

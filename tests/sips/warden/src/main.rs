@@ -1,9 +1,9 @@
-//! Runs a program that misbehaves and sees to it that nobody else suffers: `warden PROGRAM`.
+//! Runs a program that misbehaves and checks that no other process is harmed: `warden PROGRAM`.
 //!
-//! The program gets the endpoints that its manifest asks for: honest partners answer them, and for `VictimContract` the
-//! warden itself is the partner, who takes what the types say and must meet nothing else. It runs twice, and ends the
-//! same way both times; what there was before the second time is there after it: pages, blocks, handles, channels,
-//! threads.
+//! The program gets the endpoints that its manifest asks for: honest partners answer them, and for
+//! `VictimContract` the warden itself is the partner, which accepts what the types allow and must
+//! receive nothing else. The program runs twice, and must end the same way both times; the second
+//! run must leave the system's counts unchanged: pages, blocks, handles, channels, threads.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
@@ -62,16 +62,16 @@ sing_sdk::manifest! {
 
 /// How long a program may take.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long to wait before looking again.
+/// How long to wait between checks.
 const MOMENT: Duration = Duration::from_millis(1);
 /// How often in a row everything must be the same before a count holds.
 const CALM: usize = 5;
-/// How often to look before what differs is held to be left behind.
+/// How often to check before a difference counts as left behind.
 const LONG: usize = 500;
-/// The exit code where something is left behind, or the program did not end as it did before.
+/// The exit code if something is left behind, or the program did not end as it did before.
 const HARM: i32 = 99;
 
-/// Takes whatever comes, as a program that trusts its types does, and notes it.
+/// Receives all messages, as a program that trusts its types does, and notes them.
 fn victim(mut exp: VictimContract::Exp<VictimContract::Start>, notes: &mut Vec<String>) {
     use VictimContract::exp::Start;
     let mut taken = 0;
@@ -98,8 +98,8 @@ fn victim(mut exp: VictimContract::Exp<VictimContract::Start>, notes: &mut Vec<S
     notes.push(format!("victim: closed after {taken} messages"));
 }
 
-/// Runs the program once, with partners for its endpoints, and notes what is to be said of them. Prints nothing: what is
-/// on its way to the console would be counted.
+/// Runs the program once, with partners for its endpoints, and notes its findings. Prints nothing:
+/// output on its way to the console would be counted.
 fn run(program: &str, notes: &mut Vec<String>) -> Result<Exit, Error> {
     let mut builder = Child::of(program).arg(program);
     let mut partners: Vec<Child> = Vec::new();
@@ -147,7 +147,7 @@ fn run(program: &str, notes: &mut Vec<String>) -> Result<Exit, Error> {
     ended
 }
 
-/// What there is, once it has not changed for a while: what ran before may still be on its way out.
+/// The counts, once they have not changed for a while: earlier programs may still be ending.
 fn counts() -> Result<Memory, Error> {
     let mut last = inspect::memory()?;
     let mut calm = 0;
@@ -163,7 +163,7 @@ fn counts() -> Result<Memory, Error> {
     Ok(last)
 }
 
-/// What there is more or less than before, and stays so.
+/// The lasting differences to the earlier counts.
 fn left(before: &Memory) -> Result<Option<String>, Error> {
     let mut difference = None;
     for _ in 0..LONG {
@@ -182,7 +182,7 @@ fn main() -> Result<i32, Error> {
         println!("use: warden PROGRAM");
         return Ok(2);
     };
-    // Once before counting, so that what is made at first use has been made.
+    // Once before counting, so that objects made at first use exist.
     let first = run(&program, &mut Vec::new());
     let mut notes = Vec::with_capacity(8);
     let before = counts()?;

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What a run printed, by lines, and its exit code.
+/// A run's output, by lines, and its exit code.
 pub struct Run {
     pub lines: Vec<String>,
     pub code: Option<i32>,
@@ -51,7 +51,8 @@ pub fn run<S: AsRef<std::ffi::OsStr>>(arguments: &[S]) -> Run {
     }
 }
 
-/// A directory for a test's scripts, removed at the test's end unless it fails: then they are evidence.
+/// A directory for a test's scripts, removed at the test's end unless it fails: then they are kept
+/// for inspection.
 pub struct Scripts(PathBuf);
 
 impl Scripts {

@@ -1,7 +1,7 @@
 //! Float instructions.
 //!
-//! What is arithmetic gives a NaN of no particular sign; with a payload of the topmost bit alone where no operand
-//! was a NaN with another one.
+//! Arithmetic gives a NaN of unspecified sign; its payload is the topmost bit alone unless an
+//! operand was a NaN with another one.
 
 use crate::integers::{I32, I64};
 use crate::script::{Gives, Operand, Script};
@@ -52,7 +52,7 @@ macro_rules! float {
                 !v.is_nan() || v.to_bits() & (<$u>::MAX >> 1) == <$f>::INFINITY.to_bits() | QUIET
             }
 
-            /// What arithmetic on these operands gives.
+            /// The result of arithmetic on these operands.
             pub fn arithmetic(result: $f, operands_ordinary: bool) -> Gives {
                 let ty = <$f>::TYPE;
                 Gives::Value(match (result.is_nan(), operands_ordinary) {
@@ -123,7 +123,7 @@ macro_rules! float {
                 unary("floor", |a| a.floor());
                 unary("trunc", |a| a.trunc());
                 unary("nearest", |a| a.round_ties_even());
-                // These two touch the sign and nothing else, of NaNs too.
+                // These two change only the sign, of NaNs too.
                 let sign: $u = 1 << (<$u>::BITS - 1);
                 s.unary(&format!("{ty}.abs"), ty, &values, |a| {
                     Gives::Value(<$f>::from_bits(a.to_bits() & !sign).constant())

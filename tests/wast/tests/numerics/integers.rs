@@ -168,7 +168,7 @@ pub fn conversions(s: &mut Script) {
     s.unary("i32.wrap_i64", "i32", &I64, |a| value(a as u32));
     s.unary("i64.extend_i32_u", "i64", &I32, |a| value(u64::from(a)));
     s.unary("i64.extend_i32_s", "i64", &I32, |a| value(a as i32 as u64));
-    // What stands in the upper half of a register must not show after a wrap.
+    // The upper half of a register must not show after a wrap.
     let wraps = [
         (
             "i64.extend_i32_u",

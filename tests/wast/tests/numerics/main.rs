@@ -1,8 +1,8 @@
 //! Every numeric instruction on a grid of edge cases, against this machine's own arithmetic.
 //!
-//! A compiler treats operands differently by where they come from, and comparisons by what becomes of them. So
-//! each instruction appears with its operands in locals, as constants on either side or both, and from memory;
-//! each comparison as a value, negated, and as the condition of `if`, `select` and `br_if`.
+//! A compiler treats operands differently by their origin, and comparisons by their use. So each
+//! instruction appears with its operands in locals, as constants on either side or both, and from
+//! memory; each comparison as a value, negated, and as the condition of `if`, `select` and `br_if`.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -102,7 +102,8 @@ fn stores(s: &mut Script) {
             "f32" => f32::from_bits(value as u32).constant(),
             _ => f64::from_bits(value).constant(),
         };
-        // Around what is stored nothing changes; what is read back are the eight bytes from one before on.
+        // Bytes around a store do not change; the test reads back the eight bytes from one before
+        // on.
         for (offset, operand) in [(0, "(local.get 1)"), (5, "(local.get 1)"), (0, &constant)] {
             let body = format!(
                 "(i64.store (i32.const 80) (i64.const -1)) (i64.store (i32.const 88) (i64.const -1)) \

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-/// What an instruction gives: a value's text, or a trap's message.
+/// The result of an instruction: a value's text, or a trap's message.
 pub enum Gives {
     Value(String),
     Trap(&'static str),
@@ -12,7 +12,7 @@ pub enum Gives {
 pub trait Operand: Copy {
     /// `i32` and so on.
     const TYPE: &'static str;
-    /// The value's text; exactly this one, of NaNs too.
+    /// The value's text; exactly this one, also for NaNs.
     fn text(self) -> String;
 
     /// A constant expression of it.
@@ -90,7 +90,7 @@ impl Script {
         self.functions = 0;
     }
 
-    /// Adds a function; its name.
+    /// Adds a function; returns its name.
     pub fn function(&mut self, signature: &str, body: &str) -> String {
         if self.functions == 2000 {
             self.end_module();
@@ -101,7 +101,7 @@ impl Script {
         name
     }
 
-    /// Asserts what a function gives.
+    /// Asserts a function's result.
     pub fn assert(&mut self, name: &str, args: &[String], gives: &Gives) {
         let invoke = format!("(invoke \"{name}\" {})", args.join(" "));
         match gives {

@@ -69,7 +69,8 @@
     (call $note (i32.const #startup_endpoint) (local.get $r))
     (call $put (i32.add (i32.const 6) (i32.shl (i32.and (local.get $i) (i32.const 1)) (i32.const 1))) (local.get $r)))
 ;;; thread_create
-  ;; Three further threads, each with pools of its own for blocks; more of them by a first thread that is rude.
+  ;; Three further threads, each with pools of its own for blocks; a rude first thread makes more of
+  ;; them.
   (func $op.thread_create
     (local $r i32) (local $a i32)
     (if (i32.or (global.get $slot) (i32.ge_u (global.get $threads) (i32.const 3)))
@@ -102,7 +103,7 @@
     (local.set $r (call $e.wait_any (local.get $at) (local.get $n) (local.get $t)))
     (call $note (i32.const #wait_any) (local.get $r)))
 ;;; select
-  ;; Where the tags stand at the last address there is, it comes to a place.
+  ;; If the tags are at the last address, the answer is a position.
   (func $op.select
     (local $n i32) (local $at i32) (local $r i32) (local $t i64) (local $tags i32)
     (local.set $n (call $vector))
@@ -296,7 +297,7 @@
         (if (local.get $b) (then (call $take (local.get $b))))
         (call $take (local.get $h)) (call $put (i32.const 7) (local.get $h)))))
 ;;; channel_recv
-  ;; Where nothing has come it hardly ever waits, as the other side may never speak.
+  ;; If no message has come it hardly ever waits, as the other side may never send.
   (func $op.channel_recv
     (local $side i32) (local $h i32) (local $r i32) (local $p i32)
     (local.set $side (i32.and (call $rng) (i32.const 1)))
@@ -382,7 +383,8 @@
     (local.set $r (call $e.set_remove (local.get $s) (local.get $h)))
     (call $note (i32.const #set_remove) (local.get $r)))
 ;;; sys_stop
-  ;; Those that came after it: grown-ups of the herd and their children. Never a bystander, all of whom are older.
+  ;; Processes that came after it: adults of the herd and their children. Never a bystander, all of
+  ;; whom are older.
   (func $op.sys_stop
     (local $id i32) (local $r i32)
     (if (call $below (i32.const 6)) (then (return)))

@@ -1,11 +1,11 @@
-  ;; Words of a message: a place that the thread has to itself.
+  ;; Words of a message: a place of the thread's own.
   (func $words (result i32)
     (i32.add (i32.const 0x2f000) (i32.shl (global.get $slot) (i32.const 8))))
 
   (func $scribble (result i32)
     (i32.add (i32.const 0x10000) (call $below (i32.const 0x1d000))))
 
-  ;; Keeps what a message has brought.
+  ;; Keeps the handles of a received message.
   (func $unpack (param $message i32) (param $p i32)
     (if (i32.or (i32.eq (local.get $message) (i32.const 4)) (i32.eq (local.get $message) (i32.const 9)))
       (then (call $put (i32.const 13) (i32.load (local.get $p)))))

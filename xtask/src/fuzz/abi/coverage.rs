@@ -1,11 +1,11 @@
-//! What the calls of a run have come to: for each entry the statuses, and the traps that ended SIPs in it.
+//! The outcomes of a run's calls: for each entry the statuses, and the traps that ended SIPs in it.
 
 use super::ops::NOT_CALLED;
 use sing_abi::entry::ENTRIES;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// What an outcome is called, in the order of the numbers that the SIPs print.
+/// Names of the outcomes, in the order of the numbers that the SIPs print.
 const OUTCOMES: [&str; 16] = [
     "0",
     "n",
@@ -25,14 +25,15 @@ const OUTCOMES: [&str; 16] = [
     "other",
 ];
 
-/// For each entry how often each outcome was seen: statuses by the number of SIPs that had them, traps by the reports.
+/// For each entry the number of times that each outcome was seen: statuses by the number of SIPs
+/// that had them, traps by the reports.
 #[derive(Clone, Debug, Default)]
 pub struct Coverage {
     seen: BTreeMap<usize, BTreeMap<String, u64>>,
 }
 
 impl Coverage {
-    /// Takes what a line of output says of it; whether it says anything.
+    /// Adds the coverage in a line of output; returns whether it has any.
     pub fn take(&mut self, line: &str) -> bool {
         if let Some((_, words)) = line.split_once("#cov ") {
             for word in words.split_whitespace() {
@@ -61,7 +62,7 @@ impl Coverage {
         *of_entry.entry(outcome.to_string()).or_default() += 1;
     }
 
-    /// Adds another run's.
+    /// Adds the coverage of another run.
     pub fn add(&mut self, other: Coverage) {
         for (entry, outcomes) in other.seen {
             for (outcome, n) in outcomes {
@@ -75,7 +76,7 @@ impl Coverage {
         }
     }
 
-    /// Entries that no call came back from, or trapped in.
+    /// Entries from which no call returned, and in which none trapped.
     pub fn missing(&self) -> Vec<&'static str> {
         ENTRIES
             .iter()
@@ -84,7 +85,7 @@ impl Coverage {
             .collect()
     }
 
-    /// Entries reached, and how many different outcomes all of them had.
+    /// The number of entries reached, and of different outcomes in total.
     pub fn summary(&self) -> String {
         let outcomes: usize = self.seen.values().map(BTreeMap::len).sum();
         format!(
@@ -94,7 +95,7 @@ impl Coverage {
         )
     }
 
-    /// All of it.
+    /// The whole table.
     pub fn table(&self) -> String {
         let mut out = String::new();
         for e in &ENTRIES {

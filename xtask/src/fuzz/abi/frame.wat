@@ -1,7 +1,8 @@
-  ;; What all operations share: numbers, handles by kind, what was reached.
+  ;; Shared by all operations: random numbers, handles by kind, coverage.
   ;;
-  ;; Memory: 0x1000 pools of 32 handles for each kind, 0x2000 words to be printed, one line a thread, 0x4000 what has been
-  ;; reached (16 bytes an entry), 0x8000 lines, 0x9000 names, 0x9800 the argument, 0x10000 to 0x30000 a place to scribble in.
+  ;; Memory: 0x1000 pools of 32 handles for each kind, 0x2000 words to be printed, one line a
+  ;; thread, 0x4000 coverage (16 bytes an entry), 0x8000 lines, 0x9000 names, 0x9800 the argument,
+  ;; 0x10000 to 0x30000 scratch space.
   (memory 3 8)
   (table $ops OPS funcref)
   (table $ft 8 32 funcref)
@@ -19,7 +20,7 @@
   (data $dropped "dropped")
   (global $stack (export "__stack_pointer") (mut i32) (i32.const 0x10000))
   (global $seed (mut i64) (i64.const 1))
-  ;; Of 1024 arguments, so many are wrong on purpose.
+  ;; Of 1024 arguments, this many are deliberately wrong.
   (global $rude (mut i32) (i32.const 0))
   (global $logs (mut i32) (i32.const 0))
   (global $depth (mut i32) (i32.const 0))
@@ -27,7 +28,7 @@
   (global $children (mut i32) (i32.const 0))
   (global $threads (mut i32) (i32.const 0))
   (global $pending (mut i32) (i32.const 0))
-  ;; Whether an argument of this call is wrong on purpose.
+  ;; Whether an argument of this call is deliberately wrong.
   (global $forged (mut i32) (i32.const 0))
 
   (func $noop)
@@ -52,7 +53,7 @@
 
   (func $ends (result i32) (i32.shl (memory.size) (i32.const 16)))
 
-  ;; A number of some size; where it is to be wrong, one at an edge.
+  ;; A number of some size; a wrong one is at an edge.
   (func $edge (result i32)
     (local $i i32)
     (local.set $i (call $below (i32.const 12)))
@@ -133,7 +134,7 @@
       (i32.add (i32.shl (local.get $kind) (i32.const 7))
         (i32.shl (i32.and (local.get $i) (i32.const 31)) (i32.const 2)))))
 
-  ;; A handle of a kind, 0 where there is none.
+  ;; A handle of a kind, 0 if there is none.
   (func $pick (param $kind i32) (result i32)
     (local $i i32) (local $n i32) (local $h i32)
     (local.set $i (call $rng))
@@ -183,7 +184,7 @@
     (if (call $wrong) (then (return (call $forge (i32.const 0)))))
     (call $pick (call $below (i32.const 11))))
 
-  ;; Keeps a handle; what it takes the place of counts as stale, though it may not be.
+  ;; Keeps a handle; the one that it replaces counts as stale, though it may not be.
   (func $put (param $kind i32) (param $h i32)
     (local $i i32) (local $n i32) (local $at i32)
     (if (i32.le_s (local.get $h) (i32.const 0)) (then (return)))
@@ -211,7 +212,7 @@
       (br_if $next (i32.lt_u (local.get $at) (i32.const 0x1a00))))
     (i32.store (call $place (i32.const 11) (call $rng)) (local.get $h)))
 
-  ;; What was reached.
+  ;; Coverage.
 
   (func $hex (param $at i32) (param $value i32) (param $digits i32)
     (loop $next
@@ -232,7 +233,7 @@
       (i32.add (i32.const 5) (i32.shl (global.get $pending) (i32.const 2)))))
     (global.set $pending (i32.const 0)))
 
-  ;; An entry has come to something: 0, more (1), or one of the statuses (from 2 on).
+  ;; Notes an outcome of an entry: 0, more (1), or one of the statuses (from 2 on).
   (func $note (param $entry i32) (param $r i32)
     (local $o i32) (local $at i32)
     (local.set $o (i32.const 1))
@@ -252,7 +253,7 @@
     (global.set $pending (i32.add (global.get $pending) (i32.const 1)))
     (if (i32.ge_u (global.get $pending) (i32.const 60)) (then (call $flush))))
 
-  ;; Says what is about to be called, where that is wanted: "#op SIP THREAD ENTRY A B C D".
+  ;; Prints the call before it is made, if that is wanted: "#op SIP THREAD ENTRY A B C D".
   (func $say (param $entry i32) (param $a i32) (param $b i32) (param $c i32) (param $d i32)
     (local $at i32)
     (if (i32.eqz (global.get $logs)) (then (return)))
@@ -269,11 +270,12 @@
     (call $hex (i32.add (local.get $at) (i32.const 43)) (local.get $d) (i32.const 8))
     (drop (call $e.debug_print (local.get $at) (i32.const 51))))
 
-  ;; Whether a call is to be left out: it needs a handle, and there is none.
+  ;; Whether to skip a call: it needs a handle, and there is none.
   (func $lacks (param $h i32) (result i32)
     (i32.and (i32.eqz (local.get $h)) (i32.eqz (global.get $forged))))
 
-  ;; The argument is "RLD" and a text: how rude (a digit), whether to log, how deep in a family; all of it is the seed.
+  ;; The argument is "RLD" and a text: how rude (a digit), whether to log, how deep in a family; all
+  ;; of it is the seed.
   (func $init (param $thread i32)
     (local $n i32) (local $i i32) (local $hash i64)
     (local.set $n (call $e.startup_arg (i32.const 0) (i32.const 0x9800) (i32.const 64)))
@@ -310,7 +312,7 @@
     (call $init (local.get $argument))
     (call $go (i32.add (i32.const 1) (call $below (i32.const 1000)))))
 
-  ;; What no entry is needed for: never yield, run into a trap.
+  ;; Operations without an entry: never yield, run into a trap.
   (func $op.misbehave
     (local $i i32)
     (if (i32.eqz (call $wrong)) (then (return)))
@@ -325,8 +327,8 @@
 
   (func $deep (call $deep) (call $noop))
 
-  ;; Very many of one kind, most of which it forgets: what is given back at its end takes several steps, between which
-  ;; others run.
+  ;; Very many objects of one kind, most of which it forgets: freeing them at its end takes several
+  ;; steps, between which others run.
   (func $op.hoard
     (local $kind i32) (local $n i32) (local $h i32) (local $first i32) (local $p i32)
     (if (call $below (i32.const 12)) (then (return)))

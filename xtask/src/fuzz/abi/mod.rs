@@ -1,8 +1,8 @@
-//! The ABI fuzzer: builds the herd's programs, boots systems in which they run, reads what is said of them.
+//! The ABI fuzzer: builds the herd's programs, boots systems in which they run, reads their output.
 //!
-//! `tests/sips/fuzz` leads the herds and judges; this part sees what the judge cannot: that the kernel itself is gone, or
-//! says nothing any more. A boot that ends so is a finding of the round that was under way; the rounds behind it go on in
-//! a new boot.
+//! `tests/sips/fuzz` leads the herds and judges them; this part detects what the judge cannot: a
+//! kernel that has ended, or is silent. Such a boot is a finding of the round that was under way;
+//! the later rounds continue in a new boot.
 
 mod coverage;
 mod module;
@@ -24,38 +24,39 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// What the programs of the herd are made from besides this module's texts.
+/// Sources of the herd's programs beside this module's texts.
 const CONTRACT: &str = "tests/sips/fuzz/src/herd.rs";
-/// How long a run is where nothing else is said, in seconds.
+/// The default length of a run, in seconds.
 const TIME: u64 = 60;
-/// How long a system may say nothing.
+/// How long a system may be silent.
 const SILENCE: Duration = Duration::from_secs(180);
-/// How long an answer may take, in milliseconds: hosted, the machine under the system may itself stand still.
+/// How long an answer may take, in milliseconds: hosted, the machine under the system may itself
+/// stall.
 const BOUND_HOSTED: u64 = 3000;
 const BOUND_PC: u64 = 400;
-/// Where others run at every call, each of them for as long as it may.
+/// The same with forced switches: others run at every call, each of them for as long as it may.
 const BOUND_STRESSED: u64 = 120_000;
 /// Findings after which a run gives up.
 const ENOUGH: usize = 5;
-/// Last lines that are shown of a system that is gone.
+/// Last lines that are shown of a system that has ended.
 const TAIL: usize = 12;
 /// Last calls that are shown of each SIP.
 const CALLS: usize = 8;
 
-/// How a run went.
+/// The result of a run.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Rounds that were done.
+    /// Completed rounds.
     pub rounds: u64,
-    /// What was found: seed and what happened.
+    /// The findings: seed and description.
     pub findings: Vec<String>,
-    /// What was reached.
+    /// The coverage.
     pub coverage: Coverage,
-    /// The herder's last word on how long an answer took at the most.
+    /// The herder's last report of the longest time that an answer took.
     pub worst: String,
 }
 
-/// What is needed for a boot.
+/// The parts of a boot.
 struct Fuzzer<'a> {
     project: &'a Project,
     images: Vec<(String, PathBuf)>,
@@ -63,12 +64,12 @@ struct Fuzzer<'a> {
     bound: u64,
 }
 
-/// How one boot went.
+/// The result of one boot.
 struct Boot {
     outcome: Outcome,
-    /// The round under way when the system went, and what it said last.
+    /// The round under way when the system ended, and its last output.
     gone: Option<(u64, String)>,
-    /// Last calls, by SIP and thread, where they were printed.
+    /// Last calls, by SIP and thread, if they were printed.
     calls: BTreeMap<String, VecDeque<String>>,
 }
 
@@ -157,7 +158,7 @@ fn programs(project: &Project, memory: MemoryMode) -> Result<Vec<(String, PathBu
 }
 
 impl Fuzzer<'_> {
-    /// Runs rounds in one system until they are done, the time is over, or the system is gone.
+    /// Runs rounds in one system until they are done, the time is over, or the system ends.
     fn boot(
         &self,
         seed: u64,
@@ -223,8 +224,8 @@ impl Fuzzer<'_> {
         Ok(boot)
     }
 
-    /// Describes how a system went: where the calls are not known, the round is done again and each call printed first.
-    /// Hosted, threads may then take turns at other places.
+    /// Describes how a system ended. If the calls are not known, the round runs again and prints
+    /// each call first. Hosted, the threads may then be switched at other places.
     fn retrace(
         &self,
         seed: u64,
@@ -259,7 +260,7 @@ impl Fuzzer<'_> {
 }
 
 impl Boot {
-    /// Keeps a call that a SIP says it makes: `#op SIP THREAD ENTRY A B C D`, in hexadecimal digits.
+    /// Records a call that a SIP announces: `#op SIP THREAD ENTRY A B C D`, in hexadecimal digits.
     fn called(&mut self, line: &str) -> bool {
         let Some((_, call)) = line.split_once("#op ") else {
             return false;
@@ -299,7 +300,7 @@ impl Boot {
 
     fn last_calls(&self) -> String {
         let mut out = String::new();
-        // Those that came last.
+        // The latest ones.
         let skip = self.calls.len().saturating_sub(24);
         for (who, calls) in self.calls.iter().skip(skip) {
             let calls: Vec<&str> = calls.iter().map(String::as_str).collect();

@@ -1,8 +1,8 @@
-//! The fuzzing SIPs as modules, written as text: a loop that draws a number and calls an operation, one function for each
-//! entry, so that a crash report names the entry.
+//! The fuzzing SIPs as modules, written as text: a loop that draws a number and calls an operation,
+//! one function for each entry, so that a crash report names the entry.
 //!
-//! They are written by hand, in WebAssembly itself: a program in Rust would break its own memory with the first pointer
-//! that is meant to be wrong, and no type of the SDK lets it make most of these calls.
+//! They are written in WebAssembly itself: a program in Rust would corrupt its own memory with the
+//! first deliberately wrong pointer, and the types of the SDK prevent most of these calls.
 
 use super::ops::{Arg, Gives, Kind, OPS, Op};
 use anyhow::{Context, Result};
@@ -17,7 +17,7 @@ const FRAME: &str = include_str!("frame.wat");
 const CHANNELS: &str = include_str!("channels.wat");
 const BODIES: &str = include_str!("bodies.wat");
 
-/// What is imported of the contract: name here, field, type.
+/// The imports of the contract: name here, field, type.
 const CONTRACT: [(&str, &str, &str); 17] = [
     ("new", "new", "(param i32) (result i32)"),
     ("nothing", "imp.send.Nothing", "(param i32) (result i32)"),
@@ -80,7 +80,7 @@ fn entry(name: &str) -> Option<&'static Entry> {
     ENTRIES.iter().find(|e| e.name == name)
 }
 
-/// Puts an entry's index where its name stands after a `#`.
+/// Replaces an entry's name after a `#` by its index.
 fn numbered(text: &str) -> Result<String> {
     let name = Regex::new("#([a-z0-9_]+)")?;
     let number = |found: &regex::Captures<'_>| {
@@ -268,7 +268,7 @@ fn draw(arg: Arg, wide: bool) -> Vec<String> {
     let one = |text: String| vec![text];
     let handle = |kind: Kind| format!("(call $handle (i32.const {}))", kind as u32);
     let named = |places: &[(u32, u32)]| {
-        // Both arguments draw the same place: the second one follows the first.
+        // Both arguments use the same drawn place: the second follows the first.
         let at = places.iter().skip(1).fold(
             format!("(i32.const {})", places[0].0),
             |otherwise, (at, _)| {
@@ -336,7 +336,7 @@ fn access(entry: &str) -> Option<String> {
     ))
 }
 
-/// The function that stands in `bodies.wat`.
+/// The function from `bodies.wat`.
 fn by_hand(entry: &str) -> Result<String> {
     BODIES
         .split(";;; ")

@@ -1,8 +1,8 @@
-//! What a fuzzing SIP does with each entry of the ABI: one line an entry.
+//! The calls that a fuzzing SIP makes of each entry of the ABI: one line an entry.
 //!
-//! An argument is drawn by its role; a handle comes from a pool of those of its kind that the SIP has been given. The
-//! entries that need more than that have a body of their own in `bodies.wat`. A test holds this table against
-//! `sing_abi::entry`: an entry that nobody has thought of is an error.
+//! An argument is drawn by its role; a handle comes from a pool of the SIP's handles of that kind.
+//! Entries that need more have a body of their own in `bodies.wat`. A test compares this table with
+//! `sing_abi::entry`: an entry that is missing here is an error.
 
 /// Kinds of handles, each with a pool. Blocks belong to a thread, so that each thread has pools of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub enum Kind {
     Parked = 10,
     /// A block that can be written.
     Block = 12,
-    /// A block that can perhaps only be read.
+    /// A block that may be read-only.
     Shared = 13,
 }
 
@@ -33,15 +33,15 @@ pub enum Kind {
 pub enum Arg {
     /// A handle of this kind, which stays.
     Use(Kind),
-    /// A handle of this kind, which is gone where the call has not failed.
+    /// A handle of this kind, which the call consumes unless it fails.
     Give(Kind),
-    /// A handle of anything that can be waited for.
+    /// A handle of any object that a thread can wait for.
     Waitable,
-    /// A handle of anything, gone where the call has not failed.
+    /// A handle of any kind, which the call consumes unless it fails.
     Anything,
     /// A place in memory.
     Pointer,
-    /// A number of bytes.
+    /// A length in bytes.
     Length,
     /// A time-out or duration.
     Timeout,
@@ -59,10 +59,10 @@ pub enum Arg {
     Path,
 }
 
-/// What becomes of the result.
+/// The kinds of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gives {
-    /// There is none.
+    /// No result.
     Nothing,
     /// A status, a number.
     Status,
@@ -70,14 +70,14 @@ pub enum Gives {
     Handle(Kind),
 }
 
-/// How often, and with what, an entry is called.
+/// The weight and the arguments of an entry.
 #[derive(Clone, Copy, Debug)]
 pub struct Op {
     /// The entry's name.
     pub entry: &'static str,
-    /// How often, beside the others.
+    /// Its weight, relative to the others.
     pub weight: u32,
-    /// Its arguments; `None` where `bodies.wat` has it.
+    /// Its arguments; `None` if `bodies.wat` has it.
     pub plan: Option<(&'static [Arg], Gives)>,
 }
 
@@ -145,8 +145,8 @@ pub const OPS: &[Op] = &[
     op("wait_one", 8, &[Waitable, Timeout], Status),
     body("wait_any", 6),
     op("handle_dispose", 10, &[Anything], Status),
-    // The console holds all lines that there are, so that this gives nothing, and what follows is called with other
-    // handles, stale and forged ones: less often than it is drawn.
+    // The console holds all interrupt lines, so that this gives nothing, and the calls that need
+    // one use other handles, stale and forged ones: less often than they are drawn.
     op("interrupt_create", 1, &[Below(4)], Handle(Interrupt)),
     op("interrupt_ack", 4, &[Use(Interrupt)], Status),
     op("xh_alloc", 12, &[Size, Any], Handle(Block)),
@@ -209,8 +209,8 @@ pub const OPS: &[Op] = &[
     body("sys_stop_by", 1),
 ];
 
-/// Entries that no fuzzing SIP calls: one ends the system, as the end of every run does, and one lets children outlive
-/// the run, after which nothing may be left.
+/// Entries that no fuzzing SIP calls: one ends the system, as the end of every run does, and one
+/// lets children outlive the run, after which nothing may be left.
 pub const NOT_CALLED: &[&str] = &["sys_shutdown", "process_detach"];
 
 #[cfg(test)]
