@@ -355,9 +355,10 @@ impl Sip {
     /// Lets the threads run that are held, up to its end or its next suspend.
     fn free_held(&'static self) {
         let mut work = Work::step();
-        while !self.is_halted()
-            && let Some(t) = self.held.lock().pop()
-        {
+        while !self.is_halted() {
+            // The list's lock must not be held where others run.
+            let next = self.held.lock().pop();
+            let Some(t) = next else { return };
             cpu::this().queue.lock().unblocked(t, &Machine);
             work.spend(0);
             if work.is_spent() {
