@@ -50,6 +50,8 @@ pub(crate) struct Installed {
 struct Registry {
     system: Option<&'static System>,
     loaded: BTreeMap<String, &'static Installed>,
+    /// The one that was asked for last: most often, it is asked for again.
+    latest: Option<&'static Installed>,
     /// Loaded images by address of their code.
     by_code: BTreeMap<u64, &'static Installed>,
     /// Images that are being loaded. Whoever asks for one does a step of it: whoever began may have ended.
@@ -63,6 +65,7 @@ struct Registry {
 static REGISTRY: SpinLock<Registry> = SpinLock::new(Registry {
     system: None,
     loaded: BTreeMap::new(),
+    latest: None,
     by_code: BTreeMap::new(),
     loading: BTreeMap::new(),
     placing: None,
@@ -102,6 +105,12 @@ pub(crate) enum Found {
     NotYet,
 }
 
+/// The image of this name, where it was the last one that was asked for.
+pub(crate) fn latest(name: &[u8]) -> Option<&'static Installed> {
+    let latest = REGISTRY.lock().latest;
+    latest.filter(|image| image.name.as_bytes() == name)
+}
+
 /// The image of this name, loaded; does one step of loading it, where it is not.
 ///
 /// # Errors
@@ -109,7 +118,8 @@ pub(crate) enum Found {
 pub(crate) fn look(name: &str) -> Result<Found, Error> {
     let mut registry = REGISTRY.lock();
     let r = &mut *registry;
-    if let Some(image) = r.loaded.get(name) {
+    if let Some(&image) = r.loaded.get(name) {
+        r.latest = Some(image);
         return Ok(Found::Image(image));
     }
     if let Some(e) = r.failed.get(name) {
