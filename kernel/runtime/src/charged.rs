@@ -76,12 +76,17 @@ impl<T> Charged<T> {
     ///
     /// # Errors
     /// Where the payer or the heap has no room.
+    #[inline]
     pub fn reserve_exact(&mut self, more: usize, payer: &'static dyn Payer) -> Result<(), NoRoom> {
-        let (old, wanted) = (self.items.capacity(), self.items.len().checked_add(more));
-        let wanted = wanted.ok_or(NoRoom)?;
-        if wanted <= old {
+        if more <= self.items.capacity() - self.items.len() {
             return Ok(());
         }
+        self.grow(more, payer)
+    }
+
+    fn grow(&mut self, more: usize, payer: &'static dyn Payer) -> Result<(), NoRoom> {
+        let (old, wanted) = (self.items.capacity(), self.items.len().checked_add(more));
+        let wanted = wanted.ok_or(NoRoom)?;
         let payer = *self.payer.get_or_insert(payer);
         let cost = Self::cost(wanted) - Self::cost(old);
         if !payer.charge(cost) {
@@ -130,6 +135,7 @@ impl<T> Charged<T> {
     ///
     /// # Errors
     /// Where the payer or the heap has no room.
+    #[inline]
     pub fn from_fn(
         len: usize,
         payer: &'static dyn Payer,

@@ -123,7 +123,6 @@ pub(crate) struct Sip {
 /// What else a SIP has.
 #[derive(Default)]
 struct Inner {
-    instance: Option<Instance>,
     threads: List<Thread, OfSip>,
     /// How many those are.
     count: u32,
@@ -303,14 +302,15 @@ impl Sip {
 
     /// Works with its instance; `None` where it has none.
     pub(crate) fn with_instance<R>(&self, f: impl FnOnce(&Instance) -> R) -> Option<R> {
-        self.inner.lock().instance.as_ref().map(f)
+        self.memory.with_instance(f)
     }
 
     /// Lets it run.
     pub(crate) fn start(&'static self) -> bool {
-        if !self.is_alive() || self.started.swap(true, Relaxed) {
+        if !self.is_alive() || self.is_started() {
             return false;
         }
+        self.started.store(true, Relaxed);
         let first = self.inner.lock().threads.first();
         if let Some(t) = first {
             t.unblocked();

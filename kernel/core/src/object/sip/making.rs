@@ -10,7 +10,7 @@ use crate::object::thread::{Start, Thread};
 use core::sync::atomic::Ordering::Relaxed;
 use sing_abi::status;
 use sing_arch::lock::Counter;
-use sing_runtime::Charged;
+use sing_runtime::{Charged, Instance};
 
 /// Puts arguments into their place; a status where they are none.
 pub(crate) type Put<'a> = &'a dyn Fn(&mut [u8]) -> Result<(), i32>;
@@ -72,12 +72,9 @@ pub(crate) fn create(making: &Making<'_>) -> Result<&'static Sip, i32> {
     sip.crash.lock().clear();
 
     if let Err(status) = fill(sip, making) {
-        let memory = sip.template().memory_min();
-        let inner = core::mem::take(&mut *sip.inner.lock());
-        if inner.instance.is_some() {
-            account.discharge(memory);
-        }
-        drop(inner);
+        sip.forget_gifts();
+        let memory = sip.with_instance(Instance::memory_len).unwrap_or(0);
+        account.discharge(memory);
         sip.memory.take().give();
         account.close();
         sip.forget();
@@ -122,11 +119,10 @@ fn fill(sip: &'static Sip, making: &Making<'_>) -> Result<(), i32> {
         sip.memory.place(slot);
         trusted::instance(template, &sip.memory, account).ok()
     })();
-    let Some(instance) = made else {
+    if made.is_none() {
         account.discharge(memory);
         return Err(status::NO_RESOURCES);
-    };
-    sip.inner.lock().instance = Some(instance);
+    }
     let mut at = 0;
     while at < at_once
         && let Some(next) = sip.place_data(at).map_err(|_| status::NO_RESOURCES)?
