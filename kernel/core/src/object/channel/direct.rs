@@ -3,7 +3,7 @@
 //!
 //! Invariant: nothing has happened where one of these answers `None`; the ordinary way, [`super::send`], then finds out why.
 
-use super::{Channel, End};
+use super::{Channel, End, copy_words};
 use crate::ground::contract::Load;
 use crate::ground::trace;
 use crate::mechanism::cpu;
@@ -49,13 +49,77 @@ impl End {
         message: u32,
         load: Load,
     ) -> Option<(&'static Thread, u32)> {
-        let words = from.wait.passed.words();
-        let words = words.get(..load.words())?;
-        if load.block().is_some() || !self.waiters.is_empty() || self.closed || trace::is_on() {
+        // Where something is queued, somebody has left it there, or does not wait.
+        if load.block().is_some()
+            || self.len != 0
+            || !self.waiters.is_empty()
+            || self.closed
+            || trace::is_on()
+        {
             return None;
         }
-        self.member.get()?.hand_over(|| self.push(message, words))
+        let handing = self.member.get()?.handing()?;
+        let slot = self.queue.get_mut(self.head..self.head + self.stride)?;
+        let (tag, rest) = slot.split_first_mut()?;
+        let rest = rest.get_mut(..load.words())?;
+        *tag = u64::from(message);
+        match rest {
+            [word] => *word = from.wait.passed.word(),
+            rest => copy_words(rest, &from.wait.passed.words()[..rest.len()]),
+        }
+        self.len = 1;
+        Some(handing.done())
     }
+}
+
+/// What a receive came to that was done at once.
+pub(crate) enum Quick {
+    /// This message; its words are where the receiver wanted them.
+    Message(u32),
+    /// No message yet, and the thread is known there.
+    Wait,
+}
+
+/// Receives a message of scalars at `side`, or begins a wait for one, whose words are to be at `out`: there, `sip` has so much
+/// memory accessible as a message can have. `None` where it has to go the ordinary way.
+#[inline(always)]
+pub(crate) fn receive_at_once(
+    (channel, side): (&'static Channel, Side),
+    (me, sip): (&'static Thread, &'static Sip),
+    out: u32,
+) -> Option<Quick> {
+    let mut guard = channel.inner.try_lock()?;
+    let inner = &mut *guard;
+    let contract = inner.contract?;
+    let [imp, exp] = &mut inner.ends;
+    let (mine, theirs) = match side {
+        Side::Imp => (imp, exp),
+        Side::Exp => (exp, imp),
+    };
+    if !mine.owner.is(sip) {
+        return None;
+    }
+    let Some((message, words)) = mine.front() else {
+        if theirs.closed {
+            return None;
+        }
+        me.wait_at(mine.member.get()?, out, &mine.receiver, &mine.waiters);
+        return Some(Quick::Wait);
+    };
+    let (next, load) = contract.fast_step(mine.state, message, side.peer())?;
+    if load.block().is_some() || trace::is_on() {
+        return None;
+    }
+    let memory = sip.window();
+    let written = match words.get(..load.words())? {
+        // A call of `memcpy` would cost more.
+        [word] => memory.write_u64(out, *word),
+        words => memory.write_words(out, words),
+    };
+    written.ok()?;
+    mine.state = next;
+    mine.pop();
+    Some(Quick::Message(message))
 }
 
 /// Gives `to` the message that `from` has passed in registers: writes its words where `to` wants them, and puts a block into

@@ -164,7 +164,6 @@ fn step(sip: &'static Sip) -> bool {
             continue;
         }
         // Nobody runs in it any more.
-        drop(sip.inner.lock().instance.take());
         if let Some(bytes) = sip.memory.give_table_back() {
             work.spend(bytes);
             continue;
