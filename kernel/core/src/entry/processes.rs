@@ -118,7 +118,7 @@ fn make<const MOST: usize>(
     if args_len > MAX_ARGUMENTS {
         return Ok(status::BAD_ARGUMENT);
     }
-    if let Err(status) = building::build(sip::stack_bytes(image)) {
+    if let Err(status) = building::build(image.stack) {
         return Ok(status);
     }
     let parent = caller();

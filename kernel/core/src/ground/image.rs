@@ -6,6 +6,7 @@ mod tests;
 
 use crate::ground::contract::Contract;
 use crate::ground::machine::hal;
+use crate::ground::memory::{DEFAULT_STACK, Stack};
 use crate::ground::trusted::System;
 use crate::object::channel::End;
 use alloc::boxed::Box;
@@ -45,6 +46,8 @@ pub(crate) struct Installed {
     startup: Vec<Option<(u32, u16)>>,
     /// The most that a SIP of this image may have, with all that it makes.
     pub(crate) budget: u64,
+    /// Bytes of the stack of each thread of a SIP of this image.
+    pub(crate) stack: u64,
 }
 
 struct Registry {
@@ -213,6 +216,14 @@ fn budget_of(manifest: &Manifest) -> u64 {
         0 => DEFAULT_BUDGET,
         bytes => bytes,
     }
+}
+
+/// Bytes of the stack of each thread of a SIP of an image with this manifest.
+fn stack_of(manifest: &Manifest) -> u64 {
+    Stack::bytes_for(match manifest.stack {
+        0 => DEFAULT_STACK,
+        bytes => u64::from(bytes),
+    })
 }
 
 /// Name of the function whose code holds this address, and of its image.

@@ -135,10 +135,9 @@ impl Account {
     }
 
     /// Says it anew where only what it keeps has changed, not what it has taken.
+    /// It is not the root's, which has no parent to give anything to.
+    #[inline(always)]
     pub(super) fn set_most(&self) {
-        if self.parent.get().is_none() {
-            return;
-        }
         let most = self.most();
         let high = if self.is_closed() {
             most.min(self.taken.load(Relaxed).saturating_sub(1))
