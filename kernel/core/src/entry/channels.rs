@@ -7,7 +7,7 @@ use crate::ground::trusted::{
 };
 use crate::ground::work::Work;
 use crate::mechanism::cpu;
-use crate::object::channel::{self, Channel, Quick, Received, Sent};
+use crate::object::channel::{self, Channel, Received, Sent};
 use crate::object::exheap;
 use crate::object::handle::Object;
 use crate::object::thread::Thread;
@@ -180,36 +180,10 @@ struct Recv;
 impl Blocking3Words for Recv {
     extern "C" fn enter(_: CtxRef, endpoint: u32, operation: u32, out: u32) -> Left {
         let thread = cpu::current();
-        receive_at_once(thread, endpoint, operation, out)
-            .unwrap_or_else(|| receive(thread, endpoint, operation, out))
-    }
-}
-
-/// Receives what is there already or begins a wait, where nothing else is to be done. `None` where it has to go the ordinary
-/// way.
-#[inline(always)]
-fn receive_at_once(
-    thread: &'static Thread,
-    endpoint: u32,
-    operation: u32,
-    out: u32,
-) -> Option<Left> {
-    let sip = thread.its_sip()?;
-    let end = sip.endpoint_now(endpoint, operation & !MESSAGE)?;
-    if !sip.has_committed(u64::from(out) + MOST_BYTES) {
-        return None;
-    }
-    match channel::receive_at_once(end, (thread, sip), out)? {
-        Quick::Message(message) => Some(stays(Ok(message as i32))),
-        Quick::Wait => thread.sleep_after_entry(),
-    }
-}
-
-#[inline(never)]
-fn receive(thread: &'static Thread, endpoint: u32, operation: u32, out: u32) -> Left {
-    match thread.sip().endpoint(endpoint, operation & !MESSAGE) {
-        Ok((channel, side)) => take(channel, side, thread, out),
-        Err(trap) => stays(Err(trap)),
+        match thread.sip().endpoint(endpoint, operation & !MESSAGE) {
+            Ok((channel, side)) => take(channel, side, thread, out),
+            Err(trap) => stays(Err(trap)),
+        }
     }
 }
 

@@ -16,7 +16,7 @@ mod sweep;
 
 pub(crate) use arguments::{from_word, to_word};
 pub(crate) use closing::{close, empty};
-pub(crate) use direct::{Quick, deliver, hand_over, receive_at_once};
+pub(crate) use direct::{deliver, hand_over};
 pub(crate) use sweep::sweep;
 
 use crate::ground::contract::Contract;

@@ -72,52 +72,6 @@ impl End {
     }
 }
 
-/// What a receive came to that was done at once.
-pub(crate) enum Quick {
-    /// This message; its words are where the receiver wanted them.
-    Message(u32),
-    /// No message yet, and the thread is known there.
-    Wait,
-}
-
-/// Receives a message of scalars at `side`, or begins a wait for one, whose words are to be at `out`: there, `sip` has so much
-/// memory accessible as a message can have. `None` where it has to go the ordinary way.
-#[inline(always)]
-pub(crate) fn receive_at_once(
-    (channel, side): (&'static Channel, Side),
-    (me, sip): (&'static Thread, &'static Sip),
-    out: u32,
-) -> Option<Quick> {
-    let mut guard = channel.inner.try_lock()?;
-    let inner = &mut *guard;
-    let contract = inner.contract?;
-    let (mine, theirs) = inner.both(side);
-    if !mine.owner.is(sip) {
-        return None;
-    }
-    let Some((message, words)) = mine.front() else {
-        if theirs.closed {
-            return None;
-        }
-        me.wait_at(mine.member.get()?, out, &mine.receiver, &mine.waiters);
-        return Some(Quick::Wait);
-    };
-    let (next, load) = contract.fast_step(mine.state, message, side.peer())?;
-    if load.block().is_some() || trace::is_on() {
-        return None;
-    }
-    let memory = sip.window();
-    let written = match words.get(..load.words())? {
-        // A call of `memcpy` would cost more.
-        [word] => memory.write_u64(out, *word),
-        words => memory.write_words(out, words),
-    };
-    written.ok()?;
-    mine.state = next;
-    mine.pop();
-    Some(Quick::Message(message))
-}
-
 /// Gives `to` the message that `from` has passed in registers: writes its words where `to` wants them, and puts a block into
 /// its table. `None`, and nothing has happened, where that cannot be.
 #[inline(always)]
