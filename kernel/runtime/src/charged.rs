@@ -76,13 +76,18 @@ impl<T> Charged<T> {
     ///
     /// # Errors
     /// Where the payer or the heap has no room.
+    #[inline]
     pub fn reserve_exact(&mut self, more: usize, payer: &'static dyn Payer) -> Result<(), NoRoom> {
-        let (old, wanted) = (self.items.capacity(), self.items.len().checked_add(more));
-        let wanted = wanted.ok_or(NoRoom)?;
-        if wanted <= old {
+        if more <= self.items.capacity() - self.items.len() {
             return Ok(());
         }
-        let payer = *self.payer.get_or_insert(payer);
+        self.grow(more, payer)
+    }
+
+    fn grow(&mut self, more: usize, payer: &'static dyn Payer) -> Result<(), NoRoom> {
+        let (old, wanted) = (self.items.capacity(), self.items.len().checked_add(more));
+        let wanted = wanted.ok_or(NoRoom)?;
+        let payer = self.payer.unwrap_or(payer);
         let cost = Self::cost(wanted) - Self::cost(old);
         if !payer.charge(cost) {
             return Err(NoRoom);
@@ -91,6 +96,7 @@ impl<T> Charged<T> {
             payer.discharge(cost);
             return Err(NoRoom);
         }
+        self.payer = Some(payer);
         // An allocator may give more room than was asked for: what is charged is what `bytes` says.
         let extra = self.bytes() - Self::cost(wanted);
         if extra > 0 && !payer.charge(extra) {
@@ -130,6 +136,7 @@ impl<T> Charged<T> {
     ///
     /// # Errors
     /// Where the payer or the heap has no room.
+    #[inline]
     pub fn from_fn(
         len: usize,
         payer: &'static dyn Payer,
@@ -227,6 +234,16 @@ mod tests {
         assert!(v.push(7, &PURSE).is_ok());
         drop(v);
         assert_eq!(PURSE.0.load(Relaxed), 1000);
+    }
+
+    #[test]
+    fn who_has_refused_does_not_pay_later() {
+        static POOR: Purse = Purse(AtomicU64::new(0));
+        static RICH: Purse = Purse(AtomicU64::new(1000));
+        let mut v: Charged<u64> = Charged::new();
+        assert_eq!(v.push(1, &POOR), Err(NoRoom));
+        assert_eq!(v.push(1, &RICH), Ok(()));
+        assert_eq!(v.bytes() + RICH.0.load(Relaxed), 1000);
     }
 
     #[test]

@@ -5,16 +5,20 @@
 //! - What compiled code reaches (the memory's record, the tables) does not move while the instance lives.
 //! - A segment that was dropped, or was active, has no contents.
 
+mod parts;
+
+pub(crate) use parts::Parts;
+
 use crate::template::{FuncRecord, Template};
-use crate::{Charged, HEADER, NoRoom, Payer, Table, Trap};
+use crate::{HEADER, NoRoom, Payer, Table, Trap};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::mem::{ManuallyDrop, offset_of};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+use parts::Dropped;
 use sing_abi::ctx::{MEM_DEF_BASE, MEM_DEF_LEN};
-use sing_image::limits;
 use sing_image::meta::{Linkage, SegmentMode};
 
 /// The record of a linear memory, as compiled code reads it.
@@ -77,40 +81,6 @@ pub(crate) struct Inner {
     payer: &'static dyn Payer,
 }
 
-/// Where tables and functions are.
-pub(crate) enum Parts {
-    /// Most programs have one table: it needs no allocation of its own.
-    Sealed {
-        first: Option<Table>,
-        more: Charged<Table>,
-    },
-    /// Shared with other instances.
-    #[cfg(any(test, feature = "open"))]
-    Open(crate::open::OpenParts),
-}
-
-/// Which segments have been dropped: a bit for each. Nothing is allocated where there are none to drop.
-struct Dropped(Charged<AtomicU32>);
-
-impl Dropped {
-    fn new(segments: usize, payer: &'static dyn Payer) -> Result<Dropped, NoRoom> {
-        let words = segments.div_ceil(32);
-        Charged::from_fn(words, payer, |_| AtomicU32::new(0)).map(Dropped)
-    }
-
-    fn set(&self, i: u32) {
-        if let Some(word) = self.0.get(i as usize / 32) {
-            word.fetch_or(1 << (i % 32), Relaxed);
-        }
-    }
-
-    fn get(&self, i: u32) -> bool {
-        self.0
-            .get(i as usize / 32)
-            .is_some_and(|word| word.load(Relaxed) & 1 << (i % 32) != 0)
-    }
-}
-
 // SAFETY: an instance owns what it points to; everything in it that changes is atomic or locked.
 unsafe impl Send for Instance {}
 // SAFETY: as above.
@@ -153,12 +123,8 @@ impl Instance {
         if template.meta().linkage != Linkage::Sealed || !fits {
             return Err(Trap::BadArgument);
         }
-        let parts = sealed_parts(template, payer);
-        parts
-            .and_then(|parts| {
-                let memory = (memory, template.memory_min());
-                Instance::assemble(template, memory, reserved, None, parts, payer)
-            })
+        let memory = (memory, template.memory_min());
+        Instance::assemble(template, memory, reserved, None, Parts::default(), payer)
             .map_err(|NoRoom| Trap::OutOfMemory)
     }
 
@@ -171,33 +137,6 @@ impl Instance {
         parts: Parts,
         payer: &'static dyn Payer,
     ) -> Result<Instance, NoRoom> {
-        let meta = template.meta();
-        let (passive_data, passive_elements) = match meta.linkage {
-            Linkage::Sealed => template.sealed.passive,
-            Linkage::Open => (true, true),
-        };
-        let inner = Inner {
-            this: ManuallyDrop::new(Instance(NonNull::dangling())),
-            template: template.clone(),
-            memory: MemoryRecord {
-                base: AtomicU64::new(base),
-                len: AtomicU64::new(len),
-            },
-            reserved,
-            memory_record: 0,
-            dropped_data: Dropped::new(if passive_data { meta.data.len() } else { 0 }, payer)?,
-            dropped_elements: Dropped::new(
-                if passive_elements {
-                    meta.elements.len()
-                } else {
-                    0
-                },
-                payer,
-            )?,
-            parts,
-            keepers: AtomicU32::new(1),
-            payer,
-        };
         if !payer.charge(COST) {
             return Err(NoRoom);
         }
@@ -206,13 +145,34 @@ impl Instance {
             payer.discharge(COST);
             return Err(NoRoom);
         }
+        // What needs memory of its own follows when the record has its place: it is large, and is not moved about.
         #[expect(
             clippy::disallowed_methods,
             reason = "there is room, and it is paid for"
         )]
-        place.push(inner);
+        place.push(Inner {
+            this: ManuallyDrop::new(Instance(NonNull::dangling())),
+            template: template.clone(),
+            memory: MemoryRecord {
+                base: AtomicU64::new(base),
+                len: AtomicU64::new(len),
+            },
+            reserved,
+            memory_record: 0,
+            dropped_data: Dropped::default(),
+            dropped_elements: Dropped::default(),
+            parts,
+            keepers: AtomicU32::new(1),
+            payer,
+        });
         // A slice of one record is allocated as a record is.
-        let place = Box::into_raw(place.into_boxed_slice()).cast::<Inner>();
+        let mut place = place.into_boxed_slice();
+        if place.iter_mut().try_for_each(Inner::furnish).is_err() {
+            drop(place);
+            payer.discharge(COST);
+            return Err(NoRoom);
+        }
+        let place = Box::into_raw(place).cast::<Inner>();
         // SAFETY: the record was allocated just now and is this function's alone; a box's pointer is not null.
         unsafe {
             let pointer = NonNull::new_unchecked(place);
@@ -492,7 +452,7 @@ impl Instance {
     pub fn bytes(&self) -> u64 {
         let tables = (0..self.table_count()).filter_map(|i| Some(self.table(i).ok()?.bytes()));
         let inner = self.inner();
-        let dropped = inner.dropped_data.0.bytes() + inner.dropped_elements.0.bytes();
+        let dropped = inner.dropped_data.bytes() + inner.dropped_elements.bytes();
         let more = match &inner.parts {
             Parts::Sealed { more, .. } => more.bytes(),
             #[cfg(any(test, feature = "open"))]
@@ -500,19 +460,4 @@ impl Instance {
         };
         COST + dropped + more + tables.sum::<u64>()
     }
-}
-
-/// The tables of an instance of a sealed image.
-fn sealed_parts(template: &Template, payer: &'static dyn Payer) -> Result<Parts, NoRoom> {
-    let initial = &template.sealed.tables;
-    let mut tables = initial
-        .iter()
-        .map(|t| Table::new(t.ty, limits::TABLE_ELEMENTS.most as u32, &t.elements, payer));
-    let first = tables.next().transpose()?;
-    let mut more = Charged::new();
-    more.reserve_exact(tables.len(), payer)?;
-    for table in tables {
-        more.push(table?, payer)?;
-    }
-    Ok(Parts::Sealed { first, more })
 }

@@ -50,17 +50,25 @@ impl Table {
     ///
     /// # Errors
     /// Where the payer or the heap has no room for them.
+    #[cfg(any(test, feature = "open"))]
     pub(crate) fn new(
         ty: TableType,
         cap: u32,
         elements: &[u64],
         payer: &'static dyn Payer,
     ) -> Result<Table, NoRoom> {
-        let cell = |i: usize| AtomicU64::new(elements[i]);
-        let newest = Charged::from_fn(elements.len(), payer, cell)?;
-        Ok(Table {
+        let mut table = Table::empty(ty, cap, payer);
+        table.begin(elements)?;
+        Ok(table)
+    }
+
+    /// The same without elements: [`Table::begin`] follows, when it has its place.
+    #[inline]
+    pub(crate) fn empty(ty: TableType, cap: u32, payer: &'static dyn Payer) -> Table {
+        let newest = Charged::new();
+        Table {
             base: AtomicU64::new(newest.as_ptr() as u64),
-            len: AtomicU32::new(elements.len() as u32),
+            len: AtomicU32::new(0),
             locked: AtomicBool::new(false),
             cap: ty.limits.max.unwrap_or(u32::MAX).min(cap),
             ty,
@@ -69,7 +77,20 @@ impl Table {
                 newest,
                 retired: Charged::new(),
             }),
-        })
+        }
+    }
+
+    /// Gives it its first elements, before anybody reaches it.
+    ///
+    /// # Errors
+    /// Where the payer or the heap has no room for them.
+    pub(crate) fn begin(&mut self, elements: &[u64]) -> Result<(), NoRoom> {
+        let cell = |i: usize| AtomicU64::new(elements[i]);
+        let newest = Charged::from_fn(elements.len(), self.payer, cell)?;
+        *self.base.get_mut() = newest.as_ptr() as u64;
+        *self.len.get_mut() = elements.len() as u32;
+        self.storage.get_mut().newest = newest;
+        Ok(())
     }
 
     /// Address of the record, for a context record.

@@ -80,6 +80,9 @@ fn installed(at: u32, len: u32) -> Result<Result<&'static Installed, i32>, Trap>
 
 fn installed_as(at: u32, name: &mut [u8]) -> Result<Result<&'static Installed, i32>, Trap> {
     caller().memory(at, name.len() as u64)?.read(at, name)?;
+    if let Some(image) = image::latest(name) {
+        return Ok(Ok(image));
+    }
     let Ok(name) = core::str::from_utf8(name) else {
         return Ok(Err(status::NOT_FOUND));
     };
@@ -115,7 +118,7 @@ fn make<const MOST: usize>(
     if args_len > MAX_ARGUMENTS {
         return Ok(status::BAD_ARGUMENT);
     }
-    if let Err(status) = building::build(sip::stack_bytes(image)) {
+    if let Err(status) = building::build(image.stack) {
         return Ok(status);
     }
     let parent = caller();

@@ -6,6 +6,7 @@ mod tests;
 
 use crate::ground::contract::Contract;
 use crate::ground::machine::hal;
+use crate::ground::memory::{DEFAULT_STACK, Stack};
 use crate::ground::trusted::System;
 use crate::object::channel::End;
 use alloc::boxed::Box;
@@ -45,11 +46,15 @@ pub(crate) struct Installed {
     startup: Vec<Option<(u32, u16)>>,
     /// The most that a SIP of this image may have, with all that it makes.
     pub(crate) budget: u64,
+    /// Bytes of the stack of each thread of a SIP of this image.
+    pub(crate) stack: u64,
 }
 
 struct Registry {
     system: Option<&'static System>,
     loaded: BTreeMap<String, &'static Installed>,
+    /// The one that was asked for last: most often, it is asked for again.
+    latest: Option<&'static Installed>,
     /// Loaded images by address of their code.
     by_code: BTreeMap<u64, &'static Installed>,
     /// Images that are being loaded. Whoever asks for one does a step of it: whoever began may have ended.
@@ -63,6 +68,7 @@ struct Registry {
 static REGISTRY: SpinLock<Registry> = SpinLock::new(Registry {
     system: None,
     loaded: BTreeMap::new(),
+    latest: None,
     by_code: BTreeMap::new(),
     loading: BTreeMap::new(),
     placing: None,
@@ -102,6 +108,12 @@ pub(crate) enum Found {
     NotYet,
 }
 
+/// The image of this name, where it was the last one that was asked for.
+pub(crate) fn latest(name: &[u8]) -> Option<&'static Installed> {
+    let latest = REGISTRY.lock().latest;
+    latest.filter(|image| image.name.as_bytes() == name)
+}
+
 /// The image of this name, loaded; does one step of loading it, where it is not.
 ///
 /// # Errors
@@ -109,7 +121,8 @@ pub(crate) enum Found {
 pub(crate) fn look(name: &str) -> Result<Found, Error> {
     let mut registry = REGISTRY.lock();
     let r = &mut *registry;
-    if let Some(image) = r.loaded.get(name) {
+    if let Some(&image) = r.loaded.get(name) {
+        r.latest = Some(image);
         return Ok(Found::Image(image));
     }
     if let Some(e) = r.failed.get(name) {
@@ -203,6 +216,14 @@ fn budget_of(manifest: &Manifest) -> u64 {
         0 => DEFAULT_BUDGET,
         bytes => bytes,
     }
+}
+
+/// Bytes of the stack of each thread of a SIP of an image with this manifest.
+fn stack_of(manifest: &Manifest) -> u64 {
+    Stack::bytes_for(match manifest.stack {
+        0 => DEFAULT_STACK,
+        bytes => u64::from(bytes),
+    })
 }
 
 /// Name of the function whose code holds this address, and of its image.

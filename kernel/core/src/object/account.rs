@@ -368,7 +368,7 @@ impl Account {
     /// Its SIP ends: what comes back is given on in large pieces.
     pub(crate) fn begin_to_close(&self) {
         self.kept.store(KEPT_MOST, Relaxed);
-        self.set_high();
+        self.set_most();
     }
 
     /// Its SIP has ended: what is charged to it from here on only gets less. What it has in stock it gives back with the rest,
@@ -376,7 +376,7 @@ impl Account {
     pub(crate) fn close(&'static self) {
         self.closed.store(true, Relaxed);
         self.kept.store(CHUNK, Relaxed);
-        self.set_high();
+        self.set_most();
         // What it had to give back has been given back with the SIP, most often.
         if self.left.is_linked() && self.graves.lock().is_empty() {
             LEFT.lock().remove(self);

@@ -59,6 +59,18 @@ pub(crate) struct Inner {
     pub(crate) ends: [End; 2],
 }
 
+impl Inner {
+    /// The end of a side, and the other one.
+    #[inline(always)]
+    fn both(&mut self, side: Side) -> (&mut End, &mut End) {
+        let [imp, exp] = &mut self.ends;
+        match side {
+            Side::Imp => (imp, exp),
+            Side::Exp => (exp, imp),
+        }
+    }
+}
+
 /// One end of a channel.
 #[derive(Default)]
 pub(crate) struct End {
@@ -331,11 +343,7 @@ pub(crate) fn send(
     let Some(contract) = inner.contract else {
         return Err(Trap::BadHandle);
     };
-    let [imp, exp] = &mut inner.ends;
-    let (mine, theirs) = match side {
-        Side::Imp => (imp, exp),
-        Side::Exp => (exp, imp),
-    };
+    let (mine, theirs) = inner.both(side);
     let Some(step) = contract.step(mine.state, message, side) else {
         return Err(Trap::ProtocolViolation);
     };
@@ -405,11 +413,7 @@ pub(crate) fn receive(
     let Some(contract) = inner.contract else {
         return Err(Trap::BadHandle);
     };
-    let [imp, exp] = &mut inner.ends;
-    let (mine, theirs) = match side {
-        Side::Imp => (imp, exp),
-        Side::Exp => (exp, imp),
-    };
+    let (mine, theirs) = inner.both(side);
     // Another thread of the SIP may have closed or sent the endpoint while this one waited.
     if !mine.owner.is(sip) {
         return Err(Trap::BadHandle);

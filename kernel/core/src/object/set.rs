@@ -27,7 +27,7 @@ use crate::object::thread::Thread;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use sing_abi::status;
 use sing_arch::link::{Link, Linked, List, Node};
-use sing_arch::lock::{Counter, SpinLock};
+use sing_arch::lock::{Counter, Guard, SpinLock};
 use sing_arch::slab::Slab;
 use sing_image::manifest::Side;
 
@@ -148,26 +148,18 @@ impl Member {
         }
     }
 
-    /// A message is about to arrive, which `put` queues: the thread that waits for its set, which is for the caller to run at
-    /// once, and what it is told. `None`, and nothing has happened, where there is none, or not all of this can be.
+    /// A message is about to arrive: a thread that waits for its set, which could run at once. `None` where there is none.
     #[inline(always)]
-    pub(crate) fn hand_over(
-        &'static self,
-        put: impl FnOnce() -> bool,
-    ) -> Option<(&'static Thread, u32)> {
+    pub(crate) fn handing(&'static self) -> Option<Handing> {
         let set = self.set()?;
         let inner = set.inner.lock();
         let t = inner.waiter.get()?;
-        if !wait::waits(t) || t.is_halted() || !put() {
-            return None;
-        }
-        if !self.node.is_linked() {
-            inner.ready.push(self);
-        }
-        inner.waiter.set(None);
-        let told = t.wait.told_of_key(self.key.load(Relaxed));
-        wait::tell(t, told);
-        Some((t, told))
+        let can = wait::waits(t) && !t.is_halted();
+        can.then_some(Handing {
+            member: self,
+            inner,
+            t,
+        })
     }
 
     /// Takes it out of its set. False where it is in none.
@@ -203,6 +195,28 @@ impl Member {
     fn is_ready(&self) -> bool {
         self.endpoint()
             .is_some_and(|(channel, side)| channel::is_ready(channel, side))
+    }
+}
+
+/// A thread that waits for the set of an endpoint at which a message is about to arrive, and the set's lock.
+pub(crate) struct Handing {
+    member: &'static Member,
+    inner: Guard<'static, Inner>,
+    t: &'static Thread,
+}
+
+impl Handing {
+    /// The message has been queued: the thread, which is for the caller to run at once, and what it is told.
+    #[inline(always)]
+    pub(crate) fn done(self) -> (&'static Thread, u32) {
+        let (member, inner, t) = (self.member, self.inner, self.t);
+        if !member.node.is_linked() {
+            inner.ready.push(member);
+        }
+        inner.waiter.set(None);
+        let told = t.wait.told_of_key(member.key.load(Relaxed));
+        wait::tell(t, told);
+        (t, told)
     }
 }
 

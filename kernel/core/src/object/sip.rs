@@ -32,7 +32,7 @@ pub(crate) use threads::Totals;
 
 use crate::ground::ids::Ids;
 use crate::ground::image::Installed;
-use crate::ground::memory::{DEFAULT_STACK, LinearMemory, Stack};
+use crate::ground::memory::LinearMemory;
 use crate::ground::work::Work;
 use crate::mechanism::cpu;
 use crate::mechanism::interrupt;
@@ -123,7 +123,6 @@ pub(crate) struct Sip {
 /// What else a SIP has.
 #[derive(Default)]
 struct Inner {
-    instance: Option<Instance>,
     threads: List<Thread, OfSip>,
     /// How many those are.
     count: u32,
@@ -234,12 +233,6 @@ pub(crate) fn find(id: u32) -> Option<&'static Sip> {
     })
 }
 
-/// Bytes of the stack of each thread of a SIP of this image.
-pub(crate) fn stack_bytes(image: &Installed) -> u64 {
-    let asked = u64::from(image.manifest.stack);
-    Stack::bytes_for(if asked == 0 { DEFAULT_STACK } else { asked })
-}
-
 impl Sip {
     /// Its id; never used twice.
     #[inline(always)]
@@ -298,19 +291,20 @@ impl Sip {
 
     /// Bytes of each of its threads' stacks.
     pub(crate) fn stack_bytes(&self) -> u64 {
-        stack_bytes(self.image())
+        self.image().stack
     }
 
     /// Works with its instance; `None` where it has none.
     pub(crate) fn with_instance<R>(&self, f: impl FnOnce(&Instance) -> R) -> Option<R> {
-        self.inner.lock().instance.as_ref().map(f)
+        self.memory.with_instance(f)
     }
 
     /// Lets it run.
     pub(crate) fn start(&'static self) -> bool {
-        if !self.is_alive() || self.started.swap(true, Relaxed) {
+        if !self.is_alive() || self.is_started() {
             return false;
         }
+        self.started.store(true, Relaxed);
         let first = self.inner.lock().threads.first();
         if let Some(t) = first {
             t.unblocked();

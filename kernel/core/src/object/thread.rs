@@ -11,7 +11,7 @@ pub(crate) use sweep::{count_kept, sweep};
 
 use crate::ground::ids::Ids;
 use crate::ground::memory::{PIECE, Stack};
-use crate::ground::trusted::{self, Fiber, Left, ThreadParams};
+use crate::ground::trusted::{self, Fiber, GivenUp, Left, ThreadParams};
 use crate::ground::work::{PIECE as LARGE, Work};
 use crate::mechanism::cpu;
 use crate::mechanism::sched::{Current, Machine, Scheduler};
@@ -375,17 +375,16 @@ impl Thread {
 
     /// Gives back some of what an ended thread stood on. False where nothing of that is left.
     fn give_stack_back(&self, work: &mut Work) -> bool {
-        let bytes = self.fiber.stack_bytes();
-        if bytes == 0 {
-            return false;
+        match self.fiber.give_up_stack(LARGE) {
+            GivenUp::All => return false,
+            GivenUp::Piece => work.spend(LARGE),
+            GivenUp::Rest(stack) => {
+                let bytes = stack.bytes();
+                stack.give();
+                self.sip().account().discharge(bytes);
+                work.spend(bytes.min(LARGE));
+            }
         }
-        if self.fiber.shrink_stack(LARGE) {
-            work.spend(LARGE);
-            return true;
-        }
-        self.fiber.take_stack().give();
-        self.sip().account().discharge(bytes);
-        work.spend(bytes.min(LARGE));
         true
     }
 

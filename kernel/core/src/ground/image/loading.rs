@@ -225,10 +225,10 @@ impl Checked {
     }
 
     fn install(self, name: &str) -> Result<&'static Installed, Error> {
-        let budget = super::budget_of(&self.manifest);
         let mut installed = Installed {
             name: name.into(),
-            budget,
+            budget: super::budget_of(&self.manifest),
+            stack: super::stack_of(&self.manifest),
             template: self.program.finish()?,
             startup: Vec::new(),
             manifest: self.manifest,

@@ -248,7 +248,7 @@ pub(crate) fn instance(
     template: &Arc<Template>,
     memory: &LinearMemory,
     payer: &'static dyn Payer,
-) -> Result<Instance, Trap> {
+) -> Result<(), Trap> {
     memory.occupy(|base, reserved| {
         // SAFETY: the addresses are reserved; their owner keeps the instance, and gives them up only when nobody else does
         // (`LinearMemory::take`).

@@ -180,13 +180,17 @@ impl LinearMemory {
     pub(super) fn occupy(
         &self,
         make: impl FnOnce(u64, u64) -> Result<Instance, Trap>,
-    ) -> Result<Instance, Trap> {
+    ) -> Result<(), Trap> {
         let memory = self.memory.lock();
         let mut own = self.instance.lock();
         assert!(own.is_none(), "a second instance in one memory");
-        let made = make(memory.base(), memory.reserved())?;
-        *own = Some(made.retain());
-        Ok(made)
+        *own = Some(make(memory.base(), memory.reserved())?);
+        Ok(())
+    }
+
+    /// Works with the instance in it; `None` where it has none.
+    pub(crate) fn with_instance<R>(&self, f: impl FnOnce(&Instance) -> R) -> Option<R> {
+        self.instance.lock().as_ref().map(f)
     }
 
     /// Bytes that the instance in it has.

@@ -36,7 +36,7 @@ pub(crate) use code::{
 pub(crate) use committed::{Committed, LinearMemory};
 pub(crate) use records::{Records, Store};
 pub use reservation::{Part, Reservation};
-pub(crate) use stack::{Fiber, IDLE, Stack};
+pub(crate) use stack::{Fiber, GivenUp, IDLE, Stack};
 
 /// Part of a stack that code of SIPs never uses: the kernel's entries and an interrupt's frame need it.
 pub(crate) const STACK_RESERVE: u64 = 24 << 10;

@@ -96,6 +96,16 @@ pub(super) const RUNS: u64 = 1;
 #[derive(Default)]
 pub(super) struct Saved(AtomicU64);
 
+/// What became of the stack of a fiber that has nothing to go on with ([`Fiber::give_up_stack`]).
+pub(crate) enum GivenUp {
+    /// There was none any more.
+    All,
+    /// A piece of it went back to the machine.
+    Piece,
+    /// This is what was left of it.
+    Rest(Stack),
+}
+
 /// An execution on a stack of its own.
 #[derive(Default)]
 pub(crate) struct Fiber {
@@ -176,25 +186,23 @@ impl Fiber {
         self.saved.0.store(sp, Relaxed);
     }
 
-    /// Takes its stack; it has nothing to go on with then.
+    /// Gives a piece of its stack back to the machine or, where there is no more than that, takes its stack; it has nothing to go
+    /// on with then.
     ///
     /// # Panics
     /// Where it runs.
-    pub(crate) fn take_stack(&self) -> Stack {
-        let running = self.saved.0.swap(NONE, Relaxed) == RUNS;
-        assert!(!running, "the stack of a running fiber is taken");
-        core::mem::take(&mut *self.stack.lock())
-    }
-
-    /// Gives a piece of its stack back to the machine, where there is more; it has nothing to go on with then. False where there
-    /// is not.
-    ///
-    /// # Panics
-    /// Where it runs.
-    pub(crate) fn shrink_stack(&self, piece: u64) -> bool {
-        let running = self.saved.0.swap(NONE, Relaxed) == RUNS;
-        assert!(!running, "the stack of a running fiber is given back");
-        self.stack.lock().shrink(piece)
+    pub(crate) fn give_up_stack(&self, piece: u64) -> GivenUp {
+        assert!(!self.runs(), "the stack of a running fiber is given up");
+        let mut stack = self.stack.lock();
+        if stack.bytes == 0 {
+            return GivenUp::All;
+        }
+        self.saved.0.store(NONE, Relaxed);
+        if stack.shrink(piece) {
+            GivenUp::Piece
+        } else {
+            GivenUp::Rest(core::mem::take(&mut stack))
+        }
     }
 
     /// Whether it is the one that the processor executes.

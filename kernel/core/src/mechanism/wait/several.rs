@@ -56,6 +56,10 @@ impl Many {
 
     /// Gives the nodes back, which are in no list.
     pub(super) fn dispose(&mut self, account: &'static Account) {
+        // Room for nodes comes after room for what they are for.
+        if self.more.bytes() == 0 {
+            return;
+        }
         for node in self.nodes.iter() {
             NODES.give(node.record.load(Relaxed));
             account.discharge(Slab::<WaitNode>::RECORD);

@@ -10,7 +10,7 @@
 //! How much there is for an account is known from the root downwards alone. So it is found out where stock is fetched, by a
 //! walk to the root and back, and noted in the accounts on the way.
 
-use super::Account;
+use super::{Account, CHUNK};
 use core::sync::atomic::Ordering::Relaxed;
 
 /// What is left of all that there is for an account where children that have much have taken all else: one part in so
@@ -22,6 +22,34 @@ const FLOOR_MOST: u64 = 64 << 20;
 const FEW: u32 = 8;
 
 impl Account {
+    /// Whether there is so much everywhere that the account gets `bytes`, whatever its share: its own limit has room for them; so
+    /// has the limit of each account above, and the root's stock, for what each of those keeps back at the most besides. That
+    /// is less than a survey finds, and found in one walk that notes nothing.
+    pub(super) fn abounds(&self, bytes: u64) -> bool {
+        let rest = |account: &Account| {
+            let limit = account.limit.load(Relaxed);
+            limit.saturating_sub(account.taken.load(Relaxed))
+        };
+        if bytes > rest(self) {
+            return false;
+        }
+        // On its way up the wish grows by a chunk for each account, and each but the lowest keeps its floor back.
+        let depth = u64::from(self.depth.load(Relaxed));
+        let enough = bytes.saturating_add(depth * (FLOOR_MOST + CHUNK));
+        let mut above = self.parent.get();
+        while let Some(account) = above {
+            above = account.parent.get();
+            let room = match above {
+                Some(_) => rest(account),
+                None => account.stock.load(Relaxed),
+            };
+            if room < enough {
+                return false;
+            }
+        }
+        true
+    }
+
     /// Finds out how much there is for each account on the way to the root.
     pub(super) fn survey(&'static self) {
         let mut account = self;

@@ -23,6 +23,10 @@ impl Account {
         if machine::is_short() {
             return machine::noted(false);
         }
+        // Most often there is so much that nobody has to ask whose it is.
+        if self.abounds(bytes) {
+            return self.walk(bytes, CHUNK, true);
+        }
         self.survey();
         for slack in [CHUNK, 0] {
             if self.walk(bytes, slack, false) {
@@ -36,7 +40,7 @@ impl Account {
 
     /// Goes up to the first account whose stock is enough for what those below it ask for. Whether there is one; where
     /// `apply`, they have got it then.
-    fn walk(&'static self, bytes: u64, slack: u64, apply: bool) -> bool {
+    pub(super) fn walk(&'static self, bytes: u64, slack: u64, apply: bool) -> bool {
         let (mut account, mut wanted) = (self, bytes);
         // What leaves the account's stock: nothing from the first one's, which is asked for itself.
         let mut out = 0;
@@ -120,17 +124,25 @@ impl Account {
     /// Says beyond which stock something is to be done: the most that it keeps;
     /// where its SIP has ended, what is reached when nothing is charged to it any more. And how much of it is spared.
     pub(super) fn set_high(&self) {
-        let taken = self.taken.load(Relaxed);
         if self.parent.get().is_none() {
             return;
         }
+        let taken = self.taken.load(Relaxed);
         let spared = taken.saturating_add(self.reserve());
         let spared = spared.saturating_sub(self.limit.load(Relaxed));
         self.spared.store(spared, Relaxed);
+        self.set_most();
+    }
+
+    /// Says it anew where only what it keeps has changed, not what it has taken.
+    /// It is not the root's, which has no parent to give anything to.
+    #[inline(always)]
+    pub(super) fn set_most(&self) {
+        let most = self.most();
         let high = if self.is_closed() {
-            self.most().min(taken.saturating_sub(1))
+            most.min(self.taken.load(Relaxed).saturating_sub(1))
         } else {
-            self.most()
+            most
         };
         self.high.store(high, Relaxed);
     }
@@ -146,26 +158,28 @@ impl Account {
             let (stock, taken) = (account.stock.load(Relaxed), account.taken.load(Relaxed));
             let closed = account.is_closed();
             let idle = closed && stock == taken;
-            let mut surplus = if idle {
-                stock
-            } else if stock > account.most() {
-                stock - account.least()
-            } else {
-                0
-            };
-            account.stock.sub(surplus);
-            account.taken.sub(surplus);
-            account.set_high();
             let gone = idle && account.names.load(Relaxed) == 0;
-            if gone {
+            let surplus = if gone {
                 let mut children = parent.children.lock();
                 children.list.remove(account);
                 children.count -= 1;
                 drop(children);
                 ACCOUNTS.give(account.index.load(Relaxed));
                 parent.names.sub(1);
-                surplus += COST;
-            }
+                stock + COST
+            } else {
+                let surplus = if idle {
+                    stock
+                } else if stock > account.most() {
+                    stock - account.least()
+                } else {
+                    0
+                };
+                account.stock.sub(surplus);
+                account.taken.sub(surplus);
+                account.set_high();
+                surplus
+            };
             let stock = parent.stock.add(surplus) + surplus;
             if stock <= parent.high.load(Relaxed) && !gone {
                 return;

@@ -210,6 +210,38 @@ fn those_who_have_much_leave_room_for_those_who_have_little() {
 }
 
 #[test]
+fn where_there_is_plenty_a_survey_would_say_the_same() {
+    let _alone = crate::alone();
+    let mut steps = Steps(0x2545_f491_4f6c_dd1d);
+    let (mut plenty, mut short) = (0, 0);
+    for _ in 0..100 {
+        let root = root(1 << (20 + steps.next(16)));
+        let mut all = alloc::vec![root];
+        for _ in 0..200 {
+            let at = all[steps.next(all.len() as u64) as usize];
+            let size = 10 + steps.next(20);
+            let bytes = steps.next(1 << size);
+            match steps.next(3) {
+                0 => {
+                    let limit = [64 << 20, 1 << 30, u64::MAX][steps.next(3) as usize];
+                    all.extend(at.open(limit).ok());
+                }
+                1 => drop(at.charge(bytes)),
+                _ if at.abounds(bytes) && bytes > at.stock.load(Relaxed) => {
+                    plenty += 1;
+                    at.survey();
+                    assert!(at.walk(bytes, CHUNK, false));
+                    // The walk that is done then does not come to an end half way.
+                    assert!(at.charge(bytes));
+                }
+                _ => short += 1,
+            }
+        }
+    }
+    assert!(plenty > 500 && short > 500, "{plenty} {short}");
+}
+
+#[test]
 fn what_is_received_leaves_a_reserve_and_never_exceeds_a_limit() {
     let _alone = crate::alone();
     let root = root(1 << 30);

@@ -18,11 +18,7 @@ pub(crate) fn close(channel: &'static Channel, side: Side, by: &'static Sip) {
     let Some(contract) = inner.contract else {
         return;
     };
-    let [imp, exp] = &mut inner.ends;
-    let (mine, theirs) = match side {
-        Side::Imp => (imp, exp),
-        Side::Exp => (exp, imp),
-    };
+    let (mine, theirs) = inner.both(side);
     if mine.closed {
         return;
     }

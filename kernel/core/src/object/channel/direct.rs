@@ -3,7 +3,7 @@
 //!
 //! Invariant: nothing has happened where one of these answers `None`; the ordinary way, [`super::send`], then finds out why.
 
-use super::{Channel, End};
+use super::{Channel, End, Inner, copy_words};
 use crate::ground::contract::Load;
 use crate::ground::trace;
 use crate::mechanism::cpu;
@@ -49,12 +49,26 @@ impl End {
         message: u32,
         load: Load,
     ) -> Option<(&'static Thread, u32)> {
-        let words = from.wait.passed.words();
-        let words = words.get(..load.words())?;
-        if load.block().is_some() || !self.waiters.is_empty() || self.closed || trace::is_on() {
+        // Where something is queued, somebody has left it there, or does not wait.
+        if load.block().is_some()
+            || self.len != 0
+            || !self.waiters.is_empty()
+            || self.closed
+            || trace::is_on()
+        {
             return None;
         }
-        self.member.get()?.hand_over(|| self.push(message, words))
+        let handing = self.member.get()?.handing()?;
+        let slot = self.queue.get_mut(self.head..self.head + self.stride)?;
+        let (tag, rest) = slot.split_first_mut()?;
+        let rest = rest.get_mut(..load.words())?;
+        *tag = u64::from(message);
+        match rest {
+            [word] => *word = from.wait.passed.word(),
+            rest => copy_words(rest, &from.wait.passed.words()[..rest.len()]),
+        }
+        self.len = 1;
+        Some(handing.done())
     }
 }
 
@@ -93,6 +107,22 @@ fn put_others(from: &'static Thread, to: &'static Thread, load: Load) -> Option<
     Some(())
 }
 
+/// Both ends where `sip` may send a message from `side` that can go at once, the state that follows, and what goes over.
+#[inline(always)]
+fn steps<'a>(
+    inner: &'a mut Inner,
+    side: Side,
+    message: u32,
+    sip: &'static Sip,
+) -> Option<((&'a mut End, &'a mut End), u32, Load)> {
+    let contract = inner.contract?;
+    let (mine, theirs) = inner.both(side);
+    let (next, load) = contract.fast_step(mine.state, message, side)?;
+    // The lock is what keeps the owner from changing: it is looked at under it, as in a receive.
+    let may = mine.owner.is(sip);
+    may.then_some(((mine, theirs), next, load))
+}
+
 /// Sends the message that `me` has passed in registers from `side` and begins to receive there, where both can be done by
 /// leaving `me` for the thread that waits for it at the other side: that is who runs next then, and what it is told. `None`, and nothing has happened,
 /// where the call has to go the ordinary way.
@@ -104,19 +134,9 @@ pub(crate) fn hand_over(
 ) -> Option<(&'static Thread, u32)> {
     let mut guard = channel.inner.try_lock()?;
     let inner = &mut *guard;
-    let contract = inner.contract?;
-    let [imp, exp] = &mut inner.ends;
-    let (mine, theirs) = match side {
-        Side::Imp => (imp, exp),
-        Side::Exp => (exp, imp),
-    };
+    let ((mine, theirs), next, load) = steps(inner, side, message, sip)?;
     let state = mine.state;
-    let (next, load) = contract.fast_step(state, message, side)?;
-    if mine.len != 0
-        || mine.receiver.get().is_some()
-        || !mine.owner.is(sip)
-        || !cpu::this().hands_over()
-    {
+    if mine.len != 0 || mine.receiver.get().is_some() || !cpu::this().hands_over() {
         return None;
     }
     let to = match theirs.receiver.get() {
@@ -144,20 +164,9 @@ pub(crate) fn deliver(
 ) -> Option<()> {
     let mut guard = channel.inner.try_lock()?;
     let inner = &mut *guard;
-    let contract = inner.contract?;
-    let [imp, exp] = &mut inner.ends;
-    let (mine, theirs) = match side {
-        Side::Imp => (imp, exp),
-        Side::Exp => (exp, imp),
-    };
-    let state = mine.state;
-    let (next, load) = contract.fast_step(state, message, side)?;
-    // The lock is what keeps the owner from changing: it is looked at under it, as in a receive.
-    if !mine.owner.is(sip) {
-        return None;
-    }
+    let ((mine, theirs), next, load) = steps(inner, side, message, sip)?;
     let t = theirs.receiver.get()?;
-    let memory = theirs.receives(t, state)?;
+    let memory = theirs.receives(t, mine.state)?;
     put(me, t, memory, load)?;
     theirs.received(t, next, message);
     mine.state = next;

@@ -113,9 +113,10 @@ pub(crate) fn discard(sip: &'static Sip) {
 
 /// Ends a SIP that has not ended: from here on it does nothing.
 pub(super) fn begin(sip: &'static Sip, how: End) {
-    if !sip.alive.swap(false, Relaxed) {
+    if !sip.is_alive() {
         return;
     }
+    sip.alive.store(false, Relaxed);
     super::role::decide(sip);
     sip.detach();
     sip.halted.add(ENDED);
@@ -163,7 +164,6 @@ fn step(sip: &'static Sip) -> bool {
             continue;
         }
         // Nobody runs in it any more.
-        drop(sip.inner.lock().instance.take());
         if let Some(bytes) = sip.memory.give_table_back() {
             work.spend(bytes);
             continue;
@@ -202,7 +202,7 @@ impl Sip {
 
 /// An ended SIP has nothing any more but what it has on its way elsewhere.
 fn gone(sip: &'static Sip) {
-    drop(core::mem::take(&mut *sip.inner.lock()));
+    sip.forget_gifts();
     sip.account().discharge(sip.memory.len());
     sip.memory.take().give();
     DYING.lock().remove(sip);

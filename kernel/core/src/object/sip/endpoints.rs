@@ -25,6 +25,18 @@ impl Sip {
         }
     }
 
+    /// It has no use any more for its arguments, nor for the places of its start-up endpoints, which have been taken.
+    pub(super) fn forget_gifts(&self) {
+        let mut inner = self.inner.lock();
+        debug_assert!(inner.endpoints.iter().all(Option::is_none));
+        let gifts = (
+            core::mem::take(&mut inner.arguments),
+            core::mem::take(&mut inner.endpoints),
+        );
+        drop(inner);
+        drop(gifts);
+    }
+
     /// Takes a start-up endpoint; its handle, or a status.
     pub(crate) fn take_startup(&'static self, index: u32) -> i32 {
         let taken = match self.inner.lock().endpoints.get_mut(index as usize) {

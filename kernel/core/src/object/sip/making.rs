@@ -1,6 +1,6 @@
 //! How a SIP is made.
 
-use super::{COST, IDS, LIVE, SIPS, Sip, all, stack_bytes};
+use super::{COST, IDS, LIVE, SIPS, Sip, all};
 use crate::ground::image::Installed;
 use crate::ground::memory::{PIECE, Slot};
 use crate::ground::trace;
@@ -10,7 +10,8 @@ use crate::object::thread::{Start, Thread};
 use core::sync::atomic::Ordering::Relaxed;
 use sing_abi::status;
 use sing_arch::lock::Counter;
-use sing_runtime::Charged;
+use sing_image::meta::MemoryMode;
+use sing_runtime::{Charged, Instance};
 
 /// Puts arguments into their place; a status where they are none.
 pub(crate) type Put<'a> = &'a dyn Fn(&mut [u8]) -> Result<(), i32>;
@@ -45,7 +46,7 @@ pub(crate) fn create(making: &Making<'_>) -> Result<&'static Sip, i32> {
     };
     // All that it will need for certain, so that the accounts above are asked once.
     let memory = image.template.memory_min() + making.arguments.0 as u64;
-    let needed = COST + memory + stack_bytes(image) + Thread::COST;
+    let needed = COST + memory + image.stack + Thread::COST;
     let room = account.has_room(needed) && account.charge(COST);
     let taken = room.then(|| SIPS.take());
     let Some(Some((index, sip))) = taken else {
@@ -72,12 +73,9 @@ pub(crate) fn create(making: &Making<'_>) -> Result<&'static Sip, i32> {
     sip.crash.lock().clear();
 
     if let Err(status) = fill(sip, making) {
-        let memory = sip.template().memory_min();
-        let inner = core::mem::take(&mut *sip.inner.lock());
-        if inner.instance.is_some() {
-            account.discharge(memory);
-        }
-        drop(inner);
+        sip.forget_gifts();
+        let memory = sip.with_instance(Instance::memory_len).unwrap_or(0);
+        account.discharge(memory);
         sip.memory.take().give();
         account.close();
         sip.forget();
@@ -115,18 +113,21 @@ fn fill(sip: &'static Sip, making: &Making<'_>) -> Result<(), i32> {
     let data = template.data_end();
     let at_once = if data <= PIECE { data } else { 0 };
     let made = (|| {
-        let max = template.memory_max().min(account.limit());
         let mode = template.meta().memory_mode;
+        // A guarded memory has all addresses whatever it may become.
+        let max = match mode {
+            MemoryMode::Guard => memory,
+            MemoryMode::Explicit => template.memory_max().min(account.limit()).max(memory),
+        };
         // More than a piece of initial data is put in place by its first thread, in steps.
-        let slot = Slot::take(mode, max.max(memory), memory, at_once)?;
+        let slot = Slot::take(mode, max, memory, at_once)?;
         sip.memory.place(slot);
         trusted::instance(template, &sip.memory, account).ok()
     })();
-    let Some(instance) = made else {
+    if made.is_none() {
         account.discharge(memory);
         return Err(status::NO_RESOURCES);
-    };
-    sip.inner.lock().instance = Some(instance);
+    }
     let mut at = 0;
     while at < at_once
         && let Some(next) = sip.place_data(at).map_err(|_| status::NO_RESOURCES)?

@@ -85,21 +85,20 @@ impl Sip {
 
     /// `memory.grow`.
     pub(crate) fn grow_memory(&self, pages: u32) -> i32 {
-        let inner = self.inner.lock();
-        let Some(instance) = &inner.instance else {
-            return -1;
-        };
-        let old = instance.memory_len();
-        let new = old + u64::from(pages) * sing_abi::WASM_PAGE;
-        // What is declared may be more than there are addresses for.
-        let max = instance
-            .template()
-            .memory_max()
-            .min(instance.memory_reserved());
-        if new > max || !self.account().charge(new - old) {
-            return -1;
-        }
-        instance.set_memory_len(new);
-        (old / sing_abi::WASM_PAGE) as i32
+        let grown = self.with_instance(|instance| {
+            let old = instance.memory_len();
+            let new = old + u64::from(pages) * sing_abi::WASM_PAGE;
+            // What is declared may be more than there are addresses for.
+            let max = instance
+                .template()
+                .memory_max()
+                .min(instance.memory_reserved());
+            if new > max || !self.account().charge(new - old) {
+                return -1;
+            }
+            instance.set_memory_len(new);
+            (old / sing_abi::WASM_PAGE) as i32
+        });
+        grown.unwrap_or(-1)
     }
 }
