@@ -24,9 +24,17 @@ pub(crate) struct Initial {
 }
 
 impl Initial {
+    /// With the vectors of constant expressions, whose places count from the start.
+    fn starting_with(vectors: &[u8]) -> Initial {
+        Initial {
+            bytes: vectors.to_vec(),
+            ..Initial::default()
+        }
+    }
+
     /// Of a module that is linked with others: its active segments are put in place then.
     pub(crate) fn open(module: &Module<'_>) -> Result<Initial> {
-        let mut initial = Initial::default();
+        let mut initial = Initial::starting_with(&module.vectors);
         for segment in &module.data {
             initial.keep(segment)?;
         }
@@ -35,7 +43,7 @@ impl Initial {
 
     /// Of a sealed module.
     pub(crate) fn sealed(module: &Module<'_>) -> Result<Initial> {
-        let mut initial = Initial::default();
+        let mut initial = Initial::starting_with(&module.vectors);
         let mut active = Vec::new();
         for (index, segment) in module.data.iter().enumerate() {
             if let SegmentMode::Active { offset, .. } = segment.mode {

@@ -47,6 +47,8 @@ pub(crate) struct Module<'a> {
     pub(crate) start: Option<u32>,
     pub(crate) elements: Vec<Element>,
     pub(crate) data: Vec<Segment<'a>>,
+    /// The vectors of constant expressions, which name them by their place in the image's data: it starts with these.
+    pub(crate) vectors: Vec<u8>,
     pub(crate) bodies: Vec<wp::FunctionBody<'a>>,
     pub(crate) customs: Vec<Custom<'a>>,
     /// Names of functions, by index, where the module tells.
@@ -101,7 +103,11 @@ impl<'a> Module<'a> {
                 for global in globals {
                     let global = global?;
                     self.globals.push(global_type(&global.ty)?);
-                    self.global_values.push(const_expr(&global.init_expr)?);
+                    let value = match vector(&global.init_expr)? {
+                        Some(bytes) => self.keep_vector(bytes),
+                        None => const_expr(&global.init_expr)?,
+                    };
+                    self.global_values.push(value);
                 }
             }
             wp::Payload::ExportSection(exports) => {
@@ -193,6 +199,19 @@ impl<'a> Module<'a> {
         Ok(())
     }
 
+    fn keep_vector(&mut self, bytes: [u8; 16]) -> ConstExpr {
+        // A module that is read has less than 4 GiB.
+        let from = self.vectors.len() as u32;
+        self.vectors.extend_from_slice(&bytes);
+        ConstExpr::Vector(from)
+    }
+
+    /// The bytes of a vector that [`ConstExpr::Vector`] names.
+    pub(crate) fn vector(&self, from: u32) -> Option<&[u8]> {
+        let from = from as usize;
+        self.vectors.get(from..from.checked_add(16)?)
+    }
+
     /// The type of a function.
     pub(crate) fn func_type(&self, func: u32) -> Result<&FuncType> {
         let ty = self.func_types.get(func as usize).copied();
@@ -219,8 +238,8 @@ impl<'a> Module<'a> {
             let global = match expr {
                 ConstExpr::Bits(bits) => return Ok(bits as u32),
                 ConstExpr::Global(global) => global,
-                ConstExpr::RefFunc(_) | ConstExpr::Null => {
-                    return Err(Error::internal("a reference where a number must be"));
+                ConstExpr::RefFunc(_) | ConstExpr::Null | ConstExpr::Vector(_) => {
+                    return Err(Error::internal("another value where an i32 must be"));
                 }
             };
             // The validator lets a global's value name only those before it.
@@ -253,6 +272,7 @@ pub(crate) fn val_type(ty: wp::ValType) -> Result<ValType> {
         wp::ValType::F64 => ValType::F64,
         wp::ValType::FUNCREF => ValType::FuncRef,
         wp::ValType::EXTERNREF => ValType::ExternRef,
+        wp::ValType::V128 => ValType::V128,
         _ => return Err(unsupported(&format!("values of type {ty}"))),
     })
 }
@@ -325,6 +345,15 @@ fn element_segment(element: wp::Element<'_>) -> Result<Element> {
             .collect::<Result<_>>()?,
     };
     Ok(Element { mode, items })
+}
+
+/// The vector that an expression is, if it is one.
+fn vector(expr: &wp::ConstExpr<'_>) -> Result<Option<[u8; 16]>> {
+    let mut ops = expr.get_operators_reader();
+    Ok(match (ops.read()?, ops.read()?) {
+        (wp::Operator::V128Const { value }, wp::Operator::End) => Some(*value.bytes()),
+        _ => None,
+    })
 }
 
 fn const_expr(expr: &wp::ConstExpr<'_>) -> Result<ConstExpr> {

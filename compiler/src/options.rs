@@ -51,20 +51,19 @@ impl Default for Options {
 /// A set of WebAssembly features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Features {
-    /// WebAssembly 2.0 without SIMD, and the threads proposal's atomic instructions on a memory that is
-    /// not shared with others: what a SIP may use.
+    /// WebAssembly 2.0, and the threads proposal's atomic instructions on a memory that is not shared with others: what a
+    /// SIP may use.
     Sip,
-    /// WebAssembly 2.0 without SIMD, and nothing else.
+    /// WebAssembly 2.0, and nothing else.
     Wasm2,
 }
 
 impl Features {
     pub(crate) fn of_wasmparser(self) -> wasmparser::WasmFeatures {
         use wasmparser::WasmFeatures as F;
-        let base = F::WASM2.difference(F::SIMD);
         match self {
-            Features::Sip => base | F::THREADS,
-            Features::Wasm2 => base,
+            Features::Sip => F::WASM2 | F::THREADS,
+            Features::Wasm2 => F::WASM2,
         }
     }
 }

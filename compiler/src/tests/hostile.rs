@@ -1,6 +1,6 @@
 //! Modules that must be refused, for the right reason and with the place.
 
-use super::{ECHO, MAIN, PLAIN, section, sip, sip_with, wat};
+use super::{ECHO, ECHOING, MAIN, PLAIN, section, sip, sip_with, wat};
 use crate::{ErrorKind, Options};
 
 fn refused(wasm: &[u8], kind: ErrorKind, parts: &[&str]) {
@@ -49,10 +49,9 @@ fn what_is_not_valid() {
 #[test]
 fn what_is_of_a_later_version() {
     let cases = [
-        ("(func (param v128))", "SIMD"),
         (
-            "(func (result i32) v128.const i64x2 0 0 i8x16.all_true)",
-            "SIMD",
+            "(func (param v128) local.get 0 local.get 0 i8x16.relaxed_swizzle drop)",
+            "relaxed SIMD",
         ),
         ("(func $f return_call $f)", "tail calls"),
         ("(memory 1) (memory 1)", "multi"),
@@ -73,6 +72,46 @@ fn what_is_of_a_later_version() {
         );
         assert!(e.place.is_some(), "{fields}: {e}");
     }
+}
+
+#[test]
+fn vectors_that_cross_the_kernel_boundary() {
+    let entry = sip(&format!(
+        r#"(import "sing_v1" "yield" (func (param v128))) {MAIN}"#
+    ));
+    refused(
+        &entry,
+        ErrorKind::Import,
+        &["\"yield\"", "its type is (v128) -> ()", "must be () -> ()"],
+    );
+    let message = sip_with(
+        ECHOING,
+        ECHO,
+        &format!(
+            r#"(import "contract:Echo" "imp.send.Say" (func (param i32 v128) (result i32))) {MAIN}"#
+        ),
+    );
+    refused(
+        &message,
+        ErrorKind::Import,
+        &["its type is (i32, v128) -> i32", "(i32, i64)"],
+    );
+    let main = sip(r#"(func (export "sip_main") (result v128) v128.const i64x2 0 0)"#);
+    refused(
+        &main,
+        ErrorKind::Export,
+        &["sip_main", "but is one () -> v128"],
+    );
+    let thread = sip(&format!(
+        r#"(func (export "sip_thread") (param v128)) {MAIN}"#
+    ));
+    refused(&thread, ErrorKind::Export, &["sip_thread", "(v128) -> ()"]);
+    // Within the program they go anywhere.
+    let inside = sip(&format!(
+        "(global (mut v128) (v128.const i64x2 1 2))
+         (func $f (param v128) (result v128 v128) local.get 0 global.get 0) {MAIN}"
+    ));
+    assert!(crate::compile(&inside, &Options::default()).is_ok());
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod hostile;
 mod image;
 mod limits;
 mod mutation;
+mod vectors;
 
 use crate::{Compiled, MemoryMode, Options};
 use iced_x86::{Decoder, DecoderOptions, Instruction};

@@ -112,6 +112,7 @@ impl Translator<'_, '_> {
         match ty {
             types::F32 => self.b.ins().f32const(0.0),
             types::F64 => self.b.ins().f64const(0.0),
+            types::I8X16 => self.vector_constant(&[0; 16]),
             ty => self.b.ins().iconst(ty, 0),
         }
     }
@@ -129,7 +130,8 @@ impl Translator<'_, '_> {
             || self.conversion_op(op)?
             || self.call_op(op)?
             || self.table_op(op)?
-            || self.atomic_op(op)?;
+            || self.atomic_op(op)?
+            || self.vector_op(op)?;
         if known {
             Ok(())
         } else {

@@ -50,12 +50,16 @@ impl Translator<'_, '_> {
     fn constant_global(&mut self, index: u32, global: GlobalType) -> Option<Value> {
         let module = self.env.module;
         let defined = index.checked_sub(module.imported_globals)?;
-        let ConstExpr::Bits(bits) = *module.global_values.get(defined as usize)? else {
-            return None;
-        };
         if global.mutable {
             return None;
         }
+        let bits = match *module.global_values.get(defined as usize)? {
+            ConstExpr::Bits(bits) => bits,
+            ConstExpr::Vector(from) => {
+                return Some(self.vector_constant(module.vector(from)?));
+            }
+            _ => return None,
+        };
         match global.value {
             ValType::I32 => Some(self.i32(bits as u32)),
             ValType::I64 => Some(self.b.ins().iconst(types::I64, bits.cast_signed())),

@@ -28,13 +28,14 @@ enum Widen {
 
 impl Translator<'_, '_> {
     pub(super) fn memory_op(&mut self, op: &wp::Operator<'_>) -> Result<bool> {
-        use types::{F32, F64, I8, I16, I32, I64};
+        use types::{F32, F64, I8, I8X16, I16, I32, I64};
         use wp::Operator as O;
         match op {
             O::I32Load { memarg } => self.load(memarg, I32, I32, Widen::No)?,
             O::I64Load { memarg } => self.load(memarg, I64, I64, Widen::No)?,
             O::F32Load { memarg } => self.load(memarg, F32, F32, Widen::No)?,
             O::F64Load { memarg } => self.load(memarg, F64, F64, Widen::No)?,
+            O::V128Load { memarg } => self.load(memarg, I8X16, I8X16, Widen::No)?,
             O::I32Load8S { memarg } => self.load(memarg, I8, I32, Widen::Signed)?,
             O::I32Load8U { memarg } => self.load(memarg, I8, I32, Widen::Unsigned)?,
             O::I32Load16S { memarg } => self.load(memarg, I16, I32, Widen::Signed)?,
@@ -49,6 +50,7 @@ impl Translator<'_, '_> {
             O::I64Store { memarg } => self.store(memarg, I64)?,
             O::F32Store { memarg } => self.store(memarg, F32)?,
             O::F64Store { memarg } => self.store(memarg, F64)?,
+            O::V128Store { memarg } => self.store(memarg, I8X16)?,
             O::I32Store8 { memarg } | O::I64Store8 { memarg } => self.store(memarg, I8)?,
             O::I32Store16 { memarg } | O::I64Store16 { memarg } => self.store(memarg, I16)?,
             O::I64Store32 { memarg } => self.store(memarg, I32)?,

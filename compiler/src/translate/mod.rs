@@ -21,6 +21,7 @@ mod memory;
 mod numeric;
 mod tables;
 mod trampoline;
+mod vectors;
 mod xheap;
 
 pub(crate) use body::{function, thunk};
@@ -92,6 +93,8 @@ pub(crate) fn clif_type(ty: ValType) -> Type {
         ValType::I64 | ValType::FuncRef | ValType::ExternRef => types::I64,
         ValType::F32 => types::F32,
         ValType::F64 => types::F64,
+        // Lanes of any kind: who needs another kind takes it as one (`vectors`).
+        ValType::V128 => types::I8X16,
     }
 }
 

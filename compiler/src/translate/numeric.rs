@@ -107,7 +107,7 @@ impl Translator<'_, '_> {
     }
 
     /// Pushes a comparison's result, a byte, as the i32 that it is in WebAssembly.
-    fn push_bool(&mut self, byte: Value) {
+    pub(super) fn push_bool(&mut self, byte: Value) {
         let value = self.b.ins().uextend(types::I32, byte);
         self.push(value);
     }

@@ -10,7 +10,10 @@ use cranelift_codegen::ir::{
 };
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 
-/// Makes `fn(context, *mut u64)`, which calls function `index` with arguments from an array of cells and puts
+/// Bytes of a cell: any value fits.
+const CELL: i32 = 16;
+
+/// Makes `fn(context, *mut u128)`, which calls function `index` with arguments from an array of cells and puts
 /// its results there.
 pub(crate) fn trampoline(
     env: &Env<'_>,
@@ -36,7 +39,7 @@ pub(crate) fn trampoline(
     let flags = MemFlagsData::trusted();
     let mut arguments = vec![context];
     for (&param, i) in ty.params.iter().zip(0i32..) {
-        arguments.push(b.ins().load(clif_type(param), flags, cells, i * 8));
+        arguments.push(b.ins().load(clif_type(param), flags, cells, i * CELL));
     }
     let signature = b.import_signature(env.signature(ty));
     let call = match linked_entry(env, index)? {
@@ -64,10 +67,11 @@ pub(crate) fn trampoline(
     };
     let results = b.inst_results(call).to_vec();
     for (result, i) in results.into_iter().zip(0i32..) {
-        // Whole cells: what a narrower value leaves would be seen by whoever reads 64 bits.
+        // Whole cells: what a narrower value leaves would be seen by whoever reads all of one.
         let zero = b.ins().iconst(types::I64, 0);
-        b.ins().store(flags, zero, cells, i * 8);
-        b.ins().store(flags, result, cells, i * 8);
+        b.ins().store(flags, zero, cells, i * CELL);
+        b.ins().store(flags, zero, cells, i * CELL + 8);
+        b.ins().store(flags, result, cells, i * CELL);
     }
     b.ins().return_(&[]);
     b.finalize(env.frontend);

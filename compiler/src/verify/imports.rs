@@ -279,6 +279,7 @@ pub(super) fn describe(params: &[ValType], results: &[ValType]) -> String {
                 ValType::F64 => "f64",
                 ValType::FuncRef => "funcref",
                 ValType::ExternRef => "externref",
+                ValType::V128 => "v128",
             })
             .collect();
         names.join(", ")

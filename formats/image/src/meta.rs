@@ -44,6 +44,8 @@ pub enum ValType {
     FuncRef,
     /// Reference to something of the host's.
     ExternRef,
+    /// Vector of 128 bits.
+    V128,
 }
 
 /// A function's type.
@@ -152,6 +154,8 @@ pub enum ConstExpr {
     RefFunc(u32),
     /// A null reference.
     Null,
+    /// A vector: its 16 bytes start there in the image's data.
+    Vector(u32),
 }
 
 /// Where a segment goes.
@@ -266,7 +270,7 @@ pub struct Meta {
     /// The most bytes of stack that one function takes.
     pub max_frame: u32,
     /// `Open` only: for each exported function, its index and the offset of a trampoline
-    /// `extern "sysv64" fn(context, *mut u64)` that takes its arguments from an array of 64-bit cells and puts
+    /// `extern "sysv64" fn(context, *mut u128)` that takes its arguments from an array of 128-bit cells and puts
     /// its results there.
     pub trampolines: Vec<(u32, u32)>,
 }

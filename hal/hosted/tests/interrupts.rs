@@ -62,8 +62,8 @@ fn go(from: usize, to: usize) {
 //
 // `waiter(word)`: returns when *word is not 0.
 //
-// `worker(record)`: for ever fills every register and flag with values made from a counter, gives the timer time
-// to strike, and checks that nothing has changed. Counts rounds in record[0] and mismatches in record[1].
+// `worker(record)`: for ever fills every register (all of all vector registers, too) and flag with values made from a
+// counter, gives the timer time to strike, and checks that nothing has changed. Counts rounds in record[0] and mismatches in record[1].
 global_asm!(
     ".globl waiter_start, waiter_end, worker_start, worker_end",
     "waiter_start:",
@@ -91,10 +91,20 @@ global_asm!(
     "lea r13, [rax + 13]",
     "lea r14, [rax + 14]",
     "lea r15, [rax + 15]",
-    "vmovq xmm0, rax",
-    "vpbroadcastq ymm1, xmm0",
-    "vmovdqa ymm15, ymm1",
-    "vmovdqa ymm7, ymm1",
+    // Vectors: four quarters that differ, and differ from register to register.
+    ".irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15",
+    "mov r15, rax",
+    "rol r15, \\i",
+    "mov [rsp - 96], r15",
+    "not r15",
+    "mov [rsp - 88], r15",
+    "add r15, \\i",
+    "mov [rsp - 80], r15",
+    "not r15",
+    "mov [rsp - 72], r15",
+    "vmovdqu ymm\\i, [rsp - 96]",
+    ".endr",
+    "lea r15, [rax + 15]",
     // The red zone of the interrupted code is Linux's to spare.
     "mov [rsp - 64], rax",
     // Carry set and direction down: flags must survive too.
@@ -155,16 +165,22 @@ global_asm!(
     "jne 9f",
     "cmp rsp, [rdi + 16]",
     "jne 9f",
-    "vpcmpeqq ymm2, ymm1, ymm15",
-    "vpcmpeqq ymm3, ymm7, ymm15",
-    "vpand ymm2, ymm2, ymm3",
-    "vpmovmskb ecx, ymm2",
-    "cmp ecx, -1",
+    ".irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15",
+    "vmovdqu [rsp - 96], ymm\\i",
+    "mov rcx, rax",
+    "rol rcx, \\i",
+    "cmp rcx, [rsp - 96]",
     "jne 9f",
-    "vextracti128 xmm2, ymm15, 1",
-    "vmovq rcx, xmm2",
-    "cmp rcx, rax",
+    "not rcx",
+    "cmp rcx, [rsp - 88]",
     "jne 9f",
+    "add rcx, \\i",
+    "cmp rcx, [rsp - 80]",
+    "jne 9f",
+    "not rcx",
+    "cmp rcx, [rsp - 72]",
+    "jne 9f",
+    ".endr",
     "jmp 2b",
     "9:",
     "cld",

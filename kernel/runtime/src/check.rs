@@ -46,7 +46,7 @@ pub(crate) const STEPS: &[Step] = &[
     |meta, s, code_len, _| code(meta, s, code_len),
     |meta, s, _, _| layout(meta, s),
     |_, s, _, _| ordered(s),
-    |meta, s, _, _| globals(meta, s),
+    |meta, s, _, data_len| globals(meta, s, data_len),
     |meta, s, _, _| elements(meta, s),
     |meta, s, _, data_len| data(meta, s, data_len),
     |meta, _, _, data_len| initial(meta, data_len),
@@ -96,7 +96,8 @@ impl Spaces {
     fn gives(&self, e: ConstExpr, ty: ValType, globals: u32) -> bool {
         let reference = matches!(ty, ValType::FuncRef | ValType::ExternRef);
         match e {
-            ConstExpr::Bits(_) => !reference,
+            ConstExpr::Bits(_) => !reference && ty != ValType::V128,
+            ConstExpr::Vector(_) => ty == ValType::V128,
             ConstExpr::Null => reference,
             ConstExpr::RefFunc(f) => ty == ValType::FuncRef && (f as usize) < self.funcs.len(),
             ConstExpr::Global(g) => {
@@ -296,9 +297,14 @@ fn ordered(s: &Spaces) -> Result<(), Error> {
     Ok(())
 }
 
-fn globals(meta: &Meta, s: &Spaces) -> Result<(), Error> {
+fn globals(meta: &Meta, s: &Spaces, data_len: u64) -> Result<(), Error> {
     for (i, (ty, init)) in meta.globals.iter().enumerate() {
         let index = s.imported_globals + i as u32;
+        if let ConstExpr::Vector(from) = *init {
+            ensure(inside(from, 16, data_len), || {
+                format!("the vector of global {index} lies outside the image's data")
+            })?;
+        }
         s.expr(*init, ty.value, index, &|| format!("global {index}"))?;
     }
     Ok(())

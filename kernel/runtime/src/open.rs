@@ -188,9 +188,9 @@ impl Store {
         let records: Box<[FuncRecord]> = (0..meta.funcs.len()).map(record).collect();
         let mut func_refs: Vec<u64> = funcs.iter().filter_map(|f| self.func_ref(*f)).collect();
         func_refs.extend(records.iter().map(|r| (&raw const *r) as u64));
-        let mut values: Vec<u64> = globals.iter().filter_map(|g| self.global(*g)).collect();
+        let mut values: Vec<u128> = globals.iter().filter_map(|g| self.global(*g)).collect();
         for (_, init) in &meta.globals {
-            values.push(evaluate(*init, &values, &func_refs));
+            values.push(evaluate(template, *init, &values, &func_refs));
         }
         let items: Vec<Box<[u64]>> = meta
             .elements
@@ -198,7 +198,7 @@ impl Store {
             .map(|e| {
                 e.items
                     .iter()
-                    .map(|i| evaluate(*i, &values, &func_refs))
+                    .map(|i| evaluate(template, *i, &values, &func_refs) as u64)
                     .collect()
             })
             .collect();
@@ -213,10 +213,10 @@ impl Store {
         }
         for (i, value) in values.iter().enumerate() {
             let imported = globals.get(i).and_then(|g| self.cell(*g));
-            r.put(
-                (l.globals + i as u32 * ctx::GLOBAL_CELL as u32) as i32,
-                imported.unwrap_or(*value),
-            );
+            let value = imported.map_or(*value, u128::from);
+            let at = (l.globals + i as u32 * ctx::GLOBAL_CELL as u32) as i32;
+            r.put(at, value as u64);
+            r.put(at + 8, (value >> 64) as u64);
         }
         for (i, t) in tables.iter().enumerate() {
             r.put((l.tables + i as u32 * 8) as i32, t.address());
@@ -298,7 +298,7 @@ impl Store {
                 Some(g) => self.global(*g).unwrap_or(0) as u32,
                 None => linked.read_cell(g) as u32,
             },
-            ConstExpr::RefFunc(_) | ConstExpr::Null => 0,
+            ConstExpr::RefFunc(_) | ConstExpr::Null | ConstExpr::Vector(_) => 0,
         }
     }
 
@@ -372,7 +372,7 @@ impl Store {
 
     /// A global's value, as its bits.
     #[must_use]
-    pub fn global(&self, g: Global) -> Option<u64> {
+    pub fn global(&self, g: Global) -> Option<u128> {
         self.cell(g)?;
         Some(self.linked.get(g.instance)?.read_cell(g.index))
     }
@@ -426,9 +426,10 @@ impl Linked {
     }
 
     /// The value of a defined global.
-    fn read_cell(&self, global: u32) -> u64 {
+    fn read_cell(&self, global: u32) -> u128 {
         let r: CtxRef = self.context.reference();
-        r.read(self.cell_offset(global))
+        let at = self.cell_offset(global);
+        u128::from(r.read(at)) | u128::from(r.read(at + 8)) << 64
     }
 }
 
@@ -443,12 +444,13 @@ fn fits(wanted: &Limits, given: &Limits) -> bool {
 }
 
 /// The value of a constant expression, whose indices the template has checked.
-fn evaluate(e: ConstExpr, globals: &[u64], func_refs: &[u64]) -> u64 {
+fn evaluate(template: &Template, e: ConstExpr, globals: &[u128], func_refs: &[u64]) -> u128 {
     let value = match e {
-        ConstExpr::Bits(bits) => return bits,
+        ConstExpr::Bits(bits) => return bits.into(),
+        ConstExpr::Vector(from) => return template.vector(from),
         ConstExpr::Null => None,
-        ConstExpr::Global(g) => globals.get(g as usize),
-        ConstExpr::RefFunc(f) => func_refs.get(f as usize),
+        ConstExpr::Global(g) => globals.get(g as usize).copied(),
+        ConstExpr::RefFunc(f) => func_refs.get(f as usize).copied().map(u128::from),
     };
-    value.copied().unwrap_or(0)
+    value.unwrap_or(0)
 }

@@ -113,7 +113,8 @@ impl Sealing {
             }
             let end = e.items.len().min(made + left);
             for item in &e.items[made..end] {
-                self.items.push(evaluate(t, *item, &t.sealed.globals)?);
+                self.items
+                    .push(evaluate(t, *item, &t.sealed.globals)? as u64);
             }
             left -= end - made;
             if end < e.items.len() {
@@ -159,11 +160,12 @@ impl Sealing {
     }
 }
 
-fn evaluate(t: &Template, e: ConstExpr, globals: &[u64]) -> Result<u64, Error> {
+fn evaluate(t: &Template, e: ConstExpr, globals: &[u128]) -> Result<u128, Error> {
     match e {
-        ConstExpr::Bits(bits) => Ok(bits),
+        ConstExpr::Bits(bits) => Ok(bits.into()),
         ConstExpr::Null => Ok(0),
-        ConstExpr::RefFunc(f) => t.record(f),
+        ConstExpr::Vector(from) => Ok(t.vector(from)),
+        ConstExpr::RefFunc(f) => t.record(f).map(u128::from),
         ConstExpr::Global(g) => {
             let value = globals.get(g as usize).copied();
             value.ok_or_else(|| {
@@ -176,7 +178,9 @@ fn evaluate(t: &Template, e: ConstExpr, globals: &[u64]) -> Result<u64, Error> {
 fn initial_context(t: &Template) -> Result<Box<[u64]>, Failure> {
     let mut words = zeros((t.meta.layout.size as usize).div_ceil(8))?;
     for (i, value) in t.sealed.globals.iter().enumerate() {
-        words[(t.meta.layout.globals as usize + i * ctx::GLOBAL_CELL as usize) / 8] = *value;
+        let cell = (t.meta.layout.globals as usize + i * ctx::GLOBAL_CELL as usize) / 8;
+        words[cell] = *value as u64;
+        words[cell + 1] = (*value >> 64) as u64;
     }
     Ok(words.into_boxed_slice())
 }

@@ -63,7 +63,7 @@ pub(crate) struct SealedParts {
     /// The context record as it starts, but for what differs from thread to thread.
     pub(crate) context: Box<[u64]>,
     /// What globals start with, until the tables are made that refer to them.
-    pub(crate) globals: Box<[u64]>,
+    pub(crate) globals: Box<[u128]>,
     /// Byte offset of the shadow stack pointer's cell in the context record.
     pub(crate) stack_pointer: Option<u32>,
     pub(crate) tables: Box<[InitialTable]>,
@@ -134,7 +134,7 @@ impl Preparation {
         let spaces = (meta.imports.len() + 1)
             * (4 + size_of::<Limits>() + size_of::<TableType>() + size_of::<GlobalType>());
         let funcs = meta.funcs.len() * (4 + size_of::<FuncRecord>());
-        let globals = meta.globals.len() * (8 + size_of::<GlobalType>());
+        let globals = meta.globals.len() * (16 + size_of::<GlobalType>());
         let items =
             |e: &Element| 8 * e.items.len() + size_of::<Box<[u64]>>() + crate::HEADER as usize;
         let elements: usize = meta.elements.iter().map(items).sum();
@@ -296,6 +296,12 @@ impl Template {
         let from = from as usize;
         // The check has found it inside.
         self.data.get(from..from + len as usize).unwrap_or(&[])
+    }
+
+    /// A vector of a constant expression.
+    pub(crate) fn vector(&self, from: u32) -> u128 {
+        let bytes = self.bytes(from, 16).try_into();
+        u128::from_le_bytes(bytes.unwrap_or_default())
     }
 
     /// Address of a defined function's code.

@@ -45,6 +45,8 @@ impl Engines {
             #[cfg(feature = "wasmtime")]
             wasmtime: {
                 let mut config = wasmtime::Config::new();
+                // It wants the one that is not used to be no smaller than the other.
+                config.async_stack_size(4 << 20);
                 config.max_wasm_stack(4 << 20);
                 wasmtime::Engine::new(&config).map_err(|e| anyhow!("wasmtime: {e:#}"))?
             },

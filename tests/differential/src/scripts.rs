@@ -9,8 +9,9 @@ use std::path::Path;
 use wasmi::errors::ErrorKind;
 use wasmi::{Engine, Extern, Instance, Linker, Module, Nullable, Store, TrapCode, Val, ValType};
 
-fn argument(ty: ValType, bits: u64) -> Val {
+fn argument(ty: ValType, bits: u64, upper: u64) -> Val {
     match ty {
+        ValType::V128 => Val::V128((u128::from(upper) << 64 | u128::from(bits)).into()),
         ValType::I32 => Val::I32(bits as i32),
         ValType::I64 => Val::I64(bits as i64),
         ValType::F32 => Val::F32(f32::from_bits(bits as u32).into()),
@@ -41,6 +42,10 @@ fn text(v: &Val) -> String {
                 (_, true) => format!("(f64.const {sign}inf)"),
                 _ => format!("(f64.const {v:e})"),
             }
+        }
+        Val::V128(v) => {
+            let (low, high) = (v.as_u128() as u64, (v.as_u128() >> 64) as u64);
+            format!("(v128.const i64x2 {low:#x} {high:#x})")
         }
         Val::FuncRef(Nullable::Null) => "(ref.null func)".into(),
         Val::FuncRef(_) => "(ref.func)".into(),
@@ -154,7 +159,7 @@ impl Writer<'_> {
         let args: Vec<Val> = ty
             .params()
             .iter()
-            .map(|t| argument(*t, numbers.bits()))
+            .map(|t| argument(*t, numbers.bits(), numbers.bits()))
             .collect();
         let mut results: Vec<Val> = ty
             .results()

@@ -68,7 +68,7 @@ impl Machine {
     }
 
     /// Calls a function with arguments, and for results, in these cells.
-    pub fn run(&self, callee: Callee, cells: &mut [u64]) -> Result<(), Trap> {
+    pub fn run(&self, callee: Callee, cells: &mut [u128]) -> Result<(), Trap> {
         // SAFETY: callees come from the script's store, whose instances are linked with `params`
         // and stay; the callers provide cells for all of a function's arguments and results, by its
         // type.

@@ -20,7 +20,7 @@
 //!
 //! Invariants:
 //! - A directive passes only if it was carried out and gave the expected result.
-//! - It is skipped only if it needs a proposal beyond WebAssembly 2.0, or SIMD, by that name
+//! - It is skipped only if it needs a proposal beyond WebAssembly 2.0, by that name
 //!   ([`proposals`]); everything else is a failure.
 
 mod arguments;

@@ -1,9 +1,9 @@
-//! The proposals beyond WebAssembly 2.0 without SIMD that a module uses, by name.
+//! The proposals beyond WebAssembly 2.0 that a module uses, by name.
 
 use wasmparser::{Validator, WasmFeatures as F};
 
 /// The proposals, the rarer first: where several explain a module, the commoner name stays.
-const PROPOSALS: [(F, &str); 20] = [
+const PROPOSALS: [(F, &str); 19] = [
     (F::MULTIBYTE_ARRAY_ACCESS, "multibyte-array-access"),
     (F::ACQUIRE_RELEASE_ATOMICS, "acquire-release-atomics"),
     (F::CUSTOM_DESCRIPTORS, "custom-descriptors"),
@@ -23,12 +23,11 @@ const PROPOSALS: [(F, &str); 20] = [
     (F::EXTENDED_CONST, "extended-const"),
     (F::GC, "gc"),
     (F::FUNCTION_REFERENCES, "function-references"),
-    (F::SIMD, "simd"),
 ];
 
 /// The features that modules are compiled with.
 fn base() -> F {
-    F::WASM2.difference(F::SIMD)
+    F::WASM2
 }
 
 fn valid(wasm: &[u8], features: F) -> bool {
@@ -92,7 +91,10 @@ mod tests {
     #[test]
     fn proposals_are_told_apart() {
         let cases = [
-            ("(module (func (drop (v128.const i32x4 0 0 0 0))))", "simd"),
+            (
+                "(module (func (param v128) (drop (i8x16.relaxed_swizzle (local.get 0) (local.get 0)))))",
+                "relaxed-simd",
+            ),
             ("(module (func return_call 0))", "tail-call"),
             ("(module (memory 0) (memory 0))", "multi-memory"),
             ("(module (memory i64 0))", "memory64"),

@@ -2,7 +2,8 @@
 
 use sing_image::meta::ValType;
 use std::fmt;
-use wast::core::{AbstractHeapType, HeapType, NanPattern, WastArgCore, WastRetCore};
+use wast::core::{AbstractHeapType, HeapType, NanPattern, V128Pattern, WastArgCore, WastRetCore};
+use wast::token::{F32, F64};
 use wast::{WastArg, WastRet};
 
 /// Why a value is not supported.
@@ -14,13 +15,13 @@ pub enum Foreign {
     Unknown(String),
 }
 
-/// A value with its type, as a cell of 64 bits.
+/// A value with its type, as a cell of 128 bits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Value {
     /// Its type.
     pub ty: ValType,
     /// Its bits. A null reference is 0; an external reference N is N + 1.
-    pub bits: u64,
+    pub bits: u128,
 }
 
 impl fmt::Debug for Value {
@@ -41,7 +42,8 @@ impl fmt::Display for Value {
                 f32::from_bits(bits as u32),
                 bits as u32
             ),
-            ValType::F64 => write!(f, "f64 {} ({bits:#018x})", f64::from_bits(bits)),
+            ValType::F64 => write!(f, "f64 {} ({bits:#018x})", f64::from_bits(bits as u64)),
+            ValType::V128 => write!(f, "v128 {bits:#034x}"),
             ValType::FuncRef if bits == 0 => f.write_str("null funcref"),
             ValType::FuncRef => f.write_str("funcref"),
             ValType::ExternRef if bits == 0 => f.write_str("null externref"),
@@ -84,14 +86,14 @@ pub fn argument(arg: &WastArg<'_>) -> Result<Value, Foreign> {
     };
     let value = |ty, bits| Ok(Value { ty, bits });
     match arg {
-        WastArgCore::I32(v) => value(ValType::I32, u64::from(*v as u32)),
-        WastArgCore::I64(v) => value(ValType::I64, *v as u64),
-        WastArgCore::F32(v) => value(ValType::F32, u64::from(v.bits)),
-        WastArgCore::F64(v) => value(ValType::F64, v.bits),
+        WastArgCore::I32(v) => value(ValType::I32, v.cast_unsigned().into()),
+        WastArgCore::I64(v) => value(ValType::I64, v.cast_unsigned().into()),
+        WastArgCore::F32(v) => value(ValType::F32, v.bits.into()),
+        WastArgCore::F64(v) => value(ValType::F64, v.bits.into()),
+        WastArgCore::V128(v) => value(ValType::V128, u128::from_le_bytes(v.to_le_bytes())),
         WastArgCore::RefNull(heap) => value(reference(heap)?, 0),
-        WastArgCore::RefExtern(n) => value(ValType::ExternRef, u64::from(*n) + 1),
+        WastArgCore::RefExtern(n) => value(ValType::ExternRef, u128::from(*n) + 1),
         WastArgCore::RefHost(_) => Err(Foreign::Proposal("gc")),
-        WastArgCore::V128(_) => Err(Foreign::Proposal("simd")),
     }
 }
 
@@ -104,6 +106,8 @@ pub enum Pattern {
     CanonicalNan(ValType),
     /// A NaN whose payload has the topmost bit.
     ArithmeticNan(ValType),
+    /// A vector whose lanes of such floats are these.
+    Lanes(ValType, Vec<Pattern>),
     /// Any null reference.
     Null,
     /// A reference of this type that is not null.
@@ -124,17 +128,14 @@ impl Pattern {
     fn core(ret: &WastRetCore<'_>) -> Result<Pattern, Foreign> {
         let value = |ty, bits| Ok(Pattern::Value(Value { ty, bits }));
         match ret {
-            WastRetCore::I32(v) => value(ValType::I32, u64::from(*v as u32)),
-            WastRetCore::I64(v) => value(ValType::I64, *v as u64),
-            WastRetCore::F32(NanPattern::Value(v)) => value(ValType::F32, u64::from(v.bits)),
-            WastRetCore::F64(NanPattern::Value(v)) => value(ValType::F64, v.bits),
-            WastRetCore::F32(NanPattern::CanonicalNan) => Ok(Pattern::CanonicalNan(ValType::F32)),
-            WastRetCore::F64(NanPattern::CanonicalNan) => Ok(Pattern::CanonicalNan(ValType::F64)),
-            WastRetCore::F32(NanPattern::ArithmeticNan) => Ok(Pattern::ArithmeticNan(ValType::F32)),
-            WastRetCore::F64(NanPattern::ArithmeticNan) => Ok(Pattern::ArithmeticNan(ValType::F64)),
+            WastRetCore::I32(v) => value(ValType::I32, v.cast_unsigned().into()),
+            WastRetCore::I64(v) => value(ValType::I64, v.cast_unsigned().into()),
+            WastRetCore::F32(v) => Ok(Pattern::float(ValType::F32, v, |v| v.bits.into())),
+            WastRetCore::F64(v) => Ok(Pattern::float(ValType::F64, v, |v| v.bits.into())),
+            WastRetCore::V128(v) => Ok(Pattern::vector(v)),
             WastRetCore::RefNull(None) => Ok(Pattern::Null),
             WastRetCore::RefNull(Some(heap)) => value(reference(heap)?, 0),
-            WastRetCore::RefExtern(Some(n)) => value(ValType::ExternRef, u64::from(*n) + 1),
+            WastRetCore::RefExtern(Some(n)) => value(ValType::ExternRef, u128::from(*n) + 1),
             WastRetCore::RefExtern(None) => Ok(Pattern::NotNull(ValType::ExternRef)),
             WastRetCore::RefFunc(None) => Ok(Pattern::NotNull(ValType::FuncRef)),
             WastRetCore::RefFunc(Some(_)) => Err(Foreign::Unknown(
@@ -143,7 +144,6 @@ impl Pattern {
             WastRetCore::Either(any) => Ok(Pattern::Either(
                 any.iter().map(Pattern::core).collect::<Result<_, _>>()?,
             )),
-            WastRetCore::V128(_) => Err(Foreign::Proposal("simd")),
             WastRetCore::RefI31Shared => Err(Foreign::Proposal("shared-everything-threads")),
             WastRetCore::RefHost(_)
             | WastRetCore::RefAny
@@ -154,12 +154,54 @@ impl Pattern {
         }
     }
 
+    fn float<T>(ty: ValType, float: &NanPattern<T>, bits: impl Fn(&T) -> u128) -> Pattern {
+        match float {
+            NanPattern::Value(v) => Pattern::Value(Value { ty, bits: bits(v) }),
+            NanPattern::CanonicalNan => Pattern::CanonicalNan(ty),
+            NanPattern::ArithmeticNan => Pattern::ArithmeticNan(ty),
+        }
+    }
+
+    fn vector(lanes: &V128Pattern) -> Pattern {
+        let bytes: Vec<u8> = match lanes {
+            V128Pattern::I8x16(lanes) => lanes.iter().flat_map(|v| v.to_le_bytes()).collect(),
+            V128Pattern::I16x8(lanes) => lanes.iter().flat_map(|v| v.to_le_bytes()).collect(),
+            V128Pattern::I32x4(lanes) => lanes.iter().flat_map(|v| v.to_le_bytes()).collect(),
+            V128Pattern::I64x2(lanes) => lanes.iter().flat_map(|v| v.to_le_bytes()).collect(),
+            V128Pattern::F32x4(lanes) => {
+                let lane = |v| Pattern::float(ValType::F32, v, |v: &F32| v.bits.into());
+                return Pattern::Lanes(ValType::F32, lanes.iter().map(lane).collect());
+            }
+            V128Pattern::F64x2(lanes) => {
+                let lane = |v| Pattern::float(ValType::F64, v, |v: &F64| v.bits.into());
+                return Pattern::Lanes(ValType::F64, lanes.iter().map(lane).collect());
+            }
+        };
+        let bits = bytes.iter().rev().fold(0, |v, b| v << 8 | u128::from(*b));
+        Pattern::Value(Value {
+            ty: ValType::V128,
+            bits,
+        })
+    }
+
     /// Whether a value is one of these.
     pub fn matches(&self, v: Value) -> bool {
         match self {
             Pattern::Value(expected) => *expected == v,
             Pattern::CanonicalNan(ty) => *ty == v.ty && nan(v, true),
             Pattern::ArithmeticNan(ty) => *ty == v.ty && nan(v, false),
+            Pattern::Lanes(ty, lanes) => {
+                let width = 128 / lanes.len();
+                let lane = |n: usize| v.bits >> (n * width) & (u128::MAX >> (128 - width));
+                let mut lanes = lanes.iter().enumerate();
+                let same = |(n, p): (usize, &Pattern)| {
+                    p.matches(Value {
+                        ty: *ty,
+                        bits: lane(n),
+                    })
+                };
+                v.ty == ValType::V128 && lanes.all(same)
+            }
             Pattern::Null => matches!(v.ty, ValType::FuncRef | ValType::ExternRef) && v.bits == 0,
             Pattern::NotNull(ty) => *ty == v.ty && v.bits != 0,
             Pattern::Either(any) => any.iter().any(|p| p.matches(v)),
@@ -172,7 +214,7 @@ impl Pattern {
 fn nan(v: Value, alone: bool) -> bool {
     let (canonical, magnitude) = match v.ty {
         ValType::F32 => (0x7fc0_0000, v.bits & 0x7fff_ffff),
-        ValType::F64 => (0x7ff8 << 48, v.bits & (u64::MAX >> 1)),
+        ValType::F64 => (0x7ff8 << 48, v.bits & u128::from(u64::MAX >> 1)),
         _ => return false,
     };
     if alone {
@@ -188,6 +230,7 @@ impl fmt::Display for Pattern {
             Pattern::Value(v) => v.fmt(f),
             Pattern::CanonicalNan(ty) => write!(f, "a canonical NaN ({ty:?})"),
             Pattern::ArithmeticNan(ty) => write!(f, "an arithmetic NaN ({ty:?})"),
+            Pattern::Lanes(_, lanes) => write!(f, "a v128 of [{}]", list(lanes)),
             Pattern::Null => f.write_str("a null reference"),
             Pattern::NotNull(ty) => write!(f, "a {ty:?} that is not null"),
             Pattern::Either(any) => write!(f, "one of [{}]", list(any)),
@@ -221,7 +264,7 @@ mod tests {
     fn f64(bits: u64) -> Value {
         Value {
             ty: ValType::F64,
-            bits,
+            bits: bits.into(),
         }
     }
 
@@ -247,6 +290,28 @@ mod tests {
         assert!(!canonical.matches(f64(0x7ff8 << 48 | 1)));
         assert!(!canonical.matches(f32(0x7fc0_0000)));
         assert!(Pattern::ArithmeticNan(ValType::F64).matches(f64(0x7ff8 << 48 | 1)));
+    }
+
+    #[test]
+    fn vectors_are_compared_lane_by_lane() {
+        let vector = |bits| Value {
+            ty: ValType::V128,
+            bits,
+        };
+        let one = u128::from(1.0f64.to_bits());
+        let nan = u128::from(f64::NAN.to_bits());
+        let pattern = Pattern::vector(&V128Pattern::F64x2([
+            NanPattern::CanonicalNan,
+            NanPattern::Value(F64 { bits: one as u64 }),
+        ]));
+        assert!(pattern.matches(vector(one << 64 | nan)));
+        assert!(pattern.matches(vector(one << 64 | nan | 1 << 63)));
+        assert!(!pattern.matches(vector(one << 64 | nan | 1)));
+        assert!(!pattern.matches(vector(nan << 64 | one)));
+        assert!(!pattern.matches(f64(nan as u64)), "a vector is no float");
+        let pattern = Pattern::vector(&V128Pattern::I16x8([1, 2, 3, 4, 5, 6, 7, -1]));
+        assert!(pattern.matches(vector(0xffff_0007_0006_0005_0004_0003_0002_0001)));
+        assert!(!pattern.matches(vector(0xffff_0007_0006_0005_0004_0003_0002_0000)));
     }
 
     #[test]

@@ -248,7 +248,7 @@ impl<'m> World<'m> {
             return Err(NoResult::Broken(message));
         }
         // A cell that is not overwritten must not look like a result.
-        let mut cells = vec![0x5a5a_5a5a_5a5a_5a5a; args.len().max(ty.results.len()).max(1)];
+        let mut cells = vec![u128::MAX / 17 * 5; args.len().max(ty.results.len()).max(1)];
         for (cell, arg) in cells.iter_mut().zip(args) {
             *cell = arg.bits;
         }
@@ -275,11 +275,12 @@ impl<'m> World<'m> {
     }
 }
 
-/// A cell as a value: of the narrow types, the low half.
-fn value(ty: ValType, bits: u64) -> Value {
-    let narrow = matches!(ty, ValType::I32 | ValType::F32);
-    Value {
-        ty,
-        bits: if narrow { u64::from(bits as u32) } else { bits },
-    }
+/// A cell as a value: the lowest bits, as many as the type has.
+fn value(ty: ValType, bits: u128) -> Value {
+    let bits = match ty {
+        ValType::I32 | ValType::F32 => u128::from(bits as u32),
+        ValType::V128 => bits,
+        _ => u128::from(bits as u64),
+    };
+    Value { ty, bits }
 }

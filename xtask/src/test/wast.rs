@@ -8,10 +8,19 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The suite's folder in the repository, if it has a copy.
-const INSIDE: &str = "tests/wast/suite/core";
+const INSIDE: &str = "tests/wast/suite";
+/// Its folders. A copy may lack the second.
+const FOLDERS: [&str; 2] = ["core", "simd"];
 
-/// The suite: in the repository, or as `wasm-testsuite` in a folder beside it, or one deeper.
-fn find(root: &Path) -> Option<PathBuf> {
+/// The suite's folders: in the repository, or in `wasm-testsuite` in a folder beside it, or one deeper. None where there is
+/// no copy.
+fn find(root: &Path) -> Vec<PathBuf> {
+    let copy = copy(root);
+    let folders = copy.iter().flat_map(|c| FOLDERS.map(|f| c.join(f)));
+    folders.filter(|place| place.is_dir()).collect()
+}
+
+fn copy(root: &Path) -> Option<PathBuf> {
     let inside = root.join(INSIDE);
     let parent = root.parent()?;
     let beside = std::fs::read_dir(parent)
@@ -19,25 +28,26 @@ fn find(root: &Path) -> Option<PathBuf> {
         .flatten()
         .flatten()
         .map(|entry| entry.path());
-    let deeper = beside.map(|folder| folder.join("wasm-testsuite/core"));
-    [inside, parent.join("wasm-testsuite/core")]
+    let deeper = beside.map(|folder| folder.join("wasm-testsuite"));
+    [inside, parent.join("wasm-testsuite")]
         .into_iter()
         .chain(deeper)
-        .find(|place| place.is_dir())
+        .find(|place| place.join(FOLDERS[0]).is_dir())
 }
 
 /// Runs every file in both memory modes.
 pub fn check(run: &Run) -> Result<Report> {
     let mut report = Report::default();
-    let Some(suite) = find(&run.project.root) else {
+    let suite = find(&run.project.root);
+    if suite.is_empty() {
         report.skipped.push(format!(
             "no copy of the WebAssembly test suite in {INSIDE} or beside the repository; `cargo xtask wast` runs any"
         ));
         return Ok(report);
-    };
+    }
     build::host(&run.project, &["sing-wast"])?;
     let mut command = Command::new(run.project.host_binary("sing-wast"));
-    let outcome = cargo::capture(command.arg(&suite), "running the WebAssembly test suite")?;
+    let outcome = cargo::capture(command.args(&suite), "running the WebAssembly test suite")?;
     match outcome.output.lines().rev().find_map(counts) {
         Some((passed, 0)) if outcome.success => report.passed = passed,
         Some((passed, failed)) if failed > 0 => {

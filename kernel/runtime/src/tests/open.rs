@@ -185,6 +185,49 @@ fn imports_are_shared_not_copied() {
 }
 
 #[test]
+fn a_vector_has_all_of_its_cell() {
+    let mut store = Store::new();
+    let ty = GlobalType {
+        value: ValType::V128,
+        mutable: true,
+    };
+    let mut m = meta(Linkage::Open);
+    m.globals = vec![(ty, ConstExpr::Vector(1))];
+    m.exports = vec![export("v", ExportKind::Global(0))];
+    let first = store.link(&template(m, 0x1000), &[], None, &ContextParams::default());
+    let Some(Extern::Global(v)) = store.export(first.unwrap(), "v") else {
+        panic!("no global")
+    };
+    let bytes: [u8; 16] = DATA[1..17].try_into().unwrap();
+    assert_eq!(store.global(v), Some(u128::from_le_bytes(bytes)));
+    // One that starts with another's value, beside the address of the other's cell.
+    let fixed = GlobalType {
+        mutable: false,
+        ..ty
+    };
+    let mut m = meta(Linkage::Open);
+    m.globals = vec![(fixed, ConstExpr::Vector(2))];
+    m.exports = vec![export("v", ExportKind::Global(0))];
+    let first = store.link(&template(m, 0x2000), &[], None, &ContextParams::default());
+    let given = store.export(first.unwrap(), "v").unwrap();
+    let mut m = meta(Linkage::Open);
+    m.imports = vec![import("v", ImportKind::Global(fixed))];
+    m.globals = vec![(ty, ConstExpr::Global(0))];
+    m.exports = vec![export("copy", ExportKind::Global(1))];
+    let second = store.link(
+        &template(m, 0x3000),
+        &[given],
+        None,
+        &ContextParams::default(),
+    );
+    let Some(Extern::Global(copy)) = store.export(second.unwrap(), "copy") else {
+        panic!("no global")
+    };
+    let bytes: [u8; 16] = DATA[2..18].try_into().unwrap();
+    assert_eq!(store.global(copy), Some(u128::from_le_bytes(bytes)));
+}
+
+#[test]
 fn exports_lead_to_where_things_are_defined() {
     let mut w = World::new();
     let second = w.link(importer()).unwrap();

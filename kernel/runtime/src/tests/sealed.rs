@@ -111,6 +111,28 @@ fn paid_instance(
 }
 
 #[test]
+fn a_vector_has_all_of_its_cell_in_each_thread() {
+    let mut m = sample();
+    m.globals.push((
+        GlobalType {
+            value: ValType::V128,
+            mutable: true,
+        },
+        ConstExpr::Vector(1),
+    ));
+    let t = template(m);
+    let memory = TestMemory::new(3);
+    let i = instance(&t, &memory).unwrap();
+    for _ in 0..2 {
+        let c = context(&i, &ContextParams::default());
+        let cell = c.address() as usize + 128 + 3 * 16;
+        let half = |at: usize| u64::from_le_bytes(DATA[at..at + 8].try_into().unwrap());
+        let words = [word(cell as u64, 0), word(cell as u64, 8)];
+        assert_eq!(words, [half(1), half(9)]);
+    }
+}
+
+#[test]
 fn a_template_knows_its_entries_and_sizes() {
     let t = template(sample());
     assert_eq!(t.main(), Some(BASE));
@@ -423,6 +445,21 @@ fn broken_images_are_refused_with_the_reason() {
         (
             "global 2",
             refusal(|m| m.globals[2].1 = ConstExpr::RefFunc(4)),
+        ),
+        (
+            "global 2",
+            refusal(|m| m.globals[2].1 = ConstExpr::Vector(0)),
+        ),
+        (
+            "global 0",
+            refusal(|m| m.globals[0].0.value = ValType::V128),
+        ),
+        (
+            "the vector of global 0 lies outside",
+            refusal(|m| {
+                m.globals[0].0.value = ValType::V128;
+                m.globals[0].1 = ConstExpr::Vector(DATA.len() as u32 - 15);
+            }),
         ),
         (
             "global 0",

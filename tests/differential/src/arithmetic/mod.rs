@@ -3,11 +3,12 @@
 //! very many locals, large jump tables, and an exhausted stack.
 //!
 //! Each function is an expression of every type, drawn by type from the top down. Every NaN that an
-//! operation may give is replaced by one fixed NaN, as the bits of a NaN are unspecified. Functions
+//! operation may give, alone or in a vector, is replaced by one fixed NaN, as the bits of a NaN are unspecified. Functions
 //! call only earlier ones, so that all of them end, except the one function that calls itself for
 //! ever.
 
 mod operations;
+mod vectors;
 
 use crate::numbers::Numbers;
 use wasm_encoder::{
@@ -20,17 +21,19 @@ use wasm_encoder::{
 /// Functions, without the endless one.
 const FUNCTIONS: u32 = 5;
 /// Parameters of each: two of every type.
-const PARAMS: [V; 8] = [
+const PARAMS: [V; 10] = [
     V::I32,
     V::I64,
     V::F32,
     V::F64,
+    V::V128,
     V::I32,
     V::I64,
     V::F32,
     V::F64,
+    V::V128,
 ];
-const TYPES: [V; 4] = [V::I32, V::I64, V::F32, V::F64];
+const TYPES: [V; 5] = [V::I32, V::I64, V::F32, V::F64, V::V128];
 /// Entries of the table, and the most to which it may grow.
 const TABLE: u64 = 10;
 /// The depth of an expression.
@@ -40,7 +43,7 @@ struct Gen<'n> {
     numbers: &'n mut Numbers,
     f: Function,
     /// Of each type, indices of locals.
-    locals: [Vec<u32>; 4],
+    locals: [Vec<u32>; 5],
     /// The number of this function, among the defined ones.
     index: u32,
     /// The operations left for this function.
@@ -57,6 +60,10 @@ impl Gen<'_> {
     }
 
     fn constant(&mut self, ty: V) {
+        if ty == V::V128 {
+            let bits = self.vector_bits();
+            return self.put(I::V128Const(bits));
+        }
         let bits = self.numbers.bits();
         let i = match ty {
             V::I32 => I::I32Const(bits as i32),
@@ -96,6 +103,8 @@ impl Gen<'_> {
         self.put(I::LocalGet(scratch));
         self.put(if wide { I::F64Eq } else { I::F32Eq });
         self.put(I::Select);
+        // Nothing may read its other NaN from there.
+        self.put(I::LocalTee(scratch));
     }
 
     /// Puts a value of the type on the stack.
@@ -204,6 +213,9 @@ impl Gen<'_> {
     }
 
     fn load(&mut self, ty: V, depth: u32) {
+        if ty == V::V128 {
+            return self.vector_load(depth);
+        }
         let at = self.address(depth);
         let i = match ty {
             V::I32 => match self.numbers.below(5) {
@@ -233,7 +245,8 @@ impl Gen<'_> {
 
     /// Instructions without a result: stores, copies, changes of globals and tables.
     fn effect(&mut self, depth: u32) {
-        match self.numbers.below(12) {
+        match self.numbers.below(14) {
+            12 | 13 => self.vector_store(depth),
             0 | 1 => {
                 let at = self.address(depth);
                 self.value(V::I32, depth);
@@ -383,7 +396,7 @@ impl Gen<'_> {
 fn function(numbers: &mut Numbers, index: u32) -> Function {
     // Some have very many variables.
     let many = if numbers.below(8) == 0 { 200 } else { 3 };
-    let mut locals: [Vec<u32>; 4] = Default::default();
+    let mut locals: [Vec<u32>; 5] = Default::default();
     for (i, ty) in (0..).zip(PARAMS) {
         locals[place(ty)].push(i);
     }
@@ -401,7 +414,7 @@ fn function(numbers: &mut Numbers, index: u32) -> Function {
         index,
         left: 160,
     };
-    for param in [2, 6] {
+    for param in [2, 7] {
         g.put(I::LocalGet(param));
         g.one_nan(V::F32);
         g.put(I::LocalSet(param));
@@ -491,7 +504,8 @@ pub fn module(numbers: &mut Numbers) -> Vec<u8> {
             V::I32 => ConstExpr::i32_const(7),
             V::I64 => ConstExpr::i64_const(-7),
             V::F32 => ConstExpr::f32_const(Ieee32::new(0x3f80_0000)),
-            _ => ConstExpr::f64_const(Ieee64::new(0x3ff0 << 48)),
+            V::F64 => ConstExpr::f64_const(Ieee64::new(0x3ff0 << 48)),
+            _ => ConstExpr::v128_const(0x0123_4567_89ab_cdef << 60 | 0x7fff_8000),
         };
         let global = GlobalType {
             val_type: ty,

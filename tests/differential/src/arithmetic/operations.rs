@@ -6,6 +6,16 @@ use wasm_encoder::{Instruction as I, ValType as V};
 impl Gen<'_> {
     /// Puts a value of the type on the stack that is another one converted.
     pub(super) fn convert(&mut self, ty: V, depth: u32) {
+        if ty == V::V128 {
+            return self.vector(depth);
+        }
+        if self.numbers.below(4) == 0 {
+            self.of_vector(ty, depth);
+            if matches!(ty, V::F32 | V::F64) {
+                self.one_nan(ty);
+            }
+            return;
+        }
         // A conversion that traps is rare, or nothing would come after it.
         let n = match self.numbers.below(10) {
             n @ (1 | 2) if ty == V::I32 && self.numbers.below(60) > 0 => n + 2,
@@ -63,6 +73,9 @@ impl Gen<'_> {
 
     /// Puts the result of an operation on the stack.
     pub(super) fn operate(&mut self, ty: V, depth: u32) {
+        if ty == V::V128 {
+            return self.vector(depth);
+        }
         const I32: [I<'static>; 26] = [
             I::I32Add,
             I::I32Sub,

@@ -345,7 +345,7 @@ impl GuestCall {
     /// given; it is loaded, and `context` the record of its instance, linked for the guest that is to run it. Both stay,
     /// with all that they are linked to, and so do the cells of arguments and results, until the call has ended.
     #[must_use]
-    pub unsafe fn new(code: u64, context: u64, arguments: *mut u64) -> Self {
+    pub unsafe fn new(code: u64, context: u64, arguments: *mut u128) -> Self {
         Self {
             code,
             context,
