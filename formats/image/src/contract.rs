@@ -343,7 +343,7 @@ impl ContractTable {
                 });
                 if !ascending || !known {
                     return Err(format!(
-                        "where it stands for its base {:?} is no list of pairs of states",
+                        "the states in which it simulates its base {:?} are no list of pairs",
                         base.name
                     ));
                 }

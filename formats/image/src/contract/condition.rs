@@ -169,7 +169,7 @@ impl Condition {
                     }
                 }
                 if kinds != [Kind::Truth] {
-                    return fail("does not come to one truth value");
+                    return fail("does not result in one truth value");
                 }
             }
         }

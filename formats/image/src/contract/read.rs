@@ -232,7 +232,7 @@ fn relations(
         let found = identities.find(name, tables);
         if found.map(|place| identities.at(place)) != Some(claimed) {
             let text = format!(
-                "contract {} takes {name} for another contract than it is",
+                "contract {} names {name} with the identity of another contract",
                 table.name
             );
             return Err(Error::new(text));
