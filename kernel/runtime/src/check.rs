@@ -370,7 +370,7 @@ fn initial(meta: &Meta, data_len: u64) -> Result<(), Error> {
             && inside(run.from, run.len, data_len)
             && meta.linkage == Linkage::Sealed;
         ensure(proper, || {
-            format!("run {i} of the initial memory lies where none can")
+            format!("run {i} of the initial memory is out of order or bounds")
         })?;
         end = run.end();
     }
