@@ -8,8 +8,7 @@
 //! records themselves: giving one back needs no memory.
 //!
 //! The memory of free records goes back to the machine chunk by chunk ([`Slab::trim`], in
-//! [`trim`]), when the kernel has time for it. Taking and giving a record know nothing of that but
-//! one number.
+//! [`trim`]), when the kernel has time. Taking and giving a record know only one number of that.
 //!
 //! Invariants:
 //! - A record below `fresh` whose mark is not [`ABSENT`] is a valid `T`. Its addresses are never
@@ -288,8 +287,7 @@ impl<T: Default + Sync> Slab<T> {
     /// Gives a record back.
     ///
     /// # Panics
-    /// If the record is not in use: two owners have given it back, and a third would be given it
-    /// twice.
+    /// If the record is not in use: two owners gave it back, and a third would get it twice.
     #[inline]
     pub fn give(&self, index: u32) {
         let mut free = self.free.lock();
