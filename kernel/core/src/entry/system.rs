@@ -1,5 +1,6 @@
-//! The console device, the system image's files, what the system does, its end. All of it is privileged: the
-//! installer lets only those import it whose manifest has the privilege.
+//! Entries for the console device, the system image's files, queries, and the end of processes and
+//! system. All of them are privileged: the installer lets only modules import them whose manifest
+//! has the privilege.
 
 use super::reply::put;
 use super::{Entries, caller, fill_table, finish};
@@ -18,16 +19,16 @@ use sing_runtime::CtxRef;
 
 /// The most bytes that one call reads from or writes to the console.
 const MAX_CONSOLE: u32 = 64 << 10;
-/// Bytes of a file that are copied between two looks for interrupts.
+/// Bytes of a file copied between two looks for interrupts.
 const PIECE: usize = 256 << 10;
-/// Bytes that are copied on their way to the console at a time.
+/// Bytes copied at a time on their way to the console.
 const CONSOLE_PIECE: u32 = 4096;
 /// The longest path of a file of the system image, in bytes.
 const MAX_PATH: u32 = 1024;
 /// How often a reader of the trace looks, in nanoseconds.
 const TRACE_PERIOD: u64 = 10_000_000;
 
-/// Fills the table.
+/// Enters the functions of this module into the table.
 pub(super) fn fill(table: &mut Entries) {
     fill_table! { table;
         CONSOLE_WRITE = console_write: fn(u32, u32) -> i32;
@@ -110,7 +111,7 @@ extern "C" fn boot_name(_: CtxRef, index: u32, out: u32, max: u32) -> i32 {
     })
 }
 
-/// The boot file whose path stands in the caller's memory.
+/// Returns the boot file whose path stands in the caller's memory.
 fn boot_file(path: u32, len: u32) -> Result<Option<&'static [u8]>, Trap> {
     if len > MAX_PATH {
         return Ok(None);
@@ -140,7 +141,7 @@ fn read_boot(path: u32, len: u32, offset: u32, allocation: u32) -> Result<i32, T
     let entry = cpu::current().entry(allocation).ok_or(Trap::BadHandle)?;
     let rest = file.get(offset as usize..).unwrap_or(&[]);
     let n = rest.len().min(entry.writable_len() as usize);
-    // Only this thread could free the block, or share it.
+    // Only this thread could free or share the block.
     let block = entry.writable();
     let mut at = 0;
     for piece in rest[..n].chunks(PIECE) {
@@ -193,9 +194,9 @@ fn read_trace(out: u32, max: u32, timeout: i64) -> Result<i32, Trap> {
     }
 }
 
-/// Of `sys_stop_by`: what descends from the process goes on.
+/// Flag of `sys_stop_by`: the process's descendants go on.
 const ONLY: u32 = 1;
-/// Of `sys_stop_by`: it is stopped also where it is essential.
+/// Flag of `sys_stop_by`: stops an essential process, too.
 const FORCE: u32 = 2;
 
 extern "C" fn stop(_: CtxRef, id: u32, code: i32) -> i32 {

@@ -1,19 +1,20 @@
 //! The minimum-latency round-robin scheduler ([O] 3.2.3).
 //!
-//! Two lists: *unblocked* threads, which have recently become runnable and run first, in FIFO order; and
-//! *pre-empted* ones. When a quantum ends, all unblocked threads move to the end of the pre-empted list,
-//! followed by the thread that ran. Threads from the unblocked list inherit the quantum of the thread
-//! that unblocked them, so that a message costs no reset of the timer; and as each quantum's end empties the
-//! unblocked list, a pre-empted thread waits for at most as many quanta as there are threads before it.
+//! Two lists: *unblocked* threads, which have recently become runnable and run first, in FIFO
+//! order; and *pre-empted* ones. When a quantum ends, all unblocked threads move to the end of the
+//! pre-empted list, followed by the thread that ran. Threads from the unblocked list inherit the
+//! quantum of the thread that unblocked them, so that a message costs no reset of the timer; and as
+//! each quantum's end empties the unblocked list, a pre-empted thread waits for at most as many
+//! quanta as there are threads before it.
 //!
-//! A thread that yields gives way to all others, and so goes behind those that are pre-empted: among the unblocked ones, many
-//! threads that yield would have a quantum each before anybody else.
+//! A thread that yields gives way to all others, and so goes behind the pre-empted ones: in the
+//! unblocked list, many yielding threads would have a quantum each before any pre-empted thread.
 
 use super::{Clock, Next, Scheduler};
 use crate::object::thread::Thread;
 use sing_arch::link::List;
 
-/// Its lists.
+/// The scheduler's lists.
 pub(crate) struct MinLatency {
     unblocked: List<Thread>,
     preempted: List<Thread>,
