@@ -1,12 +1,13 @@
 //! The console's input: standard input.
 //!
-//! Input is noticed by a thread of its own, the watcher, which sleeps in `poll` and sends the kernel's thread a
-//! signal. The other ways are worse: polling at timer ticks delays input while one SIP computes alone and no
-//! tick is due, or costs ticks that nothing else needs; and signal-driven input (`O_ASYNC`) is a mode of the
-//! open file, which is shared with the shell that started us and would outlive us.
+//! A thread of its own, the watcher, notices input: it sleeps in `poll` and sends the kernel's
+//! thread a signal. The other ways are worse: polling at timer ticks delays input while one SIP
+//! computes alone and no tick is due, or costs ticks that nothing else needs; and signal-driven
+//! input (`O_ASYNC`) is a mode of the open file, which is shared with the shell that started us and
+//! would outlive us.
 //!
 //! Invariants:
-//! - The watcher signals once, and watches again only after a read: input that nobody reads costs nothing.
+//! - The watcher signals once, and watches again only after a read: unread input costs nothing.
 //! - Only the kernel's thread reads; the watcher never does.
 
 use crate::terminal;
@@ -19,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread::{self, Thread};
 
-/// Room for the watcher, which calls two functions.
+/// Size of the watcher's stack: it calls two functions.
 const WATCHER_STACK: usize = 64 << 10;
 
 /// The console.
@@ -30,20 +31,20 @@ pub(crate) struct Console {
     ended: AtomicBool,
 }
 
-/// The kernel's thread, as those know it that signal to it.
+/// The kernel's thread, as the target of signals from other threads.
 #[derive(Clone, Copy)]
 pub(crate) struct Kernel(libc::pthread_t);
 
 impl Kernel {
-    /// Sends it a signal.
+    /// Sends the thread a signal.
     pub(crate) fn signal(self, signal: i32) {
         // SAFETY: the kernel's thread lives as long as the process.
         unsafe { libc::pthread_kill(self.0, signal) };
     }
 }
 
-/// Starts a thread that takes no signals: it inherits a mask with all of them. It is told the calling thread, which is the
-/// kernel's.
+/// Starts a thread that takes no signals: it inherits a mask with all of them. Its function gets
+/// the calling thread, which is the kernel's.
 pub(crate) fn quiet_thread(
     name: &str,
     stack: usize,
@@ -54,7 +55,7 @@ pub(crate) fn quiet_thread(
     // SAFETY: all zeros is a valid value of this plain structure.
     let mut all: libc::sigset_t = unsafe { std::mem::zeroed() };
     let mut before = all;
-    // SAFETY: both sets are valid for the calls; no signal that the kernel counts on is lost, only late.
+    // SAFETY: both sets are valid for the calls; signals for the kernel are delayed, not lost.
     unsafe {
         libc::sigfillset(&raw mut all);
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
@@ -70,7 +71,7 @@ pub(crate) fn quiet_thread(
     started.map(|handle| handle.thread().clone())
 }
 
-/// Waits until something can be read, or the end be seen.
+/// Waits until there is input or its end.
 fn wait_for_input() {
     let stdin = stdin();
     while let Err(Errno::INTR | Errno::AGAIN) =
@@ -79,7 +80,8 @@ fn wait_for_input() {
 }
 
 impl Console {
-    /// Starts the watcher, which will send `signal` to the calling thread, from [`Console::watch`] on.
+    /// Makes a watcher that sends `signal` to the calling thread, once [`Console::watch`] is
+    /// called.
     pub(crate) fn new(signal: i32) -> io::Result<Self> {
         terminal::enter();
         let watching = Arc::new(AtomicBool::new(false));
@@ -101,7 +103,7 @@ impl Console {
         })
     }
 
-    /// Watches for the next input.
+    /// Makes the watcher watch for the next input.
     pub(crate) fn watch(&self) {
         if !self.watching.swap(true, SeqCst) {
             self.watcher.unpark();
@@ -133,7 +135,7 @@ impl Console {
                 }
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break,
-                // The end, or a terminal that is gone, which comes to the same.
+                // The end of input, or a terminal that is gone, which is treated alike.
                 Ok(_) | Err(_) => {
                     self.ended.store(true, SeqCst);
                     return None;
