@@ -1,17 +1,19 @@
-//! The context record: what compiled code reaches through its first argument.
+//! The context record: the state that compiled code reaches through its first argument.
 //!
-//! There is one record a *thread* (threads of one SIP share memory and tables, never mutable globals, as in
-//! the WebAssembly threads proposal). All offsets are in bytes from the context pointer. Fixed fields stand
-//! first; what depends on the module follows from [`VARS`] on, laid out by the compiler and recorded in the
-//! image (`sing_image::meta::CtxLayout`).
+//! There is one record a *thread* (threads of one SIP share memory and tables, never mutable
+//! globals, as in the WebAssembly threads proposal). All offsets are in bytes from the context
+//! pointer. Fixed fields come first; the fields that depend on the module follow from [`VARS`] on,
+//! laid out by the compiler and recorded in the image (`sing_image::meta::CtxLayout`).
 //!
-//! SIP code can read and write only what the compiler emits accesses for: no module can name the record.
+//! SIP code can read and write only what the compiler emits accesses for: no module can name the
+//! record.
 
 /// `u64`: address of the kernel's entry table (`[usize; entry::COUNT]`).
 pub const KERNEL_TABLE: i32 = 0;
 /// `u64`: address of byte 0 of the linear memory. Never changes while the thread lives.
 pub const MEM_BASE: i32 = 8;
-/// `u64`: address of the memory's [`MEM_DEF_BASE`]/[`MEM_DEF_LEN`] record, shared by the SIP's threads.
+/// `u64`: address of the memory's [`MEM_DEF_BASE`]/[`MEM_DEF_LEN`] record, shared by the SIP's
+/// threads.
 pub const MEM_DEF: i32 = 16;
 /// `u64`: the lowest stack pointer that a function may have after its prologue.
 pub const STACK_LIMIT: i32 = 24;
@@ -25,13 +27,13 @@ pub const TLS: i32 = 48;
 pub const SIP_ID: i32 = 56;
 /// `u32`: id of the thread.
 pub const THREAD_ID: i32 = 60;
-/// `u64`: the kernel's own word for the thread; means nothing to compiled code.
+/// `u64`: a word that the kernel keeps for the thread; compiled code never uses it.
 pub const KERNEL_WORD: i32 = 64;
-/// `u64`: address of the run-time's instance record; means nothing to compiled code.
+/// `u64`: address of the run-time's instance record; compiled code never uses it.
 pub const INSTANCE: i32 = 72;
 /// `u64`: time-stamp counter ticks a second.
 pub const CYCLES_PER_SECOND: i32 = 80;
-/// `u64`: what a trampoline must restore; means nothing to compiled code.
+/// `u64`: a register that a trampoline saves and restores; compiled code never uses it.
 pub const SCRATCH: i32 = 88;
 /// First byte of the part that the compiler lays out.
 pub const VARS: i32 = 128;
@@ -51,7 +53,7 @@ pub const TABLE_DEF_BASE: i32 = 0;
 /// In a table's record: `u32` number of elements.
 pub const TABLE_DEF_LEN: i32 = 8;
 
-/// In a function's record (what a `funcref` points to): `u64` code address.
+/// In a function's record (the target of a `funcref`): `u64` code address.
 pub const FUNC_CODE: i32 = 0;
 /// In a function's record: `u64` context of the instance it belongs to (open linkage only).
 pub const FUNC_CTX: i32 = 8;

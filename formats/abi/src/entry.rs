@@ -1,18 +1,20 @@
-//! The kernel's entry points, version 1: one table that the verifier, the compiler and the kernel share.
+//! The kernel's entry points, version 1: one table that the verifier, the compiler and the kernel
+//! share.
 //!
 //! An entry is an `extern "C"` function whose first argument is the caller's context record; the
-//! further arguments are those of its [`Signature`]. Compiled code loads the function from the table at
-//! `ctx::KERNEL_TABLE`, so that one image runs in every configuration.
+//! further arguments are those of its [`Signature`]. Compiled code loads the function from the
+//! table at `ctx::KERNEL_TABLE`, so that one image runs in every configuration.
 //!
 //! Pointers are offsets into the caller's linear memory. Times are nanoseconds; a time-out of
-//! `status::FOREVER` never ends, one of 0 does not wait. Unless stated otherwise, a result is a `status`.
+//! `status::FOREVER` never ends, one of 0 does not wait. Unless stated otherwise, a result is a
+//! `status`.
 
 /// A parameter or result of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Int {
-    /// 32 bits.
+    /// A 32-bit integer.
     I32,
-    /// 64 bits.
+    /// A 64-bit integer.
     I64,
 }
 use Int::{I32, I64};
@@ -26,14 +28,14 @@ pub struct Signature {
     pub result: Option<Int>,
 }
 
-/// What a manifest must grant before a module may import an entry.
+/// A group of entries that a manifest must grant before a module may import one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Privilege {
     /// Create child processes.
     Create,
     /// Read and write the console device.
     Console,
-    /// Read what the whole system does: processes, channels, memory, trace.
+    /// Read the state of the whole system: processes, channels, memory, trace.
     Inspect,
     /// Stop any process, shut the system down.
     Control,
@@ -51,7 +53,7 @@ impl Privilege {
         Privilege::Boot,
     ];
 
-    /// The name in a manifest.
+    /// The privilege's name in a manifest.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -63,7 +65,7 @@ impl Privilege {
         }
     }
 
-    /// The privilege of that name.
+    /// Returns the privilege with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Privilege> {
         Self::ALL.into_iter().find(|p| p.name() == name)
@@ -75,7 +77,7 @@ impl Privilege {
 pub enum Access {
     /// By importing it from `names::KERNEL_V1`.
     Import,
-    /// Likewise, where its manifest has the privilege.
+    /// Likewise, if its manifest has the privilege.
     Privileged(Privilege),
     /// Only in code that the compiler emits for a WebAssembly instruction or a contract's import.
     Compiler,
@@ -86,13 +88,13 @@ pub enum Access {
 /// One entry point.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// Its place in the kernel's table.
+    /// Index in the kernel's table.
     pub index: usize,
-    /// Its name, unique within the version.
+    /// Name, unique within the version.
     pub name: &'static str,
-    /// Who may reach it.
+    /// How a module may reach the entry.
     pub access: Access,
-    /// Its type.
+    /// Parameters and result.
     pub signature: Signature,
 }
 
@@ -135,26 +137,26 @@ const BOOT: Access = Access::Privileged(Privilege::Boot);
 entries! {
     // --- Processes ([O] App. A, Processes.ProcessHandle and Services.ProcessService)
 
-    /// `(image, image_len, args, args_len, endpoints, endpoint_count)`: makes a child from an installed
-    /// image; a process handle, or a status. `args` holds each argument as `u32` length and bytes;
-    /// `endpoints` holds endpoint handles (`u32`, 0 for none), in the order of the child's manifest, which
-    /// move to the child. Where it fails, nothing has moved.
+    /// `(image, image_len, args, args_len, endpoints, endpoint_count)`: makes a child from an
+    /// installed image; a process handle, or a status. `args` holds each argument as `u32` length
+    /// and bytes; `endpoints` holds endpoint handles (`u32`, 0 for none), in the order of the
+    /// child's manifest, which move to the child. If the call fails, nothing has moved.
     PROCESS_CREATE = "process_create" [CREATE] (I32, I32, I32, I32, I32, I32) -> I32;
-    /// `(process)`: lets a created child run.
+    /// `(process)`: starts a created child.
     PROCESS_START = "process_start" [CREATE] (I32) -> I32;
-    /// `(process, timeout)`: waits until it has ended.
+    /// `(process, timeout)`: waits until the process has ended.
     PROCESS_JOIN = "process_join" [CREATE] (I32, I64) -> I32;
-    /// `(process, exit_code)`: ends a child, and what descends from it but for what was detached. Its resources are free
-    /// when this returns.
+    /// `(process, exit_code)`: ends a child and its descendants, except detached ones. Its
+    /// resources are free when this returns.
     PROCESS_STOP = "process_stop" [CREATE] (I32, I32) -> I32;
-    /// `(process, recursive)`: keeps a child, and its children where `recursive` is not 0, from running.
+    /// `(process, recursive)`: suspends a child, and its children if `recursive` is not 0.
     PROCESS_SUSPEND = "process_suspend" [CREATE] (I32, I32) -> I32;
     /// `(process, recursive)`: undoes a suspend.
     PROCESS_RESUME = "process_resume" [CREATE] (I32, I32) -> I32;
-    /// `(process)`: its id.
+    /// `(process)`: the process's id.
     PROCESS_ID = "process_id" [CREATE] (I32) -> I32;
-    /// `(process, out)`: writes how it ended at `out`: `u32` 0 for an exit, 1 for a stop, 2 for a trap; then
-    /// `i32` the exit code or the trap's code. `BAD_STATE` while it runs.
+    /// `(process, out)`: writes how the process ended at `out`: `u32` 0 for an exit, 1 for a stop,
+    /// 2 for a trap; then `i32` the exit code or the trap's code. `BAD_STATE` while it runs.
     PROCESS_EXIT_STATUS = "process_exit_status" [CREATE] (I32, I32) -> I32;
     /// `(exit_code)`: ends the caller's SIP. Does not return.
     PROCESS_EXIT = "process_exit" [IMPORT] (I32);
@@ -162,10 +164,11 @@ entries! {
     SELF_ID = "self_id" [INLINE] () -> I32;
     /// `()`: number of start-up arguments.
     STARTUP_ARG_COUNT = "startup_arg_count" [IMPORT] () -> I32;
-    /// `(index, out, max)`: copies an argument; its length, or `TOO_SMALL`, or `NOT_FOUND`. `max` of 0 asks
-    /// for the length alone.
+    /// `(index, out, max)`: copies an argument; its length, or `TOO_SMALL`, or `NOT_FOUND`. `max`
+    /// of 0 asks for the length alone.
     STARTUP_ARG = "startup_arg" [IMPORT] (I32, I32, I32) -> I32;
-    /// `(index)`: takes a start-up endpoint; its handle, or `NOT_FOUND` where there is none (any more).
+    /// `(index)`: takes a start-up endpoint; its handle, or `NOT_FOUND` if there is none or it has
+    /// been taken.
     STARTUP_ENDPOINT = "startup_endpoint" [IMPORT] (I32) -> I32;
 
     // --- Time and print (Services.ProcessService, DebugService)
@@ -174,24 +177,25 @@ entries! {
     UPTIME = "uptime" [IMPORT] () -> I64;
     /// `()`: nanoseconds since 1970, UTC.
     UTC = "utc" [IMPORT] () -> I64;
-    /// `()`: the cycle counter.
+    /// `()`: the time-stamp counter.
     CYCLE_COUNT = "cycle_count" [IMPORT] () -> I64;
-    /// `()`: its ticks a second. A plain call: it is what [O] Table 1 measures.
+    /// `()`: ticks a second of the time-stamp counter. A plain call: [O] Table 1 measures it.
     CYCLES_PER_SECOND = "cycles_per_second" [IMPORT] () -> I64;
     /// `()`: the same, from the context record.
     CYCLES_PER_SECOND_INLINE = "cycles_per_second_inline" [INLINE] () -> I64;
-    /// `(text, len)`: prints to the system's debug log, at most 1,024 bytes a call. Each line is shown with the caller's
-    /// name, its control characters escaped; it is lost where the log has no room.
+    /// `(text, len)`: prints to the system's debug log, at most 1,024 bytes a call. Each line is
+    /// shown with the caller's name and its control characters escaped; it is lost if the log has
+    /// no room.
     DEBUG_PRINT = "debug_print" [IMPORT] (I32, I32) -> I32;
 
     // --- Threads (Threads.ThreadHandle)
 
-    /// `(argument, stack_pointer)`: makes a thread that will run the module's `sip_thread(argument)` with
-    /// its shadow stack at `stack_pointer`; a handle.
+    /// `(argument, stack_pointer)`: makes a thread that will run the module's
+    /// `sip_thread(argument)` with its shadow stack at `stack_pointer`; a handle.
     THREAD_CREATE = "thread_create" [IMPORT] (I32, I32) -> I32;
-    /// `(thread)`: lets it run.
+    /// `(thread)`: starts a created thread.
     THREAD_START = "thread_start" [IMPORT] (I32) -> I32;
-    /// `(thread, timeout)`: waits until it has ended.
+    /// `(thread, timeout)`: waits until the thread has ended.
     THREAD_JOIN = "thread_join" [IMPORT] (I32, I64) -> I32;
     /// `(thread)`: 0 created, 1 ready, 2 running, 3 blocked, 4 ended, 5 suspended.
     THREAD_STATE = "thread_state" [IMPORT] (I32) -> I32;
@@ -201,11 +205,11 @@ entries! {
     THREAD_ID = "thread_id" [INLINE] () -> I32;
     /// `()`: the thread-local value.
     TLS_GET = "tls_get" [INLINE] () -> I64;
-    /// `(value)`: sets it.
+    /// `(value)`: sets the thread-local value.
     TLS_SET = "tls_set" [INLINE] (I64);
-    /// `(duration)`: sleeps.
+    /// `(duration)`: sleeps that many nanoseconds.
     SLEEP = "sleep" [IMPORT] (I64) -> I32;
-    /// `()`: lets others run.
+    /// `()`: gives way to other runnable threads.
     YIELD = "yield" [IMPORT] ();
     /// `(iterations)`: spins; at most 1,000,000 iterations a call.
     SPIN = "spin" [IMPORT] (I32);
@@ -216,43 +220,46 @@ entries! {
     AUTO_EVENT_CREATE = "auto_event_create" [IMPORT] (I32) -> I32;
     /// `(initial)`: a manual-reset event; a handle.
     MANUAL_EVENT_CREATE = "manual_event_create" [IMPORT] (I32) -> I32;
-    /// `(event)`: sets it, waking one waiter (auto) or all (manual).
+    /// `(event)`: sets the event, waking one waiter (auto) or all (manual).
     EVENT_SET = "event_set" [IMPORT] (I32) -> I32;
-    /// `(event)`: resets it.
+    /// `(event)`: resets the event.
     EVENT_RESET = "event_reset" [IMPORT] (I32) -> I32;
-    /// `(owned)`: a mutex, owned by the caller where not 0; a handle.
+    /// `(owned)`: a mutex, owned by the caller if `owned` is not 0; a handle.
     MUTEX_CREATE = "mutex_create" [IMPORT] (I32) -> I32;
-    /// `(mutex)`: releases it; `BAD_STATE` where the caller does not own it.
+    /// `(mutex)`: releases the mutex; `BAD_STATE` if the caller does not own it.
     MUTEX_RELEASE = "mutex_release" [IMPORT] (I32) -> I32;
-    /// `(handle, timeout)`: waits for an event, mutex, interrupt, thread (its end), process (its end) or
-    /// endpoint (a message, or closed).
+    /// `(handle, timeout)`: waits for an event, mutex, interrupt, thread (its end), process (its
+    /// end) or endpoint (a message, or closed).
     WAIT_ONE = "wait_one" [IMPORT] (I32, I64) -> I32;
-    /// `(handles, count, timeout)`: waits for the first of up to 64; its index. Those handles that are 0 are
-    /// passed over.
+    /// `(handles, count, timeout)`: waits for the first of up to 64; its index. Handles that are 0
+    /// are skipped.
     WAIT_ANY = "wait_any" [IMPORT] (I32, I32, I64) -> I32;
-    /// `(handle)`: gives up a handle of any kind but an allocation's. An endpoint's closes it; that of a process which has
-    /// never been started ends it.
+    /// `(handle)`: gives up a handle of any kind but an allocation's. Disposing of an endpoint
+    /// closes it; disposing of a process that was never started ends it.
     HANDLE_DISPOSE = "handle_dispose" [IMPORT] (I32) -> I32;
     /// `(line)`: the handle of a device interrupt: 1 the console's input, 3 its output.
     INTERRUPT_CREATE = "interrupt_create" [CONSOLE] (I32) -> I32;
-    /// `(interrupt)`: acknowledges it, so that the next one can come.
+    /// `(interrupt)`: acknowledges the interrupt, so that the next one can come.
     INTERRUPT_ACK = "interrupt_ack" [CONSOLE] (I32) -> I32;
 
     // --- The exchange heap (Services.ExchangeHeapService)
 
     /// `(size, type)`: a zeroed allocation of 1 byte to 1 GiB; a handle of the calling thread.
     XH_ALLOC = "xh_alloc" [IMPORT] (I32, I32) -> I32;
-    /// `(allocation)`: frees it.
+    /// `(allocation)`: frees the allocation.
     XH_FREE = "xh_free" [IMPORT] (I32) -> I32;
     /// `(allocation)`: its size in bytes.
     XH_SIZE = "xh_size" [INLINE] (I32) -> I32;
     /// `(allocation)`: its type.
     XH_TYPE = "xh_type" [IMPORT] (I32) -> I32;
-    /// `(allocation, start, end)`: a second, read-only view of `start..end`; the first becomes read-only.
+    /// `(allocation, start, end)`: a second, read-only view of `start..end`; the first becomes
+    /// read-only.
     XH_SHARE = "xh_share" [IMPORT] (I32, I32, I32) -> I32;
-    /// `(allocation, offset)`: cuts it in two; the handle of what lies from `offset` on.
+    /// `(allocation, offset)`: splits an allocation in two; the handle of the part from `offset`
+    /// on.
     XH_SPLIT = "xh_split" [IMPORT] (I32, I32) -> I32;
-    /// `(allocation)`: makes it writable again where it is the region's only one; else `BAD_STATE`.
+    /// `(allocation)`: makes an allocation writable again if it is the only one of its region; else
+    /// `BAD_STATE`.
     XH_UNSHARE = "xh_unshare" [IMPORT] (I32) -> I32;
     /// `(allocation, offset, destination, len)`: copies into linear memory.
     XH_READ = "xh_read" [IMPORT] (I32, I32, I32, I32);
@@ -275,55 +282,59 @@ entries! {
     /// `(allocation, offset, value)`: stores 64 bits.
     XH_STORE64 = "xh_store64" [INLINE] (I32, I32, I64);
 
-    // --- Channels. Sends and receives are imported from `contract:NAME`; the compiler turns them into
-    // --- these. `operation` is `contract << 16 | side << 15 | message`: the contract's index in the image,
+    // --- Channels. Sends and receives are imported from `contract:NAME`; the compiler turns them
+    // into
+    // --- these. `operation` is `contract << 16 | side << 15 | message`: the contract's index in
+    // the image,
     // --- 1 for the exporting side, the message's index in the contract.
 
     /// `(contract, out)`: makes a channel.
     CHANNEL_NEW = "channel_new" [COMPILER] (I32, I32) -> I32;
-    /// `(endpoint, operation, w0, w1, w2)`: sends with the words in registers. Never waits, never fails
-    /// but by `CLOSED`, in which case what was to be moved stays with the sender.
+    /// `(endpoint, operation, w0, w1, w2)`: sends with the words in registers. Never waits. Fails
+    /// only with `CLOSED`; the sender then keeps the endpoints and blocks in the message.
     CHANNEL_SEND = "channel_send" [COMPILER] (I32, I32, I64, I64, I64) -> I32;
     /// `(endpoint, operation, words)`: the same with the words in memory.
     CHANNEL_SEND_MEM = "channel_send_mem" [COMPILER] (I32, I32, I32) -> I32;
-    /// `(endpoint, operation, out)`: waits for a message, writes its words at `out`; its index, or `CLOSED`.
-    /// The message bits of `operation` are 0. An endpoint in the message that is not of what the receiver's image has
-    /// under its contract's name is closed, and its handle is 0.
+    /// `(endpoint, operation, out)`: waits for a message, writes its words at `out`; its index, or
+    /// `CLOSED`. The message bits of `operation` are 0. An endpoint in the message is closed, and
+    /// its handle is 0, if it is not of the contract that the receiver's image has under that name.
     CHANNEL_RECV = "channel_recv" [COMPILER] (I32, I32, I32) -> I32;
-    /// `(endpoint, operation, w0, w1, out)`: a send and a receive in one. Where it returns `CLOSED`, nothing
-    /// stays with the caller: what was to be moved has moved, or is freed.
+    /// `(endpoint, operation, w0, w1, out)`: a send and a receive in one. If it returns `CLOSED`,
+    /// the caller keeps nothing of the message: its endpoints and blocks have moved, or are freed.
     CHANNEL_CALL = "channel_call" [COMPILER] (I32, I32, I64, I64, I32) -> I32;
     /// `(endpoint, operation, words, out)`: the same with the words in memory.
     CHANNEL_CALL_MEM = "channel_call_mem" [COMPILER] (I32, I32, I32, I32) -> I32;
-    /// `(endpoint)`: the index of the first message that waits, `WOULD_BLOCK` where none does, `CLOSED` where none
-    /// will ever.
+    /// `(endpoint)`: the index of the first queued message, `WOULD_BLOCK` if there is none,
+    /// `CLOSED` if none can come any more.
     ENDPOINT_PEEK = "endpoint_peek" [IMPORT] (I32) -> I32;
 
-    // --- The console device, the system image, what the system does
+    // --- The console device, the system image, the state of the system
 
-    /// `(text, len)`: writes to the console device; how many bytes it has taken. Fewer than all, or none, where its reader
-    /// is slower than its writer; then the interrupt of the output says when there is room.
+    /// `(text, len)`: writes to the console device; the number of bytes taken. Takes fewer than
+    /// all, or none, if the reader is slower than the writer; the output interrupt then announces
+    /// room.
     CONSOLE_WRITE = "console_write" [CONSOLE] (I32, I32) -> I32;
-    /// `(out, max)`: reads what has been typed; its length, 0 where nothing has, or `CLOSED` at its end.
+    /// `(out, max)`: reads typed input; its length, 0 if there is none, or `CLOSED` at its end.
     CONSOLE_READ = "console_read" [CONSOLE] (I32, I32) -> I32;
-    /// `(out, max)`: writes `u32` columns and `u32` rows of the terminal; `NOT_FOUND` where it is none.
+    /// `(out, max)`: writes `u32` columns and `u32` rows of the terminal; `NOT_FOUND` if the
+    /// console is no terminal.
     CONSOLE_SIZE = "console_size" [CONSOLE] (I32) -> I32;
     /// `(index, out, max)`: the path of a file in the system image; its length, or `NOT_FOUND`.
     BOOT_NAME = "boot_name" [BOOT] (I32, I32, I32) -> I32;
     /// `(path, path_len)`: the size of a file in the system image.
     BOOT_SIZE = "boot_size" [BOOT] (I32, I32) -> I32;
-    /// `(path, path_len, offset, allocation)`: fills an allocation from it; bytes read.
+    /// `(path, path_len, offset, allocation)`: fills an allocation from a file; bytes read.
     BOOT_READ = "boot_read" [BOOT] (I32, I32, I32, I32) -> I32;
-    /// `(what, out, max)`: a snapshot of the system in the postcard form of `sing_image::snapshot`: 0
-    /// processes, 1 channels, 2 memory, 3 system, 4 contracts. Its length, or `TOO_SMALL`.
+    /// `(what, out, max)`: a snapshot of the system in the postcard form of `sing_image::snapshot`:
+    /// 0 processes, 1 channels, 2 memory, 3 system, 4 contracts. Its length, or `TOO_SMALL`.
     SYS_QUERY = "sys_query" [INSPECT] (I32, I32, I32) -> I32;
     /// `(on)`: starts (1) or stops (0) tracing.
     TRACE_CONTROL = "trace_control" [INSPECT] (I32) -> I32;
-    /// `(out, max, timeout)`: takes traced events, 32 bytes each (`sing_image::snapshot::TraceEvent`);
-    /// bytes written.
+    /// `(out, max, timeout)`: takes traced events, 32 bytes each
+    /// (`sing_image::snapshot::TraceEvent`); bytes written.
     TRACE_READ = "trace_read" [INSPECT] (I32, I32, I64) -> I32;
-    /// `(id, exit_code)`: stops any process and what descends from it. `NOT_PERMITTED` for one that the system cannot do
-    /// without.
+    /// `(id, exit_code)`: stops any process and its descendants. `NOT_PERMITTED` for an essential
+    /// process.
     SYS_STOP = "sys_stop" [CONTROL] (I32, I32) -> I32;
     /// `(status)`: shuts the system down. Does not return.
     SYS_SHUTDOWN = "sys_shutdown" [CONTROL] (I32);
@@ -359,58 +370,64 @@ entries! {
     /// `sing_image::manifest`, so that a parent knows which endpoints a child expects; its length,
     /// `TOO_SMALL` or `NOT_FOUND`. `max` of 0 asks for the length alone.
     IMAGE_MANIFEST = "image_manifest" [CREATE] (I32, I32, I32, I32) -> I32;
-    /// `(endpoint, operation, state)`: `OK` where the endpoint can stand for one of that contract, side and state
-    /// (an index in the contract), and from then on it is used as one; else `BAD_STATE`, and it stays as it is. It
-    /// can where its channel is of that contract or of one derived from it that keeps the side's expectations in
-    /// this state, and where the contract is one to which it can be narrowed: that cannot be undone. The message bits
-    /// of `operation` are 0. Behind `contract:NAME` `imp.cast` and `exp.cast`.
+    /// `(endpoint, operation, state)`: uses an endpoint under another contract. `OK` if the
+    /// endpoint, in its state, is a subtype of one of that contract, side and state (an index in
+    /// the contract), and from then on it is used as one; else `BAD_STATE`, and nothing changes.
+    /// The endpoint's channel must be of that contract, or of a derived one that keeps the side's
+    /// expectations in this state, or of one that the contract narrows; narrowing is permanent. The
+    /// message bits of `operation` are 0. Behind `contract:NAME` `imp.cast` and `exp.cast`.
     ENDPOINT_CAST = "endpoint_cast" [COMPILER] (I32, I32, I32) -> I32;
 
     // --- Switch receive ([O] 4.4), trees of blocks, blocks for any thread
 
     /// `()`: an empty set of endpoints; a handle.
     SET_CREATE = "set_create" [IMPORT] () -> I32;
-    /// `(set, endpoint, key)`: adds an endpoint, or gives one that is in the set another key (0 to 2^31 - 1).
-    /// `BAD_STATE` where it is in another set. An endpoint that is closed or sent leaves its set.
+    /// `(set, endpoint, key)`: adds an endpoint, or gives one that is in the set another key (0 to
+    /// 2^31 - 1). `BAD_STATE` if the endpoint is in another set. An endpoint that is closed or sent
+    /// leaves its set.
     SET_ADD = "set_add" [IMPORT] (I32, I32, I32) -> I32;
-    /// `(set, endpoint)`: takes an endpoint out; `NOT_FOUND` where it is not in the set.
+    /// `(set, endpoint)`: removes an endpoint; `NOT_FOUND` if it is not in the set.
     SET_REMOVE = "set_remove" [IMPORT] (I32, I32) -> I32;
-    /// `(set, timeout)`: waits until an endpoint of the set has a message or is closed by the other side; its key.
-    /// Each in its turn; what it costs does not depend on how many endpoints are idle.
+    /// `(set, timeout)`: waits until an endpoint of the set has a message or is closed by the other
+    /// side; its key. Serves ready endpoints in turn; idle endpoints add no cost.
     SET_WAIT = "set_wait" [IMPORT] (I32, I64) -> I32;
-    /// `(handles, tags, count, timeout)`: waits for the first of those of up to 64 handles whose tag (`i32`) is
-    /// `WOULD_BLOCK`, and writes what has come in place of the tag: for an endpoint the index of its first message, or
-    /// `CLOSED`; for a set the key of one that is ready; for anything else 0 where a wait for it is over, which takes
-    /// what such a wait takes. May do so for several; others, too, can have come. Handles that are 0 are passed over;
-    /// `BAD_ARGUMENT` where nothing is left to wait for. Selecting from the same endpoints again costs the least.
-    /// Where `tags` is [`NO_TAGS`](crate::NO_TAGS), it comes to the place among the handles of one that has come, each in its
-    /// turn, and nothing is written.
+    /// `(handles, tags, count, timeout)`: waits for the first of those of up to 64 handles whose
+    /// tag (`i32`) is `WOULD_BLOCK`, and replaces the tag by the result: for an endpoint the index
+    /// of its first message, or `CLOSED`; for a set the key of a ready endpoint; for anything else
+    /// 0 if a wait for it succeeds, which has the effect of such a wait (it takes a mutex, for
+    /// example). Several tags may be replaced; a tag left at `WOULD_BLOCK` does not mean that
+    /// nothing has come. Handles that are 0 are skipped; `BAD_ARGUMENT` if nothing is left to wait
+    /// for. Selecting from the same endpoints again costs the least. If `tags` is
+    /// [`NO_TAGS`](crate::NO_TAGS), returns the index of a ready handle, serving ready handles in
+    /// turn, and writes nothing.
     SELECT = "select" [IMPORT] (I32, I32, I32, I64) -> I32;
-    /// `(allocation, offset, child)`: makes a second allocation a part of the first, at an offset in it that is a
-    /// multiple of 4: it moves, and is freed, with it. The child's handle is gone. `BAD_ARGUMENT` for another
-    /// offset, `BAD_STATE` where a child is there already, or the parent is shared.
+    /// `(allocation, offset, child)`: makes a second allocation a part of the first, at an offset
+    /// in it that is a multiple of 4: the child moves, and is freed, with its parent. The child's
+    /// handle is gone. `BAD_ARGUMENT` for another offset, `BAD_STATE` if a child is there already,
+    /// or the parent is shared.
     XH_ATTACH = "xh_attach" [IMPORT] (I32, I32, I32) -> I32;
-    /// `(allocation, offset)`: takes a child out; its handle, or `NOT_FOUND`.
+    /// `(allocation, offset)`: detaches a child; its handle, or `NOT_FOUND`.
     XH_DETACH = "xh_detach" [IMPORT] (I32, I32) -> I32;
-    /// `(allocation)`: puts it where every thread of the SIP can take it; a handle. Giving that up frees it.
+    /// `(allocation)`: makes an allocation shareable: every thread of the SIP can take it; a
+    /// handle. Disposing of that handle frees the allocation.
     XH_PARK = "xh_park" [IMPORT] (I32) -> I32;
-    /// `(parked)`: makes a parked allocation the calling thread's; its handle. `NO_RESOURCES` where there is no room:
-    /// it stays parked.
+    /// `(parked)`: makes a parked allocation the calling thread's; its handle. `NO_RESOURCES` if
+    /// there is no room: it stays parked.
     XH_UNPARK = "xh_unpark" [IMPORT] (I32) -> I32;
 
     // --- The console's output; processes that outlive others
 
-    /// `()`: bytes that the console device has taken and not yet written out. Where there are any, the interrupt of the
-    /// output says when there are none.
+    /// `()`: bytes that the console device has taken and not yet written out. If there are any, the
+    /// output interrupt announces when all are written.
     CONSOLE_UNWRITTEN = "console_unwritten" [CONSOLE] () -> I32;
-    /// `(process)`: a child that goes on when its parent ends, and is not stopped with it.
+    /// `(process)`: detaches a child: it goes on when its parent ends, and is not stopped with it.
     PROCESS_DETACH = "process_detach" [CREATE] (I32) -> I32;
-    /// `(id, exit_code, how)`: as `sys_stop`. With bit 0 of `how` what descends from it goes on, detached; with bit 1 it is
-    /// stopped also where the system cannot do without it, and ends then.
+    /// `(id, exit_code, how)`: as `sys_stop`. With bit 0 of `how` the process's descendants go on,
+    /// detached; with bit 1 an essential process is stopped too, and the system ends with it.
     SYS_STOP_BY = "sys_stop_by" [CONTROL] (I32, I32, I32) -> I32;
 }
 
-/// The entry that a module imports by this name, if any.
+/// Returns the entry that a module imports by this name, if any.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Entry> {
     ENTRIES

@@ -1,6 +1,7 @@
 //! Exit statuses: one number for how a process or the whole system ended, without collisions.
 //!
-//! Kernel, shell and machines take their numbers from here, so that a status means the same wherever it shows:
+//! Kernel, shell and machines take their numbers from here, so that a status means the same
+//! wherever it shows:
 //!
 //! | status      | meaning                                                                             |
 //! |-------------|-------------------------------------------------------------------------------------|
@@ -11,8 +12,8 @@
 //! | 160 to 191  | the machine: there was no system to run, or it could not go on ([`machine`])        |
 //! | 192 to 254  | it trapped: 192 and the trap's code                                                 |
 //!
-//! The system's own status is the exit code of its main process as it is: the shell's is the status of its last
-//! command.
+//! The system's own status is the exit code of its main process as it is: the shell's is the status
+//! of its last command.
 
 use crate::trap::Trap;
 use core::fmt;
@@ -23,24 +24,24 @@ pub const LARGEST_CODE: i32 = 123;
 pub const OTHER_CODE: i32 = 124;
 /// Exit code of a program that was used wrongly: arguments that it does not understand.
 pub const USAGE: i32 = 2;
-/// Exit code of a program that ends because nobody reads what it prints.
+/// Exit code of a program that ends because its output has no reader.
 pub const NOBODY_READS: i32 = 123;
 /// The shell's status for a program that could not be started.
 pub const NOT_STARTED: i32 = 126;
 /// The shell's status for a program that is not there.
 pub const NO_PROGRAM: i32 = 127;
-/// What a trap's code is added to.
+/// Base of the statuses of trapped processes: the trap's code is added to it.
 pub const TRAPS: i32 = 192;
 
 /// Why one process stops another: codes for `process_stop` and `sys_stop`, which are statuses too.
 pub mod stop {
-    /// Its parent has ended, or one of those that made that.
+    /// The process's parent, or a further ancestor, has ended.
     pub const PARENT_ENDED: i32 = 129;
     /// Ctrl-C.
     pub const INTERRUPTED: i32 = 130;
     /// `kill`.
     pub const KILLED: i32 = 137;
-    /// Any other code.
+    /// Any other code of a stop.
     pub const OTHER: i32 = 159;
 }
 
@@ -50,7 +51,7 @@ pub mod machine {
     pub const BROKEN: i32 = 160;
     /// The system image cannot be read, or there is none.
     pub const NO_IMAGE: i32 = 161;
-    /// The file is no system image, or its parts do not fit.
+    /// The file is no system image, or its parts are inconsistent.
     pub const BAD_IMAGE: i32 = 162;
     /// The machine lacks, or its host refuses, something that the system needs.
     pub const REFUSED: i32 = 163;
@@ -58,25 +59,25 @@ pub mod machine {
     pub const USAGE: i32 = 164;
     /// Memory or addresses do not suffice to start the system.
     pub const NO_MEMORY: i32 = 165;
-    /// A process has ended without which the system cannot go on.
+    /// An essential process has ended.
     pub const ESSENTIAL: i32 = 166;
-    /// Nobody reads the machine's output any more.
+    /// The machine's output has no reader any more.
     pub const NOBODY_READS: i32 = 167;
 }
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It ended itself with this exit code.
+    /// The process ended itself with this exit code.
     Exit(i32),
-    /// Another stopped it, with this code.
+    /// Another process stopped it, with this code.
     Stop(i32),
     /// Its code trapped.
     Trap(Trap),
 }
 
 impl End {
-    /// How, and with which code, as numbers (`process_exit_status`).
+    /// Returns the kind of end and its code as numbers (`process_exit_status`).
     #[must_use]
     pub fn to_numbers(self) -> (u32, i32) {
         match self {
@@ -86,7 +87,8 @@ impl End {
         }
     }
 
-    /// The end that these numbers mean; a trap that this version does not know is one of unreachable code.
+    /// Returns the end that these numbers mean; a trap unknown to this version reads as unreachable
+    /// code.
     #[must_use]
     pub fn from_numbers(how: u32, code: i32) -> End {
         match how {
@@ -99,7 +101,7 @@ impl End {
         }
     }
 
-    /// The status: see the table above.
+    /// Returns the exit status: see the table above.
     #[must_use]
     pub fn status(self) -> i32 {
         match self {
@@ -129,7 +131,7 @@ impl fmt::Display for End {
 mod tests {
     use super::*;
 
-    /// Every end that has a status of its own.
+    /// Returns every end that has a status of its own.
     fn ends() -> impl Iterator<Item = End> {
         let exits = (0..=LARGEST_CODE).map(End::Exit);
         let stops = [stop::PARENT_ENDED, stop::INTERRUPTED, stop::KILLED].map(End::Stop);

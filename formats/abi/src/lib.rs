@@ -1,14 +1,15 @@
-//! What a SIP and the kernel agree on, version 1.
+//! The interface between SIPs and the kernel, version 1.
 //!
-//! Everything that two parts of the system must see alike stands here, once: the kernel's entry points
-//! ([`entry`]), the layout of the context record that compiled code addresses ([`ctx`]), the exchange-heap
-//! table that inlined accesses read ([`xheap`]), the result codes ([`status`]), why code traps ([`trap`]), the numbers
-//! that say how processes and the system end ([`exit`]) and
-//! the names that a module imports ([`names`]).
+//! This crate is the only definition of everything that two parts of the system must see alike: the
+//! kernel's entry points ([`entry`]), the layout of the context record that compiled code addresses
+//! ([`ctx`]), the exchange-heap table that inlined accesses read ([`xheap`]), the result codes
+//! ([`status`]), the reasons of traps ([`trap`]), the numbers that say how processes and the system
+//! end ([`exit`]) and the names that a module imports ([`names`]).
 //!
 //! Invariants:
 //! - Only integers cross the boundary between SIP code and the kernel; floats travel as their bits.
-//! - A number published here never changes its meaning within an ABI version; new ones are appended.
+//! - A number published here never changes its meaning within an ABI version; new ones are
+//!   appended.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -29,15 +30,17 @@ pub const WASM_PAGE: u64 = 65_536;
 /// Size of a machine page, in bytes.
 pub const PAGE: u64 = 4096;
 
-/// Bytes that no access with a 32-bit address and a static offset below [`GUARD`] can step over: a guarded
-/// memory reserves 4 GiB and this much behind it.
+/// Size of the guard behind a guarded memory, in bytes: a 32-bit address with a static offset below
+/// it cannot step over the guard. Such a memory reserves 4 GiB and this much behind it.
 pub const GUARD: u64 = 32 << 20;
 
 /// The most words that the arguments of one message take.
 pub const MAX_MESSAGE_WORDS: usize = 12;
 
-/// The most words of arguments that a send passes in registers; a longer message passes a pointer to them.
+/// The most words of arguments that a send passes in registers; a longer message passes a pointer
+/// to them.
 pub const MAX_REGISTER_WORDS: usize = 3;
 
-/// In place of the address of tags: `select` comes to the place of what has come.
+/// Passed to `select` instead of the address of tags: `select` then returns the index of a ready
+/// handle.
 pub const NO_TAGS: u32 = u32::MAX;

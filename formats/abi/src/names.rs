@@ -2,30 +2,33 @@
 
 /// Import module of the kernel ABI, version 1. A later version will have another name.
 pub const KERNEL_V1: &str = "sing_v1";
-/// What the import module of every ABI version starts with.
+/// Prefix of the import modules of all ABI versions.
 pub const KERNEL_PREFIX: &str = "sing_v";
-/// What the import module of a contract starts with; the contract's name follows.
+/// Prefix of the import module of a contract; the contract's name follows.
 pub const CONTRACT_PREFIX: &str = "contract:";
 
-/// Field under `contract:NAME` that makes a channel: `(out: i32) -> i32`, which writes the importing and
-/// the exporting endpoint's handles (two `u32`) at `out`.
+/// Field under `contract:NAME` that makes a channel: `(out: i32) -> i32`, which writes the
+/// importing and the exporting endpoint's handles (two `u32`) at `out`.
 pub const NEW_CHANNEL: &str = "new";
 /// Prefix of a send by the importing side; the message's name follows.
 pub const IMP_SEND: &str = "imp.send.";
 /// Prefix of a send by the exporting side; the message's name follows.
 pub const EXP_SEND: &str = "exp.send.";
-/// Prefix of a send by the importing side that then receives the answer; the message's name follows.
+/// Prefix of a send by the importing side that then receives the answer; the message's name
+/// follows.
 pub const IMP_CALL: &str = "imp.call.";
-/// Prefix of a send by the exporting side that then receives what comes next; the message's name follows.
+/// Prefix of a send by the exporting side that then receives the next message; the message's name
+/// follows.
 pub const EXP_CALL: &str = "exp.call.";
 /// A receive by the importing side: `(endpoint: i32, out: i32) -> i32`.
 pub const IMP_RECV: &str = "imp.recv";
 /// A receive by the exporting side: `(endpoint: i32, out: i32) -> i32`.
 pub const EXP_RECV: &str = "exp.recv";
-/// Whether an endpoint can be used as an importing endpoint of this contract, in a state, from now on: one that is
-/// known by a base, one of a derived contract, one that is narrowed: `(endpoint: i32, state: i32) -> i32`.
+/// Whether an endpoint can be used, from now on, as an importing endpoint of this contract in a
+/// state: `(endpoint: i32, state: i32) -> i32`. For endpoints known by a base contract, of a
+/// derived contract, or to be narrowed.
 pub const IMP_CAST: &str = "imp.cast";
-/// The same for an exporting endpoint.
+/// The same as [`IMP_CAST`] for an exporting endpoint.
 pub const EXP_CAST: &str = "exp.cast";
 
 /// Export that the first thread runs: `() -> i32`, the SIP's exit code.

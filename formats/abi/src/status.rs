@@ -1,9 +1,10 @@
 //! Result codes of kernel calls: zero or more is success, negative is a reason.
 //!
-//! What a correct program can meet comes back as a status; what only a broken or hostile one does (a forged
-//! handle, a message out of turn, a pointer outside its memory) ends the SIP with a `trap::Trap`.
+//! A condition that a correct program can meet comes back as a status; one that only a broken or
+//! hostile program causes (a forged handle, a message out of turn, a pointer outside its memory)
+//! ends the SIP with a `trap::Trap`.
 
-/// Success, where a call has nothing more to say.
+/// Success of a call without a result of its own.
 pub const OK: i32 = 0;
 /// The other side has closed the channel, and no message is left to receive.
 pub const CLOSED: i32 = -1;
@@ -17,18 +18,18 @@ pub const NOT_FOUND: i32 = -4;
 pub const TOO_SMALL: i32 = -5;
 /// The object is not in a state that allows the call.
 pub const BAD_STATE: i32 = -6;
-/// An argument is out of its range.
+/// An argument is out of range.
 pub const BAD_ARGUMENT: i32 = -7;
-/// Nothing there now; a call that does not wait would have had to.
+/// Nothing is ready; the call would have had to wait.
 pub const WOULD_BLOCK: i32 = -8;
 /// The SIP has no privilege for this.
 pub const NOT_PERMITTED: i32 = -9;
-/// There are as many processes above this one as there may be: it can make none.
+/// The process has as many ancestors as there may be: it can make no child.
 pub const TOO_DEEP: i32 = -10;
-/// Somebody else holds what only one can have.
+/// Another process holds a thing that has one holder at a time.
 pub const HELD: i32 = -11;
 
-/// The status in words.
+/// Describes the status in words.
 #[must_use]
 pub fn describe(status: i32) -> &'static str {
     match status {
@@ -48,5 +49,5 @@ pub fn describe(status: i32) -> &'static str {
     }
 }
 
-/// A wait without end, where a call takes a time-out in nanoseconds.
+/// A time-out that never passes, for calls that take one in nanoseconds.
 pub const FOREVER: i64 = -1;

@@ -1,4 +1,4 @@
-//! Why SIP code stopped: the codes that the compiler puts beside each instruction that can trap.
+//! Reasons of traps: the codes that the compiler records for each instruction that can trap.
 
 use core::fmt;
 

@@ -1,7 +1,7 @@
-//! Contract tables: a contract as the kernel steps it, message by message.
+//! Contract tables: the form of a contract in which the kernel steps it, message by message.
 //!
-//! Made by `sing-contract` from source text. The kernel never parses text; it loads tables, checks them
-//! ([`ContractTable::check`]) and refuses what does not hold together.
+//! Made by `sing-contract` from source text. The kernel never parses text; it loads tables, checks
+//! them ([`ContractTable::check`]) and refuses inconsistent ones.
 
 mod condition;
 mod identity;
@@ -21,7 +21,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
-/// No transition.
+/// Value of [`ContractTable::next`] for no transition.
 pub const NONE: u16 = u16::MAX;
 /// The most messages in a contract.
 pub const MAX_MESSAGES: usize = 255;
@@ -48,21 +48,21 @@ pub enum Direction {
 pub enum Word {
     /// A number, as its bits.
     Scalar,
-    /// The handle of an exchange-heap allocation, which moves.
+    /// The handle of an exchange-heap allocation; sending moves the allocation.
     Block,
-    /// The handle of an endpoint, which moves.
+    /// The handle of an endpoint; sending moves the endpoint.
     Endpoint {
-        /// Its contract's name.
+        /// Name of the endpoint's contract.
         contract: String,
-        /// Its side.
+        /// The endpoint's side.
         side: Side,
-        /// Name of the state it must be in; any where `None`.
+        /// Name of the state the endpoint must be in; any if `None`.
         state: Option<String>,
     },
 }
 
 impl Word {
-    /// Name of the contract whose endpoint it is.
+    /// Returns the contract of the endpoint in this word, if the word is one.
     #[must_use]
     pub fn contract(&self) -> Option<&str> {
         match self {
@@ -75,24 +75,24 @@ impl Word {
 /// An argument as declared, for people and for bindings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Argument {
-    /// Its name.
+    /// The argument's name.
     pub name: String,
-    /// Its type as written.
+    /// The argument's type as written.
     pub ty: String,
 }
 
 /// A message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    /// Its name.
+    /// The message's name.
     pub name: String,
-    /// Its direction.
+    /// The message's direction.
     pub direction: Direction,
-    /// Its arguments, as declared.
+    /// The message's arguments, as declared.
     pub arguments: Vec<Argument>,
-    /// Its words; at most `sing_abi::MAX_MESSAGE_WORDS`.
+    /// The message's words; at most `sing_abi::MAX_MESSAGE_WORDS`.
     pub words: Vec<Word>,
-    /// What must hold of its words; who sends it otherwise breaks the contract.
+    /// Conditions that the words must satisfy; a sender of other words breaks the contract.
     pub conditions: Vec<Condition>,
 }
 
@@ -102,22 +102,24 @@ pub type Hash = [u8; 32];
 /// A contract that another derives from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Base {
-    /// Its name.
+    /// The base's name.
     pub name: String,
-    /// Its identity.
+    /// The base's identity.
     pub hash: Hash,
-    /// For each side (by `Side::index`) the pairs of a state of the derived contract and one of the base, ascending, in
-    /// which that side's endpoint is one of the base for a holder who knows only that: whatever the base lets the side
-    /// send is allowed there and from there on, nothing comes that the base does not announce, and who waits has a peer
-    /// that can go on.
+    /// The states in which an endpoint of the derived contract simulates one of the base. For each
+    /// side (by `Side::index`), the pairs of a state of the derived contract and one of the base,
+    /// ascending, such that a holder who knows only the base can use the endpoint: every send that
+    /// the base allows is allowed there and from there on, no message arrives that the base does
+    /// not announce, and a holder that waits has a peer that can go on.
     ///
-    /// No program says this of its contracts: it carries their text, from which the installer computes it.
+    /// Programs do not state these pairs: the installer computes them from the contracts' text in
+    /// the module.
     pub stands: [Vec<(u16, u16)>; 2],
 }
 
 impl Base {
-    /// Whether that side's endpoint, in this state of the derived contract, is one of the base in state `asked`; in any
-    /// where `None`.
+    /// Whether `side`'s endpoint, in this state of the derived contract, simulates one of the base
+    /// in state `asked`; in any if `None`.
     fn has(&self, side: Side, state: u16, asked: Option<u16>) -> bool {
         let pairs = &self.stands[side.index()];
         let at = pairs.partition_point(|&p| p < (state, asked.unwrap_or(0)));
@@ -126,48 +128,49 @@ impl Base {
     }
 }
 
-/// Makes a contract a permission ([O] 5.5.3): another contract with fewer messages that one side may send.
+/// Makes a contract a permission ([O] 5.5.3): another contract with fewer messages that one side
+/// may send.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Narrowing {
     /// The side whose endpoints are narrowed; there are no others.
     pub side: Side,
-    /// What is narrowed, nearest first: permissions, and last the contract that the channel is of. All have the same
-    /// messages and states.
+    /// The narrowed contracts, nearest first: permissions, and last the contract of the channel
+    /// itself. All have the same messages and states.
     pub of: Vec<(String, Hash)>,
 }
 
 /// A contract.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContractTable {
-    /// Its name.
+    /// The contract's name.
     pub name: String,
     /// The contracts it derives from, nearest first.
     pub bases: Vec<Base>,
-    /// What it narrows, where it is a permission.
+    /// The contracts it narrows, if it is a permission.
     pub narrows: Option<Narrowing>,
     /// Messages; a message's index is its tag.
     pub messages: Vec<Message>,
-    /// The enums and rep structs that messages carry, by their names, with their identities: they make sure that nobody
-    /// means something else by these names.
+    /// The enums and rep structs that messages carry, by their names, with their identities: so
+    /// that the same name cannot mean another type elsewhere.
     pub types: Vec<(String, Hash)>,
-    /// Names of the states; the first is the initial one. Anonymous intermediate ones have a name with a
-    /// `'` in it.
+    /// Names of the states; the first is the initial one. Anonymous intermediate ones have a name
+    /// with a `'` in it.
     pub states: Vec<String>,
-    /// `next[(state * messages + message) * 2 + sender]` (sender: `Side::index`): the following state, or
-    /// [`NONE`].
+    /// `next[(state * messages + message) * 2 + sender]` (sender: `Side::index`): the following
+    /// state, or [`NONE`].
     pub next: Vec<u16>,
     /// The most messages that can be under way to each side (by `Side::index`).
     pub queue: [u16; 2],
 }
 
-/// A name that occurs more than once.
+/// Returns a name that occurs more than once.
 fn twice<'a>(mut names: impl Iterator<Item = &'a String>) -> Option<&'a String> {
     let mut seen = BTreeSet::new();
     names.find(|name| !seen.insert(*name))
 }
 
 impl ContractTable {
-    /// The state that follows when `sender` sends `message` in `state`.
+    /// Returns the state that follows when `sender` sends `message` in `state`.
     #[must_use]
     pub fn step(&self, state: u16, message: u16, sender: Side) -> Option<u16> {
         if usize::from(message) >= self.messages.len() {
@@ -180,7 +183,7 @@ impl ContractTable {
             .filter(|&s| s != NONE)
     }
 
-    /// Index of a message.
+    /// Returns the index of a message.
     #[must_use]
     pub fn message(&self, name: &str) -> Option<u16> {
         self.messages
@@ -189,15 +192,16 @@ impl ContractTable {
             .map(|i| i as u16)
     }
 
-    /// Index of a state.
+    /// Returns the index of a state.
     #[must_use]
     pub fn state(&self, name: &str) -> Option<u16> {
         self.states.iter().position(|s| s == name).map(|i| i as u16)
     }
 
-    /// Whether an endpoint of `side` of this contract, in state `at.0`, can stand where one of `wanted` in state `at.1` is
-    /// asked for: the same contract, a base that allows it there, or a permission to which it can be narrowed. `own` and
-    /// `wanted_hash` are the two contracts' identities.
+    /// Whether an endpoint of `side` of this contract, in state `at.0`, is a subtype of one of
+    /// `wanted` in state `at.1`: of the same contract, of a base that allows it there, or of a
+    /// permission to which it can be narrowed. `own` and `wanted_hash` are the two contracts'
+    /// identities.
     #[must_use]
     pub fn stands_for(
         &self,
@@ -207,13 +211,14 @@ impl ContractTable {
         side: Side,
         at: (u16, u16),
     ) -> bool {
-        // Who begins where nothing is left to say would never receive what comes.
+        // A side that begins in a final state would never receive the messages that come.
         self.used_as(own, wanted, wanted_hash, side, (at.0, Some(at.1)))
             && (!self.hears(side, at.0) || wanted.hears(side, at.1))
     }
 
-    /// Whether an endpoint can be in state `at.0` while it is used as one of `wanted`, in state `at.1`; in any where `None`.
-    /// In contrast to [`ContractTable::stands_for`] its holder has come there, and can close.
+    /// Whether an endpoint can be in state `at.0` while it is used as one of `wanted`, in state
+    /// `at.1` (any if `None`). Weaker than [`ContractTable::stands_for`]: the holder has reached
+    /// this state, and can close.
     #[must_use]
     pub fn used_as(
         &self,
@@ -236,13 +241,13 @@ impl ContractTable {
             })
     }
 
-    /// Whether anything may come to this side in a state.
+    /// Whether `side` may receive any message in a state.
     fn hears(&self, side: Side, state: u16) -> bool {
         let mut messages = 0..self.messages.len() as u16;
         messages.any(|m| self.step(state, m, side.peer()).is_some())
     }
 
-    /// Words of the longest message that `receiver` can get.
+    /// Returns the words of the longest message that `receiver` can get.
     #[must_use]
     pub fn max_words(&self) -> usize {
         self.messages
@@ -252,10 +257,10 @@ impl ContractTable {
             .unwrap_or(0)
     }
 
-    /// Checks that the table holds together.
+    /// Checks that the table is consistent.
     ///
     /// # Errors
-    /// Names the first thing that does not.
+    /// Names the first inconsistency.
     pub fn check(&self) -> Result<(), Error> {
         let fail = |what: String| Err(Error::new(format!("contract {}: {what}", self.name)));
         if self.messages.is_empty() || self.messages.len() > MAX_MESSAGES {
@@ -317,7 +322,7 @@ impl ContractTable {
         self.check_relations().or_else(fail)
     }
 
-    /// Checks what it says of contracts that it derives from or narrows.
+    /// Checks the bases and the narrowed contracts that the table names.
     fn check_relations(&self) -> Result<(), String> {
         if let Some(name) = twice(self.bases.iter().map(|b| &b.name)) {
             return Err(format!("base {name:?} is there twice"));
@@ -331,13 +336,14 @@ impl ContractTable {
         for base in &self.bases {
             for pairs in &base.stands {
                 let ascending = pairs.windows(2).all(|two| two[0] < two[1]);
-                // How many states the base has, only its own table says; a pair with none of them is never asked for.
+                // The base's own table says how many states it has; a pair with another state is
+                // never looked up.
                 let known = pairs.iter().all(|&(own, of)| {
                     usize::from(own) < self.states.len() && usize::from(of) < MAX_STATES
                 });
                 if !ascending || !known {
                     return Err(format!(
-                        "where it stands for its base {:?} is no list of pairs of states",
+                        "the states in which it simulates its base {:?} are no list of pairs",
                         base.name
                     ));
                 }

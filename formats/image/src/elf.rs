@@ -1,7 +1,8 @@
 //! The container of an installed image: an ELF file, so that objdump, gdb and perf read it.
 //!
-//! Sections: `.text` (position-independent code), [`DATA`] (bytes), [`META`], [`MANIFEST`], [`CONTRACTS`] (postcard), and a
-//! symbol table with a symbol for each function. The compiler writes it; this module reads it.
+//! Sections: `.text` (position-independent code), [`DATA`] (bytes), [`META`], [`MANIFEST`],
+//! [`CONTRACTS`] (postcard), and a symbol table with a symbol for each function. The compiler
+//! writes it; this module reads it.
 
 use crate::Error;
 use crate::contract::{self, ContractTable, Hash};
@@ -31,13 +32,13 @@ pub struct Image<'a> {
     pub code: &'a [u8],
     /// The bytes of data segments.
     pub data: &'a [u8],
-    /// What the run-time needs of it.
+    /// The tables for the run-time.
     pub meta: Meta,
-    /// What the program declares.
+    /// The program's manifest.
     pub manifest: Manifest,
-    /// The contracts it names.
+    /// The contracts that the program names.
     pub contracts: Vec<ContractTable>,
-    /// Which contracts these are, in the same order.
+    /// Identities of the contracts, in the same order.
     pub identities: Vec<Hash>,
 }
 
@@ -55,7 +56,7 @@ pub struct Sections<'a> {
 }
 
 impl<'a> Sections<'a> {
-    /// Finds the parts of an image.
+    /// Finds the sections of an image.
     ///
     /// # Errors
     /// Says which part is missing, broken or too large.
@@ -95,16 +96,16 @@ impl<'a> Sections<'a> {
         Ok(sections)
     }
 
-    /// Bytes of memory that reading the manifest takes, at most.
+    /// Returns the most bytes of memory that reading the manifest takes.
     #[must_use]
     pub fn manifest_room(&self) -> u64 {
         self.manifest.len() as u64 * contract::ROOM
     }
 
-    /// Reads what the program declares.
+    /// Reads the manifest.
     ///
     /// # Errors
-    /// Where it is broken.
+    /// If the manifest is broken.
     pub fn manifest(&self) -> Result<Manifest, Error> {
         let broken = |_| Error::new(format!("image: section {MANIFEST} does not decode"));
         postcard::from_bytes(self.manifest).map_err(broken)
@@ -116,7 +117,7 @@ impl<'a> Sections<'a> {
         contract::Reader::new(self.contracts)
     }
 
-    /// Reads what the program declares, and the contracts that it names with their identities, all at once.
+    /// Reads the manifest, and the contracts with their identities, all at once.
     ///
     /// # Errors
     /// Says which part is broken.

@@ -1,12 +1,12 @@
 //! The formats that the installer writes and the kernel reads.
 //!
 //! - [`limits`]: how large a module and its image may be, for verifier and kernel alike;
-//! - [`meta`]: what the run-time needs of a compiled module beside its code;
-//! - [`manifest`]: what a program declares of itself;
+//! - [`meta`]: the tables that the run-time needs beside the code of a compiled module;
+//! - [`manifest`]: a program's declarations;
 //! - [`contract`]: contract tables, which the kernel steps at every message;
 //! - [`elf`]: the container of an installed image;
 //! - [`system`]: the system image that the kernel boots from;
-//! - [`snapshot`]: what the kernel tells of itself.
+//! - [`snapshot`]: the kernel's reports on itself.
 //!
 //! Invariant: everything that is decoded here is checked before use; a broken image yields an
 //! [`Error`], never a panic.
@@ -26,10 +26,10 @@ pub mod system;
 use alloc::string::String;
 use core::fmt;
 
-/// Why a file is not what it should be.
+/// The reason for which a file is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// What was read, and what is wrong with it.
+    /// The thing that was read, and its fault.
     pub message: String,
 }
 
@@ -42,12 +42,12 @@ impl Error {
     }
 }
 
-/// Why something is not read on, or not made ready.
+/// Why a step of reading or preparing has failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// It is not what it should be, and never will.
+    /// The input is broken, and every further attempt would fail.
     Broken(Error),
-    /// There is no memory for it; later there may be.
+    /// Memory is short; a later attempt may succeed.
     NoRoom,
 }
 
@@ -63,7 +63,7 @@ impl From<alloc::collections::TryReserveError> for Failure {
     }
 }
 
-/// For those who read all at once, and have memory or end.
+/// For callers that read all at once and treat lack of memory as an error.
 impl From<Failure> for Error {
     fn from(failure: Failure) -> Error {
         match failure {

@@ -1,22 +1,24 @@
-//! How large a module and its image may be: one set of limits, which the verifier and the kernel both apply.
+//! How large a module and its image may be: one set of limits, which the verifier and the kernel
+//! both apply.
 //!
-//! The verifier counts a module, the kernel an image, both into [`Counts`]; [`Counts::check`] is the only place that compares
-//! a count with its limit. So the kernel loads whatever the verifier accepts, as far as its size goes, and the reader of an
-//! image knows how much it may have to allocate before it believes a count in a file.
+//! The verifier counts a module, the kernel an image, both into [`Counts`]; [`Counts::check`] is
+//! the only place that compares a count with its limit. So the kernel loads every module that the
+//! verifier accepts, as far as size goes, and the reader of an image knows how much it may have to
+//! allocate before it trusts a count in a file.
 
 use crate::Error;
 use crate::manifest::Manifest;
 use crate::meta::{Meta, SegmentMode};
 use alloc::format;
 
-/// A limit.
+/// A limit on the size of modules and images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// What is counted.
+    /// The thing that is counted.
     pub what: &'static str,
-    /// The most that there may be.
+    /// The largest count.
     pub most: u64,
-    /// What to do about a module that has more.
+    /// Advice for a module that exceeds the limit.
     pub way_out: &'static str,
 }
 
@@ -30,7 +32,7 @@ macro_rules! limits {
         /// All limits, in the order in which they are checked.
         pub const ALL: &[Limit] = &[$($name),*];
 
-        /// What a module or an image has of everything that is limited.
+        /// A count for each limit.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct Counts {
             $(#[doc = concat!("Number of ", $what, ".")] pub $field: u64,)*
@@ -40,7 +42,7 @@ macro_rules! limits {
             /// Compares every count with its limit.
             ///
             /// # Errors
-            /// The first limit that is exceeded, with what there is and a way out.
+            /// Names the first limit that is exceeded, the count and a way out.
             pub fn check(&self) -> Result<(), Error> {
                 $($name.check(self.$field)?;)*
                 Ok(())
@@ -90,7 +92,7 @@ impl Limit {
 }
 
 impl Counts {
-    /// What an image has.
+    /// Counts an image.
     #[must_use]
     pub fn of_image(meta: &Meta, manifest: &Manifest, code: usize, data: usize) -> Counts {
         let counts = Counts {
@@ -101,7 +103,7 @@ impl Counts {
         counts.with_manifest(manifest)
     }
 
-    /// What the tables beside the code have.
+    /// Counts the tables beside the code.
     #[must_use]
     pub fn of_meta(meta: &Meta) -> Counts {
         let elements = meta.tables.iter().map(|t| u64::from(t.limits.min));
@@ -129,7 +131,7 @@ impl Counts {
         }
     }
 
-    /// The same with what a manifest declares.
+    /// Adds the counts of a manifest.
     #[must_use]
     pub fn with_manifest(self, manifest: &Manifest) -> Counts {
         Counts {

@@ -1,7 +1,7 @@
-//! The manifest: what a program declares of itself, made from declarations in its source ([O] 5.2.1).
+//! The manifest: a program's declarations, made from its source ([O] 5.2.1).
 //!
-//! In a module it is JSON text in the custom section `singularity.manifest`, so that any language can write
-//! it; in an installed image it is this structure in postcard form.
+//! In a module it is JSON text in the custom section `singularity.manifest`, so that any language
+//! can write it; in an installed image it is this structure in postcard form.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -46,13 +46,14 @@ impl Side {
 /// An endpoint that the program expects when it starts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StartupEndpoint {
-    /// What the program calls it; well-known names are `stdin`, `stdout`, `stderr` and `names`.
+    /// The program's name for the endpoint; well-known names are `stdin`, `stdout`, `stderr` and
+    /// `names`.
     pub name: String,
     /// The contract's name.
     pub contract: String,
     /// The side that the program gets.
     pub side: Side,
-    /// The state that the channel must be in; the contract's first where none is named.
+    /// The state that the channel must be in; the contract's first if none is named.
     #[serde(default)]
     pub state: Option<String>,
     /// Whether the program starts without it.
@@ -63,12 +64,12 @@ pub struct StartupEndpoint {
     pub many: bool,
 }
 
-/// What is so where nothing is said.
+/// A default for fields that are true unless stated.
 fn yes() -> bool {
     true
 }
 
-/// What a program declares.
+/// The declarations of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
@@ -77,29 +78,31 @@ pub struct Manifest {
     /// Its version.
     #[serde(default)]
     pub version: String,
-    /// What it does, in a line.
+    /// The program's purpose, in a line.
     #[serde(default)]
     pub description: String,
     /// Version of the ABI that it was written for.
     pub abi: u32,
-    /// Names of the privileges it needs (`sing_abi::entry::Privilege`).
+    /// Names of the privileges the program needs (`sing_abi::entry::Privilege`).
     #[serde(default)]
     pub privileges: Vec<String>,
-    /// Endpoints it expects at its start, in order.
+    /// Start-up endpoints, in order.
     #[serde(default)]
     pub endpoints: Vec<StartupEndpoint>,
-    /// Memory budget in bytes: linear memory, exchange heap, stacks and tables together. 0: the system's
-    /// default.
+    /// Memory budget in bytes: linear memory, exchange heap, stacks and tables together. 0: the
+    /// system's default.
     #[serde(default)]
     pub memory: u64,
     /// Stack of each thread in bytes. 0: the system's default.
     #[serde(default)]
     pub stack: u32,
-    /// Whether a mutable global of the module may be the pointer of a stack in its memory. Only an author of a module written
-    /// by hand knows that none is; it matters where there are threads, each of which needs a stack of its own.
+    /// Whether a mutable global of the module may be the pointer of a stack in its memory. Only the
+    /// author of a hand-written module can rule that out; it matters if there are threads, each of
+    /// which needs a stack of its own.
     #[serde(default = "yes")]
     pub shadow_stack: bool,
-    /// What it does with its endpoints, in the notation of the conformance check. Empty: nothing is said.
+    /// The program's behavior: its use of its endpoints, in the notation of the conformance check.
+    /// Empty: none declared.
     #[serde(default)]
     pub behavior: String,
 }

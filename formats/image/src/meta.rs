@@ -1,4 +1,4 @@
-//! What the run-time needs of a compiled module beside its code.
+//! The tables that the run-time needs beside the code of a compiled module.
 
 mod read;
 
@@ -24,8 +24,8 @@ pub enum MemoryMode {
 pub enum Linkage {
     /// A SIP: one closed module, which imports nothing but kernel entries and contracts.
     Sealed,
-    /// Memories, tables, globals and functions may be imported from other modules of the same SIP: what
-    /// the WebAssembly test suite needs. The kernel does not load such images.
+    /// Memories, tables, globals and functions may be imported from other modules of the same SIP,
+    /// as the WebAssembly test suite needs. The kernel does not load such images.
     Open,
 }
 
@@ -42,7 +42,7 @@ pub enum ValType {
     F64,
     /// Reference to a function.
     FuncRef,
-    /// Reference to something of the host's.
+    /// Opaque reference of the host.
     ExternRef,
     /// Vector of 128 bits.
     V128,
@@ -62,7 +62,7 @@ pub struct FuncType {
 pub struct Limits {
     /// Initial size.
     pub min: u32,
-    /// The largest size, where one is declared.
+    /// The largest size, if one is declared.
     pub max: Option<u32>,
 }
 
@@ -71,7 +71,7 @@ pub struct Limits {
 pub struct TableType {
     /// `FuncRef` or `ExternRef`.
     pub element: ValType,
-    /// Its limits.
+    /// Limits of the number of elements.
     pub limits: Limits,
 }
 
@@ -84,7 +84,7 @@ pub struct GlobalType {
     pub mutable: bool,
 }
 
-/// What is imported.
+/// The kind of an import.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ImportKind {
     /// A function of this type (index).
@@ -104,11 +104,11 @@ pub struct Import {
     pub module: String,
     /// The field's name.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: ImportKind,
 }
 
-/// What an export names.
+/// The target of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ExportKind {
     /// A function, by its index among all functions.
@@ -126,7 +126,7 @@ pub enum ExportKind {
 pub struct Export {
     /// Its name.
     pub name: String,
-    /// What it names.
+    /// The exported thing.
     pub kind: ExportKind,
 }
 
@@ -139,7 +139,7 @@ pub struct Func {
     pub offset: u32,
     /// Bytes of code.
     pub size: u32,
-    /// Its name in the module, or `function N`.
+    /// The function's name in the module, or `function N`.
     pub name: String,
 }
 
@@ -158,7 +158,7 @@ pub enum ConstExpr {
     Vector(u32),
 }
 
-/// Where a segment goes.
+/// The destination of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SegmentMode {
     /// Into this memory or table, at this offset, at instantiation.
@@ -177,27 +177,28 @@ pub enum SegmentMode {
 /// A data segment. Its bytes stand in the image's data, outside the meta.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Data {
-    /// Where it goes. In a sealed image, active segments are `Declared` and empty: [`Meta::initial`] has their bytes.
+    /// Destination. In a sealed image, active segments are `Declared` and empty: [`Meta::initial`]
+    /// has their bytes.
     pub mode: SegmentMode,
-    /// Where its bytes start in the image's data.
+    /// Offset of its bytes in the image's data.
     pub from: u32,
-    /// How many they are.
+    /// Number of bytes.
     pub len: u32,
 }
 
 /// A piece of a sealed image's initial memory that is not zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
-    /// Where it goes in linear memory.
+    /// Destination address in linear memory.
     pub at: u32,
-    /// Where its bytes start in the image's data.
+    /// Offset of its bytes in the image's data.
     pub from: u32,
-    /// How many they are; never 0.
+    /// Number of bytes; never 0.
     pub len: u32,
 }
 
 impl Run {
-    /// The first byte of memory behind it.
+    /// Returns the address behind the run.
     #[must_use]
     pub fn end(&self) -> u64 {
         u64::from(self.at) + u64::from(self.len)
@@ -207,9 +208,9 @@ impl Run {
 /// An element segment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Element {
-    /// Where it goes.
+    /// Destination.
     pub mode: SegmentMode,
-    /// What it holds.
+    /// The references in the segment.
     pub items: Vec<ConstExpr>,
 }
 
@@ -218,7 +219,8 @@ pub struct Element {
 pub struct CtxLayout {
     /// Bytes of the whole record.
     pub size: u32,
-    /// One cell of `ctx::GLOBAL_CELL` bytes for each global; an imported one holds the address of its cell.
+    /// One cell of `ctx::GLOBAL_CELL` bytes for each global; an imported one holds the address of
+    /// its cell.
     pub globals: u32,
     /// One `u64` for each table: the address of its record.
     pub tables: u32,
@@ -228,7 +230,7 @@ pub struct CtxLayout {
     pub signatures: u32,
 }
 
-/// All of it.
+/// All tables of a compiled module.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meta {
     /// Version of the ABI that the code was compiled for.
@@ -263,11 +265,12 @@ pub struct Meta {
     pub elements: Vec<Element>,
     /// Data segments.
     pub data: Vec<Data>,
-    /// `Sealed` only: what the active data segments make of the memory, in ascending order, without overlaps.
+    /// `Sealed` only: the memory's initial contents, as the active data segments leave them, in
+    /// ascending order, without overlaps.
     pub initial: Vec<Run>,
     /// Instructions that can trap: offset in the code and `Trap` code, sorted by offset.
     pub traps: Vec<(u32, u8)>,
-    /// The most bytes of stack that one function takes.
+    /// The largest stack frame of a function, in bytes.
     pub max_frame: u32,
     /// `Open` only: for each exported function, its index and the offset of a trampoline
     /// `extern "sysv64" fn(context, *mut u128)` that takes its arguments from an array of 128-bit cells and puts
@@ -286,19 +289,19 @@ impl Meta {
         Ok(reader.finish())
     }
 
-    /// The bytes that stand in an image.
+    /// Returns the encoding that an image holds.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         postcard::to_allocvec(self).unwrap_or_default()
     }
 
-    /// What the module exports under this name.
+    /// Returns the export of this name.
     #[must_use]
     pub fn export(&self, name: &str) -> Option<ExportKind> {
         self.exports.iter().find(|e| e.name == name).map(|e| e.kind)
     }
 
-    /// Number of imported functions.
+    /// Returns the number of imported functions.
     #[must_use]
     pub fn imported_funcs(&self) -> u32 {
         let n = self
@@ -343,7 +346,7 @@ impl Meta {
         Ok(())
     }
 
-    /// Code of the trap at this offset.
+    /// Returns the code of the trap at this offset.
     #[must_use]
     pub fn trap_at(&self, offset: u32) -> Option<u8> {
         let i = self.traps.binary_search_by_key(&offset, |t| t.0).ok()?;

@@ -1,5 +1,6 @@
-//! What the kernel tells of itself (`sys_query`, `trace_read`): structures in postcard form. Texts and lists are strings and
-//! vectors for who reads them; the kernel, which writes them one by one, has others that look the same.
+//! Reports of the kernel on itself (`sys_query`, `trace_read`): structures in postcard form. Texts
+//! and lists are strings and vectors for readers; the kernel, which writes items one by one, uses
+//! other types with the same encoding.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -23,11 +24,11 @@ pub const QUERY_SWEEP: u32 = 5;
 pub enum State {
     /// Made, not started.
     Created,
-    /// Runs, or would if there were a processor.
+    /// Runs, or waits for a processor.
     Ready,
-    /// Waits.
+    /// Waits for an event.
     Blocked,
-    /// Kept from running by its parent.
+    /// Suspended by its parent.
     Suspended,
     /// Has ended; only its handle remains.
     Ended,
@@ -42,7 +43,7 @@ pub struct Process<Text = String> {
     pub parent: u32,
     /// Its image's name.
     pub name: Text,
-    /// What it does now.
+    /// State now.
     pub state: State,
     /// Live threads.
     pub threads: u32,
@@ -54,11 +55,11 @@ pub struct Process<Text = String> {
     pub cpu_ns: u64,
     /// Live handles.
     pub handles: u32,
-    /// Bytes charged to it and to what it has made.
+    /// Bytes charged to it and to its descendants.
     pub charged: u64,
-    /// The most bytes that may be charged to it: by its own budget, or that of one above it.
+    /// The most bytes that may be charged to it: by its own budget, or that of an ancestor.
     pub budget: u64,
-    /// Whether the system cannot do without it.
+    /// Whether it is essential: the system ends when it does.
     pub essential: bool,
 }
 
@@ -67,9 +68,9 @@ pub struct Process<Text = String> {
 pub struct ChannelEnd<Text = String> {
     /// Id of the SIP that owns it; `None` while it is in a message; 0 for the kernel.
     pub owner: Option<u32>,
-    /// Name of the owner, where there is one.
+    /// Name of the owner, if there is one.
     pub name: Text,
-    /// Name of the protocol state, as this side has seen it.
+    /// Name of the protocol state, as seen by this side.
     pub state: Text,
     /// Messages that wait to be received here.
     pub queued: u32,
@@ -95,15 +96,15 @@ pub struct Memory<Text = String> {
     pub total_pages: u64,
     /// Pages in use.
     pub used_pages: u64,
-    /// Pages of the kernel's own objects and stacks in reserve.
+    /// Pages of the kernel's own objects and of stacks in reserve.
     pub kernel_pages: u64,
-    /// Those of them that hold records of objects, in use or ready to be.
+    /// Pages among these that hold records of objects, in use or ready to be.
     pub record_pages: u64,
     /// Pages of code of installed images.
     pub code_pages: u64,
-    /// Pages of the chunks in which small blocks lie, free pieces included.
+    /// Pages of the chunks that small blocks are cut from, free pieces included.
     pub chunk_pages: u64,
-    /// Pages that the machine has left for anything.
+    /// Pages that the machine has free.
     pub free_pages: u64,
     /// Live exchange-heap allocations.
     pub allocations: u64,
@@ -117,29 +118,30 @@ pub struct Memory<Text = String> {
     pub threads: u64,
     /// Live handles.
     pub handles: u64,
-    /// Accounts: one for each SIP, and for each that has ended and to which something is still charged.
+    /// Accounts: one for each SIP, and for each that has ended with charges outstanding.
     pub accounts: u64,
-    /// The longest that interrupts which came in kernel code have waited for the kernel, in nanoseconds of its work.
+    /// The longest time that interrupts arriving in kernel code waited to be served, in nanoseconds
+    /// of the kernel's work.
     pub held_ns: u64,
-    /// The file of the kernel in which that wait ended.
+    /// Source file of the kernel at the end of that wait.
     pub held_file: Text,
-    /// The line in it.
+    /// Line in that file.
     pub held_line: u32,
 }
 
-/// What a look at all records of the kernel has found: for tests, since nobody else runs meanwhile.
+/// Findings of a check of all kernel records: for tests, as it delays everything else.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sweep {
-    /// Records looked at.
+    /// Records checked.
     pub records: u64,
-    /// What is wrong: free records that something names, counts that do not add up.
+    /// Faults found: references to free records, counts that do not add up.
     pub wrong: Vec<String>,
 }
 
 /// The system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct System<Text = String, Texts = Vec<String>> {
-    /// Which HAL: `hosted` or `pc`.
+    /// The HAL: `hosted` or `pc`.
     pub machine: Text,
     /// Version of the system.
     pub version: Text,
@@ -171,18 +173,20 @@ pub struct Contract<Text = String, Texts = Vec<String>> {
 /// Size of a traced event, in bytes.
 pub const TRACE_EVENT_SIZE: usize = 32;
 
-/// What a traced event tells.
+/// The kind of a traced event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum TraceKind {
-    /// A message was sent: `a` channel, `b` message index, `c` receiving SIP in its low half (0 unknown) and
-    /// the contract's number ([`Contract::id`]) in its high half.
+    /// A message was sent: `a` channel, `b` message index, `c` receiving SIP in its low half (0
+    /// unknown) and the contract's number ([`Contract::id`]) in its high half.
     Send = 1,
-    /// A message was received: `a` channel, `b` message index, `c` as for a send, with the sending SIP.
+    /// A message was received: `a` channel, `b` message index, `c` as for a send, with the sending
+    /// SIP.
     Receive = 2,
-    /// Another thread runs: `a` its id, `b` its SIP.
+    /// A context switch: `a` the new thread's id, `b` its SIP.
     Switch = 3,
-    /// A SIP was created: `a` its id, `c` one more than its image's place in [`System::images`] (0 unknown).
+    /// A SIP was created: `a` its id, `c` one more than its image's index in [`System::images`] (0
+    /// unknown).
     Create = 4,
     /// A SIP ended: `a` its id, `b` how (0 exit, 1 stop, 2 trap), `c` the code.
     End = 5,
@@ -208,7 +212,7 @@ pub struct TraceEvent {
 }
 
 impl TraceEvent {
-    /// The event's bytes.
+    /// Returns the event's bytes.
     #[must_use]
     pub fn to_bytes(self) -> [u8; TRACE_EVENT_SIZE] {
         let mut out = [0; TRACE_EVENT_SIZE];
@@ -221,7 +225,7 @@ impl TraceEvent {
         out
     }
 
-    /// The event in these bytes.
+    /// Decodes an event.
     #[must_use]
     pub fn from_bytes(b: &[u8; TRACE_EVENT_SIZE]) -> TraceEvent {
         let u4 = |i: usize| u32::from_le_bytes([b[i], b[i + 1], b[i + 2], b[i + 3]]);

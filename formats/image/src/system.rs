@@ -1,8 +1,10 @@
-//! The system image: kernel configuration, SIPs and files in one archive, which the kernel boots from.
+//! The system image: kernel configuration, SIPs and files in one archive, which the kernel boots
+//! from.
 //!
-//! Layout: [`MAGIC`], `u32` length of the directory, the directory (postcard), padding to 16, then the
-//! files, each at a multiple of 16 bytes from the start of the archive. Installed images lie under `bin/`
-//! (`bin/NAME` is what `process_create` calls `NAME`); everything else is a file that `/boot` serves.
+//! Layout: [`MAGIC`], `u32` length of the directory, the directory (postcard), padding to 16, then
+//! the files, each at a multiple of 16 bytes from the start of the archive. Installed images lie
+//! under `bin/` (`bin/NAME` is what `process_create` calls `NAME`); everything else is a file that
+//! `/boot` serves.
 
 use crate::Error;
 use crate::manifest::Side;
@@ -12,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 /// First bytes of a system image.
 pub const MAGIC: &[u8; 8] = b"SINGSYS2";
-/// Where installed images lie.
+/// Folder of the installed images.
 pub const BIN: &str = "bin/";
 
 /// A file of the archive.
@@ -27,17 +29,18 @@ struct File {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Start {
-    /// What this instance is called; unique within the system.
+    /// The instance's name; unique within the system.
     pub name: String,
     /// Its image under `bin/`.
     pub image: String,
     /// Its arguments; the first is the program's own name by custom.
     #[serde(default)]
     pub args: Vec<String>,
-    /// Whether the system cannot do without it: where it ends, the system does, with a status that says so.
+    /// Whether the SIP is essential: when it ends, the system ends, with a status that says so.
     #[serde(default)]
     pub essential: bool,
-    /// Whether the system is there for it: when it exits, the system does, with its exit code. It is essential, too.
+    /// Whether the SIP is the main process: when it exits, the system ends with its exit code. It
+    /// is essential, too.
     #[serde(default)]
     pub main: bool,
 }
@@ -65,7 +68,7 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// The end of that side.
+    /// Returns the end of this side.
     #[must_use]
     pub fn end(&self, side: Side) -> &End {
         match side {
@@ -75,7 +78,7 @@ impl Channel {
     }
 }
 
-/// What runs when the system has started, and how it is connected ([O] 5.2).
+/// The programs that run when the system has started, and their connections ([O] 5.2).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SystemManifest {
@@ -103,7 +106,7 @@ impl<'a> SystemImage<'a> {
     /// Reads an archive.
     ///
     /// # Errors
-    /// Where it is not one, or a file lies outside it.
+    /// If it is not an archive, or a file lies outside it.
     pub fn decode(archive: &'a [u8]) -> Result<SystemImage<'a>, Error> {
         let err = || Error::new("system image: not a system image, or cut short");
         let rest = archive.strip_prefix(MAGIC).ok_or_else(err)?;
@@ -124,7 +127,7 @@ impl<'a> SystemImage<'a> {
     /// Makes an archive.
     ///
     /// # Errors
-    /// Where the directory cannot be encoded.
+    /// If the directory cannot be encoded.
     pub fn encode(manifest: &SystemManifest, files: &[(String, &[u8])]) -> Result<Vec<u8>, Error> {
         let mut directory = Directory {
             manifest: manifest.clone(),
@@ -140,7 +143,7 @@ impl<'a> SystemImage<'a> {
         let encode = |d: &Directory| {
             postcard::to_allocvec(d).map_err(|_| Error::new("system image: directory too large"))
         };
-        // Offsets vary in length; a directory with the widest ones bounds what the real one takes.
+        // Offsets vary in length; a directory with the widest ones bounds the size of the real one.
         let start = (MAGIC.len() + 4 + encode(&directory)?.len()).next_multiple_of(16);
         let mut at = start;
         for (file, (_, bytes)) in directory.files.iter_mut().zip(files) {
@@ -159,18 +162,18 @@ impl<'a> SystemImage<'a> {
         Ok(out)
     }
 
-    /// What to start.
+    /// Returns the manifest.
     #[must_use]
     pub fn manifest(&self) -> &SystemManifest {
         &self.directory.manifest
     }
 
-    /// All paths, in the archive's order.
+    /// Returns all paths, in the archive's order.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.directory.files.iter().map(|f| f.path.as_str())
     }
 
-    /// A file's contents.
+    /// Returns a file's contents.
     #[must_use]
     pub fn file(&self, path: &str) -> Option<&'a [u8]> {
         let f = self.directory.files.iter().find(|f| f.path == path)?;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-/// What `--help` prints.
+/// The text that `--help` prints.
 pub(crate) const HELP: &str = "\
 Usage: singularity [OPTIONS] IMAGE [ARGUMENTS...]
 
@@ -26,10 +26,10 @@ The exit status is the system's (its low eight bits). 160: a fault in the kernel
 system image. 163: Linux refuses something. 164: wrong use. 165: memory or addresses do not suffice. 166: a process has
 ended without which the system cannot go on. 167: nobody reads the output any more.";
 
-/// The stress that there is.
+/// The only kind of stress.
 const STRESS: &str = "switch";
 
-/// What is asked for.
+/// The command to run.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Command {
     Run(Run),
@@ -43,23 +43,23 @@ pub(crate) struct Run {
     pub(crate) image: PathBuf,
     pub(crate) args: Vec<String>,
     pub(crate) memory_limit: Option<u64>,
-    /// Nanoseconds between ticks; 0 for none.
+    /// Nanoseconds between timer ticks; 0 for none.
     pub(crate) watch: u64,
     pub(crate) stress: bool,
 }
 
-/// What is wrong with the command line.
+/// A mistake in the command line.
 #[derive(Debug)]
 pub(crate) enum Error {
     /// No image is named.
     NoImage,
-    /// An amount of memory that is none.
+    /// The value is no amount of memory.
     Memory(String),
-    /// A time between ticks that is none.
+    /// The value is no time between ticks.
     Watch(String),
-    /// A kind of stress that there is none of.
+    /// The value is no kind of stress.
     Stress(String),
-    /// An unknown option, or a value that is missing or no text.
+    /// An unknown option, a missing value, or one that is no text.
     Syntax(lexopt::Error),
 }
 
@@ -108,7 +108,7 @@ fn bytes(text: &str) -> Option<u64> {
         .checked_mul(1 << shift)
 }
 
-/// Reads the command line. Everything behind the image is the system's, options or not.
+/// Reads the command line. Arguments after the image are the system's, options or not.
 pub(crate) fn parse(mut parser: lexopt::Parser) -> Result<Command, Error> {
     use lexopt::prelude::*;
     let mut memory_limit = None;

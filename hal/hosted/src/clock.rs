@@ -1,23 +1,23 @@
-//! Time: Linux's clocks, and how fast the time-stamp counter runs.
+//! Time: Linux's clocks, and the rate of the time-stamp counter.
 
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Nanoseconds that the counter is compared with Linux's clock for, at the least. Reading both together is
-/// uncertain by some 50 ns, so this gives the rate to about 25 parts in a million.
+/// The least time, in nanoseconds, over which the counter is compared with Linux's clock. Reading
+/// both together is uncertain by some 50 ns, so this gives the rate to about 25 parts in a million.
 const CALIBRATION: u64 = 2_000_000;
 
-/// The clocks, since the start.
+/// The clocks since the start.
 pub(crate) struct Clock {
     /// The monotonic clock at the start.
     start: u64,
-    /// The same instant, on both.
+    /// The same instant, on both clocks.
     pair: Pair,
     rate: OnceLock<u64>,
 }
 
-/// One instant on two clocks.
+/// One instant on the counter and the monotonic clock.
 #[derive(Clone, Copy)]
 struct Pair {
     cycles: u64,
@@ -35,20 +35,20 @@ fn read(clock: ClockId) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// When the first interrupt was noted that the kernel has not acted on, on the clock of the kernel's thread: that stands
-/// still while Linux runs somebody else.
+/// The time of the first noted interrupt that the kernel has not acted on, on the CPU clock of the
+/// kernel's thread, which stands still while Linux runs other threads.
 #[derive(Default)]
 pub(crate) struct Noted(AtomicU64);
 
 impl Noted {
-    /// Notes an interrupt. Called by handlers.
+    /// Notes an interrupt. Called by signal handlers.
     pub(crate) fn note(&self) {
         if self.0.load(Relaxed) == 0 {
             self.0.store(read(ClockId::ThreadCPUTime).max(1), Relaxed);
         }
     }
 
-    /// How long the thread has worked since, and forgets it; 0 where nothing is noted.
+    /// Returns how long the thread has worked since the note, and clears it; 0 if nothing is noted.
     pub(crate) fn take(&self) -> u64 {
         match self.0.swap(0, Relaxed) {
             0 => 0,
@@ -58,7 +58,8 @@ impl Noted {
 }
 
 impl Pair {
-    /// Now: the closest of a few readings, in case one is interrupted in the middle.
+    /// Reads both clocks: takes the closest of a few readings, in case one is interrupted in the
+    /// middle.
     fn now() -> Self {
         let reading = || {
             let before = cycles();
@@ -84,7 +85,7 @@ impl Pair {
 }
 
 impl Clock {
-    /// Starts now.
+    /// Starts the clocks.
     pub(crate) fn new() -> Self {
         let pair = Pair::now();
         Self {
@@ -98,7 +99,7 @@ impl Clock {
         read(ClockId::Monotonic) - self.start
     }
 
-    /// A time of [`Clock::now`] on Linux's monotonic clock.
+    /// Converts a time of [`Clock::now`] to Linux's monotonic clock.
     pub(crate) fn monotonic(&self, at: u64) -> u64 {
         self.start.saturating_add(at)
     }
@@ -107,8 +108,8 @@ impl Clock {
         read(ClockId::Realtime)
     }
 
-    /// Ticks of the time-stamp counter a second: compared over the time since the start, so whoever asks a
-    /// few milliseconds later waits for nothing.
+    /// Returns the time-stamp counter's ticks a second: compared over the time since the start, so
+    /// a call some milliseconds later need not wait.
     pub(crate) fn cycles_per_second(&self) -> u64 {
         *self.rate.get_or_init(|| {
             while self.now() < CALIBRATION {

@@ -1,7 +1,7 @@
-//! What the processor can do, by the names that `cpuid`'s documentation has for it.
+//! Features of the processor, by their names in the documentation of `cpuid`.
 
-/// Whether the processor (and Linux, where it must save registers) has the feature. Spelling is taken lightly:
-/// `sse4.1`, `SSE4_1` and `sse41` are one.
+/// Whether the processor (and Linux, if it must save registers) has the feature. Spellings are
+/// equivalent: `sse4.1`, `SSE4_1` and `sse41` are one.
 pub(crate) fn has(name: &str) -> bool {
     let mut plain = [0u8; 24];
     let letters = name.bytes().filter(|b| !matches!(b, b'.' | b'_' | b'-'));
@@ -16,7 +16,7 @@ pub(crate) fn has(name: &str) -> bool {
     macro_rules! features {
         ($($plain:literal => $feature:tt),* $(,)?) => {
             match &plain[..len] {
-                // In every x86-64 processor.
+                // Every x86-64 processor has these.
                 b"sse" | b"sse2" | b"fxsr" | b"cmov" | b"cx8" => true,
                 $($plain => std::is_x86_feature_detected!($feature),)*
                 _ => false,

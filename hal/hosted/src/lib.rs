@@ -1,12 +1,13 @@
 //! The hosted HAL: the system as one unprivileged Linux process.
 //!
-//! One Linux thread runs the kernel and all SIPs. Interrupts are signals to it (the timer's `SIGALRM`, the
-//! console's `SIGIO`), faults are the signals that Linux makes of them, memory is the process's own. See
-//! `sing_kernel::hal` for what the kernel counts on, and each module for how it is kept.
+//! One Linux thread runs the kernel and all SIPs. Interrupts are signals to it (the timer's
+//! `SIGALRM`, the console's `SIGIO`), faults are the signals that Linux makes of them, memory is
+//! the process's own. `sing_kernel::hal` states the kernel's requirements; each module says how it
+//! meets them.
 //!
-//! Exit status: Linux keeps the low eight bits of what the system exits with; where these are zero and the
-//! status is not, it is 1, so that no failure looks like success. The machine's own statuses are those of
-//! `sing_abi::exit::machine`.
+//! Exit status: Linux keeps the low eight bits of the system's status; if these are zero and the
+//! status is not, the process exits with 1, so that no failure looks like success. The machine's
+//! own statuses are those of `sing_abi::exit::machine`.
 
 mod clock;
 mod code;
@@ -37,12 +38,12 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::{fmt, io};
 use timer::Timer;
 
-/// Where interrupts and faults go.
+/// The functions that receive interrupts and faults.
 #[derive(Clone, Copy, Debug)]
 pub struct Hooks {
-    /// Takes interrupts: `sing_kernel::interrupt::arrive`, or what stands in for it.
+    /// Takes interrupts: `sing_kernel::interrupt::arrive`, or a replacement.
     pub interrupt: fn(line: u32, in_sip: bool),
-    /// Decides on faults: `sing_kernel::fault::handle`, or what stands in for it.
+    /// Decides on faults: `sing_kernel::fault::handle`, or a replacement.
     pub fault: fn(&Fault) -> Action,
 }
 
@@ -55,32 +56,32 @@ impl Default for Hooks {
     }
 }
 
-/// How the machine is set up.
+/// The configuration of the machine.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Config {
-    /// The most memory to use, in bytes; `None`: what Linux says is available.
+    /// The most memory to use, in bytes; `None`: the memory that Linux says is available.
     pub memory_limit: Option<u64>,
-    /// Whether standard input is the console: a terminal becomes raw, and input raises an interrupt. Without
-    /// it, the console can be written to and has no input.
+    /// Whether standard input is the console's input: a terminal becomes raw, and input raises an
+    /// interrupt. Otherwise the console has output only.
     pub console: bool,
-    /// The kernel, or what stands in for it.
+    /// The kernel, or a replacement.
     pub hooks: Hooks,
 }
 
-/// Why there is no machine.
+/// The reason for which there is no machine.
 #[derive(Debug)]
 pub enum Error {
-    /// There is one already: signals have one handler in a process.
+    /// The machine has been started already: signals have one handler in a process.
     AlreadyStarted,
-    /// The memory limit is below what any system needs.
+    /// The memory limit is below the least that any system needs.
     MemoryLimit(u64),
-    /// There are too few addresses.
+    /// Linux gives too few addresses.
     Addresses(io::Error),
-    /// Linux refuses what the machine needs.
+    /// Linux refuses a resource that the machine needs.
     Linux {
-        /// What that is.
+        /// The resource.
         what: &'static str,
-        /// Why not.
+        /// The reason.
         error: io::Error,
     },
 }
@@ -105,7 +106,7 @@ impl fmt::Display for Error {
 }
 
 impl Error {
-    /// The status to exit with.
+    /// Returns the status to exit with.
     #[must_use]
     pub fn status(&self) -> i32 {
         match self {
@@ -135,22 +136,22 @@ pub struct HostedHal {
     console: Console,
 }
 
-/// The machine, for the signal handlers: they can be given nothing.
+/// The machine, for the signal handlers, which get no argument of ours.
 static HOSTED: OnceLock<HostedHal> = OnceLock::new();
 
-/// The machine, once it has started.
+/// Returns the machine, once it has started.
 fn hosted() -> Option<&'static HostedHal> {
     HOSTED.get()
 }
 
-/// Ends the process with this status, the terminal as it was before. Safe in signal handlers.
+/// Ends the process with this status, and restores the terminal. Safe in signal handlers.
 fn end(status: i32) -> ! {
     terminal::leave();
-    // SAFETY: ends the process. What is left to write has had its time, or nobody reads it.
+    // SAFETY: ends the process. Output yet to be written has had its time, or has no reader.
     unsafe { libc::_exit(exit_code(status)) }
 }
 
-/// What the process exits with, for a status of the system.
+/// Returns the exit code of the process for a status of the system.
 fn exit_code(status: i32) -> i32 {
     match status & 0xff {
         0 if status != 0 => 1,
@@ -162,10 +163,10 @@ fn exit_code(status: i32) -> i32 {
 const MIN_MEMORY: u64 = 1 << 20;
 
 impl HostedHal {
-    /// Starts the machine, once a process, on the thread that is to run the kernel.
+    /// Starts the machine, at most once in a process, on the thread that will run the kernel.
     ///
     /// # Errors
-    /// When there is one already, when the memory limit is too small, or when Linux refuses something.
+    /// If there is one already, if the memory limit is too small, or if Linux refuses a resource.
     pub fn new(config: Config) -> Result<&'static Self, Error> {
         static STARTING: Mutex<()> = Mutex::new(());
         let _only = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -198,15 +199,16 @@ impl HostedHal {
         Ok(hosted)
     }
 
-    /// Bytes that are accessible now, and the number of islands that they form among the inaccessible. Twice
-    /// the second is what the system takes of `vm.max_map_count`.
+    /// Returns the bytes that are accessible now, and the number of islands that they form among
+    /// inaccessible addresses. Twice that number is the system's share of `vm.max_map_count`.
     pub fn memory_used(&self) -> (u64, usize) {
         self.memory.used()
     }
 }
 
-// SAFETY: reservations come out of arenas that are the process's own and nobody else's (`memory`); code is never writable
-// once it is executable (`code`); one thread runs the kernel, and signals call it as they must (`signals`).
+// SAFETY: reservations come out of arenas that are the process's own and nobody else's (`memory`);
+// code is never writable once it is executable (`code`); one thread runs the kernel, and signals
+// call it as they must (`signals`).
 unsafe impl Hal for HostedHal {
     fn name(&self) -> &'static str {
         "hosted"
@@ -252,7 +254,7 @@ unsafe impl Hal for HostedHal {
         self.memory.limit().saturating_sub(self.memory.used().0) / PAGE
     }
 
-    /// Never: the kernel's own memory is Linux's, not part of what is limited here.
+    /// Never: the kernel's own memory comes from Linux and is not limited here.
     fn is_short(&self) -> bool {
         false
     }
@@ -277,7 +279,7 @@ unsafe impl Hal for HostedHal {
         self.memory.decommit(part);
     }
 
-    /// All that there is: the kernel's own memory is Linux's.
+    /// Unlimited: the kernel's own memory comes from Linux.
     fn heap_room(&self) -> u64 {
         u64::MAX
     }

@@ -1,7 +1,7 @@
-//! The system image: read into memory of our own and sealed there.
+//! The system image: read into memory of the process and sealed there.
 //!
-//! It is copied and not mapped from its file, so that a file that is changed beneath a running system cannot
-//! change what the system has already verified.
+//! It is copied and not mapped from its file, so that a change of the file beneath a running system
+//! cannot change verified contents.
 
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
 use std::fmt;
@@ -9,12 +9,12 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// Why there is no image.
+/// The reason for which there is no image.
 #[derive(Debug)]
 pub(crate) enum Error {
-    /// It cannot be opened or read.
+    /// The file cannot be opened or read.
     Unreadable(PathBuf, io::Error),
-    /// It is something else.
+    /// The file is no system image.
     NoImage(PathBuf),
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn image(path: &Path) -> Result<&'static [u8], Error> {
         mmap_anonymous(std::ptr::null_mut(), len, access, MapFlags::PRIVATE)
     };
     let memory = memory.map_err(|errno| unreadable(errno.into()))?;
-    // SAFETY: the mapping above, `len` bytes of zeros that nobody else knows of.
+    // SAFETY: the mapping above, `len` bytes of zeros without another user.
     let bytes = unsafe { std::slice::from_raw_parts_mut(memory.cast::<u8>(), len) };
     file.read_exact(bytes).map_err(unreadable)?;
     // SAFETY: the mapping above, whose only writer has finished.

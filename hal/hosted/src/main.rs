@@ -42,8 +42,8 @@ fn start(run: Run) -> ! {
         console: true,
         ..Config::default()
     };
-    // A panic is a bug of the kernel: whatever stack it happens on, the system ends, with the terminal restored
-    // by the handler of the signal.
+    // A panic is a bug of the kernel: whatever stack it happens on, the system ends, with the
+    // terminal restored by the handler of the signal.
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         report(panic);
@@ -55,8 +55,8 @@ fn start(run: Run) -> ! {
         tick: run.watch,
         stress: run.stress,
     };
-    // SAFETY: whoever starts the system vouches for the image with the command line, as for any program; the bytes are in
-    // sealed memory of our own.
+    // SAFETY: the user who starts the system vouches for the image with the command line, as for
+    // any program; the bytes are in sealed memory of the process.
     let image = unsafe { BootImage::new(image) };
     sing_kernel::boot(hal, options, image)
 }

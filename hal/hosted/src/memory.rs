@@ -27,14 +27,14 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Alignment of reservations.
+/// Alignment of reservations, in bytes.
 const ALIGN: u64 = 65_536;
-/// Size of the first arena that is tried; halved where Linux refuses.
+/// Size of the first arena that is tried; halved if Linux refuses.
 const ARENA: u64 = 1 << 40;
 /// Mappings left to the rest of the process.
 const SPARE_MAPPINGS: usize = 2048;
 
-/// What a request was refused for.
+/// The resource for lack of which a request was refused.
 #[derive(Clone, Copy)]
 #[repr(u8)]
 enum Shortage {
@@ -71,11 +71,11 @@ impl Shortage {
 
 /// The process's addresses and memory, as far as the kernel uses them.
 pub(crate) struct Memory {
-    /// The most bytes accessible at once.
+    /// The most accessible bytes.
     limit: u64,
     /// The most islands before `commit` refuses.
     max_islands: usize,
-    /// Why a request was refused last.
+    /// The resource for lack of which the last refused request failed.
     shortage: AtomicU8,
     state: Mutex<State>,
 }
@@ -110,7 +110,7 @@ fn map_nowhere(bytes: u64) -> Result<u64, Errno> {
     .map(|at| at as u64)
 }
 
-/// Reserves an inaccessible range that no reservation of the kernel ever comes from, aligned to 64 KiB.
+/// Reserves an inaccessible range outside the kernel's reservations, aligned to 64 KiB.
 pub(crate) fn map_arena(bytes: u64) -> Result<u64, Errno> {
     map_nowhere(bytes + ALIGN).map(|at| at.next_multiple_of(ALIGN))
 }
@@ -121,8 +121,8 @@ impl State {
         self.arenas.overlap(at, end) == end - at && self.free.overlap(at, end) == 0
     }
 
-    /// Panics unless all of the range is reserved. The types of what is given say so; the only cause is a mistake here, or
-    /// another machine's reservation.
+    /// Panics unless all of the range is reserved. The argument types guarantee that; the only
+    /// causes are a bug here, or another machine's reservation.
     fn check(&self, what: &str, at: u64, end: u64) {
         assert!(
             self.reserved(at, end),
@@ -148,10 +148,11 @@ impl State {
             return true;
         }
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
-        // A new mapping and not madvise with mprotect: one system call instead of two, and what Linux keeps
-        // about the old pages goes too, so that the inaccessible mappings on both sides become one again.
-        // SAFETY: the range is reserved, so it lies within a mapping of ours that only the kernel's callers
-        // hold addresses of, and they have given its contents up.
+        // A new mapping and not madvise with mprotect: one system call instead of two, and Linux
+        // also forgets the old pages' state, so that the inaccessible mappings on both sides become
+        // one again.
+        // SAFETY: the range is reserved, so it lies within a mapping of ours; only the kernel's
+        // callers hold addresses of it, and they have given its contents up.
         let done = unsafe {
             rustix::mm::mmap_anonymous(at as *mut _, (end - at) as usize, ProtFlags::empty(), flags)
         };
@@ -170,14 +171,14 @@ impl State {
         true
     }
 
-    /// Bytes of memory.
+    /// Returns the bytes of memory.
     fn bytes(&self) -> u64 {
         self.islands.bytes() - self.blanks.bytes()
     }
 }
 
 impl Memory {
-    /// No addresses yet; at most `limit` bytes accessible at once.
+    /// Makes an allocator without addresses yet; at most `limit` bytes accessible at once.
     pub(crate) fn new(limit: u64) -> Self {
         let max_map_count = std::fs::read_to_string("/proc/sys/vm/max_map_count")
             .ok()
@@ -197,12 +198,12 @@ impl Memory {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The most bytes accessible at once.
+    /// Returns the most bytes accessible at once.
     pub(crate) fn limit(&self) -> u64 {
         self.limit
     }
 
-    /// What was short when a request was refused last, and what helps.
+    /// Returns the resource that the last refused request lacked, and the remedy.
     pub(crate) fn shortage(&self) -> &'static str {
         Shortage::ALL[usize::from(self.shortage.load(Relaxed))].describe()
     }
@@ -211,7 +212,7 @@ impl Memory {
         self.shortage.store(of as u8, Relaxed);
     }
 
-    /// Bytes accessible now, and the islands they form.
+    /// Returns the bytes accessible now, and the number of islands they form.
     pub(crate) fn used(&self) -> (u64, usize) {
         let state = self.state();
         (state.bytes(), state.islands.count())
@@ -220,7 +221,8 @@ impl Memory {
     pub(crate) fn reserve(&self, bytes: u64) -> Option<Reservation> {
         let bytes = rounded(bytes)?;
         let at = self.take(bytes)?;
-        // SAFETY: taken out of what is free, so in no other reservation; arenas are mappings of our own.
+        // SAFETY: taken out of the free ranges, so in no other reservation; arenas are mappings of
+        // our own.
         Some(unsafe { Reservation::new(at, bytes) })
     }
 
@@ -284,9 +286,11 @@ impl Memory {
             return false;
         }
         let access = MprotectFlags::READ | MprotectFlags::WRITE;
-        // SAFETY: the range is reserved; the only memory whose protection changes is the caller's own.
+        // SAFETY: the range is reserved; the only memory whose protection changes is the caller's
+        // own.
         if unsafe { rustix::mm::mprotect(at as *mut _, bytes as usize, access) }.is_err() {
-            // Part of the range may have become accessible before Linux found that it cannot split a mapping.
+            // Part of the range may have become accessible before Linux found that it cannot split
+            // a mapping.
             state.islands.insert(at, end);
             state.note(at);
             if already == 0 {
@@ -329,20 +333,21 @@ impl Memory {
     }
 }
 
-/// Drops the contents of a reserved range; what is accessible there reads as zero.
+/// Drops the contents of a reserved range; its accessible part then reads as zero.
 fn clear(at: u64, bytes: u64) {
     if bytes == 0 {
         return;
     }
-    // SAFETY: the caller has checked that the range is reserved, and its owner gives the contents up. For
-    // private anonymous memory this advice is no hint: Linux promises zeros.
+    // SAFETY: the caller has checked that the range is reserved, and its owner gives the contents
+    // up. For private anonymous memory this advice is no hint: Linux promises zeros.
     let done = unsafe { rustix::mm::madvise(at as *mut _, bytes as usize, Advice::LinuxDontNeed) };
     if let Err(errno) = done {
         panic!("cannot clear memory at {at:#x}: {errno}");
     }
 }
 
-/// Bytes that this process may use: what the machine has available, or its control group, if that is less.
+/// Returns the bytes that this process may use: the machine's available memory, or its control
+/// group's limit, if that is less.
 pub(crate) fn machine_bytes() -> u64 {
     let available = std::fs::read_to_string("/proc/meminfo")
         .ok()

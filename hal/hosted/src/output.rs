@@ -1,15 +1,16 @@
-//! Output: what the kernel writes is taken at once, and written by threads that may wait for whoever reads it.
+//! Output: the kernel's output is taken at once, and written by threads that may wait for a reader.
 //!
-//! The other ways are worse: non-blocking writes are a mode of the open file, which is shared with the shell that started
-//! us and would outlive us; `poll` says that something can be written, not how much, so that a terminal which is stopped
-//! in the middle of a line still blocks.
+//! The other ways are worse: non-blocking writes are a mode of the open file, which is shared with
+//! the shell that started us and would outlive us; `poll` says that something can be written, not
+//! how much, so that a terminal that is stopped in the middle of a line still blocks.
 //!
-//! Where standard output and standard error are the same file, one thread writes both, so that their order stays. Else
-//! each has its own, and a console that nobody reads keeps no crash report back.
+//! If standard output and standard error are the same file, one thread writes both, so that their
+//! order stays. Else each has its own thread, so a console without a reader delays no crash report.
 //!
 //! Invariants:
-//! - The kernel's thread never writes, but for the last words of a system that cannot go on.
-//! - Bytes leave a queue when they have been written: an empty queue means that all is out.
+//! - The kernel's thread never writes, except the last words of a system that has failed.
+//! - Bytes leave a queue when they have been written: if a queue is empty, all its output is
+//!   written.
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::fstat;
@@ -23,13 +24,13 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Room of a queue.
+/// Bytes of a queue.
 const ROOM: usize = 64 << 10;
 /// The most bytes that one call writes.
 const PIECE: usize = 16 << 10;
-/// Room for a writer, which has a piece on its stack.
+/// Size of a writer's stack, which holds a piece.
 const WRITER_STACK: usize = 64 << 10;
-/// How long the end of the system waits for those who read.
+/// How long the system's end waits for readers.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Bytes in all queues.
@@ -38,7 +39,7 @@ static UNWRITTEN: AtomicUsize = AtomicUsize::new(0);
 /// A file that is written to.
 struct Stream {
     queue: Mutex<Box<Queue<ROOM>>>,
-    /// Something has been added, or all is written.
+    /// Signalled when bytes are added, and when all are written.
     changed: Condvar,
 }
 
@@ -48,7 +49,7 @@ pub(crate) struct Output {
     log: Arc<Stream>,
 }
 
-/// Whether both are the same file, so that what is written to one shows in order with the other.
+/// Whether both are the same file, so that output to both must keep its order.
 fn same_file() -> bool {
     match (fstat(stdout()), fstat(stderr())) {
         (Ok(a), Ok(b)) => (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino),
@@ -61,7 +62,7 @@ impl Stream {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a writer that sends `signal` to the calling thread when there is room again.
+    /// Starts a writer thread that sends `signal` to the calling thread when there is room again.
     fn start(signal: i32, name: &str) -> io::Result<Arc<Stream>> {
         let stream = Arc::new(Stream {
             queue: Mutex::default(),
@@ -74,7 +75,7 @@ impl Stream {
         Ok(stream)
     }
 
-    /// Writes what is added, for ever.
+    /// Writes the bytes of the queue, for ever.
     fn write_all(&self, room: impl Fn()) {
         let mut piece = [0; PIECE];
         let mut queue = self.queue();
@@ -95,7 +96,7 @@ impl Stream {
                 Class::Console => stdout(),
                 Class::Kernel | Class::Debug => stderr(),
             };
-            // What cannot be written for another reason is lost, as on a screen that is switched off.
+            // After another error the output is lost, as on a screen that is switched off.
             if write_all(to, &piece[..len]) == Err(Errno::PIPE) && class == Class::Console {
                 crate::end(NOBODY_READS);
             }
@@ -133,18 +134,18 @@ impl Output {
         Ok(Output { console, log })
     }
 
-    /// Takes bytes for the console; how many.
+    /// Takes bytes for the console; returns how many.
     pub(crate) fn write(&self, bytes: &[u8]) -> usize {
         let put = |queue: &mut Queue<ROOM>| queue.put(Class::Console, bytes);
         self.console.put(put, |taken| *taken)
     }
 
-    /// Bytes of the console's that are not written yet.
+    /// Returns the number of console bytes yet to be written.
     pub(crate) fn unwritten(&self) -> usize {
         self.console.queue().unsettled()
     }
 
-    /// Takes a line of the log; false where there is no room.
+    /// Takes a line of the log; returns false if there is no room.
     pub(crate) fn log(&self, class: Class, line: &[u8]) -> bool {
         let put = |queue: &mut Queue<ROOM>| queue.put_line(class, line);
         self.log
@@ -152,7 +153,7 @@ impl Output {
     }
 }
 
-/// Waits until all is written, or those who read have had their time. Safe in signal handlers.
+/// Waits until all output is written, or the readers have had their time. Safe in signal handlers.
 pub(crate) fn settle() {
     let start = Instant::now();
     while UNWRITTEN.load(SeqCst) > 0 && start.elapsed() < PATIENCE {
@@ -160,7 +161,7 @@ pub(crate) fn settle() {
     }
 }
 
-/// Writes all of it, waiting where the reader is slow. Safe in signal handlers.
+/// Writes all of `bytes`, waiting for a slow reader. Safe in signal handlers.
 fn write_all(to: BorrowedFd<'_>, mut bytes: &[u8]) -> Result<(), Errno> {
     while !bytes.is_empty() {
         match rustix::io::write(to, bytes) {
@@ -175,8 +176,8 @@ fn write_all(to: BorrowedFd<'_>, mut bytes: &[u8]) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Writes the last words of a system that cannot go on to standard error, unless it cannot be written to. Safe in signal
-/// handlers.
+/// Writes the last words of a system that has failed to standard error, if that can be written to.
+/// Safe in signal handlers.
 pub(crate) fn last_words(text: &[u8]) {
     settle();
     let to = stderr();

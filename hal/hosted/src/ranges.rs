@@ -1,32 +1,32 @@
-//! A set of address ranges: what is free, and what is accessible.
+//! Sets of address ranges: for free, accessible and blank addresses.
 //!
-//! Ranges that touch are one. All operations take time logarithmic in the number of ranges. Knows nothing of
-//! memory: it is arithmetic, and holds no `unsafe`.
+//! Ranges that touch are merged. All operations take time logarithmic in the number of ranges. Pure
+//! arithmetic: touches no memory, and holds no `unsafe`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A set of disjoint ranges that do not touch one another.
 #[derive(Debug, Default)]
 pub(crate) struct Ranges {
-    /// Start to end.
+    /// End by start.
     by_start: BTreeMap<u64, u64>,
-    /// Length and start.
+    /// Pairs of length and start.
     by_size: BTreeSet<(u64, u64)>,
     bytes: u64,
 }
 
 impl Ranges {
-    /// Number of ranges.
+    /// Returns the number of ranges.
     pub(crate) fn count(&self) -> usize {
         self.by_start.len()
     }
 
-    /// Sum of their lengths.
+    /// Returns the sum of their lengths.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The ranges, in order of address.
+    /// Iterates over the ranges, in order of address.
     #[cfg(test)]
     fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.by_start.iter().map(|(start, end)| (*start, *end))
@@ -46,7 +46,7 @@ impl Ranges {
         self.bytes -= end - start;
     }
 
-    /// The first range that ends behind `at`, if it starts before `end`.
+    /// Returns the first range that ends behind `at`, if it starts before `end`.
     fn meeting(&self, at: u64, end: u64) -> Option<(u64, u64)> {
         let before = self
             .by_start
@@ -59,7 +59,7 @@ impl Ranges {
             .filter(|(s, _)| *s < end)
     }
 
-    /// How many bytes of `at..end` are in the set.
+    /// Returns how many bytes of `at..end` are in the set.
     pub(crate) fn overlap(&self, at: u64, end: u64) -> u64 {
         let (mut from, mut sum) = (at, 0);
         while let Some((start, stop)) = self.meeting(from, end) {
@@ -96,7 +96,7 @@ impl Ranges {
             return;
         }
         let (mut start, mut stop) = (at, end);
-        // One byte further on each side: ranges that touch become one.
+        // One byte further on each side, so that adjacent ranges are merged.
         while let Some((s, e)) = self.meeting(start.saturating_sub(1), stop.saturating_add(1)) {
             self.drop_range(s, e);
             (start, stop) = (start.min(s), stop.max(e));
@@ -104,7 +104,7 @@ impl Ranges {
         self.put(start, stop);
     }
 
-    /// Takes `at..end` out, as much of it as is in the set.
+    /// Removes `at..end`, parts of which may not be in the set.
     pub(crate) fn remove(&mut self, at: u64, end: u64) {
         if at >= end {
             return;
@@ -116,7 +116,8 @@ impl Ranges {
         }
     }
 
-    /// Takes `bytes` out of the smallest range that has them, at the lowest such address.
+    /// Removes `bytes` from the smallest range that is large enough, at the lowest such address;
+    /// returns their start.
     pub(crate) fn take(&mut self, bytes: u64) -> Option<u64> {
         let (len, start) = *self.by_size.range((bytes, 0)..).next()?;
         self.drop_range(start, start + len);
@@ -129,7 +130,7 @@ impl Ranges {
 mod tests {
     use super::Ranges;
 
-    /// The same set, a bit for each address.
+    /// Returns the same set as a bit for each address.
     fn bits(ranges: &Ranges) -> u128 {
         ranges
             .iter()

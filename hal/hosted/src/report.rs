@@ -1,7 +1,7 @@
-//! The last words of a system that cannot go on: which fault, where, and the registers.
+//! The last words of a system that has failed: the fault, its place, and the registers.
 //!
-//! Written in a signal handler, on the alternate stack, perhaps in the middle of anything: allocates nothing and
-//! takes no lock.
+//! Written in a signal handler, on the alternate stack, perhaps in the middle of any code:
+//! allocates nothing and takes no lock.
 
 use crate::{hosted, output, terminal};
 use core::fmt::{self, Write};
@@ -10,7 +10,7 @@ use sing_abi::exit::machine::BROKEN;
 use sing_kernel::fault::Fault;
 
 unsafe extern "C" {
-    /// Where this program's file is loaded; the linker's name for it.
+    /// Start of this program's file in memory; the linker's name for it.
     #[link_name = "__executable_start"]
     static EXECUTABLE: u8;
 }
@@ -19,13 +19,13 @@ unsafe extern "C" {
 pub(crate) struct Registers(pub(crate) [greg_t; 23]);
 
 impl Registers {
-    /// One of them, by libc's index.
+    /// Returns a register, by libc's index.
     pub(crate) fn get(&self, index: c_int) -> u64 {
         self.0[index as usize] as u64
     }
 }
 
-/// Text of bounded length; what is too much is left out.
+/// Text of bounded length; excess is left out.
 struct Text {
     bytes: [u8; 2048],
     len: usize,
@@ -41,7 +41,7 @@ impl Write for Text {
     }
 }
 
-/// Names of the registers, four a line.
+/// Names of the registers, printed four a line.
 const NAMES: [(&str, c_int); 17] = [
     ("rax", libc::REG_RAX),
     ("rbx", libc::REG_RBX),

@@ -1,19 +1,21 @@
 //! Signals: interrupts and faults of the hosted machine.
 //!
-//! An interrupt's handler runs on the stack of whatever it interrupts, because the kernel may switch threads
-//! inside it: the signal frame, which holds the whole register file, then stays on the interrupted SIP's own
-//! stack until that thread runs again and returns from the handler. For the same reason the handler unblocks
-//! interrupts before it calls the kernel for a SIP: a thread switched to from inside must run with them
-//! deliverable. An interrupt that found the kernel is noted with interrupts blocked. So there are at most two
-//! frames on a stack, however many signals come.
+//! An interrupt's handler runs on the stack of the interrupted code, because the kernel may switch
+//! threads inside it: the signal frame, which holds the whole register file, then stays on the
+//! interrupted SIP's own stack until that thread runs again and returns from the handler. For the
+//! same reason the handler unblocks interrupts before it calls the kernel for a SIP: a thread
+//! switched to from inside must run with them deliverable. An interrupt that found the kernel is
+//! noted with interrupts blocked. So there are at most two frames on a stack, however many signals
+//! come.
 //!
-//! A fault's handler runs on an alternate stack, because the SIP's may be what overflowed; it does not switch,
-//! and interrupts are blocked while it runs.
+//! A fault's handler runs on an alternate stack, because the SIP's may be the one that overflowed;
+//! it does not switch, and interrupts are blocked while it runs.
 //!
 //! Invariants:
-//! - Threads of the kernel run with interrupts unblocked, but in these handlers and inside [`wait`].
-//! - Handlers leave `errno` as they find it, and run nothing that takes a lock, as long as the kernel keeps its
-//!   half: where it was not SIP code that was interrupted, `arrive` only takes note.
+//! - Threads of the kernel run with interrupts unblocked, except in these handlers and inside
+//!   [`wait`].
+//! - Handlers leave `errno` as they find it, and run nothing that takes a lock, provided that
+//!   `arrive` only takes note unless SIP code was interrupted, as the kernel promises.
 
 use crate::report::Registers;
 use crate::{HostedHal, hosted, report, terminal};
@@ -27,7 +29,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 pub(crate) const TIMER: c_int = libc::SIGALRM;
 /// The console watcher's signal.
 pub(crate) const CONSOLE: c_int = libc::SIGIO;
-/// The signal of those that write what the kernel puts out.
+/// The signal of the threads that write the kernel's output.
 pub(crate) const OUTPUT: c_int = libc::SIGURG;
 
 /// Signals that are interrupts.
@@ -35,7 +37,7 @@ const INTERRUPTS: [c_int; 3] = [TIMER, CONSOLE, OUTPUT];
 
 /// Signals that are faults of the processor.
 const FAULTS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE];
-/// Signals that end the process, which leaves the terminal as it found it.
+/// Signals that end the process after it has restored the terminal.
 const ENDINGS: [c_int; 5] = [
     libc::SIGTERM,
     libc::SIGINT,
@@ -49,18 +51,20 @@ const FPE_INTDIV: c_int = 1;
 
 /// Size of the alternate stack.
 const ALTERNATE: usize = 64 << 10;
-/// The most that a signal frame may take of the 16 KiB that the kernel keeps free below a thread's stack limit.
+/// The most bytes of a signal frame, out of the 16 KiB that the kernel keeps free below a thread's
+/// stack limit.
 const MAX_FRAME: u64 = 12 << 10;
 
-/// An interrupt that was no SIP's has arrived since the last [`wait`].
+/// Whether an interrupt outside SIP code has arrived since the last [`wait`].
 static ARRIVED: AtomicBool = AtomicBool::new(false);
-/// The kernel's thread sleeps in [`wait`].
+/// Whether the kernel's thread sleeps in [`wait`].
 static ASLEEP: AtomicBool = AtomicBool::new(false);
 
 type Handler = extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
 
 fn set(signals: &[c_int]) -> sigset_t {
-    // SAFETY: all zeros is a valid value of this plain structure, and the calls get valid pointers to it.
+    // SAFETY: all zeros is a valid value of this plain structure, and the calls get valid pointers
+    // to it.
     unsafe {
         let mut set: sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut set);
@@ -78,7 +82,8 @@ fn install(signal: c_int, handler: Handler, flags: c_int, mask: sigset_t) -> io:
         sa_flags: libc::SA_SIGINFO | flags,
         sa_restorer: None,
     };
-    // SAFETY: the handlers below keep what sigaction(2) asks of them; `action` is valid for the call.
+    // SAFETY: the handlers below keep what sigaction(2) asks of them; `action` is valid for the
+    // call.
     if unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) } != 0 {
         return Err(io::Error::last_os_error());
     }
@@ -89,7 +94,8 @@ fn install(signal: c_int, handler: Handler, flags: c_int, mask: sigset_t) -> io:
 fn alternate_stack() -> io::Result<()> {
     use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
     let page = sing_abi::PAGE as usize;
-    // SAFETY: a new mapping that overlaps no other and is never unmapped; only its own pages are protected.
+    // SAFETY: a new mapping that overlaps no other and is never unmapped; only its own pages are
+    // protected.
     let stack = unsafe {
         let flags = MapFlags::PRIVATE | MapFlags::STACK;
         let at = mmap_anonymous(
@@ -110,17 +116,17 @@ fn alternate_stack() -> io::Result<()> {
             ss_size: ALTERNATE,
         }
     };
-    // SAFETY: the stack is mapped for ever and nobody else's.
+    // SAFETY: the stack is mapped for ever and has no other user.
     if unsafe { libc::sigaltstack(&raw const stack, std::ptr::null_mut()) } != 0 {
         return Err(io::Error::last_os_error());
     }
     Ok(())
 }
 
-/// Installs the handlers and readies the calling thread, which is the kernel's from now on. `console`: also
-/// those that look after the terminal.
+/// Installs the handlers and prepares the calling thread, which is the kernel's from now on.
+/// `console`: also installs the handlers that restore the terminal.
 pub(crate) fn start(console: bool) -> io::Result<()> {
-    // SAFETY: takes a number and returns one, 0 where Linux does not say.
+    // SAFETY: takes a number and returns one, 0 if Linux does not know.
     let frame = unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) };
     if frame > MAX_FRAME {
         let text = format!("this processor's signal frames take {frame} bytes, over {MAX_FRAME}");
@@ -151,7 +157,7 @@ pub(crate) fn start(console: bool) -> io::Result<()> {
             all,
         )?;
     }
-    // A mask is inherited from whoever started the process, and might have our signals in it.
+    // A mask is inherited from the parent process, and might contain our signals.
     block(libc::SIG_UNBLOCK, &interrupts);
     Ok(())
 }
@@ -161,19 +167,19 @@ fn block(how: c_int, signals: &sigset_t) {
     unsafe { libc::pthread_sigmask(how, signals, std::ptr::null_mut()) };
 }
 
-/// Waits until an interrupt has arrived since the last time, or a signal comes.
+/// Waits until an interrupt has arrived since the last wait, or a signal comes.
 pub(crate) fn wait(hosted: &HostedHal) {
     let interrupts = set(&INTERRUPTS);
     let mut before = set(&[]);
-    // From the look at ARRIVED until Linux has put the thread to sleep nothing can arrive unseen: the signals
-    // are blocked, and `sigsuspend` unblocks them and sleeps in one step.
-    // SAFETY: both sets are valid for the call.
+    // From the look at ARRIVED until Linux has put the thread to sleep nothing can arrive unseen:
+    // the signals are blocked, and `sigsuspend` unblocks them and sleeps in one step. SAFETY: both
+    // sets are valid for the call.
     unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const interrupts, &raw mut before) };
     hosted.timer.forget_reminder();
     if !ARRIVED.load(Relaxed) {
         ASLEEP.store(true, Relaxed);
-        // SAFETY: the set is valid for the call. The handlers that run inside it switch only when SIP code was
-        // interrupted, which this is not.
+        // SAFETY: the set is valid for the call. The handlers that run inside it switch only when
+        // SIP code was interrupted, which this is not.
         unsafe { libc::sigsuspend(&raw const before) };
         ASLEEP.store(false, Relaxed);
     }
@@ -181,7 +187,7 @@ pub(crate) fn wait(hosted: &HostedHal) {
     block(libc::SIG_SETMASK, &before);
 }
 
-/// Registers of what was interrupted.
+/// Returns the registers of the interrupted code.
 fn registers(context: &ucontext_t) -> Registers {
     Registers(context.uc_mcontext.gregs)
 }
@@ -195,7 +201,8 @@ extern "C" fn on_interrupt(signal: c_int, _: *mut siginfo_t, context: *mut c_voi
     // SAFETY: as above.
     let saved = unsafe { *errno };
     interrupt(hosted, signal, registers(context).get(libc::REG_RIP));
-    // SAFETY: as above. The kernel's threads all run on one Linux thread, so it is still the same place.
+    // SAFETY: as above. The kernel's threads all run on one Linux thread, so the address is
+    // unchanged.
     unsafe { *errno = saved };
 }
 
@@ -208,7 +215,8 @@ fn interrupt(hosted: &HostedHal, signal: c_int, pc: u64) {
     };
     if hosted.code.range().contains(&pc) {
         block(libc::SIG_UNBLOCK, &set(&INTERRUPTS));
-        // May return much later, and on this very stack: everything the interrupted code needs lies here.
+        // May return much later, but on this very stack, which holds everything that the
+        // interrupted code needs.
         (hosted.hooks.interrupt)(line, true);
     } else {
         ARRIVED.store(true, Relaxed);
@@ -220,13 +228,13 @@ fn interrupt(hosted: &HostedHal, signal: c_int, pc: u64) {
     }
 }
 
-/// What the signal says of the fault; `None` for one that another process sent.
+/// Returns kind and address of the fault; `None` for a signal that another process sent.
 fn fault_kind(signal: c_int, info: &siginfo_t) -> Option<(Kind, u64)> {
-    // SAFETY: set for these signals where the code is positive.
+    // SAFETY: Linux sets the field for these signals if the code is positive.
     let address = unsafe { info.si_addr() } as u64;
     match (signal, info.si_code) {
         (_, code) if code <= 0 => None,
-        // SI_KERNEL: a general protection fault, which knows no address.
+        // SI_KERNEL: a general protection fault, which has no address.
         (libc::SIGSEGV, code) if code != libc::SI_KERNEL => Some((Kind::Page, address)),
         (libc::SIGBUS, code) if code != libc::SI_KERNEL => Some((Kind::Page, address)),
         (libc::SIGILL, _) => Some((Kind::Undefined, 0)),
@@ -267,16 +275,16 @@ extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void
     }
 }
 
-/// A signal that ends the process: gives the terminal back, then lets it do so.
+/// Handles a signal that ends the process: restores the terminal, then lets the signal take effect.
 extern "C" fn on_ending(signal: c_int, _: *mut siginfo_t, _: *mut c_void) {
     terminal::leave();
-    // SA_RESETHAND has restored the default, which takes its course when this handler returns and the signal
-    // is no longer blocked.
+    // SA_RESETHAND has restored the default action, which is taken when this handler returns and
+    // the signal is no longer blocked.
     // SAFETY: sends a signal to this thread.
     unsafe { libc::raise(signal) };
 }
 
-/// Continued after a stop: whoever had the terminal meanwhile has set its modes.
+/// Handles a continuation after a stop: another process may have changed the terminal's modes.
 extern "C" fn on_continue(_: c_int, _: *mut siginfo_t, _: *mut c_void) {
     terminal::resume();
 }

@@ -1,15 +1,16 @@
 //! The timer: one POSIX timer whose signal goes to the kernel's thread.
 //!
-//! Setting a timer is a system call, and under a hypervisor an exit from the virtual machine too, so it is
-//! avoided where it can be: when the kernel asks for a *later* time than the one that Linux has been told, that
-//! one stays, and its signal, which comes too early, only sets the timer anew. A kernel that renews a quantum
-//! at every switch so pays for one system call a quantum and not one a switch.
+//! Setting a timer is a system call, and under a hypervisor an exit from the virtual machine too,
+//! so it is avoided if possible: when the kernel asks for a *later* time than the one set in Linux,
+//! that one stays, and its signal, which comes too early, only sets the timer again. So a kernel
+//! that renews a quantum at every switch pays for one system call a quantum and not one a switch.
 //!
-//! A timer that strikes while the kernel runs is only noted, and acted on at the kernel's last look before it
-//! returns to SIP code. That look and the return are not one instruction, so it comes again a little later
-//! ([`Timer::remind`]): else it might have been the last for a SIP that never calls the kernel.
+//! A timer signal that arrives in kernel code is only noted, and acted on at the kernel's last look
+//! before it returns to SIP code. That look and the return are not one instruction, so the signal
+//! is repeated a little later ([`Timer::remind`]): else it might have been the last for a SIP that
+//! never calls the kernel.
 //!
-//! Invariant: while `wanted` is not [`NEVER`], Linux has been told a time no later than it (or is being told).
+//! Invariant: while `wanted` is not [`NEVER`], the time set in Linux is no later (or is being set).
 
 use crate::clock::Clock;
 use std::io;
@@ -18,16 +19,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 /// No time.
 const NEVER: u64 = u64::MAX;
 
-/// When a timer comes again that found the kernel running.
+/// Delay, in nanoseconds, of the repeated signal after one that found the kernel running.
 const REMINDER: u64 = 1_000_000;
 
-/// The timer. Times are those of [`Clock::now`]. All accesses come from one thread and the signal handlers that
-/// interrupt it, so no stronger ordering than `Relaxed` is needed.
+/// The timer. Times are those of [`Clock::now`]. All accesses come from one thread and the signal
+/// handlers that interrupt it, so no stronger ordering than `Relaxed` is needed.
 pub(crate) struct Timer {
     id: libc::timer_t,
-    /// When the kernel wants its interrupt.
+    /// The time at which the kernel wants its interrupt.
     wanted: AtomicU64,
-    /// When Linux has been told to send its signal.
+    /// The time set in Linux.
     armed: AtomicU64,
     /// Whether `wanted` is a reminder's.
     reminding: AtomicBool,
@@ -39,7 +40,7 @@ unsafe impl Send for Timer {}
 unsafe impl Sync for Timer {}
 
 impl Timer {
-    /// A timer that sends `signal` to the calling thread.
+    /// Makes a timer that sends `signal` to the calling thread.
     pub(crate) fn new(signal: i32) -> io::Result<Self> {
         // SAFETY: all zeros is a valid value of this plain structure.
         let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
@@ -60,9 +61,9 @@ impl Timer {
         })
     }
 
-    /// Asks for one interrupt at `at`, instead of one asked for before.
+    /// Asks for one interrupt at `at`, replacing an earlier request.
     pub(crate) fn set(&self, clock: &Clock, at: u64) {
-        // In this order: a signal in between finds a time that is wanted, and sets no reminder.
+        // In this order: a signal in between finds a wanted time, and sets no reminder.
         self.wanted.store(at, Relaxed);
         self.reminding.store(false, Relaxed);
         if at < self.armed.load(Relaxed) {
@@ -71,9 +72,9 @@ impl Timer {
     }
 
     fn arm(&self, clock: &Clock, at: u64) {
-        // Before the system call: should its signal come at once, it finds the truth.
+        // Before the system call: if its signal comes at once, the handler finds the right value.
         self.armed.store(at, Relaxed);
-        // Zero would mean never; the past means now.
+        // Linux takes zero for never; a time in the past means now.
         let at = clock.monotonic(at).max(1);
         let value = libc::timespec {
             tv_sec: (at / 1_000_000_000) as libc::time_t,
@@ -98,7 +99,8 @@ impl Timer {
         debug_assert_eq!(done, 0, "the timer exists and its time is in range");
     }
 
-    /// The timer's signal has come: whether it is time for the interrupt. Called by its handler.
+    /// Handles the timer's signal: returns whether it is time for the interrupt. Called by its
+    /// handler.
     pub(crate) fn fired(&self, clock: &Clock) -> bool {
         self.armed.store(NEVER, Relaxed);
         let wanted = self.wanted.load(Relaxed);
@@ -113,7 +115,8 @@ impl Timer {
         true
     }
 
-    /// Lets the timer come again soon, unless the kernel has set it since. Called by its handler.
+    /// Sets the timer to come again soon, unless the kernel has set it since. Called by its
+    /// handler.
     pub(crate) fn remind(&self, clock: &Clock) {
         if self.wanted.load(Relaxed) == NEVER {
             let at = clock.now() + REMINDER;
@@ -125,8 +128,8 @@ impl Timer {
         }
     }
 
-    /// No SIP runs, and the kernel has seen every note: no reminder is needed. Called with the timer's signal
-    /// blocked.
+    /// Cancels a reminder, as no SIP runs and the kernel has seen every note. Called with the
+    /// timer's signal blocked.
     pub(crate) fn forget_reminder(&self) {
         if self.reminding.swap(false, Relaxed) {
             self.wanted.store(NEVER, Relaxed);

@@ -1,11 +1,13 @@
-//! Trusted mechanics that both HALs share: the context switch, the first frame of a thread, locks, type-stable object
-//! stores and intrusive lists.
+//! Trusted mechanics that both HALs share: the context switch, the first frame of a thread, locks,
+//! type-stable object stores and intrusive lists.
 //!
-//! Everything here is small, used on the kernel's shortest paths, and cannot be written without `unsafe`; so
-//! that the kernel itself can. What a processor does in its own way is in a folder with its name, behind an interface
-//! that all of them have: [`switch`], [`frame`], [`fault`], [`cycles`]. Invariants:
-//! - A [`slab::Slab`] never gives memory back: a `&'static T` from it stays a valid `T` for ever, though it
-//!   may come to stand for another object. Whoever keeps one must know that its object lives.
+//! Everything here is small, used on the kernel's shortest paths, and cannot be written without
+//! `unsafe`, so that the kernel itself can. Code for one processor is in a folder with its name,
+//! behind an interface that all of them have: [`switch`], [`frame`], [`fault`], [`cycles`].
+//! Invariants:
+//! - A [`slab::Slab`] never reuses addresses for anything else: a `&'static T` from it stays a
+//!   valid `T` for ever, though the record may be reused for another object. A holder of such a
+//!   reference must know that its object lives.
 //! - A [`link::Link`] holds only such references.
 //! - [`switch`] is the only way from one kernel stack to another.
 //! - One thread of the machine runs kernel code: see [`lock`].

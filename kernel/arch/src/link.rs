@@ -1,8 +1,8 @@
 //! References between kernel objects, and intrusive doubly linked lists of them.
 //!
-//! A link is a relaxed atomic pointer: reading or writing one compiles to a plain move, and a race can
-//! yield an old reference but never a broken one, as the objects are never freed. What consistency a list
-//! needs comes from the lock that its owner keeps it under.
+//! A link is a relaxed atomic pointer: reading or writing one compiles to a plain move, and a race
+//! can yield an old reference but never a broken one, as the objects are never freed. A list is
+//! consistent if its owner keeps it under a lock.
 
 use core::marker::PhantomData;
 use core::ptr;
@@ -18,27 +18,28 @@ impl<T: Sync> Default for Link<T> {
 }
 
 impl<T: Sync> Link<T> {
-    /// No reference.
+    /// Makes a link without a reference.
     #[must_use]
     pub const fn new() -> Self {
         Link(AtomicPtr::new(ptr::null_mut()))
     }
 
-    /// What it refers to.
+    /// Returns the reference.
     #[inline(always)]
     pub fn get(&self) -> Option<&'static T> {
-        // SAFETY: the pointer is null or came from a `&'static T` in `set`, the only place that stores one.
+        // SAFETY: the pointer is null or came from a `&'static T` in `set`, the only place that
+        // stores one.
         unsafe { self.0.load(Ordering::Relaxed).as_ref() }
     }
 
-    /// Makes it refer to `to`.
+    /// Sets the reference.
     #[inline(always)]
     pub fn set(&self, to: Option<&'static T>) {
         let p = to.map_or(ptr::null_mut(), |t| ptr::from_ref(t).cast_mut());
         self.0.store(p, Ordering::Relaxed);
     }
 
-    /// Takes the reference out.
+    /// Removes and returns the reference.
     #[inline(always)]
     pub fn take(&self) -> Option<&'static T> {
         let t = self.get();
@@ -55,11 +56,11 @@ impl<T: Sync> Link<T> {
     }
 }
 
-/// What an object needs to stand in a [`List`] of this role.
+/// The part of an object by which it stands in a [`List`] of this role.
 pub struct Node<T: 'static, Role: 'static = ()> {
     next: Link<T>,
     previous: Link<T>,
-    /// Which list it stands in (its address), or null.
+    /// Address of the list that the object is in, or null.
     list: AtomicPtr<List<T, Role>>,
 }
 
@@ -74,20 +75,21 @@ impl<T: Sync, Role> Default for Node<T, Role> {
 }
 
 impl<T: Sync, Role> Node<T, Role> {
-    /// Whether it stands in some list.
+    /// Whether the object is in some list.
     #[inline(always)]
     pub fn is_linked(&self) -> bool {
         !self.list.load(Ordering::Relaxed).is_null()
     }
 }
 
-/// An object with a node. One that stands in several lists at a time has a node for each role: a type that only names it.
+/// An object with a node. An object that can be in several lists at a time has a node for each
+/// role, a type that only names the use.
 pub trait Linked<Role: 'static = ()>: Sync + Sized + 'static {
-    /// The node.
+    /// Returns the node.
     fn node(&self) -> &Node<Self, Role>;
 }
 
-/// A list of objects, first in first out. An object stands in one list of a role at most.
+/// A list of objects, first in first out. An object is in at most one list of a role.
 pub struct List<T: 'static, Role: 'static = ()> {
     first: Link<T>,
     last: Link<T>,
@@ -101,7 +103,7 @@ impl<T: Linked<Role>, Role> Default for List<T, Role> {
 }
 
 impl<T: Linked<Role>, Role> List<T, Role> {
-    /// An empty list.
+    /// Makes an empty list.
     #[must_use]
     pub const fn new() -> Self {
         List {
@@ -111,13 +113,13 @@ impl<T: Linked<Role>, Role> List<T, Role> {
         }
     }
 
-    /// Whether nothing stands in it.
+    /// Whether the list is empty.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.first.get().is_none()
     }
 
-    /// The first object.
+    /// Returns the first object.
     #[inline(always)]
     pub fn first(&self) -> Option<&'static T> {
         self.first.get()
@@ -129,10 +131,10 @@ impl<T: Linked<Role>, Role> List<T, Role> {
         self.last.is(t)
     }
 
-    /// Adds at the end.
+    /// Adds an object at the end.
     ///
     /// # Panics
-    /// Where it stands in a list already.
+    /// If the object is in a list already.
     #[inline(always)]
     pub fn push(&self, t: &'static T) {
         let node = t.node();
@@ -183,7 +185,7 @@ impl<T: Linked<Role>, Role> List<T, Role> {
         Some(t)
     }
 
-    /// Takes an object out, wherever it stands in this list. False where it does not stand in it.
+    /// Removes an object from anywhere in this list. Returns false if it is not in this list.
     #[inline]
     pub fn remove(&self, t: &'static T) -> bool {
         let node = t.node();
@@ -203,26 +205,26 @@ impl<T: Linked<Role>, Role> List<T, Role> {
         true
     }
 
-    /// Moves all of `from` to the end, in order; the cost is that of `from`'s length.
+    /// Moves all of `from` to the end, in order; takes time in proportion to the length of `from`.
     pub fn append(&self, from: &List<T, Role>) {
         while let Some(t) = from.pop() {
             self.push(t);
         }
     }
 
-    /// Whether an object stands in this list.
+    /// Whether an object is in this list.
     #[inline]
     pub fn holds(&self, t: &T) -> bool {
         ptr::eq(t.node().list.load(Ordering::Relaxed), self)
     }
 
-    /// The one behind an object, in whichever list it stands.
+    /// Returns the object behind `object`, in whichever list both are.
     #[inline]
     pub fn after(t: &T) -> Option<&'static T> {
         t.node().next.get()
     }
 
-    /// The objects, first to last; the list must not change meanwhile.
+    /// Iterates over the objects, first to last; the list must not change meanwhile.
     pub fn iter(&self) -> impl Iterator<Item = &'static T> + use<T, Role> {
         let mut at = self.first.get();
         core::iter::from_fn(move || {

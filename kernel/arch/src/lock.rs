@@ -1,9 +1,11 @@
-//! Locks and counters of a kernel that one processor runs, which is not pre-empted.
+//! Locks and counters of a kernel that runs on one processor and is not pre-empted.
 //!
-//! So a lock is never contended: it is a plain flag, which finds a lock that is taken twice. Nothing spins, and nothing
-//! locks the bus. All `Sync` here rests on it: a HAL calls the kernel on one thread of its machine, and from an interrupt
-//! that found the kernel only what takes note of it (`sing_kernel::hal`). Several processors are not prepared for by
-//! atomics in every object, which were measured and cost a round trip two thirds more ("Decisions" in the book).
+//! So a lock is never contended: it is a plain flag, which detects a lock that is taken twice.
+//! Nothing spins, and nothing locks the bus. All `Sync` here rests on two obligations of a HAL: it
+//! calls the kernel on one thread of its machine, and an interrupt that finds kernel code running
+//! calls only functions that take note of it (`sing_kernel::hal`). Atomics in every object, in
+//! preparation for several processors, were measured and made a round trip two thirds more
+//! expensive ("Decisions" in the book).
 
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
@@ -20,16 +22,16 @@ pub fn exchange_if(cell: &AtomicU32, expected: u32, new: u32) -> bool {
     as_expected
 }
 
-/// A counter, or a cell of bits that several contexts of the kernel change.
+/// A counter, or a set of bits, that several contexts of the kernel change.
 pub trait Counter {
-    /// Its values.
+    /// Type of the counter's values.
     type Value;
 
-    /// Adds, and returns the value before; wraps round. Without the bus lock: an
-    /// interrupt that finds the kernel changes nothing of the kernel's but the set of pending lines.
+    /// Adds, wrapping round, and returns the previous value. Needs no bus lock: an interrupt that
+    /// finds kernel code running changes nothing of the kernel but the set of pending lines.
     fn add(&self, n: Self::Value) -> Self::Value;
 
-    /// Subtracts, likewise.
+    /// Subtracts, wrapping round, and returns the previous value.
     fn sub(&self, n: Self::Value) -> Self::Value;
 }
 
@@ -58,21 +60,22 @@ counters! {
     AtomicU64 u64;
 }
 
-/// A value that one holder at a time can reach.
+/// A value that one holder at a time can access.
 #[derive(Default)]
 pub struct SpinLock<T> {
     held: AtomicBool,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is reached only through a guard, of which there is at most one at a time: one thread of the machine
-// runs kernel code, as said above, and finds the flag set where a guard exists.
+// SAFETY: the value is reached only through a guard, of which there is at most one at a time: one
+// thread of the machine runs kernel code, as the module's head says, and `lock` finds the flag set
+// while a guard exists.
 unsafe impl<T: Send> Sync for SpinLock<T> {}
 // SAFETY: the lock owns its value.
 unsafe impl<T: Send> Send for SpinLock<T> {}
 
 impl<T> SpinLock<T> {
-    /// A lock that is free.
+    /// Makes a free lock.
     pub const fn new(value: T) -> Self {
         SpinLock {
             held: AtomicBool::new(false),
@@ -83,7 +86,7 @@ impl<T> SpinLock<T> {
     /// Takes the lock.
     ///
     /// # Panics
-    /// When it is held already: there is nobody who could release it.
+    /// If it is held already: no other thread could release it.
     #[inline(always)]
     pub fn lock(&self) -> Guard<'_, T> {
         if self.held.load(Ordering::Relaxed) {
@@ -119,7 +122,7 @@ fn taken_twice() -> ! {
 /// Access to the value, until dropped.
 pub struct Guard<'a, T> {
     lock: &'a SpinLock<T>,
-    /// Neither `Send` nor `Sync`: what can be reached through it need not be.
+    /// Neither `Send` nor `Sync`: the value need not be.
     here: PhantomData<*mut T>,
 }
 

@@ -1,17 +1,20 @@
-//! Type-stable stores of kernel objects: a record is found by its index, and its memory is never used for anything else.
+//! Type-stable stores of kernel objects: a record is found by its index, and its memory is never
+//! used for anything else.
 //!
-//! A store has no limit of its own. Its records lie in segments, each twice as large as the one before, so that a few
-//! additions lead from an index to an address however many records there are. The addresses of a segment are reserved
-//! as a whole; memory is committed step by step, so a store that cannot grow any more says so, and changes nothing.
-//! The free records form a list through the records themselves: giving one back needs no memory.
+//! A store has no limit of its own. Its records lie in segments, each twice as large as the one
+//! before, so that a few additions lead from an index to an address however many records there are.
+//! The addresses of a segment are reserved as a whole; memory is committed step by step, so a store
+//! that cannot grow reports that, and changes nothing. The free records form a list through the
+//! records themselves: giving one back needs no memory.
 //!
-//! The memory of records that are free goes back to the machine chunk by chunk ([`Slab::trim`], in [`trim`]), when somebody
-//! has time for it. Taking and giving a record know nothing of that but one number.
+//! The memory of free records goes back to the machine chunk by chunk ([`Slab::trim`], in
+//! [`trim`]), when the kernel has time. Taking and giving a record know only one number of that.
 //!
 //! Invariants:
-//! - A record below `fresh` whose mark is not [`ABSENT`] is a valid `T`. Its addresses are never used for anything else.
+//! - A record below `fresh` whose mark is not [`ABSENT`] is a valid `T`. Its addresses are never
+//!   used for anything else.
 //! - A record's mark is [`USED`] exactly while the record is in use.
-//! - Every free record from `passed` on is in the list of free ones, and no other is.
+//! - Every free record from `passed` on is in the free list, and no other is.
 
 mod trim;
 
@@ -23,52 +26,53 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 /// Records of the first segment, as a power of two.
 const FIRST: u32 = 8;
-/// Segments of a store: enough for every index.
+/// The most segments of a store: enough for every index.
 const SEGMENTS: usize = 32;
-/// Bytes that a store commits at a time, at most.
+/// The most bytes that a store commits at a time, unless a record is larger.
 const STEP: usize = 64 << 10;
-/// Bytes of a page: what is reserved and committed is whole pages.
+/// Size of a page: reserved and committed ranges are whole pages.
 const PAGE: usize = 4096;
-/// No record.
+/// Index of no record.
 const NONE: u32 = u32::MAX;
 
-/// Mark of a record that has no memory: what all bytes of such a record read as.
+/// Mark of a record without memory: all bytes of such a record read as zero.
 const ABSENT: u32 = 0;
 /// Mark of a record in use.
 const USED: u32 = 1;
 /// Mark of a record that is free.
 const FREE: u32 = 2;
 
-/// Where the stores' memory comes from.
+/// Source of the stores' memory.
 ///
 /// # Safety
-/// What `reserve` returns is aligned to a page and nobody else's for ever; what `commit` has answered `true` for can be
-/// read and written from then on, until `blank`; what is blank, or has just been committed, reads as zero.
+/// `reserve` returns addresses aligned to a page that have no other owner, ever. If `commit`
+/// returns `true`, the addresses can be read and written from then on, until `blank`. Blank and
+/// newly committed memory reads as zero.
 pub unsafe trait Ground: Sync {
-    /// Reserves addresses. `None` where there are none left.
+    /// Reserves addresses. Returns `None` if there are none left.
     fn reserve(&self, bytes: u64) -> Option<u64>;
-    /// Makes reserved addresses accessible. False, and nothing changed, where memory is short.
+    /// Makes reserved addresses accessible. Returns false, and changes nothing, if memory is short.
     fn commit(&self, at: u64, bytes: u64) -> bool;
     /// Takes memory back: the addresses read as zero until they are committed again.
     fn blank(&self, at: u64, bytes: u64);
 }
 
-/// None: the heap, which gives a segment as a whole (unit tests).
+/// None: the heap, which allocates a segment as a whole (unit tests).
 static GROUND: SpinLock<Option<&'static dyn Ground>> = SpinLock::new(None);
 /// Bytes that all stores have committed.
 static COMMITTED: AtomicU64 = AtomicU64::new(0);
 
-/// Says where the stores' memory comes from. Called before the first record is taken.
+/// Sets the source of the stores' memory. Called before the first record is taken.
 pub fn set_ground(ground: &'static dyn Ground) {
     *GROUND.lock() = Some(ground);
 }
 
-/// Bytes that all stores have committed.
+/// Returns the bytes that all stores have committed.
 pub fn committed() -> u64 {
     COMMITTED.load(Ordering::Relaxed)
 }
 
-/// A record with what the store keeps of it.
+/// A record with the store's data about it.
 #[repr(C)]
 struct Slot<T> {
     value: T,
@@ -81,7 +85,7 @@ struct Slot<T> {
 /// Objects of one kind.
 pub struct Slab<T: 'static> {
     segments: [AtomicPtr<Slot<T>>; SEGMENTS],
-    /// Records that have ever been in use: those below are initialised.
+    /// Number of initialised records: those below this index have been in use.
     fresh: AtomicU32,
     live: AtomicU32,
     /// Records in chunks whose memory has been given back.
@@ -93,17 +97,18 @@ pub struct Slab<T: 'static> {
 struct Free {
     /// The first free record, or [`NONE`].
     first: u32,
-    /// Free records below are in no list: a pass over all has yet to come to them. 0: no pass goes on.
+    /// A pass is under way that has yet to visit the records below; free ones there are in no list.
+    /// 0: no pass.
     passed: u32,
     /// No chunk below this record is absent.
     whole: u32,
-    /// Records that there is memory for.
+    /// Number of records that have had memory committed.
     ready: u32,
     /// Bytes accessible in the last segment.
     committed: usize,
 }
 
-/// Segment and place in it of an index.
+/// Returns the segment of an index and its place there.
 #[inline(always)]
 fn place(index: u32) -> (usize, usize) {
     let n = index as usize + (1 << FIRST);
@@ -111,16 +116,16 @@ fn place(index: u32) -> (usize, usize) {
     ((log - FIRST) as usize % SEGMENTS, n - (1 << log))
 }
 
-/// Bytes of the pages that hold `bytes`. `None` where nothing can hold as many.
+/// Rounds up to whole pages. `None` if that overflows.
 fn pages(bytes: Option<usize>) -> Option<usize> {
     bytes?.checked_next_multiple_of(PAGE)
 }
 
 impl<T: Default + Sync> Slab<T> {
-    /// Bytes that a record costs.
+    /// Bytes that a record takes.
     pub const RECORD: u64 = size_of::<Slot<T>>() as u64;
 
-    /// An empty store.
+    /// Makes an empty store.
     #[must_use]
     pub const fn new() -> Self {
         assert!(align_of::<Slot<T>>() <= PAGE);
@@ -140,12 +145,12 @@ impl<T: Default + Sync> Slab<T> {
         }
     }
 
-    /// Number of records in use.
+    /// Returns the number of records in use.
     pub fn live(&self) -> u32 {
         self.live.load(Ordering::Relaxed)
     }
 
-    /// Where a record lies, initialised or not. The segment has been made.
+    /// Returns the address of a record, initialised or not. Its segment must exist.
     #[inline(always)]
     fn at(&self, index: u32) -> *mut Slot<T> {
         let (segment, place) = place(index);
@@ -159,18 +164,18 @@ impl<T: Default + Sync> Slab<T> {
             return None;
         }
         let slot = self.at(index);
-        // SAFETY: the record is below `fresh`, so its addresses can be read, also while they have no memory.
+        // SAFETY: the record is below `fresh`, so its addresses can be read, even without memory.
         let mark = unsafe { (*slot).mark.load(Ordering::Relaxed) };
-        // SAFETY: below `fresh` and not absent, so it is a valid record, and it stays where it is.
+        // SAFETY: below `fresh` and not absent, so it is a valid record, and keeps its address.
         (mark != ABSENT).then(|| unsafe { &*slot })
     }
 
-    /// One more than the highest index of a record that was ever in use.
+    /// Returns one more than the highest index of a record that was ever in use.
     pub fn end(&self) -> u32 {
         self.fresh.load(Ordering::Acquire)
     }
 
-    /// The record with this index, in use or not. `None` where it has no memory now.
+    /// Returns the record with this index, in use or not. `None` if it has no memory now.
     #[inline(always)]
     pub fn get(&self, index: u32) -> Option<&'static T> {
         self.slot(index).map(|s| &s.value)
@@ -182,12 +187,14 @@ impl<T: Default + Sync> Slab<T> {
             .is_some_and(|s| s.mark.load(Ordering::Relaxed) == USED)
     }
 
-    /// Whether this record is the one with this index, and in use. One that has been given back may say any index of itself.
+    /// Whether this record is the one with this index, and in use. A free record may claim any
+    /// index of itself.
     pub fn has(&self, index: u32, record: &T) -> bool {
         self.is_live(index) && self.get(index).is_some_and(|r| ptr::eq(r, record))
     }
 
-    /// Takes a record into use, as the one who used it last left it. `None` where memory is short.
+    /// Takes a record into use, in the state in which its last user left it. Returns `None` if
+    /// memory is short.
     #[inline]
     pub fn take(&self) -> Option<(u32, &'static T)> {
         self.take_from(|| *GROUND.lock())
@@ -211,7 +218,8 @@ impl<T: Default + Sync> Slab<T> {
         Some((index, &slot.value))
     }
 
-    /// The first free record, of those that a pass has not come to, that have been given back, or that are new.
+    /// Finds a free record: by going on with a pass, by restoring an absent chunk, or by making a
+    /// new record.
     #[cold]
     #[inline(never)]
     fn find(&self, free: &mut Free, ground: Option<&dyn Ground>) -> Option<u32> {
@@ -225,7 +233,7 @@ impl<T: Default + Sync> Slab<T> {
         }
     }
 
-    /// Makes a record that has never been in use; its index.
+    /// Initialises a record that has never been in use; returns its index.
     fn initialise(&self, free: &mut Free, ground: Option<&dyn Ground>) -> Option<u32> {
         let index = self.fresh.load(Ordering::Relaxed);
         if index == free.ready {
@@ -236,7 +244,7 @@ impl<T: Default + Sync> Slab<T> {
             next: AtomicU32::new(NONE),
             mark: AtomicU32::new(FREE),
         };
-        // SAFETY: there is memory for the record, which nobody has a reference to yet.
+        // SAFETY: there is memory for the record, and no reference to it yet.
         unsafe { self.at(index).write(slot) };
         self.fresh.store(index + 1, Ordering::Release);
         Some(index)
@@ -246,7 +254,7 @@ impl<T: Default + Sync> Slab<T> {
     fn extend(&self, free: &mut Free, ground: Option<&dyn Ground>) -> Option<()> {
         let (segment, place) = place(free.ready);
         let count = 1usize << (segment + FIRST as usize);
-        // The last index stands for none.
+        // The last index is `NONE`.
         let first = u32::try_from(count - (1 << FIRST)).ok()?;
         let size = pages(size_of::<Slot<T>>().checked_mul(count))?;
         if place == 0 && self.segments[segment].load(Ordering::Relaxed).is_null() {
@@ -279,7 +287,7 @@ impl<T: Default + Sync> Slab<T> {
     /// Gives a record back.
     ///
     /// # Panics
-    /// Where it is not in use: two owners have given up the same record, and a third would be given it twice.
+    /// If the record is not in use: two owners gave it back, and a third would get it twice.
     #[inline]
     pub fn give(&self, index: u32) {
         let mut free = self.free.lock();
@@ -296,12 +304,12 @@ impl<T: Default + Sync> Slab<T> {
         self.live.sub(1);
     }
 
-    /// Every record that was ever in use, by index.
+    /// Iterates over every record that was ever in use, by index.
     pub fn all(&self) -> impl Iterator<Item = &'static T> + '_ {
         (0..self.fresh.load(Ordering::Acquire)).filter_map(|i| self.get(i))
     }
 
-    /// Every record in use, with its index.
+    /// Iterates over every record in use, with its index.
     pub fn in_use(&self) -> impl Iterator<Item = (u32, &'static T)> + '_ {
         (0..self.fresh.load(Ordering::Acquire))
             .filter(|&i| self.is_live(i))
@@ -374,7 +382,7 @@ mod tests {
         assert_eq!(place(NONE).0, 24);
     }
 
-    /// Gives memory out of one leaked piece, page by page, as far as it has.
+    /// Hands out memory of one leaked piece, page by page, until its allowance is spent.
     struct Scarce {
         at: u64,
         reserved: AtomicU64,
@@ -396,7 +404,7 @@ mod tests {
         }
 
         fn blank(&self, at: u64, bytes: u64) {
-            // SAFETY: part of the leaked piece, which the store has given up.
+            // SAFETY: part of the leaked piece; the store no longer uses it.
             unsafe { ptr::write_bytes(at as *mut u8, 0, bytes as usize) };
             self.left.add(bytes);
         }
@@ -419,7 +427,7 @@ mod tests {
         assert!(ground.left.load(Ordering::Relaxed) < STEP as u64);
         s.give(taken - 1);
         assert_eq!((take(), take()), (Some(taken - 1), None));
-        // More memory is found: the store goes on where it was.
+        // With more memory, the store resumes.
         ground.left.add(STEP as u64);
         assert_eq!(take(), Some(taken));
     }
@@ -449,7 +457,7 @@ mod tests {
         }
         let full = ground.left.load(Ordering::Relaxed);
         assert!(trim(false).is_none());
-        // All but a few go, in no order, some of them while a pass goes on.
+        // All but a few records are given back, in no order, some of them during a pass.
         let mut kept = Vec::new();
         let mut x = 1u64;
         while let Some(last) = all.len().checked_sub(1) {
@@ -477,7 +485,7 @@ mod tests {
         assert!(same(&kept) && s.live() as usize == kept.len());
         assert!(s.get(50_000).is_none() && !s.is_live(50_000));
         assert_eq!(s.in_use().count(), kept.len());
-        // All of it can be used again: each record once, with no more memory than at first.
+        // All memory can be used again: each record once, with no more memory than at first.
         let again: Vec<u32> = (kept.len()..total as usize).map(|_| take().0).collect();
         let mut each: Vec<u32> = again.iter().chain(&kept).copied().collect();
         each.sort_unstable();

@@ -1,8 +1,8 @@
-//! Bytes of the exchange heap, as an allocation has them.
+//! Bytes of the exchange heap, as allocations refer to them.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
-/// Bytes of the exchange heap.
+/// A range of bytes of the exchange heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
     base: u64,
@@ -15,37 +15,36 @@ impl Block {
 
     /// `len` bytes at `base`.
     ///
-    /// # Safety
-    /// They can be read and written, no Rust object lies there, and they stay so for as long as an allocation that refers
-    /// to them exists.
+    /// The bytes can be read and written and hold no Rust object, for as long as an allocation that
+    /// refers to them exists.
     #[inline]
     #[must_use]
     pub const unsafe fn new(base: u64, len: u32) -> Block {
         Block { base, len }
     }
 
-    /// Address of the first byte.
+    /// Returns the address of the first byte.
     #[inline]
     #[must_use]
     pub fn base(self) -> u64 {
         self.base
     }
 
-    /// Number of bytes.
+    /// Returns the number of bytes.
     #[inline]
     #[must_use]
     pub fn len(self) -> u32 {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether the block has no bytes.
     #[inline]
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.len == 0
     }
 
-    /// The bytes from `start` to `end`; `None` where they do not all lie in it.
+    /// Returns the bytes from `start` to `end`; `None` if not all of them lie in the block.
     #[inline]
     #[must_use]
     pub fn part(self, start: u32, end: u32) -> Option<Block> {
@@ -55,7 +54,7 @@ impl Block {
         })
     }
 
-    /// These bytes and those of `next`; `None` where that does not begin where these end.
+    /// Joins two adjacent blocks; `None` if `next` does not begin at the end of this one.
     #[must_use]
     pub fn joined(self, next: Block) -> Option<Block> {
         let len = self.len.checked_add(next.len)?;
@@ -65,15 +64,16 @@ impl Block {
         })
     }
 
-    /// What an entry of a table holds: the address, what may be read, and what may be written.
+    /// Returns the fields of a table entry: the address, the readable length, and the writable
+    /// length.
     #[inline]
     pub(crate) fn parts(self, writable: bool) -> (u64, u32, u32) {
         (self.base, self.len, if writable { self.len } else { 0 })
     }
 }
 
-/// Where a record keeps a block, and whether it may only be read. One thread of the machine changes it: it is not read
-/// halfway through.
+/// A block in a record, and whether it is read-only. Only one thread of the machine changes it, so
+/// no reader sees half a change.
 #[derive(Debug, Default)]
 pub struct BlockCell {
     base: AtomicU64,
@@ -82,7 +82,7 @@ pub struct BlockCell {
 }
 
 impl BlockCell {
-    /// The block.
+    /// Returns the block.
     #[inline(always)]
     #[must_use]
     pub fn get(&self) -> Block {
@@ -92,20 +92,20 @@ impl BlockCell {
         }
     }
 
-    /// Whether nothing can be written through it.
+    /// Whether the block is read-only.
     #[inline(always)]
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.read_only.load(Relaxed)
     }
 
-    /// Says so, or the contrary.
+    /// Sets whether the block is read-only.
     #[inline(always)]
     pub fn set_read_only(&self, read_only: bool) {
         self.read_only.store(read_only, Relaxed);
     }
 
-    /// Keeps another one.
+    /// Replaces the block.
     #[inline(always)]
     pub fn set(&self, block: Block) {
         self.base.store(block.base, Relaxed);
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn parts_lie_inside_and_join_again() {
-        // SAFETY: nothing is done with it.
+        // SAFETY: the block is never accessed.
         let whole = unsafe { Block::new(0x1000, 100) };
         let (a, b) = (whole.part(0, 40).unwrap(), whole.part(40, 100).unwrap());
         assert_eq!((b.base(), b.len()), (0x1028, 60));

@@ -1,22 +1,22 @@
-//! Memory that somebody pays for: what the kernel allocates because of what a SIP does.
+//! Charged memory: kernel allocations on behalf of a SIP, which the SIP pays for.
 //!
 //! Invariants:
-//! - What a vector has room for is charged before it is allocated, and discharged when it is given back.
-//! - Nothing here panics or ends the system for want of memory: what cannot be had or paid for is refused, and nothing has
-//!   changed then.
+//! - The capacity of a vector is charged before it is allocated, and discharged when it is freed.
+//! - Nothing here panics or ends the system for want of memory: a request that cannot be served or
+//!   paid for is refused, and changes nothing.
 
 use alloc::vec::Vec;
 use core::ops::{Deref, DerefMut};
 
-/// Who pays.
+/// An account that memory is charged to.
 pub trait Payer: Sync {
-    /// Charges `bytes`. False, and nothing charged, where there is no room.
+    /// Charges `bytes`. Returns false, and charges nothing, if there is no room.
     fn charge(&'static self, bytes: u64) -> bool;
-    /// Takes `bytes` off.
+    /// Discharges `bytes`.
     fn discharge(&'static self, bytes: u64);
 }
 
-/// Pays for what no SIP has caused: instances outside a system.
+/// Pays for memory that no SIP has caused: instances outside a system.
 pub struct Kernel;
 
 impl Payer for Kernel {
@@ -27,17 +27,17 @@ impl Payer for Kernel {
     fn discharge(&'static self, _: u64) {}
 }
 
-/// Memory is short, or nobody pays for more.
+/// Memory is short, or the payer's budget is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoRoom;
 
-/// What an allocation costs beside its bytes, at most.
+/// The most that an allocation costs beside its bytes.
 pub const HEADER: u64 = 32;
 
 /// A vector whose memory is charged.
 pub struct Charged<T> {
     items: Vec<T>,
-    /// Who pays; none while there is no memory.
+    /// The payer; none while there is no memory.
     payer: Option<&'static dyn Payer>,
 }
 
@@ -48,7 +48,7 @@ impl<T> Default for Charged<T> {
 }
 
 impl<T> Charged<T> {
-    /// An empty one. Allocates nothing.
+    /// Returns an empty vector. Allocates nothing.
     #[must_use]
     pub const fn new() -> Self {
         Charged {
@@ -57,7 +57,7 @@ impl<T> Charged<T> {
         }
     }
 
-    /// What room for so many items costs.
+    /// Returns the cost of room for this many items.
     #[must_use]
     pub fn cost(items: usize) -> u64 {
         match (items as u64).saturating_mul(size_of::<T>() as u64) {
@@ -66,13 +66,13 @@ impl<T> Charged<T> {
         }
     }
 
-    /// Bytes that it is charged for.
+    /// Returns the bytes that the vector is charged for.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         Self::cost(self.items.capacity())
     }
 
-    /// Makes room for exactly `more` items, at the cost of `payer`, where no one pays for it already.
+    /// Makes room for exactly `more` items. `payer` is charged if the vector has no payer yet.
     ///
     /// # Errors
     /// Where the payer or the heap has no room.
@@ -105,10 +105,10 @@ impl<T> Charged<T> {
         Ok(())
     }
 
-    /// Makes room for at least one more item, and for many more where there are many.
+    /// Makes room for at least one more item, and for more in proportion to the length.
     ///
     /// # Errors
-    /// Where the payer or the heap has no room.
+    /// If the payer or the heap has no room.
     pub fn reserve_one(&mut self, payer: &'static dyn Payer) -> Result<(), NoRoom> {
         if self.items.len() < self.items.capacity() {
             return Ok(());
@@ -121,7 +121,7 @@ impl<T> Charged<T> {
     /// Adds an item at the end.
     ///
     /// # Errors
-    /// Where the payer or the heap has no room.
+    /// If the payer or the heap has no room.
     pub fn push(&mut self, item: T, payer: &'static dyn Payer) -> Result<(), NoRoom> {
         self.reserve_one(payer)?;
         #[expect(
@@ -132,7 +132,7 @@ impl<T> Charged<T> {
         Ok(())
     }
 
-    /// One of `len` items that `make` makes.
+    /// Makes a vector of `len` items, each by `make`.
     ///
     /// # Errors
     /// Where the payer or the heap has no room.
@@ -152,22 +152,22 @@ impl<T> Charged<T> {
         Ok(all)
     }
 
-    /// Takes the last item out.
+    /// Removes and returns the last item.
     pub fn pop(&mut self) -> Option<T> {
         self.items.pop()
     }
 
-    /// Takes an item out, the last one into its place.
+    /// Removes and returns an item; the last one takes its place.
     pub fn swap_remove(&mut self, at: usize) -> T {
         self.items.swap_remove(at)
     }
 
-    /// Forgets what is in it, and keeps the room.
+    /// Removes all items; keeps the capacity.
     pub fn clear(&mut self) {
         self.items.clear();
     }
 
-    /// Keeps the items that `keep` says, in their order.
+    /// Keeps the items for which `keep` returns true, in their order.
     pub fn retain(&mut self, keep: impl FnMut(&T) -> bool) {
         self.items.retain(keep);
     }
@@ -227,7 +227,7 @@ mod tests {
             n += 1;
             assert_eq!(v.bytes() + PURSE.0.load(Relaxed), 1000);
         }
-        // All but the last odd bytes have been used.
+        // At most the bytes of an incomplete item are unused.
         assert_eq!((n, v.len()), ((1000 - HEADER) / 8, n as usize));
         assert!(v.iter().copied().eq(0..n));
         v.clear();

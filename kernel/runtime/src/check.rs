@@ -1,6 +1,6 @@
-//! What an image's tables must agree on before anything is built from them.
+//! The consistency check of an image's tables, before anything is built from them.
 //!
-//! The verifier and compiler wrote them, but an image may have been damaged since, or made by another hand.
+//! The verifier and compiler wrote these tables, but an image may be damaged since, or be forged.
 //! After all [`STEPS`] have passed, every index in a [`Meta`] selects something of the right kind.
 
 use alloc::format;
@@ -14,7 +14,7 @@ use sing_image::meta::{
 };
 use sing_image::{Error, Failure};
 
-/// The largest context record, in bytes: as many globals, tables, imports and types as there may be.
+/// The largest context record, in bytes: with the most globals, tables, imports and types allowed.
 pub(crate) const MAX_CONTEXT: u64 = (ctx::VARS as u64
     + limits::GLOBALS.most * ctx::GLOBAL_CELL as u64
     + limits::TABLES.most * 8
@@ -32,10 +32,11 @@ fn ensure(holds: bool, what: impl FnOnce() -> String) -> Result<(), Error> {
     if holds { Ok(()) } else { Err(wrong(what())) }
 }
 
-/// One part of the check: the meta, what it has, the lengths of code and data.
+/// A part of the check, given the meta, its index spaces, and the lengths of code and data.
 type Step = fn(&Meta, &Spaces, u64, u64) -> Result<(), Error>;
 
-/// The whole check, in parts whose cost the limits of an image bound. Each counts on those before it.
+/// The whole check, in parts whose cost is bounded by the limits of an image. Each relies on those
+/// before it.
 pub(crate) const STEPS: &[Step] = &[
     |meta, _, _, _| version(meta),
     |meta, _, _, _| size(meta),
@@ -53,7 +54,7 @@ pub(crate) const STEPS: &[Step] = &[
     |meta, s, _, _| exports(meta, s),
 ];
 
-/// What a module has, imported and defined, in the order of its indices.
+/// The index spaces of a module: imported and defined items, in the order of their indices.
 #[derive(Default)]
 pub(crate) struct Spaces {
     pub(crate) imported_funcs: u32,
@@ -135,7 +136,8 @@ fn version(meta: &Meta) -> Result<(), Error> {
     })
 }
 
-/// The limits of sealed images. An open one, which only the WebAssembly test suite runs, has none but those of its format.
+/// Checks the limits of sealed images. Open images, which only the WebAssembly test suite runs,
+/// have no limits but those of the format.
 fn size(meta: &Meta) -> Result<(), Error> {
     if meta.linkage == Linkage::Open {
         return Ok(());
@@ -226,7 +228,8 @@ fn code(meta: &Meta, s: &Spaces, code_len: u64) -> Result<(), Error> {
     )
 }
 
-/// The areas of the variable part, as byte offsets; those that the image does not use are empty.
+/// Returns the areas of the variable part of the context record, as byte offsets; unused areas are
+/// empty.
 fn areas(l: &CtxLayout, meta: &Meta, s: &Spaces) -> [Option<Range<u32>>; 4] {
     let area = |at: u32, count: usize, size: u32| {
         let len = u32::try_from(count).ok()?.checked_mul(size)?;
@@ -352,7 +355,7 @@ fn data(meta: &Meta, s: &Spaces, data_len: u64) -> Result<(), Error> {
         })?;
         match (d.mode, meta.linkage) {
             (SegmentMode::Passive, _) => {}
-            // What was active is part of the initial memory.
+            // Active segments of a sealed image are part of the initial memory.
             (SegmentMode::Declared, Linkage::Sealed) if d.len == 0 => {}
             (SegmentMode::Active { target, offset }, Linkage::Open) => {
                 ensure((target as usize) < s.memories.len(), || {
@@ -366,7 +369,8 @@ fn data(meta: &Meta, s: &Spaces, data_len: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// The runs of initial memory ascend without overlaps, so that their last one ends last; they lie in memory and data.
+/// Checks that the runs of initial memory ascend without overlaps, so that the last one ends last,
+/// and that they lie inside memory and data.
 fn initial(meta: &Meta, data_len: u64) -> Result<(), Error> {
     let memory = meta.memory.map_or(0, |m| u64::from(m.min) * WASM_PAGE);
     let mut end = 0;
@@ -377,7 +381,7 @@ fn initial(meta: &Meta, data_len: u64) -> Result<(), Error> {
             && inside(run.from, run.len, data_len)
             && meta.linkage == Linkage::Sealed;
         ensure(proper, || {
-            format!("run {i} of the initial memory lies where none can")
+            format!("run {i} of the initial memory is out of order or bounds")
         })?;
         end = run.end();
     }

@@ -1,12 +1,13 @@
-//! The context record of one thread ([`sing_abi::ctx`]): who makes it, and how the kernel reads it.
+//! The context record of one thread ([`sing_abi::ctx`]): its construction, and the kernel's access
+//! to it.
 //!
 //! Invariants:
-//! - A record is written here and by the kernel only; compiled code reads it, and writes its own globals and
-//!   the thread-local value.
-//! - The record says where the thread's table of allocations is and how long: the context owns both, and whatever moves the
-//!   table writes the record in the same step.
-//! - A [`CtxRef`] is had from compiled code, which passes its own record as the first argument of a kernel
-//!   entry, or by an unsafe call; everything else about it is safe.
+//! - A record is written here and by the kernel only; compiled code reads it, and writes its own
+//!   globals and the thread-local value.
+//! - The record holds the address and length of the thread's table of allocations: the context owns
+//!   both, and every function that moves the table updates the record in the same step.
+//! - A [`CtxRef`] comes from compiled code, which passes its own record as the first argument of a
+//!   kernel entry, or from an unsafe call; everything else about it is safe.
 
 use crate::{Block, Entry, HEADER, Instance, NoRoom, Payer, Template, XTable};
 use alloc::alloc::{Layout, alloc, dealloc};
@@ -14,22 +15,23 @@ use core::marker::PhantomData;
 use core::ptr::{self, NonNull};
 use sing_abi::ctx;
 
-/// What differs from thread to thread.
+/// The fields that differ from thread to thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ContextParams {
     /// Address of the kernel's entry table.
     pub kernel_table: u64,
-    /// The lowest stack pointer that a function may have.
+    /// The lowest stack pointer that a function may have after its prologue.
     pub stack_limit: u64,
     /// Id of the SIP.
     pub sip_id: u32,
     /// Id of the thread.
     pub thread_id: u32,
-    /// The kernel's own word.
+    /// The word that the kernel keeps for the thread.
     pub kernel_word: u64,
     /// Time-stamp counter ticks a second.
     pub cycles_per_second: u64,
-    /// Where the thread's shadow stack starts; `None` leaves the module's own value, as the first thread does.
+    /// Initial value of the thread's shadow stack pointer; `None` leaves the module's own value, as
+    /// for the first thread.
     pub stack_pointer: Option<u32>,
 }
 
@@ -39,11 +41,13 @@ pub struct Context {
     size: usize,
     table: XTable,
     payer: &'static dyn Payer,
-    /// What the record points to, where that is not kept by who linked it ([`crate::open`]).
+    /// The instance that the record points to, unless the store that linked it owns it
+    /// ([`crate::open`]).
     instance: Option<Instance>,
 }
 
-/// A function of a thread's own image that the kernel calls, with the thread's context. `F` is its type beside that.
+/// A function of a thread's own image that the kernel calls, with the thread's context. `F` is the
+/// function's type without the context.
 ///
 /// Only a context gives one, and it stays with its thread, like a window on memory:
 ///
@@ -59,29 +63,29 @@ pub struct EntryPoint<F> {
 }
 
 impl<F> EntryPoint<F> {
-    /// Address of its code.
+    /// Returns the address of the function's code.
     #[must_use]
     pub fn code(&self) -> u64 {
         self.code
     }
 
-    /// Address of the context record.
+    /// Returns the address of the context record.
     #[must_use]
     pub fn context(&self) -> u64 {
         self.record.as_ptr() as u64
     }
 
-    /// The lowest stack pointer that it may run with.
+    /// Returns the lowest stack pointer that the function may run with.
     #[must_use]
     pub fn stack_limit(&self) -> u64 {
         CtxRef(self.record).stack_limit()
     }
 }
 
-// SAFETY: a context owns its record; the kernel hands the thread, and with it the record, from processor to
-// processor.
+// SAFETY: a context owns its record; the kernel hands the thread, and with it the record, from
+// processor to processor.
 unsafe impl Send for Context {}
-// SAFETY: through a shared reference only the address is had.
+// SAFETY: a shared reference gives access to the address only.
 unsafe impl Sync for Context {}
 
 impl Drop for Context {
@@ -97,7 +101,7 @@ fn layout(size: usize) -> Layout {
     Layout::from_size_align(size, ctx::ALIGN).unwrap_or(Layout::new::<[u64; 16]>())
 }
 
-/// What a record of this size costs.
+/// Returns the cost of a record of this size.
 fn cost(size: usize) -> u64 {
     size as u64 + HEADER
 }
@@ -106,11 +110,11 @@ impl Context {
     /// Makes the record of a thread of a sealed instance, for which `payer` pays.
     ///
     /// # Errors
-    /// Where the payer or the heap has no room.
+    /// If the payer or the heap has no room.
     ///
     /// # Safety
-    /// `kernel_table` is the address of a table of kernel entries that stays. Code that gets the record runs on a stack
-    /// that has room for the kernel below `stack_limit`.
+    /// `kernel_table` is the address of a table of kernel entries that is never freed. Code that
+    /// gets the record runs on a stack that has room for the kernel below `stack_limit`.
     pub unsafe fn new(
         instance: &Instance,
         params: &ContextParams,
@@ -133,7 +137,7 @@ impl Context {
         Ok(context)
     }
 
-    /// Makes a record from these words and the fields that every one has, for which they have room.
+    /// Makes a record from `words`, which have room for the fixed fields, and fills these in.
     pub(crate) fn raw(
         words: &[u64],
         instance: u64,
@@ -145,13 +149,14 @@ impl Context {
         if !payer.charge(cost(size)) {
             return Err(NoRoom);
         }
-        // SAFETY: the template has checked that the size is at least that of the fixed part, not zero.
+        // SAFETY: the template has checked that the size is at least that of the fixed part, not
+        // zero.
         let record = unsafe { alloc(layout(size)) };
         let Some(record) = NonNull::new(record) else {
             payer.discharge(cost(size));
             return Err(NoRoom);
         };
-        // SAFETY: the record has room for as many words.
+        // SAFETY: the record has room for all of `words`.
         unsafe { ptr::copy_nonoverlapping(words.as_ptr(), record.as_ptr().cast(), words.len()) };
         let context = Context {
             record,
@@ -182,39 +187,40 @@ impl Context {
         })
     }
 
-    /// `sip_main`.
+    /// Returns the entry point of `sip_main`.
     #[must_use]
     pub fn main(&self) -> Option<EntryPoint<fn() -> i32>> {
         self.entry_point(Template::main)
     }
 
-    /// `sip_thread`.
+    /// Returns the entry point of `sip_thread`.
     #[must_use]
     pub fn thread_entry(&self) -> Option<EntryPoint<fn(u32)>> {
         self.entry_point(Template::thread_entry)
     }
 
-    /// The start function.
+    /// Returns the entry point of the start function.
     #[must_use]
     pub fn start(&self) -> Option<EntryPoint<fn()>> {
         self.entry_point(Template::start)
     }
 
-    /// Address of the record: the first argument of compiled code.
+    /// Returns the address of the record: the first argument of compiled code.
     #[inline]
     #[must_use]
     pub fn address(&self) -> u64 {
         self.record.as_ptr() as u64
     }
 
-    /// The same as compiled code passes it. It must not be used once the context is gone.
+    /// Returns the reference that compiled code passes. It must not be used once the context is
+    /// gone.
     #[inline]
     #[must_use]
     pub(crate) fn reference(&self) -> CtxRef {
         CtxRef(self.record)
     }
 
-    /// Puts the table into the record, where compiled code finds it.
+    /// Writes the table's address and mask into the record, which compiled code reads.
     #[inline]
     fn show_table(&self) {
         let r = self.reference();
@@ -235,25 +241,28 @@ impl Context {
         &self.table
     }
 
-    /// Enters an allocation ([`XTable::insert`]). `None` where the table is full: see [`Context::grow_table`].
+    /// Enters an allocation ([`XTable::insert`]). Returns `None` if the table is full: see
+    /// [`Context::grow_table`].
     #[inline]
     pub fn insert(&mut self, alloc: u32, block: Block, writable: bool) -> Option<u32> {
         self.table.insert(alloc, block, writable)
     }
 
-    /// Changes what may be reached through a handle; false where it selects nothing.
+    /// Changes the block that a handle gives access to. Returns false if the handle selects
+    /// nothing.
     #[inline]
     pub fn set(&mut self, handle: u32, block: Block, writable: bool) -> bool {
         self.table.set(handle, block, writable)
     }
 
-    /// Takes an allocation out; `None` where the handle is forged, stale or another thread's.
+    /// Removes an allocation; `None` if the handle is forged, stale or another thread's.
     #[inline]
     pub fn remove(&mut self, handle: u32) -> Option<Entry> {
         self.table.remove(handle)
     }
 
-    /// Doubles a table that is full. False where it has `MAX_ENTRIES`, or the kernel or the payer no room.
+    /// Doubles a full table. Returns false if it has `MAX_ENTRIES`, or the kernel or the payer has
+    /// no room.
     #[cold]
     pub fn grow_table(&mut self, payer: &'static dyn Payer) -> bool {
         let grown = self.table.grow(payer);
@@ -261,8 +270,8 @@ impl Context {
         grown
     }
 
-    /// Takes some allocation out of the table of a thread that runs no more; its record's index. Compiled code
-    /// reaches nothing by it from now on.
+    /// Removes some allocation from the table of a thread that runs no more, and returns its
+    /// record's index. Compiled code can no longer reach it.
     pub fn pop(&mut self) -> Option<u32> {
         let r = self.reference();
         let nothing = XTable::new();
@@ -271,7 +280,7 @@ impl Context {
         self.table.pop()
     }
 
-    /// The thread-local value.
+    /// Returns the thread-local value.
     #[inline]
     #[must_use]
     pub fn tls(&self) -> u64 {
@@ -284,7 +293,8 @@ impl Context {
         self.reference().set_tls(value);
     }
 
-    /// Changes whose record it is: an open instance's record serves one thread after the other.
+    /// Changes the thread that the record belongs to: an open instance's record serves one thread
+    /// after the other.
     #[inline]
     pub fn set_thread(&self, thread_id: u32, kernel_word: u64) {
         let r = self.reference();
@@ -296,16 +306,17 @@ impl Context {
     }
 }
 
-/// What a kernel entry gets as its first argument: the caller's context record.
+/// The first argument of a kernel entry: the caller's context record.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug)]
 pub struct CtxRef(NonNull<u8>);
 
 impl CtxRef {
-    /// The record at this address.
+    /// Returns a reference to the record at this address.
     ///
     /// # Safety
-    /// A context made here has its record there, and outlives the reference together with its instance.
+    /// A context of this module has its record there; the context and its instance outlive the
+    /// reference.
     #[inline]
     #[must_use]
     pub unsafe fn from_address(address: u64) -> CtxRef {
@@ -313,7 +324,7 @@ impl CtxRef {
         CtxRef(unsafe { NonNull::new_unchecked(address as *mut u8) })
     }
 
-    /// Address of the record.
+    /// Returns the address of the record.
     #[inline]
     #[must_use]
     pub fn address(self) -> u64 {
@@ -322,19 +333,19 @@ impl CtxRef {
 
     #[inline]
     pub(crate) fn read(self, at: i32) -> u64 {
-        // SAFETY: `at` is an aligned field of the fixed part, or lies where a checked layout says; records outlive the
-        // references to them.
+        // SAFETY: `at` is an aligned field of the fixed part, or an offset from a checked layout;
+        // records outlive the references to them.
         unsafe { self.0.as_ptr().add(at as usize).cast::<u64>().read() }
     }
 
-    /// Writes a word; `at` is a field's offset, or one that a checked layout gave.
+    /// Writes a word; `at` is the offset of a fixed field, or from a checked layout.
     #[inline]
     pub(crate) fn put(self, at: i32, value: u64) {
         // SAFETY: as for `read`; layouts have been checked to lie inside the record.
         unsafe { self.0.as_ptr().add(at as usize).cast::<u64>().write(value) };
     }
 
-    /// The same for half a word.
+    /// Writes half a word, likewise.
     #[cfg(any(test, feature = "open"))]
     #[inline]
     pub(crate) fn put32(self, at: i32, value: u32) {
@@ -342,49 +353,49 @@ impl CtxRef {
         unsafe { self.0.as_ptr().add(at as usize).cast::<u32>().write(value) };
     }
 
-    /// The kernel's own word.
+    /// Returns the word that the kernel keeps for the thread.
     #[inline]
     #[must_use]
     pub fn kernel_word(self) -> u64 {
         self.read(ctx::KERNEL_WORD)
     }
 
-    /// Id of the SIP.
+    /// Returns the id of the SIP.
     #[inline]
     #[must_use]
     pub fn sip_id(self) -> u32 {
         self.read(ctx::SIP_ID) as u32
     }
 
-    /// Id of the thread.
+    /// Returns the id of the thread.
     #[inline]
     #[must_use]
     pub fn thread_id(self) -> u32 {
         (self.read(ctx::SIP_ID) >> 32) as u32
     }
 
-    /// The lowest stack pointer that a function may have.
+    /// Returns the lowest stack pointer that a function may have after its prologue.
     #[inline]
     #[must_use]
     pub fn stack_limit(self) -> u64 {
         self.read(ctx::STACK_LIMIT)
     }
 
-    /// Time-stamp counter ticks a second.
+    /// Returns the time-stamp counter's ticks a second.
     #[inline]
     #[must_use]
     pub fn cycles_per_second(self) -> u64 {
         self.read(ctx::CYCLES_PER_SECOND)
     }
 
-    /// Address of byte 0 of the linear memory.
+    /// Returns the address of byte 0 of the linear memory.
     #[inline]
     #[must_use]
     pub fn memory_base(self) -> u64 {
         self.read(ctx::MEM_BASE)
     }
 
-    /// Bytes of linear memory.
+    /// Returns the length of the linear memory in bytes.
     #[inline]
     #[must_use]
     pub fn memory_len(self) -> u64 {
@@ -394,7 +405,7 @@ impl CtxRef {
         }
     }
 
-    /// The caller's instance.
+    /// Returns the caller's instance.
     #[inline]
     #[must_use]
     pub fn instance(&self) -> &Instance {
@@ -402,7 +413,7 @@ impl CtxRef {
         unsafe { Instance::at(self.read(ctx::INSTANCE)) }
     }
 
-    /// The thread-local value.
+    /// Returns the thread-local value.
     #[inline]
     #[must_use]
     pub fn tls(self) -> u64 {

@@ -1,9 +1,10 @@
 //! A checked window on a SIP's linear memory.
 //!
 //! Invariants:
-//! - Every access is tested against the window's length with 64-bit arithmetic, so that no offset wraps.
-//! - No Rust reference to a SIP's memory is ever made: its own threads may change it at any time. What the
-//!   kernel decides on, it copies out first and looks at once.
+//! - Every access is tested against the window's length with 64-bit arithmetic, so that no offset
+//!   wraps.
+//! - No Rust reference to a SIP's memory is ever made: its own threads may change it at any time.
+//!   The kernel copies a value out before it checks it, and decides on the copy.
 
 use crate::Trap;
 use alloc::vec::Vec;
@@ -13,8 +14,9 @@ use core::ptr;
 ///
 /// An access outside it is [`Trap::MemoryOutOfBounds`]; nothing is copied then.
 ///
-/// It is neither `Send` nor `Sync`, so that it stays with the thread that made it. A SIP's memory is given back when none
-/// of its threads runs any more, and so outlives every window that they have:
+/// The window is neither `Send` nor `Sync`, so that it stays with the thread that made it. A SIP's
+/// memory is freed when none of its threads runs any more, and so outlives every window that they
+/// have:
 ///
 /// ```compile_fail,E0277
 /// # fn keep(window: sing_runtime::SipMemory) {
@@ -59,8 +61,8 @@ impl SipMemory {
     /// A window on `len` bytes at `base`.
     ///
     /// # Safety
-    /// While the window is used, `base .. base + len` is a SIP's linear memory: readable and writable (or
-    /// made so when it is touched), and no Rust reference to it exists.
+    /// While the window is used, `base .. base + len` is a SIP's linear memory: readable and
+    /// writable (or made so when it is touched), and no Rust reference to it exists.
     #[inline]
     #[must_use]
     pub unsafe fn new(base: u64, len: u64) -> SipMemory {
@@ -70,28 +72,28 @@ impl SipMemory {
         }
     }
 
-    /// The address of byte 0.
+    /// Returns the address of byte 0.
     #[inline]
     #[must_use]
     pub fn base(&self) -> u64 {
         self.base as u64
     }
 
-    /// Bytes in the window.
+    /// Returns the length of the window in bytes.
     #[inline]
     #[must_use]
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether there is nothing in it.
+    /// Whether the window has no bytes.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The address of `at`, where `len` bytes from there lie in the window.
+    /// Returns the address of `at`, if `len` bytes from there lie in the window.
     ///
     /// # Errors
     /// [`Trap::MemoryOutOfBounds`].
@@ -110,7 +112,7 @@ impl SipMemory {
         read_u64 write_u64 u64;
     }
 
-    /// Writes words one after the other.
+    /// Writes words one after the other, little-endian, at any alignment.
     ///
     /// # Errors
     /// [`Trap::MemoryOutOfBounds`].
@@ -124,7 +126,7 @@ impl SipMemory {
         Ok(())
     }
 
-    /// Reads words one after the other.
+    /// Reads words one after the other, little-endian, at any alignment.
     ///
     /// # Errors
     /// [`Trap::MemoryOutOfBounds`].
@@ -138,7 +140,7 @@ impl SipMemory {
         Ok(())
     }
 
-    /// Copies out of the memory.
+    /// Copies bytes out of the memory.
     ///
     /// # Errors
     /// [`Trap::MemoryOutOfBounds`].
@@ -150,23 +152,25 @@ impl SipMemory {
         Ok(())
     }
 
-    /// Copies into the memory.
+    /// Copies bytes into the memory.
     ///
     /// # Errors
     /// [`Trap::MemoryOutOfBounds`].
     #[inline]
     pub fn write(&self, at: u32, bytes: &[u8]) -> Result<(), Trap> {
         let p = self.check(at, bytes.len() as u64)?;
-        // SAFETY: the destination lies in the window; `bytes` is a Rust buffer, which no window overlaps.
+        // SAFETY: the destination lies in the window; `bytes` is a Rust buffer, which no window
+        // overlaps.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), p, bytes.len()) };
         Ok(())
     }
 
-    /// A copy of `len` bytes; [`Trap::BadArgument`] where that is more than `max`, so that no SIP makes the
-    /// kernel allocate as it likes.
+    /// Returns a copy of `len` bytes; [`Trap::BadArgument`] if `len` exceeds `max`, so that no SIP
+    /// can make the kernel allocate without bounds.
     ///
     /// # Errors
-    /// [`Trap::MemoryOutOfBounds`], [`Trap::BadArgument`], or [`Trap::OutOfMemory`] where the kernel has no room.
+    /// [`Trap::MemoryOutOfBounds`], [`Trap::BadArgument`], or [`Trap::OutOfMemory`] if the kernel
+    /// has no room.
     pub fn read_vec(&self, at: u32, len: u32, max: usize) -> Result<Vec<u8>, Trap> {
         self.check(at, u64::from(len))?;
         let len = len as usize;
@@ -207,7 +211,7 @@ impl SipMemory {
         Ok(())
     }
 
-    /// `memory.fill`.
+    /// `memory.fill`: sets `len` bytes to `value`.
     ///
     /// # Errors
     /// [`Trap::MemoryOutOfBounds`].
@@ -245,7 +249,8 @@ mod tests {
     use alloc::vec;
 
     fn window(bytes: &mut Vec<u8>) -> SipMemory {
-        // SAFETY: the vector outlives the window in each test, which touches it only through the window.
+        // SAFETY: the vector outlives the window in each test, which touches it only through the
+        // window.
         unsafe { SipMemory::new(bytes.as_mut_ptr() as u64, bytes.len() as u64) }
     }
 

@@ -1,8 +1,8 @@
-//! What one SIP has of its own beside its linear memory: the memory's record, its tables, and which segments
-//! it has dropped.
+//! The state of one SIP beside its linear memory: the memory's record, its tables, and the set of
+//! segments that it has dropped.
 //!
 //! Invariants:
-//! - What compiled code reaches (the memory's record, the tables) does not move while the instance lives.
+//! - The memory's record and the tables, which compiled code reaches, never move.
 //! - A segment that was dropped, or was active, has no contents.
 
 mod parts;
@@ -33,16 +33,16 @@ const _: () = {
     assert!(offset_of!(MemoryRecord, len) == MEM_DEF_LEN as usize);
 };
 
-/// References of an element segment.
+/// The references in an element segment.
 #[derive(Clone, Copy, Debug)]
 pub struct Elements<'a>(&'a [u64]);
 
-/// A running copy of an image. The contexts of its threads keep it.
+/// A running copy of an image. The contexts of its threads hold references to it.
 #[repr(transparent)]
 pub struct Instance(NonNull<Inner>);
 
-/// What a table holds: a function's record, an external reference, or nothing. Compiled code passes it to the kernel and
-/// gets it back; nobody else makes one.
+/// An element of a table: a function's record, an external reference, or null. Compiled code passes
+/// it to the kernel and gets it back; nothing else makes one.
 ///
 /// ```compile_fail,E0423
 /// let forged = sing_runtime::Reference(0x1000); // private field
@@ -60,11 +60,11 @@ impl Reference {
     pub(crate) const NULL: Reference = Reference(0);
 }
 
-/// What an instance is made of. It stays in one place, which context records point to.
+/// The shared contents of an instance. Their address is fixed, as context records point to them.
 #[repr(C)]
 pub(crate) struct Inner {
-    /// The instance itself, so that a reference to it can be had from a pointer to this. First, and never
-    /// dropped: the owner's [`Instance`] does that.
+    /// The instance itself, so that a pointer to this record gives a reference to it. First, and
+    /// never dropped: the owner's [`Instance`] does that.
     this: ManuallyDrop<Instance>,
     template: Arc<Template>,
     memory: MemoryRecord,
@@ -75,9 +75,9 @@ pub(crate) struct Inner {
     dropped_data: Dropped,
     dropped_elements: Dropped,
     parts: Parts,
-    /// How many keep it: its owner, and the contexts of its threads.
+    /// Reference count: the owner, and the contexts of its threads.
     keepers: AtomicU32,
-    /// Who pays for this record.
+    /// The payer of this record.
     payer: &'static dyn Payer,
 }
 
@@ -92,27 +92,27 @@ impl Drop for Instance {
             return;
         }
         let payer = self.inner().payer;
-        // SAFETY: the pointer came from the heap as a box's would, this was the last to keep it, and the copy of it in
-        // `this` is never dropped.
+        // SAFETY: the pointer came from the heap as a box's would, this was the last reference, and
+        // the copy of it in `this` is never dropped.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
         payer.discharge(COST);
     }
 }
 
-/// What the record costs.
+/// Cost of the record.
 const COST: u64 = size_of::<Inner>() as u64 + HEADER;
 
 impl Instance {
-    /// Makes an instance of a sealed image whose linear memory starts at `memory`. Its initial data is not there yet:
-    /// [`Template::initial_from`] says what goes where. `payer` pays for the record and the tables, and for what these grow
-    /// by.
+    /// Makes an instance of a sealed image whose linear memory starts at `memory`. Does not write
+    /// the initial data: [`Template::initial_from`] returns it. `payer` pays for the record and the
+    /// tables, and for the growth of these.
     ///
     /// # Errors
-    /// [`Trap::BadArgument`] where the image is an open one, or more must be reserved for it ([`Template::reservation`]).
-    /// [`Trap::OutOfMemory`] where the payer or the heap has no room.
+    /// [`Trap::BadArgument`] if the image is an open one, or more must be reserved for it
+    /// ([`Template::reservation`]). [`Trap::OutOfMemory`] if the payer or the heap has no room.
     ///
     /// # Safety
-    /// `memory .. memory + reserved` is reserved for the SIP's linear memory for as long as the instance lives.
+    /// `memory .. memory + reserved` is reserved for the SIP's memory while the instance lives.
     pub unsafe fn new(
         template: &Arc<Template>,
         memory: u64,
@@ -128,7 +128,7 @@ impl Instance {
             .map_err(|NoRoom| Trap::OutOfMemory)
     }
 
-    /// Puts the parts together. `record`: that of a memory which belongs to somebody else.
+    /// Builds the instance. `record`: the record of a memory that another instance owns.
     pub(crate) fn assemble(
         template: &Arc<Template>,
         (base, len): (u64, u64),
@@ -182,17 +182,17 @@ impl Instance {
         }
     }
 
-    /// The instance whose address stands in a context record.
+    /// Returns the instance whose address a context record holds.
     ///
     /// # Safety
-    /// `address` is [`Instance::address`] of an instance that lives for as long as the result is used.
+    /// `address` is [`Instance::address`] of an instance that outlives the use of the result.
     #[inline]
     pub(crate) unsafe fn at<'a>(address: u64) -> &'a Instance {
         // SAFETY: the caller's; `this` stands first in `Inner` and is an `Instance`.
         unsafe { &*(address as *const Instance) }
     }
 
-    /// The same instance, kept once more.
+    /// Returns another reference to the instance.
     #[must_use]
     pub fn retain(&self) -> Instance {
         self.inner().keepers.fetch_add(1, Relaxed);
@@ -201,11 +201,11 @@ impl Instance {
 
     #[inline]
     pub(crate) fn inner(&self) -> &Inner {
-        // SAFETY: the pointer is valid while the instance lives, and nothing takes `&mut` to it meanwhile.
+        // SAFETY: the pointer is valid while the instance lives; nothing takes `&mut` to it.
         unsafe { self.0.as_ref() }
     }
 
-    /// What a context record holds of the instance.
+    /// Returns the address of the instance, for a context record.
     #[inline]
     pub(crate) fn address(&self) -> u64 {
         self.0.as_ptr() as u64
@@ -213,33 +213,33 @@ impl Instance {
 
     #[inline]
     fn record(&self) -> &MemoryRecord {
-        // SAFETY: the record is this instance's own, or an imported memory's, which the store that linked the
-        // instance keeps.
+        // SAFETY: the record is this instance's own, or an imported memory's, which the store that
+        // linked the instance keeps.
         unsafe { &*(self.inner().memory_record as *const MemoryRecord) }
     }
 
-    /// Address of the memory's record.
+    /// Returns the address of the memory's record.
     #[inline]
     #[must_use]
     pub fn memory_record(&self) -> u64 {
         self.inner().memory_record
     }
 
-    /// Address of byte 0 of linear memory.
+    /// Returns the address of byte 0 of linear memory.
     #[inline]
     #[must_use]
     pub fn memory_base(&self) -> u64 {
         self.record().base.load(Relaxed)
     }
 
-    /// Bytes of linear memory.
+    /// Returns the length of linear memory in bytes.
     #[inline]
     #[must_use]
     pub fn memory_len(&self) -> u64 {
         self.record().len.load(Acquire)
     }
 
-    /// Whether nobody else keeps it: no thread has a context of it.
+    /// Whether this is the only reference: no thread has a context of the instance.
     #[must_use]
     pub fn is_alone(&self) -> bool {
         self.inner().keepers.load(Acquire) == 1
@@ -273,7 +273,7 @@ impl Instance {
     /// Sets the length after the memory has grown.
     ///
     /// # Panics
-    /// Where it has no room for that: code would reach what lies behind it.
+    /// If the memory has no room for the length: code would reach beyond the reservation.
     #[inline]
     pub fn set_memory_len(&self, bytes: u64) {
         let room = self.inner().reserved;
@@ -281,14 +281,14 @@ impl Instance {
         self.record().len.store(bytes, Release);
     }
 
-    /// The image that it is a copy of.
+    /// Returns the image of the instance.
     #[inline]
     #[must_use]
     pub fn template(&self) -> &Arc<Template> {
         &self.inner().template
     }
 
-    /// A data segment; empty once dropped, and where it was active.
+    /// Returns a data segment; empty once dropped, and for active segments.
     #[must_use]
     pub fn data_segment(&self, i: u32) -> &[u8] {
         let inner = self.inner();
@@ -300,17 +300,17 @@ impl Instance {
         }
     }
 
-    /// `data.drop`.
+    /// `data.drop`: empties a data segment.
     pub fn data_drop(&self, i: u32) {
         self.inner().dropped_data.set(i);
     }
 
-    /// `elem.drop`.
+    /// `elem.drop`: empties an element segment.
     pub fn elem_drop(&self, i: u32) {
         self.inner().dropped_elements.set(i);
     }
 
-    /// An element segment as it is now; empty once dropped, and where it was active.
+    /// Returns an element segment as it is now; empty once dropped, and for active segments.
     #[must_use]
     pub fn elements(&self, i: u32) -> Elements<'_> {
         Elements(self.element_segment(i))
@@ -329,10 +329,10 @@ impl Instance {
         elements.get(i as usize).map_or(&[], |e| e)
     }
 
-    /// A table.
+    /// Returns a table.
     ///
     /// # Errors
-    /// [`Trap::TableOutOfBounds`] where there is none of this index.
+    /// [`Trap::TableOutOfBounds`] if there is none of this index.
     pub fn table(&self, i: u32) -> Result<&Table, Trap> {
         let i = i as usize;
         let table = match &self.inner().parts {
@@ -344,7 +344,7 @@ impl Instance {
         table.ok_or(Trap::TableOutOfBounds)
     }
 
-    /// Number of tables.
+    /// Returns the number of tables.
     #[must_use]
     pub fn table_count(&self) -> u32 {
         self.template().spaces.tables.len() as u32
@@ -353,7 +353,7 @@ impl Instance {
     /// `table.grow`: the old size, or -1.
     ///
     /// # Errors
-    /// [`Trap::TableOutOfBounds`] where there is no such table.
+    /// [`Trap::TableOutOfBounds`] if there is no such table.
     pub fn table_grow(&self, table: u32, init: Reference, delta: u32) -> Result<i32, Trap> {
         Ok(self.table(table)?.grow(init.0, delta))
     }
@@ -404,8 +404,8 @@ impl Instance {
             .init(self.element_segment(segment), destination, source, len)
     }
 
-    /// `table.init` from a segment that was looked up before: what is done in pieces is done from one segment, though
-    /// another thread may drop it meanwhile.
+    /// `table.init` from a segment looked up before: a caller that works in pieces uses one segment
+    /// for all, though another thread may drop it meanwhile.
     ///
     /// # Errors
     /// [`Trap::TableOutOfBounds`].
@@ -423,12 +423,12 @@ impl Instance {
     /// `ref.func`: the address of the function's record.
     ///
     /// # Errors
-    /// [`Trap::NullFunction`] where the function has none: an imported one of a sealed image.
+    /// [`Trap::NullFunction`] if the function has none: an imported one of a sealed image.
     pub fn ref_func(&self, index: u32) -> Result<Reference, Trap> {
         self.record_of(index).map(Reference)
     }
 
-    /// Address of a function's record.
+    /// Returns the address of a function's record.
     pub(crate) fn record_of(&self, index: u32) -> Result<u64, Trap> {
         match &self.inner().parts {
             Parts::Sealed { .. } => {
@@ -447,7 +447,7 @@ impl Instance {
         }
     }
 
-    /// Bytes of kernel memory that the instance takes, for accounting.
+    /// Returns the bytes of kernel memory that the instance takes, for accounting.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let tables = (0..self.table_count()).filter_map(|i| Some(self.table(i).ok()?.bytes()));

@@ -1,20 +1,23 @@
-//! Trusted run-time: what stands between a compiled image and the kernel.
+//! Trusted run-time: the layer between compiled images and the kernel.
 //!
-//! - [`Template`]: an installed image made ready, once for all SIPs of it, in the steps of a [`Preparation`];
-//! - [`Instance`]: what one SIP has of its own beside its linear memory;
-//! - [`Context`], [`CtxRef`]: the context record of one thread, and how the kernel reads it;
+//! - [`Template`]: an installed image made ready, once for all SIPs of it, in the steps of a
+//!   [`Preparation`];
+//! - [`Instance`]: the state of one SIP beside its linear memory;
+//! - [`Context`], [`CtxRef`]: the context record of one thread, and the kernel's access to it;
 //! - [`Table`]: a table of references;
 //! - [`XTable`]: a thread's table of exchange-heap allocations, each a [`Block`];
-//! - [`Charged`]: memory that a [`Payer`] pays for, which is how all of the above that a SIP causes is allocated;
+//! - [`Charged`]: memory that a [`Payer`] pays for, used for all of the above that a SIP causes;
 //! - [`SipMemory`]: a checked window on a SIP's linear memory;
-//! - [`open`]: instances that share memories, tables, globals and functions, for the WebAssembly test suite.
+//! - [`open`]: instances that share memories, tables, globals and functions, for the WebAssembly
+//!   test suite.
 //!
 //! Invariants:
-//! - An index, offset or length that comes from SIP code is checked here before it is used; what does not
-//!   fit is a [`Trap`], never a panic.
-//! - Whatever compiled code can reach through a context record stays where it is until the instance goes:
-//!   a table that grows keeps its old elements readable.
-//! - A [`Template`] refuses an image whose tables contradict each other, so that nothing after it needs to.
+//! - An index, offset or length that comes from SIP code is checked here before it is used; an
+//!   invalid one is a [`Trap`], never a panic.
+//! - Everything that compiled code can reach through a context record keeps its address while the
+//!   instance lives: a table that grows keeps its old elements readable.
+//! - A [`Template`] refuses an image whose tables contradict each other, so that no later step
+//!   needs to check them.
 #![no_std]
 #![cfg_attr(
     test,

@@ -1,11 +1,11 @@
-//! Instances of open images: modules that import memories, tables, globals and functions from each other, as
-//! the WebAssembly test suite needs. No SIP is made of them.
+//! Instances of open images: modules that import memories, tables, globals and functions from each
+//! other, as the WebAssembly test suite needs. No SIP is made of them.
 //!
 //! Invariants:
-//! - A [`Store`] keeps all that was ever linked in it: a table may still hold a function of an instance
-//!   whose start failed.
-//! - An import is taken only where its type matches, so that compiled code may trust what it was linked to.
-//! - Handles ([`Extern`]) mean something only to the store that gave them.
+//! - A [`Store`] keeps every instance that was ever linked in it: a table may still hold a function
+//!   of an instance whose start failed.
+//! - An import is accepted only if its type matches, so that compiled code may trust it.
+//! - Handles ([`Extern`]) are valid only in the store that gave them.
 
 mod types;
 
@@ -30,20 +30,20 @@ use sing_image::meta::{
 /// The most elements that a table of an open instance can have.
 const MAX_TABLE: u32 = 10_000_000;
 
-/// What an open instance has for functions and tables.
+/// The functions and tables of an open instance.
 pub(crate) struct OpenParts {
-    /// One for each table, imported or not.
+    /// The instance's tables, imported and defined.
     pub(crate) tables: Box<[Arc<Table>]>,
-    /// The record's address of each function, imported or not.
+    /// Address of each function's record, imported and defined.
     pub(crate) func_refs: Box<[u64]>,
     /// Items of each element segment that an instruction may copy from.
     pub(crate) elements: Box<[Box<[u64]>]>,
-    /// What `func_refs` points to, for the functions that are not imported.
+    /// The records of the defined functions, which `func_refs` points to.
     #[allow(dead_code, reason = "it owns what compiled code points to")]
     records: Box<[FuncRecord]>,
 }
 
-/// An instance with its one context, and the imports that some of its exports stand for.
+/// An instance with its one context, and the imports that it exports again.
 struct Linked {
     instance: Instance,
     context: Context,
@@ -51,11 +51,11 @@ struct Linked {
     imported_globals: Vec<Global>,
     memory: Option<Memory>,
     tables: Vec<Arc<Table>>,
-    /// Items of all element segments, the active ones too.
+    /// Items of all element segments, including active ones.
     items: Vec<Box<[u64]>>,
 }
 
-/// Puts bytes into a memory, making it accessible where it is not yet.
+/// Writes bytes into a memory, first making it accessible if needed.
 pub type WriteMemory<'a> = dyn FnMut(Memory, u32, &[u8]) -> Result<(), Trap> + 'a;
 
 /// Instances that can be linked with each other.
@@ -66,7 +66,7 @@ pub struct Store {
     linked: Vec<Linked>,
 }
 
-/// What compiled code needs to be called from outside.
+/// The addresses needed to call compiled code from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Callee {
     /// The function's context.
@@ -75,7 +75,7 @@ pub struct Callee {
     pub trampoline: u64,
 }
 
-/// Imports sorted by kind, as their index spaces have them.
+/// Imports by kind, in the order of their index spaces.
 #[derive(Default)]
 struct Sorted {
     funcs: Vec<Func>,
@@ -91,7 +91,7 @@ impl Store {
         Store::default()
     }
 
-    /// The canonical number of a type.
+    /// Returns the canonical number of a type.
     fn canonical(&mut self, ty: &FuncType) -> u32 {
         let i = self.types.iter().position(|t| t == ty).unwrap_or_else(|| {
             self.types.push(ty.clone());
@@ -100,11 +100,11 @@ impl Store {
         i as u32
     }
 
-    /// Links an instance of an open image to its imports, given in their order, and to the memory that it
-    /// defines, if it does. Its segments are not in place yet: see [`Store::initialise`].
+    /// Links an instance of an open image to its imports, given in their order, and to the memory
+    /// that it defines, if any. Its segments are not in place yet: see [`Store::initialise`].
     ///
     /// # Errors
-    /// Where an import does not match; the store is then as it was.
+    /// If an import does not match; the store is then as it was.
     pub fn link(
         &mut self,
         template: &Arc<Template>,
@@ -178,8 +178,8 @@ impl Store {
             tables,
             memory,
         } = sorted;
-        // The instance's address is filled in when it exists: it needs the functions' records, they need the
-        // context's address.
+        // The instance's address is filled in once known: the instance needs the functions'
+        // records, which need the context's address.
         let words = vec![0; (l.size as usize).div_ceil(8)];
         let context = Context::raw(&words, 0, params, &Kernel)?;
         let r = context.reference();
@@ -258,11 +258,11 @@ impl Store {
         })
     }
 
-    /// Puts the active segments in place, in order, and drops them. `write` puts bytes into a memory after
-    /// they have been tested to lie inside it.
+    /// Copies the active segments into place, in order, and drops them. Each is checked to lie
+    /// inside its memory before `write` is called.
     ///
     /// # Errors
-    /// Where a segment does not fit, or `write` fails; what was written before stays.
+    /// If a segment does not fit, or `write` fails; what was written before stays.
     pub fn initialise(&self, instance: usize, write: &mut WriteMemory<'_>) -> Result<(), Trap> {
         let Some(linked) = self.linked.get(instance) else {
             return Err(Trap::BadArgument);
@@ -302,13 +302,14 @@ impl Store {
         }
     }
 
-    /// How to call the start function of an instance.
+    /// Returns the call of an instance's start function.
     #[must_use]
     pub fn start(&self, instance: usize) -> Option<Callee> {
         let linked = self.linked.get(instance)?;
         let func = linked.func(instance, linked.instance.template().meta().start?);
         self.callee(func).or_else(|| {
-            // A start function takes and gives nothing, so that it can be called without a trampoline.
+            // A start function has no parameters or results, so it can be called without a
+            // trampoline.
             let (trampoline, context) = self.code(func)?;
             Some(Callee {
                 context,
@@ -317,7 +318,7 @@ impl Store {
         })
     }
 
-    /// What an instance exports under this name.
+    /// Returns the export of this name.
     #[must_use]
     pub fn export(&self, instance: usize, name: &str) -> Option<Extern> {
         let linked = self.linked.get(instance)?;
@@ -338,7 +339,7 @@ impl Store {
         })
     }
 
-    /// How to call a function from outside: `None` where its own module does not export it.
+    /// Returns the call of a function from outside: `None` if its own module does not export it.
     #[must_use]
     pub fn callee(&self, f: Func) -> Option<Callee> {
         let linked = self.linked.get(f.instance)?;
@@ -355,7 +356,7 @@ impl Store {
         })
     }
 
-    /// A function's type.
+    /// Returns a function's type.
     #[must_use]
     pub fn func_type(&self, f: Func) -> Option<&FuncType> {
         let template = self.linked.get(f.instance)?.instance.template();
@@ -363,21 +364,22 @@ impl Store {
         template.meta().types.get(ty as usize)
     }
 
-    /// A global's type.
+    /// Returns a global's type.
     #[must_use]
     pub fn global_type(&self, g: Global) -> Option<GlobalType> {
         let template = self.linked.get(g.instance)?.instance.template();
         template.spaces.globals.get(g.index as usize).copied()
     }
 
-    /// A global's value, as its bits.
+    /// Returns a global's value, as its bits.
     #[must_use]
     pub fn global(&self, g: Global) -> Option<u128> {
         self.cell(g)?;
         Some(self.linked.get(g.instance)?.read_cell(g.index))
     }
 
-    /// The context of each instance: whoever runs code of one of them sets the thread in all.
+    /// Returns the context of each instance: a caller that runs code of one of them sets the thread
+    /// in all.
     pub fn contexts(&self) -> impl Iterator<Item = &Context> {
         self.linked.iter().map(|l| &l.context)
     }
@@ -398,7 +400,7 @@ impl Store {
             .ok()
     }
 
-    /// Address of a global's cell.
+    /// Returns the address of a global's cell.
     fn cell(&self, g: Global) -> Option<u64> {
         let linked = self.linked.get(g.instance)?;
         let spaces = &linked.instance.template().spaces;
@@ -411,7 +413,7 @@ impl Store {
 }
 
 impl Linked {
-    /// The function of this index, wherever it is defined.
+    /// Returns the function of this index, resolving imports to the defining instance.
     fn func(&self, instance: usize, index: u32) -> Func {
         let own = Func { instance, index };
         self.imported_funcs
@@ -433,7 +435,7 @@ impl Linked {
     }
 }
 
-/// Whether what is given satisfies the limits that are asked for.
+/// Whether the given limits satisfy the wanted ones.
 fn fits(wanted: &Limits, given: &Limits) -> bool {
     let max = match (wanted.max, given.max) {
         (None, _) => true,

@@ -1,9 +1,10 @@
-//! A table of references: what `table.*` instructions work on.
+//! Tables of references, for the `table.*` instructions.
 //!
 //! Invariants:
-//! - The record that compiled code reads stands first; its `base` points to at least `len` elements at all
-//!   times, and a base that was published once stays readable until the table goes. Code that loads `len`
-//!   before `base` therefore never steps outside, even while another processor grows the table.
+//! - The record that compiled code reads stands first; its `base` points to at least `len` elements
+//!   at all times, and a base that was published once stays readable while the table lives. Code
+//!   that loads `len` before `base` therefore never reads outside, even while another processor
+//!   grows the table.
 //! - Elements are 64-bit cells that are read and written whole.
 
 use crate::{Charged, NoRoom, Payer, Trap};
@@ -14,22 +15,22 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 use sing_abi::ctx::{TABLE_DEF_BASE, TABLE_DEF_LEN};
 use sing_image::meta::{Limits, TableType};
 
-/// A table.
+/// A table of references.
 #[repr(C)]
 pub struct Table {
     base: AtomicU64,
     len: AtomicU32,
     locked: AtomicBool,
     ty: TableType,
-    /// The most elements that it can have here.
+    /// The most elements that the table can have, by its type and its instance.
     cap: u32,
-    /// Who pays for what it grows by.
+    /// The payer of the elements.
     payer: &'static dyn Payer,
     /// Guarded by `locked`.
     storage: UnsafeCell<Storage>,
 }
 
-/// What a table's elements stand in: the newest last. The older ones are kept for those who read them.
+/// The memory of a table's elements: the newest, and older ones, kept for concurrent readers.
 struct Storage {
     newest: Charged<AtomicU64>,
     retired: Charged<Charged<AtomicU64>>,
@@ -40,13 +41,15 @@ const _: () = {
     assert!(offset_of!(Table, len) == TABLE_DEF_LEN as usize);
 };
 
-// SAFETY: all fields are atomic or never change, but `storage`, which only the holder of `locked` touches.
+// SAFETY: all fields are atomic or never change, but `storage`, which only the holder of `locked`
+// touches.
 unsafe impl Sync for Table {}
 // SAFETY: a table owns what it points to and is bound to no thread.
 unsafe impl Send for Table {}
 
 impl Table {
-    /// A table with these elements, for which `payer` pays. It never gets more than `cap` of them, whatever its type allows.
+    /// Makes a table with these elements, for which `payer` pays. It never has more than `cap` of
+    /// them, whatever its type allows.
     ///
     /// # Errors
     /// Where the payer or the heap has no room for them.
@@ -93,14 +96,14 @@ impl Table {
         Ok(())
     }
 
-    /// Address of the record, for a context record.
+    /// Returns the address of the record, for a context record.
     #[inline]
     #[must_use]
     pub fn address(&self) -> u64 {
         (&raw const *self) as u64
     }
 
-    /// Its type, with the size that it has now as the least one.
+    /// Returns the table's type, with the present size as the minimum.
     #[must_use]
     pub fn ty(&self) -> TableType {
         let limits = Limits {
@@ -113,7 +116,7 @@ impl Table {
         }
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     #[inline]
     #[must_use]
     pub fn len(&self) -> u32 {
@@ -129,8 +132,8 @@ impl Table {
     fn elements(&self) -> &[AtomicU64] {
         let len = self.len();
         let base = self.base.load(Acquire) as *const AtomicU64;
-        // SAFETY: `len` was loaded first, so `base` points to at least as many elements, which live as long
-        // as the table does.
+        // SAFETY: `len` was loaded first, so `base` points to at least as many elements, which live
+        // as long as the table does.
         unsafe { slice::from_raw_parts(base, len as usize) }
     }
 
@@ -141,13 +144,13 @@ impl Table {
             .ok_or(Trap::TableOutOfBounds)
     }
 
-    /// `table.get`.
+    /// `table.get`: returns an element.
     #[must_use]
     pub fn get(&self, index: u32) -> Option<u64> {
         Some(self.elements().get(index as usize)?.load(Relaxed))
     }
 
-    /// `table.grow`: the old size, or -1 where there is no room for it.
+    /// `table.grow`: returns the old size, or -1 if there is no room.
     pub(crate) fn grow(&self, init: u64, delta: u32) -> i32 {
         self.locked(|storage| {
             let old = self.len();
@@ -165,14 +168,15 @@ impl Table {
         })
     }
 
-    /// Moves to a storage with room for `new` elements; false where there is no memory for it, or nobody pays.
+    /// Moves the elements to memory with room for `new` of them. Returns false if memory or the
+    /// payer's budget is short.
     fn make_room(&self, storage: &mut Storage, old: u32, new: u32) -> bool {
         if storage.retired.reserve_one(self.payer).is_err() {
             return false;
         }
         let newest = &storage.newest[..old as usize];
         let cell = |i: usize| AtomicU64::new(newest.get(i).map_or(0, |e| e.load(Relaxed)));
-        // Doubling keeps all storages together below twice the newest.
+        // Doubling keeps all retired memory together below twice the newest.
         let room = old.saturating_mul(2).min(self.cap).max(new);
         let made = Charged::from_fn(room as usize, self.payer, cell)
             .or_else(|NoRoom| Charged::from_fn(new as usize, self.payer, cell));
@@ -184,7 +188,7 @@ impl Table {
         storage.retired.push(old, self.payer).is_ok()
     }
 
-    /// Bytes of kernel memory behind the elements.
+    /// Returns the bytes of kernel memory that hold the elements.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.locked(|s| {
@@ -247,8 +251,8 @@ impl Table {
         Ok(())
     }
 
-    /// Runs `f` as the only one that holds the storage. The kernel does not pre-empt itself, so the wait is
-    /// for another processor's few steps.
+    /// Runs `f` with exclusive access to the storage. The kernel does not pre-empt itself, so a
+    /// wait is for a few steps of another processor.
     fn locked<R>(&self, f: impl FnOnce(&mut Storage) -> R) -> R {
         while self
             .locked
@@ -329,7 +333,7 @@ mod tests {
             t.grow(9, 60);
         }
         assert_ne!(t.base.load(Relaxed), old as u64);
-        // SAFETY: that a published base stays readable while the table lives is what is tested.
+        // SAFETY: the test is about this: a published base stays readable while the table lives.
         assert_eq!(unsafe { (old.read(), old.add(1).read()) }, (1, 2));
         assert!(t.bytes() <= 8 * 3 * 362 + 1000, "{}", t.bytes());
     }

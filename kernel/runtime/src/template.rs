@@ -1,8 +1,9 @@
-//! An installed image made ready: what all SIPs of it share.
+//! Templates: installed images made ready, with everything that their SIPs share.
 //!
 //! Invariants:
-//! - Everything here is computed once; making an [`crate::Instance`] copies and never decides.
-//! - Function records of a sealed image stand here: its code reaches its own context by the caller's.
+//! - Everything here is computed once; making an [`crate::Instance`] only copies.
+//! - A sealed image has one set of function records, held here: its code uses the caller's context
+//!   as its own.
 
 use crate::check::{self, Spaces};
 use crate::seal::{self, Sealing};
@@ -19,7 +20,7 @@ use sing_image::meta::{
 };
 use sing_image::{Error, Failure};
 
-/// What a `funcref` points to.
+/// The target of a `funcref`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct FuncRecord {
@@ -56,20 +57,21 @@ pub struct Template {
     entries: [Option<u64>; 2],
 }
 
-/// What a sealed image's instances start from. Empty for an open one, whose parts come from its imports.
+/// The initial state of a sealed image's instances. Empty for an open image, whose state comes from
+/// its imports.
 #[derive(Default)]
 pub(crate) struct SealedParts {
     pub(crate) funcs: Box<[FuncRecord]>,
-    /// The context record as it starts, but for what differs from thread to thread.
+    /// The initial context record, without the fields that differ from thread to thread.
     pub(crate) context: Box<[u64]>,
     /// What globals start with, until the tables are made that refer to them.
     pub(crate) globals: Box<[u128]>,
     /// Byte offset of the shadow stack pointer's cell in the context record.
     pub(crate) stack_pointer: Option<u32>,
     pub(crate) tables: Box<[InitialTable]>,
-    /// Items of each passive element segment; of the others, nothing.
+    /// Items of each passive element segment; empty for other segments.
     pub(crate) elements: Box<[Box<[u64]>]>,
-    /// Whether there are passive data segments, and passive element segments.
+    /// Whether there are passive data segments, and whether there are passive element segments.
     pub(crate) passive: (bool, bool),
 }
 
@@ -82,7 +84,8 @@ pub struct Preparation {
 }
 
 impl Preparation {
-    /// Begins: the tables beside the code, the bytes of data segments, and how long the code is.
+    /// Begins with the tables beside the code, the bytes of data segments, and the length of the
+    /// code.
     #[must_use]
     pub fn new(meta: Meta, data: Cow<'static, [u8]>, code_len: u64) -> Preparation {
         Preparation {
@@ -100,11 +103,12 @@ impl Preparation {
         }
     }
 
-    /// Goes on. True when the image has been checked whole, and only its code is missing.
+    /// Does a step. Returns true when the image has been checked whole, and only its code is
+    /// missing.
     ///
     /// # Errors
-    /// Where the image's tables contradict each other, the data or the code's length, or exceed a limit: no further step may
-    /// follow. Or where there is no memory: it can be tried again.
+    /// If the image's tables contradict each other, the data or the code's length, or exceed a
+    /// limit: no further step may follow. Or if memory is short: the step can be tried again.
     pub fn step(&mut self) -> Result<bool, Failure> {
         let t = &mut self.template;
         let checks = check::STEPS.len();
@@ -127,7 +131,8 @@ impl Preparation {
         Ok(self.step == 1 + checks + parts.len())
     }
 
-    /// Bytes of memory that all its steps take together, at most, but for what a message about a broken image takes.
+    /// Returns the most bytes of memory that all steps take together, without the message about a
+    /// broken image.
     #[must_use]
     pub fn room(&self) -> u64 {
         let meta = &self.template.meta;
@@ -151,17 +156,18 @@ impl Preparation {
     /// Whether the image exports `sip_main`.
     #[must_use]
     pub fn has_main(&self) -> bool {
-        // The addresses are known once the code has its place; whether there is one, before.
+        // The addresses are known only once the code has its place.
         self.template.exported(names::EXPORT_MAIN).is_some()
     }
 
-    /// The template of a checked image whose code lies at `code_base`.
+    /// Returns the template of a checked image whose code lies at `code_base`.
     ///
     /// # Errors
-    /// Where the code would reach beyond the end of the address space.
+    /// If the code would reach beyond the end of the address space.
     ///
     /// # Safety
-    /// The code is what the compiler made together with the meta and the data, and stays there, executable and unchanged.
+    /// The compiler made the code together with the meta and the data; it stays at this address,
+    /// executable and unchanged.
     pub unsafe fn finish(self, code_base: u64) -> Result<Arc<Template>, Error> {
         let mut t = self.template;
         let end = code_base.checked_add(self.code_len);
@@ -194,13 +200,13 @@ impl Template {
         unsafe { preparation.finish(code_base) }
     }
 
-    /// What the compiler recorded of the module.
+    /// Returns the tables that the compiler wrote beside the code.
     #[must_use]
     pub fn meta(&self) -> &Meta {
         &self.meta
     }
 
-    /// Where its code lies.
+    /// Returns the addresses of the code.
     #[must_use]
     pub fn code(&self) -> Range<u64> {
         self.code.clone()
@@ -218,31 +224,31 @@ impl Template {
         self.thread_entry().is_some()
     }
 
-    /// Address of `sip_main`.
+    /// Returns the address of `sip_main`.
     #[must_use]
     pub(crate) fn main(&self) -> Option<u64> {
         self.entries[0]
     }
 
-    /// Address of `sip_thread`.
+    /// Returns the address of `sip_thread`.
     #[must_use]
     pub(crate) fn thread_entry(&self) -> Option<u64> {
         self.entries[1]
     }
 
-    /// Address of the start function.
+    /// Returns the address of the start function.
     #[must_use]
     pub(crate) fn start(&self) -> Option<u64> {
         self.func_code(self.meta.start?)
     }
 
-    /// Bytes of linear memory at the start.
+    /// Returns the initial length of linear memory in bytes.
     #[must_use]
     pub fn memory_min(&self) -> u64 {
         self.meta.memory.map_or(0, |m| u64::from(m.min) * WASM_PAGE)
     }
 
-    /// The most bytes of linear memory: what the module declares, and 4 GiB at most.
+    /// Returns the most bytes of linear memory: the module's declared maximum, at most 4 GiB.
     #[must_use]
     pub fn memory_max(&self) -> u64 {
         let pages = self
@@ -252,7 +258,8 @@ impl Template {
         u64::from(pages) * WASM_PAGE
     }
 
-    /// Bytes of addresses that linear memory must have: all that its code can reach without a test.
+    /// Returns the bytes of addresses to reserve for linear memory: all that its code can reach
+    /// without a test.
     #[must_use]
     pub fn reservation(&self) -> u64 {
         match self.meta.memory_mode {
@@ -261,27 +268,27 @@ impl Template {
         }
     }
 
-    /// Where the initial data of linear memory starts: below it, all is zero.
+    /// Returns the address in linear memory below which all is zero initially.
     #[must_use]
     pub fn data_start(&self) -> u64 {
         self.meta.initial.first().map_or(0, |r| u64::from(r.at))
     }
 
-    /// Where it ends: from there on, all is zero. What lies between must be accessible before an
-    /// instance is made.
+    /// Returns the address in linear memory from which on all is zero initially. Memory from
+    /// [`Template::data_start`] to here must be accessible before an instance is made.
     #[must_use]
     pub fn data_end(&self) -> u64 {
         self.meta.initial.last().map_or(0, Run::end)
     }
 
-    /// A data segment's bytes.
+    /// Returns a data segment's bytes.
     #[must_use]
     pub fn data(&self, segment: &Data) -> &[u8] {
         self.bytes(segment.from, segment.len)
     }
 
-    /// The first run of initial memory that ends behind `at`, from `at` on: where it goes and its bytes, `most` of them at the
-    /// most. `None` where only zeros follow.
+    /// Returns the first run of initial memory that ends behind `at`, from `at` on: its address and
+    /// at most `most` of its bytes. `None` if only zeros follow.
     #[must_use]
     pub fn initial_from(&self, at: u64, most: u64) -> Option<(u64, &[u8])> {
         let index = self.meta.initial.partition_point(|r| r.end() <= at);
@@ -294,7 +301,7 @@ impl Template {
 
     fn bytes(&self, from: u32, len: u32) -> &[u8] {
         let from = from as usize;
-        // The check has found it inside.
+        // In bounds, as checked before.
         self.data.get(from..from + len as usize).unwrap_or(&[])
     }
 

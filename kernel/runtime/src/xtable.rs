@@ -2,14 +2,14 @@
 //! ([`sing_abi::xheap`]).
 //!
 //! Invariants:
-//! - The number of entries is a power of two; an entry that holds nothing has key, `len` and `wlen` 0, so
-//!   that no access through it can succeed, not even with the handle 0.
-//! - A handle is the slot's index below its generation, which goes up each time the slot is emptied. It is
-//!   never 0 nor negative as an `i32`. A stale handle is refused until its slot has been used 32,767 times
-//!   more; and even then it selects only what its own thread owns.
-//! - Growing keeps every handle; the table's address and mask change. A table belongs to the context that shows it to compiled
-//!   code ([`crate::Context`]), and only that changes it.
-//! - What can be reached through an entry is what somebody gave as a [`Block`], which is never a mere number.
+//! - The number of entries is a power of two; a free entry has key, `len` and `wlen` 0, so that no
+//!   access through it can succeed, not even with the handle 0.
+//! - A handle is the slot's index below its generation, which goes up each time the slot is
+//!   emptied. It is never 0 nor negative as an `i32`. A stale handle is refused until its slot has
+//!   been used 32,767 times more; and even then it selects only an allocation of its own thread.
+//! - Growing keeps every handle; the table's address and mask change. A table belongs to the
+//!   context that shows it to compiled code ([`crate::Context`]), and only that changes it.
+//! - An entry gives access only to a [`Block`] that was passed in, never to a mere number.
 
 use crate::{Block, Charged, Payer, SipMemory};
 use core::mem::offset_of;
@@ -18,7 +18,7 @@ use sing_abi::xheap::{
     MAX_ENTRIES,
 };
 
-/// One entry as compiled code reads it, and behind that what the table itself keeps.
+/// An entry as compiled code reads it, followed by fields that only the table uses.
 #[repr(C, align(32))]
 struct Slot {
     base: u64,
@@ -26,9 +26,9 @@ struct Slot {
     wlen: u32,
     key: u32,
     alloc: u32,
-    /// The handle that the next allocation in this slot gets.
+    /// The handle of the next allocation in this slot.
     next_handle: u32,
-    /// The next free slot, where this one is free.
+    /// The next free slot, if this one is free.
     next_free: u32,
 }
 
@@ -41,14 +41,15 @@ const _: () = {
     assert!(offset_of!(Slot, alloc) == ENTRY_ALLOC as usize);
 };
 
-/// What threads without allocations have for a table. Never written: nothing can be stored through it.
+/// The table of threads without allocations. Its lengths are 0, so nothing can be stored through
+/// it.
 static EMPTY: Slot = Slot::free(0, NONE);
 
-/// No slot.
+/// Index of no slot.
 const NONE: u32 = u32::MAX;
-/// Entries of a table that has its first allocation.
+/// Entries of the first allocated table.
 const FIRST: usize = 16;
-/// What a generation adds to a handle.
+/// Increment of a handle's generation.
 const GENERATION: u32 = 1 << INDEX_BITS;
 
 impl Slot {
@@ -84,7 +85,7 @@ impl Slot {
     }
 }
 
-/// What a handle selects.
+/// The entry that a handle selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     handle: u32,
@@ -95,42 +96,42 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// The handle.
+    /// Returns the handle.
     #[inline]
     #[must_use]
     pub fn handle(&self) -> u32 {
         self.handle
     }
 
-    /// The kernel's index of the allocation record.
+    /// Returns the kernel's index of the allocation record.
     #[inline]
     #[must_use]
     pub fn alloc(&self) -> u32 {
         self.alloc
     }
 
-    /// Bytes that may be read.
+    /// Returns the number of readable bytes.
     #[inline]
     #[must_use]
     pub fn readable_len(&self) -> u32 {
         self.len
     }
 
-    /// Bytes that may be written.
+    /// Returns the number of writable bytes.
     #[inline]
     #[must_use]
     pub fn writable_len(&self) -> u32 {
         self.wlen
     }
 
-    /// A window on what may be read.
+    /// Returns a window on the readable bytes.
     #[inline]
     #[must_use]
     pub fn readable(&self) -> SipMemory {
         self.window(self.len)
     }
 
-    /// A window on what may be written.
+    /// Returns a window on the writable bytes.
     #[inline]
     #[must_use]
     pub fn writable(&self) -> SipMemory {
@@ -139,8 +140,9 @@ impl Entry {
 
     #[inline]
     fn window(&self, len: u32) -> SipMemory {
-        // SAFETY: only `XTable::get` and its like make entries, out of blocks that stay accessible while an allocation
-        // refers to them; `len` is not more than the block's. A window stays with its thread.
+        // SAFETY: only the table makes entries, out of blocks that stay accessible while an
+        // allocation refers to them; `len` is not more than the block's. A window stays with its
+        // thread.
         unsafe { SipMemory::new(self.base, u64::from(len)) }
     }
 }
@@ -151,13 +153,13 @@ pub struct XTable {
     /// Address of the first slot, or of [`EMPTY`].
     base: u64,
     mask: u32,
-    /// First free slot, or [`NONE`].
+    /// The first free slot, or [`NONE`].
     free: u32,
     live: u32,
 }
 
 impl XTable {
-    /// A table without entries. Allocates nothing.
+    /// Makes a table without entries. Allocates nothing.
     #[inline]
     #[must_use]
     pub(crate) fn new() -> XTable {
@@ -171,35 +173,35 @@ impl XTable {
         }
     }
 
-    /// Address of the first entry, for the context record.
+    /// Returns the address of the first entry, for the context record.
     #[inline]
     #[must_use]
     pub(crate) fn base(&self) -> u64 {
         self.base
     }
 
-    /// Number of entries less one, for the context record.
+    /// Returns the number of entries less one, for the context record.
     #[inline]
     #[must_use]
     pub(crate) fn mask(&self) -> u32 {
         self.mask
     }
 
-    /// Number of allocations in the table.
+    /// Returns the number of allocations in the table.
     #[inline]
     #[must_use]
     pub fn live(&self) -> u32 {
         self.live
     }
 
-    /// Bytes of kernel memory that the table takes.
+    /// Returns the bytes of kernel memory that the table takes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.slots.bytes()
     }
 
-    /// Enters an allocation, of which all can be read, and all or nothing written; its handle. `None` where the table
-    /// is full: see [`XTable::grow`].
+    /// Enters an allocation, readable as a whole, and writable as a whole or not at all; returns
+    /// its handle. `None` if the table is full: see [`XTable::grow`].
     #[inline]
     pub(crate) fn insert(&mut self, alloc: u32, block: Block, writable: bool) -> Option<u32> {
         let (base, len, wlen) = block.parts(writable);
@@ -215,7 +217,8 @@ impl XTable {
         Some(handle)
     }
 
-    /// What the handle selects; `None` where it is forged, stale or another thread's.
+    /// Returns the entry that the handle selects; `None` if it is forged, stale or another
+    /// thread's.
     #[inline]
     #[must_use]
     pub fn get(&self, handle: u32) -> Option<Entry> {
@@ -223,7 +226,8 @@ impl XTable {
         (slot.key == handle && handle != 0).then(|| slot.entry())
     }
 
-    /// Changes what may be reached through a handle; false where it selects nothing.
+    /// Changes the block that a handle gives access to. Returns false if the handle selects
+    /// nothing.
     #[inline]
     pub(crate) fn set(&mut self, handle: u32, block: Block, writable: bool) -> bool {
         let (base, len, wlen) = block.parts(writable);
@@ -242,7 +246,7 @@ impl XTable {
         true
     }
 
-    /// Takes an allocation out; `None` where the handle is forged, stale or another thread's.
+    /// Removes an allocation; `None` if the handle is forged, stale or another thread's.
     #[inline]
     pub(crate) fn remove(&mut self, handle: u32) -> Option<Entry> {
         let index = handle & self.mask & INDEX_MASK;
@@ -251,9 +255,9 @@ impl XTable {
             return None;
         }
         let entry = slot.entry();
-        // A handle is positive as an `i32`, for kernel calls return it where a status could stand.
+        // Handles must be positive as an `i32`: kernel calls return them in place of a status.
         let next = handle.wrapping_add(GENERATION) & i32::MAX as u32;
-        // Generation 0 is left out: with it, the handle of slot 0 would be 0.
+        // Generation 0 is skipped: with it, the handle of slot 0 would be 0.
         let next = if next < GENERATION {
             next + GENERATION
         } else {
@@ -268,7 +272,8 @@ impl XTable {
         Some(entry)
     }
 
-    /// Takes some allocation out of a table that nobody uses any more, and forgets its slot; its record's index.
+    /// Removes some allocation of an abandoned table together with its slot; returns its record's
+    /// index.
     pub(crate) fn pop(&mut self) -> Option<u32> {
         self.free = NONE;
         while let Some(slot) = self.slots.pop() {
@@ -280,13 +285,13 @@ impl XTable {
         None
     }
 
-    /// Every allocation in the table.
+    /// Returns every allocation in the table.
     pub fn iter(&self) -> impl Iterator<Item = Entry> + '_ {
         self.slots.iter().filter(|s| s.key != 0).map(Slot::entry)
     }
 
-    /// Doubles a table that is full. False where it has `MAX_ENTRIES`, or the kernel no room. The record that shows it must
-    /// show its new place.
+    /// Doubles a full table. Returns false if it has `MAX_ENTRIES`, or the kernel or the payer has
+    /// no room. The caller must update the record that shows the table.
     pub(crate) fn grow(&mut self, payer: &'static dyn Payer) -> bool {
         let old = self.slots.len();
         let new = (old * 2).max(FIRST);
@@ -321,9 +326,9 @@ mod tests {
     use alloc::collections::BTreeSet;
     use alloc::vec::Vec;
 
-    /// A block that nobody reads or writes.
+    /// Makes a block that is never accessed.
     fn block(base: u64, len: u32) -> Block {
-        // SAFETY: nothing is done in these tests with what is entered.
+        // SAFETY: these tests never access the blocks that they enter.
         unsafe { Block::new(base, len) }
     }
 
@@ -344,7 +349,7 @@ mod tests {
             assert_eq!(t.remove(h), None);
             assert!(!t.set(h, block(1, 1), true));
         }
-        // What compiled code would read through the handle 0.
+        // The read of compiled code through the handle 0.
         // SAFETY: the base of an empty table is the static entry.
         let e = unsafe { &*(t.base() as *const Slot) };
         assert_eq!((e.key, e.len, e.wlen), (0, 0, 0));
@@ -383,7 +388,8 @@ mod tests {
             };
             assert_eq!(t.get(*h), Some(e));
             let at = t.base() + u64::from(h & t.mask() & INDEX_MASK) * ENTRY_SIZE;
-            // SAFETY: this is the address that compiled code computes; the table has that many entries.
+            // SAFETY: this is the address that compiled code computes; the table has that many
+            // entries.
             let key = unsafe { ((at + ENTRY_KEY as u64) as *const u32).read() };
             assert_eq!(key, *h);
         }

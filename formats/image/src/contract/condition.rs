@@ -1,9 +1,10 @@
-//! What must hold of a message's words, as the kernel judges it at each send.
+//! Conditions on a message's words, which the kernel checks at each send.
 //!
-//! A condition is about the numbers in a message: what a word is read as, the values that it may have, what `requires`
-//! says. Numbers are computed in 128 bits. A computation that overflows these, or divides by zero, has no result, and
-//! what is made of it has none; a condition without a result does not hold. `a && b` is false, and `a || b` true, where
-//! `a` alone decides it, whatever `b` comes to; in any other case both need a result.
+//! A condition is about the numbers in a message: the type as which a word is read, the values that
+//! it may have, a `requires` clause. Numbers are computed in 128 bits. A computation that overflows
+//! them, or divides by zero, has no result, nor has a computation that uses it; a condition without
+//! a result does not hold. `a && b` is false, and `a || b` true, if `a` alone decides it, whatever
+//! `b` is; in any other case both need a result.
 
 use alloc::format;
 use alloc::string::String;
@@ -14,12 +15,12 @@ use serde::{Deserialize, Serialize};
 pub const MAX_CONDITIONS: usize = 64;
 /// The most steps of a computation.
 pub const MAX_STEPS: usize = 255;
-/// The most values that a computation holds at once.
+/// The most values on the stack of a computation.
 pub const MAX_VALUES: usize = 32;
 /// The most ranges in which a word may lie.
 pub const MAX_RANGES: usize = 256;
 
-/// How a word is read: its lowest bits as a number of this type, the others mean nothing.
+/// The type of number as which a word's lowest bits are read; the others are ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum Read {
@@ -31,12 +32,12 @@ pub enum Read {
     I32,
     U64,
     I64,
-    /// As a truth value: whether it is not 0.
+    /// As a truth value: false if 0, else true.
     Truth,
 }
 
 impl Read {
-    /// The number in a word.
+    /// Returns the number in a word.
     #[must_use]
     pub fn number(self, word: u64) -> i128 {
         match self {
@@ -57,17 +58,17 @@ impl Read {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum Step {
-    /// Puts a number there.
+    /// Pushes a number.
     Number(i128),
-    /// Puts a truth value there.
+    /// Pushes a truth value.
     Truth(bool),
-    /// Puts a word of the message there.
+    /// Pushes a word of the message.
     Word(u8, Read),
-    /// Takes one truth value, puts the other there.
+    /// Pops a truth value, pushes its negation.
     Not,
-    /// Takes a number, puts it there with the other sign.
+    /// Pops a number, pushes it with the other sign.
     Negate,
-    // These take two values, the second one first, and put one there.
+    // These pop two values, the second one first, and push one.
     Add,
     Subtract,
     Multiply,
@@ -83,26 +84,26 @@ pub enum Step {
     Or,
 }
 
-/// What is tested.
+/// The test of a condition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Test {
     /// A word lies in one of these ranges, which are ascending and do not touch.
     Within(u8, Read, Vec<(i128, i128)>),
-    /// A computation comes to true.
+    /// A computation results in true.
     Holds(Vec<Step>),
 }
 
 /// A condition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Condition {
-    /// As people read it.
+    /// The condition's text, for people.
     pub text: String,
-    /// What is tested.
+    /// The test.
     pub test: Test,
 }
 
 impl Condition {
-    /// Whether it holds of a message's words. A word that is not there is 0.
+    /// Whether the condition holds for a message's words. A missing word reads as 0.
     #[must_use]
     pub fn holds(&self, words: &[u64]) -> bool {
         let word = |i: u8| words.get(usize::from(i)).copied().unwrap_or(0);
@@ -124,10 +125,11 @@ impl Condition {
         }
     }
 
-    /// Checks that it can be computed for a message with this many words, of which `scalar` says which are numbers.
+    /// Checks that the condition can be computed for a message with this many words; `scalar` says
+    /// which are numbers.
     ///
     /// # Errors
-    /// Says what is wrong.
+    /// Says why it cannot.
     pub fn check(&self, words: usize, scalar: impl Fn(usize) -> bool) -> Result<(), String> {
         let fail = |what: &str| Err(format!("condition {:?} {what}", self.text));
         let known = |word: u8| usize::from(word) < words && scalar(usize::from(word));
@@ -167,7 +169,7 @@ impl Condition {
                     }
                 }
                 if kinds != [Kind::Truth] {
-                    return fail("does not come to one truth value");
+                    return fail("does not result in one truth value");
                 }
             }
         }
@@ -175,7 +177,7 @@ impl Condition {
     }
 }
 
-/// What a value is.
+/// The kind of a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Number,
@@ -183,7 +185,7 @@ enum Kind {
 }
 
 impl Step {
-    /// What it makes of kinds of values; `None` where it cannot be done with these.
+    /// Applies the step to a stack of kinds; `None` if its operands are missing or of other kinds.
     fn apply(self, kinds: &mut Vec<Kind>) -> Option<()> {
         use Kind::{Number, Truth};
         let (takes, puts): (&[Kind], Kind) = match self {
@@ -215,10 +217,10 @@ impl Step {
     }
 }
 
-/// The values of a computation, without those that it has no result for.
+/// The stack of a computation. A value without a result is marked as such.
 struct Values {
     numbers: [i128; MAX_VALUES],
-    /// Which have a result, by their bits.
+    /// A bit for each value: whether it has a result.
     sound: u32,
     len: usize,
 }
@@ -242,14 +244,14 @@ impl Values {
         Some(())
     }
 
-    /// The last value, `Some(None)` where there is one without a result.
+    /// Pops the last value; `Some(None)` if it has no result.
     fn pop(&mut self) -> Option<Option<i128>> {
         self.len = self.len.checked_sub(1)?;
         let number = *self.numbers.get(self.len)?;
         Some((self.sound >> self.len & 1 == 1).then_some(number))
     }
 
-    /// Does a step; `None` where values are missing, or there are too many, which a check would have found.
+    /// Does a step; `None` if values are missing or too many, which [`Condition::check`] rules out.
     fn step(&mut self, step: Step, word: &impl Fn(u8) -> u64) -> Option<()> {
         let value = match step {
             Step::Number(n) => Some(n),
@@ -285,7 +287,7 @@ fn two(step: Step, left: i128, right: i128) -> Option<i128> {
         Step::AtMost => left <= right,
         Step::Greater => left > right,
         Step::AtLeast => left >= right,
-        // Where the left one alone does not decide, the right one does.
+        // If the left operand does not decide, the right one does.
         _ => right != 0,
     };
     Some(truth.into())

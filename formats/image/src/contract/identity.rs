@@ -1,17 +1,20 @@
-//! Which contract a contract is: equal for contracts that mean the same, different for all others.
+//! Identities of contracts: equal for contracts that mean the same, different for all others.
 //!
-//! A table names other contracts: those of endpoints in its messages, those that it derives from, those that it narrows. (Types
-//! that its messages carry it names with their identities, which are made in the same way.)
-//! What it means depends on what they mean, to any depth. So an identity covers everything that can be reached through such
-//! names, and a contract with another one beneath a well-known name is another contract, however deep that lies.
+//! A table names other contracts: those of endpoints in its messages, its bases, and those that it
+//! narrows. (For the types in its messages it holds identities, made in the same way.) The meaning
+//! of a contract depends on the meaning of these, to any depth, so an identity covers everything
+//! that is reachable through such names: a contract that differs only in another contract beneath a
+//! well-known name, however deep, has another identity.
 //!
-//! Contracts that reach each other (a contract may name itself) have no order in which one could be hashed before the
-//! other. Such a group is hashed as a whole: its members' own tables, by name, and the identities of what it names beyond
-//! itself, by name. An identity is the group's hash with the member's name. Names are unique among contracts that stand
-//! beside each other, so this says all there is to say; and it depends neither on their order nor on those that cannot be
-//! reached.
+//! Contracts that reach each other (a contract may name itself) have no order in which one could be
+//! hashed before the other. Such a strongly connected group is hashed as a whole: its members' own
+//! tables, by name, and the identities of the contracts that it names beyond itself, by name. An
+//! identity is the group's hash with the member's name. Names are unique among contracts of one
+//! image, so this is complete; and it depends neither on their order nor on contracts that cannot
+//! be reached.
 //!
-//! Identities are made in steps of bounded cost, of memory that is asked for: a kernel makes them of any image that it loads.
+//! Identities are made in steps of bounded cost, with memory that is asked for first: a kernel
+//! makes them for any image that it loads.
 
 use super::{ContractTable, Hash, Message};
 use crate::Error;
@@ -23,15 +26,15 @@ use alloc::vec::Vec;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-/// References that one step looks at, at most, but for those of its last group.
+/// The most references that one step follows, not counting those of its last group.
 const STEP: usize = 16 << 10;
-/// Names that one step hashes, at most.
+/// The most names that one step hashes.
 const NAMES: usize = 512;
 
 /// Pairs of a contract's own state and a base's ([`super::Base`]).
 type Pairs = Vec<(u16, u16)>;
 
-/// What a table says itself: all of it but the identities of others, which stand for what their names say.
+/// The part of a table that is hashed: all of it but the identities of others, whose names suffice.
 #[derive(Serialize)]
 struct Own<'a> {
     name: &'a str,
@@ -45,7 +48,7 @@ struct Own<'a> {
 }
 
 impl ContractTable {
-    /// The names of the contracts that it refers to, as often as it does.
+    /// Returns the names of the contracts that the table refers to, with repetitions.
     pub fn references(&self) -> impl Iterator<Item = &str> {
         let arguments = self.messages.iter().flat_map(|m| &m.words);
         let arguments = arguments.filter_map(|word| word.contract());
@@ -56,7 +59,7 @@ impl ContractTable {
             .chain(narrowed.map(|(name, _)| name.as_str()))
     }
 
-    /// A hash of what it says itself.
+    /// Returns a hash of the table without the tables that it refers to.
     pub(super) fn own(&self) -> Result<Hash, Error> {
         let ContractTable {
             name,
@@ -86,7 +89,7 @@ impl ContractTable {
     }
 }
 
-/// Hashes what is encoded, instead of keeping it.
+/// Hashes the encoded bytes instead of keeping them.
 struct Hashing(Sha256);
 
 impl postcard::ser_flavors::Flavor for Hashing {
@@ -107,10 +110,10 @@ impl postcard::ser_flavors::Flavor for Hashing {
     }
 }
 
-/// The identities of contracts that stand beside each other, in their order.
+/// Returns the identities of the contracts of one image, in their order.
 ///
 /// # Errors
-/// Where two have one name, or one refers to a contract that is not among them.
+/// If two contracts have one name, or one refers to a contract that is not among them.
 pub fn identities(tables: &[ContractTable]) -> Result<Vec<Hash>, Error> {
     let no_room = |_| Error::new("no memory for the identities of contracts");
     let name = |place: u32| tables[place as usize].name.as_str();
@@ -127,21 +130,21 @@ pub fn identities(tables: &[ContractTable]) -> Result<Vec<Hash>, Error> {
     Ok(all.finish())
 }
 
-/// Something with a name that refers to others by theirs.
+/// A named thing that refers to others by name.
 #[derive(Clone, Debug)]
 pub struct Named<'a> {
-    /// Its name, which no other one has.
+    /// Its name, unique among them.
     pub name: &'a str,
-    /// All that it says itself, the names of others included.
+    /// Its encoded content, the names of others included.
     pub own: Vec<u8>,
-    /// What it refers to: places of others, each once.
+    /// Indices of the things that it refers to, each once.
     pub references: Vec<usize>,
 }
 
-/// The identities of things that refer to each other, in their order.
+/// Returns the identities of things that refer to each other, in their order.
 ///
 /// # Panics
-/// Where there is no memory for them: for tools.
+/// If memory is short: only tools call this.
 #[must_use]
 pub fn identify(all: &[Named<'_>]) -> Vec<Hash> {
     let name = |place: u32| all[place as usize].name;
@@ -164,28 +167,28 @@ pub fn identify(all: &[Named<'_>]) -> Vec<Hash> {
     made().expect("memory for identities")
 }
 
-/// No place.
+/// No index.
 const NONE: u32 = u32::MAX;
 
-/// Identities in the making, of things in their places. First what each says itself ([`Identities::say`]), then the order of
-/// their names, then what each refers to, then groups, then the steps that hash.
+/// Identities in the making, of things by their index. The phases: each thing's own hash
+/// ([`Identities::say`]), the order of names, references, groups, then the steps that hash.
 #[derive(Debug)]
 pub(super) struct Identities {
     own: Vec<Hash>,
-    /// Places in the order of names, and where in that order each place is.
+    /// Indices in the order of names, and the rank of each index in that order.
     order: Vec<u32>,
     rank: Vec<u32>,
-    /// Places that are referred to; those of place `i` are `edges[starts[i]..starts[i + 1]]`.
+    /// Targets of references; those of index `i` are `edges[starts[i]..starts[i + 1]]`.
     edges: Vec<u32>,
     starts: Vec<u32>,
-    /// Places by groups, those first that others lead to, and where each group ends.
+    /// Indices by groups, each group after those that it leads to, and the end of each group.
     grouped: Vec<u32>,
     ends: Vec<u32>,
-    /// Whose reference to a place, or to one of its rank, was seen last.
+    /// For each index, or its rank: the source of the reference to it that was seen last.
     seen: Vec<u32>,
-    /// Ranks of what the group names beyond itself.
+    /// Ranks of the things that the group names beyond itself.
     beyond: Vec<u32>,
-    /// The group that is being hashed; its hash, once it is known, and its member that comes next.
+    /// The group that is being hashed; its hash, once known, and its next member.
     at: usize,
     whole: Option<Hash>,
     member: usize,
@@ -205,7 +208,7 @@ fn filled<T: Clone>(count: usize, with: T) -> Result<Vec<T>, TryReserveError> {
 }
 
 impl Identities {
-    /// Of so many.
+    /// Makes room for `count` things.
     pub(super) fn of(count: usize) -> Result<Identities, TryReserveError> {
         let mut starts = room(count + 1)?;
         starts.push(0);
@@ -226,7 +229,7 @@ impl Identities {
         })
     }
 
-    /// Notes the hash of what the next one says itself.
+    /// Notes the own hash of the next thing.
     pub(super) fn say(&mut self, own: Hash) {
         self.own.push(own);
     }
@@ -239,10 +242,10 @@ impl Identities {
         }
     }
 
-    /// Puts them into the order of their names.
+    /// Sorts the things by name.
     ///
     /// # Errors
-    /// Where two have one.
+    /// If two have one name.
     pub(super) fn sort(&mut self, tables: &[ContractTable]) -> Result<(), Error> {
         let name = |place: u32| tables[place as usize].name.as_str();
         self.sort_by(&name);
@@ -255,17 +258,17 @@ impl Identities {
         }
     }
 
-    /// Where the one with a name is.
+    /// Returns the index of the thing with a name.
     pub(super) fn find(&self, wanted: &str, tables: &[ContractTable]) -> Option<u32> {
         let name = |&place: &u32| tables[place as usize].name.as_str();
         let at = self.order.binary_search_by_key(&wanted, name).ok()?;
         Some(self.order[at])
     }
 
-    /// Notes what the next one refers to.
+    /// Notes the references of the next thing.
     ///
     /// # Errors
-    /// Where that is not there; inside, where there is no memory.
+    /// If a target is not among them; the inner error, if memory is short.
     pub(super) fn refer(
         &mut self,
         table: &ContractTable,
@@ -287,7 +290,7 @@ impl Identities {
         Ok(Ok(()))
     }
 
-    /// The next one refers to this place, perhaps not for the first time.
+    /// Notes a reference from the next thing to this index, perhaps a repeated one.
     fn add(&mut self, to: u32) -> Result<(), TryReserveError> {
         let from = self.starts.len() as u32 - 1;
         let seen = &mut self.seen[to as usize];
@@ -308,8 +311,8 @@ impl Identities {
         (at < self.starts[place as usize + 1]).then(|| self.edges[at as usize])
     }
 
-    /// Groups those that reach each other, those first that others lead to (Tarjan's algorithm, with a stack of our own: chains
-    /// of references can be as long as a text).
+    /// Groups the things that reach each other, each group after those that it leads to (Tarjan's
+    /// algorithm, with an explicit stack: chains of references can be as long as a text).
     pub(super) fn group(&mut self) -> Result<(), TryReserveError> {
         let all = self.own.len();
         let mut number = filled(all, NONE)?;
@@ -358,7 +361,7 @@ impl Identities {
         Ok(())
     }
 
-    /// Hashes some groups. True when all have their identities.
+    /// Hashes some groups. Returns true when all things have their identities.
     pub(super) fn step<'n>(&mut self, name: &impl Fn(u32) -> &'n str) -> bool {
         let (mut edges, mut names) = (STEP, NAMES);
         while let Some(&end) = self.ends.get(self.at) {
@@ -391,7 +394,8 @@ impl Identities {
         true
     }
 
-    /// The hash of a group: its members, and what they name beyond it, both in the order of names. How many references it has.
+    /// Hashes a group: its members, and the things that they name beyond it, both in the order of
+    /// names. Returns how many references it has.
     fn hash_group(&mut self, members: core::ops::Range<usize>) -> usize {
         let rank = &self.rank;
         self.grouped[members.clone()].sort_unstable_by_key(|&place| rank[place as usize]);
@@ -416,7 +420,7 @@ impl Identities {
                 }
             }
         }
-        // In the order of their names, which the members say themselves.
+        // By rank; the members' own tables hold the names.
         self.beyond.sort_unstable();
         for &rank in &self.beyond {
             hash.update(self.identities[self.order[rank as usize] as usize]);
@@ -425,12 +429,12 @@ impl Identities {
         references
     }
 
-    /// All of them, when they have been made.
+    /// Returns all identities, once [`Identities::step`] has returned true.
     pub(super) fn finish(self) -> Vec<Hash> {
         self.identities
     }
 
-    /// The one of a place.
+    /// Returns the identity of the thing with this index.
     pub(super) fn at(&self, place: u32) -> &Hash {
         &self.identities[place as usize]
     }

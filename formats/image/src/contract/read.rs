@@ -1,7 +1,9 @@
-//! Reads the contract tables of an image in steps of bounded cost, so that a kernel can let others run in between.
+//! Reads the contract tables of an image in steps of bounded cost, so that a kernel can run others
+//! in between.
 //!
-//! A table is read, then checked and hashed, each in a step: it has at most [`limits::ONE_CONTRACT_BYTES`] in the file. Small
-//! ones share a step. What a step may take of memory, [`Reader::room`] says before.
+//! A table is read, then checked and hashed, each in a step: it has at most
+//! [`limits::ONE_CONTRACT_BYTES`] in the file. Small tables share a step. [`Reader::room`] bounds
+//! the memory of the next step.
 
 use super::identity::Identities;
 use super::{ContractTable, Hash};
@@ -10,20 +12,20 @@ use crate::{Error, Failure};
 use alloc::format;
 use alloc::vec::Vec;
 
-/// Bytes of memory that a byte of a table takes, at most: a word of a message is one byte in a file. A list that grows while it
-/// is read is there twice for a moment.
+/// The most bytes of memory for a byte of a table: a word of a message is one byte in a file. A
+/// list that grows while it is read exists twice for a moment.
 pub const ROOM: u64 = 128;
-/// Bytes of tables that one step reads or looks at, at most, but for its last table.
+/// The most bytes of tables that one step reads or checks, not counting its last table.
 const STEP: usize = 16 << 10;
 
 /// Reads contract tables.
 #[derive(Debug)]
 pub struct Reader<'a> {
     rest: &'a [u8],
-    /// How many there are.
+    /// Number of tables.
     count: usize,
     tables: Vec<ContractTable>,
-    /// Bytes of each in the file.
+    /// Bytes of each table in the file.
     sizes: Vec<u32>,
     identities: Option<Identities>,
     phase: Phase,
@@ -35,13 +37,13 @@ pub struct Reader<'a> {
 enum Phase {
     Count,
     Tables,
-    /// Each is checked, and hashed by itself.
+    /// Each table is checked and hashed by itself.
     Checks,
     Names,
     References,
     Groups,
     Identities,
-    /// What each takes those for that it derives from or narrows.
+    /// The bases and narrowed contracts of each table are checked.
     Relations,
     Done,
 }
@@ -52,7 +54,7 @@ fn broken() -> Error {
 }
 
 impl<'a> Reader<'a> {
-    /// Of a section's bytes.
+    /// Begins to read a section.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Reader<'a> {
         Reader {
@@ -66,7 +68,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Bytes of memory that the next step takes, at most.
+    /// Returns the most bytes of memory that the next step takes.
     #[must_use]
     pub fn room(&self) -> u64 {
         match self.phase {
@@ -78,17 +80,17 @@ impl<'a> Reader<'a> {
                 let one = limits::ONE_CONTRACT_BYTES.most as usize;
                 self.rest.len().min(one + STEP) as u64 * ROOM
             }
-            // A list of references is there twice while it grows.
+            // A list of references exists twice while it grows.
             Phase::References => limits::CONTRACT_BYTES.most,
             _ => 0,
         }
     }
 
-    /// Reads on. True when all has been read.
+    /// Does a step. Returns true when all has been read.
     ///
     /// # Errors
-    /// Where the bytes are no tables, exceed a limit, do not hold together, or there is no memory for them. No further step may
-    /// follow, but where there was no memory.
+    /// If the bytes are no tables, exceed a limit, are inconsistent, or memory is short. Only the
+    /// last can be tried again.
     pub fn step(&mut self) -> Result<bool, Failure> {
         let over = match self.phase {
             Phase::Count => self.begin().map(|()| true)?,
@@ -123,7 +125,7 @@ impl<'a> Reader<'a> {
         Ok(self.phase == Phase::Done)
     }
 
-    /// The tables and their identities, once [`Reader::step`] has answered true.
+    /// Returns the tables and their identities, once [`Reader::step`] has returned true.
     #[must_use]
     pub fn finish(self) -> (Vec<ContractTable>, Vec<Hash>) {
         let identities = self.identities.map(Identities::finish);
@@ -184,7 +186,7 @@ impl<'a> Reader<'a> {
         Ok(self.done == self.count)
     }
 
-    /// Does something with some tables; whether all have been.
+    /// Handles some tables; returns whether all are done.
     fn each(
         &mut self,
         mut f: impl FnMut(&ContractTable, &[ContractTable], &mut Identities) -> Result<(), Failure>,
@@ -203,11 +205,12 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Checks contracts that stand beside each other: each of them, that all they refer to is there, and that it is what they
-/// take it for. Their identities, in their order. All at once, as a [`Reader`] does it in steps.
+/// Checks the contracts of one image all at once, as a [`Reader`] does in steps: each table, that
+/// all references resolve, and that bases and narrowed contracts have the identities that they are
+/// named with. Returns the identities, in their order.
 ///
 /// # Errors
-/// Names the first thing that does not hold.
+/// Names the first check that fails.
 pub fn check(tables: &[ContractTable]) -> Result<Vec<Hash>, Error> {
     let bytes = postcard::to_allocvec(tables).map_err(|_| broken())?;
     let mut reader = Reader::new(&bytes);
@@ -215,7 +218,8 @@ pub fn check(tables: &[ContractTable]) -> Result<Vec<Hash>, Error> {
     Ok(reader.finish().1)
 }
 
-/// Checks that what a contract derives from or narrows is what it takes it for.
+/// Checks that the contracts that `table` derives from or narrows have the identities that it
+/// names.
 fn relations(
     table: &ContractTable,
     tables: &[ContractTable],
@@ -228,7 +232,7 @@ fn relations(
         let found = identities.find(name, tables);
         if found.map(|place| identities.at(place)) != Some(claimed) {
             let text = format!(
-                "contract {} takes {name} for another contract than it is",
+                "contract {} names {name} with the identity of another contract",
                 table.name
             );
             return Err(Error::new(text));

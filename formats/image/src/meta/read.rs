@@ -1,12 +1,15 @@
-//! Reads a [`Meta`] in steps of bounded cost, so that a kernel can let others run in between.
+//! Reads a [`Meta`] in steps of bounded cost, so that a kernel can run others in between.
 //!
-//! A step has an allowance of items and of bytes, as a thousand short names and one long one both take time. What it may take
-//! of memory, [`Reader::room`] says before: what is not known to be there is not begun with.
+//! A step has an allowance of items and of bytes, as a thousand short names and one long one both
+//! take time. [`Reader::room`] bounds the memory of the next step, so that a caller need not begin
+//! one that cannot succeed.
 //!
-//! A file is believed in nothing: a count is compared with its limit ([`limits`]) and with what the file can hold before
-//! room is made for it, and memory that is not to be had is an error.
+//! Nothing in a file is trusted: a count is compared with its limit ([`limits`]) and with the
+//! number of items that the file can hold before room is made for it, and lack of memory is an
+//! error.
 //!
-//! Invariant: the order of the fields here is that of [`Meta`]; a test holds it against what serde makes of the structure.
+//! Invariant: the order of the fields here is that of [`Meta`]; a test holds it against what serde
+//! makes of the structure.
 
 use super::{
     ConstExpr, CtxLayout, Data, Element, Export, Func, FuncType, GlobalType, Import, Linkage,
@@ -18,13 +21,14 @@ use alloc::format;
 use alloc::vec::Vec;
 use serde::de::DeserializeOwned;
 
-/// Items that one step reads, at most.
+/// The most items that one step reads.
 const STEP: u32 = 2048;
-/// Bytes that one step reads, at most, but for its last item.
+/// The most bytes that one step reads, not counting its last item.
 const STEP_BYTES: usize = 64 << 10;
-/// Bytes of one item, at most: an import with two names of the longest that WebAssembly allows has some less.
+/// The most bytes of one item: an import with two names of the longest that WebAssembly allows
+/// stays below.
 const ITEM_BYTES: usize = 256 << 10;
-/// Bytes of memory that an item takes beside those in the file: what two allocations cost.
+/// Bytes of memory that an item takes beside those in the file: the overhead of two allocations.
 const ITEM_ROOM: u64 = 64;
 
 /// The most features of a processor that an image names.
@@ -35,16 +39,16 @@ const FEATURES: u64 = 64;
 pub struct Reader<'a> {
     rest: &'a [u8],
     field: Field,
-    /// Items of the field that are still to be read; `None` before its count is known.
+    /// Items of the field yet to be read; `None` before its count is known.
     left: Option<u32>,
-    /// Items of the last element segment that are still to be read.
+    /// Items of the last element segment yet to be read.
     items: u32,
     /// Items in all element segments so far.
     all_items: u64,
     meta: Meta,
 }
 
-/// Fields that have one value for each of something, in the order of the file. What has one value stands before.
+/// Fields that are lists, in the order of the file. Fields of a single value come before them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Field {
     Head,
@@ -71,7 +75,7 @@ fn broken() -> Error {
 }
 
 impl<'a> Reader<'a> {
-    /// Of a section's bytes.
+    /// Begins to read a section.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Reader<'a> {
         Reader {
@@ -105,10 +109,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads on. True when all has been read.
+    /// Does a step. Returns true when all has been read.
     ///
     /// # Errors
-    /// Where the bytes are no [`Meta`], exceed a limit, or there is no memory for what they say. No further step may follow.
+    /// If the bytes are no [`Meta`], exceed a limit, or memory is short. No further step may
+    /// follow.
     pub fn step(&mut self) -> Result<bool, Failure> {
         let (rest, left) = (&mut self.rest, &mut self.left);
         let meta = &mut self.meta;
@@ -139,7 +144,8 @@ impl<'a> Reader<'a> {
             Field::Elements => self.elements()?,
             Field::Data => within(rest, left, limits::DATA_SEGMENTS, &mut meta.data)?,
             Field::Initial => {
-                // A run is at least a byte, and there is no gap without one that a segment ends before.
+                // A run has at least one byte, and each gap between runs follows the end of a
+                // segment.
                 some(rest, left, limits::DATA_BYTES.most, &mut meta.initial)?
             }
             Field::Traps => {
@@ -167,12 +173,12 @@ impl<'a> Reader<'a> {
         Ok(self.field == Field::Done)
     }
 
-    /// Bytes of memory that the next step takes, at most.
+    /// Returns the most bytes of memory that the next step takes.
     #[must_use]
     pub fn room(&self) -> u64 {
         let read = self.rest.len().min(STEP_BYTES + ITEM_BYTES) as u64;
         let items = u64::from(STEP) * ITEM_ROOM;
-        // Where a count comes next, room is made for so many.
+        // If a count comes next, the step makes room for that many items.
         let count = match self.left {
             None => postcard::take_from_bytes::<u64>(self.rest).map_or(0, |(count, _)| count),
             Some(_) => 0,
@@ -186,13 +192,13 @@ impl<'a> Reader<'a> {
         read + items + list + inner
     }
 
-    /// What was read, once [`Reader::step`] has answered true.
+    /// Returns the tables, once [`Reader::step`] has returned true.
     #[must_use]
     pub fn finish(self) -> Meta {
         self.meta
     }
 
-    /// Element segments, whose items are read in steps, too.
+    /// Reads element segments, whose items are read in steps, too.
     fn elements(&mut self) -> Result<bool, Failure> {
         let elements = &mut self.meta.elements;
         let left = match &mut self.left {
@@ -239,7 +245,7 @@ impl<'a> Reader<'a> {
 }
 
 impl Field {
-    /// Bytes that each of its items takes in a list.
+    /// Returns the size of an item in a list, in bytes.
     fn item_size(self) -> u64 {
         let size = match self {
             Field::Types => size_of::<FuncType>(),
@@ -287,7 +293,8 @@ fn one<T: DeserializeOwned>(rest: &mut &[u8]) -> Result<T, Error> {
     Ok(value)
 }
 
-/// Reads a count. Each item takes a byte at least, so that no file asks for much more room than it takes itself.
+/// Reads a count. Each item takes at least a byte, so no file can ask for much more room than its
+/// own size.
 fn count(rest: &mut &[u8], most: u64, what: &str) -> Result<u32, Error> {
     let count: u64 = one(rest)?;
     if count > most {
@@ -309,14 +316,14 @@ fn within<T: DeserializeOwned>(
     out: &mut Vec<T>,
 ) -> Result<bool, Failure> {
     if left.is_none() {
-        // The limit's own words, before room is made.
+        // Checks that limit first, before room is made.
         let (found, _) = postcard::take_from_bytes::<u64>(rest).map_err(|_| broken())?;
         limit.check(found)?;
     }
     some(rest, left, limit.most, out)
 }
 
-/// Reads some items of a field; whether these were the last ones.
+/// Reads some items of a field; returns whether these were the last ones.
 fn some<T: DeserializeOwned>(
     rest: &mut &[u8],
     left: &mut Option<u32>,
@@ -327,7 +334,8 @@ fn some<T: DeserializeOwned>(
         Some(left) => left,
         None => {
             let count = count(rest, most, "items")?;
-            // What is read shows that it is there; so a count alone makes nobody allocate.
+            // Bounds the room by the bytes that are left, so that a false count alone causes no
+            // large allocation.
             let room = (count as usize).min(rest.len() / 2 + 1);
             out.try_reserve_exact(room)?;
             left.insert(count)
@@ -474,7 +482,7 @@ mod tests {
             }
         }
         assert_eq!(reader.finish(), meta);
-        // One that is longer than any that WebAssembly allows.
+        // A name longer than any that WebAssembly allows.
         meta.exports[7].name = "x".repeat(ITEM_BYTES);
         assert_eq!(Meta::decode(&meta.encode()), Err(broken()));
     }

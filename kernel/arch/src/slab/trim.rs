@@ -1,13 +1,14 @@
-//! Giving the memory of free records back to the machine.
+//! Returns the memory of free records to the machine.
 //!
-//! A pass goes over all records of a store, chunk by chunk, from the last to the first, with anything else in between. It
-//! begins by emptying the list of free records; of each chunk it puts those that are free into the list again or, where all are
-//! free, gives the chunk's memory back. So the list afterwards begins with the lowest records, and what is taken next leaves
-//! the upper chunks alone. A record that is given back during a pass is put into the list at once only where the pass has come
-//! by already.
+//! A pass visits all records of a store, chunk by chunk, from the last to the first; other work may
+//! come in between. It begins by emptying the free list; for each chunk it either puts the free
+//! records back into the list or, if all are free, gives the chunk's memory back. So the list
+//! afterwards begins with the lowest records, and new users leave the upper chunks alone. A record
+//! that is given back during a pass is put into the list at once only if the pass has visited it
+//! already.
 //!
-//! A chunk that is absent reads as zero all through, its marks as [`ABSENT`]. Its first and last page may hold records of its
-//! neighbours, too, and stay.
+//! An absent chunk reads as zero throughout, its marks as [`ABSENT`]. Its first and last page may
+//! be shared with its neighbours, and stay.
 
 use super::{ABSENT, COMMITTED, FIRST, FREE, Free, Ground, NONE, PAGE, Slab, Slot};
 use crate::lock::Counter;
@@ -16,16 +17,16 @@ use core::ptr;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{self, Relaxed};
 
-/// Records of a chunk, as a power of two. Segments with fewer stay as they are.
+/// Records of a chunk, as a power of two. Smaller segments are never given back.
 const CHUNK: u32 = 10;
 /// Records below the first chunk.
 const BELOW: u32 = (1 << CHUNK) - (1 << FIRST);
-/// A pass is worth its time where it could give back so many bytes.
+/// The least number of bytes to be gained that is worth a pass.
 const WORTH: u64 = 256 << 10;
-/// Chunks that whoever needs a record looks at, where a pass goes on.
+/// Chunks that a taker of a record visits, if a pass is under way.
 const LOOKS: usize = 4;
 
-/// What the last pass began with, or less spare and more in use since.
+/// The least spare and the most used records since the last pass began.
 pub(super) struct Seen {
     spare: AtomicU32,
     live: AtomicU32,
@@ -41,15 +42,16 @@ impl Seen {
 }
 
 impl<T: Default + Sync> Slab<T> {
-    /// Records that are free and have memory.
+    /// Returns the number of free records with memory.
     fn spare(&self) -> u32 {
         let all = self.end() - self.absent.load(Relaxed);
         all.saturating_sub(self.live.load(Relaxed))
     }
 
-    /// Whether much memory could be given back: a quarter more of the records are free than could not be given back, or
-    /// a quarter of those that kept them from it have gone. Who takes and gives a few all the time keeps what it has. Where
-    /// there is time to be `thorough`, one that has gone is enough.
+    /// Whether a pass would gain much: since the last one, the number of free records has grown by
+    /// a quarter of all records, or that of used ones has shrunk by a quarter. So a program that
+    /// takes and gives back a few records all the time keeps its memory. If there is time to be
+    /// `thorough`, one given back is enough.
     pub fn has_surplus(&self, thorough: bool) -> bool {
         let (spare, live) = (self.spare(), self.live());
         let seen = &self.seen;
@@ -64,11 +66,12 @@ impl<T: Default + Sync> Slab<T> {
             || self.free.try_lock().is_some_and(|f| f.passed > 0)
     }
 
-    /// Gives back some of the memory that free records have: looks at one chunk. False where there is nothing to do.
+    /// Gives back some of the memory of free records: visits one chunk. Returns false if there is
+    /// nothing to gain.
     ///
     /// # Safety
-    /// Whoever has a reference to a record that is not in use any more uses nothing of it that would not be valid if all its
-    /// bytes were zero.
+    /// A holder of a reference to a record that is no longer in use relies on nothing in it that
+    /// would be invalid if all its bytes were zero.
     pub unsafe fn trim(&self, thorough: bool) -> bool {
         if !self.has_surplus(thorough) {
             return false;
@@ -78,7 +81,7 @@ impl<T: Default + Sync> Slab<T> {
         true
     }
 
-    /// Begins a pass, or goes on with one, by a chunk.
+    /// Begins or continues a pass: visits one chunk.
     pub(super) fn step(&self, free: &mut Free, ground: Option<&dyn Ground>) {
         let end = self.end();
         if free.passed == 0 {
@@ -87,7 +90,7 @@ impl<T: Default + Sync> Slab<T> {
             self.seen.spare.store(self.spare(), Relaxed);
             self.seen.live.store(self.live(), Relaxed);
         }
-        // The chunk that ends where the pass has come to, or the rest of one.
+        // The chunk that ends at the pass's position, or the rest of one.
         let last = free.passed - 1;
         let chunk = chunk_of(last);
         let all = chunk.start..free.passed;
@@ -113,7 +116,7 @@ impl<T: Default + Sync> Slab<T> {
         free.passed = chunk.start;
     }
 
-    /// Goes on with a pass until there is a free record, or for some chunks.
+    /// Continues a pass until there is a free record, or for some chunks.
     pub(super) fn pass_until_free(&self, free: &mut Free, ground: Option<&dyn Ground>) {
         for _ in 0..LOOKS {
             if free.first != NONE || free.passed == 0 {
@@ -123,7 +126,8 @@ impl<T: Default + Sync> Slab<T> {
         }
     }
 
-    /// Bytes from the first record of a chunk to the last, and the whole pages among them.
+    /// Returns the addresses from the first record of a chunk to the last, and the whole pages
+    /// among them.
     fn pages_of(&self, chunk: &Range<u32>) -> (Range<u64>, Range<u64>) {
         let start = self.at(chunk.start) as u64;
         let end = start + u64::from(chunk.end - chunk.start) * Self::RECORD;
@@ -131,21 +135,22 @@ impl<T: Default + Sync> Slab<T> {
         (start..end, start.next_multiple_of(page)..end / page * page)
     }
 
-    /// Gives back what a free record keeps besides, for the next use of it.
+    /// Drops the value of a free record, which may own memory, and puts a default in its place.
     fn renew(&self, index: u32) {
         if core::mem::needs_drop::<T>() {
             let slot = self.at(index);
-            // SAFETY: initialised, free and in no list, so that its value is used by nobody, as in `leave`.
+            // SAFETY: initialised, free and in no list, so that its value has no user, as in
+            // `leave`.
             unsafe { (*slot).value = T::default() };
         }
     }
 
-    /// Makes records that are free and in no list, the last ones that there are, as if they had never been in use: what they
-    /// keep besides goes back.
+    /// Drops the last records of the store, all free and in no list, and makes them uninitialised
+    /// again.
     fn forget(&self, last: Range<u32>) {
         for i in last.clone() {
             let slot = self.at(i);
-            // SAFETY: as in `leave`; behind `fresh`, nobody looks at it.
+            // SAFETY: as in `leave`; records from `fresh` on are not accessed.
             unsafe {
                 ptr::drop_in_place(slot);
                 ptr::write_bytes(slot, 0, 1);
@@ -162,7 +167,8 @@ impl<T: Default + Sync> Slab<T> {
         }
         for i in chunk.clone() {
             let slot = self.at(i);
-            // SAFETY: initialised and free, and used by nobody, as whoever calls `trim` promises; it becomes absent below.
+            // SAFETY: initialised, free and without a user, as callers of `trim` promise; it
+            // becomes absent below.
             unsafe { ptr::drop_in_place(slot) };
         }
         for rest in [bytes.start..pages.start, pages.end..bytes.end] {
@@ -174,8 +180,8 @@ impl<T: Default + Sync> Slab<T> {
         self.absent.add(chunk.end - chunk.start);
     }
 
-    /// Gives memory to the first chunk that is absent, and puts its records into the list. Nothing where there is none, or
-    /// memory is short.
+    /// Commits memory for the first absent chunk, and puts its records into the free list. Does
+    /// nothing if there is none, or if memory is short.
     pub(super) fn restore(&self, free: &mut Free, ground: Option<&dyn Ground>) {
         let Some(ground) = ground.filter(|_| self.absent.load(Relaxed) > 0) else {
             return;
@@ -186,7 +192,7 @@ impl<T: Default + Sync> Slab<T> {
         }
         free.whole = at;
         let chunk = chunk_of(at);
-        // What a pass has yet to come to is in no list.
+        // Free records that a pass has yet to visit are in no list.
         if chunk.end > self.end() || chunk.start < free.passed {
             return;
         }
@@ -203,14 +209,14 @@ impl<T: Default + Sync> Slab<T> {
                 mark: AtomicU32::new(FREE),
             };
             debug_assert!(self.slot(i).is_none(), "a chunk is absent as a whole");
-            // SAFETY: there is memory again, and nobody has a reference to what is absent.
+            // SAFETY: there is memory again, and absent records have no references.
             unsafe { self.at(i).write(slot) };
             free.first = i;
         }
     }
 }
 
-/// The chunk, or what is below all chunks, that a record lies in.
+/// Returns the chunk of a record, or the records below all chunks.
 fn chunk_of(index: u32) -> Range<u32> {
     match index.checked_sub(BELOW) {
         None => 0..BELOW,

@@ -1,28 +1,35 @@
-//! How an entry of the kernel is left that may switch to another thread.
+//! The way out of kernel entries that may switch to another thread.
 //!
-//! The functions behind such entries only say whom to switch to. The switch itself is made here, when they have
-//! returned, so that nothing of the kernel lies on the stack of a thread that waits: its frame is the address of the code
-//! where it goes on, the six callee-saved registers as its SIP has them, and the return address into the SIP.
+//! The functions behind such entries only name the thread to switch to. The switch itself is made
+//! here, when they have returned, so that a waiting thread has no kernel frame on its stack, only
+//! the address of the code that resumes it, the six callee-saved registers of its SIP, and the
+//! return address into the SIP.
 //!
-//! A processor predicts each return by the call before it. After a switch that call was another thread's, so the return to
-//! SIP code would be predicted wrongly every time, at the cost of a third of a switch. A jump is predicted by where it went
-//! before: a thread that has been switched away from goes back by one, and one that has not by a return. It is told what
-//! the entry comes to, or 0: then it has to look again.
+//! A processor predicts each return by the call before it. After a switch that call was another
+//! thread's, so the return to SIP code would be mispredicted every time, at the cost of a third of
+//! a switch. A jump is predicted by its last target: a thread that has been switched away from goes
+//! back by a jump, one that has not by a return. The resumed thread is told the entry's result plus
+//! 1, or 0: then it must look again.
 
-/// The body of a naked function that is the common part of all blocking entries: calls the function whose address is in
-/// `rax` with the arguments that the entry got. What that returns is two words: where a thread's stack pointer is saved to
-/// switch to, or 0 where the entry is done; and what arrives there, or the entry's result.
+/// The body of a naked function that is the common part of all blocking entries: calls the function
+/// whose address is in `rax` with the arguments of the entry. That function returns two words: the
+/// address of the saved stack pointer to switch to, or 0 if the entry is done; and the word for the
+/// resumed thread, or the entry's result.
 ///
-/// - `again`: an `extern "C"` function without arguments that returns the same, for a thread that has been told nothing.
-/// - `running`: holds where the stack pointer of the thread that runs goes, and of the one that is switched to from then on.
-/// - `runs`: what a word for a stack pointer holds while its thread runs; less than that where there is nothing to go on
-///   with. `refused`: an `extern "C"` function that does not return, for a switch to such a one.
-/// - `pending`: the address of a `u32`; where that is not 0 when a thread goes back that has been told something,
-///   `interrupted`: `extern "C" fn(u32) -> u32` is called with what the entry comes to, and returns that.
+/// - `again`: an `extern "C"` function without arguments that returns the same, for a resumed
+///   thread that was told 0.
+/// - `running`: holds the address of the running thread's word for its stack pointer; set to that
+///   of the thread switched to.
+/// - `runs`: the value of such a word while its thread runs; a smaller value if the thread cannot
+///   be resumed. `refused`: an `extern "C"` function that does not return, called for a switch to a
+///   thread that runs or cannot be resumed.
+/// - `pending`: the address of a `u32`; if that is not 0 when a resumed thread goes back with a
+///   result, `interrupted`: `extern "C" fn(u32) -> u32` is called with the result, and returns it.
 ///
-/// Whoever goes there does so by [`through`](crate::through): `rax` holds the address of a function of the entry's arguments,
-/// all of them in registers, which returns two words like these. Where the first is not 0, what is saved there is
-/// what [`switch_with`](crate::switch::switch_with) asks, or tells that there is nothing.
+/// An entry gets there by [`through`](crate::through): `rax` holds the address of a function of the
+/// entry's arguments, all of them in registers, that returns two words like these. If the first is
+/// not 0, the stack pointer saved there fulfils the conditions of
+/// [`switch_with`](crate::switch::switch_with), or says that the thread cannot be resumed.
 #[macro_export]
 macro_rules! blocking_entries {
     (
@@ -30,7 +37,7 @@ macro_rules! blocking_entries {
         pending: $pending:path, interrupted: $interrupted:path
     ) => {
         core::arch::naked_asm!(
-            // A frame as compiled code has them, which also aligns the stack.
+            // A frame like those of compiled code, which also aligns the stack.
             "push rbp",
             "mov rbp, rsp",
             "call rax",
@@ -59,7 +66,7 @@ macro_rules! blocking_entries {
             "mov eax, edx",
             "pop rcx",
             "jmp rcx",
-            // Goes on.
+            // Resumes here.
             "4:",
             "pop r15",
             "pop r14",
@@ -74,7 +81,7 @@ macro_rules! blocking_entries {
             "pop rbp",
             "pop rcx",
             "jmp rcx",
-            // Interrupts have come meanwhile.
+            // Interrupts have arrived meanwhile.
             "5:",
             "mov rbp, rsp",
             "mov edi, eax",
@@ -104,8 +111,8 @@ macro_rules! blocking_entries {
     };
 }
 
-/// The body of a naked function: an entry that goes to `enter`, made by [`blocking_entries`](crate::blocking_entries), with
-/// this function.
+/// The body of a naked function: an entry that runs `function` by way of `enter`, made by
+/// [`blocking_entries`](crate::blocking_entries).
 #[macro_export]
 macro_rules! through {
     ($enter:path, $function:path) => {

@@ -6,16 +6,16 @@ pub mod switch;
 
 use crate::fault::Kind;
 
-/// The time-stamp counter.
+/// Reads the time-stamp counter.
 #[inline(always)]
 #[must_use]
 pub fn cycles() -> u64 {
-    // SAFETY: every x86-64 processor has the instruction; it reads a counter and nothing else. The PC HAL
-    // does not set CR4.TSD, and Linux leaves it clear.
+    // SAFETY: every x86-64 processor has the instruction; it reads a counter and nothing else. The
+    // PC HAL does not set CR4.TSD, and Linux leaves it clear.
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
-/// What an exception of this vector says of the instruction.
+/// Returns the kind of fault of an exception vector.
 #[must_use]
 pub const fn exception_kind(vector: u64) -> Kind {
     match vector {

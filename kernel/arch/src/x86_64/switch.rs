@@ -1,20 +1,24 @@
 //! The context switch, and the first frame of a thread.
 //!
-//! A thread that does not run is its saved stack pointer, which points at the address where the thread goes on; what
-//! that code needs lies above it. Whoever switches jumps there, with a word for the thread in `rax`: a jump is predicted
-//! by where it went before, a return by a call that another thread has made. Three kinds of code are gone on at: the end of
-//! [`switch`], which restores the six callee-saved registers, the end of a blocking entry ([`entry`](crate::entry)), and
-//! the first instructions of a thread. Nothing else is saved, because a switch is a call: the compiler (rustc's and ours)
-//! has saved what it needs. A thread interrupted in SIP code has its whole register file on its stack already,
-//! put there by the HAL, and switches from inside the HAL's handler like any other.
+//! A thread that does not run is represented by its saved stack pointer, which points at the
+//! address of the code that resumes it; that code's data lies above. A switch jumps there, with a
+//! word for the thread in `rax`: a jump is predicted by its last target, a return by a call that
+//! another thread has made. Three kinds of code resume a thread: the end of [`switch`], which
+//! restores the six callee-saved registers, the end of a blocking entry ([`entry`](crate::entry)),
+//! and the first instructions of a thread. Nothing else is saved, because a switch is a call: the
+//! compiler (rustc's and ours) has saved the other registers that it needs. A thread interrupted in
+//! SIP code has its whole register file on its stack already, saved by the HAL, and switches from
+//! inside the HAL's handler like any other.
 
 use core::arch::naked_asm;
 
-/// Switches stacks: saves the caller's stack pointer at `save` and goes on at the one in `to`, where `told` arrives.
+/// Switches stacks: saves the caller's stack pointer at `save` and resumes at the one in `to`,
+/// which receives `told`.
 ///
 /// # Safety
-/// `to` was saved by this function or by a blocking entry, or made by [`first_frame`]; its stack is intact, nobody runs on
-/// it, and it is used for one switch only. `save` stays valid until the caller is switched back to.
+/// `to` was saved by this function or by a blocking entry, or made by [`first_frame`]; its stack is
+/// intact, no execution uses it, and `to` is used for one switch only. `save` stays valid until the
+/// caller is switched back to.
 #[unsafe(naked)]
 pub unsafe extern "C" fn switch_with(save: *mut u64, to: u64, told: u64) {
     naked_asm!(
@@ -42,7 +46,7 @@ pub unsafe extern "C" fn switch_with(save: *mut u64, to: u64, told: u64) {
     )
 }
 
-/// The same with nothing to tell.
+/// Switches stacks and tells 0.
 ///
 /// # Safety
 /// As for [`switch_with`].
@@ -52,14 +56,14 @@ pub unsafe fn switch(save: *mut u64, to: u64) {
     unsafe { switch_with(save, to, 0) };
 }
 
-/// What a new thread calls on its own stack, with its argument.
+/// The first function of a new thread on its own stack, with its argument.
 pub type Entry = extern "C" fn(argument: u64) -> !;
 
-/// Prepares the stack that ends at `top` so that a [`switch_with`] to the returned stack pointer calls
-/// `entry(argument)`.
+/// Prepares the stack that ends at `top` so that a [`switch_with`] to the returned stack pointer
+/// calls `entry(argument)`.
 ///
 /// # Safety
-/// The 128 bytes below `top` are writable and nobody else's; `top` is a multiple of 16.
+/// The 128 bytes below `top` are writable and have no other user; `top` is a multiple of 16.
 #[must_use]
 pub unsafe fn first_frame(top: u64, entry: Entry, argument: u64) -> u64 {
     let sp = top - 80;
@@ -91,8 +95,8 @@ unsafe extern "C" fn start() {
 /// Calls compiled code: `code(context)`.
 ///
 /// # Safety
-/// `code` is the address of a function that our compiler made with this type, `context` its thread's context
-/// record.
+/// `code` is the address of a function that our compiler made with this type, `context` its
+/// thread's context record.
 pub unsafe fn call(code: u64, context: u64) -> i32 {
     // SAFETY: as the caller says.
     let f: extern "C" fn(u64) -> i32 = unsafe { core::mem::transmute(code as usize) };

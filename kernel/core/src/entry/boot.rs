@@ -1,4 +1,4 @@
-//! Starting: from a system image to the SIPs of its manifest, wired up as it says ([O] 5.2).
+//! System start: makes the SIPs of the system image's manifest and connects them ([O] 5.2).
 
 use crate::ground::contract::Contract;
 use crate::ground::hal::Hal;
@@ -18,26 +18,26 @@ use sing_image::Error;
 use sing_image::manifest::Side;
 use sing_image::system::{Start, SystemManifest};
 
-/// What stands for the arguments given at the start.
+/// Argument in the system manifest that the arguments given at the start replace.
 const ARGS: &str = "$ARGS";
 
 /// How the system is started.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// What replaces the argument `$ARGS` in the system manifest's `Start::args`.
+    /// The arguments that replace `$ARGS` in the system manifest's `Start::args`.
     pub args: Vec<String>,
-    /// For tests: nanoseconds between ticks of the timer while threads run, so that the watchdog sees short stretches, too,
-    /// and says at the end what it has seen. 0: only the ticks that are needed.
+    /// For tests: nanoseconds between timer ticks while threads run, so that the watchdog sees
+    /// short stretches, too, and reports at the end. 0: only the ticks that are needed.
     pub tick: u64,
-    /// Whether every look at interrupts lets another thread run, at whatever cost: for tests.
+    /// For tests: whether every look at interrupts lets another thread run, at whatever cost.
     pub stress: bool,
 }
 
-/// Why there is no system.
+/// The reason for which the system cannot start.
 enum Failed {
-    /// The image is none, or its parts do not fit.
+    /// The file is no system image, or its parts are inconsistent.
     Image(Error),
-    /// The machine lacks what this part needs.
+    /// Starting this part ran short of memory or addresses.
     Short(String),
 }
 
@@ -71,7 +71,7 @@ pub fn boot(hal: &'static dyn Hal, options: Options, image: BootImage) -> ! {
         }
     }
     drop(options);
-    // Nobody has run so far who could have waited.
+    // No thread could have waited so far: forgets the time until now.
     hal.held();
     cpu::this().idle()
 }
@@ -111,8 +111,8 @@ fn start(options: &Options, image: BootImage) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Makes the channels that the manifest declares and hands their ends to the parts, in the order that each
-/// part's own manifest wants.
+/// Makes the channels that the manifest declares and passes their ends to the instances, in the
+/// order of each instance's own manifest.
 fn connect(
     manifest: &SystemManifest,
     parts: &mut [(&Start, &'static Installed, Vec<StartupEnd>)],

@@ -24,7 +24,7 @@ const MESSAGE: u32 = 0x7fff;
 /// The bit of an operation that is set for the exporting side.
 const SIDE: u32 = 0x8000;
 
-/// Fills the table.
+/// Enters the functions of this module into the table.
 pub(super) fn fill(table: &mut Entries) {
     fill_table! { table;
         CHANNEL_NEW = new: fn(u32, u32) -> i32;
@@ -82,7 +82,8 @@ extern "C" fn send(_: CtxRef, endpoint: u32, operation: u32, a: u64, b: u64, c: 
     }
 }
 
-/// Sends a message to a thread that waits for it. `None`, and nothing has happened, where it has to go the ordinary way.
+/// Sends a message to a thread that waits for it. Returns `None`, without effect, if the general
+/// path must be taken.
 #[inline(always)]
 fn send_directly(thread: &'static Thread, endpoint: u32, operation: u32) -> Option<()> {
     let sip = thread.its_sip()?;
@@ -106,7 +107,7 @@ fn send_from_memory(endpoint: u32, operation: u32, at: u32) -> Result<i32, Trap>
     ))
 }
 
-/// An endpoint of the caller, and the words of a message that it passes in memory.
+/// Returns an endpoint of the caller, and the words of a message that it passes in memory.
 fn endpoint_and_words(
     endpoint: u32,
     operation: u32,
@@ -119,12 +120,13 @@ fn endpoint_and_words(
         if len == 0 {
             return Ok((channel, side, words));
         }
-        // Others may run meanwhile, and do something to the endpoint.
+        // Other threads may run meanwhile, and change the endpoint.
         caller().memory(at, len)?;
     }
 }
 
-/// Reads the words of a message that its sender passes in memory. Where not all of them are accessible yet, their bytes.
+/// Reads the words of a message that its sender passes in memory. Returns 0, or their length in
+/// bytes if not all of them are accessible yet.
 fn read_words(
     channel: &'static Channel,
     operation: u32,
@@ -187,13 +189,13 @@ impl Blocking3Words for Recv {
     }
 }
 
-/// Leaves an entry that has switched to nobody.
+/// Leaves an entry without a switch.
 #[inline(always)]
 fn stays(result: Result<i32, Trap>) -> Left {
     Left::with(finish(result))
 }
 
-/// Receives, or waits where there is nothing yet.
+/// Receives a message, or waits if there is none yet.
 #[inline(never)]
 pub(super) fn take(
     channel: &'static Channel,
@@ -201,7 +203,8 @@ pub(super) fn take(
     thread: &'static Thread,
     out: u32,
 ) -> Left {
-    // Others cannot run while a message is delivered: there must be room for the longest one before.
+    // No other thread can run during a delivery, so there must be room for the longest message
+    // before.
     if !thread.sip().has_committed(u64::from(out) + MOST_BYTES)
         && let Err(trap) = make_room(out)
     {
@@ -211,7 +214,7 @@ pub(super) fn take(
         let sip = thread.sip();
         let received = channel::receive(channel, side, thread, out, |words| {
             let memory = sip.window();
-            // One by one: few words cost less than a call of `memcpy`.
+            // A loop: for few words it is cheaper than a call of `memcpy`.
             for (i, &w) in (0..).zip(words) {
                 memory.write_u64(out.wrapping_add(i * 8), core::hint::black_box(w))?;
             }
@@ -230,11 +233,12 @@ pub(super) fn take(
     }
 }
 
-/// Bytes of the longest message.
+/// Size of the longest message in bytes.
 const MOST_BYTES: u64 = MAX_MESSAGE_WORDS as u64 * 8;
 
-/// Makes the caller's memory accessible where a message is to go, as far as there is memory: whether the message fits, its
-/// delivery says. Others may do something to the endpoint meanwhile; a receive looks whose it is.
+/// Makes the caller's memory accessible for a message, as far as memory allows; the delivery tests
+/// whether the message fits. Other threads may change the endpoint meanwhile; a receive checks its
+/// owner again.
 #[cold]
 #[inline(never)]
 fn make_room(out: u32) -> Result<(), Trap> {
@@ -268,8 +272,8 @@ impl BlockingCall for Call {
     }
 }
 
-/// Hands a message over to a thread that waits for it, and the processor with it. `None`, and nothing has happened, where it
-/// has to go the ordinary way.
+/// Hands a message, and the processor, to a thread that waits for it. Returns `None`, without
+/// effect, if the general path must be taken.
 #[inline(always)]
 fn call_directly(thread: &'static Thread, endpoint: u32, operation: u32) -> Option<Left> {
     let sip = thread.its_sip()?;
@@ -286,7 +290,7 @@ fn call_by_queue(thread: &'static Thread) -> Left {
         passed.operation.load(Relaxed),
     );
     let (words, out) = (passed.words(), thread.wait.out.load(Relaxed));
-    // What the endpoint is stays so over the send: it cannot travel on itself, and no other thread runs.
+    // The send does not change the endpoint: it cannot travel on itself, and no other thread runs.
     let (channel, side) = match thread.sip().endpoint(endpoint, operation) {
         Ok(found) => found,
         Err(trap) => return stays(Err(trap)),
@@ -320,7 +324,7 @@ impl Blocking4Words for CallMem {
     }
 }
 
-/// The message of a call is under way.
+/// The message of a call has been sent.
 const UNDER_WAY: u32 = 0;
 /// The other side has closed.
 const GONE: u32 = 1;
@@ -336,7 +340,7 @@ fn outcome(sent: Result<Sent, Trap>) -> u32 {
     }
 }
 
-/// Leaves a call whose message is not under way.
+/// Leaves a call whose message was not sent.
 #[cold]
 #[inline(never)]
 fn not_sent(outcome: u32, endpoint: u32, operation: u32, words: &[u64]) -> Left {
@@ -348,7 +352,7 @@ fn not_sent(outcome: u32, endpoint: u32, operation: u32, words: &[u64]) -> Left 
     stays(Ok(status::CLOSED))
 }
 
-/// Frees what a message would have moved to a side that has closed.
+/// Frees the endpoints and blocks of a message to a side that has closed.
 #[cold]
 fn give_up(endpoint: u32, operation: u32, words: &[u64]) {
     let thread = cpu::current();
@@ -373,7 +377,7 @@ fn give_up(endpoint: u32, operation: u32, words: &[u64]) {
                 }
             }
             Word::Endpoint { .. } => {
-                // Nothing has checked what it names.
+                // The handles in the message are unchecked so far.
                 let mut handles = sip.handles.lock();
                 if let Object::Endpoint(channel, side, _) = handles.get(word as u32) {
                     handles.remove(word as u32);

@@ -1,4 +1,4 @@
-//! The exchange heap.
+//! Entries for the exchange heap.
 
 use super::{Entries, caller, fill_table, finish, work_off};
 use crate::ground::work::Work;
@@ -12,10 +12,10 @@ use sing_abi::status;
 use sing_abi::trap::Trap;
 use sing_runtime::{CtxRef, Instance};
 
-/// Bytes that are copied between two looks for others who could run.
+/// Bytes copied between two looks for other runnable threads.
 const PIECE: u32 = 256 << 10;
 
-/// Fills the table.
+/// Enters the functions of this module into the table.
 pub(super) fn fill(table: &mut Entries) {
     fill_table! { table;
         XH_ALLOC = alloc: fn(u32, u32) -> i32;
@@ -41,7 +41,8 @@ fn allocate(size: u32, ty: u32) -> i32 {
     if !(1..=MAX_ALLOCATION).contains(&size) {
         return status::BAD_ARGUMENT;
     }
-    // What it has given up and still pays for is worked off as it goes on; all of it, where it needs the room.
+    // The caller's deferred frees, which are still charged to it, are worked off step by step; all
+    // of them, if the allocation needs their room.
     let sip = caller();
     let account = sip.account();
     if sip.has_given_up() {
@@ -55,7 +56,7 @@ fn allocate(size: u32, ty: u32) -> i32 {
         return status::NO_RESOURCES;
     }
     let made = exheap::allocate(size, ty, account).or_else(|| {
-        // The machine may be short of what this SIP has given up and not given back.
+        // The machine may be short of memory that this SIP's deferred frees hold.
         work_off();
         exheap::allocate(size, ty, account)
     });
@@ -64,8 +65,8 @@ fn allocate(size: u32, ty: u32) -> i32 {
         return status::NO_RESOURCES;
     };
     let handle = own(index);
-    // Nothing can be reached through the handle of a large one until all of it is there; and where the thread ends
-    // meanwhile, it has it.
+    // The handle of a large allocation gives access to nothing until all of it is there; if the
+    // thread ends meanwhile, the allocation is already the thread's.
     while handle > 0 && a.len() == 0 {
         match a.complete(size) {
             Some(true) => cpu::current().update_allocation(handle as u32, a),
@@ -80,7 +81,7 @@ fn allocate(size: u32, ty: u32) -> i32 {
     handle
 }
 
-/// Puts a new allocation into the caller's table.
+/// Enters a new allocation into the caller's table.
 fn own(index: u32) -> i32 {
     match cpu::current().insert_allocation(index) {
         Some(h) => h as i32,
@@ -257,8 +258,8 @@ fn copy(handle: u32, offset: u32, at: u32, len: u32, into: bool) -> Result<(), T
     copy_long(handle, offset, at, len, into)
 }
 
-/// Copies piece by piece. All of it is checked first: then nothing can fail any more, as only this thread could free the
-/// block, and no memory gets shorter.
+/// Copies piece by piece. The whole copy is checked first; later pieces cannot fail, as only this
+/// thread could free the block, and no memory shrinks.
 #[cold]
 fn copy_long(handle: u32, offset: u32, at: u32, len: u32, into: bool) -> Result<(), Trap> {
     let memory = caller().with_instance(Instance::memory_len);
@@ -296,6 +297,6 @@ fn copy_piece(handle: u32, offset: u32, at: u32, len: u32, into: bool) -> Result
     } else {
         memory.copy_from(at, &block, offset, len)
     };
-    // The memory's own bounds are known to hold: what can fail is the allocation's.
+    // The bounds of the memory have been checked; only those of the allocation can fail.
     copied.map_err(|_| Trap::BlockOutOfBounds)
 }

@@ -1,7 +1,7 @@
-//! Processor faults: how a HAL reports them, and what becomes of them.
+//! Processor faults: the HAL's report, and the kernel's decision.
 //!
-//! A fault of SIP code is a page that has not been touched before, or the SIP's death. A fault anywhere else
-//! is the system's.
+//! A fault of SIP code is the first touch of a page, or ends the SIP. A fault anywhere else ends
+//! the system.
 
 use crate::ground::machine::hal;
 use crate::mechanism::cpu;
@@ -13,10 +13,10 @@ use sing_abi::trap::Trap;
 
 pub use sing_arch::fault::Kind;
 
-/// A fault.
+/// A processor fault.
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
-    /// What happened.
+    /// Kind of fault.
     pub kind: Kind,
     /// Program counter.
     pub pc: u64,
@@ -28,25 +28,26 @@ pub struct Fault {
     pub address: u64,
 }
 
-/// What the HAL does then.
+/// The action that the HAL takes after a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Go on at the same instruction: the cause is removed.
+    /// Resume at the same instruction: the cause is removed.
     Retry,
-    /// Go on at `pc` with this stack pointer (as after a call) and `argument` as the first argument.
+    /// Resume at `pc` with this stack pointer (as after a call) and `argument` as the first
+    /// argument.
     Jump {
-        /// Where.
+        /// Program counter.
         pc: u64,
         /// Stack pointer.
         sp: u64,
         /// First argument.
         argument: u64,
     },
-    /// Not a SIP's fault: print it and end the system.
+    /// The fault is not a SIP's: print it and end the system.
     Fatal,
 }
 
-/// Decides on a fault. Called from the HAL's fault handler, on whatever stack that uses; does not switch.
+/// Decides on a fault. Called from the HAL's fault handler, on any stack; does not switch.
 pub fn handle(fault: &Fault) -> Action {
     if !hal().code_arena().contains(&fault.pc) {
         return Action::Fatal;
@@ -60,7 +61,8 @@ pub fn handle(fault: &Fault) -> Action {
             if t.sip().guest().is_none() {
                 crash::record_fault(t, fault.pc, fault.fp);
             }
-            // The frames of the code that trapped are done with: start over at the top of the stack.
+            // The frames of the code that trapped are abandoned: start over at the top of the
+            // stack.
             let pc = die as extern "C" fn(u64) -> ! as usize as u64;
             Action::Jump {
                 pc,
@@ -71,7 +73,7 @@ pub fn handle(fault: &Fault) -> Action {
     }
 }
 
-/// Why the thread must end, or `None` where it can go on.
+/// Returns the reason for which the thread must end, or `None` if it can resume.
 fn reason(t: &'static Thread, fault: &Fault) -> Option<Trap> {
     let sip = t.sip();
     let host = sip.guest().map(Guest::host);
@@ -93,8 +95,8 @@ fn reason(t: &'static Thread, fault: &Fault) -> Option<Trap> {
         let offset = fault.pc.checked_sub(template.code().start);
         offset.and_then(|o| template.meta().trap_at(u32::try_from(o).ok()?))
     };
-    // A fault at an instruction that the compiler did not know could fault means a bug of the compiler; it
-    // still ends no more than this SIP.
+    // A fault at an instruction that the compiler did not list as able to trap is a bug of the
+    // compiler; it still ends no more than this SIP.
     Some(code.and_then(Trap::from_code).unwrap_or(match fault.kind {
         Kind::Divide => Trap::DivisionByZero,
         Kind::Undefined => Trap::Unreachable,
@@ -102,7 +104,7 @@ fn reason(t: &'static Thread, fault: &Fault) -> Option<Trap> {
     }))
 }
 
-/// Where a thread goes on that has faulted: it ends its SIP.
+/// Resumes a thread that has faulted: ends its SIP.
 extern "C" fn die(code: u64) -> ! {
     let trap = Trap::from_code(code as u8).unwrap_or(Trap::Unreachable);
     if let Some(guest) = cpu::current().sip().guest() {

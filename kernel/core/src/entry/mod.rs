@@ -1,8 +1,9 @@
 //! The kernel's entry points: the functions behind `sing_abi::entry`, one table of them.
 //!
-//! Each is an `extern "C"` function, of the type that the ABI says, that compiled code calls on the caller's own stack. It checks every
-//! argument, never keeps a pointer into the SIP's memory, and owns nothing while it waits. What no correct
-//! program does ends the SIP ([`finish`]); everything else comes back as a status.
+//! Each is an `extern "C"` function, of the type that the ABI says, that compiled code calls on the
+//! caller's own stack. It checks every argument, never keeps a pointer into the SIP's memory, and
+//! owns nothing while it waits. A call that no correct program makes ends the SIP ([`finish`]);
+//! every other failure is returned as a status.
 
 #[expect(
     clippy::disallowed_methods,
@@ -39,7 +40,7 @@ use sing_runtime::CtxRef;
 
 static TABLE: SpinLock<Option<KernelTable>> = SpinLock::new(None);
 
-/// The table, made at its first use.
+/// Returns the table, making it at its first use.
 pub(crate) fn table() -> KernelTable {
     *TABLE.lock().get_or_insert_with(|| build().publish())
 }
@@ -59,18 +60,18 @@ fn build() -> Entries {
     table
 }
 
-/// What stands behind entries that the compiler expands in place.
+/// The function of entries that the compiler expands inline.
 extern "C" fn missing(_: CtxRef) -> ! {
     sip::trap(Trap::BadArgument)
 }
 
-/// The caller's SIP.
+/// Returns the caller's SIP.
 #[inline(always)]
 fn caller() -> &'static Sip {
     cpu::current().sip()
 }
 
-/// Leaves an entry: ends the SIP where the call trapped, acts on interrupts that came meanwhile.
+/// Leaves an entry: ends the SIP if the call trapped, acts on interrupts that arrived meanwhile.
 #[inline(always)]
 #[track_caller]
 fn finish<R>(result: Result<R, Trap>) -> R {
@@ -84,8 +85,8 @@ fn finish<R>(result: Result<R, Trap>) -> R {
     value
 }
 
-/// Acts on interrupts, and goes back with what the entry came to: called last, and never unwound through, so that the
-/// entry has nothing to keep over a call.
+/// Acts on interrupts, and returns the entry's result. Called last, and never unwound through, so
+/// that the entry need keep nothing over a call.
 #[cold]
 #[inline(never)]
 extern "C" fn after_interrupts<R>(value: R, place: &'static Location<'static>) -> R {
@@ -93,7 +94,8 @@ extern "C" fn after_interrupts<R>(value: R, place: &'static Location<'static>) -
     value
 }
 
-/// The current thread has waited at the end of a blocking entry, and been told nothing: it looks again.
+/// Looks again: the current thread has waited at the end of a blocking entry, and was told no
+/// result.
 pub(crate) fn look_again() -> Left {
     let thread = cpu::current();
     match thread.wait.again() {
@@ -107,12 +109,13 @@ pub(crate) fn look_again() -> Left {
     }
 }
 
-/// The current thread goes back to its SIP with what it has been told, and interrupts have come meanwhile.
+/// The current thread returns to its SIP with the result it was told, and interrupts have arrived
+/// meanwhile.
 pub(crate) fn after_switch(value: i32) -> i32 {
     finish(Ok(value))
 }
 
-/// Gives back all that the caller has given up.
+/// Works off all deferred frees of the caller.
 fn work_off() {
     let sip = caller();
     while sip.has_given_up() && sip::work_off(sip, &mut Work::step()) {
@@ -120,7 +123,7 @@ fn work_off() {
     }
 }
 
-/// Fills places of the table: `fill_table!(table; INDEX = function as type; …)`.
+/// Enters functions into the table: `fill_table!(table; INDEX = function as type; …)`.
 macro_rules! fill_table {
     ($table:ident; $($index:ident = $f:path: fn($($arg:ty),*) $(-> $ret:ty)?;)*) => {
         $($table.set(
@@ -131,7 +134,7 @@ macro_rules! fill_table {
 }
 use fill_table;
 
-/// Whether every entry that a module can call has a function behind it, of the proper type.
+/// Whether every entry that a module can call has a function of the proper type.
 #[must_use]
 pub fn is_complete() -> bool {
     let table = build();

@@ -1,4 +1,4 @@
-//! Processes: children, arguments, start-up endpoints.
+//! Entries for processes: children, arguments, start-up endpoints.
 
 use super::reply::{answer, put_encoded, room_for};
 use super::sync::wait_alone;
@@ -21,12 +21,12 @@ const MAX_NAME: usize = limits::NAME_BYTES.most as usize;
 const MAX_ARGUMENTS: u32 = 1 << 20;
 /// The most start-up endpoints.
 const MAX_ENDPOINTS: u32 = limits::STARTUP_ENDPOINTS.most as u32;
-/// As many start-up endpoints as most images have.
+/// The most start-up endpoints of common images.
 const FEW: u32 = 16;
-/// As long a name as most images have.
+/// The longest name of common images.
 const SHORT: u32 = 32;
 
-/// Fills the table.
+/// Enters the functions of this module into the table.
 pub(super) fn fill(table: &mut Entries) {
     fill_table! { table;
         PROCESS_CREATE = create: fn(u32, u32, u32, u32, u32, u32) -> i32;
@@ -55,7 +55,7 @@ extern "C" fn create(
     endpoints: u32,
     count: u32,
 ) -> i32 {
-    // Clearing room for as many endpoints as there can be would be a tenth of what making a process costs.
+    // Clearing room for the most endpoints would be a tenth of the cost of making a process.
     let made = if count <= FEW {
         make::<{ FEW as usize }>(image, image_len, args, args_len, endpoints, count)
     } else if count <= MAX_ENDPOINTS {
@@ -67,7 +67,8 @@ extern "C" fn create(
     finish(made)
 }
 
-/// The image of a name in the caller's memory, or a status. Others may run while it is loaded.
+/// Returns the image of a name in the caller's memory, or a status. Other threads may run while it
+/// is loaded.
 fn installed(at: u32, len: u32) -> Result<Result<&'static Installed, i32>, Trap> {
     if len <= SHORT {
         installed_as(at, &mut [0; SHORT as usize][..len as usize])
@@ -145,9 +146,9 @@ fn make<const MOST: usize>(
         Ok(child) => child,
         Err(status) => return Ok(status),
     };
-    // Nothing has moved so far. What an endpoint leaves when it moves (its handle, its set, those who wait there) would
-    // not be put together again. So the only thing that can still fail comes first: a place for the handle, where the table
-    // is full and no endpoint leaves it.
+    // Nothing has moved so far. Moving an endpoint cannot be undone: it loses its handle, its set,
+    // and its waiters. So the only step that can still fail comes first: a place for the child's
+    // handle, if the table is full and no endpoint frees one.
     let early = parent.insert(Object::Process(child));
     if early.is_none() && handles.iter().all(|&h| h == 0) {
         sip::discard(child);
@@ -178,12 +179,12 @@ fn well_formed(mut arguments: &[u8]) -> bool {
     arguments.is_empty()
 }
 
-/// Checks that endpoints are what the image's manifest asks for: a status where they are not, a trap where a
-/// handle is none.
+/// Checks that endpoints fit the image's manifest: a status if they do not, a trap for an invalid
+/// handle.
 fn check_endpoints(parent: &Sip, image: &Installed, handles: &[u32]) -> Result<Option<i32>, Trap> {
     let declared = &image.manifest.endpoints;
     for (i, &h) in handles.iter().enumerate() {
-        // As many as there are may follow the last one, where it says so.
+        // Any number may follow the last one, if it says so.
         let place = i.min(declared.len().saturating_sub(1));
         let want = declared.get(place).filter(|d| place == i || d.many);
         let Some(want) = want else {
@@ -215,7 +216,7 @@ fn check_endpoints(parent: &Sip, image: &Installed, handles: &[u32]) -> Result<O
     Ok(missing.then_some(status::BAD_ARGUMENT))
 }
 
-/// Works with a child, which a handle names.
+/// Calls `f` with the child that a handle names.
 fn with_child(handle: u32, f: impl FnOnce(&'static Sip) -> i32) -> Result<i32, Trap> {
     match caller().object(handle) {
         Object::Process(p) => Ok(f(p)),
@@ -325,7 +326,7 @@ extern "C" fn arg_count(_: CtxRef) -> i32 {
     finish(Ok(caller().with_arguments(count)))
 }
 
-/// The bytes of one of the caller's arguments.
+/// Returns the bytes of one of the caller's arguments.
 fn argument(arguments: &[u8], index: u32) -> Option<&[u8]> {
     let (mut rest, mut i) = (arguments, 0);
     while let Some((len, tail)) = rest.split_first_chunk::<4>() {

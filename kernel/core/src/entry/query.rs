@@ -1,4 +1,4 @@
-//! What the kernel tells of itself (`sys_query`).
+//! Reports of the kernel on itself (`sys_query`).
 
 use super::caller;
 use super::reply::{self, List, put_encoded};
@@ -25,17 +25,19 @@ use sing_image::snapshot::{
     QUERY_PROCESSES, QUERY_SWEEP, QUERY_SYSTEM, Sweep, System,
 };
 
-/// Records that are looked at in one step.
+/// Records visited in one step.
 const STEP: u32 = 32;
-/// Handle tables that are looked at in one step.
+/// Handle tables visited in one step.
 const TABLES: usize = 256;
-/// Bytes of a list's count: a number in postcard form, made this long by leading zeros, as it is known last.
+/// Bytes of a list's count: a number in postcard form, padded to this length with leading zeros, as
+/// it is known last.
 const COUNT: usize = 5;
-/// The most bytes of a record in postcard form: its names are those of images, contracts and states.
+/// The most bytes of a record in postcard form: its names are those of images, contracts and
+/// states.
 const RECORD: usize = 2048;
 
-/// Writes what a code asks for to the caller's memory, in postcard form. Lists are made record by record, and others run
-/// in between: such a list has each record as it was at some time during the call.
+/// Writes the answer to a query to the caller's memory, in postcard form. Lists are made record by
+/// record, and other threads run in between: each record is as it was at some time during the call.
 pub(super) fn answer(what: u32, out: u32, max: u32) -> Result<i32, Trap> {
     match what {
         QUERY_PROCESSES => {
@@ -43,7 +45,7 @@ pub(super) fn answer(what: u32, out: u32, max: u32) -> Result<i32, Trap> {
             let at = |i| {
                 let sip = sip::record(i)?;
                 let totals = sip.exists().then(|| sip.totals());
-                // Others may have run: it may not be there any more, and then another one may.
+                // Other threads may have run: the record may be free by now, or hold another SIP.
                 Some(totals.filter(|_| sip.exists()).map(|t| process(sip, &t)))
             };
             put_list(out, max, at)
@@ -63,8 +65,8 @@ pub(super) fn answer(what: u32, out: u32, max: u32) -> Result<i32, Trap> {
     }
 }
 
-/// Writes a list of what `at` has at each index: `Some(None)` where a record is not in use, `None` behind the last one. Its
-/// length, or a status, as of any answer.
+/// Writes a list of the results of `at` for each index: `Some(None)` if a record is not in use,
+/// `None` behind the last one. Returns the length, or a status, like any answer.
 fn put_list<T: Serialize>(
     out: u32,
     max: u32,
@@ -107,7 +109,7 @@ fn put_list<T: Serialize>(
     Ok(reply::answer(len, max))
 }
 
-/// Nanoseconds that a number of cycles takes.
+/// Returns the nanoseconds that a number of cycles takes.
 pub(crate) fn to_ns(cycles: u64) -> u64 {
     let hz = hal().cycles_per_second().max(1);
     (u128::from(cycles) * 1_000_000_000 / u128::from(hz)) as u64
@@ -132,7 +134,8 @@ fn process(s: &'static Sip, totals: &Totals) -> Process<&'static str> {
 
 fn swept() -> Sweep {
     let (records, wrong) = sweep::sweep();
-    // A tool of tests, which nothing may change while it looks: what comes meanwhile has waited for no program.
+    // A tool of tests: nothing may change while it looks, so delayed interrupts do not count for
+    // the watchdog.
     hal().held();
     Sweep { records, wrong }
 }
@@ -166,7 +169,7 @@ fn channel_now(c: &'static channel::Channel) -> Option<Channel<&'static str>> {
     })
 }
 
-/// Live handles of all SIPs.
+/// Returns the number of live handles of all SIPs.
 fn handles() -> u32 {
     let mut handles = 0;
     for (i, sip) in (0..).map_while(sip::record).enumerate() {
@@ -180,7 +183,7 @@ fn handles() -> u32 {
     handles
 }
 
-/// Memory now.
+/// Reports the use of memory.
 fn memory_snapshot(handles: u32) -> Memory<&'static str> {
     let (sips, pools, code) = memory::page_counts();
     let records = sing_arch::slab::committed() / sing_abi::PAGE;

@@ -1,5 +1,5 @@
-//! Answers of any length, written to where the caller wants them. The kernel keeps no copy: what is encoded goes into the
-//! caller's memory piece by piece.
+//! Answers of any length, written to an address that the caller gives. The kernel keeps no copy: it
+//! encodes the answer piece by piece into the caller's memory.
 
 use super::caller;
 use postcard::ser_flavors::{Flavor, Size};
@@ -8,7 +8,7 @@ use sing_abi::status;
 use sing_abi::trap::Trap;
 use sing_runtime::SipMemory;
 
-/// What an entry comes to whose answer has `len` bytes, and whose caller has room for `max`.
+/// Returns the result of an entry whose answer has `len` bytes, for a caller with room for `max`.
 pub(super) fn answer(len: usize, max: u32) -> i32 {
     match i32::try_from(len) {
         Err(_) => status::NO_RESOURCES,
@@ -17,8 +17,9 @@ pub(super) fn answer(len: usize, max: u32) -> i32 {
     }
 }
 
-/// Where an answer of `len` bytes goes: `out`, which has room for `max`. None where it goes nowhere: there is no room, or
-/// the caller asks for the length alone (`max` is 0).
+/// Returns the window for an answer of `len` bytes at `out`, which has room for `max`. `None` if
+/// nothing is to be written: there is no room, or the caller asks for the length alone (`max` is
+/// 0).
 pub(super) fn room_for(len: usize, out: u32, max: u32) -> Result<Option<SipMemory>, Trap> {
     if max == 0 || answer(len, max) < 0 {
         return Ok(None);
@@ -26,7 +27,7 @@ pub(super) fn room_for(len: usize, out: u32, max: u32) -> Result<Option<SipMemor
     caller().memory(out, len as u64).map(Some)
 }
 
-/// Copies `data` to `out`: its length, or `TOO_SMALL`.
+/// Copies `data` to `out`; returns its length, or `TOO_SMALL`.
 pub(super) fn put(data: &[u8], out: u32, max: u32) -> Result<i32, Trap> {
     if let Some(memory) = room_for(data.len(), out, max)? {
         memory.write(out, data)?;
@@ -34,12 +35,12 @@ pub(super) fn put(data: &[u8], out: u32, max: u32) -> Result<i32, Trap> {
     Ok(answer(data.len(), max))
 }
 
-/// Encodes a value to `out`: its length, or `TOO_SMALL`.
+/// Encodes a value to `out`; returns its length, or `TOO_SMALL`.
 pub(super) fn put_encoded(value: &impl Serialize, out: u32, max: u32) -> Result<i32, Trap> {
     let Ok(len) = postcard::serialize_with_flavor(value, Size::default()) else {
         return Ok(status::NO_RESOURCES);
     };
-    // What the caller's memory gets to hold this can itself be something that is told.
+    // Committing the caller's memory for this can itself change the numbers that are reported.
     let room = (len + SLACK).min(max.max(len as u32) as usize);
     let Some(memory) = room_for(room, out, max)? else {
         return Ok(answer(len, max));
@@ -70,16 +71,16 @@ impl<F: Fn() -> I, I: Iterator<Item: Serialize>> Serialize for List<F> {
     }
 }
 
-/// Bytes that are collected before they are written.
+/// Bytes collected before they are written.
 const PIECE: usize = 256;
-/// Bytes by which an answer can differ from what it was when it was measured.
+/// Bytes by which an answer can differ from its length when measured.
 const SLACK: usize = 64;
 
-/// Writes what is encoded to a SIP's memory.
+/// Writes an encoding to a SIP's memory.
 struct Writer {
     memory: SipMemory,
     at: u32,
-    /// Bytes that there is room for from there on.
+    /// Bytes of room from there on.
     left: usize,
     piece: [u8; PIECE],
     filled: usize,

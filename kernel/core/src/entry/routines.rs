@@ -9,10 +9,10 @@ use sing_runtime::{CtxRef, Reference, SipMemory};
 /// Bytes after which a long copy looks for interrupts.
 const CHUNK: u32 = 256 << 10;
 
-/// Elements of tables that are worked on between two looks for interrupts.
+/// Elements of tables processed between two looks for interrupts.
 const ELEMENTS: u32 = 16 << 10;
 
-/// Fills the table.
+/// Enters the functions of this module into the table.
 pub(super) fn fill(table: &mut Entries) {
     fill_table! { table;
         MEMORY_GROW = memory_grow: fn(u32, u32) -> i32;
@@ -29,7 +29,7 @@ pub(super) fn fill(table: &mut Entries) {
     }
 }
 
-/// The caller's memory, accessible up to `at + len`.
+/// Returns the caller's memory, accessible up to `at + len`.
 fn memory(ctx: CtxRef, at: u32, len: u32) -> Result<SipMemory, Trap> {
     let end = u64::from(at) + u64::from(len);
     if end > ctx.memory_len() {
@@ -60,7 +60,7 @@ fn copy(ctx: CtxRef, to: u32, from: u32, len: u32) -> Result<(), Trap> {
     if len <= CHUNK {
         return memory.copy_within(to, from, len);
     }
-    // In pieces, so that nobody waits longer than for one; from the end where the ranges overlap so.
+    // In pieces, which bound the delay of interrupts; from the end if the ranges overlap that way.
     let mut done = 0;
     while done < len {
         let n = CHUNK.min(len - done);
@@ -94,7 +94,8 @@ extern "C" fn memory_init(ctx: CtxRef, segment: u32, to: u32, from: u32, len: u3
 
 fn init_memory(ctx: CtxRef, segment: u32, to: u32, from: u32, len: u32) -> Result<(), Trap> {
     let memory = memory(ctx, to, len)?;
-    // Looked up once: another thread may drop the segment between two pieces, whose bytes stay with the image.
+    // Looked up once: another thread may drop the segment between two pieces, but the bytes stay
+    // with the image.
     let bytes = ctx.instance().data_segment(segment);
     let end = (from as usize).checked_add(len as usize);
     let bytes = end.and_then(|end| bytes.get(from as usize..end));
@@ -116,8 +117,8 @@ extern "C" fn table_grow(ctx: CtxRef, table: u32, init: Reference, delta: u32) -
     finish(ctx.instance().table_grow(table, init, delta))
 }
 
-/// Does something to `len` elements piece by piece: the whole range is tested by a piece without elements at its end. No table
-/// gets shorter, so that nothing can fail after that.
+/// Processes `len` elements piece by piece: an empty piece at the end of the range tests the whole
+/// range first. No table shrinks, so no later piece can fail.
 fn in_pieces(
     len: u32,
     backwards: bool,
@@ -160,7 +161,7 @@ fn copy_table(ctx: CtxRef, to: u32, from: u32, at: u32, source: u32, len: u32) -
     let instance = ctx.instance();
     let end = |start: u32| start.checked_add(len).ok_or(Trap::TableOutOfBounds);
     instance.table_copy(to, from, end(at)?, end(source)?, 0)?;
-    // From the end where the ranges may overlap so.
+    // From the end if the ranges may overlap that way.
     in_pieces(len, at > source, |done, n| {
         instance.table_copy(to, from, at + done, source + done, n)
     })
@@ -179,7 +180,7 @@ fn init_table(
     len: u32,
 ) -> Result<(), Trap> {
     let instance = ctx.instance();
-    // Looked up once, as the bytes of a data segment are.
+    // Looked up once, like the bytes of a data segment.
     let segment = instance.elements(segment);
     let end = |start: u32| start.checked_add(len).ok_or(Trap::TableOutOfBounds);
     instance.table_init_from(table, &segment, end(at)?, end(from)?, 0)?;

@@ -1,4 +1,4 @@
-//! `switch receive` ([O] 4.4): looking at several things at once, sets of endpoints.
+//! `switch receive` ([O] 4.4): selecting among several handles, and sets of endpoints.
 
 use super::sync::{MAX_WAIT, holds, own, waitable};
 use super::{Entries, caller, fill_table, finish};
@@ -17,7 +17,7 @@ use sing_abi::{NO_TAGS, status};
 use sing_image::manifest::Side;
 use sing_runtime::CtxRef;
 
-/// Fills the table.
+/// Enters the functions of this module into the table.
 pub(super) fn fill(table: &mut Entries) {
     fill_table! { table;
         SELECT = blocking_3_words_time::<Select>: fn(u32, u32, u32, i64) -> i32;
@@ -40,16 +40,17 @@ impl Blocking3WordsTime for Select {
     }
 }
 
-/// Leaves an entry that has switched to nobody.
+/// Leaves an entry without a switch.
 #[inline(always)]
 fn stays(result: Result<i32, Trap>) -> Left {
     Left::with(finish(result))
 }
 
-/// As many things as most programs select from: clearing room for more would be most of what a selection from a few costs.
+/// The most handles of common selections: clearing room for more would be most of the cost of a
+/// small one.
 const FEW: usize = 8;
 
-/// Selects, also after a wait.
+/// Selects; called again after a wait.
 #[inline(never)]
 pub(super) fn select(
     thread: &'static Thread,
@@ -73,7 +74,8 @@ pub(super) fn select(
     left.unwrap_or_else(|trap| stays(Err(trap)))
 }
 
-/// Selects the place of an endpoint without a time-out, where the thread did so before among the same.
+/// Selects the index of an endpoint without a time-out, if the thread selected among the same
+/// endpoints before.
 #[inline(always)]
 fn select_place(thread: &'static Thread, handles: u32, count: u32) -> Left {
     let memory = thread.sip().window();
@@ -104,7 +106,7 @@ fn wait_for_place(
     thread.sleep_after_entry()
 }
 
-/// Selects the place of what has come first.
+/// Selects the index of the first ready handle.
 fn select_first_place(
     thread: &'static Thread,
     handles: u32,
@@ -142,7 +144,7 @@ fn select_first_place(
     }
 }
 
-/// Selects the place of one among things of any kind, by waiting in the list of each.
+/// Selects the index of a ready handle of any kind, by waiting in the list of each object.
 #[cold]
 #[inline(never)]
 fn place_from_lists(wanted: &[u32], until: &mut Until) -> Result<i32, Trap> {
@@ -247,12 +249,12 @@ fn select_first<const MOST: usize>(
     }
 }
 
-/// Selects among things of any kind, by waiting in the list of each.
+/// Selects among handles of any kind, by waiting in the list of each object.
 #[cold]
 #[inline(never)]
 fn select_from_lists(wanted: &[u32], at: &[u32], until: &mut Until) -> Result<i32, Trap> {
     let thread = cpu::current();
-    // On the stack and without a heap: a thread that is ended here gives nothing back.
+    // On the stack and not on the heap: a thread that is ended here frees nothing.
     let mut on: [On; MAX_WAIT] = [&Never; MAX_WAIT];
     let mut seen = [status::WOULD_BLOCK; MAX_WAIT];
     let (on, seen) = (&mut on[..wanted.len()], &mut seen[..wanted.len()]);
@@ -300,7 +302,7 @@ extern "C" fn create(_: CtxRef) -> i32 {
     finish(Ok(own(Set::COST, || Set::create().map(Object::Set))))
 }
 
-/// A set, and an endpoint that may be in it.
+/// Returns a set, and an endpoint that may be in it.
 fn set_and_endpoint(
     set: u32,
     endpoint: u32,
@@ -368,16 +370,16 @@ fn wait_for(set: &'static Set, thread: &'static Thread) -> Left {
             }
         }
         set.begin_wait(thread);
-        // Who wakes it has taken it out of the set.
+        // The waker has removed the thread from the set's waiters.
         if let Some(left) = thread.sleep_after_entry() {
             return left;
         }
     }
 }
 
-/// The thread has waited for the set that had this number.
+/// Looks again, after the thread has waited for the set that had this number.
 pub(super) fn look_again(set: &'static Set, number: u64, thread: &'static Thread) -> Left {
-    // Another thread may have disposed of the set meanwhile: then the handle names nothing any more.
+    // Another thread may have disposed of the set meanwhile, which makes the handle invalid.
     if !set.is(number) {
         return stays(Err(Trap::BadHandle));
     }

@@ -1,4 +1,4 @@
-//! Events, mutexes, interrupts, waiting for several things, giving up handles.
+//! Entries for events, mutexes, interrupts, waiting for several handles, disposing of handles.
 
 use super::{Entries, caller, fill_table, finish};
 use crate::ground::work::Work;
@@ -11,10 +11,10 @@ use sing_abi::status;
 use sing_abi::trap::Trap;
 use sing_runtime::CtxRef;
 
-/// The most things that a thread can wait for at once.
+/// The most handles that a thread can wait for at once.
 pub(super) const MAX_WAIT: usize = 64;
 
-/// Fills the table.
+/// Enters the functions of this module into the table.
 pub(super) fn fill(table: &mut Entries) {
     fill_table! { table;
         AUTO_EVENT_CREATE = auto_event: fn(u32) -> i32;
@@ -31,7 +31,7 @@ pub(super) fn fill(table: &mut Entries) {
     }
 }
 
-/// Gives the caller the bill for a new object of this cost, makes it, and gives it a handle.
+/// Charges the caller for a new object of this cost, makes the object, and returns a handle.
 pub(super) fn own(cost: u64, make: impl FnOnce() -> Option<Object>) -> i32 {
     let sip = caller();
     if !sip.account().charge(cost) {
@@ -98,12 +98,12 @@ extern "C" fn release(_: CtxRef, handle: u32) -> i32 {
     })
 }
 
-/// What a handle lets a thread wait for.
+/// Returns the object that a handle lets a thread wait for.
 pub(super) fn waitable(handle: u32) -> Result<On, Trap> {
     caller().object(handle).waitable().ok_or(Trap::BadHandle)
 }
 
-/// Whether handles still name what they did when a wait began.
+/// Whether handles still name the objects that they named when a wait began.
 pub(super) fn holds(handles: &[u32], on: &[On]) -> bool {
     let same = |(&handle, &then): (&u32, &On)| waitable(handle).is_ok_and(|w| is_same(w, then));
     handles.iter().zip(on).all(same)
@@ -124,7 +124,7 @@ extern "C" fn wait_one(_: CtxRef, handle: u32, timeout: i64) -> i32 {
     }))
 }
 
-/// Waits for what one handle names.
+/// Waits for the object of one handle.
 pub(super) fn wait_alone(
     handle: u32,
     on: On,
@@ -166,7 +166,7 @@ fn wait_first(handles: u32, count: u32, timeout: i64) -> Result<i32, Trap> {
     }
     let t = cpu::current();
     let on = &on[..n];
-    // Start after the one that came last, so that a busy one does not starve those behind it.
+    // Start after the one that was ready last, so that a busy one does not starve those behind it.
     let first = t.wait.next_turn(n);
     let ready = |woken_for: Option<u32>| {
         let first = woken_for.map_or(first, |i| i as usize);

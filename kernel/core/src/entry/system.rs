@@ -23,7 +23,7 @@ const MAX_PATH: u32 = 1024;
 /// How often a reader of the trace looks, in nanoseconds.
 const TRACE_PERIOD: u64 = 10_000_000;
 
-/// Fills the table.
+/// Enters the functions of this module into the table.
 pub(super) fn fill(table: &mut Entries) {
     fill_table! { table;
         BOOT_NAME = boot_name: fn(u32, u32, u32) -> i32;
@@ -45,7 +45,7 @@ extern "C" fn boot_name(_: CtxRef, index: u32, out: u32, max: u32) -> i32 {
     })
 }
 
-/// The boot file whose path stands in the caller's memory.
+/// Returns the boot file whose path stands in the caller's memory.
 fn boot_file(path: u32, len: u32) -> Result<Option<&'static [u8]>, Trap> {
     if len > MAX_PATH {
         return Ok(None);
@@ -75,7 +75,7 @@ fn read_boot(path: u32, len: u32, offset: u32, allocation: u32) -> Result<i32, T
     let entry = cpu::current().entry(allocation).ok_or(Trap::BadHandle)?;
     let rest = file.get(offset as usize..).unwrap_or(&[]);
     let n = rest.len().min(entry.writable_len() as usize);
-    // Only this thread could free the block, or share it.
+    // Only this thread could free or share the block.
     let block = entry.writable();
     let mut at = 0;
     for piece in rest[..n].chunks(PIECE) {
@@ -128,9 +128,9 @@ fn read_trace(out: u32, max: u32, timeout: i64) -> Result<i32, Trap> {
     }
 }
 
-/// Of `sys_stop_by`: what descends from the process goes on.
+/// Flag of `sys_stop_by`: the process's descendants go on.
 const ONLY: u32 = 1;
-/// Of `sys_stop_by`: it is stopped also where it is essential.
+/// Flag of `sys_stop_by`: stops an essential process, too.
 const FORCE: u32 = 2;
 
 extern "C" fn stop(_: CtxRef, id: u32, code: i32) -> i32 {

@@ -1,4 +1,4 @@
-//! Threads.
+//! Entries for threads.
 
 use super::sync::wait_alone;
 use super::{Entries, caller, fill_table, finish};
@@ -17,10 +17,10 @@ use sing_runtime::CtxRef;
 
 /// The most iterations of a spin in one call.
 const MAX_SPIN: u32 = 1_000_000;
-/// Iterations of a spin between two looks for others who could run.
+/// Iterations of a spin between two looks for other runnable threads.
 const SPIN_STEP: u32 = 1000;
 
-/// Fills the table.
+/// Enters the functions of this module into the table.
 pub(super) fn fill(table: &mut Entries) {
     fill_table! { table;
         THREAD_CREATE = create: fn(u32, u32) -> i32;

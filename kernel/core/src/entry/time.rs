@@ -1,4 +1,4 @@
-//! Time, and the debug log.
+//! Entries for time and the debug log.
 
 use super::{Entries, caller, fill_table, finish};
 use crate::ground::log;
@@ -11,7 +11,7 @@ use sing_runtime::CtxRef;
 /// The most bytes that one call adds to the debug log.
 const MOST: usize = 1024;
 
-/// Fills the table.
+/// Enters the functions of this module into the table.
 pub(super) fn fill(table: &mut Entries) {
     fill_table! { table;
         UPTIME = uptime: fn() -> i64;

@@ -1,22 +1,22 @@
-//! Contracts that the kernel knows, each once, by its identity.
+//! Contracts known to the kernel, one record for each identity.
 
 use alloc::vec::Vec;
 use sing_arch::lock::SpinLock;
 use sing_image::contract::{ContractTable, Hash, NONE, Word};
 use sing_image::manifest::Side;
 
-/// A contract, ready to be stepped.
+/// A contract in the form in which the kernel steps it.
 #[derive(Debug)]
 pub(crate) struct Contract {
-    /// Its number, from 1.
+    /// The contract's number, from 1.
     pub(crate) id: u32,
-    /// The table it was made of.
+    /// The table the contract was made from.
     pub(crate) table: ContractTable,
     hash: Hash,
     /// `steps[row + message * 2 + sender]`, with a row for each state.
     steps: Vec<Step>,
-    /// The same for messages of which nothing must hold, and that are scalars and at most one block: the following row,
-    /// and above it what goes over; [`OTHER`] for all others.
+    /// `steps` for messages on the fast path (without conditions, of scalars and at most one
+    /// block): the following row, and above it the [`Load`]; [`OTHER`] for all others.
     fast: Vec<u64>,
     /// Number of messages.
     messages: u32,
@@ -24,31 +24,32 @@ pub(crate) struct Contract {
     pub(crate) max_words: usize,
 }
 
-/// What follows when a side sends a message in a state.
+/// The effect of a message in a state.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
     /// Row of the following state, or [`REFUSED`].
     pub(crate) next: u32,
-    /// The message's words.
+    /// Number of words of the message.
     pub(crate) words: u8,
     /// Whether all of them are scalars.
     pub(crate) plain: bool,
-    /// Whether a send has nothing to do but to pass them on: they are scalars, and nothing must hold of them.
+    /// Whether a send need only copy the words: they are scalars without conditions.
     pub(crate) fast: bool,
 }
 
-/// What goes over with a message: how many scalars where it is nothing else, so that one comparison tells.
+/// The contents of a message on the fast path: the number of words, and which of them is a block. A
+/// message of scalars alone equals their number, so that one comparison tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Load(u32);
 
-/// Where a load says which word is a block, counted from 1.
+/// Bit position of the block's word in a load, counted from 1 (0: no block).
 const BLOCK: u32 = 8;
 
 impl Load {
     /// One scalar.
     pub(crate) const WORD: Load = Load(1);
 
-    /// `None` where it is not scalars and at most one block.
+    /// Returns the load of a message; `None` if it has more than scalars and one block.
     fn of(words: &[Word]) -> Option<Load> {
         let is_block = |w: &Word| matches!(w, Word::Block);
         let blocks = words.iter().filter(|w| is_block(w)).count();
@@ -59,26 +60,27 @@ impl Load {
         Some(Load(block << BLOCK | words.len() as u32))
     }
 
-    /// How many words.
+    /// Returns the number of words.
     #[inline(always)]
     pub(crate) fn words(self) -> usize {
         (self.0 & 0xff) as usize
     }
 
-    /// Which of them is a block.
+    /// Returns which of the words is a block.
     #[inline(always)]
     pub(crate) fn block(self) -> Option<usize> {
         (self.0 >> BLOCK).checked_sub(1).map(|i| i as usize)
     }
 }
 
-/// No state: the message is not allowed.
+/// Row of no state: the message is not allowed.
 const REFUSED: u32 = u32::MAX;
-/// No step that is fast.
+/// Value of `fast` for a step that is not on the fast path.
 const OTHER: u64 = u64::MAX;
 
 impl Contract {
-    /// What follows when `sender` sends `message` in the state of `row`.
+    /// Returns the step when `sender` sends `message` in the state of `row`; `None` if that is not
+    /// allowed.
     #[inline(always)]
     pub(crate) fn step(&self, row: u32, message: u32, sender: Side) -> Option<Step> {
         if message >= self.messages {
@@ -90,8 +92,7 @@ impl Contract {
         (step.next != REFUSED).then_some(*step)
     }
 
-    /// The same where a send has nothing to do but to pass the words on, and at most one block: the following row, and what
-    /// goes over.
+    /// Returns the following row and the load if the step is on the fast path.
     #[inline(always)]
     pub(crate) fn fast_step(&self, row: u32, message: u32, sender: Side) -> Option<(u32, Load)> {
         if message >= self.messages {
@@ -103,19 +104,20 @@ impl Contract {
         (step != OTHER).then_some((step as u32, Load((step >> 32) as u32)))
     }
 
-    /// The state of a row.
+    /// Returns the state of a row.
     fn state(&self, row: u32) -> u16 {
         (row / (self.messages * 2).max(1)) as u16
     }
 
-    /// Name of the state of a row.
+    /// Returns the name of a row's state.
     pub(crate) fn state_name(&self, row: u32) -> &str {
         let state = usize::from(self.state(row));
         self.table.states.get(state).map_or("?", |s| s)
     }
 
-    /// Whether an endpoint of this contract, in the state of a row, can stand where one of `wanted` in state `asked` is asked
-    /// for; in any where `None`. One that is `used` as one of a base already may have come where none could begin.
+    /// Whether an endpoint of this contract, in the state of `row`, is a subtype of one of `wanted`
+    /// in state `asked`; in any if `None`. An endpoint that is `used` as one of a base may have
+    /// reached states in which none could begin.
     pub(crate) fn stands_for(
         &self,
         wanted: &Contract,
@@ -137,11 +139,11 @@ impl Contract {
     }
 }
 
-/// The contracts that there are. What images bring stays: each is kept once, however many name it.
+/// All known contracts, which are kept for ever: each once, however many images name it.
 struct Known {
-    /// By number, from 1 on.
+    /// By number, from 1.
     all: Vec<&'static Contract>,
-    /// In the order of their identities.
+    /// By identity.
     sorted: Vec<&'static Contract>,
 }
 
@@ -150,19 +152,20 @@ static KNOWN: SpinLock<Known> = SpinLock::new(Known {
     sorted: Vec::new(),
 });
 
-/// All contracts, by number.
+/// Iterates over all contracts, by number.
 pub(crate) fn all() -> impl Iterator<Item = &'static Contract> {
     (0..).map_while(|i: usize| KNOWN.lock().all.get(i).copied())
 }
 
-/// Bytes of memory that a contract of this table takes beside it, at most.
+/// Returns the most bytes of memory that a contract takes beside its table.
 pub(crate) fn room(table: &ContractTable) -> u64 {
     let transition = size_of::<Step>() + size_of::<u64>();
     (table.next.len() * transition + size_of::<Contract>()) as u64
 }
 
-/// The contract of the last of these tables, which has been checked, as has been which contract it is. The table is taken out;
-/// `None`, and it stays, where there is none or no memory.
+/// Removes the last of these tables and returns its contract, making that if it is new. The table
+/// and its identity have been checked. Returns `None`, and keeps the table, if there is none or
+/// memory is short.
 pub(crate) fn intern(tables: &mut Vec<ContractTable>, hash: &Hash) -> Option<&'static Contract> {
     let table = tables.last()?;
     let mut known = KNOWN.lock();

@@ -1,19 +1,20 @@
-//! Numbers by which programs name SIPs and threads: each is given once, until all have been.
+//! Ids of SIPs and threads: each is given once, until all have been.
 //!
-//! Zero is never given: it stands for none. A machine that has given all of them begins again, with those that nobody has.
+//! Zero is never given: it means none. After all ids have been given, those not in use are given
+//! again.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use sing_arch::lock::Counter;
 
-/// What gives numbers.
+/// A source of ids.
 pub(crate) struct Ids {
     next: AtomicU32,
-    /// Whether all have been given once.
+    /// Whether all ids have been given once.
     again: AtomicBool,
 }
 
 impl Ids {
-    /// Begins with one.
+    /// Makes a source that begins with one.
     pub(crate) const fn new() -> Ids {
         Ids {
             next: AtomicU32::new(1),
@@ -21,8 +22,8 @@ impl Ids {
         }
     }
 
-    /// A number that is not in use. Only where all have been given is `in_use` asked, which may look at all records; there are
-    /// fewer of them than numbers.
+    /// Returns an id that is not in use. Asks `in_use`, which may search all records, only after
+    /// all ids have been given; there are fewer records than ids.
     pub(crate) fn take(&self, mut in_use: impl FnMut(u32) -> bool) -> u32 {
         loop {
             let id = self.next.add(1);

@@ -1,4 +1,5 @@
-//! Installed images: found in the system image, loaded when first used, shared by all SIPs made of them.
+//! Installed images: found in the system image, loaded when first used, shared by all SIPs made of
+//! them.
 
 mod loading;
 #[cfg(test)]
@@ -23,28 +24,30 @@ use sing_image::system::BIN;
 use sing_image::{Error, Failure};
 use sing_runtime::Template;
 
-/// Contract bits of an endpoint whose contract the SIP does not know: it can be passed on and closed.
+/// Contract bits of an endpoint whose contract the SIP does not know: it can be passed on and
+/// closed.
 const UNKNOWN: u32 = 0xffff << 16;
 
-/// Budget of a SIP whose manifest names none and that makes none itself, in bytes. One that makes others has none of its
-/// own: only those of the SIPs above it bound what it and they have.
+/// Budget of a SIP whose manifest names none and that makes no children, in bytes. A SIP that makes
+/// children has none of its own: it and its descendants are bounded only by its ancestors' budgets.
 const DEFAULT_BUDGET: u64 = 64 << 20;
 
 /// An installed image, loaded.
 pub(crate) struct Installed {
-    /// Its name.
+    /// The image's name.
     pub(crate) name: String,
-    /// What instances are made of.
+    /// The template of its instances.
     pub(crate) template: Arc<Template>,
-    /// What it declares.
+    /// Its manifest.
     pub(crate) manifest: Manifest,
     /// The contracts that its code names, by its numbers for them.
     pub(crate) contracts: Vec<&'static Contract>,
-    /// Their numbers, in the order of their names.
+    /// The numbers of these contracts, in the order of their names.
     by_name: Vec<u32>,
-    /// Of each start-up endpoint that it declares: number and state of the contract. `None` where the image does not have that.
+    /// Number and state of the contract of each declared start-up endpoint. `None` if the image
+    /// does not have the contract or the state.
     startup: Vec<Option<(u32, u16)>>,
-    /// The most that a SIP of this image may have, with all that it makes.
+    /// The most bytes that may be charged to a SIP of this image and its descendants.
     pub(crate) budget: u64,
     /// Bytes of the stack of each thread of a SIP of this image.
     pub(crate) stack: u64,
@@ -57,11 +60,13 @@ struct Registry {
     latest: Option<&'static Installed>,
     /// Loaded images by address of their code.
     by_code: BTreeMap<u64, &'static Installed>,
-    /// Images that are being loaded. Whoever asks for one does a step of it: whoever began may have ended.
+    /// Images that are being loaded. Every thread that asks for one does a step of it, as the
+    /// thread that began may have ended.
     loading: BTreeMap<String, Box<Loading>>,
-    /// The image whose code is being put into the arena, where it lies in one piece: the others wait for it.
+    /// The image whose code is being put into the arena. Its code must be contiguous, so other
+    /// images wait.
     placing: Option<String>,
-    /// Images that cannot be loaded, and why. An image is tried once.
+    /// Images that cannot be loaded, with the reason. An image is tried once.
     failed: BTreeMap<String, Error>,
 }
 
@@ -75,36 +80,36 @@ static REGISTRY: SpinLock<Registry> = SpinLock::new(Registry {
     failed: BTreeMap::new(),
 });
 
-/// Notes the system image.
+/// Sets the system image.
 pub(crate) fn set_system(system: System) {
     REGISTRY.lock().system = Some(Box::leak(Box::new(system)));
 }
 
-/// A file of the system image.
+/// Returns a file of the system image.
 pub(crate) fn boot_file(path: &str) -> Option<&'static [u8]> {
     REGISTRY.lock().system?.file(path)
 }
 
-/// Path of the `index`th file of the system image.
+/// Returns the path of the `index`th file of the system image.
 pub(crate) fn boot_name(index: usize) -> Option<&'static str> {
     let system = REGISTRY.lock().system?;
     system.paths().nth(index)
 }
 
-/// Names of all installed images.
+/// Iterates over the names of all installed images.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     let system = REGISTRY.lock().system;
     let paths = system.into_iter().flat_map(|s| s.paths());
     paths.filter_map(|p| p.strip_prefix(BIN))
 }
 
-/// What a look for an image has found.
+/// The result of a look for an image.
 pub(crate) enum Found {
     /// The image, loaded.
     Image(&'static Installed),
-    /// There is none of this name.
+    /// There is no image of this name.
     None,
-    /// It is being loaded; a step was done. Others may run before the next look.
+    /// The image is being loaded; a step was done. Other threads may run before the next look.
     NotYet,
 }
 
@@ -117,7 +122,7 @@ pub(crate) fn latest(name: &[u8]) -> Option<&'static Installed> {
 /// The image of this name, loaded; does one step of loading it, where it is not.
 ///
 /// # Errors
-/// Where it is broken, which is remembered, or there is no room for it now.
+/// If the image is broken, which is remembered, or memory is short.
 pub(crate) fn look(name: &str) -> Result<Found, Error> {
     let mut registry = REGISTRY.lock();
     let r = &mut *registry;
@@ -148,7 +153,7 @@ pub(crate) fn look(name: &str) -> Result<Found, Error> {
                 r.loading.insert(name.into(), loading);
                 drop(registry);
                 let other = look(&first);
-                // One that cannot be loaded, or not now, is in nobody's way any more.
+                // If that load has failed, or lacks memory, it no longer blocks this one.
                 drop(other);
                 return Ok(Found::NotYet);
             }
@@ -176,7 +181,7 @@ pub(crate) fn look(name: &str) -> Result<Found, Error> {
             Err(e)
         }
         Err(Failure::NoRoom) => {
-            // None of its code is in the arena any more: others may put theirs there.
+            // None of its code is in the arena any more: another image may be placed.
             if r.placing.as_deref() == Some(name) {
                 r.placing = None;
             }
@@ -191,7 +196,8 @@ fn no_room(name: &str) -> Error {
     Error::new(format!("image {name}: no room for it now; {way_out}"))
 }
 
-/// The image of this name, loaded in one go: for the start of the system, when nobody else runs. `None` where there is none.
+/// Returns the image of this name, loading it in one go: for the start of the system, when no other
+/// thread runs. `None` if there is none.
 ///
 /// # Errors
 /// As for [`look`].
@@ -205,7 +211,7 @@ pub(crate) fn find(name: &str) -> Result<Option<&'static Installed>, Error> {
     }
 }
 
-/// The most that a SIP of an image with this manifest may have, with all that it makes.
+/// Returns the budget of an image with this manifest.
 fn budget_of(manifest: &Manifest) -> u64 {
     let makes = manifest
         .privileges
@@ -238,7 +244,7 @@ pub(crate) fn function_at(pc: u64) -> Option<(&'static Installed, &'static str)>
 }
 
 impl Installed {
-    /// The contract that it has under a name, and its number.
+    /// Returns the image's contract of this name, and its number.
     fn contract(&self, name: &str) -> Option<(u32, &'static Contract)> {
         let named = |&number: &u32| self.contracts[number as usize].table.name.as_str();
         let at = self.by_name.binary_search_by_key(&name, named).ok()?;
@@ -246,7 +252,7 @@ impl Installed {
         Some((number, self.contracts[number as usize]))
     }
 
-    /// Contract and state of a start-up endpoint that it declares.
+    /// Returns contract and state of a declared start-up endpoint.
     fn startup_of(&self, endpoint: &StartupEndpoint) -> Option<(u32, u16)> {
         let (number, contract) = self.contract(&endpoint.contract)?;
         let state = match &endpoint.state {
@@ -256,8 +262,8 @@ impl Installed {
         Some((number, state))
     }
 
-    /// Whether an end of a channel can be given to it as the start-up endpoint that it declares at this place. `used` is as for
-    /// [`Installed::asked_for`].
+    /// Whether the image can get an end of a channel as the start-up endpoint that it declares at
+    /// this place. `used` is as for [`Installed::asked_for`].
     pub(crate) fn can_start_with(
         &self,
         end: &End,
@@ -273,8 +279,9 @@ impl Installed {
         })
     }
 
-    /// What an end of a channel can be used as where one of contract `name` is asked for: the contract that this image has
-    /// under the name, and its number. `None` where the image has none, or another one.
+    /// Returns the contract under which this image can hold an end of a channel received as one of
+    /// contract `name`: its own contract of that name, and its number. `None` if the image has
+    /// none, or the end is no subtype of it.
     pub(crate) fn held_as(
         &self,
         end: &End,
@@ -284,8 +291,8 @@ impl Installed {
         self.asked_for(end, name, side, None, true)
     }
 
-    /// The same, where it is asked for in the state of this name; in any where `None`. `used` says whether it is already used
-    /// as one of another contract than its channel's.
+    /// Returns the same for an end required to be in `state`; in any if `None`. `used` says whether
+    /// the end is already used under another contract than its channel's.
     pub(crate) fn asked_for(
         &self,
         end: &End,
@@ -304,14 +311,15 @@ impl Installed {
         can.then_some((number, wanted))
     }
 
-    /// Whether the bits of a handle say that its endpoint is used as one of another contract than its channel's.
+    /// Whether the bits of a handle say that its endpoint is used under another contract than its
+    /// channel's.
     pub(crate) fn uses_as_another(&self, bits: u32, real: &'static Contract) -> bool {
         let held = self.contracts.get((bits >> 16) as usize);
         held.is_some_and(|&held| !core::ptr::eq(held, real))
     }
 
-    /// What an operation must carry to be used on an endpoint that is held so: `contract << 16 | side << 15`, or bits
-    /// that no operation has.
+    /// Returns the bits that an operation must have to be used on an endpoint held under this
+    /// contract: `contract << 16 | side << 15`, or bits that no operation has.
     pub(crate) fn operation_bits(&self, held: Option<(u32, &'static Contract)>, side: Side) -> u32 {
         let side_bit = (side.index() as u32) << 15;
         match held {

@@ -1,16 +1,17 @@
 //! The log: lines of the kernel, and of SIPs by `debug_print`.
 //!
-//! Nobody waits for the log. A line for which the HAL has no room is lost and counted, and the count is a line of its own
-//! as soon as there is room again.
+//! Writers never wait for the log. A line for which the HAL has no room is lost and counted, and
+//! the count is a line of its own as soon as there is room again.
 //!
 //! Invariants:
-//! - A line that stands alone at the margin is the kernel's. One of a SIP begins with its name and number, `hello(6): `,
-//!   whatever is in it.
-//! - A line holds no control characters: these are shown escaped, also where the kernel's own line quotes what a
-//!   module brought along. Where it is longer than [`LONGEST`] it is cut, and ends with [`CUT`].
+//! - A line without a prefix is the kernel's. A SIP's line begins with its name and number,
+//!   `hello(6): `, whatever the text is.
+//! - A line holds no control characters: these are shown escaped, even in the kernel's own lines
+//!   that quote text of a module. A line longer than [`LONGEST`] is cut, and ends with [`CUT`].
 //! - Nothing here allocates memory.
-//! - Where lines of the kernel's are lost, no family of SIPs has more than [`LINES`] of them in a second ([`Voice`]): one
-//!   that crashes again and again cannot keep the crash of another from being heard.
+//! - While lines of the kernel are being lost, no family of SIPs has more than [`LINES`] of them in
+//!   a second ([`Voice`]): a SIP that crashes again and again cannot drown the crash report of
+//!   another.
 
 use crate::ground::machine::hal;
 use crate::ground::output::Class;
@@ -20,19 +21,20 @@ use sing_arch::lock::Counter;
 
 /// The longest line, in bytes, without its end.
 const LONGEST: usize = 1000;
-/// What ends a line that was cut.
+/// End of a line that was cut.
 const CUT: &str = " ...(cut)";
 
-/// Lines about one family that the kernel writes in a second, where the log is not read as fast as it is written.
+/// The most kernel lines about one family in a second, while the log is not read as fast as it is
+/// written.
 const LINES: u32 = 64;
 const SECOND: u64 = 1_000_000_000;
 
-/// Until when the log counts as too full for all that there is to write, in nanoseconds of uptime.
+/// Uptime in nanoseconds until which the log counts as full.
 static FULL_UNTIL: AtomicU64 = AtomicU64::new(0);
-/// Lines that were lost since that was said last.
+/// Lines lost since the last report of lost lines.
 static LOST: AtomicU32 = AtomicU32::new(0);
 
-/// A line in the making.
+/// A line under construction.
 struct Line {
     bytes: [u8; LONGEST],
     len: usize,
@@ -63,7 +65,7 @@ impl Line {
         self.len = end;
     }
 
-    /// Marks a line that was cut.
+    /// Marks a line that was cut, and returns it.
     fn finish(&mut self) -> &[u8] {
         if self.cut {
             let end = self.len + CUT.len();
@@ -74,8 +76,8 @@ impl Line {
     }
 }
 
-/// Whether a terminal might do something else with a character than show it: control characters, and those that change
-/// the direction of writing.
+/// Whether a terminal might interpret a character instead of showing it: control characters, and
+/// those that change the direction of writing.
 fn is_shown_escaped(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -115,31 +117,31 @@ impl Write for Escaped {
     }
 }
 
-/// Writes a line of the kernel's.
+/// Writes a line of the kernel.
 pub(crate) fn kernel(text: fmt::Arguments<'_>) {
     let mut line = Line::new();
-    // Writing to a line does not fail: what is too much is cut.
+    // Writing to a line cannot fail: excess text is cut.
     let _ = line.write_fmt(text);
     put(Class::Kernel, line.finish());
 }
 
-/// What has been written about a family of SIPs.
+/// Limits the kernel's lines about a family of SIPs.
 #[derive(Default)]
 pub(crate) struct Voice {
-    /// When this second began, in nanoseconds of uptime.
+    /// Start of the current second, in nanoseconds of uptime.
     since: AtomicU64,
-    /// Lines in this second.
+    /// Lines in the current second.
     lines: AtomicU32,
 }
 
 impl Voice {
-    /// Nothing has been written.
+    /// Resets the counts, for a new family.
     pub(crate) fn clear(&self) {
         self.since.store(0, Relaxed);
         self.lines.store(0, Relaxed);
     }
 
-    /// Whether one more line may be written.
+    /// Counts a line; returns whether it may be written.
     fn may(&self, now: u64, full: bool) -> bool {
         if now >= self.since.load(Relaxed) + SECOND {
             self.since.store(now, Relaxed);
@@ -150,7 +152,7 @@ impl Voice {
     }
 }
 
-/// Writes a line of the kernel's that is about SIPs of a family.
+/// Writes a line of the kernel that is about SIPs of a family.
 pub(crate) fn about(voice: &Voice, text: fmt::Arguments<'_>) {
     let now = hal().now();
     if voice.may(now, now < FULL_UNTIL.load(Relaxed)) {
@@ -167,7 +169,7 @@ pub(crate) fn debug(name: &str, id: u32, text: &[u8], more: bool, between: impl 
     let mut lines = text.split(|b| *b == b'\n').peekable();
     while let Some(part) = lines.next() {
         let mut line = Line::new();
-        // As above.
+        // Cannot fail, as above.
         let _ = write!(line, "{name}({id}): ");
         for chunk in part.utf8_chunks() {
             let _ = line.write_str(chunk.valid());
@@ -190,8 +192,8 @@ fn put(class: Class, line: &[u8]) {
     }
 }
 
-/// Says how many lines were lost, where some were; false where there is no room even for that. Called also when the HAL
-/// has room again.
+/// Reports the number of lost lines, if any; returns false if there is no room even for that.
+/// Called also when the HAL has room again.
 pub(crate) fn tell_lost() -> bool {
     let lost = LOST.load(Relaxed);
     if lost == 0 {

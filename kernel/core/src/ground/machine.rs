@@ -1,4 +1,4 @@
-//! The machine that the kernel runs on: the HAL, once it is known.
+//! The machine that the kernel runs on: access to the HAL.
 
 use crate::ground::hal::Hal;
 use alloc::boxed::Box;
@@ -9,26 +9,26 @@ struct Machine(&'static dyn Hal);
 
 static HAL: Link<Machine> = Link::new();
 
-/// Notes the HAL. The first thing that starting does.
+/// Sets the HAL. The first step of starting.
 ///
 /// # Panics
-/// Where there is one: what it has reserved would be given up to the other.
+/// If it is set already: reservations of one HAL would be released to the other.
 pub(crate) fn set(hal: &'static dyn Hal) {
     note(hal);
     sing_arch::slab::set_ground(&crate::ground::trusted::Records);
 }
 
-/// Notes the HAL alone: what tests do, whose records come from the heap.
+/// Sets the HAL alone: for tests, whose records come from the heap.
 pub(crate) fn note(hal: &'static dyn Hal) {
     assert!(HAL.get().is_none(), "the kernel is started twice");
     #[expect(clippy::disallowed_methods, reason = "once, before the first SIP runs")]
     HAL.set(Some(Box::leak(Box::new(Machine(hal)))));
 }
 
-/// The HAL.
+/// Returns the HAL.
 ///
 /// # Panics
-/// Before the kernel has been started.
+/// If the kernel has not been started.
 pub(crate) fn hal() -> &'static dyn Hal {
     HAL.get().expect("the kernel has not been started").0
 }
@@ -44,10 +44,10 @@ macro_rules! log {
 }
 pub(crate) use log;
 
-/// Whether the machine has refused memory, and nobody has looked since for what could be given back.
+/// Whether the machine has refused memory since all reserves were last given back.
 static REFUSED: AtomicBool = AtomicBool::new(false);
 
-/// Notes whether the machine has refused memory; what it answered.
+/// Notes a refusal of memory, and returns the machine's answer.
 pub(crate) fn noted(done: bool) -> bool {
     if !done {
         REFUSED.store(true, Relaxed);
@@ -55,12 +55,12 @@ pub(crate) fn noted(done: bool) -> bool {
     done
 }
 
-/// Whether memory is wanted that somebody keeps in reserve.
+/// Whether memory that is kept in reserve is needed.
 pub(crate) fn wants_memory() -> bool {
     REFUSED.load(Relaxed)
 }
 
-/// All that was in reserve has been given back.
+/// Notes that all reserves have been given back.
 pub(crate) fn has_all_memory() {
     REFUSED.store(false, Relaxed);
 }

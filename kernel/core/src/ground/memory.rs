@@ -1,13 +1,13 @@
-//! The page manager: slots for linear memories, stacks, and who owns how many pages ([O] 3.3).
+//! The page manager: slots for linear memories, stacks, and the accounting of pages ([O] 3.3).
 //!
-//! A *slot* is a range of addresses with a committed mark: below it the memory is accessible and zeroed or
-//! the SIP's, above it nothing is. The mark moves up when code first touches what lies above
-//! ([`Slot::raise`], from a fault), so a SIP occupies what it has touched. Slots and stacks that are given
-//! back are cleared, kept in a pool and reused; how much of a slot is accessible is the slot's own state, and
-//! a new owner with a smaller memory gets the excess taken away first.
+//! A *slot* is a range of addresses with a committed mark: memory below it is accessible, and zero
+//! or written by the SIP; memory above is inaccessible. The mark moves up when code first touches
+//! memory above it ([`Slot::raise`], from a fault), so a SIP occupies only memory that it has
+//! touched. Slots and stacks that are given back are cleared, kept in a pool and reused; each slot
+//! keeps its mark, and if a new owner has a smaller memory, the excess is taken away first.
 //!
-//! Budgets: a SIP is charged for the memory that it asks for (its linear memory's length, stacks, allocations,
-//! queues), before it gets it, so that asking fails instead of touching.
+//! Budgets: a SIP is charged for the memory that it asks for (its linear memory's length, stacks,
+//! allocations, queues), before it gets it, so that the request fails and not a later access.
 
 pub(crate) use crate::ground::trusted::{LinearMemory, Stack};
 
@@ -19,44 +19,45 @@ use sing_abi::{GUARD, PAGE};
 use sing_arch::lock::{Counter, SpinLock};
 use sing_image::meta::MemoryMode;
 
-/// Bytes of memory that are made accessible in one step, at most.
+/// The most bytes of memory that one step makes accessible.
 pub(crate) const PIECE: u64 = 256 << 10;
 /// Slots of up to this many committed bytes stay committed in the pool.
 const KEEP: u64 = 64 << 10;
-/// Slots and stacks of a kind kept for reuse, at most.
+/// The most slots and the most stacks of a kind that are kept for reuse.
 const POOL: usize = 256;
-/// The part of the machine's memory that is kept for reuse, at most: one in so many.
+/// The most memory that is kept for reuse: the machine's memory divided by this.
 const POOL_PART: u64 = 64;
-/// Slots and stacks that are taken out of the pools for one who is refused memory, at most: the idle context sees to the rest.
+/// The most slots and stacks that are taken from the pools for one refused request: the idle
+/// context frees the rest.
 const EMPTIED: usize = 16;
-/// Default size of a stack that SIP code may use, in bytes.
+/// Default size, in bytes, of the part of a stack that SIP code may use.
 pub(crate) const DEFAULT_STACK: u64 = 40 << 10;
 /// The largest stack that a manifest may ask for, in bytes.
 pub(crate) const MAX_STACK: u64 = 64 << 20;
 
 /// Pages that SIPs occupy: committed memories, stacks, exchange-heap blocks.
 static SIP_PAGES: AtomicU64 = AtomicU64::new(0);
-/// Pages in pools.
+/// Pages of slots and stacks in pools.
 static POOL_PAGES: AtomicU64 = AtomicU64::new(0);
-/// Pages of code.
+/// Pages of loaded code.
 static CODE_PAGES: AtomicU64 = AtomicU64::new(0);
 
-/// Counts `pages` more (or fewer) that SIPs occupy.
+/// Adds `pages` (which may be negative) to the pages that SIPs occupy.
 pub(crate) fn count_pages(pages: i64) {
     SIP_PAGES.add(pages as u64);
 }
 
-/// Counts pages of code.
+/// Adds loaded code.
 pub(crate) fn count_code(bytes: u64) {
     CODE_PAGES.add(bytes.div_ceil(PAGE));
 }
 
-/// Uncounts code that was taken out again: whole pages, but for its end.
+/// Subtracts unloaded code: whole pages, except at its end.
 pub(crate) fn uncount_code(bytes: u64) {
     CODE_PAGES.sub(bytes.div_ceil(PAGE));
 }
 
-/// Pages that SIPs occupy, that wait in pools, and that hold code.
+/// Returns the pages that SIPs occupy, that are in pools, and that hold code.
 pub(crate) fn page_counts() -> (u64, u64, u64) {
     (
         SIP_PAGES.load(Relaxed),
@@ -71,7 +72,7 @@ pub(crate) type Slot = Committed;
 struct Pool {
     /// Slots of the guard size.
     guarded: Vec<Slot>,
-    /// Others, by `log2` of their size.
+    /// Other slots, by `log2` of their size.
     sized: [Vec<Slot>; 34],
     /// Stacks by `log2` of their size.
     stacks: [Vec<Stack>; 28],
@@ -87,12 +88,12 @@ fn log2_ceil(n: u64) -> usize {
     n.max(1).next_power_of_two().trailing_zeros() as usize
 }
 
-/// Whether so many bytes more can be kept for reuse.
+/// Whether the pools may keep this many bytes more.
 fn pools_have_room(bytes: u64) -> bool {
     POOL_PAGES.load(Relaxed) + bytes / PAGE <= machine::hal().total_pages() / POOL_PART
 }
 
-/// Gives something that is kept for reuse back to the machine. False where there is nothing.
+/// Frees one slot or stack of the pools. Returns false if they are empty.
 pub(crate) fn empty_pools() -> bool {
     let mut pool = SLOTS.lock();
     let Pool {
@@ -116,9 +117,9 @@ pub(crate) fn empty_pools() -> bool {
 }
 
 impl Slot {
-    /// A slot for a memory of `max` bytes, of which `len` exist and the first `used`, [`PIECE`] at the
-    /// most, will be written at once.
-    /// `None` where addresses or memory are short.
+    /// Takes a slot for a memory of `max` bytes, of which `len` exist and the first `used`,
+    /// [`PIECE`] at the most, will be written at once. Returns `None` if addresses or memory are
+    /// short.
     pub(crate) fn take(mode: MemoryMode, max: u64, len: u64, used: u64) -> Option<Slot> {
         let (pooled, size) = match mode {
             MemoryMode::Guard => (SLOTS.lock().guarded.pop(), (4u64 << 30) + GUARD),
@@ -145,12 +146,12 @@ impl Slot {
         Some(slot)
     }
 
-    /// Makes a memory of `len` bytes accessible towards `end`, by [`PIECE`] at the most. True when it is accessible up to there;
-    /// `None` where memory is short.
+    /// Makes a memory of `len` bytes accessible towards `end`, by [`PIECE`] at the most. Returns
+    /// true when it is accessible up to there; `None` if memory is short.
     pub(crate) fn raise(&mut self, end: u64, len: u64) -> Option<bool> {
         debug_assert!(end <= len);
         let before = self.committed();
-        // Grow by an eighth at least, so that a memory that is filled bit by bit costs few faults.
+        // Grow by an eighth at least, so that sequential first touches cause few faults.
         let step = (before / 8).clamp(4 * PAGE, PIECE);
         let most = before + PIECE;
         let want = end
@@ -169,7 +170,7 @@ impl Slot {
                     return Some(end <= to);
                 }
             }
-            // What waits for reuse is of more use here.
+            // Memory in the pools is of more use here.
             if !empty_pools() {
                 break;
             }
@@ -177,15 +178,15 @@ impl Slot {
         None
     }
 
-    /// Makes no more than `to` bytes accessible.
+    /// Lowers the mark to `to`.
     fn lower(&mut self, to: u64) {
         let before = self.committed();
         self.decommit(to);
         count_pages(-(((before - self.committed()) / PAGE) as i64));
     }
 
-    /// Gives up to `piece` bytes of a memory that nobody uses any more back to the machine. False where what is left
-    /// is cleared as quickly.
+    /// Gives up to `piece` bytes of an unused memory back to the machine. Returns false if clearing
+    /// the rest is as quick.
     pub(crate) fn shrink(&mut self, piece: u64) -> bool {
         let more = self.committed() > KEEP + piece;
         if more {
@@ -194,7 +195,7 @@ impl Slot {
         more
     }
 
-    /// Gives the slot back; nobody uses it any more. Its contents are gone when this returns.
+    /// Gives an unused slot back. Its contents are gone when this returns.
     pub(crate) fn give(mut self) {
         if self.is_nothing() {
             return;
@@ -221,12 +222,13 @@ impl Slot {
 }
 
 impl Stack {
-    /// Bytes that a stack takes of which SIP code may use `usable`.
+    /// Returns the size of a stack of which SIP code may use `usable` bytes.
     pub(crate) fn bytes_for(usable: u64) -> u64 {
         1 << log2_ceil(usable.min(MAX_STACK) + STACK_RESERVE)
     }
 
-    /// A stack of this many bytes (from [`Stack::bytes_for`]). `None` where memory is short.
+    /// Takes a stack of this many bytes (from [`Stack::bytes_for`]). Returns `None` if memory is
+    /// short.
     pub(crate) fn take(bytes: u64) -> Option<Stack> {
         if let Some(s) = SLOTS.lock().stacks[log2_ceil(bytes)].pop() {
             POOL_PAGES.sub(bytes / PAGE);
@@ -234,7 +236,7 @@ impl Stack {
             return Some(s);
         }
         let mut made = Stack::new(bytes);
-        // What waits for a use of another size serves this one.
+        // Memory of slots and stacks in the pools may suffice.
         for _ in 0..EMPTIED {
             if made.is_some() || !empty_pools() {
                 break;
@@ -246,12 +248,13 @@ impl Stack {
         Some(stack)
     }
 
-    /// Somebody has it from now on.
+    /// Counts the stack as occupied by a SIP.
     pub(crate) fn is_used(&self) {
         count_pages((self.bytes() / PAGE) as i64);
     }
 
-    /// Gives it back. What stands in it is never read as data by a later owner, so it is not cleared.
+    /// Gives the stack back. Its contents are never read as data by a later owner, so it is not
+    /// cleared.
     pub(crate) fn give(self) {
         let bytes = self.bytes();
         if bytes == 0 {

@@ -1,4 +1,4 @@
-//! What the kernel stands on: the machine, pages, installed images and their contracts, and the log of what happens.
+//! The kernel's foundations: the machine, pages, installed images and their contracts, and the log.
 
 pub mod console;
 #[expect(

@@ -1,16 +1,16 @@
-//! What waits to be written out: the queue between the kernel, which never waits for a reader, and a HAL's device.
+//! The queue of output between the kernel, which never waits for a reader, and a HAL's device.
 //!
-//! One queue keeps the order of everything that goes to one device. Each class of output has a share of it, so that
-//! none keeps another from being heard: a program that floods the debug log costs debug lines, not the console or a
-//! crash report.
+//! One queue keeps the order of everything that goes to one device. Each class of output has a
+//! share of it, so that no class can crowd out another: a program that floods the debug log costs
+//! debug lines, not the console or a crash report.
 //!
 //! Invariant: `used` counts the bytes of each class in the queue, and never exceeds its share.
 
-/// Who writes.
+/// Classes of output, by the writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Class {
-    /// The console's owner. What has no room is not taken: the writer keeps it and waits.
+    /// The console's owner. Bytes without room are not taken: the writer keeps them and waits.
     Console,
     /// The kernel: crash reports, the end of the system. A line without room is lost, and counted.
     Kernel,
@@ -20,7 +20,8 @@ pub enum Class {
 
 const CLASSES: usize = 3;
 
-/// Bytes to be written out, at most `N`; half of them the console's, a quarter each the kernel's and the SIPs'.
+/// A queue of at most `N` bytes; half of them for the console, a quarter each for the kernel and
+/// the SIPs.
 #[derive(Debug)]
 pub struct Queue<const N: usize> {
     bytes: [u8; N],
@@ -28,9 +29,9 @@ pub struct Queue<const N: usize> {
     first: usize,
     count: usize,
     used: [usize; CLASSES],
-    /// Which classes were refused room since they had enough of it.
+    /// Classes that were refused room and have not been told yet that there is room again.
     refused: [bool; CLASSES],
-    /// Whether somebody waits until nothing of the console's is left.
+    /// Whether the console's owner waits until all of its bytes are written.
     settling: bool,
 }
 
@@ -41,7 +42,7 @@ impl<const N: usize> Default for Queue<N> {
 }
 
 impl<const N: usize> Queue<N> {
-    /// An empty queue.
+    /// Makes an empty queue.
     #[must_use]
     pub const fn new() -> Self {
         Queue {
@@ -62,7 +63,7 @@ impl<const N: usize> Queue<N> {
         }
     }
 
-    /// Adds as much as the class has room for; how many bytes that is.
+    /// Adds as many bytes as the class has room for; returns how many.
     pub fn put(&mut self, class: Class, bytes: &[u8]) -> usize {
         let room = Self::share(class) - self.used[class as usize];
         let taken = &bytes[..bytes.len().min(room)];
@@ -77,7 +78,7 @@ impl<const N: usize> Queue<N> {
         taken.len()
     }
 
-    /// Adds all or nothing, and a line end behind it; whether there was room.
+    /// Adds all of a line and a line end, or nothing; returns whether there was room.
     pub fn put_line(&mut self, class: Class, line: &[u8]) -> bool {
         let room = Self::share(class) - self.used[class as usize];
         let fits = line.len() < room;
@@ -90,20 +91,21 @@ impl<const N: usize> Queue<N> {
         fits
     }
 
-    /// Whether nothing waits.
+    /// Whether the queue is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Bytes of the console's that wait. Where there are any, [`Queue::take`] says when they have gone.
+    /// Returns the number of console bytes in the queue. If there are any, [`Queue::take`] reports
+    /// when they are gone.
     pub fn unsettled(&mut self) -> usize {
         let used = self.used[Class::Console as usize];
         self.settling |= used > 0;
         used
     }
 
-    /// The bytes that are to be written next, all of one class; empty where nothing waits.
+    /// Returns the bytes to be written next, all of one class; empty if the queue is.
     #[must_use]
     pub fn next(&self) -> (Class, &[u8]) {
         let class = self.classes[self.first];
@@ -113,8 +115,9 @@ impl<const N: usize> Queue<N> {
         (class, &self.bytes[self.first..self.first + len])
     }
 
-    /// Takes out the first bytes of what is next, which have been written. Whether the kernel is to hear of it: a class
-    /// that was refused room has half of its share again, or what the console's owner waits for has gone.
+    /// Removes the first bytes of the queue, which have been written. Returns whether the kernel
+    /// must be told: a class that was refused room has half of its share again, or the bytes that
+    /// the console's owner waits for are gone.
     pub fn take(&mut self, bytes: usize) -> bool {
         let class = self.classes[self.first];
         let bytes = bytes.min(self.count);
@@ -157,7 +160,7 @@ mod tests {
             let mut out = Vec::new();
             for (class, bytes) in drained(&mut queue) {
                 match out.last_mut() {
-                    // A run that goes round the end of the queue comes in two pieces.
+                    // A run that wraps round the end of the queue comes in two pieces.
                     Some((last, text)) if *last == class => Vec::extend(text, bytes),
                     _ => out.push((class, bytes)),
                 }

@@ -1,4 +1,5 @@
-//! Tracing: a ring of the latest events, taken live ([O] App. A, K11 of the design).
+//! Tracing: a ring of the latest events, read while the system runs ([O] App. A, K11 of the
+//! design).
 
 use crate::ground::contract::Contract;
 use crate::ground::image;
@@ -11,7 +12,7 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use sing_arch::lock::SpinLock;
 use sing_image::snapshot::{TraceEvent, TraceKind};
 
-/// Events kept while nobody takes them.
+/// The most events that are kept unread.
 const CAPACITY: usize = 16_384;
 
 static ON: AtomicBool = AtomicBool::new(false);
@@ -26,8 +27,8 @@ static RING: SpinLock<Ring> = SpinLock::new(Ring {
     lost: 0,
 });
 
-/// Starts or stops tracing; starting forgets what was traced before. False, and nothing is traced, where there is no memory
-/// for the ring.
+/// Starts or stops tracing; starting clears the ring. Returns false, and does not trace, if there
+/// is no memory for the ring.
 pub(crate) fn set(on: bool) -> bool {
     let mut ring = RING.lock();
     let mut room = true;
@@ -40,7 +41,7 @@ pub(crate) fn set(on: bool) -> bool {
     room
 }
 
-/// Takes the oldest event.
+/// Removes and returns the oldest event.
 pub(crate) fn take() -> Option<TraceEvent> {
     let mut ring = RING.lock();
     if ring.lost > 0 {
@@ -83,7 +84,7 @@ fn note(kind: TraceKind, sip: u32, a: u32, b: u32, c: u64) {
     ring.events.push_back(event);
 }
 
-/// A message is under way.
+/// Records that a message was sent.
 #[inline(always)]
 pub(crate) fn sent(t: &Thread, channel: &Channel, of: &Contract, message: u32, to: &ChannelEnd) {
     if is_on() {
@@ -91,7 +92,7 @@ pub(crate) fn sent(t: &Thread, channel: &Channel, of: &Contract, message: u32, t
     }
 }
 
-/// A message has been received.
+/// Records that a message was received.
 #[inline(always)]
 pub(crate) fn received(
     t: &Thread,
@@ -119,7 +120,7 @@ fn note_message(
     note(kind, t.sip().id(), channel.index.load(Relaxed), message, c);
 }
 
-/// Another thread runs.
+/// Records a context switch.
 #[inline(always)]
 pub(crate) fn switched(to: &Thread) {
     if is_on() {
@@ -128,7 +129,7 @@ pub(crate) fn switched(to: &Thread) {
     }
 }
 
-/// A SIP has been made.
+/// Records the creation of a SIP.
 pub(crate) fn created(sip: &Sip) {
     if is_on() {
         let image = image::names().position(|name| name == sip.name());
@@ -137,7 +138,7 @@ pub(crate) fn created(sip: &Sip) {
     }
 }
 
-/// A SIP has ended.
+/// Records the end of a SIP.
 pub(crate) fn ended(sip: &Sip, kind: u32, code: i32) {
     if is_on() {
         note(

@@ -1,15 +1,16 @@
-//! How much is done between two looks at interrupts.
+//! Work allowances: the amount of work between two looks at interrupts.
 //!
-//! Whatever a SIP can have any number of, or of any size, is given back, moved or looked at in steps. A step has an
-//! allowance of items and of bytes: a thousand small records and one large block both take time. Whoever has spent it
-//! looks at interrupts, holding nothing, and begins the next.
+//! Things that a SIP can have any number of, or of any size, are freed, moved or visited in steps.
+//! A step has an allowance of items and of bytes: a thousand small records and one large block both
+//! take time. Code that has spent it looks at interrupts, holding nothing, and begins the next
+//! step.
 
 /// Items of a step: handles, blocks, messages, SIPs. Each takes less than a microsecond.
 const ITEMS: u32 = 256;
-/// Bytes of a step: memory that goes back to the machine, at some hundred microseconds for so much.
+/// Bytes of a step: memory given back to the machine; this much takes some hundred microseconds.
 pub(crate) const PIECE: u64 = 4 << 20;
 
-/// What is left of a step's allowance.
+/// The rest of a step's allowance.
 #[derive(Debug)]
 pub(crate) struct Work {
     items: u32,
@@ -17,7 +18,7 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// A step's allowance.
+    /// Returns a step's allowance.
     pub(crate) fn step() -> Work {
         Work {
             items: ITEMS,
@@ -25,7 +26,7 @@ impl Work {
         }
     }
 
-    /// An allowance for a call that has other things to do, too.
+    /// Returns a smaller allowance, for a call that has other work, too.
     pub(crate) fn little() -> Work {
         Work {
             items: ITEMS / 4,
@@ -33,14 +34,14 @@ impl Work {
         }
     }
 
-    /// One item has been dealt with, and so many bytes of memory with it.
+    /// Counts one item, and this many bytes of memory.
     #[inline]
     pub(crate) fn spend(&mut self, bytes: u64) {
         self.items = self.items.saturating_sub(1);
         self.bytes = self.bytes.saturating_sub(bytes);
     }
 
-    /// Whether the step is over.
+    /// Whether the allowance is spent.
     #[inline]
     pub(crate) fn is_spent(&self) -> bool {
         self.items == 0 || self.bytes == 0

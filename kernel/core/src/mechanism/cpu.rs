@@ -1,7 +1,7 @@
-//! What belongs to one processor: its current thread, its scheduler's queues, its idle context.
+//! The state of one processor: its current thread, its scheduler's queues, its idle context.
 //!
-//! One processor runs for now ([`this`] is the one place to change); nothing else in the kernel says how
-//! many there are.
+//! The kernel runs on one processor for now. Only [`this`] depends on that; nothing else in the
+//! kernel assumes a number of processors.
 
 use crate::ground::trusted::{Fiber, IDLE, Left};
 use crate::ground::work::Work;
@@ -13,13 +13,13 @@ use sing_arch::lock::SpinLock;
 
 /// One processor.
 pub(crate) struct Cpu {
-    /// The thread that runs; none while the idle context does.
+    /// The running thread; none while the idle context runs.
     current: Link<Thread>,
     /// Runnable threads.
     pub(crate) queue: SpinLock<Current>,
     /// Cycle count at the last switch.
     since: AtomicU64,
-    /// Threads that have ended on their own stacks, which only another context can give back.
+    /// Threads that have ended on their own stacks, which only another context can free.
     pub(crate) ended: SpinLock<List<Thread>>,
     /// Whether nobody was found to run although there may be somebody.
     asks_again: AtomicBool,
@@ -39,13 +39,13 @@ static CPU: Cpu = Cpu {
     preemptions: AtomicU64::new(0),
 };
 
-/// The processor that executes this.
+/// Returns the processor that executes this.
 #[inline(always)]
 pub(crate) fn this() -> &'static Cpu {
     &CPU
 }
 
-/// The thread that executes this.
+/// Returns the thread that executes this.
 ///
 /// # Panics
 /// In the idle context, which no kernel entry is.
@@ -55,24 +55,24 @@ pub(crate) fn current() -> &'static Thread {
 }
 
 impl Cpu {
-    /// The thread that runs here, if one does.
+    /// Returns the thread that runs on this processor, if one does.
     #[inline(always)]
     pub(crate) fn running(&self) -> Option<&'static Thread> {
         self.current.get()
     }
 
-    /// Whether a thread that is unblocked now runs next.
+    /// Whether a thread that is unblocked now would run next.
     #[inline(always)]
     pub(crate) fn hands_over(&self) -> bool {
         self.queue.lock().hands_over()
     }
 
-    /// Whether some thread could run.
+    /// Whether some thread is runnable.
     pub(crate) fn has_runnable(&self) -> bool {
         !self.queue.lock().is_empty()
     }
 
-    /// Charges the cycles since the last switch to `thread` and starts counting anew.
+    /// Charges the cycles since the last switch to `thread` and starts counting again.
     #[inline(always)]
     fn account(&self, thread: Option<&Thread>) {
         let now = sing_arch::cycles();
@@ -84,12 +84,13 @@ impl Cpu {
         }
     }
 
-    /// Charges what the running thread has used so far, so that its time is up to date.
+    /// Charges the running thread for the cycles it has used so far, so that its time is up to
+    /// date.
     pub(crate) fn settle(&self) {
         self.account(self.running());
     }
 
-    /// Takes the thread that runs next; `None` where none may run now.
+    /// Removes the next thread from the queue; `None` if none may run now.
     #[inline(always)]
     fn next(&self) -> Option<&'static Thread> {
         let next = self.ask();
@@ -119,7 +120,7 @@ impl Cpu {
         None
     }
 
-    /// Who is next, as the scheduler says.
+    /// Asks the scheduler for the next thread.
     #[inline(always)]
     fn ask(&self) -> Option<&'static Thread> {
         let next = self.queue.lock().next(&Machine);
@@ -137,8 +138,8 @@ impl Cpu {
         }
     }
 
-    /// Leaves the running thread, which somebody else knows of by now (a queue, a wait list), for the next
-    /// runnable one or the idle context. Returns when it runs again.
+    /// Leaves the running thread, which a queue or wait list refers to by now, for the next
+    /// runnable thread or the idle context. Returns when it runs again.
     #[inline(always)]
     pub(crate) fn leave(&self) {
         let me = current();
@@ -151,8 +152,8 @@ impl Cpu {
         me.fiber.switch_to(to, told);
     }
 
-    /// The same at the end of a blocking entry, which switches when its function has returned. `None` where the thread is
-    /// the next one itself.
+    /// Does the same at the end of a blocking entry, where the switch is made after its function
+    /// has returned. Returns `None` if the thread is itself the next one.
     #[inline(always)]
     pub(crate) fn leave_entry(&self, me: &'static Thread) -> Option<Left> {
         let next = self.next();
@@ -164,7 +165,8 @@ impl Cpu {
         Some(Left::to(to, told))
     }
 
-    /// Leaves an entry for a thread that is in no queue, may run, and is told this. Nothing is traced.
+    /// Leaves an entry for a thread that is in no queue and may run, and that receives `told`.
+    /// Traces nothing.
     #[inline(always)]
     pub(crate) fn leave_entry_for(
         &self,
@@ -177,7 +179,8 @@ impl Cpu {
         Left::to(&next.fiber, told)
     }
 
-    /// From now on `next` runs, or the idle context: to whom to switch, and what to tell.
+    /// Makes `next` the running thread, or the idle context if `None`; returns the fiber to switch
+    /// to, and the word to tell it.
     #[inline(always)]
     fn pass_on(&self, me: &'static Thread, next: Option<&'static Thread>) -> (&'static Fiber, u32) {
         match next {

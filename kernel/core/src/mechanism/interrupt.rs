@@ -1,11 +1,12 @@
-//! Interrupts: how a HAL reports them, when the kernel acts on them, and who holds their lines.
+//! Interrupts: the HAL's report, the kernel's response, and the holders of interrupt lines.
 //!
-//! Kernel code is not pre-empted. An interrupt that finds SIP code is acted on at once; one that finds the
-//! kernel is noted, and acted on at the end of the kernel entry, between two steps of what can take long
-//! ([`let_others_run`]), or in the idle context. How long that takes at most is what [`crate::mechanism::watchdog`] keeps.
+//! Kernel code is not pre-empted. An interrupt that finds SIP code is acted on at once; one that
+//! finds kernel code is noted, and acted on at the end of the kernel entry, between two steps of
+//! long work ([`let_others_run`]), or in the idle context. [`crate::mechanism::watchdog`] records
+//! the longest such delay.
 //!
-//! A line has one holder at a time: a handle, which is given up or goes with its SIP. What comes on a line that nobody
-//! holds is dropped.
+//! A line has one holder at a time: a handle, which is disposed of or goes with its SIP. Interrupts
+//! on a line without a holder are dropped.
 
 use crate::ground::hal::{LINE_OUTPUT, LINE_POWER, LINE_TIMER, LINES};
 use crate::ground::machine::hal;
@@ -19,21 +20,22 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use sing_abi::status;
 use sing_arch::lock::{Counter, SpinLock};
 
-/// Lines whose interrupt has come and was not acted on, one bit each.
+/// Lines with an interrupt that has arrived and was not acted on, one bit each.
 pub(crate) static PENDING: AtomicU32 = AtomicU32::new(0);
-/// A bit of those that no line has, and that stays: every look at interrupts finds a quantum's end.
+/// A bit that belongs to no line and is never cleared: every look at interrupts finds the end of a
+/// quantum.
 const STRESS: u32 = 1 << 31;
 
 /// An interrupt line.
 pub(crate) struct Line {
-    /// Whether a handle names it.
+    /// Whether a handle names the line.
     held: bool,
     /// Interrupts since the last acknowledgement.
     count: u32,
     waiters: WaitList,
 }
 
-/// A device's interrupts, as threads see them.
+/// A device's interrupts, as threads wait for them.
 pub(crate) struct Device {
     index: u32,
     line: SpinLock<Line>,
@@ -60,35 +62,38 @@ const fn devices() -> [Device; LINES as usize] {
     devices
 }
 
-/// Reports an interrupt on a line. `in_sip`: whether it interrupted SIP code; then the kernel may switch to
-/// another thread inside this call. Safe to call from an interrupt or signal handler at any instruction.
+/// Reports an interrupt on a line. `in_sip`: whether it interrupted SIP code; then the kernel may
+/// switch to another thread inside this call. Safe to call from an interrupt or signal handler at
+/// any instruction.
 pub fn arrive(line: u32, in_sip: bool) {
     PENDING.fetch_or(1 << line, Ordering::SeqCst);
     if in_sip {
-        // What was noted in the kernel's last instructions before it returned to SIP code has not waited for the kernel.
+        // An interrupt noted in the kernel's last instructions before the return to SIP code was
+        // not delayed.
         hal().held();
         take_over();
     }
 }
 
-/// Whether an interrupt waits to be acted on.
+/// Whether an interrupt is pending.
 #[inline(always)]
 pub(crate) fn pending() -> bool {
     PENDING.load(Ordering::Relaxed) != 0
 }
 
-/// Whether one waits that a device has sent.
+/// Whether a device's interrupt is pending.
 pub(crate) fn has_arrived() -> bool {
     PENDING.load(Ordering::Relaxed) & !STRESS != 0
 }
 
-/// From now on every look at interrupts lets another thread run: at the end of each entry, and between two steps of
-/// whatever is done in steps. For tests: what must hold at such a place is put to the test at all of them.
+/// Makes every look at interrupts let another thread run: at the end of each entry, and between two
+/// steps of long work. For tests: an invariant that must hold at such places is then tested at all
+/// of them.
 pub(crate) fn stress() {
     PENDING.fetch_or(STRESS, Ordering::SeqCst);
 }
 
-/// Acts on interrupts in the idle context, where nobody runs who could be pre-empted.
+/// Acts on interrupts in the idle context, where no thread runs that could be pre-empted.
 #[track_caller]
 pub(crate) fn deliver() {
     if pending() {
@@ -96,8 +101,8 @@ pub(crate) fn deliver() {
     }
 }
 
-/// Acts on interrupts between two steps of what can take long. Nothing may be held, and no record be named that is not
-/// counted: the thread may never come back.
+/// Acts on interrupts between two steps of long work. The caller may hold no lock and no uncounted
+/// reference to a record: its thread may never resume.
 #[inline(always)]
 #[track_caller]
 pub(crate) fn let_others_run() {
@@ -106,20 +111,20 @@ pub(crate) fn let_others_run() {
     }
 }
 
-/// Acts on interrupts on the stack of the running thread, and lets another one run where that is due.
+/// Acts on interrupts on the stack of the running thread, and lets another one run if that is due.
 #[cold]
 #[track_caller]
 pub(crate) fn take_over() {
     take_over_at(Location::caller());
 }
 
-/// The same, on behalf of code at that place.
+/// Does the same, on behalf of code at this place.
 #[cold]
 pub(crate) fn take_over_at(place: &'static Location<'static>) {
     let cpu = cpu::this();
     let Some(me) = cpu.running() else { return };
     let (quantum_ended, woken) = act(place);
-    // Ended SIPs are given back a little at each quantum's end, however much there is to run.
+    // Ended SIPs are freed a little at each quantum's end, however many threads are runnable.
     let dying = quantum_ended && crate::object::sip::is_dying();
     let mut queue = cpu.queue.lock();
     if queue.is_empty() && !dying || !(quantum_ended || woken) {
@@ -173,10 +178,10 @@ fn act(place: &'static Location<'static>) -> (bool, bool) {
     (quantum_ended, woken)
 }
 
-/// Gives a line a holder.
+/// Gives a line its holder.
 ///
 /// # Errors
-/// A status: `NOT_FOUND` where the machine has no such line, `HELD` where it has a holder.
+/// A status: `NOT_FOUND` if the machine has no such line, `HELD` if it has a holder.
 pub(crate) fn hold(index: u32) -> Result<&'static Device, i32> {
     let there = index < LINES
         && index != LINE_TIMER
@@ -196,7 +201,7 @@ pub(crate) fn hold(index: u32) -> Result<&'static Device, i32> {
 }
 
 impl Device {
-    /// Takes the line from its holder. Who still waits for it finds that the handle is gone.
+    /// Releases the line. Threads that still wait for it find that the handle is gone.
     pub(crate) fn release(&self) {
         hal().mask(self.index);
         let mut line = self.line.lock();
@@ -205,7 +210,7 @@ impl Device {
         wait::wake_all(&line.waiters);
     }
 
-    /// Acknowledges its interrupts.
+    /// Acknowledges the line's interrupts.
     pub(crate) fn acknowledge(&self) {
         self.line.lock().count = 0;
         hal().unmask(self.index);
@@ -213,7 +218,7 @@ impl Device {
 }
 
 impl Waitable for Device {
-    /// Whether an interrupt has come since it was acknowledged.
+    /// Whether an interrupt has arrived since the last acknowledgement.
     fn acquire(&'static self, _: &'static Thread) -> bool {
         self.line.lock().count > 0
     }

@@ -1,4 +1,4 @@
-//! How threads wait, run and are interrupted.
+//! Mechanisms: waiting, scheduling and interrupting threads.
 
 pub(crate) mod cpu;
 pub mod interrupt;

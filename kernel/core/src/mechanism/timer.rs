@@ -1,7 +1,8 @@
 //! Time-outs and quanta, over the HAL's one-shot timer.
 //!
-//! The timer is set to the earlier of the quantum's end and the first time-out. Setting it is dear (a system
-//! call, a device access), so a quantum that goes on is never set anew: threads inherit it ([O] 3.2.3).
+//! The timer is set to the earlier of the quantum's end and the first time-out. Setting it is
+//! expensive (a system call, a device access), so it is not set again during a quantum: threads
+//! inherit that ([O] 3.2.3).
 
 mod deadlines;
 
@@ -18,7 +19,7 @@ use sing_arch::lock::SpinLock;
 struct Timers {
     waiting: Deadlines,
     quantum_end: u64,
-    /// When the watchdog wants the next tick.
+    /// Time of the watchdog's next tick.
     tick: u64,
     set_to: u64,
 }
@@ -35,7 +36,8 @@ impl Timers {
         let due = |t: &Thread| t.wait.deadline.load(Relaxed);
         let first = self.waiting.first().map_or(u64::MAX, due);
         let at = first.min(self.quantum_end).min(self.tick);
-        // A timer that comes too early costs less than setting it each time a time-out is withdrawn.
+        // A timer that comes too early costs less than setting it each time a time-out is
+        // withdrawn.
         if at < self.set_to {
             self.set_to = at;
             hal().set_timer(at);
@@ -43,7 +45,7 @@ impl Timers {
     }
 }
 
-/// The uptime at which a wait that starts now ends, for a time-out as in the ABI.
+/// Returns the uptime at which a wait that starts now ends, for a time-out as in the ABI.
 pub(crate) fn deadline(timeout: i64) -> u64 {
     match u64::try_from(timeout) {
         Ok(t) => hal().now().saturating_add(t).min(u64::MAX - 1),
@@ -51,7 +53,7 @@ pub(crate) fn deadline(timeout: i64) -> u64 {
     }
 }
 
-/// Makes room for so many threads. False where memory is short.
+/// Makes room for this many threads. Returns false if memory is short.
 pub(crate) fn reserve(threads: u32) -> bool {
     TIMERS.lock().waiting.reserve(threads as usize)
 }
@@ -71,12 +73,12 @@ pub(crate) fn remove(t: &'static Thread) {
     }
 }
 
-/// Looks at the threads that have a time-out.
+/// Calls `f` with each thread that has a time-out.
 pub(crate) fn each(f: impl FnMut(&'static Thread)) {
     TIMERS.lock().waiting.each(f);
 }
 
-/// A thread is about to run: its quantum begins, unless one goes on.
+/// Begins a quantum, unless one is under way: a thread is about to run.
 pub(crate) fn start_quantum() {
     let mut timers = TIMERS.lock();
     if timers.quantum_end == u64::MAX {
@@ -87,14 +89,14 @@ pub(crate) fn start_quantum() {
     }
 }
 
-/// The quantum that goes on, or begins, ends at this time.
+/// Sets the end of the quantum that is under way, or begins one that ends at this time.
 pub(crate) fn end_quantum_at(at: u64) {
     let mut timers = TIMERS.lock();
     timers.quantum_end = at;
     timers.set();
 }
 
-/// Nothing is runnable.
+/// Ends the quantum: nothing is runnable.
 pub(crate) fn stop_quantum() {
     let mut timers = TIMERS.lock();
     timers.quantum_end = u64::MAX;

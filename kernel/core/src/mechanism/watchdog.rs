@@ -1,11 +1,13 @@
-//! How long the kernel keeps interrupts waiting.
+//! The longest delay of interrupts by kernel code.
 //!
-//! Kernel code looks at interrupts at the end of each entry and between the steps of what can take long, so the longest
-//! stretch between an interrupt's arrival in kernel code and the next look is what a program can add to everybody's
-//! response. The watchdog keeps the longest one and where the look was that ended it. It costs nothing until an interrupt
-//! has come in kernel code.
+//! Kernel code looks at interrupts at the end of each entry and between the steps of long work, so
+//! the longest stretch between an interrupt's arrival in kernel code and the next look is the delay
+//! that a program can add to every other program's response. The watchdog records the longest
+//! stretch and the place of the look that ended it. It costs nothing until an interrupt arrives in
+//! kernel code.
 //!
-//! Only stretches in which an interrupt comes are seen. Tests let the timer tick often for that ([`set_tick`]).
+//! Only stretches in which an interrupt arrives are seen. Tests therefore let the timer tick often
+//! ([`set_tick`]).
 
 use crate::ground::machine::{hal, log};
 use core::panic::Location;
@@ -17,12 +19,13 @@ static LONGEST: SpinLock<(u64, Option<&'static Location<'static>>)> = SpinLock::
 /// Nanoseconds between two ticks of the timer while threads run; 0 for none.
 static TICK: AtomicU64 = AtomicU64::new(0);
 
-/// Lets the timer tick so often while threads run, and the longest stretch be told at the system's end.
+/// Makes the timer tick at this period while threads run, and the watchdog report at the system's
+/// end.
 pub(crate) fn set_tick(nanoseconds: u64) {
     TICK.store(nanoseconds, Relaxed);
 }
 
-/// When the next tick is due, from `now` on.
+/// Returns the time of the next tick after `now`.
 pub(crate) fn next_tick(now: u64) -> u64 {
     match TICK.load(Relaxed) {
         0 => u64::MAX,
@@ -30,7 +33,7 @@ pub(crate) fn next_tick(now: u64) -> u64 {
     }
 }
 
-/// The kernel looks at interrupts.
+/// Records a look at interrupts, at this place.
 pub(crate) fn looked(place: &'static Location<'static>) {
     let held = hal().held();
     let mut longest = LONGEST.lock();
@@ -39,7 +42,7 @@ pub(crate) fn looked(place: &'static Location<'static>) {
     }
 }
 
-/// The longest stretch, in nanoseconds, and where it ended: file and line.
+/// Returns the longest stretch, in nanoseconds, and the file and line of the look that ended it.
 pub(crate) fn longest() -> (u64, &'static str, u32) {
     let (held, place) = *LONGEST.lock();
     (
@@ -49,7 +52,7 @@ pub(crate) fn longest() -> (u64, &'static str, u32) {
     )
 }
 
-/// Ends the system; says what the watchdog has seen, where it was asked to look often.
+/// Ends the system; first reports the longest stretch if ticks were set.
 pub(crate) fn end_system(status: i32) -> ! {
     if TICK.load(Relaxed) != 0 {
         let (held, file, line) = longest();

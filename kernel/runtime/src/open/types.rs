@@ -1,4 +1,4 @@
-//! What instances of open images share, and why they cannot be linked.
+//! Things that instances of open images share, and errors of linking.
 
 use crate::{NoRoom, Table};
 use alloc::string::String;
@@ -30,44 +30,45 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// The memory behind a record, with the largest size that its type allows, in pages.
+    /// Returns the memory with this record; `max` is the largest size that its type allows, in
+    /// pages.
     ///
     /// # Safety
-    /// The record (`ctx::MEM_DEF_BASE`, `ctx::MEM_DEF_LEN`) stays there for as long as any store is used that
-    /// gets the memory, and so does the memory.
+    /// The record (`ctx::MEM_DEF_BASE`, `ctx::MEM_DEF_LEN`) and the memory stay there for as long
+    /// as a store that gets the memory is used.
     #[must_use]
     pub unsafe fn new(record: u64, max: Option<u32>) -> Memory {
         Memory { record, max }
     }
 
-    /// Address of its record.
+    /// Returns the address of the memory's record.
     #[must_use]
     pub fn record(&self) -> u64 {
         self.record
     }
 
-    /// Address of byte 0.
+    /// Returns the address of byte 0.
     #[must_use]
     pub fn base(&self) -> u64 {
         // SAFETY: `new`'s caller has vouched for the record.
         unsafe { ((self.record + ctx::MEM_DEF_BASE as u64) as *const u64).read_volatile() }
     }
 
-    /// Its length in bytes.
+    /// Returns the memory's length in bytes.
     #[must_use]
     pub fn len(&self) -> u64 {
         // SAFETY: `new`'s caller has vouched for the record.
         unsafe { ((self.record + ctx::MEM_DEF_LEN as u64) as *const u64).read_volatile() }
     }
 
-    /// Whether it has no bytes.
+    /// Whether the memory has no bytes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// Something that a module exports and another may import.
+/// A thing that a module exports and another may import.
 #[derive(Clone)]
 pub enum Extern {
     /// A function.
@@ -80,16 +81,16 @@ pub enum Extern {
     Global(Global),
 }
 
-/// Why modules cannot be linked.
+/// The reason for which modules cannot be linked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkError {
     /// The image was compiled to be sealed.
     Sealed,
-    /// There are not as many imports as the module asks for, or its memory was not given.
+    /// There are fewer or more imports than the module asks for, or its memory was not given.
     Missing,
     /// Memory is short.
     NoRoom,
-    /// What was given for an import is of another kind or type.
+    /// The thing given for an import is of another kind or type.
     Incompatible {
         /// The import's module.
         module: String,

@@ -1,4 +1,5 @@
-//! Instances made from metas written by hand: no code runs here, only what it would reach is looked at.
+//! Tests with instances made from hand-written metas. No code runs here; the tests look at the data
+//! that code would reach.
 
 mod open;
 mod sealed;
@@ -44,13 +45,13 @@ pub(crate) fn meta(linkage: Linkage) -> Meta {
     }
 }
 
-/// A template whose code nobody calls.
+/// Makes a template whose code is never called.
 pub(crate) fn template_at(meta: Meta, base: u64) -> Result<Arc<Template>, sing_image::Error> {
     // SAFETY: no code runs in these tests.
     unsafe { Template::new(meta, Cow::Borrowed(DATA), base, 4096) }
 }
 
-/// A context whose code nobody calls.
+/// Makes a context whose code is never called.
 pub(crate) fn context(instance: &Instance, params: &ContextParams) -> Context {
     // SAFETY: no code runs in these tests.
     unsafe { Context::new(instance, params, &Kernel) }.unwrap()
@@ -90,7 +91,7 @@ pub(crate) fn export(name: &str, kind: ExportKind) -> Export {
 /// The data of the tests' images.
 pub(crate) const DATA: &[u8] = b"passiveheLLo\x01abcxy";
 
-/// A segment with some of it.
+/// Makes a segment with some of [`DATA`].
 pub(crate) fn segment(mode: SegmentMode, bytes: &[u8]) -> Data {
     let from = DATA
         .windows(bytes.len().max(1))
@@ -110,7 +111,7 @@ pub(crate) fn active(offset: u64, bytes: &[u8]) -> Data {
     segment(mode, bytes)
 }
 
-/// A run of initial memory with some of it.
+/// Makes a run of initial memory with some of [`DATA`].
 pub(crate) fn run(at: u32, bytes: &[u8]) -> Run {
     let Data { from, len, .. } = segment(SegmentMode::Passive, bytes);
     Run { at, from, len }
@@ -123,13 +124,13 @@ pub(crate) fn funcref_table(min: u32, max: Option<u32>) -> TableType {
     }
 }
 
-/// A `u64` of a context record, as compiled code would load it.
+/// Reads a `u64` of a context record, as compiled code would.
 pub(crate) fn word(record: u64, at: i32) -> u64 {
     // SAFETY: the tests pass addresses of live records and offsets inside them.
     unsafe { ((record as i64 + i64::from(at)) as *const u64).read() }
 }
 
-/// Element `i` of the table whose record stands at `at` in a context record.
+/// Returns element `i` of the table whose record stands at `at` in a context record.
 pub(crate) fn element(record: u64, at: i32, i: u64) -> u64 {
     let table = word(record, at);
     let len = word(table, ctx::TABLE_DEF_LEN) as u32;

@@ -1,4 +1,4 @@
-//! Open images: what may be linked with what, and who sees whose state.
+//! Open images: which modules can be linked, and which state they share.
 
 use super::*;
 use crate::open::{Extern, LinkError, Memory, Store};
@@ -9,7 +9,7 @@ fn template(m: Meta, base: u64) -> Arc<Template> {
     template_at(m, base).unwrap()
 }
 
-/// A module that defines and exports one of each.
+/// A module that defines and exports a thing of each kind.
 fn exporter() -> Arc<Template> {
     let mut m = meta(Linkage::Open);
     m.types = vec![func_type(&[ValType::I32], &[]), func_type(&[], &[])];
@@ -48,7 +48,7 @@ fn exporter() -> Arc<Template> {
     template(m, 0x1000)
 }
 
-/// A module that imports one of each, and puts a function of its own into the table.
+/// A module that imports a thing of each kind, and puts a function of its own into the table.
 fn importer() -> Meta {
     let mut m = meta(Linkage::Open);
     m.types = vec![func_type(&[], &[]), func_type(&[ValType::I32], &[])];
@@ -308,7 +308,7 @@ fn imports_of_another_type_are_refused() {
             other => panic!("case {i}: {other:?}"),
         }
     }
-    // Another kind altogether, and the wrong number.
+    // An import of another kind, and the wrong number of imports.
     let t = template(importer(), 0x8000);
     let given = w.externs(&["table", "f", "memory", "one", "var"]);
     assert!(

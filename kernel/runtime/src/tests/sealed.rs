@@ -1,4 +1,4 @@
-//! Sealed images: what is refused, and what an instance has.
+//! Sealed images: the check of their tables, and the contents of instances.
 
 use super::*;
 use crate::instance::Reference;
@@ -94,8 +94,8 @@ fn paid_instance(
     memory: &TestMemory,
     payer: &'static dyn crate::Payer,
 ) -> Result<Instance, Trap> {
-    // SAFETY: the memory has two pages of zeros and outlives the instance in each test; nobody reaches behind it where it
-    // is said to grow.
+    // SAFETY: the memory has two pages of zeros and outlives the instance in each test; no test
+    // reads behind it after setting a larger length.
     let (instance, window) = unsafe {
         let window = SipMemory::new(memory.base(), 2 * 65_536);
         (Instance::new(t, memory.base(), 3 * 65_536, payer)?, window)
@@ -188,7 +188,8 @@ fn an_instance_starts_as_the_module_says() {
     assert_eq!(word(word(r, ctx::MEM_DEF), ctx::MEM_DEF_LEN), 3 * 65_536);
     assert_eq!((word(r, 128), word(r, 144)), (5, 4096));
 
-    // call_indirect of element 2: the function's code and canonical number, by what compiled code reads.
+    // call_indirect of element 2: the function's code and canonical number, read as compiled code
+    // does.
     let f = element(r, 512, 2);
     assert_eq!(f, word(r, 160), "the same function has one record");
     assert_eq!(word(f, ctx::FUNC_CODE), BASE + 32);
@@ -251,7 +252,7 @@ fn a_reference_to_a_context_reads_what_is_there() {
         (word(c.address(), ctx::XTAB_MASK), key(c.address())),
         (0, 0)
     );
-    // SAFETY: nobody reads or writes it.
+    // SAFETY: the block is never accessed.
     let block = unsafe { Block::new(0x1000, 8) };
     assert_eq!(c.insert(1, block, true), None, "no room yet");
     assert!(c.grow_table(&Kernel));
@@ -260,7 +261,8 @@ fn a_reference_to_a_context_reads_what_is_there() {
         (word(c.address(), ctx::XTAB_MASK) as u32, key(c.address())),
         (15, handle)
     );
-    // What is taken out of a table that is given up, no handle selects any more, and the record says so.
+    // After `pop` from an abandoned table, no handle selects the allocation, and the record says
+    // so.
     assert_eq!(c.pop(), Some(1));
     assert_eq!(
         (word(c.address(), ctx::XTAB_MASK), key(c.address())),
@@ -590,7 +592,7 @@ fn a_context_keeps_its_instance() {
     assert_eq!(Arc::strong_count(&t), count - 1);
 }
 
-/// Pays as long as it can.
+/// Pays until its money is spent.
 struct Purse(core::sync::atomic::AtomicU64);
 
 impl crate::Payer for Purse {
@@ -620,7 +622,7 @@ fn what_an_instance_and_its_threads_take_is_paid_for() {
             Ok(i) => {
                 assert_eq!(PURSE.0.load(Relaxed) + i.bytes(), budget);
                 let before = PURSE.0.load(Relaxed);
-                // SAFETY: nothing runs on it.
+                // SAFETY: no code runs with the context.
                 let context = unsafe { Context::new(&i, &ContextParams::default(), &PURSE) };
                 if context.is_err() {
                     assert!(before < SIZE + 100, "refused with {before}");
@@ -628,7 +630,7 @@ fn what_an_instance_and_its_threads_take_is_paid_for() {
                 }
                 let taken = context.as_ref().map_or(0, |_| SIZE);
                 assert!(PURSE.0.load(Relaxed) + taken <= before);
-                // A table grows as far as that is paid for, by large steps and by small ones.
+                // A table grows as far as the payer pays, by large steps and by small ones.
                 for step in [100_000, 1000] {
                     while i.table_grow(0, Reference::NULL, step) != Ok(-1) {}
                 }

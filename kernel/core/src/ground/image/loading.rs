@@ -1,14 +1,16 @@
-//! Loading an image, in steps of bounded cost between which others run.
+//! Loading of images, in steps of bounded cost between which other threads run.
 //!
-//! Everything about an image is checked before anything is committed for it: its code is put into the arena last. What is
-//! left of a load whose thread ended is its [`Loading`] in the registry, from which the next one who asks goes on.
+//! Everything about an image is checked before anything is committed for it: its code is put into
+//! the arena last. If a thread ends during a load, its [`Loading`] stays in the registry, and the
+//! next thread that asks for the image continues.
 //!
-//! A step asks first whether the machine has the memory that it may take, beside what is left to what has begun, and is not
-//! begun where it has not: so what is decoded need not ask each time. An image that is broken is remembered as such. Where only
-//! room is short, what was done is kept and tried again; but code leaves the arena, where it would hold back all others.
+//! A step begins only if the machine has the memory that it may take, beside the reserve for work
+//! in progress; so decoding need not ask for each allocation. A broken image is remembered as such.
+//! If only memory is short, the progress is kept and the step tried again; but code leaves the
+//! arena, as it would block all other loads.
 //!
-//! What was loaded stays: no SIP pays for it, and there is a bound to it by the system image alone. Each of its programs is
-//! loaded once, at most, and each contract that they name is kept once.
+//! Loaded images stay for ever. No SIP pays for them; the system image bounds their memory, as each
+//! program is loaded at most once, and each contract kept once.
 
 use super::Installed;
 use crate::ground::contract::{self, Contract};
@@ -24,26 +26,27 @@ use sing_image::manifest::Manifest;
 use sing_image::meta::{Linkage, Meta};
 use sing_image::{Error, Failure};
 
-/// Bytes of memory without which no step is begun: for names, messages and records of the image itself.
+/// The least free memory, in bytes, with which a step begins: for names, messages and records of
+/// the image itself.
 pub(super) const LEAST: u64 = 128 << 10;
-/// A transition of a contract takes as long as so many bytes of memory that is given back.
+/// Bytes of freed memory that take as long as a transition of a contract.
 const TRANSITION: u64 = 256;
 
-/// How far an image has been loaded.
+/// Progress of a load.
 pub(super) enum Loading {
-    /// Its file is known.
+    /// The image's file has been found.
     Found(Program),
-    /// The tables beside its code are being read.
+    /// The tables beside the code are being read.
     Reading(Box<Reading>, Program),
-    /// They have been read, and what it declares has not.
+    /// The tables have been read, the manifest has not.
     Read(Box<Compiled>),
-    /// Its contracts are being read.
+    /// The contracts are being read.
     Contracts(Box<(Compiled, Manifest, Reader<'static>)>),
-    /// Its tables are being checked and made ready.
+    /// The tables are being checked and made ready.
     Checking(Box<Checked>),
-    /// The contracts that it names are being looked up.
+    /// The image's contracts are being looked up.
     Naming(Box<Checked>),
-    /// All has been checked, and its code is being put into the arena.
+    /// Everything has been checked, and the code is being put into the arena.
     Placing(Box<Checked>),
     /// A step is under way, or has failed.
     Over,
@@ -53,20 +56,21 @@ pub(super) enum Loading {
 pub(super) struct Checked {
     program: Prepared,
     manifest: Manifest,
-    /// The contracts that it names, and which those are, as far as they have not been looked up, the first one last.
+    /// The contracts that the image names and their identities, as far as not yet looked up, the
+    /// first one last.
     tables: Vec<ContractTable>,
     identities: Vec<Hash>,
-    /// Those that have.
+    /// The contracts that have been looked up.
     contracts: Vec<&'static Contract>,
-    /// Their numbers in the order of their names.
+    /// Numbers of the contracts in the order of their names.
     by_name: Vec<u32>,
 }
 
-/// Where a load goes on, and whether that was a failure.
+/// The next state of a load, and the result of the step.
 type Stepped = (Loading, Result<Option<&'static Installed>, Failure>);
 
 impl Loading {
-    /// Goes on; the image, when it has been loaded.
+    /// Does a step; returns the image when it has been loaded.
     pub(super) fn step(&mut self, name: &str) -> Result<Option<&'static Installed>, Failure> {
         if hal().heap_room() < self.room().saturating_add(LEAST) {
             return Err(Failure::NoRoom);
@@ -92,7 +96,7 @@ impl Loading {
                         Err(e) => broken(e),
                     }
                 }
-                // Half a list cannot be read on.
+                // A partly read list cannot be continued: start again.
                 Err(Failure::NoRoom) => (Loading::Found(program), Err(Failure::NoRoom)),
                 Err(Failure::Broken(e)) => broken(e),
             },
@@ -129,7 +133,7 @@ impl Loading {
         }
     }
 
-    /// Bytes of memory that the next step takes, at most.
+    /// Returns the most bytes of memory that the next step takes.
     fn room(&self) -> u64 {
         match self {
             Loading::Reading(reading, _) => reading.room(),
@@ -146,7 +150,7 @@ fn broken(e: Error) -> Stepped {
     (Loading::Over, Err(Failure::Broken(e)))
 }
 
-/// What can be tried again, or gone on with, is kept.
+/// Keeps a load that can be continued or tried again.
 fn tried(done: Result<bool, Failure>, rest: Loading) -> Stepped {
     match done {
         Ok(_) => (rest, Ok(None)),
@@ -155,7 +159,7 @@ fn tried(done: Result<bool, Failure>, rest: Loading) -> Stepped {
     }
 }
 
-/// Tests whether an image is for this kernel and this machine.
+/// Checks that an image is for this kernel and this machine.
 fn suits(meta: &Meta) -> Result<(), Error> {
     if meta.abi_version != sing_abi::ABI_VERSION {
         return Err(Error::new(format!(
@@ -191,13 +195,13 @@ impl Checked {
         }
     }
 
-    /// Bytes of memory that the next step takes, at most.
+    /// Returns the most bytes of memory that the next step takes.
     fn room(&self) -> u64 {
         let lists = self.tables.len() * (size_of::<&Contract>() + size_of::<u32>());
         lists as u64 + self.tables.last().map_or(0, contract::room)
     }
 
-    /// Looks up some contracts; whether all are known.
+    /// Looks up some contracts; returns whether all are known.
     fn look_up(&mut self) -> Result<bool, Failure> {
         self.contracts.try_reserve_exact(self.tables.len())?;
         self.by_name.try_reserve_exact(self.tables.len())?;

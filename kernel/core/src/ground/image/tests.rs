@@ -1,4 +1,4 @@
-//! Loading, on a machine that only keeps account of the code that it is given.
+//! Loading, on a machine that only counts the code that it is given.
 
 use super::*;
 use crate::ground::trusted::tests::{ARENA, small, system};
@@ -11,12 +11,12 @@ use sing_image::elf;
 use sing_image::meta::*;
 use sing_image::system::{SystemImage, SystemManifest};
 
-/// An image with a main function and this much code, whose meta is changed.
+/// Makes an image with a main function and this much code; `change` modifies its meta.
 fn image(code: usize, change: impl FnOnce(&mut Meta)) -> Vec<u8> {
     image_with(code, &[], vec![], change)
 }
 
-/// The same, with contracts, and start-up endpoints of these.
+/// Makes such an image with contracts, and start-up endpoints of these.
 fn image_with(
     code: usize,
     contracts: &[ContractTable],
@@ -92,7 +92,7 @@ fn image_with(
     object.write().unwrap()
 }
 
-/// Looks until there is an answer; it, and how many looks came before.
+/// Looks for an image until there is an answer; returns it, and the number of looks before it.
 fn answer(name: &str) -> (Result<bool, String>, u32) {
     let mut looks = 0;
     loop {
@@ -108,7 +108,7 @@ fn answer(name: &str) -> (Result<bool, String>, u32) {
     }
 }
 
-/// Contracts with so many states of sixteen messages, in the opposite order of their names.
+/// Makes contracts with this many states of sixteen messages, in the reverse order of their names.
 fn contracts(count: usize, states: usize) -> Vec<ContractTable> {
     let message = |i| Message {
         name: format!("M{i}"),
@@ -130,7 +130,7 @@ fn contracts(count: usize, states: usize) -> Vec<ContractTable> {
     (0..count).map(table).collect()
 }
 
-/// One test, as there is one registry.
+/// A single test, as there is one registry.
 #[test]
 fn an_image_is_checked_whole_before_its_code_is_loaded() {
     let _alone = crate::alone();
@@ -198,7 +198,7 @@ fn an_image_is_checked_whole_before_its_code_is_loaded() {
         "no code was loaded for these"
     );
 
-    // Where there is no room, nothing is lost, and later there may be.
+    // A load that lacks room loses nothing, and later succeeds.
     let room = machine.room.swap(LARGE as u64 - 1, Relaxed);
     for _ in 0..3 {
         assert!(answer("large").0.unwrap_err().contains("no room"));
@@ -215,7 +215,7 @@ fn an_image_is_checked_whole_before_its_code_is_loaded() {
     assert_eq!(machine.loaded.load(Relaxed), LARGE as u64);
     assert!(machine.longest.load(Relaxed) <= 256 << 10);
 
-    // Where the machine runs out of room in the middle of its code, none of it stays, and others are not held back.
+    // If the room ends in the middle of an image's code, none of it stays, and other loads go on.
     while machine.loaded.load(Relaxed) < LARGE as u64 + (1 << 20) {
         assert!(matches!(look("left"), Ok(Found::NotYet)));
     }
@@ -229,7 +229,8 @@ fn an_image_is_checked_whole_before_its_code_is_loaded() {
     const LARGE_AND_SMALL: u64 = LARGE as u64 + 4096;
     assert_eq!(machine.loaded.load(Relaxed), LARGE_AND_SMALL);
 
-    // Whoever began to load the next one ends in the middle of its code; who wants another one finishes it first.
+    // A load of the next image is abandoned in the middle of its code; a request for another one
+    // finishes it first.
     while machine.loaded.load(Relaxed) < LARGE_AND_SMALL + (1 << 20) {
         assert!(matches!(look("left"), Ok(Found::NotYet)));
     }
@@ -245,7 +246,8 @@ fn an_image_is_checked_whole_before_its_code_is_loaded() {
     contracts_are_read_in_steps_where_there_is_room(&large);
 }
 
-/// Each step that finds too little memory for what it may take answers so, and the load goes on when there is more.
+/// Each step that finds too little memory for its bound reports that, and the load goes on when
+/// there is more.
 fn contracts_are_read_in_steps_where_there_is_room(large: &[ContractTable]) {
     let machine = small();
     let heap = machine.heap.load(Relaxed);
@@ -286,7 +288,7 @@ fn contracts_are_read_in_steps_where_there_is_room(large: &[ContractTable]) {
     }
     assert!(image.contract("C040").is_none() && image.contract("").is_none());
     assert_eq!(image.startup, [Some((32, 199))]);
-    // Another image with the same contracts has these very ones.
+    // Another image with the same contracts shares their records.
     assert_eq!(answer("twin").0, Ok(true));
     let Ok(Found::Image(twin)) = look("twin") else {
         panic!("it is loaded");

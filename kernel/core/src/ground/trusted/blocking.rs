@@ -1,10 +1,12 @@
-//! Entries that may switch to another thread before they go back.
+//! Entries that may switch to another thread before they return.
 //!
-//! Compiled code calls a stub, which calls the safe function behind it and does what that says: goes back with a value, or
-//! switches. The switch is made when the safe function has returned ([`sing_arch::entry`]), so that a thread that waits has
-//! nothing of the kernel on its stack. Whom to switch to is named by the word of a fiber; that the fiber has something to go
-//! on with is checked then. A stub hands on the registers that it got, and what it goes back with is what some
-//! safe function said: so a safe function can do nothing through it that it could not do as an entry itself.
+//! Compiled code calls a stub, which calls the safe function behind it and does what that returned:
+//! goes back with a value, or switches. The switch is made after the safe function has returned
+//! ([`sing_arch::entry`]), so that a waiting thread has no kernel frame on its stack. The thread to
+//! switch to is named by the word of its fiber; the stub checks that the fiber can be resumed. A
+//! stub passes on the registers that it got, and goes back with a value that a safe function
+//! returned: so a safe function can do nothing through a stub that it could not do as an entry
+//! itself.
 
 use super::Fiber;
 use super::stack::{RUNNING, RUNS, Saved, no_switch};
@@ -13,7 +15,7 @@ use crate::mechanism::interrupt::PENDING;
 use core::sync::atomic::AtomicU32;
 use sing_runtime::CtxRef;
 
-/// What a blocking entry came to: its value, or a switch that is due.
+/// The outcome of a blocking entry: its value, or a switch to be made.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct Left {
@@ -24,16 +26,16 @@ pub(crate) struct Left {
 const _: () = assert!(size_of::<Left>() == 16);
 
 impl Left {
-    /// The entry comes to this.
+    /// The entry returns this value.
     #[inline(always)]
     pub(crate) fn with(value: i32) -> Left {
         let word = u64::from(value as u32);
         Left { to: None, word }
     }
 
-    /// The thread waits; this fiber goes on, and is told what its own entry comes to, and 1; 0 where it has to look. A fiber
-    /// that has been switched away from elsewhere than in a blocking entry does not hear it. The system ends where it has
-    /// nothing to go on with.
+    /// The thread waits, and this fiber resumes with `told`: its own entry's result plus 1, or 0 if
+    /// it must look again. A fiber that was switched away from outside a blocking entry ignores
+    /// `told`. The system ends if the fiber cannot be resumed.
     #[inline(always)]
     pub(crate) fn to(to: &'static Fiber, told: u32) -> Left {
         let (to, word) = (Some(to.saved()), u64::from(told));
@@ -41,8 +43,8 @@ impl Left {
     }
 }
 
-/// Where the stubs find what is pending: a name of the word itself in their code would make all other code reach the word by
-/// way of a table.
+/// Address of the pending interrupts, for the stubs: if their code named the word itself, all other
+/// code would reach the word by way of a table.
 static PENDING_AT: &AtomicU32 = &PENDING;
 
 /// The common part of all stubs.
@@ -70,7 +72,7 @@ macro_rules! blocking {
     ($($stub:ident: $entry:ident($($arg:ty),*) -> $result:ty;)*) => {$(
         /// The function behind a blocking entry of this type.
         pub(crate) trait $entry {
-            /// What the entry does.
+            /// Performs the entry.
             extern "C" fn enter(ctx: CtxRef $(, _: $arg)*) -> Left;
         }
 

@@ -1,4 +1,4 @@
-//! Compiled code: which of it is loaded, how it is called, and what it calls.
+//! Compiled code: its loading, the calls into it, and the entries that it calls.
 
 use super::stack::{Fiber, Stack};
 use super::{LinearMemory, STACK_RESERVE};
@@ -22,7 +22,7 @@ use sing_runtime::{
     Template, Trap,
 };
 
-/// The system image that a machine is started with: the one place that programs come from.
+/// The system image that a machine is started with: the only source of programs.
 #[derive(Clone, Copy, Debug)]
 pub struct BootImage(&'static [u8]);
 
@@ -30,17 +30,17 @@ impl BootImage {
     /// A system image. For HALs alone.
     ///
     /// # Safety
-    /// The installer wrote it, if it is a system image at all: the machine code of its programs is what the compiler
-    /// made of verified modules, together with the tables beside it. Nobody changes the bytes.
+    /// If this is a system image, the installer wrote it: the compiler made the machine code of its
+    /// programs from verified modules, together with the tables beside it. The bytes never change.
     #[must_use]
     pub const unsafe fn new(bytes: &'static [u8]) -> Self {
         Self(bytes)
     }
 
-    /// Reads it.
+    /// Reads the system image.
     ///
     /// # Errors
-    /// Where it is not a system image, or broken.
+    /// If it is not a system image, or broken.
     pub(crate) fn decode(self) -> Result<System, Error> {
         SystemImage::decode(self.0).map(System)
     }
@@ -58,7 +58,7 @@ impl Deref for System {
 }
 
 impl System {
-    /// The file of the program of this name in a folder.
+    /// Returns the file of the program of this name in a folder.
     pub(crate) fn program(&self, folder: &str, name: &str) -> Option<Program> {
         let mut paths = self.0.paths();
         let path = paths.find(|path| path.strip_prefix(folder) == Some(name))?;
@@ -71,7 +71,7 @@ impl System {
 pub(crate) struct Program(&'static [u8]);
 
 impl Program {
-    /// Finds its parts.
+    /// Finds the parts of the program.
     ///
     /// # Errors
     /// Says which part is missing or broken.
@@ -89,7 +89,7 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// Goes on; whether all of them have been read.
+    /// Does a step; returns whether all tables have been read.
     ///
     /// # Errors
     /// As for [`Reader::step`].
@@ -97,12 +97,12 @@ impl Reading {
         self.reader.step()
     }
 
-    /// Bytes of memory that the next step takes, at most.
+    /// Returns the most bytes of memory that the next step takes.
     pub(crate) fn room(&self) -> u64 {
         self.reader.room()
     }
 
-    /// What has been read.
+    /// Returns the tables that have been read.
     pub(crate) fn finish(self) -> Compiled {
         Compiled {
             sections: self.sections,
@@ -111,27 +111,27 @@ impl Reading {
     }
 }
 
-/// A program that has been read, and can be looked at before it is made ready.
+/// A program whose tables have been read, and can be examined before it is made ready.
 pub(crate) struct Compiled {
     sections: Sections<'static>,
     meta: Meta,
 }
 
 impl Compiled {
-    /// The tables beside its code.
+    /// Returns the tables beside the code.
     pub(crate) fn meta(&self) -> &Meta {
         &self.meta
     }
 
-    /// Bytes of memory that reading its manifest takes, at most.
+    /// Returns the most bytes of memory that reading the manifest takes.
     pub(crate) fn manifest_room(&self) -> u64 {
         self.sections.manifest_room()
     }
 
-    /// What it declares.
+    /// Reads the manifest.
     ///
     /// # Errors
-    /// Where that is broken, or too large.
+    /// If the manifest is broken, or too large.
     pub(crate) fn manifest(&self) -> Result<Manifest, Error> {
         let manifest = self.sections.manifest()?;
         let (code, data) = (self.sections.code.len(), self.sections.data.len());
@@ -139,12 +139,12 @@ impl Compiled {
         Ok(manifest)
     }
 
-    /// Begins to read its contracts.
+    /// Begins to read the contracts.
     pub(crate) fn contracts(&self) -> contract::Reader<'static> {
         self.sections.contracts()
     }
 
-    /// Begins to check it and to make it ready.
+    /// Begins to check the program and to make it ready.
     pub(crate) fn prepare(self) -> Prepared {
         let Sections { code, data, .. } = self.sections;
         Prepared {
@@ -163,14 +163,14 @@ const CODE_PIECE: usize = 256 << 10;
 pub(crate) struct Prepared {
     code: &'static [u8],
     preparation: Preparation,
-    /// Address of its code, once a piece of that is in the arena.
+    /// Address of the code, once its first piece is in the arena.
     base: Option<u64>,
-    /// Bytes of its code that are in the arena.
+    /// Bytes of code in the arena.
     placed: usize,
 }
 
 impl Prepared {
-    /// Goes on checking; whether all has been checked.
+    /// Continues the check; returns whether everything has been checked.
     ///
     /// # Errors
     /// As for [`Preparation::step`].
@@ -178,21 +178,21 @@ impl Prepared {
         self.preparation.step()
     }
 
-    /// Bytes of memory that all of the check takes, at most.
+    /// Returns the most bytes of memory that the whole check takes.
     pub(crate) fn room(&self) -> u64 {
         self.preparation.room()
     }
 
-    /// Whether it exports `sip_main`.
+    /// Whether the program exports `sip_main`.
     pub(crate) fn has_main(&self) -> bool {
         self.preparation.has_main()
     }
 
-    /// Puts a piece of its code into the arena; whether all of it is there. `None`, and none of it is there, where there is no
-    /// room.
+    /// Puts a piece of the code into the arena; returns whether all of it is there. Returns `None`,
+    /// and removes all of it, if there is no room.
     ///
     /// # Panics
-    /// Where another program's code comes in between.
+    /// If another program's code comes in between.
     pub(crate) fn place(&mut self) -> Option<bool> {
         if self.base.is_some() && self.placed == self.code.len() {
             return Some(true);
@@ -212,29 +212,30 @@ impl Prepared {
         Some(end == self.code.len())
     }
 
-    /// Takes its code out of the arena again: what holds others back.
+    /// Removes the code from the arena again, as it would block other loads.
     fn withdraw(&mut self) {
         let Some(base) = self.base.take() else {
             return;
         };
         memory::uncount_code(core::mem::take(&mut self.placed) as u64);
-        // SAFETY: it was loaded last, as nobody else's comes in between (`place`). Only the template that `finish` makes
-        // lets it be run, and that consumes this.
+        // SAFETY: it was loaded last, as no other code comes in between (`place`). Only the
+        // template that `finish` makes lets it be run, and that consumes this.
         unsafe { hal().unload_code(base) };
     }
 
-    /// The template that its SIPs are made of.
+    /// Returns the template for the program's SIPs.
     ///
     /// # Errors
     /// As for [`Preparation::finish`].
     ///
     /// # Panics
-    /// Where not all of its code is in the arena.
+    /// If not all of the code is in the arena.
     pub(crate) fn finish(self) -> Result<Arc<Template>, Error> {
         let base = self.base.filter(|_| self.placed == self.code.len());
         let base = base.expect("a program whose code is in the arena");
-        // SAFETY: code, meta and data come from one program of the system image, for which `BootImage::new` vouches. The
-        // code lies at `base` now, in one piece as was just seen of each, for ever and unchanged, as HALs promise.
+        // SAFETY: code, meta and data come from one program of the system image, for which
+        // `BootImage::new` vouches. The code is contiguous at `base`, as `place` checked for each
+        // piece, for ever and unchanged, as HALs promise.
         unsafe { self.preparation.finish(base) }
     }
 }
@@ -242,21 +243,21 @@ impl Prepared {
 /// Makes the instance of a template in a SIP's linear memory, for which `payer` pays.
 ///
 /// # Errors
-/// `BadArgument` where fewer addresses are reserved than the template's code can reach, `OutOfMemory` where the payer has no
-/// room.
+/// `BadArgument` if fewer addresses are reserved than the template's code can reach, `OutOfMemory`
+/// if the payer has no room.
 pub(crate) fn instance(
     template: &Arc<Template>,
     memory: &LinearMemory,
     payer: &'static dyn Payer,
 ) -> Result<(), Trap> {
     memory.occupy(|base, reserved| {
-        // SAFETY: the addresses are reserved; their owner keeps the instance, and gives them up only when nobody else does
-        // (`LinearMemory::take`).
+        // SAFETY: the addresses are reserved; their owner has a reference to the instance, and
+        // gives them up only when it is the last one (`LinearMemory::take`).
         unsafe { Instance::new(template, base, reserved, payer) }
     })
 }
 
-/// What tells the threads of a SIP apart.
+/// The parameters that differ between threads of a SIP.
 pub(crate) struct ThreadParams {
     pub(crate) sip_id: u32,
     pub(crate) thread_id: u32,
@@ -281,12 +282,13 @@ pub(crate) fn context(
         cycles_per_second: hal().cycles_per_second(),
         stack_pointer: params.stack_pointer,
     };
-    // SAFETY: the table is one of kernel entries of the proper types; below the limit, the stack has the room that
-    // entries and interrupts need. `Fiber::call` calls with a context on its own stack only.
+    // SAFETY: the table is one of kernel entries of the proper types; below the limit, the stack
+    // has the room that entries and interrupts need. `Fiber::call` calls with a context on its own
+    // stack only.
     unsafe { Context::new(instance, &params, payer) }
 }
 
-/// The lowest stack pointer that code of SIPs may have on a stack.
+/// Returns the lowest stack pointer that code of SIPs may have on a stack.
 fn stack_limit(stack: &Stack) -> u64 {
     let range = stack.range();
     assert!(
@@ -297,7 +299,8 @@ fn stack_limit(stack: &Stack) -> u64 {
 }
 
 impl Fiber {
-    /// Whether a context is for code on this fiber's stack, and this fiber runs.
+    /// Checks that a context is for code on this fiber's stack, and that this fiber runs; returns
+    /// code and context.
     fn checked<F>(&self, entry: &EntryPoint<F>) -> (u64, u64) {
         let ours = self.stack().contains(&entry.stack_limit());
         assert!(
@@ -310,19 +313,19 @@ impl Fiber {
     /// Calls `sip_main` on this fiber's stack, which is the one in use.
     pub(crate) fn call_main(&self, entry: &EntryPoint<fn() -> i32>) -> i32 {
         let (code, context) = self.checked(entry);
-        // SAFETY: an entry point is a function of this type with a context of its own image. It is the running thread's,
-        // as just seen, whose context lives until the thread has ended.
+        // SAFETY: an entry point is a function of this type with a context of its own image. The
+        // context is the running thread's, as just checked, and lives until the thread has ended.
         unsafe { switch::call(code, context) }
     }
 
-    /// Calls the start function, likewise.
+    /// Calls the start function on this fiber's stack, which is the one in use.
     pub(crate) fn call_start(&self, entry: &EntryPoint<fn()>) {
         let (code, context) = self.checked(entry);
         // SAFETY: as for `call_main`.
         unsafe { switch::call_with(code, context, 0) };
     }
 
-    /// Calls `sip_thread`, likewise.
+    /// Calls `sip_thread` on this fiber's stack, which is the one in use.
     pub(crate) fn call_thread(&self, entry: &EntryPoint<fn(u32)>, argument: u32) {
         let (code, context) = self.checked(entry);
         // SAFETY: as for `call_main`.
@@ -330,7 +333,7 @@ impl Fiber {
     }
 }
 
-/// A call of code that no installed image has.
+/// A call of code outside any installed image.
 pub struct GuestCall {
     code: u64,
     context: u64,
@@ -338,12 +341,13 @@ pub struct GuestCall {
 }
 
 impl GuestCall {
-    /// `code(context, arguments)`.
+    /// Makes a call `code(context, arguments)`.
     ///
     /// # Safety
-    /// `code` is a function that the compiler made of a verified module for such a call, or one that ignores what it is
-    /// given; it is loaded, and `context` the record of its instance, linked for the guest that is to run it. Both stay,
-    /// with all that they are linked to, and so do the cells of arguments and results, until the call has ended.
+    /// The compiler made `code` of a verified module for such a call, or `code` ignores its
+    /// arguments; it is loaded, and `context` is the record of its instance, linked for the guest
+    /// that is to run it. Both stay, with everything that they are linked to and the cells of
+    /// arguments and results, until the call has ended.
     #[must_use]
     pub unsafe fn new(code: u64, context: u64, arguments: *mut u128) -> Self {
         Self {
@@ -355,7 +359,7 @@ impl GuestCall {
 }
 
 impl Fiber {
-    /// The lowest stack pointer that code of SIPs may have on its stack.
+    /// Returns the lowest stack pointer that code of SIPs may have on this fiber's stack.
     pub(crate) fn stack_limit(&self) -> u64 {
         self.with_stack(stack_limit)
     }
@@ -368,31 +372,32 @@ impl Fiber {
     }
 }
 
-/// The table of kernel entries, complete: its address.
+/// Address of a complete table of kernel entries.
 #[derive(Clone, Copy)]
 pub(crate) struct KernelTable(u64);
 
 impl KernelTable {
-    /// Its address.
+    /// Returns the address.
     pub(crate) fn address(self) -> u64 {
         self.0
     }
 }
 
-/// A table of kernel entries in the making: each place takes a function of the type that compiled code calls there.
+/// A table of kernel entries under construction: each place takes a function of the type that
+/// compiled code calls there.
 pub(crate) struct Entries([usize; COUNT]);
 
 impl Entries {
-    /// A table of entries that do not return.
+    /// Makes a table that holds `missing` in all places.
     pub(crate) fn of(missing: extern "C" fn(CtxRef) -> !) -> Self {
-        // Whatever the arguments are: it looks at none, and goes back to nobody.
+        // The arguments of the entry do not matter: `missing` reads none, and never returns.
         Self([missing as usize; COUNT])
     }
 
-    /// Puts a function into its place.
+    /// Enters a function.
     ///
     /// # Panics
-    /// Where its type is another than the ABI says.
+    /// If its type differs from the ABI's.
     pub(crate) fn set<F: EntryFn>(&mut self, index: usize, function: F) {
         let declared = ENTRIES[index].signature;
         assert!(
@@ -403,12 +408,12 @@ impl Entries {
         self.0[index] = function.address();
     }
 
-    /// Whether this place still has the function that the table was made of.
+    /// Whether this place still holds `missing`.
     pub(crate) fn is_missing(&self, index: usize, missing: extern "C" fn(CtxRef) -> !) -> bool {
         self.0[index] == missing as usize
     }
 
-    /// Makes it the kernel's, for good.
+    /// Makes the table the kernel's, for ever.
     pub(crate) fn publish(self) -> KernelTable {
         #[expect(clippy::disallowed_methods, reason = "once, before the first SIP runs")]
         let table = Box::leak(Box::new(self.0));
@@ -418,7 +423,7 @@ impl Entries {
 
 /// A parameter or result of a kernel entry.
 pub(crate) trait Word {
-    /// What the ABI calls it.
+    /// The ABI's type.
     const TYPE: Int;
 }
 
@@ -440,7 +445,7 @@ words! {
 
 /// The result of a kernel entry.
 pub(crate) trait Outcome {
-    /// What the ABI calls it.
+    /// The ABI's type.
     const TYPE: Option<Int>;
 }
 
@@ -454,12 +459,12 @@ impl Outcome for () {
 
 /// A function that compiled code can call.
 pub(crate) trait EntryFn {
-    /// Its parameters, without the context.
+    /// Parameters, without the context.
     const PARAMS: &'static [Int];
-    /// Its result.
+    /// Result.
     const RESULT: Option<Int>;
 
-    /// Its address.
+    /// Returns the address of the function.
     fn address(self) -> usize;
 }
 

@@ -1,4 +1,5 @@
-//! Memory: a reservation of which the beginning is accessible, and how code of the kernel and of SIPs reaches it.
+//! Committed memory: a reservation whose beginning is accessible, and the access to it by the
+//! kernel and SIPs.
 
 use super::Reservation;
 use crate::ground::machine::{hal, noted};
@@ -6,16 +7,16 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use sing_arch::lock::SpinLock;
 use sing_runtime::{Block, Instance, SipMemory, Trap};
 
-/// Reserved addresses, accessible below a mark. Dropping it gives them up.
+/// Reserved addresses, accessible below a mark. Dropping the value releases them.
 #[derive(Debug, Default)]
 pub(crate) struct Committed {
     reservation: Reservation,
-    /// Bytes accessible from the first on; whole pages.
+    /// Accessible bytes, from the first on; whole pages.
     mark: u64,
 }
 
 impl Committed {
-    /// Reserves addresses, nothing of which is accessible yet. `None` where there are none left.
+    /// Reserves addresses without access. Returns `None` if there are none left.
     pub(crate) fn reserve(bytes: u64) -> Option<Self> {
         Some(Self {
             reservation: hal().reserve(bytes)?,
@@ -23,33 +24,35 @@ impl Committed {
         })
     }
 
-    /// The same, with the first `bytes` (all, where that is what is reserved) accessible and zeroed.
+    /// Reserves addresses and makes the first `bytes` (all that is reserved, if that is less)
+    /// accessible and zeroed.
     pub(crate) fn with(bytes: u64) -> Option<Self> {
         let mut memory = Self::reserve(bytes)?;
         memory.commit(bytes).then_some(memory)
     }
 
-    /// Address of the first byte.
+    /// Returns the address of the first byte.
     pub(crate) fn base(&self) -> u64 {
         self.reservation.at()
     }
 
-    /// Bytes of addresses.
+    /// Returns the number of reserved addresses.
     pub(crate) fn reserved(&self) -> u64 {
         self.reservation.bytes()
     }
 
-    /// Whether there is nothing: no addresses even.
+    /// Whether no addresses are reserved.
     pub(crate) fn is_nothing(&self) -> bool {
         self.reservation.bytes() == 0
     }
 
-    /// Bytes accessible.
+    /// Returns the number of accessible bytes.
     pub(crate) fn committed(&self) -> u64 {
         self.mark
     }
 
-    /// Moves the mark up to `to`; what becomes accessible is zeroed. False, and nothing changed, where memory is short.
+    /// Moves the mark up to `to`; the newly accessible memory is zeroed. Returns false, and changes
+    /// nothing, if memory is short.
     pub(crate) fn commit(&mut self, to: u64) -> bool {
         let more = to.saturating_sub(self.mark);
         let done = more == 0 || noted(hal().commit(self.reservation.part(self.mark, more)));
@@ -59,7 +62,7 @@ impl Committed {
         done
     }
 
-    /// Moves the mark down to `to`: what lies above goes back to the machine.
+    /// Moves the mark down to `to`: memory above goes back to the machine.
     pub(crate) fn decommit(&mut self, to: u64) {
         if to < self.mark {
             hal().decommit(self.reservation.part(to, self.mark - to));
@@ -67,20 +70,21 @@ impl Committed {
         }
     }
 
-    /// Gives the memory of a part back to the machine. It stays accessible and reads as zero; what is written there may be lost
-    /// until [`Committed::renew_part`].
+    /// Gives the memory of a part back to the machine. The part stays accessible and reads as zero;
+    /// data written there may be lost until [`Committed::renew_part`].
     ///
     /// # Panics
-    /// Where it is not all accessible.
+    /// If not all of the part is accessible.
     pub(crate) fn blank_part(&mut self, offset: u64, bytes: u64) {
         self.check(offset, bytes);
         hal().blank(self.reservation.part(offset, bytes));
     }
 
-    /// Gets memory for a part that is blank; it is zeroed. False, and nothing changed, where memory is short.
+    /// Commits memory for a blank part, zeroed. Returns false, and changes nothing, if memory is
+    /// short.
     ///
     /// # Panics
-    /// Where it is not all accessible.
+    /// If not all of the part is accessible.
     pub(crate) fn renew_part(&mut self, offset: u64, bytes: u64) -> bool {
         self.check(offset, bytes);
         noted(hal().commit(self.reservation.part(offset, bytes)))
@@ -94,23 +98,25 @@ impl Committed {
     /// Writes zeros into a part.
     ///
     /// # Panics
-    /// Where it is not all accessible.
+    /// If not all of the part is accessible.
     pub(crate) fn clear_part(&mut self, offset: u64, bytes: u64) {
         self.check(offset, bytes);
         let at = (self.base() + offset) as *mut u8;
-        // SAFETY: accessible, as just seen, and part of a reservation, where no Rust object lies (`Reservation`).
+        // SAFETY: accessible, as just checked, and part of a reservation, where no Rust object lies
+        // (`Reservation`).
         unsafe { core::ptr::write_bytes(at, 0, bytes as usize) };
     }
 
-    /// A part of it as what an allocation of the exchange heap is made of.
+    /// Returns a part as a block for an allocation of the exchange heap.
     ///
     /// # Panics
-    /// Where it is not all accessible.
+    /// If not all of the part is accessible.
     pub(crate) fn block(&self, offset: u64, bytes: u64) -> Block {
         self.check(offset, bytes);
         let len = u32::try_from(bytes).expect("a block has at most 1 GiB");
-        // SAFETY: accessible, as just seen, and part of a reservation. That the memory stays for as long as an
-        // allocation refers to it is the exchange heap's to keep (guideline `region-last`).
+        // SAFETY: accessible, as just checked, and part of a reservation. The exchange heap ensures
+        // that the memory stays for as long as an allocation refers to it (guideline
+        // `region-last`).
         unsafe { Block::new(self.base() + offset, len) }
     }
 
@@ -131,7 +137,7 @@ impl Drop for Committed {
     }
 }
 
-/// What of a [`Committed`] is accessible, for those who look without its lock.
+/// Address and length of the accessible part of a [`Committed`], readable without its lock.
 #[derive(Default)]
 pub(crate) struct Accessible {
     base: AtomicU64,
@@ -139,33 +145,33 @@ pub(crate) struct Accessible {
 }
 
 impl Accessible {
-    /// Shows what is accessible of this.
+    /// Publishes the accessible part of this memory.
     pub(super) fn show(&self, memory: &Committed) {
         self.base.store(memory.base(), Relaxed);
         self.bytes.store(memory.committed(), Relaxed);
     }
 
-    /// Shows nothing.
+    /// Publishes an empty range.
     pub(super) fn hide(&self) {
         self.bytes.store(0, Relaxed);
         self.base.store(0, Relaxed);
     }
 }
 
-/// The linear memory of a SIP: who owns the addresses, and a window on what is accessible.
+/// The linear memory of a SIP: the owner of the addresses, and windows on the accessible part.
 #[derive(Default)]
 pub(crate) struct LinearMemory {
     memory: SpinLock<Committed>,
     accessible: Accessible,
-    /// What runs in it.
+    /// The instance that runs in it.
     instance: SpinLock<Option<Instance>>,
 }
 
 impl LinearMemory {
-    /// Takes this memory in, where there is none.
+    /// Gives the SIP its memory.
     ///
     /// # Panics
-    /// Where there is some: somebody could have a window on it.
+    /// If it has one already: there could be a window on it.
     pub(crate) fn place(&self, memory: Committed) {
         let mut own = self.memory.lock();
         assert!(own.is_nothing(), "a SIP gets a second memory");
@@ -173,10 +179,10 @@ impl LinearMemory {
         *own = memory;
     }
 
-    /// Makes an instance in it, where it has none, of its address and what is reserved there.
+    /// Makes the SIP's instance from the memory's address and reserved size.
     ///
     /// # Panics
-    /// Where it has one.
+    /// If there is one already.
     pub(super) fn occupy(
         &self,
         make: impl FnOnce(u64, u64) -> Result<Instance, Trap>,
@@ -206,10 +212,10 @@ impl LinearMemory {
         self.instance.lock().as_mut()?.give_table_back()
     }
 
-    /// Takes the memory out. Done when no thread of the SIP runs any more (guideline `own-window`).
+    /// Removes the memory. Called when no thread of the SIP runs any more (guideline `own-window`).
     ///
     /// # Panics
-    /// Where somebody keeps its instance: code could still run there.
+    /// If the instance has another reference: code could still run there.
     pub(crate) fn take(&self) -> Committed {
         if let Some(instance) = self.instance.lock().take() {
             assert!(
@@ -221,19 +227,19 @@ impl LinearMemory {
         core::mem::take(&mut *self.memory.lock())
     }
 
-    /// Address of byte 0.
+    /// Returns the address of byte 0.
     #[inline(always)]
     pub(crate) fn base(&self) -> u64 {
         self.accessible.base.load(Relaxed)
     }
 
-    /// Bytes accessible.
+    /// Returns the number of accessible bytes.
     #[inline(always)]
     pub(crate) fn committed(&self) -> u64 {
         self.accessible.bytes.load(Relaxed)
     }
 
-    /// Works with the memory, and shows what is accessible afterwards.
+    /// Calls `f` with the memory, and publishes the accessible part afterwards.
     pub(crate) fn with<R>(&self, f: impl FnOnce(&mut Committed) -> R) -> R {
         let mut memory = self.memory.lock();
         let result = f(&mut memory);
@@ -241,13 +247,15 @@ impl LinearMemory {
         result
     }
 
-    /// The window on what is accessible. For threads of the SIP itself: a window stays on its thread's stack, as it is
-    /// not `Send`, and no thread of a SIP that has ended runs. And for one that hands something to a thread of the SIP that
-    /// waits, and lets nobody run meanwhile: the memory is there as long as the SIP has threads.
+    /// Returns a window on the accessible part. For threads of the SIP itself: a window stays on
+    /// its thread's stack, as it is not `Send`, and no thread of a SIP that has ended runs. And for
+    /// a thread that hands something to a waiting thread of the SIP without letting any other
+    /// thread run meanwhile: the memory exists as long as the SIP has threads.
     #[inline(always)]
     pub(crate) fn window(&self) -> SipMemory {
-        // SAFETY: base and length are those of reserved memory that is accessible now. It stays so while the SIP has a
-        // thread: the mark of a live SIP's memory moves up only, and `take` comes after its last thread.
+        // SAFETY: base and length are those of reserved memory that is accessible now. It stays so
+        // while the SIP has a thread: the mark of a live SIP's memory moves up only, and `take`
+        // comes after its last thread.
         unsafe { SipMemory::new(self.base(), self.committed()) }
     }
 }

@@ -1,21 +1,21 @@
 //! The kernel's only unsafe code, and the types that make it safe to use.
 //!
-//! What the kernel's other modules could break memory safety with, had they only numbers for it, are values here whose
-//! fields are private, and which are made where their precondition holds:
+//! If mere numbers would let the kernel's other modules break memory safety, they get values of
+//! types with private fields instead, which are made only when their precondition holds:
 //!
 //! | a value of this type | is |
 //! |---|---|
 //! | [`Reservation`] | the only owner of addresses that the machine has reserved |
 //! | [`Committed`] | a reservation that is accessible below a mark |
 //! | [`LinearMemory`] | the memory of a SIP, and the windows on it |
-//! | [`Stack`] | an accessible stack, and nobody else's |
+//! | [`Stack`] | an accessible stack with one owner |
 //! | [`Fiber`] | an execution that can be switched to once, or runs |
 //! | [`BootImage`], [`Program`] | code that the compiler made of a verified module |
 //! | [`KernelTable`] | functions of the types that compiled code calls |
-//! | [`Left`] | what a blocking entry came to |
+//! | [`Left`] | the outcome of a blocking entry |
 //!
-//! The chapter "Soundness" of the book derives from them that safe code of the kernel cannot break memory safety, and
-//! names what is assumed and the guidelines that a change must keep.
+//! The chapter "Soundness" of the book derives from them that safe code of the kernel cannot break
+//! memory safety, and names the assumptions and the guidelines that a change must keep.
 #![allow(unsafe_code)]
 
 mod blocking;
@@ -38,5 +38,5 @@ pub(crate) use records::{Records, Store};
 pub use reservation::{Part, Reservation};
 pub(crate) use stack::{Fiber, GivenUp, IDLE, Stack};
 
-/// Part of a stack that code of SIPs never uses: the kernel's entries and an interrupt's frame need it.
+/// Part of a stack that SIP code never uses: kernel entries and interrupt frames need it.
 pub(crate) const STACK_RESERVE: u64 = 24 << 10;

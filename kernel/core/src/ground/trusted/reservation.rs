@@ -6,8 +6,8 @@ use sing_abi::PAGE;
 
 /// A range of addresses that a machine has reserved, and its only owner.
 ///
-/// It cannot be copied, and giving it up ([`crate::hal::Hal::release`]) consumes it, so nothing is given up twice or
-/// used afterwards:
+/// It cannot be copied, and releasing it ([`crate::hal::Hal::release`]) consumes it, so it is not
+/// released twice or used afterwards:
 ///
 /// ```compile_fail,E0382
 /// # fn twice(hal: &dyn sing_kernel::hal::Hal) {
@@ -25,7 +25,7 @@ use sing_abi::PAGE;
 /// # }
 /// ```
 ///
-/// Nor can one be made of a number:
+/// Nor can one be made from a number:
 ///
 /// ```compile_fail,E0451
 /// # use sing_kernel::hal::Reservation;
@@ -34,7 +34,7 @@ use sing_abi::PAGE;
 ///
 /// ```compile_fail,E0133
 /// # use sing_kernel::hal::Reservation;
-/// let forged = Reservation::new(0x1000, 4096); // only a HAL can promise what that needs
+/// let forged = Reservation::new(0x1000, 4096); // only a HAL can promise its conditions
 /// ```
 #[derive(Debug, Default, PartialEq, Eq)]
 #[must_use = "addresses that nobody owns are lost"]
@@ -47,28 +47,29 @@ impl Reservation {
     /// No addresses.
     pub const EMPTY: Self = Self { at: 0, bytes: 0 };
 
-    /// The owner of these addresses. For HALs alone.
+    /// Makes the owner of these addresses. For HALs alone.
     ///
     /// # Safety
-    /// They are whole pages, reserved from now on, and part of no other reservation. Nothing else in the program uses
-    /// them for anything, and [`crate::hal::Hal::commit`] of a part makes it ordinary memory.
+    /// The addresses are whole pages, reserved from now on, and part of no other reservation.
+    /// Nothing else in the program uses them, and [`crate::hal::Hal::commit`] of a part makes it
+    /// ordinary memory.
     pub const unsafe fn new(at: u64, bytes: u64) -> Self {
         Self { at, bytes }
     }
 
-    /// The first address.
+    /// Returns the first address.
     #[must_use]
     pub fn at(&self) -> u64 {
         self.at
     }
 
-    /// Number of addresses: what was asked for, rounded up to what the machine reserves.
+    /// Returns the number of addresses: the requested number, rounded up by the machine.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// A part of it, to be made accessible or taken back. Whoever holds it is alone with the reservation:
+    /// Returns a part, to be made accessible or taken back. It borrows the reservation mutably:
     ///
     /// ```compile_fail,E0505
     /// # fn part_outlives(hal: &dyn sing_kernel::hal::Hal) {
@@ -80,7 +81,7 @@ impl Reservation {
     /// ```
     ///
     /// # Panics
-    /// Where it lies outside, or is not whole pages: a mistake of the kernel.
+    /// If the part lies outside, or is not whole pages: a bug of the kernel.
     pub fn part(&mut self, offset: u64, bytes: u64) -> Part<'_> {
         assert!(
             offset.is_multiple_of(PAGE) && bytes.is_multiple_of(PAGE),
@@ -108,7 +109,7 @@ pub struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// Its addresses.
+    /// Returns its addresses.
     #[must_use]
     pub fn range(&self) -> Range<u64> {
         self.start..self.end

@@ -1,9 +1,10 @@
-//! Stacks, and what is suspended on them.
+//! Stacks, and the executions suspended on them.
 //!
-//! A [`Fiber`] is a stack with the place where its execution goes on. Its state is one word: nothing to go on with, it
-//! runs, or the saved stack pointer. Exactly one fiber of a processor runs, the one whose stack the processor is on: the
-//! idle context's from the start, and each switch hands that on. So a switch needs no trust in its caller, and a stack
-//! can be taken away from every fiber but the one that runs.
+//! A [`Fiber`] is a stack with an execution on it. Its state is one word: none (it cannot be
+//! resumed), running, or the saved stack pointer. Exactly one fiber of a processor runs, the one
+//! whose stack the processor is on: the idle context's from the start, and each switch passes that
+//! on. So a switch needs no trust in its caller, and a stack can be taken away from every fiber but
+//! the running one.
 
 use super::Reservation;
 use crate::ground::machine::{hal, noted};
@@ -13,24 +14,25 @@ use sing_abi::PAGE;
 use sing_arch::lock::SpinLock;
 use sing_arch::switch;
 
-/// A stack, with a page below that is not accessible. It is used when it is whole; a large one becomes so in steps, and is
-/// given back in steps. Dropping it gives it up.
+/// A stack with an inaccessible page below. It is usable when it is whole; a large one is committed
+/// in steps, and given back in steps. Dropping the value releases it.
 #[derive(Debug, Default)]
 pub(crate) struct Stack {
     reservation: Reservation,
     bytes: u64,
-    /// Bytes accessible, from the lowest on.
+    /// Accessible bytes, from the lowest on.
     mark: u64,
 }
 
 impl Stack {
-    /// A stack of this many bytes, whole pages. `None` where addresses or memory are short.
+    /// Makes a stack of this many bytes, whole pages. Returns `None` if addresses or memory are
+    /// short.
     pub(crate) fn new(bytes: u64) -> Option<Stack> {
         let mut stack = Self::reserve(bytes)?;
         stack.extend(bytes)?.then_some(stack)
     }
 
-    /// Addresses for one, nothing of which is accessible. `None` where there are none left.
+    /// Reserves addresses for a stack, without access. Returns `None` if there are none left.
     pub(crate) fn reserve(bytes: u64) -> Option<Stack> {
         Some(Stack {
             reservation: hal().reserve(bytes + PAGE)?,
@@ -39,7 +41,8 @@ impl Stack {
         })
     }
 
-    /// Makes `piece` bytes more accessible, whole pages; whether all are. `None`, and nothing changed, where memory is short.
+    /// Makes `piece` bytes more accessible, whole pages; returns whether all are. Returns `None`,
+    /// and changes nothing, if memory is short.
     pub(crate) fn extend(&mut self, piece: u64) -> Option<bool> {
         let more = piece.min(self.bytes - self.mark);
         if more > 0 {
@@ -50,7 +53,8 @@ impl Stack {
         Some(self.is_whole())
     }
 
-    /// Gives `piece` bytes back to the machine, whole pages, where there are more. False where there are not.
+    /// Gives `piece` bytes back to the machine, whole pages. Returns false, and does nothing, if
+    /// there are no more than that.
     pub(crate) fn shrink(&mut self, piece: u64) -> bool {
         let more = self.mark > piece;
         if more {
@@ -61,17 +65,17 @@ impl Stack {
         more
     }
 
-    /// Whether all of it is accessible.
+    /// Whether all of the stack is accessible.
     pub(crate) fn is_whole(&self) -> bool {
         self.mark == self.bytes
     }
 
-    /// Its bytes.
+    /// Returns the size in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Its addresses, the lowest first.
+    /// Returns the addresses, the lowest first.
     pub(crate) fn range(&self) -> Range<u64> {
         let bottom = self.reservation.at() + PAGE;
         bottom..bottom + self.bytes
@@ -86,9 +90,10 @@ impl Drop for Stack {
     }
 }
 
-/// Nothing to go on with.
+/// Word of a fiber that cannot be resumed.
 const NONE: u64 = 0;
-/// It runs: no stack pointer, as those of suspended executions are multiples of 8.
+/// Word of the running fiber: no stack pointer, as those of suspended executions are multiples of
+/// 8.
 pub(super) const RUNS: u64 = 1;
 
 /// A fiber's word.
@@ -109,19 +114,19 @@ pub(crate) enum GivenUp {
 /// An execution on a stack of its own.
 #[derive(Default)]
 pub(crate) struct Fiber {
-    /// [`NONE`], [`RUNS`], or where it goes on.
+    /// [`NONE`], [`RUNS`], or the saved stack pointer.
     saved: Saved,
     stack: SpinLock<Stack>,
 }
 
 #[cfg(test)]
 impl Fiber {
-    /// One that runs, for tests, which do not run in the idle context.
+    /// Makes a running fiber, for tests, which do not run in the idle context.
     pub(super) const fn running() -> Self {
         Fiber::with(RUNS)
     }
 
-    /// One that has ended.
+    /// Makes a fiber that has ended.
     pub(super) const fn ended() -> Self {
         Fiber::with(NONE)
     }
@@ -148,15 +153,16 @@ pub(crate) static IDLE: Fiber = Fiber {
     }),
 };
 
-/// Where the fiber that runs keeps its word.
+/// Address of the running fiber's word.
 pub(super) static RUNNING: AtomicPtr<u64> =
     AtomicPtr::new((&raw const IDLE.saved).cast_mut().cast());
 
 impl Fiber {
-    /// Gives it a stack, on which it is to call `entry(argument)` when it is first switched to.
+    /// Gives the fiber a stack, on which it will call `entry(argument)` when it is first switched
+    /// to.
     ///
     /// # Panics
-    /// Where it has one, or this one is not whole.
+    /// If the fiber has a stack, or this one is not whole.
     pub(crate) fn prepare(&self, stack: Stack, entry: switch::Entry, argument: u64) {
         let mut own = self.stack.lock();
         assert!(own.bytes == 0, "a fiber gets a second stack");
@@ -166,10 +172,11 @@ impl Fiber {
         self.restart(entry, argument);
     }
 
-    /// Gives up what it was about, and lets it call `entry(argument)` when it is switched to next.
+    /// Abandons the fiber's execution, and makes it call `entry(argument)` when it is switched to
+    /// next.
     ///
     /// # Panics
-    /// Where it runs, or has no stack.
+    /// If the fiber runs, or has no stack.
     pub(crate) fn restart(&self, entry: switch::Entry, argument: u64) {
         let stack = self.stack.lock();
         assert!(
@@ -180,8 +187,8 @@ impl Fiber {
             stack.bytes >= PAGE && stack.is_whole(),
             "a fiber without a stack is started"
         );
-        // SAFETY: the top page of a stack that is this fiber's alone, accessible, and used by nobody, as it does not
-        // run; the top is a page's end.
+        // SAFETY: the top page of a stack that is this fiber's alone, accessible, and not in use,
+        // as the fiber does not run; the top is a page's end.
         let sp = unsafe { switch::first_frame(stack.range().end, entry, argument) };
         self.saved.0.store(sp, Relaxed);
     }
@@ -205,41 +212,42 @@ impl Fiber {
         }
     }
 
-    /// Whether it is the one that the processor executes.
+    /// Whether this is the running fiber.
     pub(super) fn runs(&self) -> bool {
         self.saved.0.load(Relaxed) == RUNS
     }
 
-    /// The addresses of its stack.
+    /// Returns the addresses of the fiber's stack.
     pub(crate) fn stack(&self) -> Range<u64> {
         self.stack.lock().range()
     }
 
-    /// Looks at its stack.
+    /// Calls `f` with the fiber's stack.
     pub(super) fn with_stack<R>(&self, f: impl FnOnce(&Stack) -> R) -> R {
         f(&self.stack.lock())
     }
 
-    /// Bytes of its stack.
+    /// Returns the size of the fiber's stack.
     pub(crate) fn stack_bytes(&self) -> u64 {
         self.stack.lock().bytes()
     }
 
-    /// A word of its stack, for a backtrace; `None` where there is none.
+    /// Returns a word of the fiber's stack, for a backtrace; `None` if the address is not in it.
     pub(crate) fn word(&self, at: u64) -> Option<u64> {
         let stack = self.stack.lock();
         let range = stack.range();
         let inside = at >= range.start && at < range.end && at.is_multiple_of(8);
         let inside = inside && stack.is_whole();
-        // SAFETY: an aligned word of an accessible stack, whose bounds are whole pages; it stays while the lock is held.
+        // SAFETY: an aligned word of an accessible stack, whose bounds are whole pages; it stays
+        // while the lock is held.
         inside.then(|| unsafe { (at as *const u64).read_volatile() })
     }
 
-    /// Switches from this fiber, which runs, to another, which goes on and is told this. Returns when this one is switched
-    /// to again.
+    /// Switches from this fiber, which runs, to another, which resumes and receives `told`. Returns
+    /// when this one is switched to again.
     ///
     /// # Panics
-    /// Where this one does not run, or the other has nothing to go on with: nothing has happened then.
+    /// If this fiber does not run, or the other cannot be resumed; nothing has changed then.
     #[inline(always)]
     pub(crate) fn switch_to(&'static self, other: &'static Fiber, told: u32) {
         if self.saved.0.load(Relaxed) != RUNS {
@@ -251,13 +259,14 @@ impl Fiber {
         }
         other.saved.0.store(RUNS, Relaxed);
         RUNNING.store(other.saved.0.as_ptr(), Relaxed);
-        // SAFETY: `sp` was saved by a switch away from `other` or made by `restart`, is in no other fiber, and is used up
-        // by the store above. Its stack is the fiber's until it is taken, which takes `sp` too. `self` runs, so that
-        // what is saved is an execution on its stack; and it is a static, so that the word stays.
+        // SAFETY: `sp` was saved by a switch away from `other` or made by `restart`, is in no other
+        // fiber, and is used up by the store above. Its stack is the fiber's until it is taken,
+        // which takes `sp` too. `self` runs, so the saved execution is on its stack; and it is a
+        // static, so that the word stays.
         unsafe { switch::switch_with(self.saved.0.as_ptr(), sp, u64::from(told)) };
     }
 
-    /// Its word, for a switch to it from the fiber that runs.
+    /// Returns the fiber's word, for a switch to it from the running fiber.
     #[inline(always)]
     pub(super) fn saved(&'static self) -> &'static Saved {
         &self.saved
@@ -267,5 +276,5 @@ impl Fiber {
 #[cold]
 #[inline(never)]
 pub(super) fn no_switch() -> ! {
-    panic!("a switch from a fiber that does not run, or to one that cannot")
+    panic!("a switch from a fiber that does not run, or to one that cannot be resumed")
 }

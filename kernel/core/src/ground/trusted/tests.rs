@@ -1,4 +1,5 @@
-//! Whether numbers, or the wrong order, break anything: with a machine that has one megabyte.
+//! Tests that wrong numbers or a wrong order of calls break nothing: with a machine of one
+//! megabyte.
 
 use super::{Committed, Fiber, LinearMemory, Part, Reservation, Stack};
 use crate::ground::console::ConsoleDevice;
@@ -14,11 +15,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 #[derive(Clone)]
 struct Grain([u8; 65_536]);
 
-/// Where code would lie, if there were any.
+/// Addresses of code, which is never stored.
 pub(crate) const ARENA: u64 = 0x10_0000;
 
-/// Hands out its megabyte from the start on, and counts what is given up. Of code it keeps nothing but the account: none of
-/// it is ever run.
+/// Hands out its megabyte from the start on, and counts released addresses. Of code it keeps only
+/// the account: none of it is ever run.
 pub(crate) struct Small {
     memory: AtomicU64,
     taken: AtomicU64,
@@ -27,7 +28,7 @@ pub(crate) struct Small {
     pub(crate) loaded: AtomicU64,
     /// Bytes of code for which there is room.
     pub(crate) room: AtomicU64,
-    /// Bytes by which the heap can grow, as it says.
+    /// Bytes by which the heap claims to grow.
     pub(crate) heap: AtomicU64,
     /// The longest piece of code so far.
     pub(crate) longest: AtomicU64,
@@ -54,9 +55,9 @@ pub(crate) fn small() -> &'static Small {
     &SMALL
 }
 
-/// A system image none of whose programs is ever run.
+/// Makes a system image none of whose programs is ever run.
 pub(crate) fn system(bytes: &'static [u8]) -> super::System {
-    // SAFETY: nothing of it is run: the machine above does not even keep its code.
+    // SAFETY: no program of it is run: the machine above does not even keep the code.
     unsafe { super::BootImage::new(bytes) }.decode().unwrap()
 }
 
@@ -66,7 +67,8 @@ fn zero(part: &Part<'_>) {
     unsafe { core::ptr::write_bytes(start as *mut u8, 0, (end - start) as usize) };
 }
 
-// SAFETY: each reservation is a part of the leaked megabyte that no other is; all of it is always accessible.
+// SAFETY: each reservation is a part of the leaked megabyte that no other is; all of it is always
+// accessible.
 unsafe impl Hal for Small {
     fn name(&self) -> &'static str {
         "small"
@@ -186,7 +188,7 @@ extern "C" fn other(argument: u64) -> ! {
     }
 }
 
-// One test, as one thread of a machine runs the kernel.
+// A single test, as one thread of a machine runs the kernel.
 #[test]
 fn wrong_numbers_and_wrong_order_are_refused() {
     let _alone = crate::alone();

@@ -1,10 +1,11 @@
 //! The minimum-latency round-robin scheduler ([O] 3.2.3).
 //!
-//! Two lists: *unblocked* threads, which have recently become runnable and run first, in FIFO order; and
-//! *pre-empted* ones. When a quantum ends, all unblocked threads move to the end of the pre-empted list,
-//! followed by the thread that ran. Threads from the unblocked list inherit the quantum of the thread
-//! that unblocked them, so that a message costs no reset of the timer; and as each quantum's end empties the
-//! unblocked list, a pre-empted thread waits for at most as many quanta as there are threads before it.
+//! Two lists: *unblocked* threads, which have recently become runnable and run first, in FIFO
+//! order; and *pre-empted* ones. When a quantum ends, all unblocked threads move to the end of the
+//! pre-empted list, followed by the thread that ran. Threads from the unblocked list inherit the
+//! quantum of the thread that unblocked them, so that a message costs no reset of the timer; and as
+//! each quantum's end empties the unblocked list, a pre-empted thread waits for at most as many
+//! quanta as there are threads before it.
 //!
 //! A thread that yields gives way to all others and so goes behind the pre-empted ones: among the unblocked ones, many
 //! threads that yield would have a quantum each before anybody else.
@@ -19,7 +20,7 @@ use crate::object::thread::Thread;
 use core::sync::atomic::Ordering::Relaxed;
 use sing_arch::link::{Link, List};
 
-/// Its lists.
+/// The scheduler's lists.
 pub(crate) struct MinLatency {
     unblocked: List<Thread>,
     preempted: List<Thread>,

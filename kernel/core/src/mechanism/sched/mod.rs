@@ -1,13 +1,15 @@
 //! Schedulers: which runnable thread runs next ([O] 3.2.3).
 //!
-//! A scheduler is chosen when the kernel is compiled, by a feature of this crate: [`Current`] names it. Its operations are
-//! inlined into the kernel's, so that what a scheduler does not use costs nothing. There are:
+//! A scheduler is chosen when the kernel is compiled, by a feature of this crate: [`Current`] names
+//! it. Its operations are inlined into the kernel's, so that an operation that a scheduler does not
+//! use costs nothing. There are:
 //! - `min_latency` (no feature): minimum-latency round robin, the default.
 //! - `round_robin` (feature `round-robin`): one queue, a whole quantum for each turn.
 //!
-//! The kernel tells a scheduler of events, in the words of the paper: a thread has become *unblocked*, the running one was
-//! *pre-empted*, or it *yielded*; and asks for the next one. With each event comes a [`Clock`], which is read only by a
-//! scheduler that wants to know the time. What a scheduler keeps for each thread is its [`Scheduler::Data`].
+//! The kernel tells a scheduler of events, in the words of the paper: a thread has become
+//! *unblocked*, the running one was *pre-empted*, or it *yielded*; and asks for the next one. Each
+//! event comes with a [`Clock`], which only a scheduler that needs the time reads. A scheduler
+//! keeps its data for each thread in [`Scheduler::Data`].
 #![cfg_attr(
     not(test),
     allow(dead_code, reason = "each scheduler uses its part of the interface")
@@ -29,9 +31,9 @@ pub(crate) type Current = min_latency::MinLatency;
 #[cfg(feature = "round-robin")]
 pub(crate) type Current = round_robin::RoundRobin;
 
-/// The time, for whoever asks. Asking is dear (a system call, a device access).
+/// The time, read on demand. Reading is expensive (a system call, a device access).
 pub(crate) trait Clock {
-    /// Nanoseconds since the start.
+    /// Returns nanoseconds since the start.
     fn now(&self) -> u64;
 
     /// As many of the cycles in which threads' time is counted as there are in so many nanoseconds.
@@ -52,15 +54,16 @@ impl Clock for Machine {
     }
 }
 
-/// Who runs next.
+/// The scheduler's decision.
 pub(crate) enum Next {
-    /// This thread, for what is left of the quantum.
+    /// Run this thread, for the rest of the quantum.
     Run(&'static Thread),
-    /// This thread, until this time at the latest: then the quantum has ended.
+    /// Run this thread, until this time at the latest: then the quantum has ended.
     RunUntil(&'static Thread, u64),
     /// No thread is runnable.
     Nobody,
-    /// No thread may run before this time, though some are runnable; it is asked again then, or when one more is.
+    /// No thread may run before this time, though some are runnable; the kernel asks again then, or
+    /// when another thread is unblocked.
     NobodyBefore(u64),
 }
 
@@ -71,46 +74,50 @@ pub(crate) struct Reservation {
     pub(crate) period: u64,
 }
 
-/// Work with a deadline: it takes `estimate` nanoseconds of the processor, and is to be done at `deadline`.
+/// Work with a deadline: it takes `estimate` nanoseconds of the processor, and must be done at
+/// `deadline`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Constraint {
     pub(crate) estimate: u64,
     pub(crate) deadline: u64,
 }
 
-/// Why there is no reservation, or no time for a constraint.
+/// The reason for which a reservation or a constraint is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// This scheduler has no such thing.
+    /// This scheduler has no reservations or constraints.
     Unknown,
-    /// What others have reserved leaves too little.
+    /// The reservations of other threads leave too little.
     Overbooked,
 }
 
-/// What a scheduler does.
+/// A scheduler: decides which runnable thread runs next.
 ///
 /// Obligations of a scheduler:
-/// - It gives each thread that it was told of once: after [`Scheduler::next`] gave it or [`Scheduler::remove`] took it out,
-///   not again until another event names it.
-/// - It allocates nothing and does not fail: threads stand in intrusive lists, through their own nodes.
-/// - It takes a bounded time for each operation but `quantum_ended`, whose time may be in proportion to the threads that
-///   became runnable since the last one.
-/// - A runnable thread without a reservation or constraint runs some time, whatever others do.
+/// - It returns each thread that it was told of once: after [`Scheduler::next`] returned it or
+///   [`Scheduler::remove`] removed it, not again until another event names it.
+/// - It allocates nothing and does not fail: threads are in intrusive lists, through their own
+///   nodes.
+/// - Each operation takes a bounded time, except `quantum_ended`, which may take time in proportion
+///   to the threads that became runnable since the last one.
+/// - A runnable thread without a reservation or constraint gets some time, whatever others do.
 ///
 /// Obligations of the kernel:
-/// - It names no thread as unblocked that is runnable already, and none as running that does not run.
-/// - The answer to `next` is carried out: the thread runs, and at the time given the quantum ends. Before a thread's
-///   record stands for another thread, `remove` has been called for it, and its `Data` begins anew.
+/// - It names no thread as unblocked that is runnable already, and none as running that does not
+///   run.
+/// - It carries out the answer to `next`: the thread runs, and at the time given the quantum ends.
+///   Before a thread's record is reused for another thread, `remove` has been called for it, and
+///   its `Data` is reset.
 pub(crate) trait Scheduler {
-    /// Its name.
+    /// The scheduler's name.
     const NAME: &'static str;
     /// How long a thread may run while others wait, in nanoseconds.
     const QUANTUM: u64;
     /// Whether a thread that a device has woken takes the place of the running one at once.
     const WOKEN_RUN_AT_ONCE: bool;
-    /// One without threads.
+    /// A scheduler without threads.
     const NEW: Self;
-    /// What it keeps for each thread.
+    /// Data of the scheduler for each thread.
     type Data: Default + Send + Sync;
 
     /// A thread that was blocked, or is new, has become runnable.
@@ -127,23 +134,26 @@ pub(crate) trait Scheduler {
     fn displaced(&mut self, running: &'static Thread, clock: &impl Clock);
     /// `running` lets others go first.
     fn yielded(&mut self, running: &'static Thread, clock: &impl Clock);
-    /// Takes the thread that runs next. The one that ran before waits or has ended, where none of these events named it.
+    /// Removes and returns the thread that runs next. If none of these events named the previous
+    /// thread, it waits or has ended.
     fn next(&mut self, clock: &impl Clock) -> Next;
-    /// Whether a thread that became unblocked now would be the next one, for what is left of the quantum. Then the running
-    /// one, where it is about to wait, can be left for it at once, and the scheduler need not be told.
+    /// Whether a thread that became unblocked now would be the next one, for the rest of the
+    /// quantum. If so, a running thread that is about to wait can be left for it at once, without
+    /// telling the scheduler.
     #[inline(always)]
     fn hands_over(&self) -> bool {
         false
     }
-    /// Whether no thread waits to run.
+    /// Whether no thread is runnable.
     fn is_empty(&self) -> bool;
-    /// Takes a thread out that must not run any more. Nothing happens where it is not in.
+    /// Removes a thread that must not run any more. Does nothing if it is not runnable.
     fn remove(&mut self, thread: &'static Thread);
 
-    /// Gives a thread a share of the processor, instead of the one that it has.
+    /// Gives a thread a share of the processor, replacing its present one.
     ///
     /// # Errors
-    /// Where the scheduler has no shares, or too little is left; it keeps the one that it has then.
+    /// If the scheduler has no shares, or too little is left; the thread then keeps its present
+    /// share.
     fn reserve(
         &mut self,
         _thread: &'static Thread,
@@ -159,7 +169,7 @@ pub(crate) trait Scheduler {
     /// `running` begins work with a deadline.
     ///
     /// # Errors
-    /// Where the scheduler has no constraints, or cannot meet this one.
+    /// If the scheduler has no constraints, or cannot meet this one.
     fn begin(
         &mut self,
         _running: &'static Thread,
@@ -169,7 +179,7 @@ pub(crate) trait Scheduler {
         Err(Refused::Unknown)
     }
 
-    /// `running` has done the work: whether in time.
+    /// `running` has done the work; returns whether in time.
     fn end(&mut self, _running: &'static Thread, _clock: &impl Clock) -> Result<bool, Refused> {
         Err(Refused::Unknown)
     }

@@ -1,13 +1,14 @@
 //! Plain round robin ([O] 3.2.3): one queue, and a whole quantum for each turn.
 //!
-//! Nobody goes before others, whatever has woken it: a thread waits for as many quanta as there are threads before it. So a
-//! message to a thread that waits takes a turn of the queue where the default scheduler lets the receiver go on at once.
+//! No thread goes before others, whatever has woken it: a thread waits for as many quanta as there
+//! are threads before it. So a message to a waiting thread takes a turn of the queue; the default
+//! scheduler would run the receiver at once.
 
 use super::{Clock, Next, Scheduler};
 use crate::object::thread::Thread;
 use sing_arch::link::List;
 
-/// Its queue.
+/// The scheduler's queue.
 pub(crate) struct RoundRobin {
     queue: List<Thread>,
 }

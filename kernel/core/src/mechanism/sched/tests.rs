@@ -1,5 +1,5 @@
-//! What the tests of schedulers share, and one that the kernel does not offer: whether the trait is wide enough for
-//! reservations and constraints is seen by writing a scheduler that has them.
+//! Helpers of the schedulers' tests, and a scheduler that the kernel does not offer: it shows that
+//! the trait is wide enough for reservations and constraints.
 
 use super::{Clock, Constraint, Next, Refused, Reservation, Scheduler};
 use crate::object::thread::Thread;
@@ -20,7 +20,7 @@ impl Clock for At {
     }
 }
 
-/// Threads with these ids.
+/// Makes threads with ids from 0 on.
 pub(super) fn threads(n: u32) -> Vec<&'static Thread> {
     (0..n)
         .map(|i| {
@@ -31,7 +31,7 @@ pub(super) fn threads(n: u32) -> Vec<&'static Thread> {
         .collect()
 }
 
-/// The id of the next thread.
+/// Returns the id of the next thread.
 pub(super) fn next<S: Scheduler>(s: &mut S) -> Option<u32> {
     match s.next(&At(0)) {
         Next::Run(t) | Next::RunUntil(t, _) => Some(t.id.load(Relaxed)),
@@ -39,8 +39,9 @@ pub(super) fn next<S: Scheduler>(s: &mut S) -> Option<u32> {
     }
 }
 
-/// One thread with a reservation, which runs in the first `amount` of each period and at no other time; the rest for all
-/// others, in turn. A constraint is met where what is reserved until its deadline is enough.
+/// One thread with a reservation, which runs in the first `amount` of each period and at no other
+/// time; the others have the rest, in turn. A constraint is met if the time reserved until its
+/// deadline suffices.
 struct Reserving {
     share: Option<(&'static Thread, Reservation)>,
     ready: bool,
@@ -180,11 +181,11 @@ fn a_scheduler_with_reservations_and_constraints_fits() {
         Next::Nobody => (None, 0),
         Next::NobodyBefore(at) => (None, at),
     };
-    // It has the first 20 of each 100, and not more, though nobody else is there.
+    // The thread gets the first 20 of each 100, and not more, though no other thread is runnable.
     assert_eq!(until(s.next(&At(5))), (Some(0), 20));
     s.quantum_ended(Some(t[0]), &At(20));
     assert_eq!(until(s.next(&At(20))), (None, 100));
-    // Another has the rest.
+    // Another thread gets the rest.
     s.unblocked(t[1], &At(30));
     assert_eq!(until(s.next(&At(30))), (Some(1), 35));
     s.quantum_ended(Some(t[1]), &At(98));

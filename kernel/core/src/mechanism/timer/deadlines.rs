@@ -1,9 +1,10 @@
-//! Threads by the time at which they are to be woken: a heap in which each thread knows its place.
+//! Sleeping threads by deadline: a heap in which each thread knows its index.
 //!
 //! Invariants:
-//! - `heap[i]` is due no later than `heap[2 * i + 1]` and `heap[2 * i + 2]`; its `timer_place` is `i + 1`, and that of a
-//!   thread that is not in the heap 0.
-//! - There is room for every thread that exists ([`Deadlines::reserve`]), so that going to sleep needs no memory.
+//! - `heap[i]` is due no later than `heap[2 * i + 1]` and `heap[2 * i + 2]`; its `timer_place` is
+//!   `i + 1`. A thread that is not in the heap has `timer_place` 0.
+//! - There is room for every thread that exists ([`Deadlines::reserve`]), so that going to sleep
+//!   needs no memory.
 
 use crate::object::thread::Thread;
 use alloc::vec::Vec;
@@ -14,34 +15,35 @@ pub(super) struct Deadlines {
     heap: Vec<&'static Thread>,
 }
 
-/// What threads are ordered by: of those due at once, the older record comes first.
+/// Returns the sort key of a thread: of threads due at once, the one with the older record comes
+/// first.
 fn key(t: &Thread) -> (u64, u32) {
     (t.wait.deadline.load(Relaxed), t.index.load(Relaxed))
 }
 
 impl Deadlines {
-    /// No threads.
+    /// Makes an empty heap.
     pub(super) const fn new() -> Self {
         Deadlines { heap: Vec::new() }
     }
 
-    /// Makes room for so many threads. False where memory is short.
+    /// Makes room for this many threads. Returns false if memory is short.
     pub(super) fn reserve(&mut self, threads: usize) -> bool {
         let more = threads.saturating_sub(self.heap.len());
         self.heap.try_reserve(more).is_ok()
     }
 
-    /// The thread that is due first.
+    /// Returns the thread that is due first.
     pub(super) fn first(&self) -> Option<&'static Thread> {
         self.heap.first().copied()
     }
 
-    /// Looks at all of them.
+    /// Calls `f` with each thread.
     pub(super) fn each(&self, f: impl FnMut(&'static Thread)) {
         self.heap.iter().copied().for_each(f);
     }
 
-    /// Adds a thread, whose deadline has been set. There is room for it.
+    /// Adds a thread, whose deadline has been set. There must be room for it.
     pub(super) fn insert(&mut self, t: &'static Thread) {
         if self.heap.len() < self.heap.capacity() {
             #[expect(clippy::disallowed_methods, reason = "there is room")]
@@ -50,14 +52,14 @@ impl Deadlines {
         }
     }
 
-    /// Takes a thread out. False where it is not there.
+    /// Removes a thread. Returns false if it is not in the heap.
     pub(super) fn remove(&mut self, t: &'static Thread) -> bool {
         let Some(at) = (t.wait.timer_place.swap(0, Relaxed) as usize).checked_sub(1) else {
             return false;
         };
         self.heap.swap_remove(at);
         if at < self.heap.len() {
-            // What has come here may be due earlier or later than its new neighbours.
+            // The thread moved here may be due earlier or later than its new neighbours.
             let at = self.sink(at);
             self.rise(at);
         }
@@ -69,7 +71,7 @@ impl Deadlines {
         t.wait.timer_place.store(at as u32 + 1, Relaxed);
     }
 
-    /// Moves the thread at a place up to where it belongs.
+    /// Moves the thread at an index up to its place.
     fn rise(&mut self, mut at: usize) {
         let t = self.heap[at];
         while at > 0 {
@@ -83,7 +85,7 @@ impl Deadlines {
         self.put(at, t);
     }
 
-    /// Moves the thread at a place down to where it belongs; its new place.
+    /// Moves the thread at an index down to its place; returns the new index.
     fn sink(&mut self, mut at: usize) -> usize {
         let t = self.heap[at];
         loop {
