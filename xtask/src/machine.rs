@@ -65,6 +65,18 @@ pub enum Acceleration {
     Kvm,
 }
 
+impl Acceleration {
+    /// How a machine runs under the kernel's watchdog. In emulation a nanosecond is an instruction, so that the result does
+    /// not depend on the host's load.
+    pub fn watched(machine: Machine) -> Acceleration {
+        if machine.is_emulated() {
+            Acceleration::Counted
+        } else {
+            Acceleration::Emulated
+        }
+    }
+}
+
 /// A kernel for a machine, ready to start images.
 #[derive(Clone, Debug)]
 pub struct Kernel {

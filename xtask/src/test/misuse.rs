@@ -111,7 +111,7 @@ fn check(run: &Run, machine: Machine) -> Result<Report> {
         vec![Expected::Any],
         Status::Is(0),
     ));
-    let mut kernel = Kernel::prepare(&run.project, machine, Acceleration::Emulated)?;
+    let mut kernel = Kernel::prepare(&run.project, machine, Acceleration::watched(machine))?;
     kernel.watch = Some(suite::watch(machine));
     let boot = |script: Option<&str>| systems::launch(&run.project, &images, &kernel, script);
     let suite = Suite {

@@ -76,13 +76,7 @@ fn under(run: &Run, machine: Machine, memory: MemoryMode, stress: bool) -> Resul
         }
     };
     with(run, machine, memory, choose, |project| {
-        // A nanosecond is an instruction: the watchdog's result does not depend on the host's load.
-        let acceleration = if machine.is_emulated() {
-            Acceleration::Counted
-        } else {
-            Acceleration::Emulated
-        };
-        let kernel = Kernel::prepare(project, machine, acceleration)?;
+        let kernel = Kernel::prepare(project, machine, Acceleration::watched(machine))?;
         Ok(if stress { kernel.stressed() } else { kernel })
     })
 }

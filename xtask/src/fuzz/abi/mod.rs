@@ -76,11 +76,7 @@ struct Boot {
 /// Fuzzes.
 pub fn run(project: &Project, request: &Request, say: &mut dyn FnMut(&str)) -> Result<Outcome> {
     let images = programs(project, request.memory)?;
-    let acceleration = if request.machine.is_emulated() {
-        Acceleration::Counted
-    } else {
-        Acceleration::Emulated
-    };
+    let acceleration = Acceleration::watched(request.machine);
     let kernel = Kernel::prepare(project, request.machine, acceleration)?;
     let fuzzer = Fuzzer {
         project,
