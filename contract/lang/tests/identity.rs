@@ -220,15 +220,15 @@ fn what_a_table_claims_of_others_is_held_against_them() {
     };
     fails(
         &|t| t[1].bases[0].hash[5] ^= 1,
-        "contract D takes B for another",
+        "contract D names B with the identity of another",
     );
     fails(
         &|t| t[2].narrows.as_mut().unwrap().of[0].1[31] ^= 1,
-        "contract N takes B for another",
+        "contract N names B with the identity of another",
     );
     fails(
         &|t| t[0].states[0] = "T".into(),
-        "contract D takes B for another",
+        "contract D names B with the identity of another",
     );
     fails(
         &|t| drop(t.remove(0)),

@@ -15,6 +15,7 @@ impl Block {
 
     /// `len` bytes at `base`.
     ///
+    /// # Safety
     /// The bytes can be read and written and hold no Rust object, for as long as an allocation that
     /// refers to them exists.
     #[inline]
