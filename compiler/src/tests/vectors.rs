@@ -208,7 +208,7 @@ fn constants_stand_in_the_data_and_globals_name_them() {
     );
     let segment = compiled.meta.data[0];
     assert_eq!(&compiled.data[segment.from as usize..][..3], b"xyz");
-    // Where there are none, nothing is added.
+    // An image without vector constants gets nothing added.
     let without = compile(&sip(&format!("(global i32 (i32.const 7)) {MAIN}")));
     assert!(without.data.is_empty());
 }

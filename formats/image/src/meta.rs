@@ -11,18 +11,20 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 /// How compiled code keeps inside its linear memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum MemoryMode {
     /// 4 GiB and a guard are reserved; the code tests nothing.
+    #[default]
     Guard,
     /// The code tests every access against the memory's length.
     Explicit,
 }
 
 /// Whether the code can be linked with other modules.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Linkage {
     /// A SIP: one closed module, which imports nothing but kernel entries and contracts.
+    #[default]
     Sealed,
     /// Memories, tables, globals and functions may be imported from other modules of the same SIP,
     /// as the WebAssembly test suite needs. The kernel does not load such images.
@@ -231,7 +233,7 @@ pub struct CtxLayout {
 }
 
 /// All tables of a compiled module.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meta {
     /// Version of the ABI that the code was compiled for.
     pub abi_version: u32,

@@ -77,7 +77,7 @@ impl Ranges {
         self.meeting(at, end).is_some()
     }
 
-    /// What of `at..end` is in the set.
+    /// Returns the parts of `at..end` that are in the set.
     pub(crate) fn common(&self, at: u64, end: u64) -> Vec<(u64, u64)> {
         let (mut from, mut all) = (at, Vec::new());
         while let Some((start, stop)) = self.meeting(from, end) {

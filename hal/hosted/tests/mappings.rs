@@ -47,7 +47,7 @@ fn memory_can_be_taken_back_in_any_order() {
     assert_eq!(hal.memory_used().0, 0);
 }
 
-/// Where others in the process have taken all mappings, memory is taken back all the same.
+/// Memory is taken back even if others in the process have taken all mappings.
 fn taken_back_without_a_mapping(hal: &HostedHal, most: usize) {
     let (used, _) = hal.memory_used();
     let mut three: Vec<Reservation> = (0..3).map(|_| hal.reserve(PIECE).unwrap()).collect();

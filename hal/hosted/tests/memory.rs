@@ -58,7 +58,7 @@ fn what_is_blank_has_no_memory_and_reads_as_zero() {
         assert_eq!(hal.memory_used(), (used + 8192, islands + 1));
         assert!(all_zero(at + 4096, BYTES - 8192));
         assert_eq!((bytes(at, 1)[0], bytes(at + BYTES - 1, 1)[0]), (0xee, 0xee));
-        // What is written there is lost.
+        // Bytes written there are lost.
         bytes(at + 8192, 10).fill(1);
         assert!(hal.commit(range.part(4096, 1 << 20)));
         assert!(all_zero(at + 4096, 1 << 20));

@@ -1,4 +1,4 @@
-//! What moves lanes and bits: constants, splats, single lanes, shuffles, and the bitwise instructions.
+//! Instructions that move lanes and bits: constants, splats, single lanes, shuffles, and the bitwise instructions.
 
 use super::{Translator, one, two};
 use crate::error::Result;

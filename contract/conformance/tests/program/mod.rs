@@ -5,7 +5,7 @@ use sing_contract::compile;
 use sing_image::contract::identities;
 use sing_image::elf::Image;
 use sing_image::manifest::{Manifest, StartupEndpoint};
-use sing_image::meta::{CtxLayout, Import, ImportKind, Linkage, MemoryMode, Meta};
+use sing_image::meta::{Import, ImportKind, Meta};
 use sing_image::system::{Channel, End, Start, SystemManifest};
 
 /// A program with one endpoint. `imports` are whole names, as `contract:C/imp.send.M`.
@@ -28,26 +28,8 @@ pub fn program(
         code: &[],
         data: &[],
         meta: Meta {
-            abi_version: 0,
-            memory_mode: MemoryMode::Guard,
-            linkage: Linkage::Sealed,
-            cpu_features: Vec::new(),
-            layout: CtxLayout::default(),
-            types: Vec::new(),
-            canonical: Vec::new(),
             imports: imports.iter().map(import).collect(),
-            funcs: Vec::new(),
-            memory: None,
-            tables: Vec::new(),
-            globals: Vec::new(),
-            exports: Vec::new(),
-            start: None,
-            elements: Vec::new(),
-            data: Vec::new(),
-            initial: Vec::new(),
-            traps: Vec::new(),
-            max_frame: 0,
-            trampolines: Vec::new(),
+            ..Meta::default()
         },
         manifest: Manifest {
             name: "program".into(),

@@ -12,8 +12,7 @@
 //! makes of the structure.
 
 use super::{
-    ConstExpr, CtxLayout, Data, Element, Export, Func, FuncType, GlobalType, Import, Linkage,
-    MemoryMode, Meta, TableType,
+    ConstExpr, Data, Element, Export, Func, FuncType, GlobalType, Import, Meta, TableType,
 };
 use crate::limits::{self, Limit};
 use crate::{Error, Failure};
@@ -84,28 +83,7 @@ impl<'a> Reader<'a> {
             left: None,
             items: 0,
             all_items: 0,
-            meta: Meta {
-                abi_version: 0,
-                memory_mode: MemoryMode::Guard,
-                linkage: Linkage::Sealed,
-                cpu_features: Vec::new(),
-                layout: CtxLayout::default(),
-                types: Vec::new(),
-                canonical: Vec::new(),
-                imports: Vec::new(),
-                funcs: Vec::new(),
-                memory: None,
-                tables: Vec::new(),
-                globals: Vec::new(),
-                exports: Vec::new(),
-                start: None,
-                elements: Vec::new(),
-                data: Vec::new(),
-                initial: Vec::new(),
-                traps: Vec::new(),
-                max_frame: 0,
-                trampolines: Vec::new(),
-            },
+            meta: Meta::default(),
         }
     }
 

@@ -78,7 +78,7 @@ pub fn play() -> ! {
                 console.write(format!("[{}]", text.escape_ascii()).as_bytes());
                 let has = |word: &str| text.windows(word.len()).any(|w| w == word.as_bytes());
                 if has("abort") {
-                    // What a panic ends in, outside of test programs.
+                    // A panic ends in this trap, outside of test programs.
                     std::process::abort();
                 } else if has("fault") {
                     // SAFETY: this child is to die of it.

@@ -19,18 +19,18 @@ use core::ptr::NonNull;
 
 /// Larger tables than this are not believed.
 const LARGEST: usize = 1 << 20;
-/// What a copy has room for at least; no type of the crate's is larger.
+/// The least room of a copy, in bytes; no type of the crate's is larger.
 const ROOM: usize = 512;
 const HEADER: usize = size_of::<SdtHeader>();
 
-/// What the tables say of the machine.
+/// The machine, as the tables describe it.
 #[derive(Debug, Default)]
 pub struct Platform {
     /// Numbers (APIC ids) of the processors that can be used.
     pub processors: Vec<u32>,
     /// I/O APICs.
     pub io_apics: Vec<IoApic>,
-    /// Where lines of the ISA bus arrive that do not arrive at the input of their own number.
+    /// Inputs of those lines of the ISA bus that do not arrive at the input of their own number.
     pub overrides: Vec<Override>,
     /// Windows onto the configuration space of PCI devices.
     pub pci: Vec<PciWindow>,

@@ -322,13 +322,15 @@ impl Outputs {
         })
     }
 
-    /// Shows this pipe too. If it cannot be watched, it is closed, which its writer sees.
-    pub fn add(&mut self, pipe: PipeContract::Exp<PipeContract::Start>) {
+    /// Shows this pipe too. If it cannot be watched, the pipe is closed, as its writer finds out. Returns whether it is shown.
+    pub fn add(&mut self, pipe: PipeContract::Exp<PipeContract::Start>) -> bool {
         self.last = self.last.wrapping_add(1) & i32::MAX.cast_unsigned();
         let known = self.all.iter().any(|(id, _)| *id == self.last);
-        if !known && self.all.len() < PIPES && self.set.add(&pipe, self.last).is_ok() {
+        let shown = !known && self.all.len() < PIPES && self.set.add(&pipe, self.last).is_ok();
+        if shown {
             self.all.push((self.last, pipe));
         }
+        shown
     }
 
     /// The set to wait for: it names the number of a pipe.

@@ -247,7 +247,11 @@ impl Server {
                 }
             }
             Ready::Show(output, next) => {
-                self.outputs.add(output);
+                if !self.outputs.add(output) {
+                    self.screen.notice(
+                        "console: an output is closed: too many are shown already; end some of the programs that print",
+                    );
+                }
                 Shell::Ready(next.send_ack_show())
             }
             Ready::Foreground(job, input, next) => {
