@@ -1,4 +1,4 @@
-//! The installed image as an ELF file: what `sing_image::elf` reads, and objdump, gdb and perf too.
+//! The installed image as an ELF file, which `sing_image::elf`, objdump, gdb and perf can read.
 
 use crate::Compiled;
 use crate::error::{Error, ErrorKind, Result};
@@ -8,7 +8,7 @@ use object::{
 };
 use sing_image::elf;
 
-/// Alignment of the code in the file, and of each section of our own.
+/// Alignment of the code and of each of our own sections in the file, in bytes.
 const ALIGNMENT: u64 = 64;
 
 /// Writes the file.

@@ -1,4 +1,5 @@
-//! From a verified module to code and what the run-time needs beside it.
+//! From a verified module to code and metadata: runs translation, code generation and linking for
+//! each function.
 
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::link::Linker;
@@ -8,9 +9,10 @@ use crate::translate::{self, Env};
 use crate::verify::Checked;
 use crate::{Compiled, Stats, isa, layout};
 use cranelift_codegen::Context;
-use cranelift_codegen::ir::{Function, UserFuncName};
-use cranelift_codegen::isa::OwnedTargetIsa;
+use cranelift_codegen::ir::{Function, Signature, UserFuncName};
+use cranelift_codegen::isa::{CallConv, OwnedTargetIsa};
 use cranelift_frontend::FunctionBuilderContext;
+use sing_abi::names::{EXPORT_MAIN, EXPORT_THREAD};
 use sing_image::limits::Counts;
 use sing_image::meta::{ConstExpr, ExportKind, Func, Meta};
 use std::collections::{BTreeSet, HashMap};
@@ -24,18 +26,26 @@ pub(crate) fn module(mut checked: Checked<'_>, options: &Options) -> Result<Comp
     } else {
         Vec::new()
     };
+    let defined = checked.module.func_types.len() as u32;
+    let tail_calls = match options.sealed() {
+        true => checked.used.tail_calls,
+        false => options.tail_calls,
+    };
+    let entries = match options.sealed() && tail_calls {
+        true => take_entries(&mut checked.module, defined + referents.len() as u32),
+        false => Vec::new(),
+    };
     let module = &checked.module;
-    let defined = module.func_types.len() as u32;
     let env = Env {
         module,
         imports: &checked.imports,
         options,
-        layout: layout::of_module(module, options)?,
-        canonical: if options.sealed() {
-            module.canonical_types()
-        } else {
-            Vec::new()
+        convention: match tail_calls {
+            true => CallConv::Tail,
+            false => translate::KERNEL_CONVENTION,
         },
+        layout: layout::of_module(module, options)?,
+        canonical: module.canonical_types(),
         thunks: referents
             .iter()
             .zip(defined..)
@@ -47,14 +57,30 @@ pub(crate) fn module(mut checked: Checked<'_>, options: &Options) -> Result<Comp
     let mut emitter = Emitter::new(&env, isa);
     for (index, body) in (module.imported_funcs..).zip(&module.bodies) {
         let ty = module.func_types[index as usize];
-        emitter.function(index, ty, module.func_name(index), |func, builder| {
+        let signature = env.signature(&module.types[ty as usize]);
+        let name = module.func_name(index);
+        emitter.function(index, ty, signature, name, |func, builder| {
             translate::function(&env, func, builder, index, body)
         })?;
     }
     for (&func, thunk) in referents.iter().zip(defined..) {
         let ty = module.func_types[func as usize];
-        emitter.function(thunk, ty, module.func_name(func), |func_ir, builder| {
+        let signature = env.signature(&module.types[ty as usize]);
+        let name = module.func_name(func);
+        emitter.function(thunk, ty, signature, name, |func_ir, builder| {
             translate::thunk(&env, func_ir, builder, func)?;
+            Ok(0)
+        })?;
+    }
+    let first = defined + referents.len() as u32;
+    for (&func, entry) in entries.iter().zip(first..) {
+        // The exported function may be a thunk, which has the type of the import that it stands for.
+        let stands_for = func.checked_sub(defined).map(|n| referents[n as usize]);
+        let ty = module.func_types[stands_for.unwrap_or(func) as usize];
+        let signature = env.signature_by(&module.types[ty as usize], translate::KERNEL_CONVENTION);
+        let name = module.func_name(stands_for.unwrap_or(func));
+        emitter.function(entry, ty, signature, name, |ir, builder| {
+            translate::entry(&env, ir, builder, func, ty)?;
             Ok(0)
         })?;
     }
@@ -69,6 +95,7 @@ pub(crate) fn module(mut checked: Checked<'_>, options: &Options) -> Result<Comp
         ..
     } = checked;
     (meta.data, meta.initial) = (initial.segments, initial.runs);
+    meta.further_initial = initial.further_runs;
     if options.sealed() {
         Counts::of_image(&meta, &manifest, code.len(), initial.bytes.len())
             .check()
@@ -84,9 +111,10 @@ pub(crate) fn module(mut checked: Checked<'_>, options: &Options) -> Result<Comp
     })
 }
 
-/// Finds the imported functions that are used as values or exported, and makes those places refer to
-/// functions of the module's own, which stand behind the defined ones: in a sealed image an import is no
-/// function that anything could refer to. The imported functions, by the order of those that stand for them.
+/// Finds the imported functions that are used as values or exported, and replaces those uses by
+/// thunks, which are functions of the module's own, numbered after the defined ones: in a sealed
+/// image an import is not a function that something could refer to. The imported functions, in the
+/// order of their thunks.
 fn take_referents(module: &mut Module<'_>) -> Vec<u32> {
     let imported = module.imported_funcs;
     let mut places: Vec<&mut u32> = Vec::new();
@@ -96,7 +124,8 @@ fn take_referents(module: &mut Module<'_>) -> Vec<u32> {
         }
     }
     let items = module.elements.iter_mut().flat_map(|e| &mut e.items);
-    for value in items.chain(&mut module.global_values) {
+    let tables = module.table_values.iter_mut().map(|(_, value)| value);
+    for value in items.chain(&mut module.global_values).chain(tables) {
         if let ConstExpr::RefFunc(func) = value {
             places.push(func);
         }
@@ -118,15 +147,33 @@ fn take_referents(module: &mut Module<'_>) -> Vec<u32> {
     referents.into_iter().collect()
 }
 
+/// Finds the functions that the kernel calls, and puts functions by the kernel's convention in their places, whose indices
+/// start with `first`. Those that they call, in the same order.
+fn take_entries(module: &mut Module<'_>, first: u32) -> Vec<u32> {
+    let mut entries = Vec::new();
+    let mut take = |func: &mut u32| {
+        entries.push(*func);
+        *func = first + entries.len() as u32 - 1;
+    };
+    for name in [EXPORT_MAIN, EXPORT_THREAD] {
+        let export = module.exports.iter_mut().find(|e| e.name == name);
+        if let Some(ExportKind::Func(func)) = export.map(|e| &mut e.kind) {
+            take(func);
+        }
+    }
+    module.start.as_mut().map(take);
+    entries
+}
+
 /// Tables that nothing can grow: a sealed module's own, without a `table.grow` in its code.
 fn fixed_tables(checked: &Checked<'_>, options: &Options) -> Vec<bool> {
     let tables = 0..checked.module.tables.len() as u32;
     tables
-        .map(|table| options.sealed() && !checked.grown_tables.contains(&table))
+        .map(|table| options.sealed() && !checked.used.grown_tables.contains(&table))
         .collect()
 }
 
-/// Compiles functions one after the other.
+/// Compiles functions one by one.
 struct Emitter<'e> {
     env: &'e Env<'e>,
     isa: OwnedTargetIsa,
@@ -156,10 +203,10 @@ impl<'e> Emitter<'e> {
         &mut self,
         index: u32,
         ty: u32,
+        signature: Signature,
         name: String,
         translate: impl FnOnce(&mut Function, &mut FunctionBuilderContext) -> Result<u64>,
     ) -> Result<()> {
-        let signature = self.env.signature(&self.env.module.types[ty as usize]);
         let (offset, size) = self
             .emit(index, |func, builder| {
                 func.signature = signature;
@@ -186,6 +233,13 @@ impl<'e> Emitter<'e> {
                 ExportKind::Func(func) => Some(func),
                 _ => None,
             })
+            // By the kernel's convention, a start function can be called as it is.
+            .chain(
+                self.env
+                    .module
+                    .start
+                    .filter(|_| self.env.options.tail_calls),
+            )
             .collect();
         for func in exported {
             let env = self.env;
@@ -230,6 +284,7 @@ impl<'e> Emitter<'e> {
             .map(|r| (r.end - r.start) as usize)
             .sum();
         let own = |imported: u32| imported as usize..;
+        let memories = &module.memories[own(module.imported_memories)];
         let meta = Meta {
             abi_version: sing_abi::ABI_VERSION,
             memory_mode: options.memory_mode,
@@ -245,10 +300,10 @@ impl<'e> Emitter<'e> {
             canonical: self.env.canonical.clone(),
             imports: module.imports.clone(),
             funcs: self.funcs,
-            memory: module.memories[own(module.imported_memories)]
-                .first()
-                .copied(),
+            memory: memories.first().copied(),
+            further: memories.iter().skip(1).copied().collect(),
             tables: module.tables[own(module.imported_tables)].to_vec(),
+            table_values: module.table_values.clone(),
             globals: module.globals[own(module.imported_globals)]
                 .iter()
                 .copied()
@@ -259,9 +314,11 @@ impl<'e> Emitter<'e> {
             elements: module.elements.clone(),
             data: Vec::new(),
             initial: Vec::new(),
+            further_initial: Vec::new(),
             traps: linked.traps,
             max_frame: linked.max_frame,
             trampolines: self.trampolines,
+            steps: module.steps.clone(),
         };
         Ok((linked.code, meta, self.stats))
     }

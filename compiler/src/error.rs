@@ -1,46 +1,46 @@
-//! Why a module is refused: what kind of reason, in words, and where.
+//! Errors: why a module is refused, as a kind, a message and a place.
 
 use std::fmt;
 
-/// What kind of reason.
+/// The kind of reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The bytes are no valid WebAssembly of the features that are allowed.
+    /// Not valid WebAssembly of the allowed features.
     Invalid,
-    /// Valid, but uses what this system does not offer to a SIP.
+    /// Valid, but uses a feature that this system does not offer to SIPs.
     Unsupported,
-    /// Imports what a SIP cannot have.
+    /// Imports something that a SIP cannot have.
     Import,
     /// Lacks an export that a SIP must have, or has it with another type.
     Export,
     /// The manifest is missing or wrong.
     Manifest,
-    /// A contract is missing or wrong, or is not spoken as it says.
+    /// A contract is missing or wrong, or the module uses it wrongly.
     Contract,
-    /// A privilege is used that the manifest does not ask for.
+    /// Uses a privilege that the manifest does not request.
     Privilege,
     /// Needs more memory than its manifest allows.
     Budget,
     /// Larger than the compiler can handle.
     TooLarge,
-    /// The compiler contradicts itself. Never the module's fault.
+    /// An inconsistency in the compiler, which is never the module's fault.
     Internal,
 }
 
-/// Where in the module.
+/// A place in the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Place {
-    /// At this byte of the file.
+    /// A byte offset in the file.
     Offset(u64),
-    /// In a function, at this byte of the file.
+    /// A byte offset in the file, inside a function.
     Function {
         /// Its index.
         index: u32,
-        /// Its name, where the module tells.
+        /// Its name, if the name section has it.
         name: Option<String>,
-        /// The byte of the file.
+        /// The byte offset in the file.
         offset: u64,
     },
     /// An import.
@@ -59,11 +59,11 @@ pub enum Place {
 /// Why a module is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// What kind of reason.
+    /// The kind of reason.
     pub kind: ErrorKind,
-    /// The reason in words, and the way out where there is one.
+    /// The reason, and the remedy if there is one.
     pub message: String,
-    /// Where.
+    /// The place in the module, if known.
     pub place: Option<Place>,
 }
 
@@ -86,7 +86,7 @@ impl Error {
         }
     }
 
-    /// The compiler's own contradiction: what the validator has excluded has come all the same.
+    /// An inconsistency in the compiler: something that validation has excluded occurred.
     pub(crate) fn internal(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::Internal, message)
     }
@@ -99,7 +99,7 @@ impl Error {
         Error::new(kind, e.message()).at(Place::Offset(e.offset()))
     }
 
-    /// The byte of the file where the reason lies, where it has one.
+    /// The byte offset in the file, if the place has one.
     #[must_use]
     pub fn offset(&self) -> Option<u64> {
         match self.place {

@@ -1,15 +1,15 @@
-//! A module's data: the bytes of its segments and, for a sealed module, the memory that they make.
+//! A module's data: the bytes of its segments and, for a sealed module, its initial memory.
 //!
-//! A sealed module's active segments are laid over each other here, once, when the program is installed. The image then
-//! says which stretches of memory do not start as zero, in ascending order and without overlaps; the kernel copies those
-//! from the file and computes nothing, however many segments the module has.
+//! A sealed module's active segments are overlaid here, once, when the program is installed. The
+//! image then lists the runs of memory that do not start as zero, in ascending order and without
+//! overlaps; the kernel copies those from the file and computes nothing, however many segments the
+//! module has.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::module::{Module, Segment};
-use sing_abi::WASM_PAGE;
 use sing_image::meta::{ConstExpr, Data, Run, SegmentMode};
 
-/// Zero bytes that are worth a run of their own to leave out.
+/// This many zero bytes end a run, as another run costs less than storing them.
 const GAP: usize = 128;
 
 /// The part of a module's data that its image holds.
@@ -19,12 +19,14 @@ pub(crate) struct Initial {
     pub(crate) bytes: Vec<u8>,
     /// The segments.
     pub(crate) segments: Vec<Data>,
-    /// The memory of a sealed module as its active segments leave it.
+    /// The first memory of a sealed module as its active segments leave it.
     pub(crate) runs: Vec<Run>,
+    /// The same of the others: each run with its memory's place behind the first.
+    pub(crate) further_runs: Vec<(u32, Run)>,
 }
 
 impl Initial {
-    /// With the vectors of constant expressions, whose places count from the start.
+    /// Data that starts with the vectors of constant expressions, as those refer to it by offset.
     fn starting_with(vectors: &[u8]) -> Initial {
         Initial {
             bytes: vectors.to_vec(),
@@ -32,7 +34,7 @@ impl Initial {
         }
     }
 
-    /// Of a module that is linked with others: its active segments are put in place then.
+    /// For open linkage: the active segments stay, and are applied when the module is linked.
     pub(crate) fn open(module: &Module<'_>) -> Result<Initial> {
         let mut initial = Initial::starting_with(&module.vectors);
         for segment in &module.data {
@@ -41,14 +43,15 @@ impl Initial {
         Ok(initial)
     }
 
-    /// Of a sealed module.
+    /// For a sealed module: the active segments become runs.
     pub(crate) fn sealed(module: &Module<'_>) -> Result<Initial> {
         let mut initial = Initial::starting_with(&module.vectors);
         let mut active = Vec::new();
         for (index, segment) in module.data.iter().enumerate() {
-            if let SegmentMode::Active { offset, .. } = segment.mode {
+            if let SegmentMode::Active { target, offset } = segment.mode {
                 active.push(Placed {
-                    at: place(module, index, segment, offset)?,
+                    memory: target,
+                    at: place(module, index, segment, target, offset)?,
                     order: index,
                     bytes: segment.bytes,
                 });
@@ -61,27 +64,30 @@ impl Initial {
                 initial.keep(segment)?;
             }
         }
-        // Nothing refers to segments behind the last passive one but `data.drop`, which then drops nothing.
+        // Only `data.drop` can refer to segments after the last passive one, and it has no effect
+        // on them.
         let last = initial
             .segments
             .iter()
             .rposition(|d| d.mode == SegmentMode::Passive);
         initial.segments.truncate(last.map_or(0, |last| last + 1));
-        // Those that overlap or lie close together make a cluster: many small segments become few runs, and a cluster has
-        // at most a gap more bytes for each of its segments than these.
+        // Segments that overlap or are close together form a cluster: so many small segments become
+        // few runs, and a cluster is larger than its segments by at most a gap for each.
         active.retain(|p| !p.bytes.is_empty());
-        active.sort_unstable_by_key(|p| (p.at, p.order));
-        let mut end = 0;
-        for cluster in active.chunk_by_mut(|a, b| {
-            end = end.max(a.end());
-            u64::from(b.at) <= end + GAP as u64
-        }) {
-            initial.overlay(cluster)?;
+        active.sort_unstable_by_key(|p| (p.memory, p.at, p.order));
+        for memory in active.chunk_by_mut(|a, b| a.memory == b.memory) {
+            let mut end = 0;
+            for cluster in memory.chunk_by_mut(|a, b| {
+                end = end.max(a.end());
+                u64::from(b.at) <= end + GAP as u64
+            }) {
+                initial.overlay(cluster)?;
+            }
         }
         Ok(initial)
     }
 
-    /// Keeps a segment as it is.
+    /// Stores a segment as it is.
     fn keep(&mut self, segment: &Segment<'_>) -> Result<()> {
         let from = self.append(segment.bytes)?;
         self.segments.push(Data {
@@ -99,10 +105,12 @@ impl Initial {
         Ok(from)
     }
 
-    /// Lays segments of one place over each other, in the order of the module, and keeps what is not zero.
+    /// Overlays the segments of a cluster in the order of the module, and stores the runs that are
+    /// not zero.
     fn overlay(&mut self, cluster: &mut [Placed<'_>]) -> Result<()> {
         let start = cluster.iter().map(|p| p.at).min().unwrap_or(0);
         let end = cluster.iter().map(Placed::end).max().unwrap_or(0);
+        let memory = cluster.first().map_or(0, |p| p.memory);
         cluster.sort_unstable_by_key(|p| p.order);
         let mut bytes = vec![0; (end - u64::from(start)) as usize];
         for p in cluster {
@@ -120,11 +128,15 @@ impl Initial {
                 i += 1;
             }
             let from = self.append(&bytes[first..=last])?;
-            self.runs.push(Run {
+            let run = Run {
                 at: start + first as u32,
                 from,
                 len: (last - first + 1) as u32,
-            });
+            };
+            match memory.checked_sub(1) {
+                None => self.runs.push(run),
+                Some(further) => self.further_runs.push((further, run)),
+            }
             rest = last + 1;
         }
         Ok(())
@@ -134,8 +146,9 @@ impl Initial {
 /// An active segment with its place in memory.
 #[derive(Clone, Copy)]
 struct Placed<'a> {
+    memory: u32,
     at: u32,
-    /// Its index: later ones lie over earlier ones.
+    /// Its index: later segments overwrite earlier ones.
     order: usize,
     bytes: &'a [u8],
 }
@@ -146,24 +159,26 @@ impl Placed<'_> {
     }
 }
 
-/// The place of an active segment.
+/// The address of an active segment, which must fit into the initial memory.
 fn place(
     module: &Module<'_>,
     index: usize,
     segment: &Segment<'_>,
+    target: u32,
     offset: ConstExpr,
 ) -> Result<u32> {
-    let at = module.constant_i32(offset)?;
-    let end = u64::from(at) + segment.bytes.len() as u64;
-    let memory = module.memories.first();
-    let memory = memory.map_or(0, |m| u64::from(m.min) * WASM_PAGE);
+    let at = module.constant(offset)?;
+    let end = at.saturating_add(segment.bytes.len() as u64);
+    let memory = module.memories.get(target as usize);
+    let memory = memory.map_or(0, |m| m.min_bytes());
     if end > memory {
         let message = format!(
-            "data segment {index} ends at byte {end}, outside the {memory} bytes that the memory starts with"
+            "data segment {index} ends at byte {end}, outside the {memory} bytes that memory {target} starts with"
         );
         return Err(Error::new(ErrorKind::Unsupported, message));
     }
-    Ok(at)
+    // Empty where it is 4 GiB, and otherwise below.
+    Ok(at as u32)
 }
 
 #[cfg(test)]
@@ -195,6 +210,28 @@ mod tests {
         .unwrap();
         assert_eq!(runs(&made), [(16, &b"hEllo!"[..]), (40002, b"x")]);
         assert_eq!(made.segments, [], "nothing can name one of them");
+    }
+
+    #[test]
+    fn each_memory_has_runs_of_its_own() {
+        let made = initial(
+            r#"(memory 1) (memory 0) (memory 1) (data (memory 2) (i32.const 20) "behind")
+               (data (i32.const 18) "first") (data (memory 2) (i32.const 18) "ab") (data (memory 1) (i32.const 0) "")"#,
+        )
+        .unwrap();
+        assert_eq!(runs(&made), [(18, &b"first"[..])]);
+        let further: Vec<(u32, u32, &[u8])> = made
+            .further_runs
+            .iter()
+            .map(|(memory, r)| {
+                let bytes = &made.bytes[r.from as usize..][..r.len as usize];
+                (*memory, r.at, bytes)
+            })
+            .collect();
+        assert_eq!(further, [(1, 18, &b"abbehind"[..])]);
+        let said = initial(r#"(memory 1) (memory 0) (data (memory 1) (i32.const 0) "x")"#);
+        let said = said.unwrap_err().to_string();
+        assert!(said.contains("outside the 0 bytes that memory 1"), "{said}");
     }
 
     #[test]
@@ -260,10 +297,11 @@ mod tests {
     fn many_segments_take_time_in_proportion() {
         let timed = |n: u32| {
             let mut module = Module::default();
-            module.memories.push(sing_image::meta::Limits {
+            let limits = sing_image::meta::Limits {
                 min: 1024,
                 max: None,
-            });
+            };
+            module.memories.push(limits.into());
             // Far apart, and in descending order: each is a run of its own.
             module.data = (0..n)
                 .rev()
@@ -281,7 +319,8 @@ mod tests {
             assert!(made.runs.is_sorted_by_key(|r| r.at));
             started.elapsed()
         };
-        // Quadratic, the larger one would take a hundred times the smaller one's; a slow machine slows both.
+        // If this were quadratic, the larger module would take a hundred times as long as the
+        // smaller one; a slow machine slows both.
         let few = timed(10_000).max(Duration::from_millis(1));
         let many = timed(100_000);
         assert!(many < few * 60, "{few:?} for 10,000, {many:?} for 100,000");

@@ -1,26 +1,28 @@
-//! What Cranelift is to generate code for, and how.
+//! The target processor, and Cranelift's settings.
 
 use crate::error::{Error, Result};
 use crate::options::Cpu;
 use cranelift_codegen::isa::{self, OwnedTargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
 
-/// Settings and why they are so.
+/// The settings, with their reasons.
 const SETTINGS: &[(&str, &str)] = &[
     ("opt_level", "speed"),
     // Crash reports walk the frame pointers.
     ("preserve_frame_pointers", "true"),
-    // A function that returns more than registers hold gets a hidden pointer to the rest.
+    // A function with more results than registers gets a hidden pointer to the rest.
     ("enable_multi_ret_implicit_sret", "true"),
-    // Prologues test the stack's limit, the whole frame included.
+    // Prologues check the stack limit for the whole frame, so no probes are needed.
     ("enable_probestack", "false"),
     // Code is loaded anywhere.
     ("is_pic", "true"),
     ("unwind_info", "false"),
-    // Timing side channels inside one address space are a named limit; hardware domains are the answer.
+    // Timing side channels inside one address space are a stated limitation; hardware protection
+    // domains are the remedy.
     ("enable_heap_access_spectre_mitigation", "false"),
     ("enable_table_access_spectre_mitigation", "false"),
-    // The IR's own verifier is for us, not for users: it would find mistakes of this translator.
+    // Cranelift's verifier of its IR would find mistakes of this translator, so it is on in tests
+    // only.
     (
         "enable_verifier",
         if cfg!(any(test, debug_assertions)) {
@@ -31,7 +33,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ),
 ];
 
-/// The target.
+/// Makes the target.
 pub(crate) fn build(cpu: Cpu) -> Result<OwnedTargetIsa> {
     let internal = |e: &dyn std::fmt::Display| Error::internal(format!("Cranelift settings: {e}"));
     let mut flags = settings::builder();

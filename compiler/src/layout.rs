@@ -1,4 +1,4 @@
-//! The layout of the variable part of the context record.
+//! The layout of the part of the context record whose size depends on the module.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::module::Module;
@@ -6,25 +6,29 @@ use crate::options::Options;
 use sing_abi::ctx;
 use sing_image::meta::CtxLayout;
 
-/// Size of an entry of the table of imported functions: code and context.
+/// Bytes of an entry in the table of imported functions: code and context.
 pub(crate) const FUNC_IMPORT_SIZE: u32 = 16;
-/// In such an entry: the code's address.
+/// Offset in such an entry: the code's address.
 pub(crate) const FUNC_IMPORT_CODE: u32 = 0;
-/// In such an entry: the context that the function gets.
+/// Offset in such an entry: the context that is passed to the function.
 pub(crate) const FUNC_IMPORT_CTX: u32 = 8;
 
-/// Lays out the record of a module: what is reached most comes first.
+/// Lays out the record of a module, with the most frequently accessed parts first.
 pub(crate) fn of_module(module: &Module<'_>, options: &Options) -> Result<CtxLayout> {
     let mut end = ctx::VARS as u64;
     let mut place = |count: usize, size: u64| {
         let at = end;
         end = (end + count as u64 * size).next_multiple_of(16);
-        // Checked as a whole below.
+        // The sum is checked below.
         at as u32
     };
     let mut layout = CtxLayout {
         globals: place(module.globals.len(), ctx::GLOBAL_CELL as u64),
         tables: place(module.tables.len(), 8),
+        memories: place(
+            module.memories.len().saturating_sub(1),
+            ctx::MEMORY_CELL as u64,
+        ),
         ..CtxLayout::default()
     };
     if !options.sealed() {

@@ -1,16 +1,17 @@
 //! Verifier and compiler: from WebAssembly to installed images.
 //!
-//! [`verify`] decides whether a module may become a SIP: it is valid WebAssembly, imports nothing but kernel
-//! entries that its manifest has the privileges for and messages that its contracts know, and brings what
-//! the kernel expects of it. [`compile`] verifies and then translates: WebAssembly to Cranelift IR to
-//! machine code, one function at a time, linked into one position-independent piece of code with what the
-//! run-time needs beside it. [`Compiled::to_elf`] is the file that the installer stores.
+//! [`verify`] decides whether a module may become a SIP: whether it is valid WebAssembly, imports
+//! only kernel entries that its manifest has the privileges for and messages of its contracts, and
+//! has the exports that the kernel needs. [`compile`] verifies and then translates, one function at
+//! a time: WebAssembly to Cranelift IR to machine code, linked into one position-independent piece
+//! of code, with the metadata that the run-time needs. [`Compiled::to_elf`] makes the file that the
+//! installer stores.
 //!
 //! Invariants:
-//! - Nothing is translated that [`verify`] has not accepted.
-//! - The output depends on the input and the options alone: same module, same bytes.
-//! - Every instruction that can trap stands in the trap table with its reason.
-//! - No input makes the compiler panic; what it cannot handle is an [`Error`].
+//! - Only modules that [`verify`] has accepted are translated.
+//! - The output depends only on the input and the options: the same module gives the same bytes.
+//! - Every instruction that can trap is in the trap table, with its reason.
+//! - No input makes the compiler panic; input that it cannot handle gives an [`Error`].
 #![forbid(unsafe_code)]
 
 mod elf_writer;
@@ -37,19 +38,19 @@ use sing_image::manifest::Manifest;
 use sing_image::meta::Meta;
 use std::time::Instant;
 
-/// A module that is fit to be compiled.
+/// The declarations of a module that has passed verification.
 #[derive(Clone, Debug)]
 pub struct Verified {
-    /// What the program declares; empty where the linkage is open.
+    /// The program's manifest; empty for open linkage.
     pub manifest: Manifest,
-    /// The contracts it names, in the order of the code's contract numbers.
+    /// Its contracts, in the order of the contract numbers in the code.
     pub contracts: Vec<ContractTable>,
 }
 
-/// What a compilation took and gave.
+/// Figures of a compilation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Bytes of the functions' bodies in the module.
+    /// Bytes of function bodies in the module.
     pub wasm_bytes: usize,
     /// Functions compiled.
     pub functions: usize,
@@ -59,7 +60,7 @@ pub struct Stats {
     pub code_bytes: usize,
     /// Nanoseconds spent on verification.
     pub verify_ns: u64,
-    /// Nanoseconds spent on translation to Cranelift's form.
+    /// Nanoseconds spent on translation to Cranelift's IR.
     pub translate_ns: u64,
     /// Nanoseconds spent in Cranelift.
     pub codegen_ns: u64,
@@ -70,22 +71,22 @@ pub struct Stats {
 pub struct Compiled {
     /// The code, position-independent.
     pub code: Vec<u8>,
-    /// The bytes of data segments.
+    /// The bytes of the image's data, to which [`Meta`] refers.
     pub data: Vec<u8>,
-    /// What the run-time needs of it.
+    /// The metadata that the run-time needs.
     pub meta: Meta,
-    /// What the program declares; empty where the linkage is open.
+    /// The program's manifest; empty for open linkage.
     pub manifest: Manifest,
-    /// The contracts it names.
+    /// Its contracts, in the order of the contract numbers in the code.
     pub contracts: Vec<ContractTable>,
-    /// What it took.
+    /// Figures of the compilation.
     pub stats: Stats,
 }
 
-/// Decides whether a module is valid and, for sealed linkage, a proper SIP.
+/// Checks that a module is valid WebAssembly and, for sealed linkage, a SIP.
 ///
 /// # Errors
-/// The first reason why it is not, and where.
+/// The first reason why it is not, with its place in the module.
 pub fn verify(wasm: &[u8], options: &Options) -> Result<Verified> {
     let verify::Checked {
         manifest,
@@ -101,7 +102,7 @@ pub fn verify(wasm: &[u8], options: &Options) -> Result<Verified> {
 /// Verifies and compiles a module.
 ///
 /// # Errors
-/// Why the module is refused.
+/// Why the module is refused, with the place.
 pub fn compile(wasm: &[u8], options: &Options) -> Result<Compiled> {
     let started = Instant::now();
     let checked = verify::check(wasm, options)?;
@@ -115,7 +116,7 @@ impl Compiled {
     /// The installed image: an ELF file as `sing_image::elf` reads it.
     ///
     /// # Errors
-    /// Where a part is too large for the format.
+    /// [`ErrorKind::TooLarge`] if a part is too large for the format.
     pub fn to_elf(&self) -> Result<Vec<u8>> {
         elf_writer::write(self)
     }

@@ -1,4 +1,5 @@
-//! From functions to one piece of code: places them, resolves the calls between them, collects the traps.
+//! The linker: places functions in one piece of code, resolves the calls between them, and collects
+//! their traps.
 
 use crate::error::{Error, ErrorKind, Result};
 use cranelift_codegen::binemit::{Addend, Reloc};
@@ -9,15 +10,15 @@ use cranelift_codegen::{Context, FinalizedRelocTarget};
 use sing_abi::trap::Trap;
 use sing_image::limits;
 
-/// Where functions start: a cache line holds two such pieces.
+/// Alignment of functions in bytes: half a cache line.
 const ALIGNMENT: usize = 32;
-/// What stands between functions: `int3`.
+/// Padding between functions: `int3`.
 const PADDING: u8 = 0xcc;
 /// Code under construction.
 #[derive(Default)]
 pub(crate) struct Linker {
     code: Vec<u8>,
-    /// Calls to be resolved: where, which function, addend.
+    /// Calls to be resolved: offset in the code, called function, addend.
     calls: Vec<(u32, u32, Addend)>,
     traps: Vec<(u32, u8)>,
     max_frame: u32,
@@ -31,7 +32,7 @@ pub(crate) struct Linked {
 }
 
 impl Linker {
-    /// Generates code for the function in `context` and appends it. Its offset and size.
+    /// Generates code for the function in `context` and appends it: its offset and size.
     pub(crate) fn add(&mut self, context: &mut Context, isa: &dyn TargetIsa) -> Result<(u32, u32)> {
         let mut control = ControlPlane::default();
         if let Err(e) = context.compile(isa, &mut control) {
@@ -44,9 +45,13 @@ impl Linker {
             .resize(self.code.len().next_multiple_of(alignment), PADDING);
         let start = self.code.len();
         let bytes = compiled.code_buffer();
+        let size = bytes.len() as u64;
+        limits::FUNCTION_CODE_BYTES.check(size).map_err(|e| {
+            Error::new(ErrorKind::TooLarge, format!("the module has {}", e.message))
+        })?;
         // Before more is compiled. Calls reach 2 GiB either way, so those within the limit always do.
         limits::CODE_BYTES
-            .check((start + bytes.len()) as u64)
+            .check(start as u64 + size)
             .map_err(|e| Error::new(ErrorKind::TooLarge, format!("the image has {}", e.message)))?;
         self.code.extend_from_slice(bytes);
         let start = start as u32;
@@ -67,13 +72,13 @@ impl Linker {
                 .push((start + trap.offset, reason(trap.code)?.code()));
         }
         if let Some(frame) = compiled.buffer.frame_layout() {
-            // With the return address and the saved frame pointer.
+            // Including the return address and the saved frame pointer.
             self.max_frame = self.max_frame.max(frame.frame_to_fp_offset + 16);
         }
         Ok((start, bytes.len() as u32))
     }
 
-    /// Resolves the calls; `offset_of` tells where a function starts.
+    /// Resolves the calls; `offset_of` gives the offset of a function.
     pub(crate) fn finish(mut self, offset_of: impl Fn(u32) -> Option<u32>) -> Result<Linked> {
         for (at, target, addend) in self.calls {
             let target = offset_of(target)
@@ -102,7 +107,7 @@ fn called_function(func: &Function, target: &FinalizedRelocTarget) -> Option<u32
     }
 }
 
-/// The ABI's reason for a trap: our own codes are the ABI's, Cranelift's have names.
+/// The ABI's reason for a trap: user codes are the ABI's, Cranelift's own are named.
 fn reason(code: TrapCode) -> Result<Trap> {
     Ok(match code {
         TrapCode::STACK_OVERFLOW => Trap::StackOverflow,

@@ -1,13 +1,13 @@
-//! A valid module, sorted into what verification and translation ask for.
+//! A valid module, parsed into the form that verification and translation use.
 //!
-//! Invariant: [`Module::parse`] is given bytes that the validator has accepted, so that indices are in range
-//! and types fit; what it cannot represent is an error all the same, never a panic.
+//! Invariant: [`Module::parse`] gets bytes that the validator has accepted, so indices are in range
+//! and types match; anything that it cannot represent is an error, never a panic.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::names;
 use sing_image::meta::{
-    ConstExpr, Element, Export, ExportKind, FuncType, GlobalType, Import, ImportKind, Limits,
-    SegmentMode, TableType, ValType,
+    ConstExpr, ConstStep, Element, Export, ExportKind, FuncType, GlobalType, Import, ImportKind,
+    Limits, MemoryType, SegmentMode, TableType, ValType,
 };
 use wasmparser as wp;
 
@@ -25,8 +25,8 @@ pub(crate) struct Segment<'a> {
     pub(crate) bytes: &'a [u8],
 }
 
-/// A module. The vectors over index spaces (`func_types`, `tables`, `memories`, `globals`) hold what is
-/// imported first and what is defined after it.
+/// A module. The vectors over index spaces (`func_types`, `tables`, `memories`, `globals`) have
+/// imports first and definitions after them.
 #[derive(Debug, Default)]
 pub(crate) struct Module<'a> {
     pub(crate) types: Vec<FuncType>,
@@ -36,7 +36,9 @@ pub(crate) struct Module<'a> {
     pub(crate) imported_funcs: u32,
     pub(crate) tables: Vec<TableType>,
     pub(crate) imported_tables: u32,
-    pub(crate) memories: Vec<Limits>,
+    /// The initial value of the elements of those defined tables that have one.
+    pub(crate) table_values: Vec<(u32, ConstExpr)>,
+    pub(crate) memories: Vec<MemoryType>,
     pub(crate) imported_memories: u32,
     pub(crate) shared_memory: bool,
     pub(crate) globals: Vec<GlobalType>,
@@ -47,16 +49,19 @@ pub(crate) struct Module<'a> {
     pub(crate) start: Option<u32>,
     pub(crate) elements: Vec<Element>,
     pub(crate) data: Vec<Segment<'a>>,
-    /// The vectors of constant expressions, which name them by their place in the image's data: it starts with these.
+    /// The 128-bit values of constant expressions. The image's data starts with these, and
+    /// expressions refer to them by their offset there.
     pub(crate) vectors: Vec<u8>,
+    /// The steps of constant expressions that depend on imported globals.
+    pub(crate) steps: Vec<ConstStep>,
     pub(crate) bodies: Vec<wp::FunctionBody<'a>>,
     pub(crate) customs: Vec<Custom<'a>>,
-    /// Names of functions, by index, where the module tells.
+    /// Names of functions by index, from the name section.
     pub(crate) names: Vec<Option<String>>,
 }
 
 impl<'a> Module<'a> {
-    /// Sorts a valid module.
+    /// Parses a valid module.
     pub(crate) fn parse(wasm: &'a [u8]) -> Result<Module<'a>> {
         let mut module = Module::default();
         for payload in wp::Parser::new(0).parse_all(wasm) {
@@ -86,8 +91,10 @@ impl<'a> Module<'a> {
             wp::Payload::TableSection(tables) => {
                 for table in tables {
                     let table = table?;
-                    if !matches!(table.init, wp::TableInit::RefNull) {
-                        return Err(unsupported("tables with an initial expression"));
+                    if let wp::TableInit::Expr(value) = &table.init {
+                        let defined = self.tables.len() as u32 - self.imported_tables;
+                        let value = self.const_expr(value)?;
+                        self.table_values.push((defined, value));
                     }
                     self.tables.push(table_type(&table.ty)?);
                 }
@@ -96,17 +103,14 @@ impl<'a> Module<'a> {
                 for memory in memories {
                     let memory = memory?;
                     self.shared_memory |= memory.shared;
-                    self.memories.push(memory_limits(&memory)?);
+                    self.memories.push(memory_type(&memory)?);
                 }
             }
             wp::Payload::GlobalSection(globals) => {
                 for global in globals {
                     let global = global?;
                     self.globals.push(global_type(&global.ty)?);
-                    let value = match vector(&global.init_expr)? {
-                        Some(bytes) => self.keep_vector(bytes),
-                        None => const_expr(&global.init_expr)?,
-                    };
+                    let value = self.const_expr(&global.init_expr)?;
                     self.global_values.push(value);
                 }
             }
@@ -129,7 +133,8 @@ impl<'a> Module<'a> {
             wp::Payload::StartSection { func, .. } => self.start = Some(func),
             wp::Payload::ElementSection(elements) => {
                 for element in elements {
-                    self.elements.push(element_segment(element?)?);
+                    let element = self.element_segment(element?)?;
+                    self.elements.push(element);
                 }
             }
             wp::Payload::DataSection(segments) => {
@@ -142,7 +147,7 @@ impl<'a> Module<'a> {
                             offset_expr,
                         } => SegmentMode::Active {
                             target: memory_index,
-                            offset: const_expr(&offset_expr)?,
+                            offset: self.const_expr(&offset_expr)?,
                         },
                     };
                     self.data.push(Segment {
@@ -177,11 +182,11 @@ impl<'a> Module<'a> {
                 ImportKind::Table(table)
             }
             wp::TypeRef::Memory(memory) => {
-                let limits = memory_limits(&memory)?;
+                let ty = memory_type(&memory)?;
                 self.shared_memory |= memory.shared;
-                self.memories.push(limits);
+                self.memories.push(ty);
                 self.imported_memories += 1;
-                ImportKind::Memory(limits)
+                ImportKind::Memory(ty)
             }
             wp::TypeRef::Global(global) => {
                 let global = global_type(&global)?;
@@ -199,14 +204,103 @@ impl<'a> Module<'a> {
         Ok(())
     }
 
+    fn element_segment(&mut self, element: wp::Element<'_>) -> Result<Element> {
+        let mode = match element.kind {
+            wp::ElementKind::Passive => SegmentMode::Passive,
+            wp::ElementKind::Declared => SegmentMode::Declared,
+            wp::ElementKind::Active {
+                table_index,
+                offset_expr,
+            } => SegmentMode::Active {
+                target: table_index.unwrap_or(0),
+                offset: self.const_expr(&offset_expr)?,
+            },
+        };
+        let items = match element.items {
+            wp::ElementItems::Functions(funcs) => funcs
+                .into_iter()
+                .map(|f| Ok(ConstExpr::RefFunc(f?)))
+                .collect::<Result<_>>()?,
+            wp::ElementItems::Expressions(_, exprs) => exprs
+                .into_iter()
+                .map(|e| self.const_expr(&e?))
+                .collect::<Result<_>>()?,
+        };
+        Ok(Element { mode, items })
+    }
+
+    /// A constant expression. Its operators are carried out here, but for those that depend on an imported global: they
+    /// become steps for whoever links the module.
+    fn const_expr(&mut self, expr: &wp::ConstExpr<'_>) -> Result<ConstExpr> {
+        let mut steps = Vec::new();
+        // Values that are known, and in place of others nothing.
+        let mut stack: Vec<Option<ConstExpr>> = Vec::new();
+        let mut ops = expr.get_operators_reader();
+        loop {
+            let step = match ops.read()? {
+                wp::Operator::End => break,
+                op => self.const_step(&op)?,
+            };
+            let value = match step {
+                ConstStep::Push(value) => Some(value),
+                operation => {
+                    let (b, a) = (stack.pop().flatten(), stack.pop().flatten());
+                    match (a, b) {
+                        (Some(ConstExpr::Bits(a)), Some(ConstExpr::Bits(b))) => {
+                            operation.apply(a, b).map(ConstExpr::Bits)
+                        }
+                        _ => None,
+                    }
+                }
+            };
+            stack.push(value);
+            steps.push(step);
+        }
+        match stack.pop() {
+            Some(Some(value)) => Ok(value),
+            Some(None) => {
+                // A module that is read has less than 4 GiB.
+                let (from, len) = (self.steps.len() as u32, steps.len() as u32);
+                self.steps.extend(steps);
+                Ok(ConstExpr::Computed { from, len })
+            }
+            None => Err(Error::internal("a constant expression without a value")),
+        }
+    }
+
+    fn const_step(&mut self, op: &wp::Operator<'_>) -> Result<ConstStep> {
+        use wp::Operator as O;
+        Ok(match *op {
+            O::I32Add => ConstStep::Add32,
+            O::I32Sub => ConstStep::Sub32,
+            O::I32Mul => ConstStep::Mul32,
+            O::I64Add => ConstStep::Add64,
+            O::I64Sub => ConstStep::Sub64,
+            O::I64Mul => ConstStep::Mul64,
+            O::I32Const { value } => bits(u64::from(value.cast_unsigned())),
+            O::I64Const { value } => bits(value.cast_unsigned()),
+            O::F32Const { value } => bits(u64::from(value.bits())),
+            O::F64Const { value } => bits(value.bits()),
+            O::V128Const { value } => ConstStep::Push(self.keep_vector(*value.bytes())),
+            O::GlobalGet { global_index } => ConstStep::Push(ConstExpr::Global(global_index)),
+            O::RefFunc { function_index } => ConstStep::Push(ConstExpr::RefFunc(function_index)),
+            O::RefNull { .. } => ConstStep::Push(ConstExpr::Null),
+            _ => {
+                return Err(unsupported(
+                    "constant expressions of other than integer sums and products",
+                ));
+            }
+        })
+    }
+
     fn keep_vector(&mut self, bytes: [u8; 16]) -> ConstExpr {
-        // A module that is read has less than 4 GiB.
+        // A module has less than 4 GiB.
         let from = self.vectors.len() as u32;
         self.vectors.extend_from_slice(&bytes);
         ConstExpr::Vector(from)
     }
 
-    /// The bytes of a vector that [`ConstExpr::Vector`] names.
+    /// The bytes of the vector at an offset of [`ConstExpr::Vector`].
     pub(crate) fn vector(&self, from: u32) -> Option<&[u8]> {
         let from = from as usize;
         self.vectors.get(from..from.checked_add(16)?)
@@ -219,7 +313,7 @@ impl<'a> Module<'a> {
             .ok_or_else(|| Error::internal(format!("function {func} has no type")))
     }
 
-    /// What a person calls the function.
+    /// The function's name for people: from the name section, or by its index.
     pub(crate) fn func_name(&self, func: u32) -> String {
         match self.names.get(func as usize) {
             Some(Some(name)) => name.clone(),
@@ -227,35 +321,37 @@ impl<'a> Module<'a> {
         }
     }
 
-    /// What the module exports under this name.
+    /// The module's export of this name.
     pub(crate) fn export(&self, name: &str) -> Option<ExportKind> {
         self.exports.iter().find(|e| e.name == name).map(|e| e.kind)
     }
 
-    /// The value of a constant expression of type i32, whose globals the module defines itself.
-    pub(crate) fn constant_i32(&self, mut expr: ConstExpr) -> Result<u32> {
+    /// The value of a constant expression of an integer type, whose globals the module defines itself.
+    pub(crate) fn constant(&self, mut expr: ConstExpr) -> Result<u64> {
         loop {
             let global = match expr {
-                ConstExpr::Bits(bits) => return Ok(bits as u32),
+                ConstExpr::Bits(bits) => return Ok(bits),
                 ConstExpr::Global(global) => global,
-                ConstExpr::RefFunc(_) | ConstExpr::Null | ConstExpr::Vector(_) => {
-                    return Err(Error::internal("another value where an i32 must be"));
-                }
+                _ => return Err(Error::internal("another value where a number must be")),
             };
-            // The validator lets a global's value name only those before it.
+            // The validator allows a global's value to refer only to globals before it, so this
+            // ends.
             let defined = global.checked_sub(self.imported_globals);
             let value = defined.and_then(|g| self.global_values.get(g as usize));
             expr = *value.ok_or_else(|| Error::internal(format!("no value of global {global}")))?;
         }
     }
 
-    /// For each type, the least index of an equal one.
+    /// For each type, the index of the first equal one.
     pub(crate) fn canonical_types(&self) -> Vec<u32> {
         let mut first = std::collections::HashMap::new();
-        let numbered = self.types.iter().zip(0u32..);
-        numbered
-            .map(|(ty, i)| *first.entry(ty).or_insert(i))
-            .collect()
+        let mut numbers: Vec<u32> = Vec::with_capacity(self.types.len());
+        for (ty, i) in self.types.iter().zip(0u32..) {
+            // A type refers to those before it, or to itself.
+            let ty = ty.renumbered(|of| numbers.get(of as usize).copied().unwrap_or(u32::MAX));
+            numbers.push(*first.entry(ty).or_insert(i));
+        }
+        numbers
     }
 }
 
@@ -273,6 +369,18 @@ pub(crate) fn val_type(ty: wp::ValType) -> Result<ValType> {
         wp::ValType::FUNCREF => ValType::FuncRef,
         wp::ValType::EXTERNREF => ValType::ExternRef,
         wp::ValType::V128 => ValType::V128,
+        wp::ValType::Ref(reference) => return reference_type(reference),
+    })
+}
+
+fn reference_type(ty: wp::RefType) -> Result<ValType> {
+    Ok(match ty.heap_type() {
+        wp::HeapType::FUNC if !ty.is_nullable() => ValType::NonNullFunc,
+        wp::HeapType::EXTERN if !ty.is_nullable() => ValType::NonNullExtern,
+        wp::HeapType::Concrete(wp::UnpackedIndex::Module(of)) => ValType::Typed {
+            ty: of,
+            nullable: ty.is_nullable(),
+        },
         _ => return Err(unsupported(&format!("values of type {ty}"))),
     })
 }
@@ -285,31 +393,38 @@ fn func_type(ty: &wp::FuncType) -> Result<FuncType> {
     })
 }
 
-fn limits(initial: u64, maximum: Option<u64>) -> Result<Limits> {
-    let size = |n: u64| u32::try_from(n).map_err(|_| unsupported("64-bit limits"));
-    Ok(Limits {
-        min: size(initial)?,
-        max: maximum.map(size).transpose()?,
-    })
-}
-
 fn table_type(ty: &wp::TableType) -> Result<TableType> {
-    if ty.table64 || ty.shared {
-        return Err(unsupported("64-bit and shared tables"));
+    if ty.shared {
+        return Err(unsupported("shared tables"));
     }
     Ok(TableType {
         element: val_type(wp::ValType::Ref(ty.element_type))?,
-        limits: limits(ty.initial, ty.maximum)?,
+        limits: Limits {
+            min: ty.initial,
+            max: ty.maximum,
+        },
+        index64: ty.table64,
     })
 }
 
-fn memory_limits(ty: &wp::MemoryType) -> Result<Limits> {
-    if ty.memory64 || ty.page_size_log2.is_some() {
-        return Err(unsupported(
-            "64-bit memories and memories with pages of their own size",
-        ));
-    }
-    limits(ty.initial, ty.maximum)
+fn memory_type(ty: &wp::MemoryType) -> Result<MemoryType> {
+    let page_bits = match ty.page_size_log2 {
+        None => MemoryType::PAGE_BITS,
+        Some(bits @ (0 | 16)) => bits as u8,
+        Some(_) => {
+            return Err(unsupported(
+                "memories with pages of neither 1 nor 65536 bytes",
+            ));
+        }
+    };
+    Ok(MemoryType {
+        limits: Limits {
+            min: ty.initial,
+            max: ty.maximum,
+        },
+        index64: ty.memory64,
+        page_bits,
+    })
 }
 
 fn global_type(ty: &wp::GlobalType) -> Result<GlobalType> {
@@ -322,54 +437,6 @@ fn global_type(ty: &wp::GlobalType) -> Result<GlobalType> {
     })
 }
 
-fn element_segment(element: wp::Element<'_>) -> Result<Element> {
-    let mode = match element.kind {
-        wp::ElementKind::Passive => SegmentMode::Passive,
-        wp::ElementKind::Declared => SegmentMode::Declared,
-        wp::ElementKind::Active {
-            table_index,
-            offset_expr,
-        } => SegmentMode::Active {
-            target: table_index.unwrap_or(0),
-            offset: const_expr(&offset_expr)?,
-        },
-    };
-    let items = match element.items {
-        wp::ElementItems::Functions(funcs) => funcs
-            .into_iter()
-            .map(|f| Ok(ConstExpr::RefFunc(f?)))
-            .collect::<Result<_>>()?,
-        wp::ElementItems::Expressions(_, exprs) => exprs
-            .into_iter()
-            .map(|e| const_expr(&e?))
-            .collect::<Result<_>>()?,
-    };
-    Ok(Element { mode, items })
-}
-
-/// The vector that an expression is, if it is one.
-fn vector(expr: &wp::ConstExpr<'_>) -> Result<Option<[u8; 16]>> {
-    let mut ops = expr.get_operators_reader();
-    Ok(match (ops.read()?, ops.read()?) {
-        (wp::Operator::V128Const { value }, wp::Operator::End) => Some(*value.bytes()),
-        _ => None,
-    })
-}
-
-fn const_expr(expr: &wp::ConstExpr<'_>) -> Result<ConstExpr> {
-    let mut ops = expr.get_operators_reader();
-    let value = match ops.read()? {
-        wp::Operator::I32Const { value } => ConstExpr::Bits(u64::from(value.cast_unsigned())),
-        wp::Operator::I64Const { value } => ConstExpr::Bits(value.cast_unsigned()),
-        wp::Operator::F32Const { value } => ConstExpr::Bits(u64::from(value.bits())),
-        wp::Operator::F64Const { value } => ConstExpr::Bits(value.bits()),
-        wp::Operator::GlobalGet { global_index } => ConstExpr::Global(global_index),
-        wp::Operator::RefFunc { function_index } => ConstExpr::RefFunc(function_index),
-        wp::Operator::RefNull { .. } => ConstExpr::Null,
-        _ => return Err(unsupported("constant expressions of more than a constant")),
-    };
-    match ops.read()? {
-        wp::Operator::End => Ok(value),
-        _ => Err(unsupported("constant expressions of more than a constant")),
-    }
+fn bits(bits: u64) -> ConstStep {
+    ConstStep::Push(ConstExpr::Bits(bits))
 }

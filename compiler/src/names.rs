@@ -1,7 +1,7 @@
-//! Names of functions, as people read them in crash reports and disassemblies.
+//! Names of functions, for crash reports and disassemblies.
 //!
-//! The name section is not validated, and anyone may write anything into it: what does not parse is left
-//! out, and what is no readable name is made one.
+//! The name section is not validated and can contain anything: parts that cannot be parsed are
+//! ignored, and names are made printable and bounded in length.
 
 use crate::module::Module;
 use std::fmt::{self, Write as _};
@@ -30,7 +30,7 @@ pub(crate) fn of_functions(module: &Module<'_>) -> Vec<Option<String>> {
     names
 }
 
-/// Names in a module that did not parse to its end.
+/// The name of one function of a module that may not be parsable to its end.
 pub(crate) fn of_function(wasm: &[u8], func: u32) -> Option<String> {
     let sections = wp::Parser::new(0).parse_all(wasm).map_while(Result::ok);
     for payload in sections {
@@ -53,7 +53,7 @@ pub(crate) fn of_function(wasm: &[u8], func: u32) -> Option<String> {
     None
 }
 
-/// A name of bounded length. Demangling a hostile name can give megabytes; this stops it early.
+/// A name of bounded length, as demangling a hostile name can give megabytes.
 struct Bounded {
     text: String,
     left: usize,
@@ -74,7 +74,7 @@ fn readable(name: &str) -> Option<String> {
         text: String::new(),
         left: LONGEST,
     };
-    // An error only says that the name was cut.
+    // An error only means that the name was cut.
     let _ = write!(out, "{:#}", rustc_demangle::demangle(name));
     (!out.text.trim().is_empty()).then_some(out.text)
 }

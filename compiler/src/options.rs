@@ -1,18 +1,21 @@
-//! What the compiler is asked for.
+//! The options of verification and compilation.
 
 use sing_image::meta::{Linkage, MemoryMode};
 
 /// How to verify and compile a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// How the code keeps inside its linear memory.
+    /// How the code stays inside its linear memory.
     pub memory_mode: MemoryMode,
-    /// Whether the module is a SIP of its own or can be linked with others.
+    /// Whether the module is a SIP by itself, or is linked with others.
     pub linkage: Linkage,
-    /// Which WebAssembly the module may use.
+    /// The WebAssembly features that the module may use.
     pub features: Features,
-    /// Which processor the code is for.
+    /// The processor features that the code may use.
     pub cpu: Cpu,
+    /// Open linkage: whether the modules that are linked with each other may have tail calls. All of them are compiled
+    /// alike. A sealed module is compiled for tail calls if it has any.
+    pub tail_calls: bool,
 }
 
 impl Options {
@@ -24,15 +27,16 @@ impl Options {
             linkage: Linkage::Sealed,
             features: Features::Sip,
             cpu: Cpu::Baseline,
+            tail_calls: false,
         }
     }
 
-    /// For a module that is linked with others: WebAssembly 2.0, for the baseline processor.
+    /// For a module that is linked with others: [`Features::Core`], for the baseline processor.
     #[must_use]
     pub fn open(memory_mode: MemoryMode) -> Options {
         Options {
             linkage: Linkage::Open,
-            features: Features::Wasm2,
+            features: Features::Core,
             ..Options::sip(memory_mode)
         }
     }
@@ -51,19 +55,31 @@ impl Default for Options {
 /// A set of WebAssembly features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Features {
-    /// WebAssembly 2.0, and the threads proposal's atomic instructions on a memory that is not shared with others: what a
-    /// SIP may use.
+    /// All of [`Features::Core`], and the threads proposal's atomic instructions on a memory that is not shared with
+    /// others: what a SIP may use.
     Sip,
-    /// WebAssembly 2.0, and nothing else.
-    Wasm2,
+    /// WebAssembly 2.0 and the finished proposals that are supported in full: extended constant expressions,
+    /// relaxed vector instructions in the deterministic profile, several memories, typed references to functions,
+    /// tail calls, memories and tables with addresses of 64 bits, and memories with pages of a byte.
+    Core,
 }
 
 impl Features {
-    pub(crate) fn of_wasmparser(self) -> wasmparser::WasmFeatures {
+    /// The set as the validator has it.
+    #[must_use]
+    pub fn of_wasmparser(self) -> wasmparser::WasmFeatures {
         use wasmparser::WasmFeatures as F;
+        let core = F::WASM2
+            | F::EXTENDED_CONST
+            | F::RELAXED_SIMD
+            | F::MULTI_MEMORY
+            | F::FUNCTION_REFERENCES
+            | F::TAIL_CALL
+            | F::MEMORY64
+            | F::CUSTOM_PAGE_SIZES;
         match self {
-            Features::Sip => F::WASM2 | F::THREADS,
-            Features::Wasm2 => F::WASM2,
+            Features::Sip => core | F::THREADS,
+            Features::Core => core,
         }
     }
 }
@@ -73,12 +89,12 @@ impl Features {
 pub enum Cpu {
     /// x86-64-v2 with BMI1, BMI2 and LZCNT; no AVX.
     Baseline,
-    /// x86-64-v3: the same with AVX, AVX2 and FMA.
+    /// x86-64-v3: the baseline with AVX, AVX2 and FMA.
     V3,
 }
 
 impl Cpu {
-    /// Names of the features as images record them, sorted: those of `cpuid` in lower case.
+    /// The features' names as recorded in images, sorted: those of `cpuid` in lower case.
     #[must_use]
     pub fn features(self) -> &'static [&'static str] {
         match self {
@@ -92,7 +108,7 @@ impl Cpu {
         }
     }
 
-    /// The same, by Cranelift's names.
+    /// The features by Cranelift's names.
     pub(crate) fn settings(self) -> impl Iterator<Item = String> {
         self.features()
             .iter()

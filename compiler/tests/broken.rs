@@ -1,16 +1,17 @@
-//! Fuzzing of what reads foreign input: verifier and compiler with broken modules, manifests and contracts; the readers
-//! of images and system images with broken bytes. Whatever comes in, an answer or an error comes out, within a bound of
-//! time and memory.
+//! Fuzzing of everything that reads foreign input: verifier and compiler with broken modules,
+//! manifests and contracts; the readers of images and system images with broken bytes. Every input
+//! gives a result or an error, within bounds of time and memory.
 //!
-//! Each test runs for a second, or as long as SING_FUZZ_SECONDS says. It begins with a seed that it prints where it
-//! fails; SING_FUZZ_SEED repeats a run.
+//! Each test runs for a second, or for `SING_FUZZ_SECONDS`. It prints its seed if it fails;
+//! `SING_FUZZ_SEED` repeats a run.
 
 use sing_compiler::{ErrorKind, MemoryMode, Options, compile, verify};
 use sing_image::elf::Image;
 use sing_image::system::{SystemImage, SystemManifest};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How long one input may keep it: far more than any of this size needs, also on a machine that is busy.
+/// The most time that one input may take: far more than any of this size needs, even on a busy
+/// machine.
 const LONG: Duration = Duration::from_secs(20);
 /// The most memory that the tests may ever have used, in KiB.
 const MOST: u64 = 2 << 20;
@@ -55,7 +56,8 @@ impl Fuzz {
         (self.next() % n.max(1) as u64) as usize
     }
 
-    /// Breaks bytes in a few places: bits, numbers at an edge, pieces lost, moved and twice.
+    /// Changes bytes in a few places: flips bits, inserts extreme numbers, removes, moves and
+    /// repeats pieces.
     fn broken(&mut self, sound: &[u8]) -> Vec<u8> {
         let mut bytes = sound.to_vec();
         for _ in 0..=self.below(4) {
@@ -73,7 +75,7 @@ impl Fuzz {
                     bytes.splice(to..to, piece);
                 }
                 6 => {
-                    // The largest number of 32 bits, in the form of a module.
+                    // The largest 32-bit number, in the module's encoding (LEB128).
                     bytes.splice(at..at + len.min(1), [0xff, 0xff, 0xff, 0xff, 0x0f]);
                 }
                 7 => bytes.insert(at, self.next() as u8),
@@ -93,7 +95,7 @@ impl Drop for Fuzz {
     }
 }
 
-/// The most memory that this process has had, in KiB; `None` where the host does not say.
+/// The peak memory of this process, in KiB; `None` if the host does not report it.
 fn peak() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|l| l.starts_with("VmHWM:"))?;
@@ -118,7 +120,7 @@ contract Echo {
 }
 contract Less narrows Echo.Imp { Say; }";
 
-/// A SIP with something of everything.
+/// A SIP with every kind of section.
 fn sip(manifest: &str, contracts: &str) -> Vec<u8> {
     let text = format!(
         r#"(module

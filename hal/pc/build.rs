@@ -1,4 +1,4 @@
-//! Links the kernel at its fixed address. Nothing is asked of a build for another target (the tests' host).
+//! Links the kernel at its fixed address. Builds for the host (tests) need no link arguments.
 
 fn main() {
     let manifest = std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets it");

@@ -37,19 +37,28 @@ static bool same(const char *a, const char *b) {
   return *a == *b;
 }
 
-// A whole number of 32 bits: digits, at least one.
-static bool number(const char *text, uint32_t *value) {
+// Reads a whole number of 32 bits: digits, at least one. Returns why the text is none, or NULL.
+static const char *number(const char *text, uint32_t *value) {
   uint64_t sum = 0;
-  bool any = false;
-  for (; *text >= '0' && *text <= '9'; text++) {
-    sum = sum * 10 + (uint64_t)(*text - '0');
-    if (sum > UINT32_MAX) {
-      return false;
+  bool below = *text == '-';
+  const char *digits = below ? text + 1 : text;
+  const char *at = digits;
+  for (; *at >= '0' && *at <= '9'; at++) {
+    if (sum <= UINT32_MAX) {
+      sum = sum * 10 + (uint64_t)(*at - '0');
     }
-    any = true;
+  }
+  if (at == digits || *at != 0) {
+    return " is not a whole number";
+  }
+  if (below) {
+    return " is too small";
+  }
+  if (sum > UINT32_MAX) {
+    return " is too large";
   }
   *value = (uint32_t)sum;
-  return any && *text == 0;
+  return NULL;
 }
 
 static int32_t help(const char *program, const sing_number_argument *arguments, size_t count) {
@@ -87,15 +96,16 @@ int32_t sing_arguments(const char *program, const sing_number_argument *argument
     line reason = {.used = 0};
     add(&reason, program);
     uint32_t value = 0;
+    const char *wrong = number(word, &value);
     if ((size_t)i > count) {
       add(&reason, ": one argument too many: ");
       add(&reason, word);
-    } else if (!number(word, &value)) {
+    } else if (wrong != NULL) {
       add(&reason, ": ");
       add(&reason, arguments[i - 1].name);
       add(&reason, ": ");
       add(&reason, word);
-      add(&reason, " is not a whole number");
+      add(&reason, wrong);
     } else {
       *arguments[i - 1].value = value;
       continue;

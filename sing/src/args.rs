@@ -25,7 +25,7 @@ sing: verify, compile and inspect the programs of a Singularity system, and thei
 
   sing inspect FILE [--imports] [--contracts] [--manifest] [--functions] [--disassemble [FUNCTION]]
       Shows what a module or an image consists of; without a choice, its sizes. A module is compiled
-      first (--memory and --cpu as above).
+      first (--memory and --cpu as above). Of a system image, it lists the programs and files.
 
   sing image -o OUT --manifest SYSTEM.json [--bin NAME=FILE]... [--file PATH=FILE]...
       Builds a system image. A program may be an image or a module, which is compiled on the way

@@ -97,8 +97,7 @@ pub fn run(request: &Request) -> Result<Verdict, String> {
         if let (Some(path), Some(finding), false) = (&request.svg, outcome.findings.first(), drawn)
         {
             let picture = svg::svg(system, &finding.message, &finding.run, &finding.last);
-            std::fs::write(path, picture)
-                .map_err(|e| format!("{}: cannot be written: {e}", path.display()))?;
+            output::write(path, picture.as_bytes())?;
             drawn = true;
         }
     }

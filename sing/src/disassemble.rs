@@ -1,13 +1,20 @@
 //! Disassembly by function, with the names of called functions and the reasons of traps.
+//!
+//! What the processor cannot reach is shown as data, so that constants of the author's choice do not look like instructions.
 
 use crate::output;
-use iced_x86::{Decoder, DecoderOptions, Formatter as _, IntelFormatter};
+use iced_x86::{
+    Decoder, DecoderOptions, FlowControl, Formatter as _, Instruction, IntelFormatter, Mnemonic,
+};
 use sing_abi::trap::Trap;
 use sing_image::elf::Image;
 use sing_image::meta::Func;
+use std::collections::BTreeMap;
 
-/// The column where instructions begin, after address and bytes.
+/// The most bytes of an instruction that are shown.
 const BYTES_SHOWN: usize = 10;
+/// Bytes of data in a line.
+const DATA_SHOWN: u64 = 8;
 
 /// Prints the functions with this name, or if there is none, those whose name contains it; without
 /// a name, all.
@@ -45,40 +52,234 @@ fn function(image: &Image<'_>, func: &Func, index: u32) {
         "\n{:#010x} <{}> function {index}",
         func.offset, func.name
     ));
+    for line in lines(image, func) {
+        output::line(line);
+    }
+}
+
+/// A function's bytes in words: its instructions and, apart from them, the data that stands between and behind.
+fn lines(image: &Image<'_>, func: &Func) -> Vec<String> {
     let (start, size) = (func.offset as usize, func.size as usize);
     let Some(code) = image.code.get(start..start + size) else {
-        return;
+        return Vec::new();
     };
-    let mut decoder = Decoder::with_ip(64, code, u64::from(func.offset), DecoderOptions::NONE);
+    let start = u64::from(func.offset);
+    let Paths {
+        instructions,
+        tables,
+    } = Paths::of(code, start);
     let mut formatter = IntelFormatter::new();
-    while decoder.can_decode() {
-        let instruction = decoder.decode();
-        let at = instruction.ip() as u32;
-        let from = (at - func.offset) as usize;
-        let bytes = code.get(from..from + instruction.len()).unwrap_or_default();
-        let mut hex: String = bytes
-            .iter()
-            .take(BYTES_SHOWN)
-            .map(|b| format!("{b:02x} "))
-            .collect();
+    let mut lines = Vec::new();
+    let (mut at, end) = (start, start + code.len() as u64);
+    while at < end {
+        let rest = &code[(at - start) as usize..];
+        let (len, text) = if let Some(instruction) = instructions.get(&at) {
+            let mut text = String::new();
+            formatter.format(instruction, &mut text);
+            text += &notes(image, instruction);
+            (instruction.len(), text)
+        } else if let Some(table) = tables.iter().find(|t| t.contains(at)) {
+            let text = table
+                .target(rest)
+                .map_or(String::new(), |to| format!(" to {to:#010x}"));
+            (4, format!("branch table{text}"))
+        } else {
+            // As far as one line goes, or the next instruction.
+            let next = instructions
+                .range(at..)
+                .next()
+                .map_or(end, |(next, _)| *next);
+            let line = (at + 1).next_multiple_of(DATA_SHOWN);
+            ((next.min(line) - at) as usize, "constant".to_string())
+        };
+        let bytes = &rest[..len.min(rest.len())];
+        let shown = bytes.iter().take(BYTES_SHOWN);
+        let mut hex: String = shown.map(|b| format!("{b:02x} ")).collect();
         if bytes.len() > BYTES_SHOWN {
             hex.push('+');
         }
-        let mut text = String::new();
-        formatter.format(&instruction, &mut text);
-        let mut notes = Vec::new();
-        if instruction.is_call_near() {
-            let target = instruction.near_branch_target() as u32;
-            notes.extend(image.meta.func_at(target).map(|f| f.name.clone()));
-        }
-        if let Some(trap) = image.meta.trap_at(at).and_then(Trap::from_code) {
-            notes.push(format!("traps: {trap}"));
-        }
-        let notes = if notes.is_empty() {
-            String::new()
-        } else {
-            format!("  ; {}", notes.join("; "))
+        lines.push(format!("{at:#010x}  {hex:<31} {text}"));
+        at += len as u64;
+    }
+    lines
+}
+
+/// The name of a called function, and the reason for which an instruction traps.
+fn notes(image: &Image<'_>, instruction: &Instruction) -> String {
+    let mut notes = Vec::new();
+    if instruction.is_call_near() {
+        let target = instruction.near_branch_target() as u32;
+        notes.extend(image.meta.func_at(target).map(|f| f.name.clone()));
+    }
+    let trap = image.meta.trap_at(instruction.ip() as u32);
+    if let Some(trap) = trap.and_then(Trap::from_code) {
+        notes.push(format!("traps: {trap}"));
+    }
+    if notes.is_empty() {
+        String::new()
+    } else {
+        format!("  ; {}", notes.join("; "))
+    }
+}
+
+/// What the processor can reach in a function. The rest of its bytes is data: constants, which the program's author chose, and
+/// the tables of its branches.
+#[derive(Default)]
+struct Paths {
+    instructions: BTreeMap<u64, Instruction>,
+    tables: Vec<Table>,
+}
+
+/// A table of branch targets, each as 32 bits relative to the table's start.
+#[derive(Clone, Copy)]
+struct Table {
+    start: u64,
+    end: u64,
+}
+
+impl Table {
+    fn contains(&self, at: u64) -> bool {
+        (self.start..self.end).contains(&at)
+    }
+
+    /// The target of the entry that these bytes begin with.
+    fn target(&self, bytes: &[u8]) -> Option<u64> {
+        let entry = i32::from_le_bytes(*bytes.first_chunk()?);
+        self.start.checked_add_signed(entry.into())
+    }
+}
+
+impl Paths {
+    /// Follows every branch from the start of a function at this address.
+    fn of(code: &[u8], start: u64) -> Paths {
+        let mut paths = Paths::default();
+        let inside = |at: u64| {
+            at.checked_sub(start)
+                .and_then(|from| code.get(from as usize..))
         };
-        output::line(format!("{at:#010x}  {hex:<31} {text}{notes}"));
+        let mut open = vec![start];
+        loop {
+            while let Some(at) = open.pop() {
+                paths.follow(at, &inside, &mut open);
+            }
+            // A table ends where an instruction is known to begin: one entry at a time.
+            for table in &mut paths.tables {
+                let at = table.end;
+                let target = inside(at).and_then(|bytes| table.target(bytes));
+                if let Some(to) = target.filter(|to| inside(*to).is_some())
+                    && !paths.instructions.contains_key(&at)
+                {
+                    table.end += 4;
+                    open.push(to);
+                }
+            }
+            if open.is_empty() {
+                return paths;
+            }
+        }
+    }
+
+    /// Takes over what is executed from this address on, up to a branch that is always taken.
+    fn follow<'c>(
+        &mut self,
+        mut at: u64,
+        inside: &impl Fn(u64) -> Option<&'c [u8]>,
+        open: &mut Vec<u64>,
+    ) {
+        // What was last loaded with an address after the code so far.
+        let mut named = 0;
+        while let Some(bytes) = inside(at).filter(|bytes| !bytes.is_empty())
+            && !self.instructions.contains_key(&at)
+        {
+            let instruction = Decoder::with_ip(64, bytes, at, DecoderOptions::NONE).decode();
+            if instruction.is_invalid() {
+                return;
+            }
+            self.instructions.insert(at, instruction);
+            at = instruction.next_ip();
+            match instruction.flow_control() {
+                FlowControl::ConditionalBranch => open.push(instruction.near_branch_target()),
+                FlowControl::UnconditionalBranch => {
+                    open.push(instruction.near_branch_target());
+                    return;
+                }
+                FlowControl::IndirectBranch => {
+                    if named == at {
+                        self.tables.push(Table { start: at, end: at });
+                    }
+                    return;
+                }
+                FlowControl::Return | FlowControl::Exception => return,
+                _ if instruction.mnemonic() == Mnemonic::Lea
+                    && instruction.is_ip_rel_memory_operand() =>
+                {
+                    named = instruction.ip_rel_memory_address();
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sing_compiler::Options;
+
+    /// What is shown of the function `$f` of a program with these fields.
+    fn shown(fields: &str) -> Vec<String> {
+        let manifest = r#"{\"name\":\"test\",\"abi\":1}"#;
+        let text = format!(
+            "(module {fields} (func (export \"sip_main\") (result i32) i32.const 0)
+             (@custom \"singularity.manifest\" \"{manifest}\"))"
+        );
+        let wasm = wat::parse_str(text).unwrap();
+        let file = sing_compiler::compile(&wasm, &Options::default())
+            .unwrap()
+            .to_elf()
+            .unwrap();
+        let image = Image::decode(&file).unwrap();
+        let func = image.meta.funcs.iter().find(|f| f.name == "f").unwrap();
+        lines(&image, func)
+    }
+
+    #[test]
+    fn constants_are_no_instructions() {
+        // Bytes of `int`, `iretd` and a call, for who reads them as such.
+        let shown = shown(
+            "(func $f (param v128) (result v128)
+               local.get 0 v128.const i8x16 0xcd 0xce 0xcf 0xe8 0 0 0 0 0xcd 0xce 0xcf 0xe8 0 0 0 0 v128.xor)",
+        );
+        let constants = shown.iter().filter(|l| l.contains("constant"));
+        let hex: String = constants
+            .map(|l| l[12..43].trim_end().to_owned() + " ")
+            .collect();
+        assert!(
+            hex.contains("cd ce cf e8 00 00 00 00 cd ce cf e8 00 00 00 00"),
+            "{shown:#?}"
+        );
+        let last = shown.iter().rposition(|l| l.contains(" ret")).unwrap();
+        assert!(shown[last + 1..].iter().all(|l| l.contains("constant")));
+        let wrong = |l: &&String| l.contains("int ") || l.contains("iret") || l.contains("(bad)");
+        assert_eq!(shown.iter().find(wrong), None);
+    }
+
+    #[test]
+    fn branch_tables_are_no_instructions() {
+        let shown = shown(
+            "(func $f (param i32) (result i32)
+               (block (block (block (block local.get 0 br_table 0 1 2 3)
+                 i32.const 1001 return) i32.const 1002 return) i32.const 1003 return) i32.const 1004)",
+        );
+        let entries = shown.iter().filter(|l| l.contains("branch table to 0x"));
+        assert_eq!(entries.count(), 4, "{shown:#?}");
+        for result in ["3E9h", "3EAh", "3EBh", "3ECh"] {
+            assert!(shown.iter().any(|l| l.contains(result)), "{shown:#?}");
+        }
+        assert!(
+            !shown
+                .iter()
+                .any(|l| l.contains("(bad)") || l.contains("constant"))
+        );
     }
 }

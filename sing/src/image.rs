@@ -27,7 +27,7 @@ pub fn compile(module: &Path, out: &Path, options: &Options) -> Result<bool, Str
     let compiled = input::compile(module, &bytes, options)?;
     let image = input::elf(&compiled, module)?;
     let took = started.elapsed();
-    write(out, &image)?;
+    output::write(out, &image)?;
     let stats = compiled.stats;
     output::line(format!(
         "{}: {} functions, {} bytes of WebAssembly code to {} bytes of machine code in {} ms \
@@ -80,7 +80,7 @@ pub fn system(request: &Request) -> Result<bool, String> {
         .map(|(path, bytes)| (path.clone(), bytes.as_slice()))
         .collect();
     let archive = SystemImage::encode(&manifest, &listed).map_err(|e| e.message)?;
-    write(&request.out, &archive)?;
+    output::write(&request.out, &archive)?;
     output::line(format!(
         "{}: {} programs, {} files, {} started, {} bytes",
         request.out.display(),
@@ -98,8 +98,4 @@ fn add(files: &mut Vec<(String, Vec<u8>)>, path: String, bytes: Vec<u8>) -> Resu
     }
     files.push((path, bytes));
     Ok(())
-}
-
-fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
-    std::fs::write(path, bytes).map_err(|e| format!("{}: cannot be written: {e}", path.display()))
 }

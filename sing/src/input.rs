@@ -1,6 +1,7 @@
 //! Input files: modules and images, recognised by their first bytes.
 
 use sing_compiler::{Compiled, Options};
+use sing_image::system::MAGIC;
 use std::path::Path;
 
 /// The kind of a file, by its first bytes.
@@ -11,7 +12,7 @@ pub enum Kind {
 }
 
 /// The most bytes of a file: a system image with all its contents.
-pub const MOST_BYTES: u64 = 1 << 30;
+pub const MOST_BYTES: u64 = sing_image::system::MOST_BYTES;
 
 /// Reads a file.
 pub fn read(path: &Path) -> Result<Vec<u8>, String> {
@@ -25,9 +26,31 @@ pub fn kind(bytes: &[u8]) -> Result<Kind, String> {
         Ok(Kind::Module)
     } else if bytes.starts_with(b"\x7fELF") {
         Ok(Kind::Image)
+    } else if bytes.starts_with(MAGIC) {
+        Err(
+            "a system image, where a module or the image of one program is asked for; `sing inspect`, \
+             `sing check contracts`, `sing count` and `sing doc` take system images"
+                .into(),
+        )
+    } else if is_text_format(bytes) {
+        Err(
+            "this looks like WebAssembly text, and a module is binary; make one with `wat2wasm`"
+                .into(),
+        )
     } else {
         Err("neither a WebAssembly module nor an image (an ELF file)".into())
     }
+}
+
+/// Whether a file begins as a module in the text format does, perhaps after comments to the ends of their lines.
+fn is_text_format(bytes: &[u8]) -> bool {
+    let mut rest = bytes.trim_ascii_start();
+    while rest.starts_with(b";;") {
+        let end = rest.iter().position(|b| *b == b'\n').unwrap_or(rest.len());
+        rest = rest[end..].trim_ascii_start();
+    }
+    let inner = rest.strip_prefix(b"(").map(<[u8]>::trim_ascii_start);
+    rest.starts_with(b"(;") || inner.is_some_and(|inner| inner.starts_with(b"module"))
 }
 
 /// The image in a file's bytes; a module is compiled.
@@ -41,6 +64,7 @@ pub fn image(path: &Path, bytes: Vec<u8>, options: &Options) -> Result<Vec<u8>, 
 
 /// Compiles a module.
 pub fn compile(path: &Path, bytes: &[u8], options: &Options) -> Result<Compiled, String> {
+    kind(bytes).map_err(|e| format!("{}: {e}", path.display()))?;
     let compiled = sing_compiler::compile(bytes, options);
     compiled.map_err(|e| format!("{}: refused: {e}", path.display()))
 }
@@ -50,4 +74,31 @@ pub fn elf(compiled: &Compiled, path: &Path) -> Result<Vec<u8>, String> {
     compiled
         .to_elf()
         .map_err(|e| format!("{}: {e}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_recognised_by_its_beginning() {
+        assert_eq!(kind(b"\0asm\x01"), Ok(Kind::Module));
+        assert_eq!(kind(b"\x7fELF"), Ok(Kind::Image));
+        assert!(kind(MAGIC).unwrap_err().contains("`sing inspect`"));
+        for text in [
+            "(module)",
+            " (module $m",
+            ";; a\n;; b\n( module",
+            "(; a ;) (module",
+        ] {
+            assert!(
+                kind(text.as_bytes()).unwrap_err().contains("wat2wasm"),
+                "{text}"
+            );
+        }
+        for other in ["", "(", ";; no end", "text", "(list)"] {
+            let error = kind(other.as_bytes()).unwrap_err();
+            assert!(error.starts_with("neither"), "{other}: {error}");
+        }
+    }
 }

@@ -5,7 +5,8 @@ use sing_compiler::Options;
 use sing_image::contract::{ContractTable, Direction};
 use sing_image::elf::Image;
 use sing_image::manifest::Side;
-use sing_image::meta::{Data, ImportKind, MemoryMode, Meta, SegmentMode};
+use sing_image::meta::{ConstExpr, Data, ImportKind, MemoryMode, MemoryType, Meta, SegmentMode};
+use sing_image::system::{BIN, MAGIC, SystemImage};
 use std::path::Path;
 
 /// The views.
@@ -21,7 +22,14 @@ pub enum View {
 
 /// Prints the views of a file; its sizes if none is named.
 pub fn run(file: &Path, views: &[View], options: &Options) -> Result<bool, String> {
-    let bytes = input::image(file, input::read(file)?, options)?;
+    let bytes = input::read(file)?;
+    if views.is_empty() && bytes.starts_with(MAGIC) {
+        let archive = SystemImage::decode(&bytes);
+        let archive = archive.map_err(|e| format!("{}: {e}", file.display()))?;
+        archived(&archive, bytes.len());
+        return Ok(true);
+    }
+    let bytes = input::image(file, bytes, options)?;
     let image = Image::decode(&bytes).map_err(|e| format!("{}: {e}", file.display()))?;
     if views.is_empty() {
         summary(&image, bytes.len());
@@ -29,6 +37,7 @@ pub fn run(file: &Path, views: &[View], options: &Options) -> Result<bool, Strin
     for view in views {
         match view {
             View::Imports => imports(&image.meta),
+            View::Contracts if image.contracts.is_empty() => output::line("no contracts"),
             View::Contracts => image.contracts.iter().for_each(contract),
             View::Manifest => {
                 let text = serde_json::to_string_pretty(&image.manifest);
@@ -41,7 +50,25 @@ pub fn run(file: &Path, views: &[View], options: &Options) -> Result<bool, Strin
     Ok(true)
 }
 
-fn summary(image: &Image<'_>, size: usize) {
+/// Prints the contents of a system image.
+fn archived(archive: &SystemImage<'_>, size: usize) {
+    let row = |what: &str, text: String| output::line(format!("{what:<14} {text}"));
+    row("system image", format!("{size} bytes"));
+    let starts = archive.manifest().start.iter();
+    let starts: Vec<&str> = starts.map(|start| start.name.as_str()).collect();
+    row("starts", starts.join(", "));
+    let (programs, files): (Vec<&str>, Vec<&str>) =
+        archive.paths().partition(|path| path.starts_with(BIN));
+    for (what, paths) in [("program", programs), ("file", files)] {
+        for path in paths {
+            let bytes = archive.file(path).map_or(0, <[u8]>::len);
+            let name = path.strip_prefix(BIN).unwrap_or(path);
+            row(what, format!("{name:<14} {bytes} bytes"));
+        }
+    }
+}
+
+fn summary(image: &Image<'_>, file: usize) {
     let meta = &image.meta;
     let mode = match meta.memory_mode {
         MemoryMode::Guard => "guard pages",
@@ -49,16 +76,33 @@ fn summary(image: &Image<'_>, size: usize) {
     };
     let data = image.data.len();
     let passive = |d: &&Data| d.mode == SegmentMode::Passive;
-    let pieces = meta.initial.len() + meta.data.iter().filter(passive).count();
-    let limits = |n: u32| format!("{} KiB", u64::from(n) * 64);
-    let memory = meta.memory.map_or("none".into(), |m| {
-        let max = m.max.map_or("as its budget allows".into(), limits);
-        format!(
-            "{} at first, at most {max}; bounded by {mode}",
-            limits(m.min)
-        )
-    });
-    let elements: u64 = meta.tables.iter().map(|t| u64::from(t.limits.min)).sum();
+    let vector = |(_, value): &&(_, ConstExpr)| matches!(value, ConstExpr::Vector(_));
+    let pieces = meta.initial.len()
+        + meta.data.iter().filter(passive).count()
+        + meta.globals.iter().filter(vector).count();
+    let size = |bytes: u64| match bytes % 1024 {
+        0 => format!("{} KiB", bytes / 1024),
+        _ => format!("{bytes} bytes"),
+    };
+    let described = |m: &MemoryType| {
+        let max = m.limits.max.map(|max| size(m.bytes(max)));
+        let max = max.unwrap_or("as its budget allows".into());
+        let wide = if m.index64 {
+            ", addresses of 64 bits"
+        } else {
+            ""
+        };
+        format!("{} at first, at most {max}{wide}", size(m.min_bytes()))
+    };
+    let mut memory = match &meta.memory {
+        Some(m) if m.is_plain() => format!("{}; bounded by {mode}", described(m)),
+        Some(m) => format!("{}; bounded by explicit tests", described(m)),
+        None => "none".into(),
+    };
+    for m in &meta.further {
+        memory += &format!("; and {}; bounded by explicit tests", described(m));
+    }
+    let elements: u64 = meta.tables.iter().map(|t| t.limits.min).sum();
     let names: Vec<&str> = image.contracts.iter().map(|c| c.name.as_str()).collect();
     for (what, text) in [
         (
@@ -66,7 +110,7 @@ fn summary(image: &Image<'_>, size: usize) {
             format!("{} {}", image.manifest.name, image.manifest.version),
         ),
         ("description", image.manifest.description.clone()),
-        ("image", format!("{size} bytes")),
+        ("image", format!("{file} bytes")),
         (
             "code",
             format!("{} bytes, {} functions", image.code.len(), meta.funcs.len()),
@@ -97,6 +141,9 @@ fn summary(image: &Image<'_>, size: usize) {
 }
 
 fn imports(meta: &Meta) {
+    if meta.imports.is_empty() {
+        output::line("no imports");
+    }
     for import in &meta.imports {
         let kind = match import.kind {
             ImportKind::Func(_) => "function",

@@ -1,4 +1,4 @@
-//! `sing check contracts` on the command line: its output and its exit status.
+//! `sing check contracts` and `sing fmt` on the command line: their output, exit status, and what they leave behind.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -52,6 +52,23 @@ fn a_text_without_contracts_is_no_pass() {
         assert_eq!(status, Some(1));
         assert!(text.contains("nothing to check"), "{text}");
     }
+}
+
+/// As where the disk is full.
+#[test]
+fn a_source_that_cannot_be_written_stays() {
+    let text: String = (0..60)
+        .map(|i| CONTRACT.replace("contract C", &format!("contract C{i}")))
+        .collect();
+    let source = file("unwritten.contract", &text);
+    let line = "ulimit -f 1; exec \"$0\" fmt \"$1\"";
+    let status = Command::new("sh")
+        .args(["-c", line, env!("CARGO_BIN_EXE_sing")])
+        .arg(&source)
+        .status()
+        .unwrap();
+    assert!(!status.success());
+    assert_eq!(std::fs::read_to_string(&source).unwrap(), text);
 }
 
 /// A device may never end, and a file may be longer than any text.

@@ -2,10 +2,11 @@
 
 use crate::project::{Maker, Program, Project};
 use crate::{cargo, clang, toolchain};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 /// The host binaries that every run of the system needs. They are always built together, so that
 /// cargo resolves the features of their shared dependencies once.
@@ -45,8 +46,9 @@ pub fn hosted_with(project: &Project, feature: &str) -> Result<PathBuf> {
     Ok(target.join("release").join("singularity"))
 }
 
-/// Builds programs to WebAssembly modules; for those in C, `sing` must have been built.
-pub fn programs(project: &Project, programs: &[&Program]) -> Result<()> {
+/// Builds the tools, and programs to WebAssembly modules. Those of cargo's are built at the same time: neither build keeps
+/// all processors busy from its first crate to its last.
+pub fn tools_and_programs(project: &Project, programs: &[&Program]) -> Result<()> {
     let (mut packages, mut folders) = (BTreeSet::new(), Vec::new());
     for program in programs {
         match &program.maker {
@@ -54,16 +56,32 @@ pub fn programs(project: &Project, programs: &[&Program]) -> Result<()> {
             Maker::Clang(folder) => folders.push((program.name.as_str(), folder)),
         }
     }
-    if !folders.is_empty() {
-        for (name, folder) in folders {
-            clang::module(project, name, folder)?;
-        }
+    thread::scope(|scope| {
+        let building = scope.spawn(|| of_cargo(project, &packages));
+        let tools = tools(project);
+        let programs = building.join();
+        tools.and(programs.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })?;
+    // `sing` makes their headers.
+    for (name, folder) in folders {
+        clang::module(project, name, folder)?;
     }
+    Ok(())
+}
+
+/// Builds the programs of these packages.
+fn of_cargo(project: &Project, packages: &BTreeSet<&str>) -> Result<()> {
     if packages.is_empty() {
         // Without a name, cargo would build its default members.
         return Ok(());
     }
+    let folder = project.programs_target();
+    let folder = folder.to_str().with_context(|| {
+        let shown = folder.display();
+        format!("the name of {shown} is not UTF-8; put the project, or CARGO_TARGET_DIR, elsewhere")
+    })?;
     let mut arguments = vec!["build", "--release", "--target", toolchain::WASM];
+    arguments.extend(["--target-dir", folder]);
     for package in packages {
         arguments.extend(["-p", package]);
     }

@@ -115,7 +115,6 @@ pub fn capture(command: &mut Command, what: &str) -> Result<Outcome> {
     let status = child
         .wait()
         .with_context(|| format!("cannot wait for {name}"))?;
-    progress.clear();
     Ok(Outcome {
         success: status.success(),
         output,

@@ -3,8 +3,8 @@
 //! A compiled image is kept until its module or the compiler changes; a stamp beside it records its
 //! inputs.
 
-use crate::cargo;
 use crate::project::{Program, Project};
+use crate::{cargo, files};
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -49,8 +49,7 @@ pub fn compile_programs(
 ) -> Result<Vec<(String, PathBuf)>> {
     let wanted = |program: &&Program| which == Programs::WithTests || !program.test;
     let programs: Vec<&Program> = project.programs.iter().filter(wanted).collect();
-    crate::build::tools(project)?;
-    crate::build::programs(project, &programs)?;
+    crate::build::tools_and_programs(project, &programs)?;
     let folder = project.out().join(mode.name());
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let sing = project.host_binary("sing");
@@ -65,8 +64,7 @@ pub fn compile_programs(
             command.arg("compile").arg(&module).arg("-o").arg(&image);
             command.args(["--memory", mode.name()]);
             cargo::quiet(&mut command, &format!("compiling {}", program.name))?;
-            fs::write(&stamp, wanted)
-                .with_context(|| format!("cannot write {}", stamp.display()))?;
+            files::write(&stamp, wanted)?;
         }
         Ok((program.name.clone(), image))
     };
@@ -115,6 +113,7 @@ fn identity(file: &Path) -> Result<String> {
 
 /// Packs the system image, with a script if one is given (the boot file `script`).
 pub fn system(project: &Project, mode: MemoryMode, script: Option<&str>) -> Result<PathBuf> {
+    remove_left_over(&project.out(), |run| Path::new("/proc").join(run).exists());
     let images = compile_programs(project, Programs::Ordinary, mode)?;
     let name = match script {
         None => format!("system-{}.img", mode.name()),
@@ -122,6 +121,19 @@ pub fn system(project: &Project, mode: MemoryMode, script: Option<&str>) -> Resu
         Some(_) => format!("script-{}.img", std::process::id()),
     };
     pack(project, &images, &project.out().join(name), script)
+}
+
+/// Removes the images of scripts whose runs have been ended before they could: Ctrl-C ends this program, too.
+fn remove_left_over(folder: &Path, runs: impl Fn(&str) -> bool) {
+    for file in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = file.file_name();
+        let of = name.to_str().and_then(|name| name.strip_prefix("script-"));
+        let of = of.and_then(|name| name.strip_suffix(".img"));
+        if of.is_some_and(|run| run.parse::<u32>().is_ok() && !runs(run)) {
+            // Another run may have been quicker.
+            let _ = fs::remove_file(file.path());
+        }
+    }
 }
 
 /// Packs compiled programs, system manifest and boot files into an archive.
@@ -162,8 +174,7 @@ pub fn pack_with(
     }
     let script_file = out.with_extension("script");
     if let Some(script) = script {
-        fs::write(&script_file, script)
-            .with_context(|| format!("cannot write {}", script_file.display()))?;
+        files::write(&script_file, script)?;
         command
             .arg("--file")
             .arg(format!("script={}", script_file.display()));
@@ -201,6 +212,25 @@ fn boot_files(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn images_of_ended_runs_are_removed() {
+        let folder = std::env::temp_dir().join(format!("xtask-left-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let all = [
+            "script-1.img",
+            "script-2.img",
+            "script-x.img",
+            "system-guard.img",
+        ];
+        for name in all {
+            fs::write(folder.join(name), "").unwrap();
+        }
+        remove_left_over(&folder, |run| run == "2");
+        let left = all.map(|name| folder.join(name).exists());
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(left, [false, true, true, true]);
+    }
 
     #[test]
     fn boot_files_are_found_in_folders_and_sorted() {

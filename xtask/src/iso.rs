@@ -6,7 +6,7 @@ use crate::image::{self, MemoryMode};
 use crate::packages::Tools;
 use crate::project::Project;
 use crate::setup::{self, Needs};
-use crate::{build, cargo};
+use crate::{build, cargo, files};
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -83,7 +83,7 @@ pub fn run(request: &Request) -> Result<u8> {
         }
         disc
     } else if let Some(out) = &request.out {
-        fs::copy(&image, out).with_context(|| format!("cannot write {}", out.display()))?;
+        files::copy(&image, out)?;
         out.clone()
     } else {
         image
@@ -104,7 +104,9 @@ pub struct Disc<'a> {
 
 /// Makes a disc; `TOOLS` must be there.
 pub fn make(disc: &Disc, out: &Path) -> Result<()> {
-    let folder = out.with_extension("disc");
+    crate::machine::check_length(disc.line)?;
+    // Of this run alone: two may make the same disc.
+    let folder = out.with_extension(format!("disc-{}", std::process::id()));
     let boot = folder.join("boot");
     let fill = || -> std::io::Result<()> {
         fs::create_dir_all(boot.join("grub"))?;
@@ -114,9 +116,11 @@ pub fn make(disc: &Disc, out: &Path) -> Result<()> {
     };
     let filled = fill().with_context(|| format!("cannot fill {}", folder.display()));
     let made = filled.and_then(|()| {
-        let mut command = Command::new("grub-mkrescue");
-        command.arg("-o").arg(out).arg(&folder);
-        cargo::quiet(&mut command, "making the disc")
+        files::make(out, |beside| {
+            let mut command = Command::new("grub-mkrescue");
+            command.arg("-o").arg(beside).arg(&folder);
+            cargo::quiet(&mut command, "making the disc")
+        })
     });
     // The folder is our own; a leftover does no harm.
     let _ = fs::remove_dir_all(&folder);

@@ -8,6 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+/// The longest command line of a PC, in bytes. The kernel takes one more, but QEMU keeps 4096 with the zero behind it, and cuts
+/// a longer one or writes over what it tells the kernel besides.
+pub const COMMAND_LINE: usize = 4095;
+
 /// A machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Machine {
@@ -182,6 +186,7 @@ impl Kernel {
         if let Some(watch) = self.watch {
             line = format!("watch={watch} {line}");
         }
+        check_length(&line)?;
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let run = COUNT.fetch_add(1, Ordering::Relaxed);
         let verdict = self
@@ -201,6 +206,22 @@ impl Kernel {
         launch.verdict = Some(verdict);
         Ok(launch)
     }
+}
+
+/// Refuses a command line that the PC kernel would not start with.
+pub fn check_length(line: &str) -> Result<()> {
+    if line.len() <= COMMAND_LINE {
+        return Ok(());
+    }
+    let longest = line.split_whitespace().max_by_key(|word| word.len());
+    let longest = longest.unwrap_or_default();
+    let shown: String = longest.chars().take(40).collect();
+    bail!(
+        "the command line has {} bytes, and a PC's has {COMMAND_LINE} at the most; the longest word is `{shown}...` of {} \
+         bytes. Put it into a script (`cargo xtask run --script FILE`)",
+        line.len(),
+        longest.len()
+    )
 }
 
 /// The command line of a PC: first the HAL's options for its console, then the system's arguments.
@@ -304,6 +325,19 @@ mod tests {
             command_line(&["a".into()], false, true).unwrap(),
             "console=none stress=switch -- a"
         );
+    }
+
+    #[test]
+    fn a_command_line_that_is_too_long_is_refused_with_its_longest_word() {
+        let line = |word: usize| {
+            let arguments = ["-c".to_string(), "w".repeat(word)];
+            command_line(&arguments, false, false).unwrap()
+        };
+        let rest = line(0).len() - 2;
+        assert!(check_length(&line(COMMAND_LINE - rest)).is_ok());
+        let error = check_length(&line(COMMAND_LINE - rest + 1)).unwrap_err();
+        let said = error.to_string();
+        assert!(said.contains("4096") && said.contains("`www"), "{said}");
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod cargo;
 mod clang;
 mod cli;
 mod doc;
+mod files;
 mod fresh;
 mod fuzz;
 mod image;
@@ -32,7 +33,10 @@ fn main() -> ExitCode {
     let command = match cli::parse(lexopt::Parser::from_env()) {
         Ok(command) => command,
         Err(error) => {
-            eprintln!("xtask: {error:#}; `cargo xtask help` says what there is");
+            eprintln!(
+                "xtask: {}; `cargo xtask help` says what there is",
+                cli::reason(&error)
+            );
             return ExitCode::from(2);
         }
     };

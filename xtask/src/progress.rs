@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// After this long, the line names the command that is being waited for.
@@ -13,9 +14,14 @@ const REMINDER: Duration = Duration::from_secs(30);
 /// Reports already printed without a terminal: each is printed once, however often it recurs.
 static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
+/// Whether a command has the line. Of several at once, the first to take long has it until it ends; then the next.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
 /// The line.
 pub struct Progress<'a> {
     what: &'a str,
+    /// Whether this command has the line.
+    front: bool,
     since: Instant,
     detail: String,
     terminal: bool,
@@ -30,6 +36,7 @@ impl<'a> Progress<'a> {
         let now = Instant::now();
         Progress {
             what,
+            front: false,
             since: now,
             detail: String::new(),
             terminal: std::io::stderr().is_terminal(),
@@ -58,9 +65,10 @@ impl<'a> Progress<'a> {
     /// Shows the progress, once the command has taken a while.
     pub fn tick(&mut self) {
         let elapsed = self.since.elapsed();
-        if elapsed < PATIENCE {
+        if elapsed < PATIENCE || !self.front && TAKEN.swap(true, Ordering::Relaxed) {
             return;
         }
+        self.front = true;
         let (what, seconds, detail) = (self.what, elapsed.as_secs(), &self.detail);
         if self.terminal {
             eprint!("\r\x1b[K{what} ({seconds} s) {detail}");
@@ -79,12 +87,17 @@ impl<'a> Progress<'a> {
         }
         self.shown = true;
     }
+}
 
-    /// Removes the line.
-    pub fn clear(&mut self) {
+impl Drop for Progress<'_> {
+    /// Removes the line; another command at work may have it now.
+    fn drop(&mut self) {
         if self.shown && self.terminal {
             eprint!("\r\x1b[K");
             let _ = std::io::stderr().flush();
+        }
+        if self.front {
+            TAKEN.store(false, Ordering::Relaxed);
         }
     }
 }

@@ -156,9 +156,18 @@ impl Project {
         self.target.join("release").join(name)
     }
 
+    /// Cargo's output folder for programs: one of their own, so that they are built at the same time as the host's
+    /// binaries. (Cargo holds a folder's lock for as long as it builds.)
+    pub fn programs_target(&self) -> PathBuf {
+        self.target.join("programs")
+    }
+
     /// A program's module.
     pub fn module(&self, program: &Program) -> PathBuf {
-        let release = self.target.join(crate::toolchain::WASM).join("release");
+        let release = self
+            .programs_target()
+            .join(crate::toolchain::WASM)
+            .join("release");
         match program.maker {
             Maker::Cargo(_) => release.join(format!("{}.wasm", program.name)),
             Maker::Clang(_) => self.c_module(&program.name),

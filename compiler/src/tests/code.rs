@@ -1,10 +1,11 @@
-//! The code itself: that what must be tested is tested, and what must be in place is in place.
+//! Tests of the generated code: that checks are present where needed, and inline code is inline.
 
 use super::{ECHO, ECHOING, MAIN, compile, compile_with, instructions, open, sip, sip_with, traps};
 use crate::{MemoryMode, Options};
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use sing_abi::trap::Trap;
 use sing_abi::{GUARD, ctx, entry, xheap};
+use sing_image::meta::ExportKind;
 
 fn calls(code: &[Instruction]) -> usize {
     code.iter()
@@ -12,7 +13,7 @@ fn calls(code: &[Instruction]) -> usize {
         .count()
 }
 
-/// Whether some instruction loads from this offset of whatever register.
+/// Whether some instruction loads from this offset of any register.
 fn reads(code: &[Instruction], offset: i32) -> bool {
     code.iter().any(|i| {
         (0..i.op_count()).any(|n| i.op_kind(n) == OpKind::Memory)
@@ -40,7 +41,7 @@ fn mentions(code: &[Instruction], constant: u64) -> bool {
 
 #[test]
 fn every_prologue_tests_the_stack_and_keeps_a_frame() {
-    // A leaf without a frame cannot overflow anything by itself; whoever recurses has one.
+    // A leaf without a frame cannot overflow the stack by itself; a recursive function has one.
     let compiled = compile(&sip(
         r#"(func $recurse (param i32) (result i32) local.get 0 call $recurse i32.const 1 i32.add)
         (func (export "sip_main") (result i32) i32.const 0 call $recurse)"#,
@@ -238,11 +239,11 @@ fn memory_accesses_can_trap_in_both_modes() {
         for compiled in [&guard, &explicit] {
             assert_eq!(traps(compiled, name), [Trap::MemoryOutOfBounds], "{name}");
         }
-        // Only where the guard does not reach is there a test.
+        // Only accesses beyond the guard are checked.
         let tests = |c: &[Instruction]| has(c, Mnemonic::Cmp);
         assert_eq!(tests(&instructions(&guard, name)), name == "far", "{name}");
         assert!(tests(&instructions(&explicit, name)), "{name}");
-        // With a test, the access can still fault: two places.
+        // With a check, the access itself can still fault: two places.
         let places = |c: &crate::Compiled| {
             let code = instructions(c, name);
             let at: Vec<u64> = code.iter().map(Instruction::ip).collect();
@@ -303,7 +304,7 @@ fn a_table_that_nothing_grows_is_tested_against_a_constant() {
     let grown = compile(&sip(&format!("(table 77 funcref) {get} {grow} {MAIN}")));
     let code = instructions(&grown, "get");
     assert!(!mentions(&code, 77) && reads(&code, ctx::TABLE_DEF_LEN));
-    // Who can be linked can be grown by others.
+    // A module that can be linked can have its table grown by others.
     let open = open(&format!("(table (export \"t\") 77 funcref) {get}"));
     assert!(!mentions(&instructions(&open, "get"), 77));
 }
@@ -344,5 +345,107 @@ fn any_number_of_results_comes_back() {
         )),
     ] {
         assert!(compiled.code.len() > 400);
+    }
+}
+
+#[test]
+fn memories_behind_the_first_are_tested_in_both_modes() {
+    let fields = r#"(memory 1) (memory 1) (memory 1)
+        (func $first (param i32) (result i32) local.get 0 i32.load)
+        (func $second (param i32) (result i32) local.get 0 i32.load 1)
+        (func $third (param i32) local.get 0 i64.const 1 i64.store 2 offset=16)
+        (func $copy (param i32 i32 i32) local.get 0 local.get 1 local.get 2 memory.copy 0 2)
+        (func $within (param i32 i32 i32) local.get 0 local.get 1 local.get 2 memory.copy)"#;
+    for mode in [MemoryMode::Guard, MemoryMode::Explicit] {
+        let compiled = compile_with(&sip(&format!("{fields} {MAIN}")), &Options::sip(mode));
+        let cells = compiled.meta.layout.memories as i32;
+        let tested = |name: &str| has(&instructions(&compiled, name), Mnemonic::Cmp);
+        assert_eq!(tested("first"), mode == MemoryMode::Explicit);
+        for (name, cell) in [("second", 0), ("third", ctx::MEMORY_CELL)] {
+            let code = instructions(&compiled, name);
+            assert!(tested(name), "{name}, {mode:?}");
+            let places = [ctx::MEMORY_CELL_BASE, ctx::MEMORY_CELL_DEF];
+            let own = places.map(|place| cells + cell + place);
+            assert!(own.iter().all(|at| reads(&code, *at)), "{name}");
+            assert_eq!(traps(&compiled, name), [Trap::MemoryOutOfBounds], "{name}");
+        }
+        // A copy within the first memory takes the shorter entry.
+        for (name, entry) in [
+            ("copy", entry::ANY_MEMORY_COPY),
+            ("within", entry::MEMORY_COPY),
+        ] {
+            let code = instructions(&compiled, name);
+            assert!(reads(&code, entry as i32 * 8), "{name}");
+        }
+    }
+}
+
+#[test]
+fn tail_calls_take_no_stack_and_cost_others_nothing() {
+    let fields = |call: &str| {
+        format!(
+            r#"(type $f (func (param i32) (result i32))) (table 1 funcref) (elem (i32.const 0) $next) (elem declare func $next)
+            (func $next (type $f) local.get 0)
+            (func $direct (type $f) local.get 0 {call} $next)
+            (func $through (type $f) local.get 0 i32.const 0 {call}_indirect (type $f))
+            (func $reference (type $f) local.get 0 ref.func $next {call}_ref $f)
+            (func $start) (start $start)
+            (func (export "sip_thread") (param i32))
+            {MAIN}"#
+        )
+    };
+    let plain = compile(&sip(&fields("call")));
+    assert_eq!(plain.meta.funcs.len(), 7);
+    assert!(!has(&instructions(&plain, "direct"), Mnemonic::Jmp));
+    let tail = compile(&sip(&fields("return_call")));
+    // One each for what the kernel calls.
+    assert_eq!(tail.meta.funcs.len(), 10);
+    assert_eq!(tail.meta.start, Some(9));
+    assert_eq!(tail.meta.export("sip_main"), Some(ExportKind::Func(7)));
+    assert_eq!(tail.meta.export("sip_thread"), Some(ExportKind::Func(8)));
+    for (name, kernel_calls) in [("direct", 0), ("through", 0), ("reference", 1)] {
+        let code = instructions(&tail, name);
+        assert_eq!(calls(&code), kernel_calls, "{name}");
+        assert!(has(&code, Mnemonic::Jmp), "{name}");
+        assert!(!has(&code, Mnemonic::Ret), "{name}");
+    }
+}
+
+#[test]
+fn references_that_cannot_be_null_are_called_with_one_test_and_no_more() {
+    let compiled = compile(&sip(&format!(
+        r#"(type $f (func)) (func $typed (param (ref null $f)) local.get 0 call_ref $f)
+        (func $some (param (ref null $f)) local.get 0 ref.as_non_null drop)
+        (func $branch (param (ref null $f)) (result i32)
+            (block $null (return (i32.const 1) (br_on_null $null (local.get 0)) (drop))) i32.const 2) {MAIN}"#
+    )));
+    // The type was seen by the validator.
+    assert_eq!(
+        traps(&compiled, "typed"),
+        [Trap::NullFunction, Trap::StackOverflow]
+    );
+    assert!(!reads(&instructions(&compiled, "typed"), ctx::FUNC_SIG));
+    assert_eq!(traps(&compiled, "some"), [Trap::NullReference]);
+    assert_eq!(traps(&compiled, "branch"), []);
+}
+
+#[test]
+fn only_plain_first_memories_are_guarded() {
+    let access =
+        |ty: &str| format!("(func $load (param {ty}) (result i32) local.get 0 i32.load offset=8)");
+    for (memory, ty, guarded) in [
+        ("1", "i32", true),
+        ("i64 1", "i64", false),
+        ("100 (pagesize 1)", "i32", false),
+        ("100 (pagesize 65536)", "i32", true),
+    ] {
+        let fields = format!("(memory {memory}) {} {MAIN}", access(ty));
+        for mode in [MemoryMode::Guard, MemoryMode::Explicit] {
+            let compiled = compile_with(&sip(&fields), &Options::sip(mode));
+            let tested = has(&instructions(&compiled, "load"), Mnemonic::Cmp);
+            let wanted = !(guarded && mode == MemoryMode::Guard);
+            assert_eq!(tested, wanted, "{memory}, {mode:?}");
+            assert_eq!(traps(&compiled, "load"), [Trap::MemoryOutOfBounds]);
+        }
     }
 }

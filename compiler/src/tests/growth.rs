@@ -1,12 +1,14 @@
-//! Modules that ask for far more than they are long: refused by a count, before anything loops over what they have.
+//! Modules that need far more work than their length suggests: refused by a count, before anything
+//! iterates over their contents.
 
 use super::{MAIN, compile, sip, sip_with};
-use crate::{ErrorKind, Options};
-use sing_image::limits;
+use crate::{Error, ErrorKind, Options};
+use sing_image::limits::{self, Limit};
 
 #[test]
 fn too_many_start_up_endpoints_are_counted_before_they_are_looked_at() {
-    // None of them is of a contract that is there, and the first has the name of the last: neither is found first.
+    // None has a contract that exists, and the first and the last have the same name: neither fault
+    // is found first.
     let endpoints: Vec<String> = (0..40_000)
         .map(|i| {
             let i = i % 39_999;
@@ -25,14 +27,15 @@ fn too_many_start_up_endpoints_are_counted_before_they_are_looked_at() {
 
 #[test]
 fn too_many_imports_are_counted_before_they_are_looked_up() {
-    // The first one is foreign, which a look would find.
+    // The first import is foreign, which checking the imports would find.
     let import = r#"(import "nowhere" "nothing" (func))"#;
     let imports = import.repeat(limits::IMPORTS.most as usize + 1);
     let e = crate::verify(&sip(&format!("{imports} {MAIN}")), &Options::default()).unwrap_err();
     assert_eq!(e.kind, ErrorKind::TooLarge, "{e}");
 }
 
-/// A function with so many conditional branches of two bytes, each of which carries a thousand values.
+/// A function with `count` conditional branches of two bytes, each of which carries a thousand
+/// values.
 fn branches(count: usize) -> Vec<u8> {
     const VALUES: usize = 1000;
     let results = "i64 ".repeat(VALUES);
@@ -44,11 +47,154 @@ fn branches(count: usize) -> Vec<u8> {
     ))
 }
 
+/// The limit for which a module is refused, by the verifier already.
+fn refused(wasm: &[u8], limit: Limit) {
+    let options = Options::default();
+    let verified = crate::verify(wasm, &options).err();
+    let compiled = crate::compile(wasm, &options).err();
+    assert_eq!(verified, compiled);
+    too_large(verified, limit);
+}
+
+/// The limit for which a module is refused, of which the verifier knows nothing.
+fn refused_by_the_compiler(wasm: &[u8], limit: Limit) {
+    too_large(crate::compile(wasm, &Options::default()).err(), limit);
+}
+
+fn too_large(e: Option<Error>, limit: Limit) {
+    let e = e.expect("a limit is exceeded");
+    assert_eq!(e.kind, ErrorKind::TooLarge, "{e}");
+    let text = e.to_string();
+    assert!(
+        text.contains(limit.what) && text.contains(limit.way_out),
+        "{text}"
+    );
+}
+
 #[test]
 fn what_branches_carry_counts_for_the_size_of_a_function() {
     compile(&branches(50));
-    let e = crate::compile(&branches(20_000), &Options::default()).unwrap_err();
-    assert_eq!(e.kind, ErrorKind::TooLarge, "{e}");
+    refused(&branches(200), limits::VALUES_BEYOND);
+    refused(&branches(20_000), limits::FUNCTION_VALUES);
+}
+
+#[test]
+fn what_calls_pass_counts_for_the_size_of_a_function() {
+    let calls = |count: usize| {
+        let many = "v128 ".repeat(1000);
+        let calls = "call $f ".repeat(count);
+        sip(&format!(
+            "{MAIN} (func $none (result {many}) unreachable) (func $f (param {many}) (result {many}) unreachable)
+             (func call $none {calls} unreachable)"
+        ))
+    };
+    compile(&calls(3));
+    // A module of 3 KiB.
+    refused(&calls(50), limits::VALUES_BEYOND);
+    refused(&calls(5000), limits::FUNCTION_VALUES);
+    let indirect = "i32.const 0 call_indirect (type $t) ".repeat(60);
+    let many = "i32 ".repeat(1000);
+    let indirect = format!(
+        "{MAIN} (type $t (func (param {many}) (result {many}))) (table 1 funcref)
+         (func $none (result {many}) unreachable) (func call $none {indirect} unreachable)"
+    );
+    refused(&sip(&indirect), limits::VALUES_BEYOND);
+}
+
+#[test]
+fn many_small_functions_count_together() {
+    let many = "i64 ".repeat(1000);
+    let calls = "call $f ".repeat(10);
+    let one = format!("(func call $none {calls} unreachable)");
+    let fields = format!(
+        "{MAIN} (func $none (result {many}) unreachable) (func $f (param {many}) (result {many}) unreachable) {}",
+        one.repeat(10)
+    );
+    refused(&sip(&fields), limits::VALUES_BEYOND);
+}
+
+#[test]
+fn instructions_with_few_operands_are_refused_for_nothing_but_their_number() {
+    let verified = |body: &str| {
+        let wasm = sip(&format!("{MAIN} (func (param f32 v128) {body})"));
+        crate::verify(&wasm, &Options::default()).map(|_| wasm)
+    };
+    let lanes = |n: usize| format!("local.get 1 {} drop", "i8x16.popcnt ".repeat(n));
+    assert!(verified(&lanes(100_000)).is_ok());
+    let e = verified(&lanes(150_000)).err();
+    too_large(e, limits::FUNCTION_VALUES);
+    // One byte each.
+    let conversions = "i64.trunc_f32_u f32.convert_i64_u ".repeat(100_000);
+    assert!(verified(&format!("local.get 0 {conversions} drop")).is_ok());
+}
+
+/// A function with so many locals, each changed in a loop with this in it.
+fn changing(locals: usize, inner: &str) -> Vec<u8> {
+    let declared = "i32 ".repeat(locals);
+    let changes: String = (1..=locals)
+        .map(|i| format!("local.get {i} i32.const 1 i32.add local.set {i} "))
+        .collect();
+    sip(&format!(
+        "{MAIN} (func (param i32) (local {declared}) loop {changes} {inner} end)"
+    ))
+}
+
+#[test]
+fn locals_that_branches_of_a_loop_carry_count_for_the_size_of_a_function() {
+    let branches = |n: usize| "local.get 0 br_if 0 ".repeat(n);
+    compile(&changing(100, &branches(100)));
+    refused_by_the_compiler(&changing(100, &branches(1000)), limits::VALUES_BEYOND);
+    refused_by_the_compiler(&changing(1000, &branches(2000)), limits::FUNCTION_VALUES);
+    let nested = |locals: usize, depth: usize| {
+        let inner = format!(
+            "{} local.get 0 br_if 0 {}",
+            "loop ".repeat(depth),
+            "end ".repeat(depth)
+        );
+        let declared = "i32 ".repeat(locals);
+        let uses: String = (1..=locals)
+            .map(|i| format!("local.get {i} i32.eqz local.set {i} "))
+            .collect();
+        let inner = inner.replacen("local.get 0", &format!("{uses} local.get 0"), 1);
+        sip(&format!(
+            "{MAIN} (func (param i32) (local {declared}) {inner})"
+        ))
+    };
+    compile(&nested(100, 10));
+    refused_by_the_compiler(&nested(1000, 100), limits::VALUES_BEYOND);
+}
+
+#[test]
+fn a_table_of_branches_carries_the_locals_of_a_loop_once() {
+    let table = "0 ".repeat(5000);
+    compile(&changing(50, &format!("local.get 0 br_table {table}")));
+}
+
+#[test]
+fn locals_that_a_loop_uses_are_not_looked_for_in_too_many_blocks() {
+    let locals = 4000;
+    let declared = "i32 ".repeat(locals);
+    let joins = "local.get 0 if else end ".repeat(locals);
+    let uses: String = (1..=locals)
+        .map(|i| format!("local.get {i} drop "))
+        .collect();
+    let fields = format!(
+        "{MAIN} (func (param i32) (local {declared}) {joins} loop {uses} local.get 0 br_if 0 end)"
+    );
+    refused_by_the_compiler(&sip(&fields), limits::FUNCTION_VALUES);
+}
+
+#[test]
+fn locals_and_blocks_are_counted_against_each_other() {
+    let with = |locals: usize, blocks: usize| {
+        let declared = "i32 ".repeat(locals);
+        let joins = "local.get 0 if else end ".repeat(blocks);
+        sip(&format!(
+            "{MAIN} (func (param i32) (local {declared}) {joins})"
+        ))
+    };
+    assert!(crate::verify(&with(3000, 3000), &Options::default()).is_ok());
+    refused(&with(30_000, 3000), limits::LOCALS_BY_BLOCKS);
 }
 
 #[test]

@@ -1,12 +1,12 @@
-//! What stands beside the code, and the file.
+//! Tests of the metadata beside the code, and of the image file.
 
 use super::{ECHO, ECHOING, MAIN, compile, compile_with, open, sip, sip_with, wat};
 use crate::{Cpu, Features, MemoryMode, Options};
 use sing_abi::ctx;
 use sing_image::elf::Image;
-use sing_image::meta::{ConstExpr, ExportKind, Linkage, ValType};
+use sing_image::meta::{ConstExpr, ConstStep, ExportKind, Linkage, SegmentMode, ValType};
 
-/// A module with something of everything.
+/// A module with every kind of section.
 fn rich() -> Vec<u8> {
     sip_with(
         ECHOING,
@@ -110,14 +110,14 @@ fn functions_lie_apart_and_traps_inside_them() {
 fn names_are_kept_or_made() {
     let meta = compile(&rich()).meta;
     let names: Vec<&str> = meta.funcs.iter().map(|f| f.name.as_str()).collect();
-    // What is exported under a name alone has none in the module; what stands for imports has theirs.
+    // An export's name is no function name; thunks have the names of their imports.
     assert_eq!(names, ["one", "indirect", "function 5", "yield", "self_id"]);
 }
 
 #[test]
 fn references_to_imports_become_references_to_functions() {
     let meta = compile(&rich()).meta;
-    // Imports 0 to 2, defined 3 to 5, then what stands for yield (0) and self_id (1).
+    // Imports 0 to 2, defined functions 3 to 5, then the thunks of yield (0) and self_id (1).
     let items = [
         ConstExpr::RefFunc(7),
         ConstExpr::RefFunc(3),
@@ -211,4 +211,89 @@ fn open_modules_may_import_anything() {
     assert_eq!(compiled.meta.imported_funcs(), 2);
     assert_eq!(compiled.meta.types[0].params, [ValType::ExternRef]);
     assert!(compiled.manifest.name.is_empty());
+}
+
+#[test]
+fn constant_expressions_are_computed_once() {
+    let fields = r#"(memory 1) (table 9 funcref)
+        (global i32 (i32.sub (i32.mul (i32.const 65536) (i32.const 65537)) (i32.const 1)))
+        (global (mut i64) (i64.add (i64.const -1) (i64.mul (i64.const 3) (i64.const 4))))
+        (elem (offset (i32.add (i32.const 3) (i32.const 4))) func $f)
+        (data (offset (i32.mul (i32.const 100) (i32.const 3))) "x")
+        (func $f (result i32) (global.get 0))"#;
+    let sealed = compile(&sip(&format!("{fields} {MAIN}")));
+    let values: Vec<ConstExpr> = sealed.meta.globals.iter().map(|g| g.1).collect();
+    assert_eq!(values, [ConstExpr::Bits(65_535), ConstExpr::Bits(11)]);
+    assert_eq!(sealed.meta.initial[0].at, 300);
+    assert_eq!(
+        sealed.meta.elements[0].mode,
+        SegmentMode::Active {
+            target: 0,
+            offset: ConstExpr::Bits(7)
+        }
+    );
+    assert_eq!(sealed.meta.steps, []);
+    // Those of another module's globals are left to the one who links, in the order of a stack machine.
+    let linked = open(
+        r#"(import "m" "g" (global i32)) (global i32 (i32.sub (global.get 0) (i32.const 2)))"#,
+    );
+    assert_eq!(
+        linked.meta.globals[0].1,
+        ConstExpr::Computed { from: 0, len: 3 }
+    );
+    assert_eq!(
+        linked.meta.steps,
+        [
+            ConstStep::Push(ConstExpr::Global(0)),
+            ConstStep::Push(ConstExpr::Bits(2)),
+            ConstStep::Sub32
+        ]
+    );
+}
+
+#[test]
+fn constant_expressions_take_time_in_proportion() {
+    // Nested to either side, a hundred thousand deep, with a value that is not known.
+    let deep = |left: &str, right: &str| {
+        let n = 100_000;
+        let body = format!("{}global.get 0\n{}", left.repeat(n), right.repeat(n));
+        open(&format!(
+            r#"(import "m" "g" (global i32)) (global i32 {body})"#
+        ))
+    };
+    let compiled = deep("i32.const 1\n", "i32.add\n");
+    assert_eq!(compiled.meta.steps.len(), 200_001);
+    let compiled = deep("", "i32.const 1\ni32.add\n");
+    assert_eq!(compiled.meta.steps.len(), 200_001);
+}
+
+#[test]
+fn equal_types_have_equal_numbers_whatever_they_refer_to() {
+    let compiled = compile(&sip(&format!(
+        r#"(type $a (func (param i32))) (type $b (func (param i32)))
+        (type $c (func (param (ref $a)))) (type $d (func (param (ref $b)))) (type $e (func (param (ref null $b))))
+        (type $f (func (result i64))) (type $g (func (param (ref $f)))) (type $h (func (param (ref $c))))
+        (type $i (func (param (ref $d)))) {MAIN}"#
+    )));
+    assert_eq!(compiled.meta.canonical[..9], [0, 0, 2, 2, 4, 5, 6, 7, 7]);
+}
+
+#[test]
+fn tables_start_with_a_value() {
+    let compiled = compile(&sip(&format!(
+        r#"(import "sing_v1" "yield" (func $yield)) (type $f (func))
+        (table 1 funcref) (table 2 (ref $f) (ref.func $yield)) (table 3 externref (ref.null extern)) {MAIN}"#
+    )));
+    // A function of the module's own stands for the imported one.
+    assert_eq!(
+        compiled.meta.table_values,
+        [(1, ConstExpr::RefFunc(2)), (2, ConstExpr::Null)]
+    );
+    assert_eq!(
+        compiled.meta.tables[1].element,
+        ValType::Typed {
+            ty: 0,
+            nullable: false
+        }
+    );
 }

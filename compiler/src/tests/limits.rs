@@ -1,17 +1,17 @@
-//! Each limit, at the limit and one above it: what the verifier accepts is what the run-time makes ready, and both refuse the
-//! same for the same reason.
+//! Tests of each limit, at the limit and one above it: verifier and run-time accept and refuse the
+//! same modules and images, for the same reason.
 
 use super::{MAIN, PLAIN, sip, sip_with};
 use crate::{ErrorKind, Options};
 use sing_image::elf::Image;
 use sing_image::limits::{self, Limit};
 use sing_image::meta::{
-    ConstExpr, Element, Export, ExportKind, GlobalType, Limits, Meta, SegmentMode, TableType,
-    ValType,
+    ConstExpr, Element, Export, ExportKind, GlobalType, Limits, MemoryType, Meta, SegmentMode,
+    TableType, ValType,
 };
 use sing_runtime::Preparation;
 
-/// Whether the verifier accepts a module; where it does not, that it names the limit.
+/// Whether the verifier accepts a module; if not, checks that it names the limit.
 fn verified(wasm: &[u8], limit: Limit) -> bool {
     match crate::verify(wasm, &Options::default()) {
         Ok(_) => true,
@@ -27,14 +27,14 @@ fn verified(wasm: &[u8], limit: Limit) -> bool {
     }
 }
 
-/// Has the run-time check an image and make it ready, but for its code.
+/// Has the run-time check and prepare an image, without its code.
 fn prepared(meta: Meta, data: Vec<u8>, code: u64) -> Result<(), sing_image::Error> {
     let mut preparation = Preparation::new(meta, data.into(), code);
     while !preparation.step()? {}
     Ok(())
 }
 
-/// Whether the run-time accepts an image; where it does not, that it names the limit. By way of the file.
+/// Whether the run-time accepts an image, passed as a file; if not, checks that it names the limit.
 fn loaded(meta: Meta, limit: Limit) -> bool {
     let code = 64;
     let made = Meta::decode(&meta.encode()).and_then(|meta| prepared(meta, vec![0; 64], code));
@@ -47,7 +47,7 @@ fn loaded(meta: Meta, limit: Limit) -> bool {
     }
 }
 
-/// The meta of a small module, without traps, so that its code need not be there.
+/// The metadata of a small module without traps, so that its code is not needed.
 fn small() -> Meta {
     let wasm = sip(&format!("(memory 1) (table 1 funcref) {MAIN}"));
     let mut meta = super::compile(&wasm).meta;
@@ -59,7 +59,7 @@ fn repeated(part: &str, count: u64) -> String {
     part.repeat(count as usize)
 }
 
-/// Walks one limit: a module with so many things, and an image with so many.
+/// Tests one limit with a module and an image at the limit and above it.
 fn walk(limit: Limit, module: impl Fn(u64) -> Vec<u8>, image: impl Fn(&mut Meta, usize)) {
     for (count, fits) in [(limit.most, true), (limit.most + 1, false)] {
         assert_eq!(
@@ -88,11 +88,43 @@ fn tables() {
             let empty = TableType {
                 element: ValType::FuncRef,
                 limits: Limits { min: 0, max: None },
+                index64: false,
             };
             meta.tables = vec![empty; n];
-            // Behind everything else.
+            // After everything else.
             meta.layout.tables = meta.layout.size;
             meta.layout.size += 1024;
+        },
+    );
+}
+
+#[test]
+fn memories() {
+    walk(
+        limits::MEMORIES,
+        |n| sip(&format!("{} {MAIN}", repeated("(memory 0)", n))),
+        |meta, n| {
+            let empty = MemoryType::from(Limits { min: 0, max: None });
+            meta.memory = Some(empty);
+            meta.further = vec![empty; n - 1];
+            meta.layout.memories = meta.layout.size;
+            meta.layout.size += 1024;
+        },
+    );
+    // Their pages count together.
+    walk(
+        limits::MEMORY_PAGES,
+        |n| {
+            let manifest = format!(r#"{{"name":"test","abi":1,"memory":{}}}"#, n << 17);
+            let fields = format!("(memory 5) (memory {}) {MAIN}", n - 5);
+            sip_with(&manifest, "", &fields)
+        },
+        |meta, n| {
+            let of = |min| MemoryType::from(Limits { min, max: None });
+            meta.memory = Some(of(5));
+            meta.further = vec![of(n as u64 - 5)];
+            meta.layout.memories = meta.layout.size;
+            meta.layout.size += 64;
         },
     );
 }
@@ -107,7 +139,7 @@ fn table_elements() {
                 n - 5
             ))
         },
-        |meta, n| meta.tables[0].limits.min = n as u32,
+        |meta, n| meta.tables[0].limits.min = n as u64,
     );
 }
 
@@ -164,7 +196,7 @@ fn functions_types_imports_and_exports() {
     // One is `sip_main`, which compiling needs.
     let functions = |n: u64| sip(&format!("{} {MAIN}", repeated("(func)", n - 1)));
     walk(limits::FUNCTIONS, functions, |meta, n| {
-        // Functions lie one behind the other: the others have no code, at the end of the last one's.
+        // Functions are contiguous: the others are empty, at the end of the last one.
         let mut f = meta.funcs.last().expect("`sip_main` is there").clone();
         (f.offset, f.size) = (f.offset + f.size, 0);
         meta.funcs.resize(n, f);
@@ -206,6 +238,24 @@ fn functions_types_imports_and_exports() {
 }
 
 #[test]
+fn the_code_of_one_function() {
+    let image = |size: u64| {
+        let mut meta = small();
+        let last = meta.funcs.len() - 1;
+        meta.funcs[last].offset = 0;
+        meta.funcs[last].size = size as u32;
+        meta.funcs.drain(..last);
+        meta.exports.clear();
+        Meta::decode(&meta.encode())
+            .and_then(|meta| sing_image::limits::Counts::of_meta(&meta).check())
+    };
+    let limit = limits::FUNCTION_CODE_BYTES;
+    assert_eq!(image(limit.most), Ok(()));
+    let said = image(limit.most + 1).unwrap_err().message;
+    assert!(said.contains(limit.what), "{said}");
+}
+
+#[test]
 fn data_segments() {
     let limit = limits::DATA_SEGMENTS;
     let module = |n: u64| sip(&format!("(memory 1) {} {MAIN}", repeated("(data \"\")", n)));
@@ -223,6 +273,55 @@ fn data_segments() {
         loaded(meta, limit)
     };
     assert!(image(limit.most) && !image(limit.most + 1));
+}
+
+#[test]
+fn data_bytes_are_counted_as_the_image_holds_them() {
+    let limit = limits::DATA_BYTES;
+    // Passive, so that it is kept as it is; the text cannot hold so much.
+    let module = |bytes: u64, fields: &str| {
+        let wasm = sip(&format!("(memory 0) {fields} {MAIN}"));
+        let mut segment = vec![1, 1];
+        leb(bytes, &mut segment);
+        let mut section = vec![11];
+        leb(segment.len() as u64 + bytes, &mut section);
+        section.extend(segment);
+        section.resize(section.len() + bytes as usize, 0);
+        let mut custom = wasm.len();
+        // Before the manifest, which stands last.
+        let mut at = 8;
+        while at < wasm.len() {
+            let start = at;
+            let id = wasm[at];
+            at += 1;
+            let mut len = 0;
+            for shift in (0..).step_by(7) {
+                len |= usize::from(wasm[at] & 0x7f) << shift;
+                at += 1;
+                if wasm[at - 1] < 0x80 {
+                    break;
+                }
+            }
+            at += len;
+            if id == 0 && custom == wasm.len() {
+                custom = start;
+            }
+        }
+        [&wasm[..custom], &section, &wasm[custom..]].concat()
+    };
+    let vector = "(global v128 (v128.const i64x2 1 2))";
+    assert!(verified(&module(limit.most, ""), limit));
+    assert!(!verified(&module(limit.most + 1, ""), limit));
+    assert!(verified(&module(limit.most - 16, vector), limit));
+    assert!(!verified(&module(limit.most - 15, vector), limit));
+}
+
+fn leb(mut n: u64, out: &mut Vec<u8>) {
+    while n >= 0x80 {
+        out.push(n as u8 | 0x80);
+        n >>= 7;
+    }
+    out.push(n as u8);
 }
 
 #[test]
@@ -255,7 +354,7 @@ fn what_a_manifest_asks_for() {
 
 #[test]
 fn what_is_accepted_at_a_limit_becomes_a_template_of_its_file() {
-    // Compiled for real, with what the verifier accepted and the kernel refused before.
+    // Compiled, as the verifier once accepted these and the kernel refused them.
     for fields in [
         format!("(table {} funcref)", limits::TABLE_ELEMENTS.most),
         repeated("(global (mut i64) (i64.const 1))", limits::GLOBALS.most),
@@ -276,4 +375,34 @@ fn what_is_accepted_at_a_limit_becomes_a_template_of_its_file() {
         let made = prepared(image.meta, data, code);
         assert!(made.is_ok(), "{:?}", made.err());
     }
+}
+
+#[test]
+fn sizes_of_64_bits_are_counted_without_overflow() {
+    for fields in [
+        "(memory i64 0x1_0000_0000_0000)",
+        "(memory i64 65536) (memory i64 0x1_0000_0000_0000)",
+        "(memory i64 0xffff_ffff_ffff_ffff (pagesize 1)) (memory 1 (pagesize 1))",
+    ] {
+        assert!(
+            !verified(&sip(&format!("{fields} {MAIN}")), limits::MEMORY_PAGES),
+            "{fields}"
+        );
+    }
+    let tables = "(table i64 0xffff_ffff funcref) (table i64 0xffff_ffff_ffff_ffff funcref)";
+    assert!(!verified(
+        &sip(&format!("{tables} {MAIN}")),
+        limits::TABLE_ELEMENTS
+    ));
+    // A page of a byte is a part of one, and counts as a whole.
+    let bytes = "(memory 1 (pagesize 1)) (memory 65535)";
+    let manifest = r#"{"name":"test","abi":1}"#;
+    assert!(verified(
+        &sip_with(manifest, "", &format!("{bytes} {MAIN}")),
+        limits::MEMORY_PAGES
+    ));
+    assert!(!verified(
+        &sip(&format!("{bytes} (memory 1 (pagesize 1)) {MAIN}")),
+        limits::MEMORY_PAGES
+    ));
 }

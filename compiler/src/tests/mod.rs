@@ -1,5 +1,5 @@
-//! Tests of the whole way from module to image. Code is run by the test suites of the kernel; here it is
-//! looked at.
+//! Tests of the whole path from module to image. Here code is inspected; the kernel's test suites
+//! run it.
 
 mod code;
 mod growth;

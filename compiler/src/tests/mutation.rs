@@ -1,10 +1,10 @@
-//! Broken and strange modules: whatever comes in, an image or an error comes out.
+//! Broken and unusual modules: every input gives an image or an error.
 
 use super::{ECHO, ECHOING, compile_with, sip_with, wat};
 use crate::{MemoryMode, Options};
 use sing_image::elf::Image;
 
-/// Numbers that look random and are the same in every run (xorshift).
+/// Pseudo-random numbers, the same in every run (xorshift).
 struct Numbers(u64);
 
 impl Numbers {
@@ -20,7 +20,7 @@ impl Numbers {
     }
 }
 
-/// Modules to start from: small, with something of everything.
+/// Small modules to start from, with every kind of content.
 fn seeds() -> Vec<Vec<u8>> {
     let control = "(func (param i32 i64 f32 f64) (result i32 i64)
         (block (result i32) (loop (result i32)
@@ -73,7 +73,7 @@ fn options() -> [Options; 4] {
     ]
 }
 
-/// Compiles, and reads the image where there is one. Whether there is.
+/// Compiles, and reads the image if there is one. Whether there is.
 fn survives(wasm: &[u8], options: &Options) -> bool {
     match crate::compile(wasm, options) {
         Ok(compiled) => {
@@ -136,7 +136,7 @@ fn modules_with_changed_bytes() {
             accepted += u32::from(survives(&wasm, &options()[which]));
         }
     }
-    // Enough of them pass the validator to try the compiler too.
+    // Enough of them pass the validator to test the compiler too.
     assert!(accepted > 500, "only {accepted} were accepted");
 }
 

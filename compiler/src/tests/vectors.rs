@@ -1,5 +1,6 @@
-//! Every instruction on vectors: that it becomes code for the baseline processor without a call, and that its accesses to
-//! memory are tested. What they compute, the scripts of the WebAssembly test suite say.
+//! Tests of every vector instruction: that it compiles to instructions of the baseline processor
+//! without a call, and that its memory accesses are checked. Their results are tested by the
+//! WebAssembly test suite.
 
 use super::{MAIN, compile, compile_with, instructions, open, sip, traps};
 use crate::{Cpu, MemoryMode, Options};
@@ -33,7 +34,13 @@ const OPERATIONS: [(&str, &str, &str); 18] = [
     ("v128 i64", "v128", "i64x2.replace_lane\u{a0}1"),
     ("v128 f32", "v128", "f32x4.replace_lane\u{a0}1"),
     ("v128 f64", "v128", "f64x2.replace_lane\u{a0}1"),
-    ("v128 v128 v128", "v128", "v128.bitselect"),
+    (
+        "v128 v128 v128",
+        "v128",
+        "v128.bitselect f32x4.relaxed_madd f32x4.relaxed_nmadd f64x2.relaxed_madd f64x2.relaxed_nmadd \
+         i8x16.relaxed_laneselect i16x8.relaxed_laneselect i32x4.relaxed_laneselect i64x2.relaxed_laneselect \
+         i32x4.relaxed_dot_i8x16_i7x16_add_s",
+    ),
     (
         "v128",
         "v128",
@@ -46,7 +53,8 @@ const OPERATIONS: [(&str, &str, &str); 18] = [
          f32x4.floor f64x2.floor f32x4.trunc f64x2.trunc f32x4.nearest f64x2.nearest i32x4.trunc_sat_f32x4_s \
          i32x4.trunc_sat_f32x4_u i32x4.trunc_sat_f64x2_s_zero i32x4.trunc_sat_f64x2_u_zero f32x4.convert_i32x4_s \
          f32x4.convert_i32x4_u f64x2.convert_low_i32x4_s f64x2.convert_low_i32x4_u f32x4.demote_f64x2_zero \
-         f64x2.promote_low_f32x4",
+         f64x2.promote_low_f32x4 i32x4.relaxed_trunc_f32x4_s i32x4.relaxed_trunc_f32x4_u \
+         i32x4.relaxed_trunc_f64x2_s_zero i32x4.relaxed_trunc_f64x2_u_zero",
     ),
     (
         "v128 v128",
@@ -68,7 +76,9 @@ const OPERATIONS: [(&str, &str, &str); 18] = [
          i32x4.extmul_low_i16x8_s i32x4.extmul_high_i16x8_s i32x4.extmul_low_i16x8_u i32x4.extmul_high_i16x8_u \
          i64x2.extmul_low_i32x4_s i64x2.extmul_high_i32x4_s i64x2.extmul_low_i32x4_u i64x2.extmul_high_i32x4_u \
          f32x4.add f32x4.sub f32x4.mul f32x4.div f32x4.min f32x4.max f32x4.pmin f32x4.pmax \
-         f64x2.add f64x2.sub f64x2.mul f64x2.div f64x2.min f64x2.max f64x2.pmin f64x2.pmax",
+         f64x2.add f64x2.sub f64x2.mul f64x2.div f64x2.min f64x2.max f64x2.pmin f64x2.pmax \
+         i8x16.relaxed_swizzle f32x4.relaxed_min f32x4.relaxed_max f64x2.relaxed_min f64x2.relaxed_max \
+         i16x8.relaxed_q15mulr_s i16x8.relaxed_dot_i8x16_i7x16_s",
     ),
     (
         "i32",
@@ -112,8 +122,8 @@ fn fields() -> String {
 }
 
 #[test]
-fn there_are_236_of_them() {
-    assert_eq!(operations().len(), 236);
+fn there_are_256_of_them() {
+    assert_eq!(operations().len(), 256);
 }
 
 #[test]
@@ -140,7 +150,7 @@ fn they_need_no_call_and_no_later_processor() {
     ];
     for (op, ..) in operations() {
         let name = op.replace(' ', "_");
-        // Behind the return stand the constants.
+        // The constants follow the return instruction.
         let code = instructions(&baseline, &name);
         let end = code.iter().position(|i| i.mnemonic() == Mnemonic::Ret);
         for i in &code[..end.unwrap_or_else(|| panic!("{name} does not return"))] {

@@ -1,6 +1,6 @@
-//! Atomic accesses of the threads proposal, on a memory that the SIP's threads share.
+//! Atomic accesses of the threads proposal, to the memory that the SIP's threads share.
 //!
-//! An access to an address that is not a multiple of its size traps, as the proposal wants.
+//! An access at an address that is not a multiple of its size traps, as the proposal requires.
 
 use super::Translator;
 use crate::error::Result;
@@ -109,11 +109,11 @@ impl Translator<'_, '_> {
         Ok(true)
     }
 
-    /// The native address of an atomic access, tested for alignment and bounds.
+    /// The native address of an atomic access, after checks of alignment and bounds.
     fn atomic_address(&mut self, index: Value, memarg: &wp::MemArg, ty: Type) -> Result<Value> {
         let size = ty.bytes();
         if size > 1 {
-            // The memory's first byte is aligned, so that the lowest bits of address and offset decide.
+            // The memory's base is aligned, so only the lowest bits of address and offset matter.
             let low = memarg.offset.cast_signed() & i64::from(size - 1);
             let sum = if low == 0 {
                 index

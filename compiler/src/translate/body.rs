@@ -1,13 +1,14 @@
-//! A function's body: its frame in the IR, and which part translates which instruction.
+//! A function's body: its entry and exit in the IR, and the dispatch of instructions to the modules
+//! that translate them.
 
 use super::control::{Frame, FrameKind};
-use super::{Env, Regions, Translator, clif_type, limit_stack};
+use super::{Env, Regions, Translator, check_values, clif_type, limit_stack};
 use crate::error::{Error, Result};
 use cranelift_codegen::ir::{Function, InstBuilder, Type, Value, types};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use wasmparser as wp;
 
-/// Translates a defined function into `func`, whose signature is set. The number of instructions.
+/// Translates a defined function into `func`, whose signature is set: the number of instructions.
 pub(crate) fn function(
     env: &Env<'_>,
     func: &mut Function,
@@ -57,11 +58,15 @@ pub(crate) fn function(
     if !t.frames.is_empty() {
         return Err(Error::internal("a block is not closed"));
     }
+    t.check_size()?;
     t.close();
+    let range = body.range();
+    check_values(func, range.end.saturating_sub(range.start))?;
     Ok(instructions)
 }
 
-/// Makes a function that does what importing function `index` does: what a reference to it refers to.
+/// Makes the thunk of imported function `index`: a function that calls it, to which references
+/// refer.
 pub(crate) fn thunk(
     env: &Env<'_>,
     func: &mut Function,
@@ -71,6 +76,21 @@ pub(crate) fn thunk(
     let (mut t, arguments) = open(env, func, builder)?;
     t.stack = arguments;
     t.call(index)?;
+    t.close();
+    Ok(())
+}
+
+/// Makes a function for the kernel to call that does what function `index` of this type does.
+pub(crate) fn entry(
+    env: &Env<'_>,
+    func: &mut Function,
+    builder: &mut FunctionBuilderContext,
+    index: u32,
+    ty: u32,
+) -> Result<()> {
+    let (mut t, arguments) = open(env, func, builder)?;
+    t.stack = arguments;
+    t.call_own(index, ty)?;
     t.close();
     Ok(())
 }
@@ -99,7 +119,7 @@ fn open<'e, 'f>(
 }
 
 impl Translator<'_, '_> {
-    /// Ends the function: what is on the stack is returned.
+    /// Ends the function and returns the values on the stack.
     fn close(mut self) {
         if self.live {
             self.b.ins().return_(&self.stack);
@@ -122,7 +142,7 @@ impl Translator<'_, '_> {
             return self.dead_op(op);
         }
         self.check_size()?;
-        // In the order of how often they occur.
+        // Ordered by how often they occur.
         let known = self.variable_op(op)?
             || self.numeric_op(op)?
             || self.memory_op(op)?
@@ -139,7 +159,7 @@ impl Translator<'_, '_> {
         }
     }
 
-    /// Locals, globals, and what only moves values.
+    /// Locals, globals, and instructions that only move values.
     fn variable_op(&mut self, op: &wp::Operator<'_>) -> Result<bool> {
         use wp::Operator as O;
         match *op {

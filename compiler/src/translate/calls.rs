@@ -1,4 +1,4 @@
-//! Calls: direct, of imports, and through tables.
+//! Calls: direct, of imports, through tables and through references.
 
 use super::{Translator, context_offset, trap_code};
 use crate::error::{Error, Result};
@@ -23,12 +23,30 @@ impl Translator<'_, '_> {
             } => {
                 self.call_indirect(type_index, table_index)?;
             }
+            O::CallRef { type_index } => self.call_ref(type_index)?,
+            O::ReturnCall { function_index } => {
+                self.tail = true;
+                self.call(function_index)?;
+                self.leave()?;
+            }
+            O::ReturnCallIndirect {
+                type_index,
+                table_index,
+            } => {
+                self.tail = true;
+                self.call_indirect(type_index, table_index)?;
+            }
+            O::ReturnCallRef { type_index } => {
+                self.tail = true;
+                self.call_ref(type_index)?;
+            }
             _ => return Ok(false),
         }
         Ok(true)
     }
 
-    /// Calls a function with arguments from the stack; what an import stands for is done here.
+    /// Calls a function with arguments from the stack; a sealed module's imports are expanded in
+    /// place.
     pub(super) fn call(&mut self, func: u32) -> Result<()> {
         match self.env.imports.get(func as usize) {
             None => self.call_defined(func),
@@ -38,13 +56,52 @@ impl Translator<'_, '_> {
     }
 
     fn call_defined(&mut self, func: u32) -> Result<()> {
-        let ty = self.env.module.func_type(func)?;
+        let ty = self.env.module.func_types.get(func as usize).copied();
+        let ty = ty.ok_or_else(|| Error::internal(format!("there is no function {func}")))?;
+        self.call_own(func, ty)
+    }
+
+    /// Calls a function of this image, of this type.
+    pub(super) fn call_own(&mut self, func: u32, ty: u32) -> Result<()> {
         let mut arguments = vec![self.context];
-        arguments.extend(self.pop_many(ty.params.len())?);
-        let target = self.func_ref(func)?;
+        arguments.extend(self.pop_many(self.type_at(ty)?.params.len())?);
+        let target = self.func_ref(func, ty)?;
+        if self.ends() {
+            self.b.ins().return_call(target, &arguments);
+            return Ok(());
+        }
         let call = self.b.ins().call(target, &arguments);
         self.push_results(call);
         Ok(())
+    }
+
+    /// Whether the call that comes next is the function's last instruction. What is behind it cannot be reached then.
+    fn ends(&mut self) -> bool {
+        let tail = std::mem::take(&mut self.tail);
+        self.live &= !tail;
+        tail
+    }
+
+    /// Returns from the function after a call in place of which other code stands, an import's: there is no frame to leave
+    /// to it.
+    fn leave(&mut self) -> Result<()> {
+        if self.ends() {
+            let arity = self.frames.first().map_or(0, |f| f.results);
+            let values = self.pop_many(arity)?;
+            self.b.ins().return_(&values);
+        }
+        Ok(())
+    }
+
+    fn call_code(&mut self, signature: SigRef, code: Value, arguments: &[Value]) {
+        if self.ends() {
+            self.b
+                .ins()
+                .return_call_indirect(signature, code, arguments);
+        } else {
+            let call = self.b.ins().call_indirect(signature, code, arguments);
+            self.push_results(call);
+        }
     }
 
     /// Calls another module's function with that module's context.
@@ -56,8 +113,7 @@ impl Translator<'_, '_> {
         let mut arguments = vec![context];
         arguments.extend(self.pop_many(ty.params.len())?);
         let signature = self.b.import_signature(self.env.signature(ty));
-        let call = self.b.ins().call_indirect(signature, code, &arguments);
-        self.push_results(call);
+        self.call_code(signature, code, &arguments);
         Ok(())
     }
 
@@ -66,7 +122,7 @@ impl Translator<'_, '_> {
         let record = self.table_element(table, index)?;
         let null = self.b.ins().icmp_imm_u(IntCC::Equal, record, 0);
         self.b.ins().trapnz(null, trap_code(Trap::NullFunction));
-        // Records of functions never change.
+        // Function records never change.
         let constant = cranelift_codegen::ir::MemFlagsData::trusted().with_readonly();
         let found = self
             .b
@@ -84,6 +140,20 @@ impl Translator<'_, '_> {
             self.b.ins().icmp(IntCC::NotEqual, found, wanted)
         };
         self.b.ins().trapnz(other, trap_code(Trap::BadSignature));
+        self.call_record(record, ty)
+    }
+
+    /// Calls what a reference of this type refers to: the validator has seen that it is such a function.
+    fn call_ref(&mut self, ty: u32) -> Result<()> {
+        let record = self.pop()?;
+        let null = self.b.ins().icmp_imm_u(IntCC::Equal, record, 0);
+        self.trap_if(null, Trap::NullFunction);
+        self.call_record(record, ty)
+    }
+
+    /// Calls the function of a record, which is of this type.
+    fn call_record(&mut self, record: Value, ty: u32) -> Result<()> {
+        let constant = cranelift_codegen::ir::MemFlagsData::trusted().with_readonly();
         let code = self
             .b
             .ins()
@@ -98,8 +168,7 @@ impl Translator<'_, '_> {
         let mut arguments = vec![context];
         arguments.extend(self.pop_many(self.type_at(ty)?.params.len())?);
         let signature = self.signature_ref(ty)?;
-        let call = self.b.ins().call_indirect(signature, code, &arguments);
-        self.push_results(call);
+        self.call_code(signature, code, &arguments);
         Ok(())
     }
 
@@ -107,12 +176,10 @@ impl Translator<'_, '_> {
         self.stack.extend(self.b.inst_results(call));
     }
 
-    fn func_ref(&mut self, func: u32) -> Result<FuncRef> {
+    fn func_ref(&mut self, func: u32, ty: u32) -> Result<FuncRef> {
         if let Some(&known) = self.funcs.get(&func) {
             return Ok(known);
         }
-        let ty = self.env.module.func_types.get(func as usize).copied();
-        let ty = ty.ok_or_else(|| Error::internal(format!("there is no function {func}")))?;
         let signature = self.signature_ref(ty)?;
         let name = UserExternalName {
             namespace: 0,
@@ -141,7 +208,7 @@ impl Translator<'_, '_> {
         Ok(signature)
     }
 
-    /// A value that is known to be a reference, as a null test.
+    /// Whether a reference is null, as an i32.
     pub(super) fn is_null(&mut self, reference: Value) -> Value {
         let is = self.b.ins().icmp_imm_u(IntCC::Equal, reference, 0);
         self.b.ins().uextend(types::I32, is)

@@ -1,7 +1,7 @@
 //! Blocks, branches and returns.
 //!
-//! A label is a block of the IR whose parameters are the values that a branch to it carries. Code that
-//! cannot be reached is skipped: nothing is emitted until the end of a block that something jumps to.
+//! A label is a block of the IR whose parameters are the values that a branch to it carries.
+//! Unreachable code is skipped: nothing is emitted until the end of a block that a branch goes to.
 
 use super::{Translator, clif_type, trap_code};
 use crate::error::{Error, Result};
@@ -11,23 +11,23 @@ use sing_abi::trap::Trap;
 use std::collections::HashMap;
 use wasmparser as wp;
 
-/// What a frame is.
+/// The kind of a block.
 pub(super) enum FrameKind {
     /// `block`, or the function's body.
     Block,
     /// `loop`: branches go back to its header.
     Loop { header: Block },
-    /// `if`, before its `else`: where it goes when the condition is 0, and with which parameters.
+    /// `if`, before its `else`: the block for condition 0, and the parameters.
     If {
         otherwise: Block,
         params: Vec<Value>,
     },
 }
 
-/// A block that is open.
+/// A block whose end has not been reached yet.
 pub(super) struct Frame {
     pub(super) kind: FrameKind,
-    /// What follows it; its parameters are the results.
+    /// The IR block that follows it, whose parameters are its results.
     pub(super) end: Block,
     /// Height of the operand stack below its parameters.
     pub(super) height: usize,
@@ -35,17 +35,16 @@ pub(super) struct Frame {
     pub(super) params: usize,
     /// Number of its results.
     pub(super) results: usize,
-    /// Whether something jumps to its end.
+    /// Whether its end is reachable.
     pub(super) reached: bool,
 }
 
-impl Translator<'_, '_> {
-    /// Counts the values that a branch carries. A branch of two bytes can carry a thousand values, so they count for the size of the function.
-    fn arguments(&mut self, values: &[Value]) -> Vec<BlockArg> {
-        self.carried += values.len();
-        values.iter().copied().map(BlockArg::Value).collect()
-    }
+/// The values that a branch carries, as arguments of its block.
+fn arguments(values: &[Value]) -> Vec<BlockArg> {
+    values.iter().copied().map(BlockArg::Value).collect()
+}
 
+impl Translator<'_, '_> {
     pub(super) fn control_op(&mut self, op: &wp::Operator<'_>) -> Result<bool> {
         use wp::Operator as O;
         match op {
@@ -56,7 +55,7 @@ impl Translator<'_, '_> {
                     t.b.append_block_param(header, param);
                 }
                 let values = t.pop_many(params.len())?;
-                let carried = t.arguments(&values);
+                let carried = arguments(&values);
                 t.b.ins().jump(header, &carried);
                 t.b.switch_to_block(header);
                 let values = t.b.block_params(header).to_vec();
@@ -85,7 +84,7 @@ impl Translator<'_, '_> {
             O::Br { relative_depth } => {
                 let (target, arity) = self.label(*relative_depth)?;
                 let values = self.pop_many(arity)?;
-                let carried = self.arguments(&values);
+                let carried = arguments(&values);
                 self.b.ins().jump(target, &carried);
                 self.live = false;
             }
@@ -94,11 +93,37 @@ impl Translator<'_, '_> {
                 let (target, arity) = self.label(*relative_depth)?;
                 let values = self.pop_many(arity)?;
                 let next = self.b.create_block();
-                let carried = self.arguments(&values);
+                let carried = arguments(&values);
                 self.b.ins().brif(condition, target, &carried, next, &[]);
                 self.b.seal_block(next);
                 self.b.switch_to_block(next);
                 self.stack.extend(values);
+            }
+            O::BrOnNull { relative_depth } => {
+                let reference = self.pop()?;
+                let (target, arity) = self.label(*relative_depth)?;
+                let values = self.pop_many(arity)?;
+                let next = self.b.create_block();
+                let carried = arguments(&values);
+                self.b.ins().brif(reference, next, &[], target, &carried);
+                self.b.seal_block(next);
+                self.b.switch_to_block(next);
+                self.stack.extend(values);
+                self.push(reference);
+            }
+            O::BrOnNonNull { relative_depth } => {
+                // The reference is the last of the values that the branch carries.
+                let (target, arity) = self.label(*relative_depth)?;
+                let values = self.pop_many(arity)?;
+                let (&reference, rest) = values
+                    .split_last()
+                    .ok_or_else(|| Error::internal("a branch without its reference"))?;
+                let next = self.b.create_block();
+                let carried = arguments(&values);
+                self.b.ins().brif(reference, target, &carried, next, &[]);
+                self.b.seal_block(next);
+                self.b.switch_to_block(next);
+                self.stack.extend(rest);
             }
             O::BrTable { targets } => self.branch_table(targets)?,
             O::Return => {
@@ -116,7 +141,7 @@ impl Translator<'_, '_> {
         Ok(true)
     }
 
-    /// An instruction that cannot be reached.
+    /// An unreachable instruction.
     pub(super) fn dead_op(&mut self, op: &wp::Operator<'_>) -> Result<()> {
         use wp::Operator as O;
         match op {
@@ -165,11 +190,11 @@ impl Translator<'_, '_> {
         Ok(())
     }
 
-    /// Jumps to the end of the innermost block, if this place can be reached.
+    /// Jumps to the end of the innermost block, if this place is reachable.
     fn fall_through(&mut self, frame: &mut Frame) -> Result<()> {
         if self.live {
             let values = self.pop_many(frame.results)?;
-            let carried = self.arguments(&values);
+            let carried = arguments(&values);
             self.b.ins().jump(frame.end, &carried);
             frame.reached = true;
         }
@@ -203,11 +228,11 @@ impl Translator<'_, '_> {
         self.fall_through(&mut frame)?;
         match &frame.kind {
             FrameKind::Block => {}
-            FrameKind::Loop { header } => self.b.seal_block(*header),
+            FrameKind::Loop { header } => self.seal_loop(*header, frame.params)?,
             FrameKind::If { otherwise, params } => {
                 // Without an else, the results are the parameters.
                 self.b.switch_to_block(*otherwise);
-                let carried = self.arguments(params);
+                let carried = arguments(params);
                 self.b.ins().jump(frame.end, &carried);
                 frame.reached = true;
             }
@@ -222,7 +247,7 @@ impl Translator<'_, '_> {
         Ok(())
     }
 
-    /// Where a branch goes, and with how many values.
+    /// A branch's target, and the number of values that it carries.
     fn label(&mut self, depth: u32) -> Result<(Block, usize)> {
         let index = self.frames.len().checked_sub(1 + depth as usize);
         let frame = index.and_then(|i| self.frames.get_mut(i));
@@ -240,21 +265,18 @@ impl Translator<'_, '_> {
         let selector = self.pop()?;
         let (_, arity) = self.label(targets.default())?;
         let values = self.pop_many(arity)?;
-        // Values go by way of a block for each label, so that they are listed once, not in each entry.
+        // Values go by way of a block for each label, so that they are listed once, not in each entry. That holds for locals, too,
+        // of which it is not known here whether the label needs them.
         let mut edges: HashMap<Block, Block> = HashMap::new();
         let mut order: Vec<(Block, Block)> = Vec::new();
         let mut entries = Vec::with_capacity(targets.len() as usize);
         for depth in targets.targets().chain([Ok(targets.default())]) {
             let (target, _) = self.label(depth?)?;
-            let block = if values.is_empty() {
-                target
-            } else {
-                *edges.entry(target).or_insert_with(|| {
-                    let edge = self.b.create_block();
-                    order.push((edge, target));
-                    edge
-                })
-            };
+            let block = *edges.entry(target).or_insert_with(|| {
+                let edge = self.b.create_block();
+                order.push((edge, target));
+                edge
+            });
             entries.push(BlockCall::new(block, [], &mut self.b.func.dfg.value_lists));
         }
         let default = entries
@@ -267,7 +289,7 @@ impl Translator<'_, '_> {
         for (edge, target) in order {
             self.b.seal_block(edge);
             self.b.switch_to_block(edge);
-            let carried = self.arguments(&values);
+            let carried = arguments(&values);
             self.b.ins().jump(target, &carried);
             self.check_size()?;
         }

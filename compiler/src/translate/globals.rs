@@ -1,4 +1,4 @@
-//! Globals: cells in the context record, or cells of other instances whose address stands there.
+//! Globals: cells in the context record, or cells of other instances whose addresses are there.
 
 use super::{Translator, clif_type, context_offset};
 use crate::error::{Error, Result};
@@ -46,7 +46,7 @@ impl Translator<'_, '_> {
         }
     }
 
-    /// The value, where the module itself says what it is and it never changes.
+    /// The value of an immutable global that the module defines by a constant.
     fn constant_global(&mut self, index: u32, global: GlobalType) -> Option<Value> {
         let module = self.env.module;
         let defined = index.checked_sub(module.imported_globals)?;

@@ -1,4 +1,4 @@
-//! What an imported function of a SIP becomes: a call through the kernel's table, or code in its place.
+//! Imported functions of a SIP: a call through the kernel's table, or inline code.
 
 use super::Translator;
 use crate::error::{Error, Result};
@@ -15,7 +15,7 @@ fn int(ty: Int) -> Type {
 }
 
 impl Translator<'_, '_> {
-    /// Does what an import stands for, with arguments from the stack.
+    /// Expands a call of an import, with arguments from the stack.
     pub(super) fn intrinsic(&mut self, import: ImportUse) -> Result<()> {
         match import {
             ImportUse::Entry(entry) if entry.access == Access::Inline => self.inline(entry.index),
@@ -64,8 +64,8 @@ impl Translator<'_, '_> {
         }
     }
 
-    /// Calls an entry whose first arguments are an endpoint, from the stack, and an operation. Words that
-    /// the message has not are passed as 0.
+    /// Calls an entry whose first arguments are an endpoint, from the stack, and an operation.
+    /// `words` is padded with zeros to `most` arguments; `rest` follows.
     fn channel_call(
         &mut self,
         entry: usize,
@@ -105,7 +105,7 @@ impl Translator<'_, '_> {
         }
         let described = ENTRIES.get(entry).map(|e| e.signature);
         let described = described.ok_or_else(|| Error::internal("there is no such entry"))?;
-        let mut signature = ir::Signature::new(super::CONVENTION);
+        let mut signature = ir::Signature::new(super::KERNEL_CONVENTION);
         signature.params.push(ir::AbiParam::new(types::I64));
         signature
             .params
@@ -118,7 +118,7 @@ impl Translator<'_, '_> {
         Ok(signature)
     }
 
-    /// Emits an access that needs no call.
+    /// Emits the code of an entry that needs no call.
     fn inline(&mut self, index: usize) -> Result<()> {
         match index {
             entry::SELF_ID => {

@@ -1,15 +1,16 @@
 //! From WebAssembly to Cranelift IR, one function at a time.
 //!
-//! The operand stack of WebAssembly becomes a stack of SSA values at translation time ([`Translator`]),
-//! locals become variables, labels become blocks with parameters ([`control`]). What depends on the system
-//! (context record, memories, tables, the kernel) is reached through the first argument, the context.
+//! The operand stack of WebAssembly becomes a stack of SSA values at translation time
+//! ([`Translator`]), locals become variables, labels become blocks with parameters ([`control`]).
+//! Everything that depends on the system (context record, memories, tables, kernel entries) is
+//! reached through the first argument, the context.
 //!
 //! Invariants:
-//! - Only code that the validator has accepted comes here; what contradicts that is an internal error.
-//! - Every access to memory that a SIP directs can trap with the right code; accesses to the context
-//!   record and to tables follow a test.
-//! - Memory that can change is told apart by alias region ([`Regions`]), so that a store to one kind never
-//!   forces a reload of another.
+//! - Only validated code is translated; a contradiction to that is an internal error.
+//! - Every memory access whose address the SIP controls can trap, with the right code; accesses to
+//!   the context record and to tables follow a check.
+//! - Mutable memory is divided into alias regions ([`Regions`]), so that a store to one never
+//!   forces a reload from another.
 
 mod atomics;
 mod body;
@@ -24,7 +25,7 @@ mod trampoline;
 mod vectors;
 mod xheap;
 
-pub(crate) use body::{function, thunk};
+pub(crate) use body::{entry, function, thunk};
 pub(crate) use trampoline::trampoline;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -33,32 +34,36 @@ use crate::options::Options;
 use crate::verify::ImportUse;
 use control::Frame;
 use cranelift_codegen::ir::{
-    self, AliasRegion, AliasRegionData, FuncRef, Function, InstBuilder, MemFlagsData, SigRef,
-    TrapCode, Type, Value, types,
+    self, AliasRegion, AliasRegionData, Block, FuncRef, Function, InstBuilder, MemFlagsData,
+    SigRef, TrapCode, Type, Value, types,
 };
 use cranelift_codegen::isa::{CallConv, TargetFrontendConfig};
 use cranelift_frontend::{FunctionBuilder, Variable};
 use sing_abi::ctx;
 use sing_abi::trap::Trap;
+use sing_image::limits::{self, Counts};
 use sing_image::meta::{CtxLayout, FuncType, ValType};
 use std::collections::HashMap;
 
-/// The convention of everything that is compiled. Functions are called by the kernel as they are.
-pub(crate) const CONVENTION: CallConv = CallConv::SystemV;
+/// The convention of the kernel: of its entries, and of the functions that it calls.
+pub(crate) const KERNEL_CONVENTION: CallConv = CallConv::SystemV;
 
-/// The most values that one function may have in the IR, those counted once more that a branch carries: a module of some
-/// megabytes can otherwise ask for terabytes, by calls with thousands of results.
-const MAX_VALUES: usize = 16 << 20;
+/// The most values in lists of the IR, and in blocks before a loop, while one function is translated: they are counted for what
+/// they are ([`check_values`]) when it is.
+const MOST_LISTED: usize = 16 * limits::FUNCTION_VALUES.most as usize;
 
-/// What the translation of any function of a module looks at.
+/// The facts about the module that the translation of every function needs.
 pub(crate) struct Env<'m> {
     pub(crate) module: &'m Module<'m>,
     pub(crate) imports: &'m [ImportUse],
     pub(crate) options: &'m Options,
     pub(crate) layout: CtxLayout,
+    /// The convention of a module's functions among themselves: the kernel's, which calls them as they are, or where there
+    /// are tail calls that of these.
+    pub(crate) convention: CallConv,
     /// Canonical number of each type (sealed linkage).
     pub(crate) canonical: Vec<u32>,
-    /// Index of the function that stands for an imported one wherever a reference to it is taken.
+    /// Index of the thunk of each imported function that is used as a value.
     pub(crate) thunks: HashMap<u32, u32>,
     /// For each table, whether its length never changes.
     pub(crate) fixed_tables: Vec<bool>,
@@ -66,14 +71,19 @@ pub(crate) struct Env<'m> {
 }
 
 impl Env<'_> {
-    /// The function to refer to for this one.
+    /// The function that a reference to `func` refers to: its thunk, if it has one.
     pub(crate) fn referent(&self, func: u32) -> u32 {
         self.thunks.get(&func).copied().unwrap_or(func)
     }
 
-    /// The signature in Cranelift's terms: the context comes first.
+    /// The signature in Cranelift's terms, with the context as first parameter.
     pub(crate) fn signature(&self, ty: &FuncType) -> ir::Signature {
-        let mut signature = ir::Signature::new(CONVENTION);
+        self.signature_by(ty, self.convention)
+    }
+
+    /// The same by a convention.
+    pub(crate) fn signature_by(&self, ty: &FuncType, convention: CallConv) -> ir::Signature {
+        let mut signature = ir::Signature::new(convention);
         let context = ir::AbiParam::special(types::I64, ir::ArgumentPurpose::VMContext);
         signature.params.push(context);
         signature
@@ -86,14 +96,19 @@ impl Env<'_> {
     }
 }
 
-/// How a value of this type is represented.
+/// The IR type that represents a WebAssembly type.
 pub(crate) fn clif_type(ty: ValType) -> Type {
     match ty {
         ValType::I32 => types::I32,
-        ValType::I64 | ValType::FuncRef | ValType::ExternRef => types::I64,
+        ValType::I64
+        | ValType::FuncRef
+        | ValType::ExternRef
+        | ValType::NonNullFunc
+        | ValType::NonNullExtern
+        | ValType::Typed { .. } => types::I64,
         ValType::F32 => types::F32,
         ValType::F64 => types::F64,
-        // Lanes of any kind: who needs another kind takes it as one (`vectors`).
+        // Vectors of all lane types; instructions cast to the one that they need (`vectors`).
         ValType::V128 => types::I8X16,
     }
 }
@@ -102,11 +117,11 @@ pub(crate) fn trap_code(trap: Trap) -> TrapCode {
     TrapCode::unwrap_user(trap.code())
 }
 
-/// Makes the prologue test the thread's stack limit.
+/// Makes the prologue check the thread's stack limit.
 pub(crate) fn limit_stack(func: &mut Function) {
     let context = func.create_global_value(ir::GlobalValueData::VMContext);
     let flags = MemFlagsData::trusted().with_readonly();
-    // The first flags of a function always fit.
+    // Inserting the first flags of a function cannot fail.
     let Ok(flags) = func.dfg.mem_flags.insert(flags) else {
         return;
     };
@@ -119,7 +134,7 @@ pub(crate) fn limit_stack(func: &mut Function) {
     func.stack_limit = Some(limit);
 }
 
-/// Kinds of memory that never overlap.
+/// Alias regions: kinds of memory that never overlap.
 #[derive(Clone, Copy)]
 struct Regions {
     /// Fields of the context record that change while a function runs.
@@ -168,12 +183,12 @@ struct Translator<'e, 'f> {
     context: Value,
     regions: Regions,
     stack: Vec<Value>,
-    /// Values that branches have carried so far.
-    carried: usize,
     locals: Vec<Variable>,
     frames: Vec<Frame>,
-    /// Whether the current instruction can be reached.
+    /// Whether the current instruction is reachable.
     live: bool,
+    /// Whether the instruction is a tail call, whose call has not been emitted yet.
+    tail: bool,
     /// In dead code: how many blocks have been opened there.
     skipped: usize,
     funcs: HashMap<u32, FuncRef>,
@@ -189,10 +204,10 @@ impl<'e, 'f> Translator<'e, 'f> {
             context,
             regions,
             stack: Vec::new(),
-            carried: 0,
             locals: Vec::new(),
             frames: Vec::new(),
             live: true,
+            tail: false,
             skipped: 0,
             funcs: HashMap::new(),
             types: HashMap::new(),
@@ -221,7 +236,7 @@ impl<'e, 'f> Translator<'e, 'f> {
         Ok((first, second, third))
     }
 
-    /// Takes the uppermost values off the stack, the lowest first.
+    /// Pops `n` values, the lowest first.
     fn pop_many(&mut self, n: usize) -> Result<Vec<Value>> {
         let at = self.stack.len().checked_sub(n);
         let at = at.ok_or_else(|| Error::internal("the operand stack is too short"))?;
@@ -259,19 +274,58 @@ impl<'e, 'f> Translator<'e, 'f> {
             .load(ty, Self::plain(self.regions.context), self.context, offset)
     }
 
-    /// Keeps the IR within bounds.
+    /// Keeps the IR within bounds while it grows.
     fn check_size(&self) -> Result<()> {
-        if self.b.func.dfg.num_values() + self.carried > MAX_VALUES {
-            return Err(Error::new(
-                ErrorKind::TooLarge,
-                "the function is too large to compile",
-            ));
+        let dfg = &self.b.func.dfg;
+        within(dfg.num_values())?;
+        let listed = dfg.value_lists.capacity();
+        if listed > MOST_LISTED {
+            within(listed)?;
         }
+        Ok(())
+    }
+
+    /// Closes a loop, to which no other branch will go: each local that the loop uses is looked for in the blocks before every
+    /// branch to it, and may become a parameter of each of them.
+    fn seal_loop(&mut self, header: Block, params: usize) -> Result<()> {
+        let dfg = &self.b.func.dfg;
+        let locals = dfg.num_block_params(header).saturating_sub(params);
+        let most = locals.saturating_mul(dfg.num_blocks());
+        if most > MOST_LISTED {
+            within(most)?;
+        }
+        self.b.seal_block(header);
         Ok(())
     }
 }
 
-/// A field's offset in the context record; the layout keeps all of them below 2 GiB.
+/// Compares the values of a function that is translated with the limits.
+fn check_values(func: &Function, bytes: u64) -> Result<()> {
+    let dfg = &func.dfg;
+    let ends = func
+        .layout
+        .blocks()
+        .filter_map(|b| func.layout.last_inst(b));
+    let carried = ends.map(|end| {
+        let to = dfg.insts[end].branch_destination(&dfg.jump_tables, &dfg.exception_tables);
+        to.iter()
+            .map(|call| call.args(&dfg.value_lists).len())
+            .sum::<usize>()
+    });
+    let values = dfg.num_values() + carried.sum::<usize>();
+    within(values)?;
+    too_large(Counts::of_values(values as u64, bytes).check())
+}
+
+fn within(values: usize) -> Result<()> {
+    too_large(limits::FUNCTION_VALUES.check(values as u64))
+}
+
+fn too_large(checked: std::result::Result<(), sing_image::Error>) -> Result<()> {
+    checked.map_err(|e| Error::new(ErrorKind::TooLarge, format!("the module has {}", e.message)))
+}
+
+/// A field's offset in the context record, which the layout keeps below 2 GiB.
 fn context_offset(base: u32, index: u32, size: u32) -> Result<i32> {
     let at = u64::from(base) + u64::from(index) * u64::from(size);
     i32::try_from(at).map_err(|_| Error::internal("the context record is too large"))

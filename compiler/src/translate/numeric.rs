@@ -1,7 +1,7 @@
 //! Constants, arithmetic and comparisons.
 //!
-//! Integer division traps by zero and by overflow as Cranelift's instructions do; comparisons give the 0 or
-//! 1 of WebAssembly.
+//! Integer division traps on division by zero and overflow, as Cranelift's instructions do;
+//! comparisons give 0 or 1 as an i32.
 
 use super::Translator;
 use crate::error::Result;
@@ -10,7 +10,7 @@ use cranelift_codegen::ir::immediates::{Ieee32, Ieee64};
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value, types};
 use wasmparser as wp;
 
-/// Pops two operands, pushes what the instruction gives.
+/// Pops two operands, and pushes the result of the instruction.
 macro_rules! binary {
     ($t:ident, $op:ident) => {{
         let (a, b) = $t.pop2()?;
@@ -19,7 +19,7 @@ macro_rules! binary {
     }};
 }
 
-/// Pops an operand, pushes what the instruction gives.
+/// Pops an operand, and pushes the result of the instruction.
 macro_rules! unary {
     ($t:ident, $op:ident) => {{
         let a = $t.pop()?;
@@ -106,7 +106,7 @@ impl Translator<'_, '_> {
         Ok(true)
     }
 
-    /// Pushes a comparison's result, a byte, as the i32 that it is in WebAssembly.
+    /// Pushes a comparison's result, a byte, extended to the i32 of WebAssembly.
     pub(super) fn push_bool(&mut self, byte: Value) {
         let value = self.b.ins().uextend(types::I32, byte);
         self.push(value);
@@ -170,7 +170,7 @@ impl Translator<'_, '_> {
         Ok(true)
     }
 
-    /// Replaces the uppermost value by its lowest bits, sign-extended.
+    /// Replaces the top of the stack by its lowest bits, sign-extended.
     fn sign_extend(&mut self, value: Value, from: Type, to: Type) -> Result<bool> {
         let low = self.b.ins().ireduce(from, value);
         let value = self.b.ins().sextend(to, low);

@@ -1,7 +1,8 @@
 //! Tables and references.
 //!
-//! An element is a `u64`: the address of a function's record, or what the host makes of its references; 0 is
-//! null. A table whose length never changes is tested against a constant.
+//! An element is a `u64`: the address of a function's record, or the host's representation of an
+//! external reference; 0 is null. The index into a table of fixed length is checked against a
+//! constant.
 
 use super::{Translator, context_offset};
 use crate::error::{Error, Result};
@@ -9,6 +10,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 use sing_abi::trap::Trap;
 use sing_abi::{ctx, entry};
+use sing_image::meta::TableType;
 use wasmparser as wp;
 
 impl Translator<'_, '_> {
@@ -29,15 +31,26 @@ impl Translator<'_, '_> {
             }
             O::TableSize { table } => {
                 let len = self.table_len(table)?;
+                let len = match self.table(table)?.index64 {
+                    true => self.b.ins().uextend(types::I64, len),
+                    false => len,
+                };
                 self.push(len);
             }
             O::TableGrow { table } => {
                 let (init, delta) = self.pop2()?;
-                let table = self.i32(table);
-                self.kernel_call(entry::TABLE_GROW, &[table, init, delta])?;
+                let delta = self.small(delta);
+                let number = self.i32(table);
+                self.kernel_call(entry::TABLE_GROW, &[number, init, delta])?;
+                if self.table(table)?.index64 {
+                    let old = self.pop()?;
+                    let old = self.b.ins().sextend(types::I64, old);
+                    self.push(old);
+                }
             }
             O::TableFill { table } => {
                 let (start, value, len) = self.pop3()?;
+                let (start, len) = (self.small(start), self.small(len));
                 let table = self.i32(table);
                 self.kernel_call(entry::TABLE_FILL, &[table, start, value, len])?;
             }
@@ -46,12 +59,16 @@ impl Translator<'_, '_> {
                 src_table,
             } => {
                 let mut arguments = vec![self.i32(dst_table), self.i32(src_table)];
-                arguments.extend(self.pop_many(3)?);
+                for value in self.pop_many(3)? {
+                    arguments.push(self.small(value));
+                }
                 self.kernel_call(entry::TABLE_COPY, &arguments)?;
             }
             O::TableInit { elem_index, table } => {
                 let mut arguments = vec![self.i32(table), self.i32(elem_index)];
-                arguments.extend(self.pop_many(3)?);
+                for value in self.pop_many(3)? {
+                    arguments.push(self.small(value));
+                }
                 self.kernel_call(entry::TABLE_INIT, &arguments)?;
             }
             O::ElemDrop { elem_index } => {
@@ -67,6 +84,12 @@ impl Translator<'_, '_> {
                 let is = self.is_null(reference);
                 self.push(is);
             }
+            O::RefAsNonNull => {
+                let reference = self.pop()?;
+                let null = self.b.ins().icmp_imm_u(IntCC::Equal, reference, 0);
+                self.trap_if(null, Trap::NullReference);
+                self.push(reference);
+            }
             O::RefFunc { function_index } => {
                 let func = self.i32(self.env.referent(function_index));
                 self.kernel_call(entry::REF_FUNC, &[func])?;
@@ -74,6 +97,21 @@ impl Translator<'_, '_> {
             _ => return Ok(false),
         }
         Ok(true)
+    }
+
+    fn table(&self, table: u32) -> Result<TableType> {
+        let found = self.env.module.tables.get(table as usize).copied();
+        found.ok_or_else(|| Error::internal(format!("there is no table {table}")))
+    }
+
+    /// An index or a number of elements of 64 bits as one of 32: what does not fit becomes one that no table has.
+    fn small(&mut self, value: Value) -> Value {
+        if self.b.func.dfg.value_type(value) == types::I32 {
+            return value;
+        }
+        let most = self.b.ins().iconst(types::I64, i64::from(u32::MAX));
+        let value = self.b.ins().umin(value, most);
+        self.b.ins().ireduce(types::I32, value)
     }
 
     /// Loads an element, after a test.
@@ -93,7 +131,7 @@ impl Translator<'_, '_> {
             .copied()
             .unwrap_or(false);
         let table = self.env.module.tables.get(table as usize)?;
-        fixed.then_some(table.limits.min)
+        fixed.then_some(table.limits.min as u32)
     }
 
     fn table_record(&mut self, table: u32) -> Result<Value> {
@@ -116,9 +154,13 @@ impl Translator<'_, '_> {
             .load(types::I32, flags, record, ctx::TABLE_DEF_LEN))
     }
 
-    /// The address of an element that is in bounds.
+    /// The address of an element, after a bounds check.
     fn element_address(&mut self, table: u32, index: Value) -> Result<Value> {
-        let len = self.table_len(table)?;
+        let mut len = self.table_len(table)?;
+        let wide = self.b.func.dfg.value_type(index) == types::I64;
+        if wide {
+            len = self.b.ins().uextend(types::I64, len);
+        }
         let outside = self
             .b
             .ins()
@@ -134,7 +176,10 @@ impl Translator<'_, '_> {
             .b
             .ins()
             .load(types::I64, flags, record, ctx::TABLE_DEF_BASE);
-        let index = self.b.ins().uextend(types::I64, index);
+        let index = match wide {
+            true => index,
+            false => self.b.ins().uextend(types::I64, index),
+        };
         let offset = self.b.ins().ishl_imm_u(index, 3);
         Ok(self.b.ins().iadd(base, offset))
     }

@@ -1,4 +1,4 @@
-//! Trampolines: how a host calls an exported function without knowing its type.
+//! Trampolines: a host calls an exported function through one without knowing its type.
 
 use super::{Env, clif_type, context_offset, limit_stack};
 use crate::error::{Error, Result};
@@ -10,11 +10,11 @@ use cranelift_codegen::ir::{
 };
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 
-/// Bytes of a cell: any value fits.
+/// Bytes of a cell, which holds a value of any type.
 const CELL: i32 = 16;
 
-/// Makes `fn(context, *mut u128)`, which calls function `index` with arguments from an array of cells and puts
-/// its results there.
+/// Makes `fn(context, *mut u128)`, which calls function `index` with arguments from an array of
+/// cells and stores the results there.
 pub(crate) fn trampoline(
     env: &Env<'_>,
     func: &mut Function,
@@ -22,7 +22,7 @@ pub(crate) fn trampoline(
     index: u32,
 ) -> Result<()> {
     let ty = env.module.func_type(index)?;
-    func.signature = Signature::new(super::CONVENTION);
+    func.signature = Signature::new(super::KERNEL_CONVENTION);
     let context = env.signature(ty).params[0];
     func.signature
         .params
@@ -67,7 +67,8 @@ pub(crate) fn trampoline(
     };
     let results = b.inst_results(call).to_vec();
     for (result, i) in results.into_iter().zip(0i32..) {
-        // Whole cells: what a narrower value leaves would be seen by whoever reads all of one.
+        // Cells are written whole, as readers of a whole cell would see what a narrower value
+        // leaves.
         let zero = b.ins().iconst(types::I64, 0);
         b.ins().store(flags, zero, cells, i * CELL);
         b.ins().store(flags, zero, cells, i * CELL + 8);
@@ -78,7 +79,7 @@ pub(crate) fn trampoline(
     Ok(())
 }
 
-/// For an imported function that is exported again: where its code and its context stand.
+/// For an imported function that is exported again: the offsets of its code and its context.
 fn linked_entry(env: &Env<'_>, index: u32) -> Result<Option<(i32, i32)>> {
     let Some(ImportUse::Linked(n)) = env.imports.get(index as usize) else {
         return Ok(None);

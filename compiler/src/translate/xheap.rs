@@ -1,4 +1,5 @@
-//! Exchange-heap accesses, emitted in place: handle in the thread's table, offset in bounds, load or store.
+//! Inline accesses to the exchange heap: checks that the handle is in the thread's table and the
+//! offset in bounds, then loads or stores.
 
 use super::Translator;
 use crate::error::{Error, Result};
@@ -8,14 +9,14 @@ use sing_abi::trap::Trap;
 use sing_abi::{ctx, entry, xheap};
 
 impl Translator<'_, '_> {
-    /// The inline entries on allocations.
+    /// The inline entries for allocations.
     pub(super) fn exchange_heap(&mut self, index: usize) -> Result<()> {
         use types::{I8, I16, I32, I64};
         match index {
             entry::XH_SIZE => {
                 let handle = self.pop()?;
-                // An entry that holds nothing has key 0, as the handle 0. Its length is 0, so that no byte
-                // can be reached through it; but a size is only told of what there is.
+                // A free table entry has key 0, like handle 0. Its length is 0, so no access
+                // through it is possible; but its size must not be reported.
                 let null = self.b.ins().icmp_imm_u(IntCC::Equal, handle, 0);
                 self.trap_if(null, Trap::BadHandle);
                 let found = self.allocation(handle);
@@ -38,14 +39,15 @@ impl Translator<'_, '_> {
         }
     }
 
-    /// The address of the table's entry that a handle selects; the handle is the thread's, or it traps.
+    /// The address of the table entry that a handle selects. Traps unless the handle is the
+    /// thread's.
     ///
-    /// The table may move and grow in any call, so that its address and mask are read each time; what no
-    /// call lies between is read once.
+    /// Any call may move and enlarge the table, so its address and mask are read at each access;
+    /// Cranelift merges reads without a call in between.
     fn allocation(&mut self, handle: Value) -> Value {
         let base = self.context_field(types::I64, ctx::XTAB_BASE);
         let mask = self.context_field(types::I32, ctx::XTAB_MASK);
-        // A table has at most xheap::MAX_ENTRIES entries, so that its mask lies within INDEX_MASK.
+        // A table has at most `xheap::MAX_ENTRIES` entries, so its mask is within `INDEX_MASK`.
         let index = self.b.ins().band(handle, mask);
         let index = self.b.ins().uextend(types::I64, index);
         let offset = self.b.ins().ishl_imm_u(index, xheap::ENTRY_SHIFT);
@@ -60,7 +62,8 @@ impl Translator<'_, '_> {
         found
     }
 
-    /// The address of `size` bytes at an offset of an allocation, below the limit in a field of its entry.
+    /// The address of `size` bytes at an offset of an allocation, checked against the limit in a
+    /// field of its entry (`ENTRY_LEN` to read, `ENTRY_WLEN` to write).
     fn block_address(&mut self, handle: Value, offset: Value, size: u32, limit: i32) -> Value {
         let found = self.allocation(handle);
         let offset = self.b.ins().uextend(types::I64, offset);
@@ -76,8 +79,8 @@ impl Translator<'_, '_> {
         self.b.ins().iadd(base, offset)
     }
 
-    /// Flags of an access to an allocation. Large ones may be mapped when they are touched, so that the
-    /// access itself can fault.
+    /// Flags of an access to an allocation. Pages of large ones may be mapped on first access, so
+    /// the access itself can fault.
     fn block_flags(&self) -> MemFlagsData {
         MemFlagsData::new()
             .with_alias_region(Some(self.regions.blocks))

@@ -1,9 +1,10 @@
-//! What a program may ever say: the operations on contracts that it imports, held against the endpoints that it can
-//! come to hold ([O] 5.5.3, 5.2.5).
+//! Authority: the operations on contracts that a program imports, checked against the endpoints
+//! that it can ever hold ([O] 5.5.3, 5.2.5).
 //!
-//! A program comes to an endpoint in four ways: its manifest asks for it, it makes the channel, a message brings it
-//! over an endpoint that it can hold, or it uses one that it holds as one of a related contract. What cannot come to
-//! it so, it has no use for: to import a send on it is to ask for more than was granted, and is refused.
+//! A program can get an endpoint in four ways: its manifest requests it, it creates the channel, a
+//! message brings it over an endpoint that it can hold, or it casts one that it holds to a related
+//! contract. An import of an operation on any other endpoint asks for more than was granted, and is
+//! refused.
 
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::module::Module;
@@ -16,7 +17,7 @@ use std::collections::{HashMap, HashSet};
 /// A contract, by its index, and a side.
 type Kind = (usize, Side);
 
-/// Checks that no operation is imported for an endpoint that the program can never hold.
+/// Checks that each imported operation is on an endpoint that the program could hold.
 pub(super) fn check(
     module: &Module<'_>,
     manifest: &Manifest,
@@ -52,7 +53,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// The side that an operation is for; none for making a channel.
+/// The side that an operation is for; none for creating a channel.
 fn side_of(operation: &str) -> Option<Side> {
     match operation.split('.').next() {
         Some("imp") => Some(Side::Imp),
@@ -65,7 +66,7 @@ fn is_cast(operation: &str) -> bool {
     matches!(operation, names::IMP_CAST | names::EXP_CAST)
 }
 
-/// Every kind of endpoint that can come to the program.
+/// Every kind of endpoint that the program can get: a fixed point over the four ways.
 fn reachable(
     imports: &[(&Import, usize, &str)],
     manifest: &Manifest,
@@ -93,17 +94,19 @@ fn reachable(
         let table = &contracts[contract];
         let brought = brought(table, side).filter_map(|(name, s)| Some((index(name)?, s)));
         next.extend(brought);
-        // Which endpoint a cast is tried on is not known: any that it could succeed on.
+        // Which endpoint a cast will be applied to is unknown: any on which it could succeed.
         next.extend(casts.of(table, side).map(|wanted| (wanted, side)));
     }
     held
 }
 
-/// The contracts that the program casts to, by the names through which they are related to others.
+/// The contracts that the program casts to, by the names of the contracts from which a cast could
+/// succeed.
 struct Casts<'a> {
-    /// By their own name, and by those of what they narrow: for endpoints of these, and of what derives from them.
+    /// By their own names and the names of what they narrow: for endpoints of these contracts and
+    /// contracts derived from them.
     down: [HashMap<&'a str, Vec<usize>>; 2],
-    /// By the names of their bases: for endpoints of these, which can turn out to be more.
+    /// By the names of their bases: an endpoint of a base may be of a derived contract.
     up: [HashMap<&'a str, Vec<usize>>; 2],
 }
 
@@ -130,8 +133,8 @@ impl<'a> Casts<'a> {
         casts
     }
 
-    /// What an endpoint that is held as one of `from` can turn out to be, or be made: a base, something derived, a
-    /// narrower permission. A permission never becomes wider.
+    /// The contracts to which an endpoint held under `from` could be cast: a base, a derived
+    /// contract, a narrower permission. A permission never becomes wider.
     fn of(&self, from: &ContractTable, side: Side) -> impl Iterator<Item = usize> {
         let bases = from.bases.iter().map(|b| b.name.as_str());
         let names = std::iter::once(from.name.as_str()).chain(bases);
@@ -143,7 +146,7 @@ impl<'a> Casts<'a> {
     }
 }
 
-/// Endpoints in the messages that `side` of a contract can receive.
+/// The endpoints in messages that `side` of a contract can receive.
 fn brought(table: &ContractTable, side: Side) -> impl Iterator<Item = (&str, Side)> {
     let from_peer = match side {
         Side::Imp => [Direction::Out, Direction::Both],
@@ -160,7 +163,7 @@ fn brought(table: &ContractTable, side: Side) -> impl Iterator<Item = (&str, Sid
         })
 }
 
-/// What was granted instead, in words.
+/// The message part that says what was granted instead.
 fn granted(manifest: &Manifest, contracts: &[ContractTable], wanted: usize) -> String {
     let narrower = manifest.endpoints.iter().find_map(|e| {
         let table = contracts.iter().find(|c| c.name == e.contract)?;

@@ -1,4 +1,5 @@
-//! The contracts of a module: source text in a custom section, read by the contract language's own parser.
+//! The contracts of a module: source text in a custom section, compiled by the contract language's
+//! own compiler.
 
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::module::Module;
@@ -7,13 +8,13 @@ use sing_image::contract::ContractTable;
 use sing_image::manifest::Manifest;
 use std::collections::{HashMap, HashSet};
 
-/// The most contracts that a module may name: their index must fit an operation's bits.
+/// The most contracts that a module may have: their index must fit into an operation's bits.
 const MOST: usize = 1 << 12;
 
 /// Reads the contracts.
 ///
-/// Compilers put a piece of text into the section for each place that names a contract, and linkers join
-/// the pieces. Pieces that are equal count once.
+/// Compilers put a piece of text into the section for each place that refers to a contract, and
+/// linkers join the pieces. Equal pieces count once.
 pub(super) fn of_module(module: &Module<'_>) -> Result<Vec<ContractTable>> {
     let fail = |message: String| {
         Error::new(ErrorKind::Contract, message).at(Place::Section(SECTION_CONTRACTS))
@@ -51,14 +52,15 @@ pub(super) fn of_module(module: &Module<'_>) -> Result<Vec<ContractTable>> {
     Ok(tables)
 }
 
-/// Contracts with their places, by their names.
+/// Contracts with their indices, by name.
 pub(super) fn by_name(contracts: &[ContractTable]) -> HashMap<&str, (&ContractTable, u32)> {
     let places = contracts.iter().zip(0..);
     places.map(|(c, i)| (c.name.as_str(), (c, i))).collect()
 }
 
-/// Leaves only the contracts that the program can meet: those that it imports from, those of its start-up
-/// endpoints, and all that these refer to, which is what their identities are made of. A library may name many more.
+/// Keeps only the contracts that the program can use: those that it imports from, those of its
+/// start-up endpoints, and all that these refer to, which are part of their identities. A library
+/// may have many more.
 pub(super) fn prune(
     contracts: Vec<ContractTable>,
     module: &Module<'_>,
@@ -91,7 +93,8 @@ pub(super) fn prune(
         .collect()
 }
 
-/// Checks that the manifest's start-up endpoints are of contracts that the module has.
+/// Checks that the contracts of the manifest's start-up endpoints exist, with their sides and
+/// states.
 pub(super) fn startup_endpoints(manifest: &Manifest, contracts: &[ContractTable]) -> Result<()> {
     let fail = |message| {
         Err(Error::new(ErrorKind::Manifest, message).at(Place::Section(SECTION_MANIFEST)))

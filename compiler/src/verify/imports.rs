@@ -1,5 +1,5 @@
-//! What a SIP imports: kernel entries that its manifest has the privileges for, and messages of its
-//! contracts. Nothing else: what is not imported here, the program can never do.
+//! The imports of a SIP: kernel entries that its manifest has the privileges for, and operations on
+//! its contracts. Nothing else can be imported, so the program can do nothing else.
 
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::module::Module;
@@ -10,33 +10,34 @@ use sing_image::manifest::{Manifest, Side};
 use sing_image::meta::{FuncType, Import, ImportKind, ValType};
 use std::collections::HashMap;
 
-/// What an imported function is.
+/// The meaning of an imported function.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ImportUse {
     /// A kernel entry.
     Entry(&'static Entry),
-    /// Makes a channel of a contract.
+    /// Creates a channel of a contract.
     NewChannel { contract: u32 },
     /// Sends a message with this many words in registers.
     Send { operation: u32, words: usize },
-    /// Sends a message whose words lie in memory.
+    /// Sends a message whose words are in memory.
     SendMem { operation: u32 },
     /// Sends a message with this many words in registers, and receives.
     Call { operation: u32, words: usize },
-    /// Sends a message whose words lie in memory, and receives.
+    /// Sends a message whose words are in memory, and receives.
     CallMem { operation: u32 },
     /// Receives.
     Receive { operation: u32 },
-    /// Asks whether an endpoint is of a contract.
+    /// Casts an endpoint to a contract.
     Cast { operation: u32 },
-    /// Another module's function, known when the module is linked: the n-th one imported.
+    /// Another module's function, bound when the module is linked: the n-th imported function.
     Linked(u32),
 }
 
-/// Words of a call that go in registers; the place that a send's last one takes is the receive buffer's.
+/// The most words of a call in registers: one less than of a send, as the receive buffer's address
+/// takes a register.
 const MAX_CALL_WORDS: usize = MAX_REGISTER_WORDS - 1;
 
-/// What each imported function is.
+/// The meaning of each imported function.
 pub(super) fn resolve(
     module: &Module<'_>,
     manifest: &Manifest,
@@ -216,7 +217,7 @@ fn contract_operation(
     }
 }
 
-/// What operations of a side begin with.
+/// The prefix of a side's operations.
 fn side_prefix(side: Side) -> &'static str {
     match side {
         Side::Imp => "imp.",
@@ -224,7 +225,7 @@ fn side_prefix(side: Side) -> &'static str {
     }
 }
 
-/// The message of that name, if this side may send it.
+/// The message of that name and its number, if this side may send it.
 fn sendable<'t>(table: &'t ContractTable, side: Side, name: &str) -> Result<(&'t Message, u16)> {
     let fail = |message| Err(Error::new(ErrorKind::Contract, message));
     let Some(number) = table.message(name) else {
@@ -267,19 +268,24 @@ fn check_type(wanted: &FuncType, found: &FuncType) -> Result<()> {
     Err(Error::new(ErrorKind::Import, message))
 }
 
-/// A function's type in words.
+/// A function's type as text.
 pub(super) fn describe(params: &[ValType], results: &[ValType]) -> String {
     let list = |types: &[ValType]| {
-        let names: Vec<&str> = types
+        let names: Vec<String> = types
             .iter()
-            .map(|ty| match ty {
-                ValType::I32 => "i32",
-                ValType::I64 => "i64",
-                ValType::F32 => "f32",
-                ValType::F64 => "f64",
-                ValType::FuncRef => "funcref",
-                ValType::ExternRef => "externref",
-                ValType::V128 => "v128",
+            .map(|ty| match *ty {
+                ValType::I32 => "i32".into(),
+                ValType::I64 => "i64".into(),
+                ValType::F32 => "f32".into(),
+                ValType::F64 => "f64".into(),
+                ValType::FuncRef => "funcref".into(),
+                ValType::ExternRef => "externref".into(),
+                ValType::V128 => "v128".into(),
+                ValType::NonNullFunc => "(ref func)".into(),
+                ValType::NonNullExtern => "(ref extern)".into(),
+                ValType::Typed { ty, nullable } => {
+                    format!("(ref {}{ty})", if nullable { "null " } else { "" })
+                }
             })
             .collect();
         names.join(", ")

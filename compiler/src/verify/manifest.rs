@@ -35,7 +35,7 @@ pub(super) fn of_module(module: &Module<'_>) -> Result<Manifest> {
         };
         fail(format!("the manifest does not read: {e}{twice}"))
     })?;
-    // The loops below look at each thing that is declared.
+    // First, as the checks below iterate over the declarations.
     super::limits::declared(&manifest)?;
     check(&manifest).map_err(fail)?;
     Ok(manifest)

@@ -1,9 +1,10 @@
-//! Verification: whether a module is valid, and whether it is a proper SIP.
+//! Verification: whether a module is valid, and whether it is a SIP.
 //!
 //! First the module is validated as WebAssembly ([`validate`]), by `wasmparser`. Then, where the linkage is
 //! sealed, come the rules that make it a SIP: what it declares ([`manifest`]), which contracts it speaks
 //! ([`contracts`]), what it imports ([`imports`]), whether that was granted ([`authority`]), what it must bring
-//! ([`sip`]), how large it may be ([`limits`]) and whether its threads have stacks of their own ([`threads`]).
+//! ([`sip`]), how large it may be ([`limits`]) and whether its threads have stacks of their own ([`threads`]). How much
+//! work its code is to the compiler ([`work`]) is counted with the validation.
 
 mod authority;
 mod contracts;
@@ -13,35 +14,40 @@ mod manifest;
 mod sip;
 mod threads;
 mod validate;
+mod work;
 
 pub(crate) use imports::ImportUse;
+use validate::Used;
 
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::initial::Initial;
 use crate::module::Module;
 use crate::options::Options;
 use sing_image::contract::ContractTable;
 use sing_image::manifest::Manifest;
-use std::collections::BTreeSet;
 
-/// A module that has passed, with what was learned on the way.
+/// A verified module, with the results of verification.
 pub(crate) struct Checked<'a> {
     pub(crate) module: Module<'a>,
-    /// What each imported function is.
+    /// The meaning of each imported function.
     pub(crate) imports: Vec<ImportUse>,
     pub(crate) manifest: Manifest,
     pub(crate) contracts: Vec<ContractTable>,
-    /// Tables that some `table.grow` in the code names.
-    pub(crate) grown_tables: BTreeSet<u32>,
-    /// Its data.
+    /// The tables that its code grows, and whether it has tail calls.
+    pub(crate) used: Used,
+    /// The data of its image.
     pub(crate) initial: Initial,
 }
 
 /// Verifies a module.
 pub(crate) fn check<'a>(wasm: &'a [u8], options: &Options) -> Result<Checked<'a>> {
-    let grown_tables = validate::module(wasm, options.features.of_wasmparser())?;
+    let used = validate::module(wasm, options.features.of_wasmparser())?;
     let module = Module::parse(wasm)?;
     if !options.sealed() {
+        if used.tail_calls && !options.tail_calls {
+            let message = "tail calls are not supported where modules are linked that were compiled without them";
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        }
         let imports = (0..module.imported_funcs).map(ImportUse::Linked).collect();
         let (manifest, contracts) = Default::default();
         let initial = Initial::open(&module)?;
@@ -50,12 +56,12 @@ pub(crate) fn check<'a>(wasm: &'a [u8], options: &Options) -> Result<Checked<'a>
             imports,
             manifest,
             contracts,
-            grown_tables,
+            used,
             initial,
         });
     }
     sip::shape(&module)?;
-    limits::module(&module)?;
+    limits::module(&module, &used)?;
     let manifest = manifest::of_module(&module)?;
     let contracts = contracts::of_module(&module)?;
     contracts::startup_endpoints(&manifest, &contracts)?;
@@ -68,12 +74,13 @@ pub(crate) fn check<'a>(wasm: &'a [u8], options: &Options) -> Result<Checked<'a>
     threads::check(&module, &manifest, &imports)?;
     sip::elements(&module)?;
     let initial = Initial::sealed(&module)?;
+    limits::data(&initial)?;
     Ok(Checked {
         module,
         imports,
         manifest,
         contracts,
-        grown_tables,
+        used,
         initial,
     })
 }

@@ -1,14 +1,14 @@
-//! The rules that make a module a SIP: closed, and with what the kernel expects of it.
+//! The rules that make a module a SIP: it is closed, and exports what the kernel calls.
 
 use super::ImportUse;
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::module::Module;
 use sing_abi::names::{EXPORT_MAIN, EXPORT_STACK_POINTER, EXPORT_THREAD, SECTION_MANIFEST};
-use sing_abi::{WASM_PAGE, entry};
+use sing_abi::{PAGE, entry};
 use sing_image::manifest::Manifest;
 use sing_image::meta::{ExportKind, GlobalType, ImportKind, SegmentMode, ValType};
 
-/// A SIP is closed: its memory, tables and globals are its own.
+/// Checks that the module is closed: its memory, tables and globals are its own.
 pub(super) fn shape(module: &Module<'_>) -> Result<()> {
     for import in &module.imports {
         let what = match import.kind {
@@ -27,12 +27,6 @@ pub(super) fn shape(module: &Module<'_>) -> Result<()> {
         };
         return Err(Error::new(ErrorKind::Import, message).at(place));
     }
-    if module.memories.len() > 1 {
-        return Err(Error::new(
-            ErrorKind::Unsupported,
-            "a SIP has one memory at the most",
-        ));
-    }
     if module.shared_memory {
         let message = "the memory is declared shared; a SIP's memory is its own, and its threads share \
                        it without that (link without --shared-memory)";
@@ -41,7 +35,7 @@ pub(super) fn shape(module: &Module<'_>) -> Result<()> {
     Ok(())
 }
 
-/// What the kernel calls must be there and of the right type.
+/// Checks that the functions that the kernel calls are exported, with the right types.
 pub(super) fn exports(module: &Module<'_>, imports: &[ImportUse]) -> Result<()> {
     let fail = |name: &str, message: String| {
         Err(Error::new(ErrorKind::Export, message).at(Place::Export(name.into())))
@@ -52,7 +46,7 @@ pub(super) fn exports(module: &Module<'_>, imports: &[ImportUse]) -> Result<()> 
             return fail(
                 EXPORT_MAIN,
                 "the module has no such export; a SIP starts there: a function () -> i32, whose result \
-                 is the exit code (sing_sdk::main! makes one)"
+                 is the exit code (#[sing_sdk::main] makes one)"
                     .into(),
             );
         }
@@ -121,13 +115,14 @@ fn func_export(
     Ok(())
 }
 
-/// Active element segments must fit the tables that they go to.
+/// Checks that active element segments fit into their tables.
 pub(super) fn elements(module: &Module<'_>) -> Result<()> {
     for (index, element) in module.elements.iter().enumerate() {
         if let SegmentMode::Active { target, offset } = element.mode {
-            let end = u64::from(module.constant_i32(offset)?) + element.items.len() as u64;
+            let end = module.constant(offset)?;
+            let end = end.saturating_add(element.items.len() as u64);
             let table = module.tables.get(target as usize);
-            let size = table.map_or(0, |t| u64::from(t.limits.min));
+            let size = table.map_or(0, |t| t.limits.min);
             if end > size {
                 let message = format!(
                     "element segment {index} ends at element {end}, outside the {size} that table {target} starts with"
@@ -139,17 +134,14 @@ pub(super) fn elements(module: &Module<'_>) -> Result<()> {
     Ok(())
 }
 
-/// What the module starts with must fit what its manifest allows.
+/// Checks that the initial memory and tables fit into the manifest's budget.
 pub(super) fn budget(module: &Module<'_>, manifest: &Manifest) -> Result<()> {
-    let memory = module
+    let memory: u64 = module
         .memories
-        .first()
-        .map_or(0, |m| u64::from(m.min) * WASM_PAGE);
-    let tables: u64 = module
-        .tables
         .iter()
-        .map(|t| u64::from(t.limits.min) * 8)
+        .map(|m| m.min_bytes().next_multiple_of(PAGE))
         .sum();
+    let tables: u64 = module.tables.iter().map(|t| t.limits.min * 8).sum();
     if manifest.memory != 0 && memory + tables > manifest.memory {
         let message = format!(
             "the module starts with {memory} bytes of memory and {tables} bytes of tables; its manifest \

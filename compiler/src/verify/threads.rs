@@ -1,16 +1,19 @@
-//! Whether the threads of a module have stacks of their own.
+//! Whether each thread of a module has its own stack.
 //!
-//! Compilers keep what a program takes the address of on a *shadow stack* in linear memory, whose pointer is a mutable global
-//! of type i32. The kernel gives each thread another value of that global, where the module exports it; where it does not, all
-//! threads push onto the same stack and overwrite each other's variables, though the program is safe in its own language.
-//! And a compiler that takes a module for single-threaded makes plain loads and stores of its atomic operations, and plain
-//! statics of its thread-locals.
+//! Compilers keep variables whose address is taken on a *shadow stack* in linear memory, whose
+//! pointer is a mutable global of type i32. The kernel gives each thread its own value of that
+//! global, if the module exports it; otherwise all threads would use the same stack and overwrite
+//! each other's variables, though the program is safe in its source language. Besides, a compiler
+//! that assumes a single thread turns atomic operations into plain loads and stores, and
+//! thread-locals into plain statics.
 //!
-//! A module that can make threads shows that in these ways:
-//! - A mutable global of type i32 may be a stack pointer. So there is none, or one is exported as `__stack_pointer`, or the
-//!   manifest says that no global is one (`"shadow_stack": false`), as an author of a module written by hand can.
-//! - The compiler's own word on the features that it used, where the section `target_features` is there (LLVM writes one,
-//!   and the linker keeps it): it must have `atomics`. Without the section nothing is known, and nothing is refused.
+//! A module that can create threads must satisfy both conditions:
+//! - A mutable global of type i32 may be a stack pointer. So there is none, or one is exported as
+//!   `__stack_pointer`, or the manifest states that none is a stack pointer (`"shadow_stack":
+//!   false`), for modules written by hand.
+//! - If the section `target_features` is present (LLVM writes it, and the linker keeps it), it
+//!   lists `atomics` among the features that the compiler used. Without the section nothing is
+//!   known, and nothing is refused.
 
 use super::ImportUse;
 use crate::error::{Error, ErrorKind, Place, Result};
@@ -21,17 +24,17 @@ use sing_image::manifest::Manifest;
 use sing_image::meta::ValType;
 use wasmparser::BinaryReader;
 
-/// The section in which compilers say which features they used.
+/// The section in which compilers list the features they used.
 const SECTION_FEATURES: &str = "target_features";
-/// A feature that was used.
+/// The prefix of a feature that was used.
 const USED: u8 = b'+';
 
-/// The flags with which a Rust program is built.
+/// The remedy: flags for building Rust and C programs.
 const RUST_FLAGS: &str = "build Rust with the lines of this system's .cargo/config.toml: [target.wasm32-unknown-unknown] rustflags = \
     [\"-Ctarget-feature=+atomics\", \"-Clink-arg=--export=__stack_pointer\", \"-Clink-arg=--export-if-defined=sip_thread\"]; \
     C with -matomics -Wl,--export=__stack_pointer";
 
-/// Tests that the threads of a module, if it can have any beside its first, do not share a stack.
+/// Checks that the threads of a module do not share a stack, if it can have more than its first.
 pub(super) fn check(module: &Module<'_>, manifest: &Manifest, imports: &[ImportUse]) -> Result<()> {
     let creates =
         |i: &ImportUse| matches!(i, ImportUse::Entry(e) if e.index == entry::THREAD_CREATE);
@@ -67,7 +70,7 @@ pub(super) fn check(module: &Module<'_>, manifest: &Manifest, imports: &[ImportU
     Ok(())
 }
 
-/// The features that a compiler says it used.
+/// The features that the compiler used, from the section's bytes.
 fn features(bytes: &[u8]) -> Result<Vec<&str>> {
     let mut reader = BinaryReader::new(bytes, 0);
     let mut used = Vec::new();

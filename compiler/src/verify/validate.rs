@@ -1,13 +1,24 @@
-//! Validity as the WebAssembly specification defines it, with the place of what is not valid.
+//! Validation as the WebAssembly specification defines it, by `wasmparser`, with the place of an
+//! error.
 
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::names;
+use crate::verify::work::{FunctionWork, Work};
 use std::collections::BTreeSet;
 use wasmparser as wp;
 
-/// Validates a whole module. The tables that its code grows.
-pub(super) fn module(wasm: &[u8], features: wp::WasmFeatures) -> Result<BTreeSet<u32>> {
-    let mut grown = BTreeSet::new();
+/// The facts that the validation of all instructions collects.
+#[derive(Default)]
+pub(crate) struct Used {
+    /// Tables that some `table.grow` names.
+    pub(crate) grown_tables: BTreeSet<u32>,
+    /// Whether there are tail calls.
+    pub(crate) tail_calls: bool,
+}
+
+/// Validates a whole module.
+pub(super) fn module(wasm: &[u8], features: wp::WasmFeatures) -> Result<Used> {
+    let mut used = Used::default();
     let mut validator = wp::Validator::new_with_features(features);
     let mut parser = wp::Parser::new(0);
     parser.set_features(features);
@@ -19,28 +30,42 @@ pub(super) fn module(wasm: &[u8], features: wp::WasmFeatures) -> Result<BTreeSet
         }
     }
     // Bodies come after everything else, so that a module with two faults is refused for the broader one.
+    let mut work = Work::default();
     for (func, body) in bodies {
         let mut func = func.into_validator(allocations);
-        function(&mut func, &body, &mut grown).map_err(|e| in_function(e, wasm, func.index()))?;
+        let its = function(&mut func, &body, &mut used)
+            .map_err(|e| in_function(e, wasm, func.index()))?;
+        work.add(&its);
         allocations = func.into_allocations();
     }
-    Ok(grown)
+    work.check()?;
+    Ok(used)
 }
 
 fn function(
     func: &mut wp::FuncValidator<wp::ValidatorResources>,
     body: &wp::FunctionBody<'_>,
-    grown: &mut BTreeSet<u32>,
-) -> Result<()> {
+    used: &mut Used,
+) -> Result<FunctionWork> {
     let mut reader = body.get_binary_reader();
     func.read_locals(&mut reader)?;
+    let mut work = FunctionWork::new(func, body);
     let mut ops = wp::OperatorsReader::new(reader);
     while !ops.eof() {
         let offset = ops.original_position();
+        let first = (offset - body.range().start) as usize;
         let op = ops.read()?;
+        let first = body.as_bytes().get(first).copied().unwrap_or(0);
+        work.count(&op, first, func);
         func.op(offset, &op)?;
-        if let wp::Operator::TableGrow { table } = op {
-            grown.insert(table);
+        match op {
+            wp::Operator::TableGrow { table } => {
+                used.grown_tables.insert(table);
+            }
+            wp::Operator::ReturnCall { .. }
+            | wp::Operator::ReturnCallIndirect { .. }
+            | wp::Operator::ReturnCallRef { .. } => used.tail_calls = true,
+            _ => {}
         }
         if let Some(name) = waits(&op) {
             let message = format!(
@@ -51,10 +76,12 @@ fn function(
         }
     }
     ops.finish()?;
-    Ok(())
+    let end = Place::Offset(body.range().end);
+    work.check().map_err(|e| e.at(end))?;
+    Ok(work)
 }
 
-/// The instruction's name, where it is one of the threads proposal that waits or wakes.
+/// The name of an instruction of the threads proposal that waits or wakes; `None` for any other.
 fn waits(op: &wp::Operator<'_>) -> Option<&'static str> {
     match op {
         wp::Operator::MemoryAtomicWait32 { .. } => Some("memory.atomic.wait32"),

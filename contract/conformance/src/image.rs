@@ -171,7 +171,11 @@ impl<'a> Builder<'a> {
     fn bodies(&mut self, any: &[String]) {
         for name in any {
             if !self.system.processes.iter().any(|p| p.name == *name) {
-                self.problem(format!("there is no process {name} that could do anything"));
+                let all = self.system.processes.iter().map(|p| p.name.as_str());
+                let all = all.collect::<Vec<_>>().join(", ");
+                self.problem(format!(
+                    "there is no process {name} that could do anything; there are {all}"
+                ));
             }
         }
         for p in 0..self.system.processes.len() {

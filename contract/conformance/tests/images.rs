@@ -171,4 +171,5 @@ fn a_server_can_be_held_against_any_client() {
     };
     let error = assuming(client, server, true, &nobody).unwrap_err();
     assert!(error.contains("no process nobody"), "{error}");
+    assert!(error.contains("there are "), "{error}");
 }

@@ -48,6 +48,13 @@ pub const MEM_DEF_BASE: i32 = 0;
 /// In a memory's record: `u64` length in bytes, a multiple of `WASM_PAGE`.
 pub const MEM_DEF_LEN: i32 = 8;
 
+/// Size of a further memory's cell, in bytes: the first memory has fixed fields instead.
+pub const MEMORY_CELL: i32 = 16;
+/// In such a cell: `u64` address of byte 0. Never changes while the thread lives.
+pub const MEMORY_CELL_BASE: i32 = 0;
+/// In such a cell: `u64` address of the memory's record.
+pub const MEMORY_CELL_DEF: i32 = 8;
+
 /// In a table's record: `u64` address of element 0 (8 bytes an element).
 pub const TABLE_DEF_BASE: i32 = 0;
 /// In a table's record: `u32` number of elements.

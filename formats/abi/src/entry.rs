@@ -425,6 +425,17 @@ entries! {
     /// `(id, exit_code, how)`: as `sys_stop`. With bit 0 of `how` the process's descendants go on,
     /// detached; with bit 1 an essential process is stopped too, and the system ends with it.
     SYS_STOP_BY = "sys_stop_by" [CONTROL] (I32, I32, I32) -> I32;
+
+    // --- Memories behind the first
+
+    /// `(memory, pages)`: `memory.grow` of any memory; the old size in pages or -1.
+    ANY_MEMORY_GROW = "any_memory_grow" [COMPILER] (I32, I64) -> I64;
+    /// `(destination_memory, source_memory, destination, source, len)`: `memory.copy`.
+    ANY_MEMORY_COPY = "any_memory_copy" [COMPILER] (I32, I32, I64, I64, I64);
+    /// `(memory, destination, value, len)`: `memory.fill`.
+    ANY_MEMORY_FILL = "any_memory_fill" [COMPILER] (I32, I64, I32, I64);
+    /// `(memory, segment, destination, source, len)`: `memory.init`.
+    ANY_MEMORY_INIT = "any_memory_init" [COMPILER] (I32, I32, I64, I32, I32);
 }
 
 /// Returns the entry that a module imports by this name, if any.

@@ -13,7 +13,7 @@ pub enum Trap {
     MemoryOutOfBounds = 2,
     /// A table access outside the table.
     TableOutOfBounds = 3,
-    /// `call_indirect` through a null element.
+    /// Call of a null reference, as `call_indirect` finds it in a null element.
     NullFunction = 4,
     /// `call_indirect` through a function of another type.
     BadSignature = 5,
@@ -41,11 +41,13 @@ pub enum Trap {
     NotPermitted = 16,
     /// A message whose arguments are not what its contract requires.
     BrokenPromise = 17,
+    /// A null reference where none may be.
+    NullReference = 18,
 }
 
 impl Trap {
     /// All reasons, in the order of their codes.
-    pub const ALL: [Trap; 17] = [
+    pub const ALL: [Trap; 18] = [
         Trap::Unreachable,
         Trap::MemoryOutOfBounds,
         Trap::TableOutOfBounds,
@@ -63,6 +65,7 @@ impl Trap {
         Trap::Unaligned,
         Trap::NotPermitted,
         Trap::BrokenPromise,
+        Trap::NullReference,
     ];
 
     /// The reason with this code.
@@ -98,6 +101,7 @@ impl Trap {
             Trap::Unaligned => "unaligned atomic access",
             Trap::NotPermitted => "call without the privilege for it",
             Trap::BrokenPromise => "message that breaks what its contract requires",
+            Trap::NullReference => "null reference",
         }
     }
 }
@@ -118,6 +122,6 @@ mod tests {
             assert_eq!(Trap::from_code(t.code()), Some(t));
         }
         assert_eq!(Trap::from_code(0), None);
-        assert_eq!(Trap::from_code(18), None);
+        assert_eq!(Trap::from_code(19), None);
     }
 }

@@ -8,8 +8,12 @@
 
 use crate::Error;
 use crate::manifest::Manifest;
-use crate::meta::{Meta, SegmentMode};
+use crate::meta::{MemoryType, Meta, SegmentMode};
 use alloc::format;
+
+/// Values for each byte of code that no program is refused for. Code whose functions and blocks have few parameters and results
+/// has about one.
+pub const VALUES_PER_BYTE: u64 = 4;
 
 /// A limit on the size of modules and images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +69,13 @@ limits! {
     DATA_SEGMENTS data_segments: 100_000, "data segments", "merge segments that follow each other (wasm-opt does)";
     DATA_BYTES data_bytes: 256 << 20, "bytes in all data segments together", "read the data from a file";
     CODE_BYTES code_bytes: 256 << 20, "bytes of machine code", "split the program into several processes";
-    MEMORY_PAGES memory_pages: 65_536, "pages of 64 KiB that the memory starts with", "start with less and grow";
+    FUNCTION_CODE_BYTES function_code_bytes: 16 << 20, "bytes of machine code of one function", "split the function";
+    FUNCTION_VALUES function_values: 1 << 20, "values in one function", "split the function";
+    VALUES_BEYOND values_beyond: 65_536, "values beyond four for each byte of code",
+        "give functions and blocks fewer parameters and results, and loops fewer locals that they change";
+    LOCALS_BY_BLOCKS locals_by_blocks: 64 << 20, "locals times blocks of one function", "split the function";
+    MEMORIES memories: 16, "memories", "put several memories into one";
+    MEMORY_PAGES memory_pages: 65_536, "pages of 64 KiB that all memories together start with", "start with less and grow";
     NAME_BYTES name_bytes: 256, "bytes in the program's name", "choose a shorter name";
     STARTUP_ENDPOINTS startup_endpoints: 1024, "start-up endpoints declared", "ask for the others in messages";
     STACK_BYTES stack_bytes: 64 << 20, "bytes of stack for each thread", "ask for less (\"stack\" in the manifest)";
@@ -73,6 +83,13 @@ limits! {
     CONTRACTS contracts: 4096, "contracts that the program names", "split the program into several processes";
     ONE_CONTRACT_BYTES one_contract_bytes: 128 << 10, "bytes of one contract's table", "give it fewer states and messages, or make two of it";
     CONTRACT_BYTES contract_bytes: 4 << 20, "bytes of contract tables", "split the program into several processes";
+}
+
+/// Counts the pages of 64 KiB that memories start with; a part of one counts as a whole.
+#[must_use]
+pub fn pages<'a>(memories: impl Iterator<Item = &'a MemoryType>) -> u64 {
+    let pages = |m: &MemoryType| m.min_bytes().div_ceil(sing_abi::WASM_PAGE);
+    memories.map(pages).fold(0, u64::saturating_add)
 }
 
 impl Limit {
@@ -106,7 +123,7 @@ impl Counts {
     /// Counts the tables beside the code.
     #[must_use]
     pub fn of_meta(meta: &Meta) -> Counts {
-        let elements = meta.tables.iter().map(|t| u64::from(t.limits.min));
+        let elements = meta.tables.iter().map(|t| t.limits.min);
         let items = meta.elements.iter().map(|e| e.items.len() as u64);
         let passive = meta
             .data
@@ -114,19 +131,33 @@ impl Counts {
             .filter(|d| d.mode == SegmentMode::Passive)
             .map(|d| u64::from(d.len));
         let initial = meta.initial.iter().map(|r| u64::from(r.len));
+        let functions = meta.funcs.iter().map(|f| u64::from(f.size));
+        let further = meta.further_initial.iter().map(|r| u64::from(r.1.len));
+        let memories = || meta.memory.iter().chain(&meta.further);
         Counts {
             types: meta.types.len() as u64,
             imports: meta.imports.len() as u64,
             functions: meta.funcs.len() as u64,
             tables: meta.tables.len() as u64,
-            table_elements: elements.sum(),
+            table_elements: elements.fold(0, u64::saturating_add),
             globals: meta.globals.len() as u64,
             exports: meta.exports.len() as u64,
             element_segments: meta.elements.len() as u64,
             element_items: items.sum(),
             data_segments: meta.data.len() as u64,
-            data_bytes: passive.chain(initial).sum(),
-            memory_pages: meta.memory.map_or(0, |m| u64::from(m.min)),
+            data_bytes: passive.chain(initial).chain(further).sum(),
+            memories: memories().count() as u64,
+            memory_pages: pages(memories()),
+            function_code_bytes: functions.max().unwrap_or(0),
+            ..Counts::default()
+        }
+    }
+
+    /// The counts of so many values in so many bytes of code.
+    #[must_use]
+    pub fn of_values(values: u64, bytes: u64) -> Counts {
+        Counts {
+            values_beyond: values.saturating_sub(bytes.saturating_mul(VALUES_PER_BYTE)),
             ..Counts::default()
         }
     }

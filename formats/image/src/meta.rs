@@ -48,6 +48,83 @@ pub enum ValType {
     ExternRef,
     /// Vector of 128 bits.
     V128,
+    /// Reference to a function, never null.
+    NonNullFunc,
+    /// Opaque reference of the host, never null.
+    NonNullExtern,
+    /// Reference to a function of one type.
+    Typed {
+        /// Index of the type.
+        ty: u32,
+        /// Whether it can be null.
+        nullable: bool,
+    },
+}
+
+impl ValType {
+    /// Whether it is a type of references to functions.
+    #[must_use]
+    pub fn is_function(self) -> bool {
+        matches!(
+            self,
+            ValType::FuncRef | ValType::NonNullFunc | ValType::Typed { .. }
+        )
+    }
+
+    /// Whether it is a type of references.
+    #[must_use]
+    pub fn is_reference(self) -> bool {
+        self.is_function() || matches!(self, ValType::ExternRef | ValType::NonNullExtern)
+    }
+
+    /// Whether null is a value of the type.
+    #[must_use]
+    pub fn has_null(self) -> bool {
+        matches!(
+            self,
+            ValType::FuncRef | ValType::ExternRef | ValType::Typed { nullable: true, .. }
+        )
+    }
+
+    /// Returns the type with another number for the type that it refers to, if it does.
+    #[must_use]
+    pub fn renumbered(self, number: impl Fn(u32) -> u32) -> ValType {
+        match self {
+            ValType::Typed { ty, nullable } => ValType::Typed {
+                ty: number(ty),
+                nullable,
+            },
+            other => other,
+        }
+    }
+
+    /// Whether every value of the type is one of the other, where equal types have equal numbers.
+    #[must_use]
+    pub fn is_subtype_of(self, other: ValType) -> bool {
+        use ValType::{ExternRef, FuncRef, NonNullExtern, NonNullFunc, Typed};
+        self == other
+            || match (self, other) {
+                (NonNullFunc | Typed { .. }, FuncRef)
+                | (NonNullExtern, ExternRef)
+                | (
+                    Typed {
+                        nullable: false, ..
+                    },
+                    NonNullFunc,
+                ) => true,
+                (
+                    Typed {
+                        ty,
+                        nullable: false,
+                    },
+                    Typed {
+                        ty: of,
+                        nullable: true,
+                    },
+                ) => ty == of,
+                _ => false,
+            }
+    }
 }
 
 /// A function's type.
@@ -59,22 +136,90 @@ pub struct FuncType {
     pub results: Vec<ValType>,
 }
 
-/// Limits of a memory (in pages of 64 KiB) or table (in elements).
+impl FuncType {
+    /// Returns the type with other numbers for the types that it refers to.
+    #[must_use]
+    pub fn renumbered(&self, number: impl Fn(u32) -> u32) -> FuncType {
+        let all = |types: &[ValType]| types.iter().map(|t| t.renumbered(&number)).collect();
+        FuncType {
+            params: all(&self.params),
+            results: all(&self.results),
+        }
+    }
+}
+
+/// Limits of a memory (in its pages) or table (in elements).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Initial size.
-    pub min: u32,
+    pub min: u64,
     /// The largest size, if one is declared.
-    pub max: Option<u32>,
+    pub max: Option<u64>,
+}
+
+/// The most bytes that a memory ever has, whatever it declares.
+pub const MAX_MEMORY: u64 = 4 << 30;
+
+/// A memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryType {
+    /// Limits of the number of pages.
+    pub limits: Limits,
+    /// Whether addresses are of 64 bits.
+    pub index64: bool,
+    /// Binary logarithm of a page's size: 16, or 0.
+    pub page_bits: u8,
+}
+
+impl From<Limits> for MemoryType {
+    fn from(limits: Limits) -> MemoryType {
+        MemoryType {
+            limits,
+            index64: false,
+            page_bits: MemoryType::PAGE_BITS,
+        }
+    }
+}
+
+impl MemoryType {
+    /// Binary logarithm of the usual page's size.
+    pub const PAGE_BITS: u8 = sing_abi::WASM_PAGE.trailing_zeros() as u8;
+
+    /// Whether it has 32-bit addresses and pages of 64 KiB: only such a memory can be guarded.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        !self.index64 && self.page_bits == MemoryType::PAGE_BITS
+    }
+
+    /// Returns the size of so many pages in bytes, as far as it can be said.
+    #[must_use]
+    pub fn bytes(&self, pages: u64) -> u64 {
+        pages.saturating_mul(1 << (self.page_bits & 63))
+    }
+
+    /// Returns the initial size in bytes.
+    #[must_use]
+    pub fn min_bytes(&self) -> u64 {
+        self.bytes(self.limits.min)
+    }
+
+    /// Returns the largest size in bytes.
+    #[must_use]
+    pub fn max_bytes(&self) -> u64 {
+        let max = self.limits.max.map_or(u64::MAX, |max| self.bytes(max));
+        max.min(MAX_MEMORY)
+    }
 }
 
 /// A table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableType {
-    /// `FuncRef` or `ExternRef`.
+    /// A type of references.
     pub element: ValType,
     /// Limits of the number of elements.
     pub limits: Limits,
+    /// Whether indices are of 64 bits.
+    pub index64: bool,
 }
 
 /// A global.
@@ -92,7 +237,7 @@ pub enum ImportKind {
     /// A function of this type (index).
     Func(u32),
     /// A memory.
-    Memory(Limits),
+    Memory(MemoryType),
     /// A table.
     Table(TableType),
     /// A global.
@@ -158,6 +303,49 @@ pub enum ConstExpr {
     Null,
     /// A vector: its 16 bytes start there in the image's data.
     Vector(u32),
+    /// `Open` only: the value that these [`Meta::steps`] compute.
+    Computed {
+        /// The first step.
+        from: u32,
+        /// Number of steps.
+        len: u32,
+    },
+}
+
+/// A step of a computed constant expression, which works on a stack of values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ConstStep {
+    /// Pushes a value.
+    Push(ConstExpr),
+    /// Adds two 32-bit integers.
+    Add32,
+    /// Subtracts the topmost 32-bit integer from the one below it.
+    Sub32,
+    /// Multiplies two 32-bit integers.
+    Mul32,
+    /// Adds two 64-bit integers.
+    Add64,
+    /// Subtracts the topmost 64-bit integer from the one below it.
+    Sub64,
+    /// Multiplies two 64-bit integers.
+    Mul64,
+}
+
+impl ConstStep {
+    /// Returns the result of an operation on two integers, as its bits; `None` for a push.
+    #[must_use]
+    pub fn apply(self, a: u64, b: u64) -> Option<u64> {
+        let (low_a, low_b) = (a as u32, b as u32);
+        Some(match self {
+            ConstStep::Push(_) => return None,
+            ConstStep::Add32 => low_a.wrapping_add(low_b).into(),
+            ConstStep::Sub32 => low_a.wrapping_sub(low_b).into(),
+            ConstStep::Mul32 => low_a.wrapping_mul(low_b).into(),
+            ConstStep::Add64 => a.wrapping_add(b),
+            ConstStep::Sub64 => a.wrapping_sub(b),
+            ConstStep::Mul64 => a.wrapping_mul(b),
+        })
+    }
 }
 
 /// The destination of a segment.
@@ -226,6 +414,8 @@ pub struct CtxLayout {
     pub globals: u32,
     /// One `u64` for each table: the address of its record.
     pub tables: u32,
+    /// One cell of `ctx::MEMORY_CELL` bytes for each memory but the first.
+    pub memories: u32,
     /// `Open` only: `{u64 code, u64 context}` for each imported function.
     pub func_imports: u32,
     /// `Open` only: `u32` for each type: its canonical number in the SIP.
@@ -247,16 +437,21 @@ pub struct Meta {
     pub layout: CtxLayout,
     /// Types.
     pub types: Vec<FuncType>,
-    /// `Sealed` only: canonical number of each type.
+    /// Canonical number of each type in this image; `Open` images may lack them.
     pub canonical: Vec<u32>,
     /// Imports, in order.
     pub imports: Vec<Import>,
     /// Defined functions, in the order of their code; the first has the index after the last imported one.
     pub funcs: Vec<Func>,
-    /// Defined memory.
-    pub memory: Option<Limits>,
+    /// The first memory that it defines.
+    pub memory: Option<MemoryType>,
+    /// The others that it defines. Accesses to memories but the first are tested in both modes.
+    pub further: Vec<MemoryType>,
     /// Defined tables.
     pub tables: Vec<TableType>,
+    /// The initial value of the elements of those defined tables that have one, by the tables' places in ascending
+    /// order; those of the others are null.
+    pub table_values: Vec<(u32, ConstExpr)>,
     /// Defined globals.
     pub globals: Vec<(GlobalType, ConstExpr)>,
     /// Exports.
@@ -267,9 +462,11 @@ pub struct Meta {
     pub elements: Vec<Element>,
     /// Data segments.
     pub data: Vec<Data>,
-    /// `Sealed` only: the memory's initial contents, as the active data segments leave them, in
-    /// ascending order, without overlaps.
+    /// `Sealed` only: the first memory's initial contents, as the active data segments leave them,
+    /// in ascending order, without overlaps.
     pub initial: Vec<Run>,
+    /// The same of the others: each run with its memory's place in `further`, in ascending order.
+    pub further_initial: Vec<(u32, Run)>,
     /// Instructions that can trap: offset in the code and `Trap` code, sorted by offset.
     pub traps: Vec<(u32, u8)>,
     /// The largest stack frame of a function, in bytes.
@@ -278,6 +475,9 @@ pub struct Meta {
     /// `extern "sysv64" fn(context, *mut u128)` that takes its arguments from an array of 128-bit cells and puts
     /// its results there.
     pub trampolines: Vec<(u32, u32)>,
+    /// `Open` only: the steps of computed constant expressions, which depend on imported globals. Those of a sealed
+    /// image are computed when it is compiled.
+    pub steps: Vec<ConstStep>,
 }
 
 impl Meta {

@@ -8,12 +8,15 @@
 
 use crate::Error;
 use crate::manifest::Side;
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 /// First bytes of a system image.
 pub const MAGIC: &[u8; 8] = b"SINGSYS2";
+/// The most bytes of a system image.
+pub const MOST_BYTES: u64 = 1 << 30;
 /// Folder of the installed images.
 pub const BIN: &str = "bin/";
 
@@ -127,7 +130,7 @@ impl<'a> SystemImage<'a> {
     /// Makes an archive.
     ///
     /// # Errors
-    /// If the directory cannot be encoded.
+    /// If the directory cannot be encoded, or the archive is longer than [`MOST_BYTES`].
     pub fn encode(manifest: &SystemManifest, files: &[(String, &[u8])]) -> Result<Vec<u8>, Error> {
         let mut directory = Directory {
             manifest: manifest.clone(),
@@ -149,6 +152,11 @@ impl<'a> SystemImage<'a> {
         for (file, (_, bytes)) in directory.files.iter_mut().zip(files) {
             file.offset = at as u64;
             at = (at + bytes.len()).next_multiple_of(16);
+        }
+        if at as u64 > MOST_BYTES {
+            return Err(Error::new(format!(
+                "the system image has {at} bytes, where {MOST_BYTES} are allowed: leave files out"
+            )));
         }
         let bytes = encode(&directory)?;
         let mut out = Vec::with_capacity(at);

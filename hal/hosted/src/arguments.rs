@@ -19,12 +19,13 @@ Options:
   -h, --help                print this
   -V, --version             print the version
 
-The smallest limit that gives a prompt is about 2M. With guard pages each process reserves 4 GiB of addresses, which
-`ulimit -v` counts; an image made with `--memory explicit` reserves no more than it may use.
+The smallest limit with which the shell runs programs is 11M. With guard pages each process reserves 4 GiB of
+addresses, which `ulimit -v` counts; an image made with `--memory explicit` reserves no more than it may use.
 
 The exit status is the system's (its low eight bits). 160: a fault in the kernel. 161: image not readable. 162: no
 system image. 163: Linux refuses something. 164: wrong use. 165: memory or addresses do not suffice. 166: a process has
-ended without which the system cannot go on. 167: nobody reads the output any more.";
+ended without which the system cannot go on. 167: nobody reads the output any more, or
+it cannot be written.";
 
 /// The only kind of stress.
 const STRESS: &str = "switch";

@@ -13,6 +13,7 @@ mod clock;
 mod code;
 mod console;
 mod cpu;
+mod heap;
 mod input;
 mod memory;
 mod output;
@@ -93,7 +94,7 @@ impl fmt::Display for Error {
             Self::MemoryLimit(bytes) => {
                 write!(
                     f,
-                    "a memory limit of {bytes} bytes is too little; give at least 1M (a prompt needs about 2M)"
+                    "a memory limit of {bytes} bytes is too little; no system starts with less than 1M, and the one with a shell needs 11M"
                 )
             }
             Self::Addresses(error) => write!(
@@ -178,6 +179,7 @@ impl HostedHal {
         if limit < MIN_MEMORY {
             return Err(Error::MemoryLimit(limit));
         }
+        heap::start();
         let clock = Clock::new();
         let code = Code::new().map_err(|e| Error::Addresses(e.into()))?;
         let timer = Timer::new(signals::TIMER).map_err(refused("a timer"))?;

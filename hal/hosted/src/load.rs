@@ -1,13 +1,18 @@
 //! The system image: read into memory of the process and sealed there.
 //!
 //! It is copied and not mapped from its file, so that a change of the file beneath a running system
-//! cannot change verified contents.
+//! cannot change verified contents. A file that changes while it is copied is refused: the copy could
+//! hold the directory of one image and programs of another.
 
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
+use rustix::time::{ClockId, clock_gettime};
+use sing_image::system::{MAGIC, MOST_BYTES, SystemImage};
 use std::fmt;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The reason for which there is no image.
 #[derive(Debug)]
@@ -16,12 +21,18 @@ pub(crate) enum Error {
     Unreadable(PathBuf, io::Error),
     /// The file is no system image.
     NoImage(PathBuf),
+    /// The file has more bytes than any system image.
+    TooLong(PathBuf),
+    /// The file was written to while it was read.
+    Changing(PathBuf),
+    /// The file begins as a system image, and does not go on as one.
+    Damaged(PathBuf),
 }
 
 impl Error {
     /// Whether the file could not even be read.
     pub(crate) fn unreadable(&self) -> bool {
-        matches!(self, Self::Unreadable(..))
+        matches!(self, Self::Unreadable(..) | Self::Changing(_))
     }
 }
 
@@ -40,24 +51,64 @@ impl fmt::Display for Error {
                 "{} is not a system image (or one of another version); `sing image` builds one",
                 path.display()
             ),
+            Self::TooLong(path) => write!(
+                f,
+                "{} is longer than {} MiB, the most that a system image has",
+                path.display(),
+                MOST_BYTES >> 20
+            ),
+            Self::Damaged(path) => write!(
+                f,
+                "the system image {} is cut short or damaged; build it anew (`sing image`, `cargo xtask image`)",
+                path.display()
+            ),
+            Self::Changing(path) => write!(
+                f,
+                "cannot read the system image {}: it is being written; try again when that is done",
+                path.display()
+            ),
         }
     }
 }
 
 impl std::error::Error for Error {}
 
-/// Reads the image at `path`.
+/// Reads the image at `path`, whose directory must fit its contents: what else is wrong is for the kernel to find.
 pub(crate) fn image(path: &Path) -> Result<&'static [u8], Error> {
+    let bytes = copy(path)?;
+    match SystemImage::decode(bytes) {
+        Ok(_) => Ok(bytes),
+        Err(_) => Err(Error::Damaged(path.to_owned())),
+    }
+}
+
+/// Copies the file at `path`, which begins as a system image does.
+fn copy(path: &Path) -> Result<&'static [u8], Error> {
     let unreadable = |error| Error::Unreadable(path.to_owned(), error);
-    let mut file = File::open(path).map_err(unreadable)?;
-    let about = file.metadata().map_err(unreadable)?;
+    // Asked before it is opened: to open a pipe waits for somebody who writes.
+    let about = std::fs::metadata(path).map_err(unreadable)?;
     if about.is_dir() {
         return Err(unreadable(io::ErrorKind::IsADirectory.into()));
     }
-    let magic = sing_image::system::MAGIC;
-    let len = about.len() as usize;
-    if !about.is_file() || len < magic.len() {
+    if !about.is_file() {
         return Err(Error::NoImage(path.to_owned()));
+    }
+    let mut file = File::open(path).map_err(unreadable)?;
+    let mut magic = [0; MAGIC.len()];
+    match file.read_exact(&mut magic) {
+        Ok(()) if magic == *MAGIC => {}
+        Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => {
+            return Err(unreadable(error));
+        }
+        _ => return Err(Error::NoImage(path.to_owned())),
+    }
+    let before = settled(&file).map_err(unreadable)?;
+    if before.len() > MOST_BYTES {
+        return Err(Error::TooLong(path.to_owned()));
+    }
+    let len = before.len() as usize;
+    if len < MAGIC.len() {
+        return Err(Error::Changing(path.to_owned()));
     }
     // SAFETY: a new mapping that overlaps no other.
     let memory = unsafe {
@@ -67,13 +118,182 @@ pub(crate) fn image(path: &Path) -> Result<&'static [u8], Error> {
     let memory = memory.map_err(|errno| unreadable(errno.into()))?;
     // SAFETY: the mapping above, `len` bytes of zeros without another user.
     let bytes = unsafe { std::slice::from_raw_parts_mut(memory.cast::<u8>(), len) };
-    file.read_exact(bytes).map_err(unreadable)?;
+    bytes[..MAGIC.len()].copy_from_slice(MAGIC);
+    let rest = &mut bytes[MAGIC.len()..];
+    if !read_unchanged(&mut &file, rest, &file, &before).map_err(unreadable)? {
+        return Err(Error::Changing(path.to_owned()));
+    }
     // SAFETY: the mapping above, whose only writer has finished.
     unsafe { mprotect(memory, len, MprotectFlags::READ) }.map_err(|e| unreadable(e.into()))?;
     // SAFETY: the mapping above, which is never unmapped, nor ever written to again.
-    let bytes: &'static [u8] = unsafe { std::slice::from_raw_parts(memory.cast::<u8>(), len) };
-    if !bytes.starts_with(magic) {
-        return Err(Error::NoImage(path.to_owned()));
+    Ok(unsafe { std::slice::from_raw_parts(memory.cast::<u8>(), len) })
+}
+
+/// The metadata of the file, once any later change of its contents is bound to change that: files get their times from
+/// a clock that moves on every few milliseconds.
+fn settled(file: &File) -> io::Result<Metadata> {
+    // A clock that was set back is not waited for.
+    for _ in 0..50 {
+        let now = clock_gettime(ClockId::RealtimeCoarse);
+        let about = file.metadata()?;
+        if (about.ctime(), about.ctime_nsec()) < (now.tv_sec, now.tv_nsec) {
+            return Ok(about);
+        }
+        std::thread::sleep(Duration::from_millis(1));
     }
-    Ok(bytes)
+    file.metadata()
+}
+
+/// Fills `bytes` from `source`, which reads `file`; false where that is not as it was `before`.
+fn read_unchanged(
+    source: &mut impl Read,
+    bytes: &mut [u8],
+    file: &File,
+    before: &Metadata,
+) -> io::Result<bool> {
+    match source.read_exact(bytes) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(false),
+        read => read?,
+    }
+    let after = file.metadata()?;
+    let contents = |about: &Metadata| (about.len(), about.mtime(), about.mtime_nsec());
+    let changed = |about: &Metadata| (about.ctime(), about.ctime_nsec());
+    // If another file has taken its name meanwhile, only its second time (ctime) has changed, not its contents.
+    let replaced = after.nlink() < before.nlink();
+    Ok(contents(&after) == contents(before) && (replaced || changed(&after) == changed(before)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sing_image::system::SystemManifest;
+    use std::fs;
+    use std::time::Instant;
+
+    /// A file of a test's own, removed with it.
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(name: &str) -> Scratch {
+            let name = format!("singularity-{name}-{}", std::process::id());
+            Scratch(std::env::temp_dir().join(name))
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = fs::remove_file(&self.0);
+        }
+    }
+
+    /// Bytes that begin as an image does.
+    fn like_an_image(rest: u8) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        bytes.resize(100_000, rest);
+        bytes
+    }
+
+    /// Reads a file in pieces and has something done before the second.
+    struct Halves<'f, F> {
+        file: &'f File,
+        between: F,
+        pieces: u32,
+    }
+
+    impl<F: FnMut()> Read for Halves<'_, F> {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            if self.pieces == 1 {
+                (self.between)();
+            }
+            self.pieces += 1;
+            let most = into.len().min(30_000);
+            self.file.read(&mut into[..most])
+        }
+    }
+
+    #[test]
+    fn an_image_is_read_whole() {
+        let file = Scratch::new("whole");
+        fs::write(&file.0, like_an_image(7)).unwrap();
+        assert!(copy(&file.0).unwrap() == like_an_image(7));
+    }
+
+    #[test]
+    fn an_image_that_is_cut_short_is_named_with_the_way_out() {
+        let file = Scratch::new("cut");
+        let files = [("notes.txt".into(), &[7; 1000][..])];
+        let whole = SystemImage::encode(&SystemManifest::default(), &files).unwrap();
+        fs::write(&file.0, &whole).unwrap();
+        assert!(image(&file.0).unwrap() == whole);
+        for len in [MAGIC.len(), 30, whole.len() - 1] {
+            fs::write(&file.0, &whole[..len]).unwrap();
+            let error = image(&file.0).unwrap_err();
+            assert!(!error.unreadable());
+            let text = error.to_string();
+            assert!(text.contains(file.0.to_str().unwrap()), "{text}");
+            assert!(
+                text.contains("cut short") && text.contains("sing image"),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_rewritten_while_it_is_read_is_refused() {
+        let scratch = Scratch::new("rewritten");
+        let changes: [fn(&Path); 5] = [
+            |_| {},
+            |path| {
+                let beside = path.with_extension("new");
+                fs::write(&beside, like_an_image(2)).unwrap();
+                fs::rename(beside, path).unwrap();
+            },
+            |path| fs::write(path, like_an_image(2)).unwrap(),
+            |path| fs::write(path, [like_an_image(2), like_an_image(3)].concat()).unwrap(),
+            |path| fs::write(path, MAGIC).unwrap(),
+        ];
+        for (number, change) in changes.iter().enumerate() {
+            fs::write(&scratch.0, like_an_image(1)).unwrap();
+            let file = File::open(&scratch.0).unwrap();
+            let before = settled(&file).unwrap();
+            let mut bytes = vec![0; before.len() as usize];
+            let mut halves = Halves {
+                file: &file,
+                between: || change(&scratch.0),
+                pieces: 0,
+            };
+            let good = read_unchanged(&mut halves, &mut bytes, &file, &before).unwrap();
+            assert_eq!(good, number < 2, "change {number}");
+            assert!(!good || bytes == like_an_image(1), "one file, to its end");
+        }
+    }
+
+    #[test]
+    fn a_long_file_is_not_read_before_its_first_bytes_are() {
+        let scratch = Scratch::new("long");
+        let file = File::create(&scratch.0).unwrap();
+        file.set_len(64 << 30).unwrap();
+        let started = Instant::now();
+        assert!(matches!(image(&scratch.0), Err(Error::NoImage(_))));
+        fs::write(&scratch.0, MAGIC).unwrap();
+        file.set_len(64 << 30).unwrap();
+        assert!(matches!(image(&scratch.0), Err(Error::TooLong(_))));
+        assert!(started.elapsed() < Duration::from_secs(5));
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_opened() {
+        let pipe = Scratch::new("pipe");
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe.0, mode).unwrap();
+        assert!(matches!(image(&pipe.0), Err(Error::NoImage(_))));
+        assert!(matches!(
+            image(Path::new("/dev/zero")),
+            Err(Error::NoImage(_))
+        ));
+        assert!(image(&std::env::temp_dir()).unwrap_err().unreadable());
+        let short = Scratch::new("short");
+        fs::write(&short.0, &MAGIC[..5]).unwrap();
+        assert!(matches!(image(&short.0), Err(Error::NoImage(_))));
+    }
 }

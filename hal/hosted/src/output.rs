@@ -96,8 +96,13 @@ impl Stream {
                 Class::Console => stdout(),
                 Class::Kernel | Class::Debug => stderr(),
             };
-            // After another error the output is lost, as on a screen that is switched off.
-            if write_all(to, &piece[..len]) == Err(Errno::PIPE) && class == Class::Console {
+            // A line of the log that cannot be written is lost. Without its output the system is of no use.
+            if let (Err(errno), Class::Console) = (write_all(to, &piece[..len]), class) {
+                if errno != Errno::PIPE {
+                    let error = io::Error::from(errno);
+                    let text = format!("singularity: cannot write the output: {error}\n");
+                    complain(text.as_bytes());
+                }
                 crate::end(NOBODY_READS);
             }
             UNWRITTEN.fetch_sub(len, SeqCst);
@@ -180,6 +185,11 @@ fn write_all(to: BorrowedFd<'_>, mut bytes: &[u8]) -> Result<(), Errno> {
 /// Safe in signal handlers.
 pub(crate) fn last_words(text: &[u8]) {
     settle();
+    complain(text);
+}
+
+/// Writes to standard error what no queue may delay, if that can be written to. Safe in signal handlers.
+fn complain(text: &[u8]) {
     let to = stderr();
     let patience = rustix::time::Timespec {
         tv_sec: PATIENCE.as_secs() as i64,

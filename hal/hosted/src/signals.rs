@@ -6,7 +6,7 @@
 //! same reason the handler unblocks interrupts before it calls the kernel for a SIP: a thread
 //! switched to from inside must run with them deliverable. An interrupt that found the kernel is
 //! noted with interrupts blocked. So there are at most two frames on a stack, however many signals
-//! come.
+//! come: the second one interrupts the handler of the first, after it has unblocked them.
 //!
 //! A fault's handler runs on an alternate stack, because the SIP's may be the one that overflowed;
 //! it does not switch, and interrupts are blocked while it runs.
@@ -51,8 +51,10 @@ const FPE_INTDIV: c_int = 1;
 
 /// Size of the alternate stack.
 const ALTERNATE: usize = 64 << 10;
-/// The most bytes of a signal frame, out of the 16 KiB that the kernel keeps free below a thread's
-/// stack limit.
+/// The most bytes of a signal frame as Linux announces it, which counts every register that the
+/// processor has. AMX alone is 8 KiB of that, and stands only in frames of processes that have
+/// asked for it; without it a frame has less than 4 KiB. Two of those, the handlers and the
+/// kernel's work fit into the 24 KiB that the kernel keeps free below a thread's stack limit.
 const MAX_FRAME: u64 = 12 << 10;
 
 /// Whether an interrupt outside SIP code has arrived since the last [`wait`].

@@ -92,6 +92,30 @@ fn nobody_reads() {
     assert_eq!(text, "", "it ends quietly");
 }
 
+/// As where the disk is full.
+#[test]
+fn output_that_cannot_be_written_ends_the_system() {
+    if common::my_scene().is_some() {
+        // Not from the start: what runs the tests prints, too.
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        rustix::stdio::dup2_stdout(full).unwrap();
+        play();
+    }
+    let mut child = child("output_that_cannot_be_written_ends_the_system")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stderr = child.stderr.take().unwrap();
+    assert_eq!(ended(child, "full").code(), Some(167));
+    let mut text = String::new();
+    stderr.read_to_string(&mut text).unwrap();
+    assert!(
+        text.starts_with("singularity: cannot write the output: No space left"),
+        "{text}"
+    );
+}
+
 /// Nothing that is written is waited for: not where the reader sleeps, and nothing is lost where it wakes again.
 #[test]
 fn a_reader_that_sleeps_stops_nobody() {

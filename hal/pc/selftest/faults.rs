@@ -1,4 +1,4 @@
-//! Protection, and what becomes of faults.
+//! Tests of memory protection, of code loading, and of the handling of faults.
 
 use crate::memory::Reserved;
 use crate::probe::{Access, attempt, commit_on_demand};
@@ -122,9 +122,9 @@ pub fn loads_code() -> Outcome {
     Ok(())
 }
 
-/// Takes all frames but so many.
+/// Takes all frames but `left`.
 fn leave_frames(left: u64) -> Vec<Run> {
-    // Before any is taken, as the heap may want some of them.
+    // Reserved first, as the heap may need some of the frames.
     let mut taken = Vec::with_capacity(256);
     let mut size = 1 << 20;
     while taken.len() < taken.capacity() {
@@ -140,10 +140,10 @@ fn leave_frames(left: u64) -> Vec<Run> {
     taken
 }
 
-/// With so few frames left that loading stops at each of its steps, once before and once behind each.
+/// Leaves so few frames that loading fails at each of its steps in turn.
 pub fn loads_all_or_nothing() -> Outcome {
     let code = [RETURN; 3 * PAGE as usize];
-    // Cleared once, as that takes long.
+    // Most frames are taken once, as clearing them takes long.
     let most = leave_frames(64);
     let mut refused = 0;
     for left in 0..12 {
@@ -175,7 +175,7 @@ pub fn loads_all_or_nothing() -> Outcome {
                     executable == [false; 3],
                     "refused, and can be executed: {executable:?}"
                 );
-                // Tables that were made stay where they are, to be used again.
+                // New page tables stay, to be used again.
                 check!(before - after <= 4, "{} frames are lost", before - after);
             }
         }

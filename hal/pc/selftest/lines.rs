@@ -1,4 +1,4 @@
-//! Interrupt lines of devices, and interrupts of nobody.
+//! Tests of devices' interrupt lines, and of unexpected interrupts.
 
 use crate::run::{Outcome, arrived, check};
 use crate::time::wait_until;
@@ -7,17 +7,17 @@ use sing_pc::Pc;
 use sing_pc::inside::{Input, SPURIOUS, connect, disconnect, is_serving, raise, read8, write8};
 
 const MILLISECOND: u64 = 1_000_000;
-/// A line that no other test uses, and one more.
+/// Two lines that no other test uses.
 const LINE: u32 = 29;
 const OTHER: u32 = 30;
-/// The real-time clock's line on the ISA bus, where no table says otherwise.
+/// The real-time clock's line on the ISA bus, if no table overrides it.
 const CALENDAR: Input = Input {
     number: 8,
     low: false,
     level: false,
 };
 
-/// Vectors more urgent than the timer's: left in service, they would keep it from coming for ever.
+/// Vectors of higher priority than the timer's: left in service, they would block it for ever.
 pub fn unknown_interrupts_are_ended() -> Outcome {
     for vector in [0x40, 0x77, 0xef, SPURIOUS] {
         raise(vector);
@@ -34,7 +34,8 @@ pub fn unknown_interrupts_are_ended() -> Outcome {
     Ok(())
 }
 
-/// The real-time clock's registers of status, of which C is cleared by reading it, and the line with that.
+/// Reads a status register of the real-time clock. Reading register C clears it, and releases the
+/// line.
 fn calendar(register: u8) -> u8 {
     write8(0x70, register);
     read8(0x71)
@@ -84,7 +85,7 @@ fn periodic() -> Outcome {
         calendar(0x0c);
         Pc.unmask(LINE);
         pause();
-        // It stays masked after it has come, until its holder has seen to the device.
+        // It stays masked after an interrupt, until its owner unmasks it.
         check!(
             arrived(LINE) == round,
             "came {} times in {round} rounds",

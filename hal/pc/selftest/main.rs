@@ -1,7 +1,8 @@
-//! The PC HAL's test of itself: a kernel of its own, which tries to break what `sing_kernel::hal` asks for.
+//! The PC HAL's self-test: a kernel of its own, which tests the promises of `sing_kernel::hal` and
+//! tries to break them.
 //!
-//! It stands in for the kernel by the HAL's hooks, and needs no system image. `README.md` beside `Cargo.toml` says how to
-//! start it, `run.rs` what it prints.
+//! It takes the kernel's place through the HAL's hooks, and needs no system image. `README.md`
+//! beside `Cargo.toml` says how to start it, `run.rs` what it prints.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 #[cfg(target_os = "none")]

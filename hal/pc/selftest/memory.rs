@@ -1,4 +1,4 @@
-//! Reserving, committing and giving back.
+//! Tests of reserving, committing and freeing memory, and of the heap.
 
 use crate::probe::{Access, attempt};
 use crate::run::{Outcome, check, versus};
@@ -45,7 +45,7 @@ impl Drop for Reserved {
     }
 }
 
-/// The words of committed memory of the tests' own.
+/// The words of memory that the test has committed.
 fn words(at: u64, bytes: u64) -> &'static mut [u64] {
     // SAFETY: the tests pass memory that they have committed, and use one such slice at a time.
     unsafe { core::slice::from_raw_parts_mut(at as *mut u64, bytes as usize / 8) }
@@ -77,7 +77,7 @@ pub fn commits_zeroed() -> Outcome {
         "neighbours are accessible"
     );
     words(at, bytes).fill(u64::MAX);
-    // Committed again, it stays; what is new beside it is zero.
+    // A second commit keeps the contents; new pages are zero.
     check!(r.commit(at, bytes + PAGE), "refused");
     check!(
         words(at, bytes).iter().all(|&w| w == u64::MAX),
@@ -148,8 +148,8 @@ pub fn refuses_too_much() -> Outcome {
         versus(frame_counts().1, before)
     );
 
-    // Nearly all of it but what is left to the kernel's heap can be had, and is good; what goes beyond is refused page by
-    // page.
+    // Nearly all memory beside the heap's share can be committed and is good; beyond that, each
+    // page is refused.
     let kept = kept_for_heap();
     let bytes = (before - before / 256 - 16 - kept) * PAGE;
     check!(
@@ -250,7 +250,7 @@ pub fn releases_everything() -> Outcome {
         for far in [0, 1 << 20, 3 << 20, 1 << 30, (4 << 30) - PAGE] {
             check!(r.commit(r.at + far, PAGE), "refused");
         }
-        // Some rounds give back what is there in part.
+        // In some rounds a part is decommitted before the release.
         if round % 2 == 0 {
             r.decommit(r.at, 8 << 20);
         }

@@ -1,7 +1,7 @@
-//! Interrupts of SIP code: that they come, and that nothing is lost.
+//! Tests of interrupts of SIP code: that they arrive, and that all registers survive.
 //!
-//! Two threads run code in the arena that keeps a pattern in every register and looks for changes. At each tick
-//! [`tick`], in the place of the kernel's scheduler, switches to the other.
+//! Two threads run code in the arena that keeps a pattern in every register and counts changes. At
+//! each tick [`tick`], in the place of the kernel's scheduler, switches to the other thread.
 
 use crate::memory::Reserved;
 use crate::run::{ARRIVED, IN_SIP, Outcome, check};
@@ -16,15 +16,15 @@ const STACK: u64 = 64 * 1024;
 
 /// Saved stack pointers: the test itself, and two threads.
 static SAVED: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
-/// Which of them runs.
+/// The index of the one that runs.
 static CURRENT: AtomicU64 = AtomicU64::new(0);
 /// Ticks until the threads are told to stop.
 static LEFT: AtomicU64 = AtomicU64::new(0);
-/// What the threads' code reads: 1 to stop.
+/// The word that the threads' code reads; 1 stops it.
 static STOP: AtomicU64 = AtomicU64::new(0);
-/// What a tick with no ticks left does.
+/// Whether a tick switches to the test when no ticks are left.
 static THEN_LEAVE: AtomicU64 = AtomicU64::new(0);
-/// Where the threads' code lies, and what came of it: changes found.
+/// The address of the threads' code, and the number of changes found.
 static CODE: AtomicU64 = AtomicU64::new(0);
 static CHANGED: AtomicU64 = AtomicU64::new(0);
 static ENDED: AtomicU64 = AtomicU64::new(0);
@@ -41,7 +41,7 @@ fn switch_to(next: u64) {
 
 /// The scheduler's part at a tick.
 pub fn tick(in_sip: bool) {
-    // On the way to or from a thread nothing is done: the timer comes again.
+    // Between the test and a thread there is nothing to switch; the timer comes again.
     if !in_sip {
         return;
     }
@@ -64,7 +64,8 @@ pub fn tick(in_sip: bool) {
     }
 }
 
-/// What a thread does: runs the code, notes the result, lets the other one or at the end the test run.
+/// A thread: runs the code, notes the result, and switches to the other thread or, at the end, to
+/// the test.
 extern "C" fn thread(number: u64) -> ! {
     let code = CODE.load(Relaxed);
     let wide = u64::from(Pc.has_cpu_feature("avx"));
@@ -88,7 +89,7 @@ extern "C" fn thread(number: u64) -> ! {
     }
 }
 
-/// Runs threads on `code` until it ends or ticks have run out.
+/// Runs threads on `code` until it ends or no ticks are left.
 fn run(code: &[u8], threads: u64, ticks: u64, then_leave: bool) -> Result<(), &'static str> {
     CODE.store(Pc.load_code(code).ok_or("the arena is full")?, Relaxed);
     LEFT.store(ticks, Relaxed);
@@ -111,7 +112,7 @@ fn run(code: &[u8], threads: u64, ticks: u64, then_leave: bool) -> Result<(), &'
     Ok(())
 }
 
-/// What found kernel code comes again until the kernel has acted on it, which setting the timer shows.
+/// A timer interrupt of kernel code is repeated until the kernel sets the timer.
 pub fn kernel_is_interrupted() -> Outcome {
     let ticks = || ARRIVED[LINE_TIMER as usize].load(Relaxed);
     let (before, in_sip) = (ticks(), IN_SIP.load(Relaxed));

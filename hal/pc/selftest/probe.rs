@@ -1,4 +1,4 @@
-//! Doing what should fault, and living on: the test's own answer to faults.
+//! Performs accesses that should fault, and survives them: the test's own fault handler.
 
 use core::arch::naked_asm;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -6,14 +6,14 @@ use sing_arch::lock::SpinLock;
 use sing_kernel::fault::{Action, Fault};
 use sing_pc::inside::{PAGE, commit};
 
-/// Where a fault goes on; 0: nowhere, it is fatal.
+/// The address at which execution continues after a fault; 0 if a fault is fatal.
 static LANDING: AtomicU64 = AtomicU64::new(0);
 static LANDING_STACK: AtomicU64 = AtomicU64::new(0);
-/// A page to commit when it is touched.
+/// A page to commit when it is accessed; 0 for none.
 static ON_DEMAND: AtomicU64 = AtomicU64::new(0);
 static LAST: SpinLock<Option<Fault>> = SpinLock::new(None);
 
-/// What `attempt` is to do.
+/// The kind of access of [`attempt`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Access {
@@ -22,7 +22,7 @@ pub enum Access {
     Call = 2,
 }
 
-/// What a jump out of a fault passes.
+/// The argument of a jump out of a fault.
 const FAULTED: u64 = 0x5a5a_f00d;
 
 /// Takes the place of `sing_kernel::fault::handle`.
@@ -42,7 +42,8 @@ pub fn fault(fault: &Fault) -> Action {
     }
 }
 
-/// Reads, writes (a zero) or calls an address; the fault, if there was one, jumped from or retried.
+/// Reads, writes (a zero) or calls an address: the fault, if there was one, whether it was jumped
+/// from or retried.
 pub fn attempt(access: Access, at: u64, argument: u64) -> Option<Fault> {
     *LAST.lock() = None;
     // SAFETY: a fault comes back here with the stack as it was. Where there is none, the tests pass addresses of
@@ -60,7 +61,7 @@ pub fn attempt(access: Access, at: u64, argument: u64) -> Option<Fault> {
     fault
 }
 
-/// Reads an address, whatever comes of it.
+/// Reads an address without surviving a fault.
 pub fn touch(at: u64) {
     // SAFETY: a read without effect, or a fault that ends the system.
     unsafe {
@@ -68,7 +69,7 @@ pub fn touch(at: u64) {
     };
 }
 
-/// Commits this page when it is touched; 0: none.
+/// Makes the fault handler commit this page when it is accessed; 0 for none.
 pub fn commit_on_demand(page: u64) {
     ON_DEMAND.store(page, Relaxed);
 }

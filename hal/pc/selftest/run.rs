@@ -1,8 +1,9 @@
-//! The list of tests, and what runs them.
+//! The list of tests, and their runner.
 //!
-//! [`arrive`] and [`fault`](crate::probe::fault) are called instead of the kernel. Each test prints a line; the last line is
-//! `N passed, N failed`, and the exit status is 0 where none failed. The words `fault`, `panic` and `exit N` of the command
-//! line show how the system ends instead.
+//! [`arrive`] and [`fault`](crate::probe::fault) are called instead of the kernel. Each test prints
+//! a line; the last line is `N passed, N failed`, and the exit status is 0 if none failed. The
+//! words `fault`, `panic` and `exit N` of the command line show the ways in which the system ends
+//! instead.
 
 use crate::{faults, lines, memory, preemption, probe, time};
 use alloc::format;
@@ -41,10 +42,10 @@ pub fn arrived(line: u32) -> u64 {
     ARRIVED[line as usize].load(Relaxed)
 }
 
-/// What a test says: nothing, or what is wrong.
+/// A test's result: success, or what is wrong.
 pub type Outcome = Result<(), String>;
 
-/// Fails the test where the condition does not hold.
+/// Fails the test unless the condition holds.
 macro_rules! check {
     ($condition:expr, $($message:tt)+) => {
         if !$condition {
@@ -161,7 +162,7 @@ macro_rules! line {
     ($($argument:tt)*) => { sing_pc::say(format_args!($($argument)*)) };
 }
 
-/// Runs all tests, or shows one of the ways to end.
+/// Runs all tests, or shows one of the ways in which the system ends.
 fn start(machine: Start<'_>) -> ! {
     let words: Vec<String> = machine
         .request
@@ -197,7 +198,7 @@ fn start(machine: Start<'_>) -> ! {
     Pc.exit(i32::from(failed > 0))
 }
 
-/// What something came to, for messages.
+/// A found and an expected value, for messages.
 pub fn versus<T: core::fmt::Debug>(found: T, expected: T) -> String {
     format!("found {found:x?}, expected {expected:x?}")
 }

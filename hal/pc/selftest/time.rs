@@ -1,4 +1,4 @@
-//! Clock, timer, console input, processor features.
+//! Tests of clock, timer, console input and processor features.
 
 use crate::run::{Outcome, arrived, check};
 use sing_kernel::console::ConsoleDevice;
@@ -50,7 +50,8 @@ pub fn timer_is_punctual() -> Outcome {
         5 * MILLISECOND,
         30 * MILLISECOND,
     ] {
-        // The host may be busy: the best of some counts for lateness, each for earliness.
+        // The host may be busy, so the best of several attempts counts for lateness, and every one
+        // for earliness.
         let mut best = u64::MAX;
         for _ in 0..8 {
             let before = arrived(LINE_TIMER);
@@ -76,7 +77,7 @@ pub fn timer_is_punctual() -> Outcome {
 }
 
 pub fn timer_changes() -> Outcome {
-    // Long enough that a busy host does not come between asking and changing.
+    // Long enough that a busy host does not delay the replacement beyond it.
     let delay = 100 * MILLISECOND;
     for instead in [Pc.now() + 3600 * SECOND, u64::MAX] {
         let before = arrived(LINE_TIMER);
@@ -102,7 +103,7 @@ pub fn timer_changes() -> Outcome {
 }
 
 pub fn no_lost_wake_up() -> Outcome {
-    // Were one lost between looking and waiting, the first loop would never end.
+    // If one were lost between checking and waiting, the first loop would not end.
     for i in 0..2_000 {
         let before = arrived(LINE_TIMER);
         Pc.set_timer(Pc.now() + i % 40 * 500);
@@ -110,7 +111,7 @@ pub fn no_lost_wake_up() -> Outcome {
             Pc.idle();
         }
     }
-    // What has arrived already ends the wait at once.
+    // An interrupt that has arrived already ends the wait at once.
     let before = arrived(LINE_TIMER);
     Pc.set_timer(Pc.now());
     while arrived(LINE_TIMER) == before {
@@ -142,7 +143,7 @@ fn set_loop(on: bool) {
 
 pub fn console_input() -> Outcome {
     let mut bytes = [0; 16];
-    // Whoever started the test may have typed.
+    // There may be input from before the test.
     while console().read(&mut bytes) != Some(0) {}
     let before = arrived(LINE_CONSOLE);
     set_loop(true);
@@ -159,7 +160,7 @@ pub fn console_input() -> Outcome {
     Ok(())
 }
 
-/// More than the HAL keeps stays in the device (which keeps 16 bytes), and comes later.
+/// Input beyond the HAL's buffer stays in the device's 16 bytes, and is received later.
 pub fn console_keeps_everything() -> Outcome {
     if is_polled() {
         return Ok(()); // A device that holds nobody up loses what is not looked for in time.

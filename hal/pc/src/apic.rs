@@ -1,4 +1,8 @@
-//! The processor's own interrupt controller (local APIC) with its timer; the old controllers, silenced.
+//! The local APIC (the processor's interrupt controller) with its timer; the legacy controllers
+//! (8259) are masked.
+//!
+//! Invariant: the timer is armed for the kernel's deadline, a reminder or the next poll of the
+//! console, whichever comes first.
 
 use crate::{clock, interrupts, memory, port, serial};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -6,7 +10,7 @@ use sing_arch::cycles;
 use x86_64::instructions::interrupts::without_interrupts;
 use x86_64::registers::model_specific::Msr;
 
-/// Where the processor's controller is, unless the firmware has moved it.
+/// The MSR that holds the controller's physical address.
 const BASE_REGISTER: u32 = 0x1b;
 
 const ID: u32 = 0x20;
@@ -24,28 +28,30 @@ const CURRENT_COUNT: u32 = 0x390;
 const DIVIDE: u32 = 0x3e0;
 const MASKED: u32 = 1 << 16;
 
-/// When the timer comes again that found kernel code, in nanoseconds.
+/// Delay of a reminder ([`remind`]), in nanoseconds.
 const REMINDER: u64 = 1_000_000;
-/// How often the console is looked at where it cannot interrupt, in nanoseconds.
+/// Period of polling a console that cannot interrupt, in nanoseconds.
 const POLL: u64 = 10_000_000;
-/// The same while something is to be sent.
+/// Period of polling while output is queued, in nanoseconds.
 const SENDING: u64 = 1_000_000;
 
-/// Where the registers are mapped; 0: the firmware has switched to access by MSR.
+/// Address where the registers are mapped; 0 if the firmware has switched to access by MSR
+/// (x2APIC).
 static REGISTERS: AtomicU64 = AtomicU64::new(0);
-/// Timer ticks a second.
+/// Timer ticks per second.
 static RATE: AtomicU64 = AtomicU64::new(0);
-/// When the kernel wants the timer's interrupt. Only changed with interrupts off.
+/// The uptime in nanoseconds of the next timer interrupt for the kernel. Changed only with
+/// interrupts off.
 static DEADLINE: AtomicU64 = AtomicU64::new(u64::MAX);
 /// Whether the deadline is a reminder's.
 static REMINDING: AtomicBool = AtomicBool::new(false);
 /// Whether the console is polled.
 static POLLED: AtomicBool = AtomicBool::new(false);
 
-/// The timer counts once for so many ticks of its source.
+/// The timer counts once in so many ticks of its source.
 pub const DIVISOR: u64 = 16;
 
-/// Switches the controller on; the timer stands still.
+/// Enables the controller; the timer is stopped.
 pub fn enable() {
     silence_legacy();
     // SAFETY: `refuse.s` has seen that there is a local APIC, so the register is there; the write only switches the
@@ -58,7 +64,7 @@ pub fn enable() {
     };
     if base & 1 << 10 == 0 {
         let registers = memory::map_device(base & 0xf_ffff_f000, memory::PAGE);
-        // Without it there is neither a timer nor any interrupt.
+        // Without it there is neither a timer nor an interrupt.
         REGISTERS.store(registers.expect("a local APIC within reach"), Relaxed);
     }
     write(TASK_PRIORITY, 0);
@@ -69,7 +75,8 @@ pub fn enable() {
     write(DIVIDE, 0b0011); // by 16, `DIVISOR`
 }
 
-/// Makes the timer ready, when the clock is. `polled`: look for input at the console, which cannot interrupt.
+/// Calibrates the timer; the clock must be ready. `polled`: the console cannot interrupt, so it is
+/// polled for input.
 pub fn init(polled: bool) {
     RATE.store(measured_rate(), Relaxed);
     write(TIMER, u32::from(interrupts::TIMER));
@@ -77,7 +84,7 @@ pub fn init(polled: bool) {
     set_timer(u64::MAX);
 }
 
-/// The timer's count, which goes down from its largest value without an interrupt until `stop`.
+/// The timer's count. Counts down from the largest value without interrupts until [`stop`].
 pub fn free_running() -> u32 {
     if read(CURRENT_COUNT) == 0 {
         write(INITIAL_COUNT, u32::MAX);
@@ -90,7 +97,8 @@ pub fn stop() {
     write(INITIAL_COUNT, 0);
 }
 
-/// Asks for the timer's interrupt at this time instead of another.
+/// Sets the time of the next timer interrupt, in nanoseconds of uptime (`u64::MAX`: none); it
+/// replaces the previous one.
 pub fn set_timer(at: u64) {
     without_interrupts(|| {
         REMINDING.store(false, Relaxed);
@@ -99,10 +107,12 @@ pub fn set_timer(at: u64) {
     });
 }
 
-/// Lets the timer come again soon, unless the kernel sets it before. With interrupts off.
+/// Schedules another timer interrupt soon, unless the kernel has set the timer. With interrupts
+/// off.
 ///
-/// The kernel acts on what it has noted before it returns to SIP code; but its last look and the return are
-/// not one instruction. An interrupt between the two would be the last for a SIP that never calls.
+/// The kernel acts on a noted interrupt before it returns to SIP code. But an interrupt between its
+/// last check and the return is only noted; without a reminder, a SIP that never calls the kernel
+/// would then run for ever.
 pub fn remind() {
     if DEADLINE.load(Relaxed) == u64::MAX {
         REMINDING.store(true, Relaxed);
@@ -111,7 +121,7 @@ pub fn remind() {
     }
 }
 
-/// No SIP runs: no reminder is needed. With interrupts off.
+/// Cancels the reminder, as no SIP runs. With interrupts off.
 pub fn forget_reminder() {
     if REMINDING.swap(false, Relaxed) {
         DEADLINE.store(u64::MAX, Relaxed);
@@ -124,25 +134,25 @@ pub fn is_polled() -> bool {
     POLLED.load(Relaxed)
 }
 
-/// Says that an interrupt has been handled.
+/// Tells the controller that an interrupt has been handled.
 pub fn end_of_interrupt() {
     write(END_OF_INTERRUPT, 0);
 }
 
-/// Looks what the timer's interrupt was for: whether the kernel's time has come, and whether something has
-/// been typed.
+/// Handles the timer's interrupt: whether the kernel's deadline has passed, and whether polling has
+/// found console input.
 pub fn timer_interrupt() -> (bool, bool) {
     let typed = POLLED.load(Relaxed) && serial::receive();
     let due = clock::now() >= DEADLINE.load(Relaxed);
     if due {
         DEADLINE.store(u64::MAX, Relaxed);
     }
-    // The counter may have been too short for the whole time, or a trace fast.
+    // The count may have been too large for the counter, or the measured rate inexact.
     arm();
     (due, typed)
 }
 
-/// Starts the counter for what comes first. With interrupts off.
+/// Starts the counter for the next deadline or poll. With interrupts off.
 fn arm() {
     let (now, mut at) = (clock::now(), DEADLINE.load(Relaxed));
     if POLLED.load(Relaxed) {
@@ -170,7 +180,8 @@ fn measured_rate() -> u64 {
     (u128::from(first - last) * u128::from(clock::rate()) / u128::from(end - start)).max(1) as u64
 }
 
-/// Timer and time-stamp counter at the same instant: of some readings, the one that took least time.
+/// Timer and time-stamp counter at the same instant: of several readings, the one that took the
+/// least time.
 fn sample() -> (u32, u64) {
     let mut best = (0, 0, u64::MAX);
     for _ in 0..8 {
@@ -184,7 +195,7 @@ fn sample() -> (u32, u64) {
     (best.0, best.1)
 }
 
-/// Gives the old controllers vectors that mean nothing, and masks them.
+/// Moves the legacy controllers to unused vectors, and masks them.
 fn silence_legacy() {
     let first = interrupts::LEGACY;
     for (at, value) in [
@@ -203,7 +214,7 @@ fn silence_legacy() {
     }
 }
 
-/// Whether any interrupt is in service: has come, and has not been ended.
+/// Whether any interrupt is in service: delivered and not ended.
 pub fn is_serving() -> bool {
     (0..8).any(|i| read(IN_SERVICE + i * 0x10) != 0)
 }
@@ -215,7 +226,7 @@ pub fn raise(vector: u8) {
     write(COMMAND, TO_SELF | 1 << 14 | u32::from(vector));
 }
 
-/// Number of this processor's controller.
+/// The APIC id of this processor.
 pub fn id() -> u32 {
     if REGISTERS.load(Relaxed) == 0 {
         read(ID)

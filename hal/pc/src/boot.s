@@ -1,8 +1,9 @@
 # From the loader to Rust: two 32-bit entries (PVH, multiboot2), then long mode.
 #
-# Both loaders hand over in 32-bit protected mode without paging, `ebx` pointing to their information.
-# The first page tables map the first 4 GiB twice, as they are and at DIRECT_MAP; `memory` replaces them. A processor or
-# memory that will not do is refused with a message (`refuse.s`) before anything depends on it.
+# Both loaders hand over in 32-bit protected mode without paging, with the address of their
+# information in `ebx`. The first page tables map the first 4 GiB twice, identically and at
+# DIRECT_MAP; `memory` replaces them. An unsuitable processor, or too little memory, is refused with
+# a message (`refuse.s`) before anything depends on it.
 
 .section .note.Xen, "a", @note
 .p2align 2
@@ -35,7 +36,7 @@ start32:
     cli
     cld
     mov edi, ebx
-    # A loader that finds no room beside the kernel may put the system image over it.
+    # A loader without room beside the kernel may put the system image over it.
     cmp esi, {PVH}
     jne 1f
     cmp dword ptr [ebx + 12], 0         # modules
@@ -48,7 +49,7 @@ start32:
     cmp edx, offset image_start
     ja too_little_memory
 1:
-    # Without memory under the image's end there is no stack to go on with.
+    # Without memory at the image's end there is no stack to continue on.
     mov ecx, offset image_end - 4
     mov dword ptr [ecx], 0x5aa5c33c
     cmp dword ptr [ecx], 0x5aa5c33c

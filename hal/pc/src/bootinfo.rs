@@ -1,9 +1,10 @@
-//! What the loader says: memory, command line, system image; from PVH or multiboot2 alike.
+//! The loader's information: memory, command line, system image; the same data from PVH and
+//! multiboot2.
 //!
-//! Everything but the system image is copied, so that the loader's memory can be used for something else.
+//! Everything but the system image is copied, so that the loader's memory can be reused.
 
 use crate::firmware::root::{self, Root};
-use crate::regions::Regions;
+use crate::regions::{REACH, Regions};
 use core::ops::Range;
 
 /// Entered by PVH (Xen's direct boot, QEMU's `-kernel`).
@@ -11,21 +12,33 @@ pub const PVH: u32 = 1;
 /// Entered by multiboot2 (GRUB).
 pub const MULTIBOOT2: u32 = 2;
 
-/// Longest command line that is kept.
-const LINE: usize = 4096;
+/// Longest command line.
+pub const LINE: usize = 4096;
 /// Memory of this type is usable, to either loader.
 const USABLE: u32 = 1;
 
-/// What the loader said.
+/// The loader's information.
 pub struct BootInfo {
-    /// Usable memory, as reported.
+    /// Usable memory, as reported, below [`REACH`].
     pub memory: Regions,
+    /// Bytes of usable memory beyond that.
+    pub beyond: u64,
     /// The first module: the system image.
     pub module: Option<Range<u64>>,
-    /// Where the firmware's tables are listed.
+    /// The list of the firmware's tables.
     pub root: Option<Root>,
     line: [u8; LINE],
-    line_len: usize,
+    /// Its length, where it fits.
+    line_len: Option<usize>,
+}
+
+/// Why there is no command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineError {
+    /// It is longer than [`LINE`].
+    TooLong,
+    /// It is no UTF-8.
+    NotText,
 }
 
 /// Why there is no boot information.
@@ -35,20 +48,23 @@ pub enum Error {
     UnknownLoader,
     /// Its information is not what its protocol promises.
     Malformed,
+    /// The system image lies beyond [`REACH`].
+    ImageBeyond,
 }
 
-/// Reads physical memory: `len` bytes at an address, or `None` where that is not possible.
+/// Reads physical memory: `len` bytes at an address, or `None` if that is not possible.
 pub type Physical<'a> = &'a dyn Fn(u64, usize) -> Option<&'a [u8]>;
 
 impl BootInfo {
-    /// Reads what the loader left at `at`.
+    /// Reads the information at physical address `at`.
     pub fn read(protocol: u32, at: u64, physical: Physical) -> Result<BootInfo, Error> {
         let mut info = BootInfo {
             memory: Regions::new(),
+            beyond: 0,
             module: None,
             root: None,
             line: [0; LINE],
-            line_len: 0,
+            line_len: Some(0),
         };
         match protocol {
             PVH => info.pvh(at, physical),
@@ -56,24 +72,36 @@ impl BootInfo {
             _ => return Err(Error::UnknownLoader),
         }
         .ok_or(Error::Malformed)?;
+        info.beyond = info.memory.cut(REACH);
+        if info.module.as_ref().is_some_and(|m| m.end > REACH) {
+            return Err(Error::ImageBeyond);
+        }
         info.root = info.root.or_else(|| root::search(physical));
         Ok(info)
     }
 
-    /// The command line.
-    pub fn command_line(&self) -> &str {
-        core::str::from_utf8(&self.line[..self.line_len]).unwrap_or("")
+    /// The command line, whole.
+    pub fn command_line(&self) -> Result<&str, LineError> {
+        let len = self.line_len.ok_or(LineError::TooLong)?;
+        core::str::from_utf8(&self.line[..len]).map_err(|_| LineError::NotText)
     }
 
-    fn set_line(&mut self, at: u64, physical: Physical) {
-        self.line_len = 0;
-        while self.line_len < LINE {
-            match physical(at + self.line_len as u64, 1) {
-                Some([byte]) if *byte != 0 => self.line[self.line_len] = *byte,
-                _ => break,
+    /// Takes over a line that ends with a zero byte.
+    fn set_line(&mut self, at: u64, physical: Physical) -> Option<()> {
+        self.line_len = None;
+        for len in 0..=LINE {
+            let &[byte] = physical(at.checked_add(len as u64)?, 1)? else {
+                return None;
+            };
+            if byte == 0 {
+                self.line_len = Some(len);
+                break;
             }
-            self.line_len += 1;
+            if let Some(place) = self.line.get_mut(len) {
+                *place = byte;
+            }
         }
+        Some(())
     }
 
     fn add(&mut self, at: u64, len: u64) {
@@ -93,7 +121,7 @@ impl BootInfo {
         }
         let line = long(physical, at + 24)?;
         if line != 0 {
-            self.set_line(line, physical);
+            self.set_line(line, physical)?;
         }
         self.root = physical(long(physical, at + 32)?, root::SIZE).and_then(root::read);
         let map = long(physical, at + 40)?;
@@ -113,7 +141,7 @@ impl BootInfo {
             let size = u64::from(word(physical, tag + 4)?);
             match word(physical, tag)? {
                 0 => break,
-                1 => self.set_line(tag + 8, physical),
+                1 => self.set_line(tag + 8, physical)?,
                 3 if self.module.is_none() => {
                     let start = u64::from(word(physical, tag + 8)?);
                     self.module = Some(start..u64::from(word(physical, tag + 12)?));
@@ -128,7 +156,8 @@ impl BootInfo {
                         entry += step;
                     }
                 }
-                // Copies of the root pointer, of its first version and of the later one, which is better.
+                // Copies of the root pointer, in its first version and in the later one, which is
+                // preferred.
                 kind @ (14 | 15) if size > 8 && (kind == 15 || self.root.is_none()) => {
                     let copy = physical(tag + 8, (size - 8).min(root::SIZE as u64) as usize)?;
                     self.root = root::read(copy).or(self.root);
@@ -177,6 +206,16 @@ mod tests {
         m
     }
 
+    /// The same with this command line.
+    fn pvh_with(line: &[u8]) -> Vec<u8> {
+        let mut m = pvh();
+        let at = m.len() as u16;
+        m[24..26].copy_from_slice(&at.to_le_bytes());
+        m.extend(line);
+        m.push(0);
+        m
+    }
+
     fn multiboot2() -> Vec<u8> {
         let mut m: Vec<u8> = Vec::new();
         let mut words = |w: &[u32]| w.iter().for_each(|w| m.extend(w.to_le_bytes()));
@@ -193,7 +232,7 @@ mod tests {
     #[test]
     fn reads_pvh() {
         let info = read(PVH, &pvh()).ok().unwrap();
-        assert_eq!(info.command_line(), "a \"b\"");
+        assert_eq!(info.command_line(), Ok("a \"b\""));
         assert_eq!(info.module, Some(0x7000..0x7123));
         assert!(info.memory.iter().eq(core::iter::once(0..0x10_0000)));
     }
@@ -201,9 +240,53 @@ mod tests {
     #[test]
     fn reads_multiboot2() {
         let info = read(MULTIBOOT2, &multiboot2()).ok().unwrap();
-        assert_eq!(info.command_line(), "hi");
+        assert_eq!(info.command_line(), Ok("hi"));
         assert_eq!(info.module, Some(0x5000..0x6001));
         assert!(info.memory.iter().eq(core::iter::once(0x1000..0x3000)));
+    }
+
+    #[test]
+    fn a_command_line_is_taken_whole_or_not_at_all() {
+        let long = vec![b'a'; LINE];
+        let info = read(PVH, &pvh_with(&long)).ok().unwrap();
+        assert_eq!(info.command_line().map(str::len), Ok(LINE));
+        let info = read(PVH, &pvh_with(&[b'a'; LINE + 1])).ok().unwrap();
+        assert_eq!(info.command_line(), Err(LineError::TooLong));
+        // A character across the end.
+        let wide = [&long[1..], "\u{e9}".as_bytes()].concat();
+        let info = read(PVH, &pvh_with(&wide)).ok().unwrap();
+        assert_eq!(info.command_line(), Err(LineError::TooLong));
+        let info = read(PVH, &pvh_with(b"-- caf\xe9")).ok().unwrap();
+        assert_eq!(info.command_line(), Err(LineError::NotText));
+        let info = read(PVH, &pvh_with("-- caf\u{e9}".as_bytes()))
+            .ok()
+            .unwrap();
+        assert_eq!(info.command_line(), Ok("-- caf\u{e9}"));
+        // One that does not end where memory does.
+        let mut cut = pvh_with(b"--");
+        cut.pop();
+        assert_eq!(read(PVH, &cut).err(), Some(Error::Malformed));
+    }
+
+    #[test]
+    fn memory_beyond_reach_is_cut_and_counted() {
+        let with = |start: u64, len: u64| {
+            let mut m = pvh();
+            m[184..192].copy_from_slice(&start.to_le_bytes());
+            m[192..200].copy_from_slice(&len.to_le_bytes());
+            m[200] = 1;
+            read(PVH, &m).ok().unwrap()
+        };
+        let low = 0x10_0000;
+        let info = with(1 << 46, 1 << 30);
+        assert_eq!((info.memory.bytes(), info.beyond), (low, 1 << 30));
+        let info = with(REACH - 0x1000, 0x3000);
+        assert_eq!((info.memory.bytes(), info.beyond), (low + 0x1000, 0x2000));
+        let info = with(u64::MAX - 10, 10);
+        assert_eq!((info.memory.bytes(), info.beyond), (low, 10));
+        let mut image = pvh();
+        image[64..72].copy_from_slice(&REACH.to_le_bytes());
+        assert_eq!(read(PVH, &image).err(), Some(Error::ImageBeyond));
     }
 
     #[test]
@@ -215,7 +298,7 @@ mod tests {
                 let _ = read(protocol, &memory[..cut]);
             }
         }
-        // Tags of size 0 must not hold the reader up.
+        // Tags of size 0 must not keep the reader in a loop.
         let mut endless = vec![0; 64];
         endless[0] = 64;
         endless[8] = 9;

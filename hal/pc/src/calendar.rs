@@ -1,4 +1,4 @@
-//! What the real-time clock's registers mean.
+//! Converts the real-time clock's registers to a time.
 
 /// The registers of an MC146818 clock, as read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,15 +13,15 @@ pub struct Registers {
     pub day: u8,
     /// Month, from 1.
     pub month: u8,
-    /// Year of the century.
+    /// Year of the century, from 0.
     pub year: u8,
     /// Status register B: bit 2 says binary, bit 1 says 24 hours.
     pub format: u8,
 }
 
 impl Registers {
-    /// Seconds since 1970 by this clock, which keeps UTC and a year of this century; `None` where the values
-    /// make no date (there is no clock, or its battery was empty).
+    /// Seconds since 1970, if the clock keeps UTC and a year of this century; `None` if the values
+    /// are no date (there is no clock, or its battery was empty).
     pub fn seconds(self) -> Option<u64> {
         let number = |v: u8| {
             if self.format & 4 != 0 {
@@ -51,7 +51,7 @@ impl Registers {
 
 /// Days from 1970 to a date of the Gregorian calendar.
 fn days(year: u64, month: u64, day: u64) -> u64 {
-    // Years that begin in March have their leap day at the end.
+    // Counting years from March puts the leap day at the end.
     let (y, m) = if month > 2 {
         (year, month - 3)
     } else {

@@ -1,34 +1,36 @@
-//! The kernel's command line: words for the HAL, and arguments for the system.
+//! The kernel's command line: options of the HAL, and arguments for the system.
 //!
 //! The HAL's own words stand first: `console=COLUMNSxROWS`, `console=none`, `polled`, `report` (say what the
 //! machine has), `clock=SOURCE` (take the clock's rate from nothing else), `watch=MICROSECONDS` (let the timer tick this
 //! often), `stress=switch` (let another thread run at every place where one could; both for tests). What a hypervisor adds
-//! to describe its devices (`virtio_mmio.device=…`) is passed over. The first other word, or what follows `--`, begins
-//! the system's arguments. Double quotes keep blanks inside a word.
+//! to describe its devices (`virtio_mmio.device=…`) is passed over. The first other word begins the system's arguments, and so
+//! does `--`, behind which every word is the system's. Double quotes keep blanks inside a word.
 
-/// What the command line asks of the HAL.
+/// The command line, as read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// Columns and rows of the terminal at the console; `None` where it is none.
+    /// Columns and rows of the terminal at the console; `None` if it is not a terminal.
     pub console: Option<(u32, u32)>,
-    /// Poll the console's input although the machine could interrupt.
+    /// Whether to poll the console's input even if the machine can interrupt.
     pub polled: bool,
     /// Nanoseconds between ticks of the timer, for tests; 0 for none.
     pub watch: u64,
-    /// Say what the machine has.
+    /// Whether to print what the machine has.
     pub report: bool,
-    /// The only source that the clock's rate may come from.
+    /// The only source from which to take the clock's rate.
     pub clock: Option<&'a str>,
-    /// Let another thread run at every place where one could.
+    /// Whether to switch threads wherever that is possible, for tests.
     pub stress: bool,
     /// The system's arguments, not yet split.
     pub rest: &'a str,
+    /// Whether they stood behind `--`, so that all of them are the system's.
+    pub whole: bool,
 }
 
 impl<'a> Request<'a> {
     /// Reads a command line.
     pub fn parse(line: &'a str) -> Self {
-        // A serial terminal cannot be asked for its size; this is what one has by custom.
+        // A serial terminal cannot be asked for its size; this is the customary one.
         let mut request = Request {
             console: Some((80, 24)),
             polled: false,
@@ -37,6 +39,7 @@ impl<'a> Request<'a> {
             clock: None,
             stress: false,
             rest: "",
+            whole: false,
         };
         let mut rest = line.trim();
         while !rest.is_empty() {
@@ -47,6 +50,7 @@ impl<'a> Request<'a> {
                 "stress=switch" => request.stress = true,
                 "--" => {
                     request.rest = after.trim();
+                    request.whole = true;
                     break;
                 }
                 _ if word.starts_with("virtio_mmio.device=") => {}
@@ -71,6 +75,7 @@ impl<'a> Request<'a> {
     /// The system's arguments.
     pub fn words(&self) -> impl Iterator<Item = Word<'a>> + use<'a> {
         let mut rest = self.rest.trim_start();
+        let whole = self.whole;
         core::iter::from_fn(move || {
             if rest.is_empty() {
                 return None;
@@ -86,11 +91,11 @@ impl<'a> Request<'a> {
             rest = after.trim_start();
             Some(Word(word))
         })
-        .filter(|w| !w.0.starts_with("virtio_mmio.device="))
+        .filter(move |w| whole || !w.0.starts_with("virtio_mmio.device="))
     }
 }
 
-/// A word as it was written, quotes included.
+/// A word with its quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Word<'a>(&'a str);
 
@@ -130,6 +135,10 @@ mod tests {
             [] as [&str; 0]
         );
         assert_eq!(words(""), [] as [&str; 0]);
+        assert_eq!(
+            words("polled virtio_mmio.device=1@2:3 -- a virtio_mmio.device=b c"),
+            ["a", "virtio_mmio.device=b", "c"]
+        );
         let r = Request::parse("console=100x30 polled x");
         assert_eq!((r.console, r.polled), (Some((100, 30)), true));
         let r = Request::parse("report clock=pit clock x");

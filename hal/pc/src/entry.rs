@@ -1,8 +1,10 @@
-//! From the boot code to what runs on the machine.
+//! From the boot code to the hook that starts the kernel: initialises each part of the HAL, in the
+//! order of their dependencies. A machine that lacks something is refused with a message.
 
-use crate::bootinfo::{self, BootInfo};
+use crate::bootinfo::{self, BootInfo, LineError};
 use crate::command_line::Request;
 use crate::hooks::{HOOKS, Start};
+use crate::regions::REACH;
 use crate::serial::line;
 use crate::{
     acpi, apic, clock, exit, fpu, hal, interrupts, ioapic, machine_check, memory, power, processor,
@@ -25,11 +27,12 @@ core::arch::global_asm!(
     main = sym main,
 );
 
-/// With less memory than this (in MiB), a word of warning is due: the system may start, and programs may not.
+/// With less memory than this (in MiB), a warning is printed: the system may start, but programs
+/// may not.
 const SCARCE: u64 = 16;
 
-/// First Rust code, on the boot stack with interrupts off: `info` is the loader's information, `protocol` which loader
-/// it was.
+/// The first Rust code, on the boot stack with interrupts off: `info` is the physical address of
+/// the loader's information, `protocol` its format ([`bootinfo::PVH`] or [`bootinfo::MULTIBOOT2`]).
 extern "sysv64" fn main(info: u64, protocol: u32) -> ! {
     processor::init();
     interrupts::init();
@@ -37,10 +40,23 @@ extern "sysv64" fn main(info: u64, protocol: u32) -> ! {
     fpu::init();
     serial::init();
     let physical = |at, len| memory::boot_memory(at, len);
-    let boot = BootInfo::read(protocol, info, &physical).unwrap_or_else(|e| {
-        stop(format_args!(
+    let boot = BootInfo::read(protocol, info, &physical).unwrap_or_else(|e| match e {
+        bootinfo::Error::ImageBeyond => stop(format_args!(
+            "the system image lies above {} TiB of memory: have it loaded lower",
+            REACH >> 40
+        )),
+        bootinfo::Error::UnknownLoader | bootinfo::Error::Malformed => stop(format_args!(
             "no boot information ({e:?}): start by PVH or multiboot2"
-        ))
+        )),
+    });
+    let command_line = boot.command_line().unwrap_or_else(|e| match e {
+        LineError::TooLong => stop(format_args!(
+            "the command line is longer than {} bytes: shorten it",
+            bootinfo::LINE
+        )),
+        LineError::NotText => stop(format_args!(
+            "the command line is no UTF-8: write it in UTF-8 or plain ASCII"
+        )),
     });
     let too_little = |_| {
         let found = boot.memory.bytes() >> 20;
@@ -48,11 +64,18 @@ extern "sysv64" fn main(info: u64, protocol: u32) -> ! {
             "too little memory ({found} MiB): give the machine 64 MiB"
         ))
     };
-    let image = memory::init(&boot).unwrap_or_else(too_little);
+    let memory::Taken { image, unrecorded } = memory::init(&boot).unwrap_or_else(too_little);
     if boot.memory.lost() > 0 {
         let lost = boot.memory.lost() >> 20;
         line!(
             "machine: {lost} MiB of memory are not used: the firmware reports it in too many pieces"
+        );
+    }
+    let beyond = (boot.beyond + unrecorded) >> 20;
+    if beyond > 0 {
+        line!(
+            "machine: {beyond} MiB of memory are not used: they lie above {} TiB, or too far above the rest",
+            REACH >> 40
         );
     }
     let mib = (memory::frame_counts().0 * memory::PAGE) >> 20;
@@ -61,7 +84,7 @@ extern "sysv64" fn main(info: u64, protocol: u32) -> ! {
             "machine: {mib} MiB of memory are left for programs, which may be too little; give the machine 64 MiB"
         );
     }
-    let request = Request::parse(boot.command_line());
+    let request = Request::parse(command_line);
     let platform = acpi::read(boot.root);
     apic::enable();
     let source = clock::init(&platform, request.clock).unwrap_or_else(|_| no_clock(request.clock));

@@ -1,4 +1,5 @@
-//! The end: telling an emulator the status, switching the machine off.
+//! The end of the system: reports the status to an emulator, and switches the machine off or resets
+//! it.
 
 use crate::serial::line;
 use crate::{port, power, processor, serial};
@@ -7,17 +8,18 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use x86_64::instructions::{hlt, interrupts};
 
 pub use sing_abi::exit::machine::BROKEN;
-/// Status where the machine lacks what the system needs.
+/// Status of a machine that lacks what the system needs.
 pub use sing_abi::exit::machine::REFUSED as UNSUITABLE;
 
-/// Port of QEMU's debug console, which takes bytes; nobody's elsewhere.
+/// Port of QEMU's debug console, which takes bytes; unused on other machines.
 pub const DEBUG_CONSOLE: u16 = 0xe9;
 /// Port of QEMU's `isa-debug-exit` device: a write of `v` ends QEMU with status `2 v + 1`.
 pub const DEBUG_EXIT: u16 = 0xf4;
 
-/// Ends the system. The exact status goes to the debug console; the debug exit device has room for seven
-/// bits. A machine without these is switched off. Where it cannot be, a virtual one is reset, which ends those that have
-/// no other way to end; real hardware stands still, so that it can be switched off by hand.
+/// Ends the system. The exact status goes to the debug console; the debug exit device has room for
+/// seven bits. A machine without these is switched off. If that is not possible, a virtual machine
+/// is reset, which ends those without another way; real hardware is halted, to be switched off by
+/// hand.
 pub fn exit(status: i32) -> ! {
     serial::flush();
     interrupts::disable();
@@ -25,7 +27,7 @@ pub fn exit(status: i32) -> ! {
     if processor::is_virtual() {
         port::write32(DEBUG_EXIT, status as u32 & 0x7f);
     }
-    // Still here: no such device.
+    // Still running: there is no such device.
     power::off();
     if processor::is_virtual() {
         line!(
@@ -55,7 +57,7 @@ fn say_status(status: i32) {
             Ok(())
         }
     }
-    // The console takes everything: there is no error to answer.
+    // Writing to the console cannot fail.
     let _ = writeln!(DebugConsole, "exit status {status}");
 }
 

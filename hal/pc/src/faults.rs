@@ -1,7 +1,7 @@
-//! Processor faults: what the processor found goes to the kernel, whose answer is carried out.
+//! Processor faults: describes each to the fault hook, and carries out the answer.
 //!
-//! Handled on stacks of their own, with interrupts off. A second fault during the handling of one is a defect
-//! of the kernel and fatal.
+//! Faults are handled on separate stacks, with interrupts off. A second fault during the handling
+//! of one is a defect of the kernel, and fatal.
 
 use crate::hooks::HOOKS;
 use crate::serial::line;
@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use sing_kernel::fault::{Action, Fault, Kind};
 use x86_64::registers::control::Cr2;
 
-/// The registers of what faulted, as the entries push them.
+/// The registers of the faulting code, as the entries push them.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Frame {
@@ -46,7 +46,7 @@ const DOUBLE: u64 = 8;
 const PAGE: u64 = 14;
 const MACHINE_CHECK: u64 = 18;
 
-/// Error code of a write to a page that can be read.
+/// Error code of a write to a page that is mapped read-only.
 const WRITE_DENIED: u64 = 3;
 
 /// Interrupts enabled, all else clear.

@@ -1,8 +1,12 @@
-//! Which frames are free: one bit each, and one for each word of bits that has any.
+//! The map of free frames: a bit for each frame, and a summary with a bit for each word of the map
+//! that is not zero.
 //!
-//! A frame is taken or given back in a few steps, whatever the pattern; a run of neighbours is found by looking at all
-//! words, which is for what happens rarely (memory that a device is to reach). A frame that is given back twice is
-//! noticed.
+//! A frame is taken or freed in a few steps, whatever the pattern. A run of neighbouring frames is
+//! found by a search of the map, which is only for rare requests (memory for a device). Freeing a
+//! frame twice is detected.
+
+use crate::regions::{PAGE, Regions};
+use core::ops::Range;
 
 /// Frames that a word of the first map stands for, and words that one of the second does.
 const BITS: u64 = 64;
@@ -19,9 +23,33 @@ pub struct FrameMap<'a> {
     free: u64,
 }
 
-/// Words that a map of so many frames needs.
+/// Words of memory that a map of `frames` frames needs.
 pub const fn words_for(frames: u64) -> u64 {
     frames.div_ceil(BITS) + frames.div_ceil(BITS).div_ceil(BITS)
+}
+
+/// The most of memory that the map may take: one byte in so many.
+const SHARE: u64 = 16;
+
+/// Where the map of all frames of these regions is to lie, itself in one of them and below `reach`. The map covers all
+/// addresses up to the last region, so where that lies so far above the others that its part of the map costs more than
+/// it brings, it is left out: the second number is the bytes in such regions.
+pub fn place_for_map(regions: &mut Regions, reach: u64) -> Option<(Range<u64>, u64)> {
+    let mut left_out = 0;
+    loop {
+        let last = regions.iter().last()?;
+        let size = (words_for(last.end / PAGE) * 8).next_multiple_of(PAGE);
+        let place = regions
+            .iter()
+            .map(|r| r.start..r.end.min(reach))
+            .find(|r| r.end.saturating_sub(r.start) >= size);
+        match place {
+            Some(place) if size <= regions.bytes() / SHARE => {
+                return Some((place.start..place.start + size, left_out));
+            }
+            _ => left_out += regions.cut(last.start),
+        }
+    }
 }
 
 impl<'a> FrameMap<'a> {
@@ -37,12 +65,12 @@ impl<'a> FrameMap<'a> {
         }
     }
 
-    /// How many frames are free.
+    /// The number of free frames.
     pub fn free(&self) -> u64 {
         self.free
     }
 
-    /// Takes any frame, of those from `first` on where it can.
+    /// Takes a frame: from `first` on if there is one, else from below.
     pub fn take(&mut self, first: u64) -> Option<u64> {
         let least = (first / BITS / BITS) as usize;
         let order = self.hint.max(least)..self.summary.len();
@@ -57,14 +85,14 @@ impl<'a> FrameMap<'a> {
         Some(frame)
     }
 
-    /// Takes `count` neighbours, the first a multiple of `align`, all below `limit`: the highest that there are, as what
-    /// lies low is wanted by those who can reach nothing else.
+    /// Takes `count` neighbouring frames, the first a multiple of `align`, all below `limit`: the
+    /// highest such run, as low frames are kept for requests with lower limits.
     pub fn take_run(&mut self, count: u64, align: u64, limit: u64) -> Option<u64> {
         let end = limit.min(self.words.len() as u64 * BITS);
         let align = align.max(1);
         let mut at = end.checked_sub(count.max(1))? / align * align;
         loop {
-            // The last frame of the run that is taken says how far down the next one must begin.
+            // The last frame of the run that is not free bounds the next candidate.
             match (at..at + count).rev().find(|&frame| !self.is_free(frame)) {
                 None => break,
                 Some(taken) => at = taken.checked_sub(count)? / align * align,
@@ -81,21 +109,21 @@ impl<'a> FrameMap<'a> {
             .is_some_and(|w| w >> (frame % BITS) & 1 != 0)
     }
 
-    /// Makes a frame free.
+    /// Frees a frame.
     ///
     /// # Panics
-    /// Where it is free already, or not of this map: the caller has given up what it did not own.
+    /// If it is free already or not in the map, so the caller has freed what it did not own.
     pub fn give(&mut self, frame: u64) {
         assert!(!self.is_free(frame), "frame {frame:#x} is free already");
         let word = frame / BITS;
         self.words[word as usize] |= 1 << (frame % BITS);
         self.summary[(word / BITS) as usize] |= 1 << (word % BITS);
-        // What was used last is used next: it is in the caches.
+        // The frame used last is taken next, as it is in the caches.
         self.hint = (word / BITS) as usize;
         self.free += 1;
     }
 
-    /// Makes a range of frames free, none of which is.
+    /// Frees a range of frames, none of which is free.
     pub fn give_range(&mut self, range: core::ops::Range<u64>) {
         let mut frame = range.start;
         while frame < range.end {
@@ -132,6 +160,50 @@ mod tests {
         f(FrameMap::new(&mut memory, frames));
     }
 
+    fn placed(ranges: &[Range<u64>]) -> (Option<(Range<u64>, u64)>, u64) {
+        let mut regions = Regions::new();
+        ranges.iter().for_each(|r| regions.add(r.clone()));
+        let place = place_for_map(&mut regions, 4 << 30);
+        (place, regions.bytes())
+    }
+
+    #[test]
+    fn the_map_lies_in_the_first_region_that_has_room() {
+        const MIB: u64 = 1 << 20;
+        let (place, used) = placed(&[MIB..MIB + PAGE, 2 * MIB..66 * MIB]);
+        // 16,896 frames: a bit each, and their summary.
+        assert_eq!(place, Some((MIB..MIB + PAGE, 0)));
+        assert_eq!(used, 64 * MIB + PAGE);
+        let (place, _) = placed(&[MIB..MIB + PAGE, 2 * MIB..512 * MIB]);
+        assert_eq!(place, Some((2 * MIB..2 * MIB + 5 * PAGE, 0)));
+        assert_eq!(placed(&[]).0, None);
+        let high = 5 << 30..6 << 30;
+        let (place, _) = placed(core::slice::from_ref(&high));
+        assert_eq!(place, None, "the boot code maps none of it");
+    }
+
+    #[test]
+    fn a_region_for_which_the_map_would_be_too_large_is_left_out() {
+        const GIB: u64 = 1 << 30;
+        let low = 1 << 20..512 << 20;
+        let (far, further) = (4096 * GIB, 6000 * GIB);
+        // Its part of the map would be 128 MiB.
+        let (place, used) = placed(&[low.clone(), far..far + (16 << 20)]);
+        let (place, left_out) = place.unwrap();
+        assert!(low.contains(&place.start) && place.end - place.start < 64 << 10);
+        assert_eq!((left_out, used), (16 << 20, 511 << 20));
+        // Where there is much of it, the map is worth its price.
+        let (place, used) = placed(&[low.clone(), far..far + 64 * GIB]);
+        assert_eq!(place.map(|p| p.1), Some(0));
+        assert_eq!(used, 64 * GIB + (511 << 20));
+        // No room for the map below 4 GiB, or two such regions: as many as must be.
+        let small = 1 << 20..32 << 20;
+        let (place, _) = placed(&[small.clone(), far..far + 64 * GIB]);
+        assert_eq!(place.map(|p| p.1), Some(64 * GIB));
+        let (place, used) = placed(&[small, far..far + 1, further..further + 2]);
+        assert_eq!((place.map(|p| p.1), used), (Some(3), 31 << 20));
+    }
+
     #[test]
     fn every_frame_is_taken_once() {
         with_map(10_000, |mut map| {
@@ -166,7 +238,7 @@ mod tests {
             assert_eq!(map.take_run(500, 1, 1_000), Some(500));
             assert_eq!(map.free(), 1_000 - 532);
             assert!(!map.is_free(470) && map.is_free(496) && map.is_free(463));
-            // What is in between is found when it is large enough, and not otherwise.
+            // A gap is found if it is large enough, and not otherwise.
             for frame in 464..470 {
                 map.give(frame);
             }

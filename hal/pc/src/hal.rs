@@ -1,4 +1,4 @@
-//! What the kernel calls.
+//! The implementation of [`Hal`], which the kernel calls, and the record of free addresses.
 
 use crate::memory::{self, RESERVABLE};
 use crate::serial::Serial;
@@ -10,12 +10,12 @@ use sing_kernel::console::ConsoleDevice;
 use sing_kernel::hal::{Hal, Part, Reservation};
 use sing_kernel::output::Class;
 
-/// Reservations are aligned to this.
+/// Reservations are aligned to this many bytes.
 const GRAIN: u64 = 64 * 1024;
 
 static SPACES: SpinLock<Spaces> = SpinLock::new(Spaces::new());
 
-/// This machine.
+/// The HAL of a PC.
 pub struct Pc;
 
 /// Makes all reservable addresses free.
@@ -25,7 +25,8 @@ pub fn init() {
         .give(RESERVABLE.start, RESERVABLE.end - RESERVABLE.start);
 }
 
-/// Accessible memory for something large on the kernel's heap; `None` where addresses or frames are short.
+/// Committed memory for a large allocation of the kernel's heap; `None` if addresses or frames are
+/// short.
 pub fn take_for_heap(bytes: u64) -> Option<u64> {
     let room = bytes.checked_next_multiple_of(GRAIN)?;
     let at = SPACES.lock().take(room)?;
@@ -36,14 +37,15 @@ pub fn take_for_heap(bytes: u64) -> Option<u64> {
     None
 }
 
-/// Gives back what [`take_for_heap`] has given for so many bytes.
+/// Frees memory of [`take_for_heap`]; `bytes` as it was requested.
 pub fn give_from_heap(at: u64, bytes: u64) {
     let bytes = bytes.next_multiple_of(GRAIN);
     memory::release(at..at + bytes);
     SPACES.lock().give(at, bytes);
 }
 
-/// The addresses of a part. Its type says that they are reserved; the only cause for less is a mistake here.
+/// The addresses of a part. Its type guarantees that they are reserved, so the assertion fails only
+/// by a defect of this HAL.
 fn pages(part: &Part<'_>) -> Range<u64> {
     let range = part.range();
     assert!(

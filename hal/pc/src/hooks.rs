@@ -1,26 +1,30 @@
-//! What runs on the machine: the kernel, or what stands in for it, as the HAL's own test does.
+//! Hooks: how the HAL calls the kernel, or the HAL's self-test in its place.
 //!
-//! The HAL is a library, and a binary says what runs on it by [`hooks!`](crate::hooks). The linker joins the two, so that a
-//! fault or an interrupt finds its way from the machine's first instruction on.
+//! The HAL is a library; each binary defines the hooks once with [`hooks!`](crate::hooks). The
+//! linker connects the two, so the hooks are in place from the first instruction on.
 
 use crate::command_line::Request;
 use sing_kernel::fault::{Action, Fault};
 
-/// The machine at its start, ready: memory, clock, timer and console are, and interrupts are on.
+/// The machine as passed to the start hook: memory, clock, timer and console are ready, and
+/// interrupts are enabled.
 pub struct Start<'a> {
-    /// What the command line asks for.
+    /// The command line.
     pub request: Request<'a>,
-    /// The system image, where the loader has brought one: mapped to be read only, and used for nothing else.
+    /// The system image, if the loader has brought one: read-only memory that is used for nothing
+    /// else.
     pub image: Option<&'static [u8]>,
 }
 
-/// Where the machine's start, interrupts and faults go.
+/// The functions that the HAL calls at the start, at interrupts and at faults.
 pub struct Hooks {
-    /// Takes the machine over, on the boot stack.
+    /// Starts the kernel, on the boot stack.
     pub start: fn(Start<'_>) -> !,
-    /// Takes interrupts: `sing_kernel::interrupt::arrive`, or what stands in for it.
+    /// Handles an interrupt of `line`. With `in_sip` the handler may switch threads, as SIP code
+    /// was interrupted; without, it only notes the interrupt. The kernel's is
+    /// `sing_kernel::interrupt::arrive`.
     pub interrupt: fn(line: u32, in_sip: bool),
-    /// Decides on faults: `sing_kernel::fault::handle`, or what stands in for it.
+    /// Decides what to do about a fault. The kernel's is `sing_kernel::fault::handle`.
     pub fault: fn(&Fault) -> Action,
 }
 
@@ -30,7 +34,7 @@ unsafe extern "Rust" {
     pub(crate) safe static HOOKS: Hooks;
 }
 
-/// Says what runs on the machine: `hooks!(Hooks { … })`, once in a binary.
+/// Defines the hooks: `hooks!(Hooks { … })`, once in a binary.
 #[macro_export]
 macro_rules! hooks {
     ($hooks:expr) => {

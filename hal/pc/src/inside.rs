@@ -1,6 +1,6 @@
-//! What the HAL's test of itself looks at beside what the kernel may: the machine's parts, one by one.
+//! The HAL's internals that its self-test needs beyond what the kernel may use.
 //!
-//! Only `sing-pc-selftest` uses it. What the kernel does not call is not linked into it.
+//! Only `sing-pc-selftest` uses this module; the kernel's binary links none of it.
 
 pub use crate::apic::{is_polled, is_serving, raise};
 pub use crate::interrupts::{LINES, SPURIOUS};

@@ -1,11 +1,12 @@
 //! The interrupt table, and what happens at an interrupt.
 //!
-//! An interrupt is handled on the stack of what it interrupted, so that the kernel can switch threads inside
-//! the handler and each finds its own registers again. In SIP code the whole register file is saved there,
-//! vectors included; in kernel code (soft-float) only the general registers, and the kernel only takes note.
+//! An interrupt is handled on the stack of the interrupted code, so that the kernel can switch
+//! threads inside the handler, and each thread restores its own registers. For SIP code the whole
+//! register file is saved there, vectors included; for kernel code (soft-float) only the general
+//! registers, and the kernel only notes the interrupt.
 
 use crate::hooks::HOOKS;
-use crate::processor::Use;
+use crate::processor::FaultStack;
 use crate::{apic, clock, faults, fpu, ioapic, memory, power, serial};
 use core::arch::naked_asm;
 use core::cell::UnsafeCell;
@@ -15,15 +16,17 @@ use x86_64::VirtAddr;
 use x86_64::instructions::interrupts;
 use x86_64::structures::idt::InterruptDescriptorTable;
 
-/// Lines that the kernel can tell apart (it keeps one bit of a word for itself); each has the vector of its number after the first one.
+/// The number of lines: the kernel has a 32-bit word for them and keeps one bit for itself. Line
+/// `n` has vector `FIRST_VECTOR + n`.
 pub const LINES: usize = 31;
 /// Vector of line 0.
 pub const FIRST_VECTOR: u8 = 0x20;
 /// Vector of the local APIC's timer.
 pub const TIMER: u8 = FIRST_VECTOR + LINE_TIMER as u8;
-/// What the entry of all other vectors says instead of one.
+/// The vector number that the entry of all other vectors passes.
 const UNKNOWN: u8 = 0;
-/// First vector of the old interrupt controllers, which are masked but may still raise spurious ones.
+/// First vector of the legacy interrupt controllers, which are masked but may still raise spurious
+/// interrupts.
 pub const LEGACY: u8 = 0xe0;
 /// Vector of the local APIC's spurious interrupts.
 pub const SPURIOUS: u8 = 0xff;
@@ -36,10 +39,12 @@ static TABLE: Table = Table(UnsafeCell::new(InterruptDescriptorTable::new()));
 /// Whether an interrupt has arrived since `idle` last returned.
 static ARRIVED: AtomicBool = AtomicBool::new(false);
 
-/// Cycle count when the first interrupt was noted in kernel code that the kernel has not acted on; 0 for none.
+/// Cycle count of the first interrupt that was noted in kernel code and not acted on yet; 0 for
+/// none.
 static NOTED: AtomicU64 = AtomicU64::new(0);
 
-/// How long ago that was, in nanoseconds, and forgets it; 0 where nothing is noted.
+/// How long the oldest noted interrupt has been waiting, in nanoseconds, and clears the note; 0 if
+/// there is none.
 pub fn held() -> u64 {
     match NOTED.swap(0, SeqCst) {
         0 => 0,
@@ -60,7 +65,7 @@ pub fn init() {
                 table
                     .$field
                     .set_handler_addr(address(faults::$entry))
-                    .set_stack_index(Use::$stack.table_index());
+                    .set_stack_index(FaultStack::$stack.table_index());
             }
         )* };
     }
@@ -95,14 +100,14 @@ pub fn init() {
     table.load();
 }
 
-/// Waits for an interrupt, if none has arrived since this was called last.
+/// Waits for an interrupt, unless one has arrived since the last call.
 pub fn idle() {
     interrupts::disable();
     apic::forget_reminder();
     if ARRIVED.swap(false, SeqCst) {
         interrupts::enable();
     } else {
-        // The processor takes no interrupt between the two instructions: none can slip by.
+        // The processor takes no interrupt between the two instructions, so none is missed.
         interrupts::enable_and_hlt();
         ARRIVED.store(false, SeqCst);
     }
@@ -113,12 +118,14 @@ pub fn is_sip_code(pc: u64) -> bool {
     memory::CODE_ARENA.contains(&pc)
 }
 
-/// What the entries call, with interrupts off.
+/// Handles an interrupt of SIP code (`in_sip`) or of kernel code. Called by the entries with
+/// interrupts off.
 extern "sysv64" fn dispatch(vector: u64, in_sip: bool) {
     let line = match vector as u8 {
         UNKNOWN => {
-            // Left in service, it would keep all that is less urgent from coming. The controller's own spurious ones are
-            // not in service, but something else may have their vector.
+            // An unknown interrupt left in service would block all of lower priority. The
+            // controller's own spurious interrupts are not in service, but a device may raise the
+            // same vector.
             if apic::is_serving() {
                 apic::end_of_interrupt();
             }
@@ -133,16 +140,17 @@ extern "sysv64" fn dispatch(vector: u64, in_sip: bool) {
         }
         LINE_CONSOLE => (false, serial::receive().then_some(line)),
         LINE_POWER => (false, power::button_pressed().then_some(line)),
-        // The device is quiet only when its driver has seen to it, who lets the line come again then.
+        // The device stays active until its driver has served it; the driver then unmasks the line.
         _ => {
             ioapic::mask(line);
             (false, Some(line))
         }
     };
-    // Before the kernel hears of it: this call may return much later.
+    // Before the kernel is told, as that call may switch threads and return much later.
     apic::end_of_interrupt();
     ARRIVED.store(true, SeqCst);
-    // A call that may switch comes last: it would keep the other back until this thread runs again.
+    // Only the last call may switch threads: a switch would delay the others until this thread runs
+    // again.
     if serial::has_room_again() {
         report(LINE_OUTPUT, in_sip && !timer && other.is_none());
     }
@@ -154,10 +162,10 @@ extern "sysv64" fn dispatch(vector: u64, in_sip: bool) {
     }
 }
 
-/// Lets the kernel know, or what stands in for it. With interrupts off.
+/// Reports an interrupt to the hook. With interrupts off.
 fn report(line: u32, may_switch: bool) {
     if !may_switch {
-        // When the first one was noted that the kernel has not acted on. Never 0, which means none.
+        // The time of the first one that the kernel has not acted on. Never 0, which means none.
         let _ = NOTED.compare_exchange(0, sing_arch::cycles().max(1), SeqCst, SeqCst);
     }
     if may_switch {
@@ -185,7 +193,7 @@ unsafe extern "sysv64" fn line<const VECTOR: u8>() {
     naked_asm!("push {vector}", "jmp {common}", vector = const VECTOR, common = sym common)
 }
 
-/// Saves the registers, the vectors only where SIP code was interrupted, and calls `dispatch`.
+/// Saves the registers (vectors only for SIP code), and calls `dispatch`.
 #[unsafe(naked)]
 unsafe extern "sysv64" fn common() {
     naked_asm!(

@@ -1,16 +1,16 @@
-//! Interrupt lines of devices: which line of the kernel's is connected to which input of which I/O APIC.
+//! Interrupt lines of devices: connects the kernel's lines to inputs of the I/O APICs.
 //!
-//! Line `n` has vector `FIRST_VECTOR + n`, and at most one input; an input serves at most one line. A line is masked from
-//! when it is connected until it is unmasked.
+//! Invariants: line `n` has vector `FIRST_VECTOR + n` and at most one input; an input serves at
+//! most one line. A line is masked when it is connected, until it is unmasked.
 
 use crate::acpi::Platform;
 use crate::{apic, interrupts, memory};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use x86_64::instructions::interrupts::without_interrupts;
 
-/// Where the I/O APIC is on machines whose tables name none.
+/// Physical address of the I/O APIC on machines whose tables name none.
 const CUSTOMARY: u64 = 0xfec0_0000;
-/// Bytes of its registers: which one is meant, and its value.
+/// Bytes of its registers: an index register at 0, a data register at 16.
 const REGISTERS: u64 = 0x14;
 /// The most I/O APICs that are used.
 const MAX: usize = 8;
@@ -18,7 +18,8 @@ const MASKED: u32 = 1 << 16;
 const LEVEL: u32 = 1 << 15;
 const LOW: u32 = 1 << 13;
 
-/// An I/O APIC: where its registers are mapped (0: none), its first input, how many it has.
+/// An I/O APIC: the address where its registers are mapped (0: none), its first input, the number
+/// of its inputs.
 struct Controller {
     registers: AtomicU64,
     first: AtomicU32,
@@ -33,17 +34,17 @@ static CONTROLLERS: [Controller; MAX] = [const {
     }
 }; MAX];
 
-/// The input of each line, plus one; 0: none.
+/// The input of each line plus 1; 0 for none.
 static CONNECTED: [AtomicU32; interrupts::LINES] = [const { AtomicU32::new(0) }; interrupts::LINES];
 
-/// An input of some I/O APIC, and the signal there.
+/// An input of an I/O APIC, and its signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Input {
-    /// Its number among all inputs.
+    /// Its number among the inputs of all I/O APICs.
     pub number: u32,
     /// Whether the signal is active low.
     pub low: bool,
-    /// Whether it is a level, not an edge.
+    /// Whether it is level-triggered, not edge-triggered.
     pub level: bool,
 }
 
@@ -90,8 +91,8 @@ pub fn isa(platform: &Platform, line: u8) -> Input {
     )
 }
 
-/// Connects a line to an input, masked. False, and nothing changed, where there is no such input, or it or the line is
-/// connected already.
+/// Connects a line to an input, masked. False, with nothing changed, if there is no such input, or
+/// it or the line is connected already.
 pub fn connect(line: u32, input: Input) -> bool {
     let wanted = input.number + 1;
     let Some(place) = CONNECTED.get(line as usize) else {
@@ -117,7 +118,7 @@ pub fn connect(line: u32, input: Input) -> bool {
     })
 }
 
-/// Takes a line from its input.
+/// Masks a line and disconnects it from its input.
 pub fn disconnect(line: u32) {
     mask(line);
     CONNECTED[line as usize].store(0, Relaxed);
@@ -137,7 +138,8 @@ pub fn mask(line: u32) {
     });
 }
 
-/// Calls `f` with the controller and the register of a line's input; false where the line has none.
+/// Calls `f` with the controller and the redirection register of a line's input. False if the line
+/// has none.
 fn with_entry(line: u32, f: impl FnOnce(&Controller, u32)) -> bool {
     let connected = CONNECTED.get(line as usize).map_or(0, |c| c.load(Relaxed));
     let Some(input) = connected.checked_sub(1) else {
@@ -146,7 +148,8 @@ fn with_entry(line: u32, f: impl FnOnce(&Controller, u32)) -> bool {
     let Some(controller) = find(input) else {
         return false;
     };
-    // The two accesses of one are not one instruction: no handler may come between.
+    // Selecting a register and accessing it must not be interrupted by a handler that does the
+    // same.
     without_interrupts(|| {
         f(
             controller,

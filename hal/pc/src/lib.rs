@@ -1,17 +1,18 @@
 //! The PC HAL: x86-64 hardware and virtual machines.
 //!
-//! Entered by a PVH or multiboot2 loader, it prepares the processor, memory, timer and console, and hands the machine over
-//! by its hooks: to the portable kernel (`main.rs`), which calls back through [`sing_kernel::hal::Hal`], or to what stands
-//! in for it (`selftest/`). `README.md` beside `Cargo.toml` has the command lines.
+//! Entered by a PVH or multiboot2 loader, it prepares the processor, memory, timer and console, and
+//! then passes control through its hooks: to the portable kernel (`main.rs`), which calls back
+//! through [`sing_kernel::hal::Hal`], or to the HAL's test in the kernel's place (`selftest/`).
+//! `README.md` beside `Cargo.toml` has the command lines.
 //!
 //! Invariants kept throughout:
-//! - Kernel code runs with interrupts enabled on one processor; what an interrupt handler shares with the
-//!   rest is atomic, or behind a lock that is only taken with interrupts off.
-//! - Nothing is both writable and executable, under any address.
-//! - The kernel is compiled soft-float: only SIP code uses vector registers, and only what interrupts SIP code
-//!   saves them.
+//! - Kernel code runs with interrupts enabled on one processor; data shared with an interrupt
+//!   handler is atomic, or behind a lock that is only taken with interrupts off.
+//! - No memory is both writable and executable, under any address.
+//! - The kernel is compiled soft-float: only SIP code uses vector registers, and only an interrupt
+//!   of SIP code saves them.
 //!
-//! For other targets only the modules without hardware are built, with their tests.
+//! For other targets only the modules that need no hardware are built, with their tests.
 #![cfg_attr(target_os = "none", no_std)]
 #![cfg_attr(
     not(target_os = "none"),

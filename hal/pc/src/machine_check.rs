@@ -1,6 +1,7 @@
-//! Machine checks: the processor reports broken memory, buses or itself.
+//! Machine checks: the processor reports errors of memory, buses or itself.
 //!
-//! They end the system, with what the processor's banks say of the reason. Left off, one would reset the machine silently.
+//! They end the system, after the contents of the processor's error banks have been printed. If
+//! they were not enabled, an error would reset the machine silently.
 
 use crate::serial::line;
 use raw_cpuid::CpuId;
@@ -18,7 +19,7 @@ const HAS_GLOBAL_CONTROL: u64 = 1 << 8;
 const VALID: u64 = 1 << 63;
 const ADDRESS_VALID: u64 = 1 << 58;
 
-/// Switches the reports on, where the processor has them.
+/// Enables the reports, if the processor has them.
 pub fn init() {
     if let Some(banks) = banks() {
         // SAFETY: the processor has the registers, `banks` of them; all errors are reported, and old ones forgotten.
@@ -38,7 +39,7 @@ pub fn init() {
     }
 }
 
-/// Prints what the banks say.
+/// Prints the valid banks.
 pub fn report() {
     line!("machine check: the processor reports a hardware error");
     for bank in 0..banks().unwrap_or(0) {
@@ -58,7 +59,7 @@ pub fn report() {
     }
 }
 
-/// How many banks there are; `None` where the processor has no such registers.
+/// The number of banks; `None` if the processor has no such registers.
 fn banks() -> Option<u32> {
     let features = CpuId::new().get_feature_info()?;
     // SAFETY: the processor has the register where it has the feature.

@@ -1,4 +1,4 @@
-//! The kernel for a PC: the machine, and the portable kernel on it.
+//! The kernel for a PC: connects this HAL to the portable kernel.
 //!
 //! `README.md` beside `Cargo.toml` has the command lines.
 #![cfg_attr(target_os = "none", no_std, no_main)]

@@ -1,4 +1,4 @@
-//! I/O ports and the few privileged instructions that need a reason rather than a type.
+//! I/O ports of devices that this HAL drives.
 
 use x86_64::instructions::port::Port;
 

@@ -1,7 +1,7 @@
 //! Switching the machine off, resetting it, and the power button.
 //!
-//! What the firmware's tables name is put where an interrupt handler or a panic finds it without a lock: the registers
-//! are ports, or mapped here once.
+//! The registers that the firmware's tables name are stored where an interrupt handler or a panic
+//! reaches them without a lock: they are ports, or mapped once here.
 
 use crate::acpi::{Fixed, Platform, Register};
 use crate::{clock, ioapic, memory, port};
@@ -9,19 +9,20 @@ use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::{Acquire, Release};
 use sing_kernel::hal::LINE_POWER;
 
-/// Bits of a control register: the hardware is ours, the type of sleep, go to sleep.
+/// Bits of a control register: ACPI mode (the firmware has handed over), the sleep type, and "enter
+/// sleep".
 const HANDED_OVER: u16 = 1;
 const SLEEP_TYPE: u16 = 7 << 10;
 const SLEEP: u16 = 1 << 13;
-/// Bits of the sleep control register of reduced hardware.
+/// Bits of the sleep control register of hardware-reduced ACPI.
 const REDUCED_TYPE_SHIFT: u8 = 2;
 const REDUCED_SLEEP: u8 = 1 << 5;
-/// The button in both halves of an event register.
+/// The power button's bit in both halves of an event register.
 const BUTTON: u16 = 1 << 8;
-/// How long the firmware may take to hand over, and the machine to go off, in nanoseconds.
-const PATIENCE: u64 = 300_000_000;
+/// Nanoseconds that the firmware may take to hand over, and the machine to switch off.
+const TIMEOUT: u64 = 300_000_000;
 
-/// The fixed hardware of this machine; null before `init`, or where there is none.
+/// The fixed hardware of this machine; null before `init`, or if there is none.
 static FIXED: AtomicPtr<Fixed> = AtomicPtr::new(core::ptr::null_mut());
 
 fn fixed() -> Option<&'static Fixed> {
@@ -29,7 +30,7 @@ fn fixed() -> Option<&'static Fixed> {
     unsafe { FIXED.load(Acquire).as_ref() }
 }
 
-/// Notes how the machine is switched off, and lets the power button interrupt.
+/// Stores how to switch the machine off, and enables the power button's interrupt.
 pub fn init(platform: &Platform) {
     let Some(mut fixed) = platform.fixed else {
         return;
@@ -50,7 +51,8 @@ pub fn init(platform: &Platform) {
         if let Some(status) = fixed.event[0] {
             write16(status.plus(fixed.event_half), BUTTON);
         }
-        // The interrupt is an ISA line; where the tables do not say otherwise, it is a level, and active low.
+        // The interrupt is an ISA line: level-triggered and active low, unless the tables override
+        // that.
         let isa = u8::try_from(fixed.interrupt).ok();
         let told = isa.is_some_and(|line| platform.overrides.iter().any(|o| o.line == line));
         let input = if told {
@@ -68,8 +70,8 @@ pub fn init(platform: &Platform) {
     }
 }
 
-/// A register of this many bytes, with the address where it is mapped instead of its physical one. `None` where it cannot
-/// be: the machine does without.
+/// A register of this many bytes, with the address where it is mapped instead of its physical one.
+/// `None` if it cannot be mapped, and is not used then.
 fn map(register: Register, bytes: u64) -> Option<Register> {
     Some(match register {
         Register::Port(_) => register,
@@ -77,7 +79,7 @@ fn map(register: Register, bytes: u64) -> Option<Register> {
     })
 }
 
-/// Has the firmware hand its registers over, where it still has them.
+/// Makes the firmware hand over its registers, unless it has done so. Whether it has.
 fn take_over(fixed: &Fixed) -> bool {
     let Some(control) = fixed.control[0] else {
         return false;
@@ -92,20 +94,21 @@ fn take_over(fixed: &Fixed) -> bool {
     wait_until(|| read16(control) & HANDED_OVER != 0)
 }
 
-/// Whether the power button has been pressed since this was asked last; called at the hardware's interrupt.
+/// Whether the power button has been pressed since the last call. Called at the system control
+/// interrupt.
 pub fn button_pressed() -> bool {
     let Some(fixed) = fixed() else { return false };
     let mut pressed = false;
     for status in fixed.event.into_iter().flatten() {
         let found = read16(status);
         pressed |= found & BUTTON != 0;
-        // What is written as one is cleared; the line falls when nothing enabled is left.
+        // Writing ones clears these bits; the line is released when no enabled bit is left.
         write16(status, found);
     }
     pressed
 }
 
-/// Switches the machine off; returns where it cannot be.
+/// Switches the machine off; returns if that is not possible.
 pub fn off() {
     let Some(fixed) = fixed() else { return };
     let Some((first, second)) = fixed.soft_off else {
@@ -125,7 +128,7 @@ pub fn off() {
     wait_until(|| false);
 }
 
-/// Resets the machine by the register that the tables name; returns where there is none.
+/// Resets the machine by the register that the tables name; returns if there is none.
 pub fn reset() {
     if let Some((register, value)) = fixed().and_then(|f| f.reset) {
         write8(register, value);
@@ -135,12 +138,13 @@ pub fn reset() {
 
 fn wait_until(mut done: impl FnMut() -> bool) -> bool {
     let start = sing_arch::cycles();
-    // Before the clock's rate is known, its ticks count as nothing: then the rounds end it.
+    // Before the clock's rate is known, ticks convert to 0; then the number of iterations ends the
+    // wait.
     for _ in 0..3_000_000 {
         if done() {
             return true;
         }
-        if clock::ticks_to_nanoseconds(sing_arch::cycles().wrapping_sub(start)) > PATIENCE {
+        if clock::ticks_to_nanoseconds(sing_arch::cycles().wrapping_sub(start)) > TIMEOUT {
             break;
         }
         sing_arch::pause();

@@ -1,4 +1,4 @@
-//! The processor: what it can do, its segments, its stacks, its control registers.
+//! The processor: its features, segments, stacks and control registers.
 
 use core::cell::UnsafeCell;
 use raw_cpuid::CpuId;
@@ -10,10 +10,10 @@ use x86_64::structures::DescriptorTablePointer;
 use x86_64::structures::gdt::{Descriptor, GlobalDescriptorTable};
 use x86_64::structures::tss::TaskStateSegment;
 
-/// Bytes of a stack, and of the page below it that is never mapped.
+/// Bytes of a stack, and of the guard page below it, which is never mapped.
 pub const STACK: usize = 128 * 1024;
 const GUARD: usize = 4096;
-/// From one stack to the next.
+/// Bytes from one stack to the next.
 pub const STACK_SPAN: usize = STACK + GUARD;
 
 /// A stack above its guard page.
@@ -26,10 +26,11 @@ pub struct Stack {
 // SAFETY: the processor alone uses the bytes, as the stack they are.
 unsafe impl Sync for Stack {}
 
-/// The stacks that the processor takes for faults, because the stack of what faulted may be the very reason.
+/// The stacks that the processor switches to for faults, as the faulting code's stack may be the
+/// cause.
 #[derive(Clone, Copy)]
 #[repr(u16)]
-pub enum Use {
+pub enum FaultStack {
     PageFault = 1,
     OtherFault,
     DoubleFault,
@@ -38,7 +39,7 @@ pub enum Use {
 }
 const STACKS: usize = 6;
 
-/// The stacks; the first one is boot's, which runs the kernel when nothing else runs.
+/// The stacks; the first one is the boot stack, on which the kernel's idle context runs.
 pub static STACK_AREA: [Stack; STACKS] = [const {
     Stack {
         guard: [0; GUARD],
@@ -46,7 +47,7 @@ pub static STACK_AREA: [Stack; STACKS] = [const {
     }
 }; STACKS];
 
-impl Use {
+impl FaultStack {
     /// Number of this stack in the interrupt stack table.
     pub fn table_index(self) -> u16 {
         self as u16 - 1
@@ -62,7 +63,7 @@ pub fn guards() -> impl Iterator<Item = u64> {
     STACK_AREA.iter().map(|s| s.guard.as_ptr() as u64)
 }
 
-/// What is set up once and then read by the processor.
+/// The tables that the processor reads.
 struct Tables {
     segments: UnsafeCell<GlobalDescriptorTable>,
     task: UnsafeCell<TaskStateSegment>,
@@ -76,16 +77,17 @@ static TABLES: Tables = Tables {
     task: UnsafeCell::new(TaskStateSegment::new()),
 };
 
-/// Loads segments and the stacks for faults, and switches on what the processor has for our protection.
+/// Loads segments and the stacks for faults, and enables the processor's protections that the
+/// kernel can use.
 pub fn init() {
     // SAFETY: called once, at the start, on the only processor: nothing else refers to the tables.
     let (segments, task) = unsafe { (&mut *TABLES.segments.get(), &mut *TABLES.task.get()) };
     for stack in [
-        Use::PageFault,
-        Use::OtherFault,
-        Use::DoubleFault,
-        Use::NonMaskable,
-        Use::MachineCheck,
+        FaultStack::PageFault,
+        FaultStack::OtherFault,
+        FaultStack::DoubleFault,
+        FaultStack::NonMaskable,
+        FaultStack::MachineCheck,
     ] {
         task.interrupt_stack_table[usize::from(stack.table_index())] = stack.top();
     }
@@ -117,15 +119,15 @@ pub fn init() {
     }
 }
 
-/// Whether a hypervisor or emulator is underneath.
+/// Whether the processor is virtual: a hypervisor or emulator runs it.
 pub fn is_virtual() -> bool {
     CpuId::new()
         .get_feature_info()
         .is_some_and(|f| f.has_hypervisor())
 }
 
-/// Whether the processor has a feature that compiled code may ask for. Vector extensions count only where
-/// their registers are switched on and saved (`fpu`).
+/// Whether the processor has a feature, by the names that compiled code uses. Vector extensions
+/// count only if their registers are enabled and saved (`fpu`).
 pub fn has_feature(name: &str) -> bool {
     let id = CpuId::new();
     let Some(basic) = id.get_feature_info() else {
@@ -160,7 +162,7 @@ pub fn has_feature(name: &str) -> bool {
     }
 }
 
-/// Resets the processor.
+/// Resets the processor by a fault without a handler.
 pub fn triple_fault() {
     let none = DescriptorTablePointer {
         limit: 0,

@@ -1,7 +1,8 @@
 # Refuses a machine that the kernel cannot run on, with a message on COM1 and on the VGA text screen.
 #
-# 32-bit code that runs before there is anything else: no paging, no interrupt table; `esi` and `edi` belong to `boot.s`
-# until a refusal. A refusal uses no stack, as there may be no memory for one.
+# 32-bit code that runs before anything else is set up: no paging, no interrupt table. `esi` and
+# `edi` belong to `boot.s` until a refusal. A refusal uses no stack, as there may be no memory for
+# one.
 
 .section .boot, "ax"
 .code32

@@ -1,15 +1,21 @@
-//! Ranges of physical memory: what the loader reports, less what is taken.
+//! Ranges of physical memory: what the loader reports, less what is used.
+//!
+//! Invariant: the ranges are disjoint, in ascending order, and do not touch.
 
 use core::ops::Range;
 
 /// Bytes of a page and a frame.
 pub const PAGE: u64 = 4096;
 
+/// Physical addresses that the kernel has room for among its own: memory and devices beyond are not used.
+pub const REACH: u64 = 8 << 40;
+
 /// The most ranges that are kept. A PC reports about ten, a large server with UEFI a few hundred, most of them
 /// neighbours, which are joined.
 const MAX: usize = 512;
 
-/// The pages in which these bytes lie. `None` where they do not end below `limit`, itself the start of a page.
+/// The pages that contain `len` bytes at `at`. `None` if those end beyond `limit`, which is
+/// page-aligned.
 pub fn pages_within(at: u64, len: u64, limit: u64) -> Option<Range<u64>> {
     let end = at.checked_add(len).filter(|&end| end <= limit)?;
     Some(at / PAGE * PAGE..end.checked_next_multiple_of(PAGE)?)
@@ -34,7 +40,7 @@ impl Regions {
         }
     }
 
-    /// All of them.
+    /// The ranges, in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = Range<u64>> + '_ {
         self.ranges[..self.count]
             .iter()
@@ -46,18 +52,20 @@ impl Regions {
         self.lost
     }
 
-    /// Adds a range; what is there already stays once. One too many is left out: memory is lost, not found.
+    /// Adds a range, which may overlap others. If there are too many, memory is left out
+    /// ([`Regions::lost`]).
     pub fn add(&mut self, range: Range<u64>) {
         self.subtract(range.clone());
         self.insert(range);
     }
 
-    /// Takes a range out.
+    /// Removes a range.
     pub fn subtract(&mut self, range: Range<u64>) {
         if range.is_empty() {
             return;
         }
-        // All that it meets lie side by side; of the first and the last something may stay.
+        // The ranges that it overlaps are neighbours in the list; parts of the first and the last
+        // may remain.
         let first = self.ranges[..self.count].partition_point(|r| r.1 <= range.start);
         let end = self.ranges[..self.count].partition_point(|r| r.0 < range.end);
         if first >= end {
@@ -73,12 +81,19 @@ impl Regions {
         self.insert(right);
     }
 
+    /// Takes out what lies at this address and above: so many bytes.
+    pub fn cut(&mut self, from: u64) -> u64 {
+        let before = self.bytes();
+        self.subtract(from..u64::MAX);
+        before - self.bytes()
+    }
+
     /// Shrinks every range to whole pages of this size.
     pub fn align_to(&mut self, page: u64) {
         let mut kept = 0;
         for i in 0..self.count {
             let (start, end) = self.ranges[i];
-            // A range whose first whole page would begin beyond the last address has none.
+            // A range whose first whole page would begin beyond the last address has no page.
             let first = start.checked_next_multiple_of(page).unwrap_or(u64::MAX);
             let range = (first, end / page * page);
             if range.0 < range.1 {
@@ -94,7 +109,7 @@ impl Regions {
         self.iter().map(|r| r.end - r.start).sum()
     }
 
-    /// Puts a range in its place, which overlaps none; neighbours become one.
+    /// Inserts a range that overlaps none, and joins it with adjacent ones.
     fn insert(&mut self, range: Range<u64>) {
         if range.is_empty() {
             return;

@@ -1,4 +1,4 @@
-//! Says what the machine has, for whoever asks by the word `report`.
+//! Prints what the machine has, for the option `report`.
 
 use crate::acpi::Platform;
 use crate::bootinfo::BootInfo;

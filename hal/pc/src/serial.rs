@@ -1,10 +1,10 @@
-//! The console: a 16550 at COM1, both ways by interrupt, or by looks of bounded length where there is none.
+//! The console: a 16550 at COM1, by interrupt in both directions, or by polling with bounded steps.
 //!
-//! What is written is kept in a queue and sent as the line takes it, so that nobody waits for a slow one. Only the HAL's
-//! own lines, before the kernel runs and after it cannot go on, are sent at once.
+//! Output is queued and sent as the line accepts it, so that nobody waits for a slow line. Only the
+//! HAL's own lines, before the kernel runs and after it has failed, are sent synchronously.
 //!
-//! Where the far end is an emulator's stream, bytes go out as they are, as to a file; on real hardware it is
-//! a terminal, which wants a carriage return before each line feed.
+//! At an emulator, bytes go out unchanged, as to a file; at real hardware there is a terminal,
+//! which needs a carriage return before each line feed.
 
 use crate::{clock, port, processor};
 use core::fmt;
@@ -22,45 +22,46 @@ const DATA: u16 = COM1;
 const INTERRUPT_ENABLE: u16 = COM1 + 1;
 const FIFO_CONTROL: u16 = COM1 + 2;
 const LINE_CONTROL: u16 = COM1 + 3;
-/// Register of the lines to a modem, which the device can also connect to itself.
+/// The modem control register, which can also connect the device's output to its input.
 pub const MODEM_CONTROL: u16 = COM1 + 4;
 const LINE_STATUS: u16 = COM1 + 5;
 const SCRATCH: u16 = COM1 + 7;
 
 const RECEIVED: u8 = 1;
-/// Bit of the interrupt register: the device can send.
+/// Bit of the interrupt enable register: the device can send.
 const SENT: u8 = 2;
 const CAN_SEND: u8 = 0x20;
 const ALL_SENT: u8 = 0x40;
-/// DTR and OUT2 (which lets the interrupt out).
+/// DTR, and OUT2, which enables the interrupt.
 const MODEM: u8 = 0x09;
-/// RTS: who sends to us may.
+/// RTS: the peer may send.
 const MAY_SEND: u8 = 2;
 
-/// Bytes that the device takes at a time.
+/// Bytes of the device's FIFO.
 const FIFO: usize = 16;
-/// Bytes that are sent at one look, at most.
-const LOOK: usize = 256;
-/// Bytes that wait to be sent, at most.
+/// The most bytes that are sent in one step.
+const BURST: usize = 256;
+/// The most bytes of queued output.
 const ROOM: usize = 32 << 10;
-/// How long the end of the system waits for the line, in nanoseconds.
-const PATIENCE: u64 = 10_000_000_000;
+/// How long the end of the system waits for the output to be sent, in nanoseconds.
+const TIMEOUT: u64 = 10_000_000_000;
 
-/// What has been typed and not read. Full, it leaves the rest in the device, which holds the sender up if it can.
+/// Received bytes that have not been read: a ring buffer. When it is full, further bytes stay in
+/// the device, which holds the sender up if it can.
 struct Typed {
     bytes: [u8; 4096],
     first: usize,
     count: usize,
-    /// Whether the device's interrupt is off until there is room.
+    /// Whether the device's receive interrupt is off until there is room.
     full: bool,
-    /// Whether who sends to us has been asked to wait.
+    /// Whether the peer has been asked to stop sending.
     held: bool,
 }
 
-/// What is to be sent.
+/// Output to be sent.
 struct Out {
     queue: Queue<ROOM>,
-    /// Whether the carriage return before the line feed that comes next has been sent.
+    /// Whether the carriage return has been sent for the line feed that is next.
     returned: bool,
 }
 
@@ -77,16 +78,16 @@ static OUT: SpinLock<Out> = SpinLock::new(Out {
     queue: Queue::new(),
     returned: false,
 });
-/// Whether the kernel is to hear that there is room again.
-static HEARD: AtomicBool = AtomicBool::new(false);
-/// Whether the device interrupts.
+/// Whether the kernel is to be told that there is room again ([`has_room_again`]).
+static ROOM_AGAIN: AtomicBool = AtomicBool::new(false);
+/// Whether the device's interrupt is connected.
 static INTERRUPTS: AtomicBool = AtomicBool::new(false);
 static RETURNS: AtomicBool = AtomicBool::new(false);
 static PRESENT: AtomicBool = AtomicBool::new(false);
-/// Columns and rows, 32 bits each; 0 where the far end is no terminal.
+/// Columns and rows, 32 bits each; 0 if the far end is no terminal.
 static TERMINAL: AtomicU64 = AtomicU64::new(0);
 
-/// 115,200 baud, 8 bits, no parity; no interrupts yet.
+/// Sets the device to 115,200 baud, 8 bits, no parity, without interrupts.
 pub fn init() {
     for (register, value) in [
         (INTERRUPT_ENABLE, 0),
@@ -104,20 +105,22 @@ pub fn init() {
     RETURNS.store(!processor::is_virtual(), Relaxed);
 }
 
-/// Notes columns and rows of the terminal at the far end; `None` where there is none.
+/// Sets columns and rows of the terminal at the far end; `None` if there is none.
 pub fn set_terminal(size: Option<(u32, u32)>) {
     let (columns, rows) = size.unwrap_or((0, 0));
     TERMINAL.store(u64::from(columns) << 32 | u64::from(rows), Relaxed);
 }
 
-/// Raises an interrupt for each byte received from now on.
+/// Enables the device's interrupts.
 pub fn enable_interrupt() {
     INTERRUPTS.store(true, Relaxed);
-    // What came before made no edge; until it is taken, what follows makes none either.
+    // Bytes received before have raised no interrupt, and while they are in the device, later ones
+    // raise none.
     without_interrupts(receive);
 }
 
-/// Lets the device interrupt for what is wanted of it. It interrupts by an edge: whatever it has to say now makes one.
+/// Enables the interrupts that are needed now. They are edge-triggered; disabling them first makes
+/// a pending condition raise a new edge.
 fn listen(typed: &Typed, out: &Out) {
     if INTERRUPTS.load(Relaxed) {
         let received = if typed.full { 0 } else { RECEIVED };
@@ -127,7 +130,7 @@ fn listen(typed: &Typed, out: &Out) {
     }
 }
 
-/// Asks who sends to us to wait, or to go on.
+/// Asks the peer to stop sending, or to go on.
 fn hold(typed: &mut Typed, held: bool) {
     if typed.held != held {
         typed.held = held;
@@ -136,7 +139,8 @@ fn hold(typed: &mut Typed, held: bool) {
     }
 }
 
-/// Takes what the device has received, and sends what it takes; whether it had received anything. With interrupts off.
+/// Takes bytes from the device and sends queued output; whether it had received anything. With
+/// interrupts off.
 pub fn receive() -> bool {
     if !PRESENT.load(Relaxed) {
         return false;
@@ -161,18 +165,18 @@ pub fn receive() -> bool {
     typed.count > before
 }
 
-/// Sends as much as the device takes now, within bounds.
+/// Sends as much as the device accepts now, at most [`BURST`] bytes.
 fn transmit(out: &mut Out) {
-    for load in 0..LOOK / FIFO {
+    for load in 0..BURST / FIFO {
         if out.queue.is_empty() {
             break;
         }
         let status = port::read8(LINE_STATUS);
-        // What has come meanwhile is taken before more is sent: the device keeps little of it.
+        // Input is taken before more is sent, as the device's buffer is small.
         if status & CAN_SEND == 0 || load > 0 && status & RECEIVED != 0 {
             break;
         }
-        // Where it can send, all of its FIFO is free.
+        // If it can send, its whole FIFO is free.
         for _ in 0..FIFO {
             let Some(&byte) = out.queue.next().1.first() else {
                 break;
@@ -184,30 +188,30 @@ fn transmit(out: &mut Out) {
             }
             port::write8(DATA, byte);
             if out.queue.take(1) {
-                HEARD.store(true, Relaxed);
+                ROOM_AGAIN.store(true, Relaxed);
             }
         }
     }
 }
 
-/// Whether there is room again, or all is sent, for whoever waits for that; once.
+/// Whether there is room for output again, or all is sent; true once for each such event.
 pub fn has_room_again() -> bool {
-    HEARD.swap(false, Relaxed)
+    ROOM_AGAIN.swap(false, Relaxed)
 }
 
-/// Whether something waits to be sent.
+/// Whether output is queued.
 pub fn is_sending() -> bool {
     !OUT.lock().queue.is_empty()
 }
 
-/// Adds to what is to be sent.
+/// Adds to the output queue through `add`, and starts sending.
 fn add<R>(add: impl FnOnce(&mut Queue<ROOM>) -> R) -> R {
     without_interrupts(|| {
         let typed = TYPED.lock();
         let mut out = OUT.lock();
         let idle = out.queue.is_empty();
         let done = add(&mut out.queue);
-        // Where something is under way already, an interrupt or a look takes this along.
+        // If output was queued already, an interrupt or poll sends this with it.
         if idle {
             transmit(&mut out);
             listen(&typed, &out);
@@ -243,13 +247,14 @@ impl ConsoleDevice for Serial {
     }
 }
 
-/// Takes a line of the log; false where there is no room.
+/// Queues a line of the log. False if there is no room.
 pub fn log(class: Class, line: &[u8]) -> bool {
     !PRESENT.load(Relaxed) || add(|queue| queue.put_line(class, line))
 }
 
-/// Sends all that waits, for as long as the line takes some of it in time. Machine checks and panics come at any place, one
-/// that holds the queue among them: what waits is lost then, so that what the machine says of its end is not.
+/// Sends all queued output, for at most [`TIMEOUT`]. A machine check or panic can come anywhere,
+/// even while the queue is locked: then the queued output is lost, so that the final messages are
+/// not.
 pub fn flush() {
     if !PRESENT.load(Relaxed) {
         return;
@@ -257,7 +262,7 @@ pub fn flush() {
     without_interrupts(|| {
         let start = sing_arch::cycles();
         let late =
-            || clock::ticks_to_nanoseconds(sing_arch::cycles().wrapping_sub(start)) > PATIENCE;
+            || clock::ticks_to_nanoseconds(sing_arch::cycles().wrapping_sub(start)) > TIMEOUT;
         if let Some(mut out) = OUT.try_lock() {
             while !out.queue.is_empty() && !late() {
                 transmit(&mut out);
@@ -270,7 +275,7 @@ pub fn flush() {
     });
 }
 
-/// Moves what has been typed to `out`.
+/// Moves received bytes to `out`: how many.
 fn take(out: &mut [u8]) -> usize {
     without_interrupts(|| {
         let mut typed = TYPED.lock();
@@ -290,7 +295,7 @@ fn take(out: &mut [u8]) -> usize {
     })
 }
 
-/// Writes all of it, behind what waits, and waits for the device.
+/// Writes bytes synchronously, after the queued output.
 fn write_now(bytes: &[u8]) {
     if !PRESENT.load(Relaxed) {
         return;
@@ -305,7 +310,8 @@ fn write_now(bytes: &[u8]) {
 }
 
 fn send(byte: u8) {
-    // A line that never becomes free (a broken device) must not stop the system: give up after 100 ms.
+    // A line that never becomes free (a broken device) must not stop the system, so this gives up
+    // after 100 ms.
     let start = sing_arch::cycles();
     while port::read8(LINE_STATUS) & CAN_SEND == 0 {
         if clock::ticks_to_nanoseconds(sing_arch::cycles().wrapping_sub(start)) > 100_000_000 {
@@ -316,7 +322,7 @@ fn send(byte: u8) {
     port::write8(DATA, byte);
 }
 
-/// The console as a place to format to, for the HAL's own lines.
+/// The console as a formatter's output, for the HAL's own lines.
 pub struct Output;
 
 impl fmt::Write for Output {
@@ -330,13 +336,13 @@ impl fmt::Write for Output {
 macro_rules! line {
     ($($argument:tt)*) => {{
         use core::fmt::Write;
-        // The console takes everything: there is no error to answer.
+        // Writing to the console cannot fail.
         let _ = writeln!($crate::serial::Output, $($argument)*);
     }};
 }
 pub(crate) use line;
 
-/// Prints a line to the console, at once.
+/// Prints a line to the console synchronously.
 pub fn say(text: fmt::Arguments<'_>) {
     line!("{text}");
 }

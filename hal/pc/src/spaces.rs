@@ -1,7 +1,7 @@
-//! Address space that is free: best fit, neighbours joined.
+//! Free address space: best fit, with neighbours joined.
 //!
-//! Two indexes over the same ranges, by address and by size, so that giving and taking back cost
-//! O(log n) whatever the pattern.
+//! Invariant: two indexes, by address and by size, hold the same ranges, which neither overlap nor
+//! touch. So taking and freeing cost O(log n), whatever the pattern.
 
 #[cfg(target_os = "none")]
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -16,7 +16,7 @@ pub struct Spaces {
 }
 
 impl Spaces {
-    /// None.
+    /// No free ranges.
     pub const fn new() -> Self {
         Spaces {
             by_address: BTreeMap::new(),
@@ -24,7 +24,7 @@ impl Spaces {
         }
     }
 
-    /// Takes the first `size` bytes of the smallest range that has them.
+    /// Takes the first `size` bytes of the smallest range that is large enough.
     pub fn take(&mut self, size: u64) -> Option<u64> {
         let &(found, at) = self.by_size.range((size, 0)..).next()?;
         self.remove(at, found);
@@ -34,10 +34,10 @@ impl Spaces {
         Some(at)
     }
 
-    /// Gives `size` bytes at `at` back.
+    /// Frees `size` bytes at `at`, and joins them with adjacent free ranges.
     ///
     /// # Panics
-    /// Where they overlap what is free already: the caller has given up what it did not own.
+    /// If they overlap a free range, so the caller has freed what it did not own.
     pub fn give(&mut self, at: u64, size: u64) {
         let (mut start, mut end) = (at, at + size);
         if let Some((&before, &len)) = self.by_address.range(..=at).next_back() {

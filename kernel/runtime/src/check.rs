@@ -6,11 +6,11 @@
 use alloc::format;
 use alloc::string::String;
 use core::ops::Range;
-use sing_abi::{ABI_VERSION, WASM_PAGE, ctx};
+use sing_abi::{ABI_VERSION, ctx};
 use sing_image::limits::{self, Counts};
 use sing_image::meta::{
-    ConstExpr, CtxLayout, ExportKind, GlobalType, ImportKind, Limits, Linkage, Meta, SegmentMode,
-    TableType, ValType,
+    ConstExpr, CtxLayout, ExportKind, GlobalType, ImportKind, Limits, Linkage, MAX_MEMORY,
+    MemoryType, Meta, Run, SegmentMode, TableType, ValType,
 };
 use sing_image::{Error, Failure};
 
@@ -18,6 +18,7 @@ use sing_image::{Error, Failure};
 pub(crate) const MAX_CONTEXT: u64 = (ctx::VARS as u64
     + limits::GLOBALS.most * ctx::GLOBAL_CELL as u64
     + limits::TABLES.most * 8
+    + limits::MEMORIES.most * ctx::MEMORY_CELL as u64
     + limits::IMPORTS.most * 16
     + limits::TYPES.most * 4
     + 4 * ctx::ALIGN as u64)
@@ -46,11 +47,12 @@ pub(crate) const STEPS: &[Step] = &[
     },
     |meta, s, code_len, _| code(meta, s, code_len),
     |meta, s, _, _| layout(meta, s),
-    |_, s, _, _| ordered(s),
+    |meta, s, _, _| ordered(meta, s),
     |meta, s, _, data_len| globals(meta, s, data_len),
     |meta, s, _, _| elements(meta, s),
     |meta, s, _, data_len| data(meta, s, data_len),
     |meta, _, _, data_len| initial(meta, data_len),
+    |meta, _, _, data_len| further_initial(meta, data_len),
     |meta, s, _, _| exports(meta, s),
 ];
 
@@ -62,23 +64,33 @@ pub(crate) struct Spaces {
     pub(crate) imported_globals: u32,
     /// Type index of each function.
     pub(crate) funcs: alloc::vec::Vec<u32>,
-    pub(crate) memories: alloc::vec::Vec<Limits>,
+    pub(crate) memories: alloc::vec::Vec<MemoryType>,
     pub(crate) tables: alloc::vec::Vec<TableType>,
     pub(crate) globals: alloc::vec::Vec<GlobalType>,
+    /// Canonical number of each type, as far as it is known.
+    canonical: alloc::vec::Vec<u32>,
+    /// Number of steps of computed constant expressions.
+    steps: u64,
 }
 
 impl Spaces {
     pub(crate) fn new(meta: &Meta) -> Result<Spaces, Failure> {
-        let mut s = Spaces::default();
+        let mut s = Spaces {
+            steps: meta.steps.len() as u64,
+            ..Spaces::default()
+        };
+        s.canonical.try_reserve_exact(meta.canonical.len())?;
+        s.canonical.extend(&meta.canonical);
         let imports = meta.imports.len();
         s.funcs.try_reserve_exact(imports + meta.funcs.len())?;
-        s.memories.try_reserve_exact(imports + 1)?;
+        s.memories
+            .try_reserve_exact(imports + 1 + meta.further.len())?;
         s.tables.try_reserve_exact(imports + meta.tables.len())?;
         s.globals.try_reserve_exact(imports + meta.globals.len())?;
         for import in &meta.imports {
             match import.kind {
                 ImportKind::Func(ty) => s.funcs.push(ty),
-                ImportKind::Memory(limits) => s.memories.push(limits),
+                ImportKind::Memory(ty) => s.memories.push(ty),
                 ImportKind::Table(ty) => s.tables.push(ty),
                 ImportKind::Global(ty) => s.globals.push(ty),
             }
@@ -87,26 +99,46 @@ impl Spaces {
         s.imported_tables = s.tables.len() as u32;
         s.imported_globals = s.globals.len() as u32;
         s.funcs.extend(meta.funcs.iter().map(|f| f.ty));
-        s.memories.extend(meta.memory);
+        s.memories.extend(meta.memory.iter().chain(&meta.further));
         s.tables.extend(&meta.tables);
         s.globals.extend(meta.globals.iter().map(|g| g.0));
         Ok(s)
     }
 
+    /// The number of a type that all equal ones have, as far as it is known.
+    fn number(&self, ty: u32) -> u32 {
+        self.canonical.get(ty as usize).copied().unwrap_or(ty)
+    }
+
+    /// Whether every value of a type is one of another.
+    fn is_subtype(&self, ty: ValType, of: ValType) -> bool {
+        let number = |ty| self.number(ty);
+        ty.renumbered(number).is_subtype_of(of.renumbered(number))
+    }
+
     /// Whether an expression gives a value of this type from globals below `globals`.
     fn gives(&self, e: ConstExpr, ty: ValType, globals: u32) -> bool {
-        let reference = matches!(ty, ValType::FuncRef | ValType::ExternRef);
         match e {
-            ConstExpr::Bits(_) => !reference && ty != ValType::V128,
+            ConstExpr::Bits(_) => !ty.is_reference() && ty != ValType::V128,
             ConstExpr::Vector(_) => ty == ValType::V128,
-            ConstExpr::Null => reference,
-            ConstExpr::RefFunc(f) => ty == ValType::FuncRef && (f as usize) < self.funcs.len(),
+            ConstExpr::Null => ty.has_null(),
+            ConstExpr::Computed { from, len } => {
+                let number = matches!(ty, ValType::I32 | ValType::I64);
+                number && len > 0 && u64::from(from) + u64::from(len) <= self.steps
+            }
+            ConstExpr::RefFunc(f) => self.funcs.get(f as usize).is_some_and(|of| {
+                let function = ValType::Typed {
+                    ty: *of,
+                    nullable: false,
+                };
+                self.is_subtype(function, ty)
+            }),
             ConstExpr::Global(g) => {
                 g < globals
                     && self
                         .globals
                         .get(g as usize)
-                        .is_some_and(|g| g.value == ty && !g.mutable)
+                        .is_some_and(|g| self.is_subtype(g.value, ty) && !g.mutable)
             }
         }
     }
@@ -169,6 +201,9 @@ fn sealed(meta: &Meta, s: &Spaces) -> Result<(), Error> {
             )
         })?;
     }
+    ensure(meta.steps.is_empty(), || {
+        "a sealed image has constant expressions to compute".into()
+    })?;
     ensure(meta.canonical.len() == meta.types.len(), || {
         format!(
             "{} canonical numbers for {} types",
@@ -230,7 +265,7 @@ fn code(meta: &Meta, s: &Spaces, code_len: u64) -> Result<(), Error> {
 
 /// Returns the areas of the variable part of the context record, as byte offsets; unused areas are
 /// empty.
-fn areas(l: &CtxLayout, meta: &Meta, s: &Spaces) -> [Option<Range<u32>>; 4] {
+fn areas(l: &CtxLayout, meta: &Meta, s: &Spaces) -> [Option<Range<u32>>; 5] {
     let area = |at: u32, count: usize, size: u32| {
         let len = u32::try_from(count).ok()?.checked_mul(size)?;
         Some(if len == 0 {
@@ -249,6 +284,11 @@ fn areas(l: &CtxLayout, meta: &Meta, s: &Spaces) -> [Option<Range<u32>>; 4] {
     [
         area(l.globals, s.globals.len(), ctx::GLOBAL_CELL as u32),
         area(l.tables, s.tables.len(), 8),
+        area(
+            l.memories,
+            s.memories.len().saturating_sub(1),
+            ctx::MEMORY_CELL as u32,
+        ),
         area(l.func_imports, open(s.imported_funcs as usize), 16),
         area(l.signatures, open(meta.types.len()), 4),
     ]
@@ -262,12 +302,13 @@ fn layout(meta: &Meta, s: &Spaces) -> Result<(), Error> {
     })?;
     let aligned = l.globals.is_multiple_of(16)
         && l.tables.is_multiple_of(8)
+        && l.memories.is_multiple_of(8)
         && l.func_imports.is_multiple_of(8)
         && l.signatures.is_multiple_of(4);
     ensure(aligned, || {
         "an area of the context record is not aligned".into()
     })?;
-    let mut ranges = [const { 0..0 }; 4];
+    let mut ranges = [const { 0..0 }; 5];
     for (range, area) in ranges.iter_mut().zip(areas(l, meta, s)) {
         *range = area.ok_or_else(|| wrong("an area of the context record is too large"))?;
     }
@@ -282,22 +323,35 @@ fn layout(meta: &Meta, s: &Spaces) -> Result<(), Error> {
     Ok(())
 }
 
-fn ordered(s: &Spaces) -> Result<(), Error> {
+fn ordered(meta: &Meta, s: &Spaces) -> Result<(), Error> {
     let ordered = |l: &Limits| l.max.is_none_or(|max| l.min <= max);
-    ensure(s.memories.len() <= 1, || "more than one memory".into())?;
     for m in &s.memories {
         ensure(
-            ordered(m) && u64::from(m.min) <= limits::MEMORY_PAGES.most,
-            || format!("a memory of {} pages", m.min),
+            ordered(&m.limits)
+                && m.min_bytes() <= MAX_MEMORY
+                && matches!(m.page_bits, 0 | MemoryType::PAGE_BITS),
+            || format!("a memory of {} pages", m.limits.min),
         )?;
     }
     for t in &s.tables {
-        let reference = matches!(t.element, ValType::FuncRef | ValType::ExternRef);
-        ensure(ordered(&t.limits) && reference, || {
+        ensure(ordered(&t.limits) && t.element.is_reference(), || {
             "a table of no proper type".into()
         })?;
     }
-    Ok(())
+    ensure(meta.memory.is_some() || meta.further.is_empty(), || {
+        "further memories without a first one".into()
+    })?;
+    let mut values = meta.table_values.iter().peekable();
+    for (i, t) in meta.tables.iter().enumerate() {
+        let value = values.next_if(|(table, _)| *table as usize == i);
+        let value = value.map_or(ConstExpr::Null, |v| v.1);
+        s.expr(value, t.element, s.globals.len() as u32, &|| {
+            format!("table {}", s.imported_tables as usize + i)
+        })?;
+    }
+    ensure(values.next().is_none(), || {
+        "the first elements of tables are out of order".into()
+    })
 }
 
 fn globals(meta: &Meta, s: &Spaces, data_len: u64) -> Result<(), Error> {
@@ -322,23 +376,29 @@ fn elements(meta: &Meta, s: &Spaces) -> Result<(), Error> {
         let mut ty = None;
         if let SegmentMode::Active { target, offset } = e.mode {
             let table = s.tables.get(target as usize);
-            ty = Some(
-                table
-                    .ok_or_else(|| wrong(format!("{} has no table", place())))?
-                    .element,
-            );
-            s.expr(offset, ValType::I32, all, &place)?;
+            let table = table.ok_or_else(|| wrong(format!("{} has no table", place())))?;
+            ty = Some(table.element);
+            s.expr(offset, index_type(table.index64), all, &place)?;
         }
         for item in &e.items {
             let fits = |ty| s.gives(*item, ty, all);
             let fits = match ty {
                 Some(ty) => fits(ty),
+                // What else may be in a typed one is a reference to a function, too.
                 None => fits(ValType::FuncRef) || fits(ValType::ExternRef),
             };
             ensure(fits, || valueless(&place))?;
         }
     }
     Ok(())
+}
+
+/// The type of addresses in a memory, or of indices in a table.
+fn index_type(index64: bool) -> ValType {
+    match index64 {
+        true => ValType::I64,
+        false => ValType::I32,
+    }
 }
 
 /// Whether the bytes lie in the image's data.
@@ -358,10 +418,9 @@ fn data(meta: &Meta, s: &Spaces, data_len: u64) -> Result<(), Error> {
             // Active segments of a sealed image are part of the initial memory.
             (SegmentMode::Declared, Linkage::Sealed) if d.len == 0 => {}
             (SegmentMode::Active { target, offset }, Linkage::Open) => {
-                ensure((target as usize) < s.memories.len(), || {
-                    format!("{} has no memory", place())
-                })?;
-                s.expr(offset, ValType::I32, all, &place)?;
+                let memory = s.memories.get(target as usize);
+                let memory = memory.ok_or_else(|| wrong(format!("{} has no memory", place())))?;
+                s.expr(offset, index_type(memory.index64), all, &place)?;
             }
             _ => return Err(wrong(format!("{} is of no proper kind", place()))),
         }
@@ -372,18 +431,37 @@ fn data(meta: &Meta, s: &Spaces, data_len: u64) -> Result<(), Error> {
 /// Checks that the runs of initial memory ascend without overlaps, so that the last one ends last,
 /// and that they lie inside memory and data.
 fn initial(meta: &Meta, data_len: u64) -> Result<(), Error> {
-    let memory = meta.memory.map_or(0, |m| u64::from(m.min) * WASM_PAGE);
     let mut end = 0;
     for (i, run) in meta.initial.iter().enumerate() {
-        let proper = run.len > 0
-            && u64::from(run.at) >= end
-            && run.end() <= memory
-            && inside(run.from, run.len, data_len)
-            && meta.linkage == Linkage::Sealed;
-        ensure(proper, || {
+        ensure(proper(meta, run, end, meta.memory, data_len), || {
             format!("run {i} of the initial memory is out of order or bounds")
         })?;
         end = run.end();
     }
     Ok(())
+}
+
+/// The same for each further memory.
+fn further_initial(meta: &Meta, data_len: u64) -> Result<(), Error> {
+    let mut last = (0, 0);
+    for (i, (memory, run)) in meta.further_initial.iter().enumerate() {
+        let end = if *memory == last.0 { last.1 } else { 0 };
+        let limits = meta.further.get(*memory as usize).copied();
+        ensure(
+            *memory >= last.0 && proper(meta, run, end, limits, data_len),
+            || format!("run {i} of further initial memories is out of order or bounds"),
+        )?;
+        last = (*memory, run.end());
+    }
+    Ok(())
+}
+
+/// Whether a run starts at or behind `end` and lies inside its memory and the data.
+fn proper(meta: &Meta, run: &Run, end: u64, memory: Option<MemoryType>, data_len: u64) -> bool {
+    let memory = memory.map_or(0, |m| m.min_bytes());
+    run.len > 0
+        && u64::from(run.at) >= end
+        && run.end() <= memory
+        && inside(run.from, run.len, data_len)
+        && meta.linkage == Linkage::Sealed
 }

@@ -124,10 +124,18 @@ impl Context {
         let mut context = Context::raw(&sealed.context, instance.address(), params, payer)?;
         context.instance = Some(instance.retain());
         let r = context.reference();
-        let tables = instance.template().meta().layout.tables as i32;
+        let layout = &instance.template().meta().layout;
+        let (tables, memories) = (layout.tables as i32, layout.memories as i32);
         for i in 0..instance.table_count() {
             let address = instance.table(i).map_or(0, |t| t.address());
             r.put(tables + i as i32 * 8, address);
+        }
+        for i in 0..instance.template().further().len() {
+            let (base, _) = instance.further_memory(i).unwrap_or_default();
+            let cell = memories + i as i32 * ctx::MEMORY_CELL;
+            r.put(cell + ctx::MEMORY_CELL_BASE, base);
+            let record = instance.further_record(i).unwrap_or_default();
+            r.put(cell + ctx::MEMORY_CELL_DEF, record);
         }
         r.put(ctx::MEM_BASE, instance.memory_base());
         r.put(ctx::MEM_DEF, instance.memory_record());
@@ -399,10 +407,29 @@ impl CtxRef {
     #[inline]
     #[must_use]
     pub fn memory_len(self) -> u64 {
-        // SAFETY: the field holds the address of the memory's record, which outlives the context.
-        unsafe {
-            ((self.read(ctx::MEM_DEF) + ctx::MEM_DEF_LEN as u64) as *const u64).read_volatile()
+        self.len_by(ctx::MEM_DEF)
+    }
+
+    /// The length of the memory whose record's address stands at `at`.
+    #[inline]
+    fn len_by(self, at: i32) -> u64 {
+        // SAFETY: the field holds the address of a memory's record, which outlives the context.
+        unsafe { ((self.read(at) + ctx::MEM_DEF_LEN as u64) as *const u64).read_volatile() }
+    }
+
+    /// Returns the address and the length in bytes of a memory, by its index.
+    #[must_use]
+    pub fn memory_at(self, index: u32) -> Option<(u64, u64)> {
+        let Some(further) = index.checked_sub(1) else {
+            return Some((self.memory_base(), self.memory_len()));
+        };
+        let template = self.instance().template();
+        if index as usize >= template.spaces.memories.len() {
+            return None;
         }
+        let cell = (template.meta().layout.memories + further * ctx::MEMORY_CELL as u32) as i32;
+        let len = self.len_by(cell + ctx::MEMORY_CELL_DEF);
+        Some((self.read(cell + ctx::MEMORY_CELL_BASE), len))
     }
 
     /// Returns the caller's instance.

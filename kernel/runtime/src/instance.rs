@@ -9,8 +9,8 @@ mod parts;
 
 pub(crate) use parts::Parts;
 
-use crate::template::{FuncRecord, Template};
-use crate::{HEADER, NoRoom, Payer, Table, Trap};
+use crate::template::{FuncRecord, Template, memory_cost};
+use crate::{Charged, HEADER, NoRoom, Payer, Table, Trap};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -19,7 +19,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use parts::Dropped;
 use sing_abi::ctx::{MEM_DEF_BASE, MEM_DEF_LEN};
-use sing_image::meta::{Linkage, SegmentMode};
+use sing_image::meta::{Linkage, MemoryType, SegmentMode};
 
 /// The record of a linear memory, as compiled code reads it.
 #[repr(C)]
@@ -32,6 +32,13 @@ const _: () = {
     assert!(offset_of!(MemoryRecord, base) == MEM_DEF_BASE as usize);
     assert!(offset_of!(MemoryRecord, len) == MEM_DEF_LEN as usize);
 };
+
+/// A memory behind the first, which a sealed instance owns.
+pub(crate) struct Further {
+    record: MemoryRecord,
+    /// Bytes that it can grow to.
+    reserved: u64,
+}
 
 /// The references in an element segment.
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +83,7 @@ pub(crate) struct Inner {
     dropped_elements: Dropped,
     parts: Parts,
     /// Reference count: the owner, and the contexts of its threads.
-    keepers: AtomicU32,
+    references: AtomicU32,
     /// The payer of this record.
     payer: &'static dyn Payer,
 }
@@ -88,7 +95,7 @@ unsafe impl Sync for Instance {}
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        if self.inner().keepers.fetch_sub(1, AcqRel) != 1 {
+        if self.inner().references.fetch_sub(1, AcqRel) != 1 {
             return;
         }
         let payer = self.inner().payer;
@@ -112,20 +119,41 @@ impl Instance {
     /// ([`Template::reservation`]). [`Trap::OutOfMemory`] if the payer or the heap has no room.
     ///
     /// # Safety
-    /// `memory .. memory + reserved` is reserved for the SIP's memory while the instance lives.
+    /// `memory .. memory + reserved` is reserved for the SIP's memory while the instance lives; and
+    /// so is what `further` names, an address and a number of bytes, for each further memory.
     pub unsafe fn new(
         template: &Arc<Template>,
         memory: u64,
         reserved: u64,
+        further: impl Fn(usize) -> (u64, u64),
         payer: &'static dyn Payer,
     ) -> Result<Instance, Trap> {
-        let fits = template.reservation() <= reserved;
+        let limits = template.further();
+        let room = |(i, m): (usize, &MemoryType)| m.min_bytes() <= further(i).1;
+        let fits = template.reservation() <= reserved && limits.iter().enumerate().all(room);
         if template.meta().linkage != Linkage::Sealed || !fits {
             return Err(Trap::BadArgument);
         }
+        let record = |i: usize| {
+            let (base, reserved) = further(i);
+            let len = limits[i].min_bytes();
+            Further {
+                record: MemoryRecord {
+                    base: AtomicU64::new(base),
+                    len: AtomicU64::new(len),
+                },
+                reserved,
+            }
+        };
+        let no_room = |NoRoom| Trap::OutOfMemory;
+        let further = Charged::from_fn(limits.len(), payer, record).map_err(no_room)?;
         let memory = (memory, template.memory_min());
-        Instance::assemble(template, memory, reserved, None, Parts::default(), payer)
-            .map_err(|NoRoom| Trap::OutOfMemory)
+        let parts = Parts::Sealed {
+            first: None,
+            more: Charged::new(),
+            further,
+        };
+        Instance::assemble(template, memory, reserved, None, parts, payer).map_err(no_room)
     }
 
     /// Builds the instance. `record`: the record of a memory that another instance owns.
@@ -162,7 +190,7 @@ impl Instance {
             dropped_data: Dropped::default(),
             dropped_elements: Dropped::default(),
             parts,
-            keepers: AtomicU32::new(1),
+            references: AtomicU32::new(1),
             payer,
         });
         // A slice of one record is allocated as a record is.
@@ -195,7 +223,7 @@ impl Instance {
     /// Returns another reference to the instance.
     #[must_use]
     pub fn retain(&self) -> Instance {
-        self.inner().keepers.fetch_add(1, Relaxed);
+        self.inner().references.fetch_add(1, Relaxed);
         Instance(self.0)
     }
 
@@ -242,7 +270,7 @@ impl Instance {
     /// Whether this is the only reference: no thread has a context of the instance.
     #[must_use]
     pub fn is_alone(&self) -> bool {
-        self.inner().keepers.load(Acquire) == 1
+        self.inner().references.load(Acquire) == 1
     }
 
     /// Gives one of its tables back where nobody else keeps it: how many bytes that is. `None` where there is none, or
@@ -254,13 +282,60 @@ impl Instance {
         // SAFETY: valid while the instance lives, nobody else keeps it, and it is borrowed mutably.
         let inner = unsafe { self.0.as_mut() };
         match &mut inner.parts {
-            Parts::Sealed { first, more } => {
+            Parts::Sealed { first, more, .. } => {
                 let table = more.pop().or_else(|| first.take())?;
                 Some(table.bytes())
             }
             #[cfg(any(test, feature = "open"))]
             Parts::Open(_) => None,
         }
+    }
+
+    fn further(&self, i: usize) -> Option<&Further> {
+        match &self.inner().parts {
+            Parts::Sealed { further, .. } => further.get(i),
+            #[cfg(any(test, feature = "open"))]
+            Parts::Open(_) => None,
+        }
+    }
+
+    /// Returns the address and the length in bytes of a memory behind the first.
+    #[must_use]
+    pub fn further_memory(&self, i: usize) -> Option<(u64, u64)> {
+        let further = self.further(i)?;
+        let record = &further.record;
+        Some((record.base.load(Relaxed), record.len.load(Acquire)))
+    }
+
+    /// Returns the address of the record of a memory behind the first.
+    pub(crate) fn further_record(&self, i: usize) -> Option<u64> {
+        Some((&raw const self.further(i)?.record) as u64)
+    }
+
+    /// Bytes that a memory behind the first can have.
+    #[must_use]
+    pub fn further_reserved(&self, i: usize) -> u64 {
+        self.further(i).map_or(0, |f| f.reserved)
+    }
+
+    /// Sets the length of a memory behind the first after it has grown.
+    ///
+    /// # Panics
+    /// If the memory has no room for the length: code would reach beyond the reservation.
+    pub fn set_further_len(&self, i: usize, bytes: u64) {
+        let room = self.further_reserved(i);
+        assert!(bytes <= room, "a memory of {bytes:#x} bytes in {room:#x}");
+        if let Some(further) = self.further(i) {
+            further.record.len.store(bytes, Release);
+        }
+    }
+
+    /// Returns the bytes that all its memories together cost.
+    #[must_use]
+    pub fn all_memories_cost(&self) -> u64 {
+        let further = (0..self.template().further().len()).filter_map(|i| self.further_memory(i));
+        let further = further.map(|(_, len)| memory_cost(len));
+        memory_cost(self.memory_len()) + further.sum::<u64>()
     }
 
     /// Bytes that linear memory can have.
@@ -454,7 +529,7 @@ impl Instance {
         let inner = self.inner();
         let dropped = inner.dropped_data.bytes() + inner.dropped_elements.bytes();
         let more = match &inner.parts {
-            Parts::Sealed { more, .. } => more.bytes(),
+            Parts::Sealed { more, further, .. } => more.bytes() + further.bytes(),
             #[cfg(any(test, feature = "open"))]
             Parts::Open(_) => 0,
         };

@@ -72,5 +72,5 @@ pub use copy::SipMemory;
 pub use instance::{Elements, Instance, Reference};
 pub use sing_abi::trap::Trap;
 pub use table::Table;
-pub use template::{FuncRecord, Preparation, Template};
+pub use template::{FuncRecord, Preparation, Template, memory_cost};
 pub use xtable::{Entry, XTable};

@@ -21,10 +21,10 @@ use alloc::string::ToString;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
-use sing_abi::{WASM_PAGE, ctx};
+use sing_abi::ctx;
 use sing_image::meta::{
-    ConstExpr, ExportKind, FuncType, GlobalType, ImportKind, Limits, Linkage, SegmentMode,
-    TableType,
+    ConstExpr, ConstStep, ExportKind, FuncType, GlobalType, ImportKind, Limits, Linkage,
+    SegmentMode, TableType,
 };
 
 /// The most elements that a table of an open instance can have.
@@ -49,10 +49,12 @@ struct Linked {
     context: Context,
     imported_funcs: Vec<Func>,
     imported_globals: Vec<Global>,
-    memory: Option<Memory>,
+    memories: Vec<Memory>,
     tables: Vec<Arc<Table>>,
     /// Items of all element segments, including active ones.
     items: Vec<Box<[u64]>>,
+    /// Canonical number of each type.
+    numbers: Vec<u32>,
 }
 
 /// Writes bytes into a memory, first making it accessible if needed.
@@ -81,7 +83,7 @@ struct Sorted {
     funcs: Vec<Func>,
     globals: Vec<Global>,
     tables: Vec<Arc<Table>>,
-    memory: Option<Memory>,
+    memories: Vec<Memory>,
 }
 
 impl Store {
@@ -91,17 +93,24 @@ impl Store {
         Store::default()
     }
 
-    /// Returns the canonical number of a type.
-    fn canonical(&mut self, ty: &FuncType) -> u32 {
-        let i = self.types.iter().position(|t| t == ty).unwrap_or_else(|| {
-            self.types.push(ty.clone());
-            self.types.len() - 1
-        });
-        i as u32
+    /// Returns the canonical number of each type of a module: types that are equal, all types that they refer to
+    /// included, have the same.
+    fn canonical(&mut self, types: &[FuncType]) -> Vec<u32> {
+        let mut numbers: Vec<u32> = Vec::new();
+        for ty in types {
+            // A type refers to those before it, or to itself.
+            let ty = ty.renumbered(|of| numbers.get(of as usize).copied().unwrap_or(u32::MAX));
+            let i = self.types.iter().position(|t| *t == ty).unwrap_or_else(|| {
+                self.types.push(ty);
+                self.types.len() - 1
+            });
+            numbers.push(i as u32);
+        }
+        numbers
     }
 
-    /// Links an instance of an open image to its imports, given in their order, and to the memory
-    /// that it defines, if any. Its segments are not in place yet: see [`Store::initialise`].
+    /// Links an instance of an open image to its imports, given in their order, and to the memories
+    /// that it defines. Its segments are not in place yet: see [`Store::initialise`].
     ///
     /// # Errors
     /// If an import does not match; the store is then as it was.
@@ -109,50 +118,72 @@ impl Store {
         &mut self,
         template: &Arc<Template>,
         imports: &[Extern],
-        memory: Option<Memory>,
+        memories: &[Memory],
         params: &ContextParams,
     ) -> Result<usize, LinkError> {
         let meta = template.meta();
         if meta.linkage != Linkage::Open {
             return Err(LinkError::Sealed);
         }
-        if imports.len() != meta.imports.len() || memory.is_some() != meta.memory.is_some() {
+        let defined = meta.memory.iter().chain(&meta.further).count();
+        if imports.len() != meta.imports.len() || memories.len() != defined {
             return Err(LinkError::Missing);
         }
-        let mut sorted = self.sort(template, imports)?;
-        sorted.memory = sorted.memory.or(memory);
+        let numbers = self.canonical(&meta.types);
+        let mut sorted = self.sort(template, imports, &numbers)?;
+        sorted.memories.extend(memories);
         for t in &meta.tables {
+            if t.limits.min > u64::from(MAX_TABLE) {
+                return Err(LinkError::NoRoom);
+            }
             let empty = vec![0; t.limits.min as usize];
-            let table = Table::new(*t, MAX_TABLE, &empty, &Kernel);
+            let element = t.element.renumbered(|ty| numbers[ty as usize]);
+            let table = Table::new(TableType { element, ..*t }, MAX_TABLE, &empty, &Kernel);
             sorted.tables.push(Arc::new(table.map_err(no_room)?));
         }
-        let linked = self.assemble(template, sorted, params).map_err(no_room)?;
+        let linked = self.assemble(template, sorted, numbers, params);
+        let linked = linked.map_err(no_room)?;
         self.linked.push(linked);
         Ok(self.linked.len() - 1)
     }
 
-    fn sort(&self, template: &Template, imports: &[Extern]) -> Result<Sorted, LinkError> {
+    fn sort(
+        &self,
+        template: &Template,
+        imports: &[Extern],
+        numbers: &[u32],
+    ) -> Result<Sorted, LinkError> {
         let meta = template.meta();
+        let number = |ty: u32| numbers[ty as usize];
         let mut sorted = Sorted::default();
         for (import, given) in meta.imports.iter().zip(imports) {
             let matches = match (&import.kind, given) {
                 (ImportKind::Func(ty), Extern::Func(f)) => {
                     sorted.funcs.push(*f);
-                    self.func_type(*f) == meta.types.get(*ty as usize)
+                    self.number_of(*f) == Some(number(*ty))
                 }
                 (ImportKind::Memory(wanted), Extern::Memory(m)) => {
-                    sorted.memory = Some(*m);
-                    let min = u32::try_from(m.len() / WASM_PAGE).unwrap_or(u32::MAX);
-                    fits(wanted, &Limits { min, max: m.max })
+                    sorted.memories.push(*m);
+                    let min = m.len() >> m.ty.page_bits;
+                    let max = m.ty.limits.max;
+                    (wanted.index64, wanted.page_bits) == (m.ty.index64, m.ty.page_bits)
+                        && fits(&wanted.limits, &Limits { min, max })
                 }
                 (ImportKind::Table(wanted), Extern::Table(t)) => {
                     sorted.tables.push(t.clone());
-                    let TableType { element, limits } = t.ty();
-                    wanted.element == element && fits(&wanted.limits, &limits)
+                    let given = t.ty();
+                    wanted.element.renumbered(number) == given.element
+                        && wanted.index64 == given.index64
+                        && fits(&wanted.limits, &given.limits)
                 }
                 (ImportKind::Global(wanted), Extern::Global(g)) => {
                     sorted.globals.push(*g);
-                    self.global_type(*g) == Some(*wanted)
+                    let value = wanted.value.renumbered(number);
+                    self.canonical_global(*g).is_some_and(|g| {
+                        let same = g.value == value;
+                        let fits = same || !wanted.mutable && g.value.is_subtype_of(value);
+                        g.mutable == wanted.mutable && fits
+                    })
                 }
                 _ => false,
             };
@@ -165,9 +196,10 @@ impl Store {
     }
 
     fn assemble(
-        &mut self,
+        &self,
         template: &Arc<Template>,
         sorted: Sorted,
+        numbers: Vec<u32>,
         params: &ContextParams,
     ) -> Result<Linked, NoRoom> {
         let meta = template.meta();
@@ -176,32 +208,40 @@ impl Store {
             funcs,
             globals,
             tables,
-            memory,
+            memories,
         } = sorted;
         // The instance's address is filled in once known: the instance needs the functions'
         // records, which need the context's address.
         let words = vec![0; (l.size as usize).div_ceil(8)];
         let context = Context::raw(&words, 0, params, &Kernel)?;
         let r = context.reference();
-        let numbers: Vec<u32> = meta.types.iter().map(|t| self.canonical(t)).collect();
         let record = |i| template.func_record(i, context.address(), |ty| numbers[ty as usize]);
         let records: Box<[FuncRecord]> = (0..meta.funcs.len()).map(record).collect();
         let mut func_refs: Vec<u64> = funcs.iter().filter_map(|f| self.func_ref(*f)).collect();
         func_refs.extend(records.iter().map(|r| (&raw const *r) as u64));
         let mut values: Vec<u128> = globals.iter().filter_map(|g| self.global(*g)).collect();
         for (_, init) in &meta.globals {
-            values.push(evaluate(template, *init, &values, &func_refs));
+            let known = |g: u32| values.get(g as usize).copied();
+            let value = evaluate(template, *init, &known, &func_refs);
+            values.push(value);
         }
+        let known = |g: u32| values.get(g as usize).copied();
         let items: Vec<Box<[u64]>> = meta
             .elements
             .iter()
             .map(|e| {
                 e.items
                     .iter()
-                    .map(|i| evaluate(template, *i, &values, &func_refs) as u64)
+                    .map(|i| evaluate(template, *i, &known, &func_refs) as u64)
                     .collect()
             })
             .collect();
+        for (i, value) in &meta.table_values {
+            let table = &tables[template.spaces.imported_tables as usize + *i as usize];
+            let value = evaluate(template, *value, &known, &func_refs) as u64;
+            // All of it, so that it cannot be outside.
+            let _ = table.fill(0, value, table.len());
+        }
         for (i, number) in numbers.iter().enumerate() {
             r.put32((l.signatures + i as u32 * 4) as i32, *number);
         }
@@ -235,6 +275,12 @@ impl Store {
             elements: passive.collect(),
             records,
         };
+        for (i, m) in memories.iter().enumerate().skip(1) {
+            let cell = l.memories as i32 + (i as i32 - 1) * ctx::MEMORY_CELL;
+            r.put(cell + ctx::MEMORY_CELL_BASE, m.base());
+            r.put(cell + ctx::MEMORY_CELL_DEF, m.record);
+        }
+        let memory = memories.first();
         let place = memory.map_or((0, 0), |m| (m.base(), m.len()));
         let instance = Instance::assemble(
             template,
@@ -252,9 +298,10 @@ impl Store {
             context,
             imported_funcs: funcs,
             imported_globals: globals,
-            memory,
+            memories,
             tables,
             items,
+            numbers,
         })
     }
 
@@ -275,31 +322,35 @@ impl Store {
                     .tables
                     .get(target as usize)
                     .ok_or(Trap::TableOutOfBounds)?;
-                table.init(items, self.offset(linked, offset), 0, items.len() as u32)?;
+                let at = u32::try_from(self.offset(linked, offset));
+                let at = at.map_err(|_| Trap::TableOutOfBounds)?;
+                table.init(items, at, 0, items.len() as u32)?;
             }
         }
         for d in &meta.data {
-            if let SegmentMode::Active { offset, .. } = d.mode {
-                let memory = linked.memory.ok_or(Trap::MemoryOutOfBounds)?;
+            if let SegmentMode::Active { target, offset } = d.mode {
+                let memory = linked.memories.get(target as usize).copied();
+                let memory = memory.ok_or(Trap::MemoryOutOfBounds)?;
                 let at = self.offset(linked, offset);
-                if u64::from(at) + u64::from(d.len) > memory.len() {
+                let end = at.checked_add(d.len.into());
+                if end.is_none_or(|end| end > memory.len()) {
                     return Err(Trap::MemoryOutOfBounds);
                 }
-                write(memory, at, template.data(d))?;
+                if d.len > 0 {
+                    // Below 4 GiB, as memories are.
+                    write(memory, at as u32, template.data(d))?;
+                }
             }
         }
         Ok(())
     }
 
-    fn offset(&self, linked: &Linked, e: ConstExpr) -> u32 {
-        match e {
-            ConstExpr::Bits(bits) => bits as u32,
-            ConstExpr::Global(g) => match linked.imported_globals.get(g as usize) {
-                Some(g) => self.global(*g).unwrap_or(0) as u32,
-                None => linked.read_cell(g) as u32,
-            },
-            ConstExpr::RefFunc(_) | ConstExpr::Null | ConstExpr::Vector(_) => 0,
-        }
+    fn offset(&self, linked: &Linked, e: ConstExpr) -> u64 {
+        let global = |g: u32| match linked.imported_globals.get(g as usize) {
+            Some(g) => self.global(*g),
+            None => Some(linked.read_cell(g)),
+        };
+        evaluate(linked.instance.template(), e, &global, &[]) as u64
     }
 
     /// Returns the call of an instance's start function.
@@ -324,7 +375,7 @@ impl Store {
         let linked = self.linked.get(instance)?;
         Some(match linked.instance.template().meta().export(name)? {
             ExportKind::Func(f) => Extern::Func(linked.func(instance, f)),
-            ExportKind::Memory(_) => Extern::Memory(linked.memory?),
+            ExportKind::Memory(m) => Extern::Memory(*linked.memories.get(m as usize)?),
             ExportKind::Table(t) => Extern::Table(linked.tables.get(t as usize)?.clone()),
             ExportKind::Global(g) => {
                 let own = Global { instance, index: g };
@@ -362,6 +413,29 @@ impl Store {
         let template = self.linked.get(f.instance)?.instance.template();
         let ty = *template.spaces.funcs.get(f.index as usize)?;
         template.meta().types.get(ty as usize)
+    }
+
+    /// Returns the canonical number of a function's type.
+    fn number_of(&self, f: Func) -> Option<u32> {
+        let linked = self.linked.get(f.instance)?;
+        let ty = *linked
+            .instance
+            .template()
+            .spaces
+            .funcs
+            .get(f.index as usize)?;
+        linked.numbers.get(ty as usize).copied()
+    }
+
+    /// Returns a global's type, in canonical numbers.
+    fn canonical_global(&self, g: Global) -> Option<GlobalType> {
+        let numbers = &self.linked.get(g.instance)?.numbers;
+        let ty = self.global_type(g)?;
+        let number = |of: u32| numbers.get(of as usize).copied().unwrap_or(u32::MAX);
+        Some(GlobalType {
+            value: ty.value.renumbered(number),
+            ..ty
+        })
     }
 
     /// Returns a global's type.
@@ -446,13 +520,43 @@ fn fits(wanted: &Limits, given: &Limits) -> bool {
 }
 
 /// The value of a constant expression, whose indices the template has checked.
-fn evaluate(template: &Template, e: ConstExpr, globals: &[u128], func_refs: &[u64]) -> u128 {
+fn evaluate(
+    template: &Template,
+    e: ConstExpr,
+    globals: &dyn Fn(u32) -> Option<u128>,
+    func_refs: &[u64],
+) -> u128 {
     let value = match e {
         ConstExpr::Bits(bits) => return bits.into(),
         ConstExpr::Vector(from) => return template.vector(from),
         ConstExpr::Null => None,
-        ConstExpr::Global(g) => globals.get(g as usize).copied(),
+        ConstExpr::Global(g) => globals(g),
         ConstExpr::RefFunc(f) => func_refs.get(f as usize).copied().map(u128::from),
+        ConstExpr::Computed { from, len } => compute(template, from, len, globals),
     };
     value.unwrap_or(0)
+}
+
+/// The number that some steps compute; `None` if they are not those of one expression.
+fn compute(
+    template: &Template,
+    from: u32,
+    len: u32,
+    globals: &dyn Fn(u32) -> Option<u128>,
+) -> Option<u128> {
+    let steps = template.meta().steps.get(from as usize..)?;
+    let mut stack: Vec<u64> = Vec::new();
+    for step in steps.get(..len as usize)? {
+        let value = match *step {
+            ConstStep::Push(ConstExpr::Bits(bits)) => bits,
+            ConstStep::Push(ConstExpr::Global(g)) => globals(g)? as u64,
+            ConstStep::Push(_) => return None,
+            operation => {
+                let (b, a) = (stack.pop()?, stack.pop()?);
+                operation.apply(a, b)?
+            }
+        };
+        stack.push(value);
+    }
+    stack.pop().map(u128::from)
 }

@@ -89,11 +89,17 @@ impl Sealing {
         Ok(true)
     }
 
-    /// Tables without contents.
+    /// Tables with what all elements of each start with.
     fn tables(&mut self, t: &mut Template) -> Result<bool, Failure> {
         let mut tables = room(t.meta.tables.len())?;
         for table in &t.meta.tables {
             tables.push(zeros(table.limits.min as usize)?);
+        }
+        for (i, value) in &t.meta.table_values {
+            let value = evaluate(t, *value, &t.sealed.globals)? as u64;
+            if let Some(table) = tables.get_mut(*i as usize) {
+                table.fill(value);
+            }
         }
         self.tables = tables;
         self.elements = room(t.meta.elements.len())?;
@@ -147,7 +153,7 @@ impl Sealing {
         let SegmentMode::Active { target, offset } = mode else {
             return Ok(());
         };
-        let at = evaluate(t, offset, &t.sealed.globals)? as u32 as usize;
+        let at = evaluate(t, offset, &t.sealed.globals)? as usize;
         let table = self.tables.get_mut(target as usize);
         let place = table.and_then(|t| t.get_mut(at..at.checked_add(items.len())?));
         let place = place.ok_or_else(|| {
@@ -166,6 +172,9 @@ fn evaluate(t: &Template, e: ConstExpr, globals: &[u128]) -> Result<u128, Error>
         ConstExpr::Null => Ok(0),
         ConstExpr::Vector(from) => Ok(t.vector(from)),
         ConstExpr::RefFunc(f) => t.record(f).map(u128::from),
+        ConstExpr::Computed { .. } => Err(Error::new(
+            "image: a sealed image has constant expressions to compute; install the program again",
+        )),
         ConstExpr::Global(g) => {
             let value = globals.get(g as usize).copied();
             value.ok_or_else(|| {

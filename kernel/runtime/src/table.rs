@@ -73,7 +73,7 @@ impl Table {
             base: AtomicU64::new(newest.as_ptr() as u64),
             len: AtomicU32::new(0),
             locked: AtomicBool::new(false),
-            cap: ty.limits.max.unwrap_or(u32::MAX).min(cap),
+            cap: ty.limits.max.unwrap_or(u64::MAX).min(cap.into()) as u32,
             ty,
             payer,
             storage: UnsafeCell::new(Storage {
@@ -107,13 +107,10 @@ impl Table {
     #[must_use]
     pub fn ty(&self) -> TableType {
         let limits = Limits {
-            min: self.len(),
+            min: self.len().into(),
             max: self.ty.limits.max,
         };
-        TableType {
-            element: self.ty.element,
-            limits,
-        }
+        TableType { limits, ..self.ty }
     }
 
     /// Returns the number of elements.
@@ -274,15 +271,16 @@ mod tests {
     use alloc::vec::Vec;
     use sing_image::meta::ValType;
 
-    fn table(max: Option<u32>, elements: &[u64]) -> Table {
+    fn table(max: Option<u64>, elements: &[u64]) -> Table {
         let limits = Limits {
-            min: elements.len() as u32,
+            min: elements.len() as u64,
             max,
         };
         Table::new(
             TableType {
                 element: ValType::FuncRef,
                 limits,
+                index64: false,
             },
             1000,
             elements,

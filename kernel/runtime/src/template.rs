@@ -13,10 +13,10 @@ use alloc::format;
 use alloc::sync::Arc;
 use core::mem::offset_of;
 use core::ops::Range;
-use sing_abi::{GUARD, WASM_PAGE, ctx, names};
+use sing_abi::{GUARD, PAGE, ctx, names};
 use sing_image::limits;
 use sing_image::meta::{
-    Data, Element, ExportKind, GlobalType, Limits, Linkage, MemoryMode, Meta, Run, TableType,
+    Data, Element, ExportKind, GlobalType, Linkage, MemoryMode, MemoryType, Meta, Run, TableType,
 };
 use sing_image::{Error, Failure};
 
@@ -43,6 +43,12 @@ const _: () = {
 pub(crate) struct InitialTable {
     pub(crate) ty: TableType,
     pub(crate) elements: Box<[u64]>,
+}
+
+/// Returns the cost of a memory of this length: that of whole pages of the machine.
+#[must_use]
+pub fn memory_cost(len: u64) -> u64 {
+    len.next_multiple_of(PAGE)
 }
 
 /// An installed image.
@@ -136,9 +142,9 @@ impl Preparation {
     #[must_use]
     pub fn room(&self) -> u64 {
         let meta = &self.template.meta;
-        let spaces = (meta.imports.len() + 1)
-            * (4 + size_of::<Limits>() + size_of::<TableType>() + size_of::<GlobalType>());
-        let funcs = meta.funcs.len() * (4 + size_of::<FuncRecord>());
+        let spaces = (meta.imports.len() + 1 + meta.further.len())
+            * (4 + size_of::<MemoryType>() + size_of::<TableType>() + size_of::<GlobalType>());
+        let funcs = meta.funcs.len() * (4 + size_of::<FuncRecord>()) + 4 * meta.canonical.len();
         let globals = meta.globals.len() * (16 + size_of::<GlobalType>());
         let items =
             |e: &Element| 8 * e.items.len() + size_of::<Box<[u64]>>() + crate::HEADER as usize;
@@ -147,8 +153,8 @@ impl Preparation {
         let tables = meta
             .tables
             .iter()
-            .map(|t| u64::from(t.limits.min))
-            .sum::<u64>();
+            .map(|t| t.limits.min)
+            .fold(0, u64::saturating_add);
         let tables = tables.min(limits::TABLE_ELEMENTS.most) * 8 + meta.tables.len() as u64 * 128;
         (spaces + funcs + globals + elements + context) as u64 + tables
     }
@@ -245,17 +251,46 @@ impl Template {
     /// Returns the initial length of linear memory in bytes.
     #[must_use]
     pub fn memory_min(&self) -> u64 {
-        self.meta.memory.map_or(0, |m| u64::from(m.min) * WASM_PAGE)
+        self.meta.memory.map_or(0, |m| m.min_bytes())
     }
 
     /// Returns the most bytes of linear memory: the module's declared maximum, at most 4 GiB.
     #[must_use]
     pub fn memory_max(&self) -> u64 {
-        let pages = self
-            .meta
-            .memory
-            .map_or(0, |m| m.max.unwrap_or(65_536).min(65_536));
-        u64::from(pages) * WASM_PAGE
+        self.meta.memory.map_or(0, |m| m.max_bytes())
+    }
+
+    /// Returns the memories behind the first.
+    #[must_use]
+    pub fn further(&self) -> &[MemoryType] {
+        &self.meta.further
+    }
+
+    /// Returns a memory by its index.
+    #[must_use]
+    pub fn memory_type(&self, index: u32) -> Option<&MemoryType> {
+        self.spaces.memories.get(index as usize)
+    }
+
+    /// Returns the bytes that all memories together cost initially.
+    #[must_use]
+    pub fn all_memories_cost(&self) -> u64 {
+        let further = self.meta.further.iter();
+        let further = further.map(|m| memory_cost(m.min_bytes()));
+        memory_cost(self.memory_min()) + further.sum::<u64>()
+    }
+
+    /// Returns the first run of initial contents in memories behind the first that ends behind this
+    /// byte of this one of them, from there on: its place and at most `most` of its bytes. `None` if
+    /// only zeros follow.
+    #[must_use]
+    pub fn further_initial_from(&self, at: (u32, u64), most: u64) -> Option<((u32, u64), &[u8])> {
+        let runs = &self.meta.further_initial;
+        let index = runs.partition_point(|(memory, run)| (*memory, run.end()) <= at);
+        let (memory, run) = runs.get(index)?;
+        let start = if *memory == at.0 { at.1 } else { 0 };
+        let (start, bytes) = self.part_of(run, start, most);
+        Some(((*memory, start), bytes))
     }
 
     /// Returns the bytes of addresses to reserve for linear memory: all that its code can reach
@@ -292,11 +327,15 @@ impl Template {
     #[must_use]
     pub fn initial_from(&self, at: u64, most: u64) -> Option<(u64, &[u8])> {
         let index = self.meta.initial.partition_point(|r| r.end() <= at);
-        let run = self.meta.initial.get(index)?;
+        Some(self.part_of(self.meta.initial.get(index)?, at, most))
+    }
+
+    /// A run from `at` on, which lies before its end: its address and at most `most` of its bytes.
+    fn part_of(&self, run: &Run, at: u64, most: u64) -> (u64, &[u8]) {
         let start = at.max(u64::from(run.at));
         let skip = start - u64::from(run.at);
         let len = (u64::from(run.len) - skip).min(most);
-        Some((start, self.bytes(run.from + skip as u32, len as u32)))
+        (start, self.bytes(run.from + skip as u32, len as u32))
     }
 
     fn bytes(&self, from: u32, len: u32) -> &[u8] {

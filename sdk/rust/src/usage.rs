@@ -25,10 +25,13 @@ pub trait Value: Sized {
     fn parse(text: &str) -> Option<Self>;
 }
 
+/// The kind of an integer. Its bounds are those of its type, and no part of the usage.
+const WHOLE: &str = "a whole number";
+
 macro_rules! integers {
     ($($t:ty)*) => {$(
         impl Value for $t {
-            const KIND: &'static str = "a whole number";
+            const KIND: &'static str = WHOLE;
             fn parse(text: &str) -> Option<Self> {
                 text.parse().ok()
             }
@@ -105,6 +108,20 @@ impl Argument {
         match self.count {
             Count::Flag | Count::Valued => self.name.split(' ').next(),
             _ => None,
+        }
+    }
+
+    /// Why a text is no value.
+    fn refusal(&self, text: &str) -> String {
+        let (below, digits) = match text.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
+        let whole = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+        match (self.kind == WHOLE && whole, below) {
+            (true, true) => format!("{}: {text} is too small", self.name),
+            (true, false) => format!("{}: {text} is too large", self.name),
+            (false, _) => format!("{}: {text} is not {}", self.name, self.kind),
         }
     }
 }
@@ -196,7 +213,7 @@ impl Usage {
                     _ if !values[place].is_empty() => return wrong(format!("{text} stands twice")),
                     None => return wrong(format!("{}: the value is missing", a.name)),
                     Some(value) if (a.accepts)(value) => values[place].push(value.clone()),
-                    Some(value) => return wrong(format!("{}: {value} is not {}", a.name, a.kind)),
+                    Some(value) => return wrong(a.refusal(value)),
                 }
                 continue;
             }
@@ -215,7 +232,7 @@ impl Usage {
                 _ if is_option && !is_number(text) => {
                     return wrong(format!("unknown option {text}"));
                 }
-                Some((_, a)) => return wrong(format!("{}: {text} is not {}", a.name, a.kind)),
+                Some((_, a)) => return wrong(a.refusal(text)),
                 None => return wrong(format!("one argument too many: {text}")),
             }
         }
@@ -349,7 +366,10 @@ mod tests {
 
     #[test]
     fn what_is_not_declared_is_refused() {
-        assert_eq!(wrong("-3"), "ROUNDS: -3 is not a whole number");
+        assert_eq!(wrong("-3"), "ROUNDS: -3 is too small");
+        assert_eq!(wrong("4294967296"), "ROUNDS: 4294967296 is too large");
+        assert_eq!(wrong("1 2147483648"), "BY: 2147483648 is too large");
+        assert_eq!(wrong("-"), "ROUNDS: - is not a whole number");
         assert_eq!(wrong("-3x"), "ROUNDS: -3x is not a whole number");
         assert_eq!(wrong("--3"), "unknown option --3");
         assert_eq!(wrong("many"), "ROUNDS: many is not a whole number");

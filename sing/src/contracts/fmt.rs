@@ -60,7 +60,7 @@ fn one(file: &Path, check: bool) -> Result<bool, String> {
         // Without a reader, no output is lost.
         let _ = std::io::stdout().write_all(laid.as_bytes());
     } else if laid != text {
-        std::fs::write(file, laid).map_err(|e| format!("sing: {name}: cannot be written: {e}"))?;
+        output::write(file, laid.as_bytes()).map_err(|e| format!("sing: {e}"))?;
     }
     Ok(true)
 }

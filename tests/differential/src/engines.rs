@@ -40,6 +40,7 @@ impl Engines {
     pub fn new() -> Result<Engines> {
         let mut config = wasmi::Config::default();
         config.set_max_recursion_depth(20_000);
+        config.wasm_custom_page_sizes(true);
         Ok(Engines {
             wasmi: wasmi::Engine::new(&config),
             #[cfg(feature = "wasmtime")]
@@ -48,6 +49,7 @@ impl Engines {
                 // It wants the one that is not used to be no smaller than the other.
                 config.async_stack_size(4 << 20);
                 config.max_wasm_stack(4 << 20);
+                config.wasm_custom_page_sizes(true);
                 wasmtime::Engine::new(&config).map_err(|e| anyhow!("wasmtime: {e:#}"))?
             },
         })

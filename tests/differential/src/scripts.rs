@@ -85,6 +85,32 @@ fn digest(memory: &[u8]) -> u64 {
     })
 }
 
+/// Whether all memories of a module have 32-bit addresses and pages of 64 KiB.
+fn has_plain_memories(wasm: &[u8]) -> bool {
+    use wasmparser::{Parser, Payload};
+    let memories = Parser::new(0).parse_all(wasm).filter_map(|p| match p {
+        Ok(Payload::MemorySection(memories)) => Some(memories),
+        _ => None,
+    });
+    let plain = |m: wasmparser::MemoryType| !m.memory64 && m.page_size_log2.is_none();
+    memories.flatten().all(|m| m.is_ok_and(plain))
+}
+
+/// Whether a module has tail calls: a script must say so where the module is written in binary.
+fn has_tail_calls(wasm: &[u8]) -> bool {
+    use wasmparser::{Operator, Parser, Payload};
+    let bodies = Parser::new(0).parse_all(wasm).filter_map(|p| match p {
+        Ok(Payload::CodeSectionEntry(body)) => body.get_operators_reader().ok(),
+        _ => None,
+    });
+    bodies.flatten().any(|op| {
+        matches!(
+            op,
+            Ok(Operator::ReturnCall { .. } | Operator::ReturnCallIndirect { .. })
+        )
+    })
+}
+
 const DIGEST: &str = r#"(module (memory (import "m" "MEMORY") 0)
   (func (export "digest") (result i64)
     (local $at i32) (local $end i32) (local $h i64)
@@ -188,7 +214,7 @@ impl Writer<'_> {
 
     /// The state that an instance is left in.
     fn state(&mut self, store: &Store<()>, instance: &Instance) {
-        let mut memory = None;
+        let mut memories = Vec::new();
         for export in instance.exports(store) {
             let name = export.name().to_string();
             match export.into_extern() {
@@ -201,14 +227,17 @@ impl Writer<'_> {
                     )
                     .unwrap();
                 }
-                Extern::Memory(m) => memory = Some((name, digest(m.data(store)))),
+                // The module that computes the digest knows no other memories.
+                Extern::Memory(m) if has_plain_memories(self.wasm) => {
+                    memories.push((name, digest(m.data(store))));
+                }
                 _ => {}
             }
         }
-        if let Some((name, digest)) = memory {
+        for (name, digest) in memories {
             let module = DIGEST.replace("\"MEMORY\"", &quote(&name));
             let digest = digest as i64;
-            writeln!(self.script, "(register \"m\") {module}").unwrap();
+            writeln!(self.script, "(register \"m\" $i) {module}").unwrap();
             writeln!(
                 self.script,
                 "(assert_return (invoke \"digest\") (i64.const {digest}))"
@@ -248,6 +277,9 @@ fn script(engine: &Engine, seed: u64) -> String {
             w.state(&store, &instance);
         }
     }
+    if has_tail_calls(&wasm) && !w.script.is_empty() {
+        w.script.insert_str(0, ";; return_call\n");
+    }
     w.script
 }
 
@@ -257,6 +289,7 @@ pub fn generate(directory: &Path, count: u64, first: u64) -> Result<u64> {
     let mut config = wasmi::Config::default();
     // Our frames are never so large that fewer calls would exhaust our stack.
     config.set_max_recursion_depth(40);
+    config.wasm_custom_page_sizes(true);
     let engine = Engine::new(&config);
     let mut written = 0;
     for seed in first..first + count {

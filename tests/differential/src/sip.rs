@@ -3,7 +3,7 @@
 //!
 //! With `n` arguments it runs plan `n / 4`: up to `n % 4` calls of one function with arguments of
 //! its own. Then it answers a digest of all results, all globals, the null elements of tables, and
-//! the memory. All NaNs count as one value, as the bits of a NaN are unspecified.
+//! the memories. All NaNs count as one value, as the bits of a NaN are unspecified.
 
 use crate::numbers::Numbers;
 use anyhow::{Context, Result, bail};
@@ -56,8 +56,10 @@ struct Known {
     functions: Vec<u32>,
     imported: u32,
     globals: Vec<ValType>,
+    /// Whether indices are of 64 bits, of each table.
     tables: Vec<bool>,
-    memory: bool,
+    /// Whether addresses are of 64 bits, and the binary logarithm of a page's size, of each memory.
+    memories: Vec<(bool, u32)>,
     exported: Vec<u32>,
 }
 
@@ -96,11 +98,16 @@ fn know(wasm: &[u8]) -> Result<Known> {
             }
             Payload::TableSection(section) => {
                 for table in section {
-                    k.tables
-                        .push(table?.ty.element_type == wasmparser::RefType::FUNCREF);
+                    k.tables.push(table?.ty.table64);
                 }
             }
-            Payload::MemorySection(section) => k.memory = section.count() > 0,
+            Payload::MemorySection(section) => {
+                for memory in section {
+                    let memory = memory?;
+                    let page = memory.page_size_log2.unwrap_or(16);
+                    k.memories.push((memory.memory64, page));
+                }
+            }
             Payload::ExportSection(section) => {
                 for export in section {
                     let export = export?;
@@ -233,28 +240,37 @@ fn main_function(k: &Known, numbers: &mut Numbers, plans: &[u32], count: u32) ->
         widen(&mut f, *ty);
         fold(&mut f);
     }
-    for table in 0..k.tables.len() as u32 {
+    for (table, &wide) in (0..).zip(&k.tables) {
         f.instruction(&I::TableSize(table));
+        if wide {
+            f.instruction(&I::I32WrapI64);
+        }
         f.instruction(&I::LocalSet(3));
-        each(&mut f, 1, |f| {
+        each(&mut f, 1, wide, |f| {
             f.instruction(&I::TableGet(table));
             f.instruction(&I::RefIsNull);
             f.instruction(&I::I64ExtendI32U);
         });
     }
-    if k.memory {
-        f.instruction(&I::MemorySize(0));
-        f.instruction(&I::I32Const(16));
+    for (memory, &(wide, page)) in (0..).zip(&k.memories) {
+        f.instruction(&I::MemorySize(memory));
+        if wide {
+            f.instruction(&I::I32WrapI64);
+        }
+        f.instruction(&I::I32Const(page as i32));
         f.instruction(&I::I32Shl);
         f.instruction(&I::LocalSet(3));
-        each(&mut f, 8, |f| {
-            f.instruction(&I::I64Load(MemArg {
-                offset: 0,
-                align: 0,
-                target: MemArgTarget::Memory(0),
-                ordering: None,
-            }));
-        });
+        let at = MemArg {
+            offset: 0,
+            align: 0,
+            target: MemArgTarget::Memory(memory),
+            ordering: None,
+        };
+        if page == 16 {
+            each(&mut f, 8, wide, |f| drop(f.instruction(&I::I64Load(at))));
+        } else {
+            each(&mut f, 1, wide, |f| drop(f.instruction(&I::I64Load8U(at))));
+        }
     }
     f.instruction(&I::LocalGet(0));
     f.instruction(&I::LocalGet(0));
@@ -266,8 +282,8 @@ fn main_function(k: &Known, numbers: &mut Numbers, plans: &[u32], count: u32) ->
     Ok(f)
 }
 
-/// Folds the result of `load` for each index below local 3.
-fn each(f: &mut Function, step: i32, load: impl Fn(&mut Function)) {
+/// Folds the result of `load` for each index below local 3, which it gets with 64 bits if `wide`.
+fn each(f: &mut Function, step: i32, wide: bool, load: impl Fn(&mut Function)) {
     f.instruction(&I::I32Const(0));
     f.instruction(&I::LocalSet(2));
     f.instruction(&I::Block(BlockType::Empty));
@@ -277,6 +293,9 @@ fn each(f: &mut Function, step: i32, load: impl Fn(&mut Function)) {
     f.instruction(&I::I32GeU);
     f.instruction(&I::BrIf(1));
     f.instruction(&I::LocalGet(2));
+    if wide {
+        f.instruction(&I::I64ExtendI32U);
+    }
     load(f);
     fold(f);
     f.instruction(&I::LocalGet(2));
@@ -435,7 +454,14 @@ fn custom(out: &mut Vec<u8>, name: &str, data: &[u8]) {
 
 /// Whether it is a module.
 pub fn validate(wasm: &[u8]) -> Result<()> {
-    let mut validator = wasmparser::Validator::new_with_features(wasmparser::WasmFeatures::WASM2);
+    use wasmparser::WasmFeatures as F;
+    let features = F::WASM2
+        | F::EXTENDED_CONST
+        | F::MULTI_MEMORY
+        | F::TAIL_CALL
+        | F::MEMORY64
+        | F::CUSTOM_PAGE_SIZES;
+    let mut validator = wasmparser::Validator::new_with_features(features);
     validator.validate_all(wasm)?;
     Ok(())
 }

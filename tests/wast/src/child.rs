@@ -3,6 +3,7 @@
 use crate::machine::Machine;
 use crate::protocol::{Event, Outcome};
 use crate::{runner, script, world::World};
+use sing_compiler::Options;
 use sing_image::meta::MemoryMode;
 use std::io::Write;
 use std::path::Path;
@@ -31,7 +32,12 @@ fn try_run(path: &Path, mode: MemoryMode) -> Result<(), String> {
     let bytes = std::fs::read(path).map_err(|e| format!("cannot be read: {e}"))?;
     let text = String::from_utf8(bytes).map_err(|e| format!("is no UTF-8 text: {e}"))?;
     let machine = Machine::start()?;
-    let mut world = World::new(&machine, mode)?;
+    // Modules that are linked with each other must agree on how functions are called.
+    let options = Options {
+        tail_calls: text.contains("return_call"),
+        ..Options::open(mode)
+    };
+    let mut world = World::new(&machine, options)?;
     script::for_each(&text, &mut |line, directive| {
         tell(&Event::Begin(line));
         let outcome = match directive {

@@ -1,15 +1,11 @@
 //! The host of the SIP that scripts run in: its memories, the traps of its instructions, and how a
 //! call ended.
 
-use sing_abi::WASM_PAGE;
-use sing_image::meta::MemoryMode;
+use sing_image::meta::{MemoryMode, MemoryType};
 use sing_kernel::host::{GuestMemory, Host};
 use sing_runtime::{SipMemory, Template, Trap};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// The largest memory, in bytes.
-const MAX_MEMORY: u64 = 4 << 30;
 
 /// A memory's record, as compiled code reads it (`ctx::MEM_DEF_BASE`, `ctx::MEM_DEF_LEN`).
 #[repr(C)]
@@ -21,7 +17,7 @@ struct Record {
 struct Memory {
     record: &'static Record,
     memory: GuestMemory,
-    max: u64,
+    ty: MemoryType,
 }
 
 impl Memory {
@@ -64,21 +60,15 @@ impl Scripts {
         self.state().code.push(template.clone());
     }
 
-    /// A memory of `min` pages that can grow to `max`; returns the fixed address of its record, or
-    /// `None` if there is no room.
-    pub fn add_memory(&self, min: u32, max: Option<u32>, mode: MemoryMode) -> Option<u64> {
-        let len = u64::from(min) * WASM_PAGE;
-        let max = max.map_or(MAX_MEMORY, |m| (u64::from(m) * WASM_PAGE).min(MAX_MEMORY));
-        let memory = GuestMemory::new(mode, max, len)?;
+    /// A memory of this type; returns the fixed address of its record, or `None` if there is no room.
+    pub fn add_memory(&self, ty: MemoryType, mode: MemoryMode) -> Option<u64> {
+        let len = ty.min_bytes();
+        let memory = GuestMemory::new(mode, ty.max_bytes(), len)?;
         let record: &'static Record = Box::leak(Box::new(Record {
             base: AtomicU64::new(memory.base()),
             len: AtomicU64::new(len),
         }));
-        self.state().memories.push(Memory {
-            record,
-            memory,
-            max,
-        });
+        self.state().memories.push(Memory { record, memory, ty });
         Some(std::ptr::from_ref(record) as u64)
     }
 
@@ -108,18 +98,18 @@ impl Host for Scripts {
         Ok(memory.memory.window())
     }
 
-    fn grow(&self, base: u64, pages: u32) -> i32 {
+    fn grow_by(&self, base: u64, pages: u64) -> i64 {
         let state = self.state();
         let Some(m) = state.memories.iter().find(|m| m.memory.base() == base) else {
             return -1;
         };
         let old = m.len();
-        let new = old + u64::from(pages) * WASM_PAGE;
-        if new > m.max {
+        let new = old.saturating_add(m.ty.bytes(pages));
+        if new > m.ty.max_bytes() {
             return -1;
         }
         m.record.len.store(new, Relaxed);
-        (old / WASM_PAGE) as i32
+        (old >> m.ty.page_bits) as i64
     }
 
     fn trap_at(&self, pc: u64) -> Option<u8> {

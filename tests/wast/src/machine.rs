@@ -2,7 +2,7 @@
 
 use crate::host::Scripts;
 use sing_hosted::{Config, HostedHal};
-use sing_image::meta::{Limits, MemoryMode, Meta};
+use sing_image::meta::{MemoryMode, MemoryType, Meta};
 use sing_kernel::GuestCall;
 use sing_kernel::hal::Hal;
 use sing_kernel::host::{Guest, Host};
@@ -53,12 +53,12 @@ impl Machine {
     }
 
     /// Makes a linear memory.
-    pub fn memory(&self, limits: Limits, mode: MemoryMode) -> Result<Memory, String> {
-        let record = SCRIPTS.add_memory(limits.min, limits.max, mode);
+    pub fn memory(&self, ty: MemoryType, mode: MemoryMode) -> Result<Memory, String> {
+        let record = SCRIPTS.add_memory(ty, mode);
         let record =
-            record.ok_or_else(|| format!("no room for a memory of {} pages", limits.min))?;
+            record.ok_or_else(|| format!("no room for a memory of {} pages", ty.limits.min))?;
         // SAFETY: the host keeps records and memories for ever: a process ends with its script.
-        Ok(unsafe { Memory::new(record, limits.max) })
+        Ok(unsafe { Memory::new(record, ty) })
     }
 
     /// Puts bytes into a memory.

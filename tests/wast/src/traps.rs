@@ -9,7 +9,8 @@ fn words(trap: Trap) -> &'static [&'static str] {
         Trap::MemoryOutOfBounds => &["out of bounds memory access"],
         // An indirect call beyond the table and an instruction on the table are the same reason here.
         Trap::TableOutOfBounds => &["out of bounds table access", "undefined element"],
-        Trap::NullFunction => &["uninitialized element"],
+        Trap::NullFunction => &["uninitialized element", "null function reference"],
+        Trap::NullReference => &["null reference"],
         Trap::BadSignature => &["indirect call type mismatch"],
         Trap::DivisionByZero => &["integer divide by zero"],
         Trap::IntegerOverflow => &["integer overflow"],

@@ -46,8 +46,14 @@ impl fmt::Display for Value {
             ValType::V128 => write!(f, "v128 {bits:#034x}"),
             ValType::FuncRef if bits == 0 => f.write_str("null funcref"),
             ValType::FuncRef => f.write_str("funcref"),
-            ValType::ExternRef if bits == 0 => f.write_str("null externref"),
-            ValType::ExternRef => write!(f, "externref {}", bits - 1),
+            ValType::NonNullFunc | ValType::Typed { .. } if bits == 0 => {
+                f.write_str("null funcref")
+            }
+            ValType::NonNullFunc | ValType::Typed { .. } => f.write_str("funcref"),
+            ValType::ExternRef | ValType::NonNullExtern if bits == 0 => {
+                f.write_str("null externref")
+            }
+            ValType::ExternRef | ValType::NonNullExtern => write!(f, "externref {}", bits - 1),
         }
     }
 }
@@ -74,7 +80,8 @@ fn reference(heap: &HeapType<'_>) -> Result<ValType, Foreign> {
             ty: AbstractHeapType::Cont | AbstractHeapType::NoCont,
             ..
         } => Err(Foreign::Proposal("stack-switching")),
-        HeapType::Concrete(_) => Err(Foreign::Proposal("function-references")),
+        // Of which type, no result tells.
+        HeapType::Concrete(_) => Ok(ValType::FuncRef),
         _ => Err(Foreign::Proposal("gc")),
     }
 }
@@ -110,6 +117,8 @@ pub enum Pattern {
     Lanes(ValType, Vec<Pattern>),
     /// Any null reference.
     Null,
+    /// A null reference to a function, or of the host.
+    NullOf(ValType),
     /// A reference of this type that is not null.
     NotNull(ValType),
     /// Any of these.
@@ -134,7 +143,7 @@ impl Pattern {
             WastRetCore::F64(v) => Ok(Pattern::float(ValType::F64, v, |v| v.bits.into())),
             WastRetCore::V128(v) => Ok(Pattern::vector(v)),
             WastRetCore::RefNull(None) => Ok(Pattern::Null),
-            WastRetCore::RefNull(Some(heap)) => value(reference(heap)?, 0),
+            WastRetCore::RefNull(Some(heap)) => reference(heap).map(Pattern::NullOf),
             WastRetCore::RefExtern(Some(n)) => value(ValType::ExternRef, u128::from(*n) + 1),
             WastRetCore::RefExtern(None) => Ok(Pattern::NotNull(ValType::ExternRef)),
             WastRetCore::RefFunc(None) => Ok(Pattern::NotNull(ValType::FuncRef)),
@@ -187,7 +196,10 @@ impl Pattern {
     /// Whether a value is one of these.
     pub fn matches(&self, v: Value) -> bool {
         match self {
-            Pattern::Value(expected) => *expected == v,
+            // A typed reference is one of its kind.
+            Pattern::Value(expected) => {
+                *expected == v || same(expected.ty, v) && expected.bits == v.bits
+            }
             Pattern::CanonicalNan(ty) => *ty == v.ty && nan(v, true),
             Pattern::ArithmeticNan(ty) => *ty == v.ty && nan(v, false),
             Pattern::Lanes(ty, lanes) => {
@@ -202,11 +214,17 @@ impl Pattern {
                 };
                 v.ty == ValType::V128 && lanes.all(same)
             }
-            Pattern::Null => matches!(v.ty, ValType::FuncRef | ValType::ExternRef) && v.bits == 0,
-            Pattern::NotNull(ty) => *ty == v.ty && v.bits != 0,
+            Pattern::Null => v.ty.is_reference() && v.bits == 0,
+            Pattern::NullOf(ty) => same(*ty, v) && v.bits == 0,
+            Pattern::NotNull(ty) => same(*ty, v) && v.bits != 0,
             Pattern::Either(any) => any.iter().any(|p| p.matches(v)),
         }
     }
+}
+
+/// Whether a value is a reference of the same kind: to a function, or of the host.
+fn same(ty: ValType, v: Value) -> bool {
+    ty.is_reference() && v.ty.is_reference() && ty.is_function() == v.ty.is_function()
 }
 
 /// Whether a float is a NaN with the topmost bit of its payload set and, where `alone`, no other. Its sign does
@@ -232,6 +250,7 @@ impl fmt::Display for Pattern {
             Pattern::ArithmeticNan(ty) => write!(f, "an arithmetic NaN ({ty:?})"),
             Pattern::Lanes(_, lanes) => write!(f, "a v128 of [{}]", list(lanes)),
             Pattern::Null => f.write_str("a null reference"),
+            Pattern::NullOf(ty) => write!(f, "a null {ty:?}"),
             Pattern::NotNull(ty) => write!(f, "a {ty:?} that is not null"),
             Pattern::Either(any) => write!(f, "one of [{}]", list(any)),
         }

@@ -1,11 +1,11 @@
-//! The state of a script: its instances, by name and as registered, in one memory mode.
+//! The state of a script: its instances, by name and as registered, compiled with the same options.
 
 use crate::machine::Machine;
 use crate::proposals;
 use crate::spectest;
 use crate::values::Value;
 use sing_compiler::{Options, compile, verify};
-use sing_image::meta::{FuncType, MemoryMode, ValType};
+use sing_image::meta::{FuncType, ValType};
 use sing_runtime::Trap;
 use sing_runtime::open::{Callee, Extern, LinkError, Store};
 use std::collections::HashMap;
@@ -55,7 +55,7 @@ type Definition = Result<Vec<u8>, Slot>;
 /// The state of a script.
 pub struct World<'m> {
     machine: &'m Machine,
-    mode: MemoryMode,
+    options: Options,
     store: Store,
     /// The instance that a directive without a name refers to.
     current: Slot,
@@ -83,11 +83,11 @@ pub fn encode_module(module: &mut Module<'_>) -> Result<Vec<u8>, String> {
 }
 
 impl<'m> World<'m> {
-    /// A world with only `spectest`.
-    pub fn new(machine: &'m Machine, mode: MemoryMode) -> Result<World<'m>, String> {
+    /// A world with only `spectest`, whose modules are compiled with these options.
+    pub fn new(machine: &'m Machine, options: Options) -> Result<World<'m>, String> {
         let mut world = World {
             machine,
-            mode,
+            options,
             store: Store::new(),
             current: Slot::Failed,
             named: HashMap::new(),
@@ -109,14 +109,14 @@ impl<'m> World<'m> {
 
     /// Whether the verifier accepts a module; if not, the reason.
     pub fn verify(&self, wasm: &[u8]) -> Result<(), String> {
-        verify(wasm, &Options::open(self.mode))
+        verify(wasm, &self.options)
             .map(|_| ())
             .map_err(|e| e.to_string())
     }
 
     /// Makes an instance of a module.
     pub fn instantiate(&mut self, wasm: &[u8]) -> Result<usize, NoInstance> {
-        let compiled = compile(wasm, &Options::open(self.mode)).map_err(|e| {
+        let compiled = compile(wasm, &self.options).map_err(|e| {
             proposals::needed(wasm).map_or(NoInstance::Refused(e.to_string()), NoInstance::Skipped)
         })?;
         let imports = self.resolve(&compiled.meta)?;
@@ -124,14 +124,15 @@ impl<'m> World<'m> {
             .machine
             .load(&compiled.code, compiled.data, compiled.meta)
             .map_err(NoInstance::Broken)?;
-        let memory = template
-            .meta()
-            .memory
-            .map(|limits| self.machine.memory(limits, self.mode));
-        let memory = memory.transpose().map_err(NoInstance::Broken)?;
+        let meta = template.meta();
+        let memories = meta.memory.iter().chain(&meta.further);
+        let memories = memories.map(|ty| self.machine.memory(*ty, self.options.memory_mode));
+        let memories: Vec<_> = memories
+            .collect::<Result<_, _>>()
+            .map_err(NoInstance::Broken)?;
         let linked = self
             .store
-            .link(&template, &imports, memory, &self.machine.params());
+            .link(&template, &imports, &memories, &self.machine.params());
         let instance = linked.map_err(|e| match e {
             LinkError::Incompatible { .. } => {
                 NoInstance::Unlinkable("incompatible import type".into())
@@ -240,7 +241,13 @@ impl<'m> World<'m> {
 
     fn call(&self, callee: Callee, ty: &FuncType, args: &[Value]) -> Result<Vec<Value>, NoResult> {
         let given: Vec<ValType> = args.iter().map(|a| a.ty).collect();
-        if given != ty.params {
+        let fits = |(arg, ty): (&Value, &ValType)| {
+            let null = arg.ty.is_reference() && arg.bits == 0;
+            arg.ty == *ty
+                || null && ty.has_null() && arg.ty.is_function() == ty.is_function()
+                || !null && arg.ty == ValType::ExternRef && *ty == ValType::NonNullExtern
+        };
+        if args.len() != ty.params.len() || !args.iter().zip(&ty.params).all(fits) {
             let message = format!(
                 "arguments {given:?} for a function that takes {:?}",
                 ty.params

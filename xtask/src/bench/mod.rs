@@ -19,7 +19,7 @@ use crate::project::Project;
 use crate::run::SCRIPT_ARGUMENTS;
 use crate::setup::{self, Needs};
 use crate::system::session::Session;
-use crate::{build, cargo};
+use crate::{build, cargo, files};
 use anyhow::{Context, Result, bail};
 use samples::Sample;
 use std::collections::BTreeMap;
@@ -230,15 +230,14 @@ fn write(project: &Project, request: &Request, result: &report::Result) -> Resul
         .unwrap_or_else(|| stem.with_extension("json"));
     let picture = json.with_extension("svg");
     let text = serde_json::to_string_pretty(result).context("cannot write the result as JSON")?;
-    std::fs::write(&json, text + "\n")
-        .with_context(|| format!("cannot write {}", json.display()))?;
+    files::write(&json, text + "\n")?;
     let title = format!(
         "bench {} ({}), logarithmic",
         result.bench,
         request.machine.name()
     );
     let svg = plot::svg(&title, &result.rows)?;
-    std::fs::write(&picture, svg).with_context(|| format!("cannot write {}", picture.display()))?;
+    files::write(&picture, svg)?;
     eprintln!("wrote {} and {}", json.display(), picture.display());
     Ok(())
 }

@@ -41,6 +41,8 @@ pub struct Outcome {
     /// Runs without a result to compare: no engine has one, or only one of them exhausted its
     /// stack.
     pub unknown: usize,
+    /// Runs on which the engines differ and one of them agrees with us, which therefore are no findings.
+    pub split: Vec<String>,
     /// How often each kind of end was right: traps by their codes.
     pub ends: BTreeMap<String, usize>,
     /// The findings.
@@ -81,6 +83,15 @@ pub fn run(project: &Project, request: &Request, say: &mut dyn FnMut(&str)) -> R
             outcome.compared,
             outcome.unknown,
             outcome.findings.len()
+        ));
+    }
+    for text in outcome.split.iter().take(ENOUGH) {
+        say(&format!("  {text}"));
+    }
+    if outcome.split.len() > ENOUGH {
+        let more = outcome.split.len() - ENOUGH;
+        say(&format!(
+            "  and {more} more runs on which the engines differ and one agrees"
         ));
     }
     for (end, n) in &outcome.ends {
@@ -202,10 +213,18 @@ impl Differential<'_> {
                     // Stack depths differ between engines.
                     let unknown = wanted == "unknown"
                         || (ended == "trap 9") != (wanted == "trap 9") && !ended.contains("gone");
-                    if wanted.starts_with("differ") {
-                        outcome.findings.push(format!(
-                            "{name} {number}: the engines differ, {wanted}; here: {ended}"
-                        ));
+                    if let Some(results) = wanted.strip_prefix("differ ") {
+                        let text = format!(
+                            "{name} {number}: the engines differ, {results}; here: {ended}"
+                        );
+                        let agrees = |result: &str| {
+                            result.split_once(": ").is_some_and(|(_, end)| end == ended)
+                        };
+                        if results.split(", ").any(agrees) {
+                            outcome.split.push(text);
+                        } else {
+                            outcome.findings.push(text);
+                        }
                     } else if unknown {
                         outcome.unknown += 1;
                     } else if ended == wanted {

@@ -8,7 +8,7 @@
 use super::{Report, Run};
 use crate::image::{self, MemoryMode};
 use crate::iso;
-use crate::machine::{Acceleration, Kernel, Launch, Machine};
+use crate::machine::{Acceleration, COMMAND_LINE, Kernel, Launch, Machine};
 use crate::qemu;
 use crate::system::session::{Ended, Session};
 use anyhow::{Context, Result};
@@ -111,6 +111,13 @@ impl Case {
         self
     }
 
+    /// The line has this length, by blanks between its words.
+    fn line_of(mut self, len: usize) -> Case {
+        let blanks = " ".repeat(len - self.line.len());
+        self.line = self.line.replacen("--", &format!("{blanks}--"), 1);
+        self
+    }
+
     fn disc(mut self, uefi: bool) -> Case {
         self.loader = Loader::Disc { uefi };
         self.memory = "256".into();
@@ -186,6 +193,9 @@ fn cases(image_size: u64) -> Vec<Case> {
             .word("clock=sundial")
             .quick()
             .refused("`sundial` .* there are cpuid, kvmclock, acpi, pit, apic, rtc"),
+        Case::new("longest command line", q35)
+            .quick()
+            .line_of(COMMAND_LINE),
         Case::new("power button, q35", q35)
             .quick()
             .event("system_powerdown", button, 0),
@@ -424,6 +434,11 @@ fn problem(case: &Case, output: &str, ended: bool, said: &str) -> Result<Option<
         [status] => Some(format!("exit status {status}, not {:?}", case.status)),
         _ => Some(format!("exit statuses {statuses:?}, not one")),
     })
+}
+
+/// The names of all cases.
+pub fn names() -> Vec<String> {
+    cases(1).into_iter().map(|case| case.name).collect()
 }
 
 #[cfg(test)]

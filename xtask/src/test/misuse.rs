@@ -19,12 +19,12 @@
 //! invariants of sealed processes are tested again.
 
 use super::{Report, Run, systems};
-use crate::cargo;
 use crate::image::{self, MemoryMode, Programs};
 use crate::machine::{Acceleration, Kernel, Machine};
 use crate::project::Project;
 use crate::system::list::{Body, Expected, Status, Step, Test};
 use crate::system::suite::{self, Suite};
+use crate::{cargo, files};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -82,8 +82,7 @@ fn check(run: &Run, machine: Machine) -> Result<Report> {
             continue;
         }
         let module = folder.join(format!("{}.wasm", misuse.name));
-        fs::write(&module, &misuse.module)
-            .with_context(|| format!("cannot write {}", module.display()))?;
+        files::write(&module, &misuse.module)?;
         if misuse.stopped == Stopped::Install {
             if machine == Machine::Hosted {
                 let verdict = refused(&run.project, &misuse, &module);

@@ -18,6 +18,7 @@ use crate::project::Project;
 use crate::setup::{self, Need, Needs, Without};
 use anyhow::Result;
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// The options of `test`.
@@ -269,6 +270,12 @@ pub fn run(request: &Request) -> Result<u8> {
     let mut filter = None;
     let chosen: Vec<&Part> = choose(request, &mut filter);
     let mut project = Project::find()?;
+    if let Some(word) = &filter
+        && !may_name_a_test(&project.root, word)
+    {
+        println!("no test has that name");
+        return Ok(1);
+    }
     let has = |name: &str| chosen.iter().any(|part| part.name == name);
     let emulated = !request.quick && (has("tour") || chosen.iter().any(|part| part.emulated));
     let needs = Needs {
@@ -330,6 +337,34 @@ fn choose(request: &Request, filter: &mut Option<String>) -> Vec<&'static Part> 
     }
     *filter = Some(wanted.clone());
     parts.filter(|part| part.filters).collect()
+}
+
+/// Whether a test may have this in its name, which is known only when all are built: something in the sources that tests are
+/// named after does.
+fn may_name_a_test(root: &Path, filter: &str) -> bool {
+    let word = filter.rsplit("::").next().unwrap_or(filter);
+    let is_word = |c: char| c.is_alphanumeric() || "_-".contains(c);
+    // The tour's tests are lines, examples of documentation have files and lines.
+    !word.chars().all(is_word)
+        || boot::names().iter().any(|name| name.contains(word))
+        || std::fs::read_to_string(root.join("README.md")).is_ok_and(|text| text.contains(word))
+        || is_mentioned(root, word)
+}
+
+/// Whether a file below this folder has the word in its name, or a Rust source in its text.
+fn is_mentioned(folder: &Path, word: &str) -> bool {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.into_iter().any(|entry| {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let path = entry.path();
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            return name != "target" && !name.starts_with('.') && is_mentioned(&path, word);
+        }
+        name.contains(word)
+            || name.ends_with(".rs")
+                && std::fs::read_to_string(&path).is_ok_and(|text| text.contains(word))
+    })
 }
 
 fn row_text((name, report, time): &(&str, Report, Duration)) -> String {
@@ -398,6 +433,24 @@ mod tests {
         let parts = names(choose(&request(false, "system-hosted/crash"), &mut filter));
         assert_eq!(parts, ["system-hosted"]);
         assert_eq!(filter.as_deref(), Some("crash"));
+    }
+
+    #[test]
+    fn a_name_that_no_source_has_is_no_tests() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        for name in [
+            "shutdown-crowd",
+            "after_the_end",
+            "hello; ps",
+            "a_filter_names_parts",
+            "tests::a_filter_names_parts",
+            &boot::names()[0],
+        ] {
+            assert!(may_name_a_test(root, name), "{name}");
+        }
+        // In two parts, as this source has it otherwise.
+        let nothing = ["no-test", "-anywhere"].concat();
+        assert!(!may_name_a_test(root, &nothing));
     }
 
     #[test]

@@ -1,20 +1,41 @@
-//! The README's tour: runs every `cargo xtask run -c` in it, and compares the output, except for
-//! numbers.
+//! The README's tour: runs every `cargo xtask run -c` and `target/release/sing` in it, and compares the output, except
+//! for numbers. Tries the least memory that `singularity --help` names, too.
 
 use super::{Report, Run};
 use crate::image::{self, MemoryMode, Programs};
 use crate::machine::{Acceleration, Kernel, Machine};
+use crate::project::Project;
+use crate::run::SCRIPT_ARGUMENTS;
+use crate::system::expect;
 use crate::system::list::{Body, Expected, Status, Step, Test};
 use crate::system::suite::Suite;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use std::process::{Command, Stdio};
 use std::time::Duration;
+
+/// What a command of the tour is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// The hosted system's shell.
+    Hosted,
+    /// The shell of the system on a PC.
+    Pc,
+    /// This machine: arguments of `sing`.
+    Tool,
+}
 
 /// A command of the tour.
 #[derive(Debug, PartialEq, Eq)]
 struct Stop {
-    pc: bool,
+    place: Place,
     step: Step,
 }
+
+/// The name of the test of the least memory.
+const LEAST: &str = "--memory-limit";
+
+/// How a command for `sing` begins.
+const TOOL: &str = "$ target/release/sing ";
 
 /// Runs the tour; its commands on the PC only if that is not left out.
 pub fn check(run: &Run) -> Result<Report> {
@@ -27,10 +48,28 @@ pub fn check(run: &Run) -> Result<Report> {
         report.count("README.md", Err("shows no `cargo xtask run -c`".into()));
     }
     let images = image::compile_programs(project, Programs::Ordinary, MemoryMode::Guard)?;
-    for machine in [Machine::Hosted, Machine::Microvm] {
+    if run.wants(LEAST) {
+        let result = least_memory(project).map_err(|reason| format!("{reason:#}"));
+        report.count(LEAST, result);
+    }
+    // What it shows are paths below the project's folder.
+    if project.target == project.root.join("target") {
+        let tools = stops.iter().filter(|stop| stop.place == Place::Tool);
+        for Stop { step, .. } in tools.filter(|stop| run.wants(&stop.step.command)) {
+            let result = tool(project, step).map_err(|reason| format!("{reason:#}"));
+            report.count(step.command.clone(), result);
+        }
+    } else {
+        let reason = "commands with `target/`: cargo builds elsewhere";
+        report.skipped.push(reason.into());
+    }
+    for (machine, place) in [
+        (Machine::Hosted, Place::Hosted),
+        (Machine::Microvm, Place::Pc),
+    ] {
         let here: Vec<Test> = stops
             .iter()
-            .filter(|stop| stop.pc == machine.is_emulated() && run.wants(&stop.step.command))
+            .filter(|stop| stop.place == place && run.wants(&stop.step.command))
             .map(|stop| test(&stop.step))
             .collect();
         if here.is_empty() || machine.is_emulated() && run.quick {
@@ -57,6 +96,54 @@ pub fn check(run: &Run) -> Result<Report> {
     Ok(report)
 }
 
+/// Runs programs with the least memory with which they run by `singularity --help`.
+fn least_memory(project: &Project) -> Result<()> {
+    let singularity = project.host_binary("singularity");
+    let printed = |arguments: &[&str]| -> Result<(bool, String)> {
+        let mut command = Command::new(&singularity);
+        let output = command.args(arguments).stdin(Stdio::null()).output();
+        let output = output.context("cannot start singularity")?;
+        let text = [output.stdout, output.stderr].concat();
+        Ok((
+            output.status.success(),
+            String::from_utf8_lossy(&text).into_owned(),
+        ))
+    };
+    let (_, help) = printed(&["--help"])?;
+    let limit = help
+        .split_once("the shell runs programs is ")
+        .and_then(|(_, rest)| rest.split_once(". "))
+        .context("`singularity --help` names no least memory")?
+        .0;
+    let image = image::system(project, MemoryMode::Guard, Some("hello | wc && ps"))?;
+    let [script, path] = SCRIPT_ARGUMENTS;
+    let ran = printed(&[
+        "--memory-limit",
+        limit,
+        &image.to_string_lossy(),
+        script,
+        path,
+    ]);
+    let _ = std::fs::remove_file(&image);
+    match ran? {
+        (true, text) if text.contains("nameserver") => Ok(()),
+        (_, text) => bail!("with --memory-limit {limit} it printed:\n{text}"),
+    }
+}
+
+/// Runs `sing` as the tour does.
+fn tool(project: &Project, step: &Step) -> Result<()> {
+    let output = Command::new(project.host_binary("sing"))
+        .args(step.command.split(' '))
+        .current_dir(&project.root)
+        .output()
+        .context("cannot start sing")?;
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text);
+    expect::check(&step.output, &text, &mut expect::Captures::new())
+        .with_context(|| format!("it printed:\n{text}"))
+}
+
 fn test(step: &Step) -> Test {
     let timeout = Duration::from_secs(20);
     let body = Body::Alone(step.clone());
@@ -76,16 +163,13 @@ fn stops(text: &str) -> Vec<Stop> {
     for line in text.lines() {
         if line.starts_with("```") {
             within = false;
-        } else if let Some((machine, command)) = run_command(line) {
+        } else if let Some((place, command)) = command(line) {
             let step = Step {
                 command: command.into(),
                 output: Vec::new(),
                 status: Status::Any,
             };
-            stops.push(Stop {
-                pc: machine == "--machine pc ",
-                step,
-            });
+            stops.push(Stop { place, step });
             within = true;
         } else if let (true, Some(stop)) = (within, stops.last_mut()) {
             stop.step.output.push(match line {
@@ -97,12 +181,20 @@ fn stops(text: &str) -> Vec<Stop> {
     stops
 }
 
-/// Splits `$ cargo xtask run [--machine pc] -c 'COMMANDS'` into its parts.
-fn run_command(line: &str) -> Option<(&str, &str)> {
+/// The command in `$ cargo xtask run [--machine pc] -c 'COMMANDS'` or `$ target/release/sing ARGUMENTS`.
+fn command(line: &str) -> Option<(Place, &str)> {
+    if let Some(arguments) = line.strip_prefix(TOOL) {
+        return Some((Place::Tool, arguments));
+    }
     let rest = line
         .strip_prefix("$ cargo xtask run ")?
         .strip_suffix('\'')?;
-    rest.split_once("-c '")
+    let (machine, commands) = rest.split_once("-c '")?;
+    let place = match machine {
+        "--machine pc " => Place::Pc,
+        _ => Place::Hosted,
+    };
+    Some((place, commands))
 }
 
 /// A pattern for a line: numbers, units of time and the width of gaps may differ.
@@ -151,12 +243,15 @@ mod tests {
     #[test]
     fn the_tour_is_read() {
         let text = "text\n```console\n$ cargo xtask run -c 'a; b'\nout 1\n...\n```\nmore\n```console\n\
-                    $ cargo xtask run --machine pc -c 'c'\n```\n```console\n$ sing verify x\nno\n```\n";
+                    $ cargo xtask run --machine pc -c 'c'\n```\n```console\n$ target/release/sing verify x\nno\n```\n";
         let found = stops(text);
-        assert_eq!(found.len(), 2);
+        assert_eq!(found.len(), 3);
         assert_eq!(found[0].step.command, "a; b");
         assert_eq!(found[0].step.output.len(), 2);
-        assert!(found[1].pc && found[1].step.output.is_empty());
+        assert!(found[0].place == Place::Hosted && found[1].place == Place::Pc);
+        assert!(found[1].step.output.is_empty());
+        assert_eq!(found[2].place, Place::Tool);
+        assert_eq!(found[2].step.command, "verify x");
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Float lanes: arithmetic, comparisons, conversions. Which bits a NaN has is left open, as for scalars.
+//! Float lanes: arithmetic, comparisons, conversions. The bits of a NaN are unspecified, as for
+//! scalars.
 
 use super::{Translator, one, two};
 use crate::error::Result;
@@ -113,7 +114,8 @@ impl Translator<'_, '_> {
         Ok(())
     }
 
-    /// The second lane where it is less than the first, else the first: also where one is a NaN.
+    /// `pmin`: in each lane the second operand if it is less than the first, else the first, also
+    /// if either is a NaN.
     fn pseudo_min(&mut self, ty: Type) -> Result<()> {
         let (a, b) = self.pop_lanes2(ty)?;
         let less = self.b.ins().fcmp(FloatCC::LessThan, b, a);
@@ -123,7 +125,8 @@ impl Translator<'_, '_> {
         Ok(())
     }
 
-    /// The second lane where the first is less than it, else the first: also where one is a NaN.
+    /// `pmax`: in each lane the second operand if the first is less than it, else the first, also
+    /// if either is a NaN.
     fn pseudo_max(&mut self, ty: Type) -> Result<()> {
         let (a, b) = self.pop_lanes2(ty)?;
         let less = self.b.ins().fcmp(FloatCC::LessThan, a, b);

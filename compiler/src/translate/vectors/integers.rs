@@ -1,4 +1,4 @@
-//! Integer lanes: arithmetic, comparisons, tests, and what makes lanes wider or narrower.
+//! Integer lanes: arithmetic, comparisons, tests, and conversions to wider or narrower lanes.
 
 use super::{Translator, one, two};
 use crate::error::Result;
@@ -7,7 +7,7 @@ use cranelift_codegen::ir::{InstBuilder, Type, Value, types};
 use types::{I8X16, I16X8, I32X4, I64X2};
 use wasmparser as wp;
 
-/// Which half of a vector, and how its lanes become wider.
+/// A half of a vector, and how its lanes are extended.
 #[derive(Clone, Copy)]
 enum Half {
     LowS,
@@ -93,7 +93,7 @@ impl Translator<'_, '_> {
         Ok(true)
     }
 
-    /// Shifts all lanes by the same number of bits, of which as many count as in a scalar of the lane's width.
+    /// Shifts all lanes by the same number of bits, modulo the lane's width.
     fn shift(
         &mut self,
         ty: Type,
@@ -239,7 +239,7 @@ impl Translator<'_, '_> {
         Ok(())
     }
 
-    /// Adds neighbouring lanes to one of twice the width.
+    /// Adds neighbouring lanes, with results of twice the width.
     fn add_pairs(&mut self, ty: Type, low: Half, high: Half) -> Result<()> {
         let a = self.pop_lanes(ty)?;
         let (low, high) = (self.half(a, low), self.half(a, high));

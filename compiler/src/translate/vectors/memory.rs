@@ -1,12 +1,12 @@
-//! Loads that make a vector of fewer bytes, and loads and stores of one lane. Loads and stores of whole vectors are those of
-//! [`super::super::memory`].
+//! Loads of fewer than 16 bytes as a vector, and loads and stores of one lane. Whole vectors are
+//! loaded and stored by [`super::super::memory`].
 
 use super::Translator;
 use crate::error::Result;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value, types};
 use wasmparser as wp;
 
-/// Loads 8 bytes as lanes of twice the width.
+/// Loads 8 bytes, and extends each lane to twice its width.
 macro_rules! widening_load {
     ($t:ident, $memarg:ident, $op:ident) => {{
         let index = $t.pop()?;

@@ -1,16 +1,18 @@
 //! Vectors of 128 bits.
 //!
-//! WebAssembly has one type for them and Cranelift one for each kind of lanes. A vector on the operand stack, in a local, a
-//! global, a parameter or a result is of type I8X16; an instruction takes its operands as lanes of the kind that it
-//! works on ([`Translator::lanes`]), and its result becomes I8X16 again ([`Translator::push_vector`]). The casts between
-//! cost nothing: the bits stay in the register.
+//! WebAssembly has one type for them, and Cranelift one for each lane type. A vector on the operand
+//! stack, in a local, a global, a parameter or a result has type I8X16; an instruction casts its
+//! operands to the lanes that it needs ([`Translator::lanes`]), and its result back to I8X16
+//! ([`Translator::push_vector`]). The casts cost nothing: the bits stay in the register.
 //!
-//! All of it compiles to instructions of the baseline processor (SSE4.2 and before); nothing becomes a call. The upper
-//! lanes of a register hold what the instruction says, never what some other program left there.
+//! Invariants: everything compiles to instructions of the baseline processor (SSE4.2 and before),
+//! without calls. Every lane of a result is defined by the instruction, so no program sees
+//! another's values.
 
 mod floats;
 mod integers;
 mod memory;
+mod relaxed;
 mod shuffles;
 
 use super::Translator;
@@ -27,23 +29,24 @@ impl Translator<'_, '_> {
             || self.integer_compare_op(op)?
             || self.widening_op(op)?
             || self.float_lanes_op(op)?
-            || self.vector_memory_op(op)?)
+            || self.vector_memory_op(op)?
+            || self.relaxed_op(op)?)
     }
 
-    /// A vector of these bytes.
+    /// A constant vector of these bytes.
     pub(super) fn vector_constant(&mut self, bytes: &[u8]) -> Value {
         let constant = self.b.func.dfg.constants.insert(bytes.into());
         self.b.ins().vconst(types::I8X16, constant)
     }
 
-    /// Lanes of this kind that are 0, without a cast: Cranelift looks for the constant.
+    /// A zero vector of this lane type, without a cast, as Cranelift matches the constant.
     fn zero_lanes(&mut self, ty: Type) -> Value {
         let zero = self.b.func.dfg.constants.insert([0; 16][..].into());
         self.b.ins().vconst(ty, zero)
     }
 
-    /// A vector as lanes of this kind. What an instruction made as such lanes is used as it made it, so that Cranelift sees
-    /// instructions that belong together without a cast between them.
+    /// A vector cast to this lane type. The result of an instruction with this lane type is used
+    /// directly, so that Cranelift can match sequences of instructions without a cast in between.
     fn lanes(&mut self, vector: Value, ty: Type) -> Value {
         let dfg = &self.b.func.dfg;
         if dfg.value_type(vector) == ty {
@@ -76,7 +79,7 @@ impl Translator<'_, '_> {
     }
 }
 
-/// Pops a vector of such lanes, pushes what the instruction gives.
+/// Pops a vector of this lane type, and pushes the result of the instruction.
 macro_rules! one {
     ($t:ident, $ty:expr, $op:ident) => {{
         let a = $t.pop_lanes($ty)?;
@@ -85,7 +88,7 @@ macro_rules! one {
     }};
 }
 
-/// Pops two vectors of such lanes, pushes what the instruction gives.
+/// Pops two vectors of this lane type, and pushes the result of the instruction.
 macro_rules! two {
     ($t:ident, $ty:expr, $op:ident) => {{
         let (a, b) = $t.pop_lanes2($ty)?;

@@ -1,4 +1,5 @@
-//! Instructions that move lanes and bits: constants, splats, single lanes, shuffles, and the bitwise instructions.
+//! Instructions that move lanes and bits: constants, splats, single lanes, shuffles, and bitwise
+//! operations.
 
 use super::{Translator, one, two};
 use crate::error::Result;
@@ -76,7 +77,7 @@ impl Translator<'_, '_> {
         Ok(())
     }
 
-    /// Pushes a lane of less than 32 bits as an i32.
+    /// Pushes a lane of less than 32 bits, extended to an i32.
     fn extract_narrow(&mut self, ty: Type, lane: u8, signed: bool) -> Result<()> {
         let vector = self.pop_lanes(ty)?;
         let lane = self.b.ins().extractlane(vector, lane);

@@ -56,16 +56,20 @@ enum Field {
     Imports,
     Funcs,
     Memory,
+    Further,
     Tables,
+    TableValues,
     Globals,
     Exports,
     Start,
     Elements,
     Data,
     Initial,
+    FurtherInitial,
     Traps,
     Frame,
     Trampolines,
+    Steps,
     Done,
 }
 
@@ -112,7 +116,9 @@ impl<'a> Reader<'a> {
                 meta.memory = one(rest)?;
                 true
             }
+            Field::Further => within(rest, left, limits::MEMORIES, &mut meta.further)?,
             Field::Tables => within(rest, left, limits::TABLES, &mut meta.tables)?,
+            Field::TableValues => within(rest, left, limits::TABLES, &mut meta.table_values)?,
             Field::Globals => within(rest, left, limits::GLOBALS, &mut meta.globals)?,
             Field::Exports => within(rest, left, limits::EXPORTS, &mut meta.exports)?,
             Field::Start => {
@@ -126,6 +132,12 @@ impl<'a> Reader<'a> {
                 // segment.
                 some(rest, left, limits::DATA_BYTES.most, &mut meta.initial)?
             }
+            Field::FurtherInitial => some(
+                rest,
+                left,
+                limits::DATA_BYTES.most,
+                &mut meta.further_initial,
+            )?,
             Field::Traps => {
                 let from = meta.traps.len().saturating_sub(1);
                 let done = some(rest, left, limits::CODE_BYTES.most, &mut meta.traps)?;
@@ -139,6 +151,8 @@ impl<'a> Reader<'a> {
                 true
             }
             Field::Trampolines => within(rest, left, limits::EXPORTS, &mut meta.trampolines)?,
+            // An open image's alone, which the kernel does not load.
+            Field::Steps => some(rest, left, limits::DATA_BYTES.most, &mut meta.steps)?,
             Field::Done => return Ok(true),
         };
         if done {
@@ -240,23 +254,27 @@ impl Field {
 
     fn next(self) -> Field {
         use Field::*;
-        const ORDER: [Field; 17] = [
+        const ORDER: [Field; 21] = [
             Head,
             Types,
             Canonical,
             Imports,
             Funcs,
             Memory,
+            Further,
             Tables,
+            TableValues,
             Globals,
             Exports,
             Start,
             Elements,
             Data,
             Initial,
+            FurtherInitial,
             Traps,
             Frame,
             Trampolines,
+            Steps,
             Done,
         ];
         ORDER[(self as usize + 1).min(ORDER.len() - 1)]
@@ -355,6 +373,7 @@ mod tests {
                 size: 1,
                 globals: 2,
                 tables: 3,
+                memories: 6,
                 func_imports: 4,
                 signatures: 5,
             },
@@ -379,14 +398,23 @@ mod tests {
                     name: i.to_string(),
                 })
                 .collect(),
-            memory: Some(Limits { min: 1, max: None }),
+            memory: Some(Limits { min: 1, max: None }.into()),
+            further: vec![
+                Limits {
+                    min: 2,
+                    max: Some(3),
+                }
+                .into(),
+            ],
             tables: vec![TableType {
                 element: ValType::FuncRef,
                 limits: Limits {
                     min: 0,
                     max: Some(7),
                 },
+                index64: true,
             }],
+            table_values: vec![(0, ConstExpr::RefFunc(1))],
             globals: vec![(number, ConstExpr::Bits(u64::MAX))],
             exports: vec![Export {
                 name: "x".into(),
@@ -413,9 +441,18 @@ mod tests {
                 from: 2,
                 len: 3,
             }],
+            further_initial: vec![(
+                1,
+                Run {
+                    at: 4,
+                    from: 5,
+                    len: 6,
+                },
+            )],
             traps: (0..items as u32).map(|i| (i, 1)).collect(),
             max_frame: 64,
             trampolines: vec![(1, 2)],
+            steps: vec![ConstStep::Push(ConstExpr::Bits(1)), ConstStep::Add64],
         }
     }
 
@@ -490,7 +527,7 @@ mod tests {
     fn a_count_alone_allocates_nothing() {
         // Everything before the types, then a count that no file of this size can have.
         let mut bytes = sample(0).encode();
-        let head = 1 + 1 + 1 + 1 + 4 + 5 + 5;
+        let head = 1 + 1 + 1 + 1 + 4 + 5 + 6;
         bytes.truncate(head);
         let at_limit = [&bytes[..], &[0x80, 0x80, 0x04]].concat();
         assert_eq!(Meta::decode(&at_limit), Err(broken()));

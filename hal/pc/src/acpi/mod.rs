@@ -1,7 +1,8 @@
-//! The firmware's tables (ACPI), read once at the start into plain data.
+//! The firmware's tables (ACPI), read once at the start into plain data ([`Platform`]).
 //!
-//! The crate `acpi` finds and checks the tables. It works on copies of them (`Copies`), so that nothing refers to the
-//! firmware's memory afterwards and a table that is shorter than its type reads as zeros behind its end.
+//! The crate `acpi` finds and checks the tables. It works on copies (`Copies`), so that nothing
+//! refers to the firmware's memory afterwards, and a table shorter than its type reads as zeros
+//! behind its end.
 
 use crate::firmware::entries::{self, RemappingUnit};
 use crate::firmware::root::Root;
@@ -17,26 +18,26 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ptr::NonNull;
 
-/// Larger tables than this are not believed.
+/// Tables with more bytes than this are taken for invalid.
 const LARGEST: usize = 1 << 20;
-/// The least room of a copy, in bytes; no type of the crate's is larger.
+/// The least size of a copy, in bytes; no type of the crate is larger.
 const ROOM: usize = 512;
 const HEADER: usize = size_of::<SdtHeader>();
 
 /// The machine, as the tables describe it.
 #[derive(Debug, Default)]
 pub struct Platform {
-    /// Numbers (APIC ids) of the processors that can be used.
+    /// APIC ids of the processors that can be used.
     pub processors: Vec<u32>,
     /// I/O APICs.
     pub io_apics: Vec<IoApic>,
-    /// Inputs of those lines of the ISA bus that do not arrive at the input of their own number.
+    /// ISA lines that do not arrive at the input of the same number, or have another signal.
     pub overrides: Vec<Override>,
     /// Windows onto the configuration space of PCI devices.
     pub pci: Vec<PciWindow>,
-    /// Units that translate what devices address.
+    /// DMA remapping units (IOMMUs).
     pub remapping: Vec<RemappingUnit>,
-    /// Fixed hardware; `None` where there is no such table.
+    /// Fixed hardware; `None` if there is no such table.
     pub fixed: Option<Fixed>,
 }
 
@@ -45,11 +46,11 @@ pub struct Platform {
 pub struct IoApic {
     /// Physical address of its registers.
     pub registers: u64,
-    /// Number of its first input among those of all.
+    /// Number of its first input among the inputs of all.
     pub first: u32,
 }
 
-/// An ISA line that arrives elsewhere, or otherwise.
+/// An ISA line with another input or signal than usual.
 #[derive(Clone, Copy, Debug)]
 pub struct Override {
     /// Number of the line.
@@ -62,10 +63,10 @@ pub struct Override {
     pub level: bool,
 }
 
-/// Configuration space of a range of buses.
+/// The memory-mapped PCI configuration space of a range of buses.
 #[derive(Clone, Copy, Debug)]
 pub struct PciWindow {
-    /// Physical address of bus 0's.
+    /// Physical address of bus 0's part.
     pub base: u64,
     /// The segment.
     pub segment: u16,
@@ -92,7 +93,7 @@ impl Register {
         }
     }
 
-    /// The register some bytes further on.
+    /// The register `bytes` further on.
     pub fn plus(self, bytes: u8) -> Register {
         match self {
             Register::Port(at) => Register::Port(at.wrapping_add(u16::from(bytes))),
@@ -101,31 +102,32 @@ impl Register {
     }
 }
 
-/// Fixed hardware, as the FADT names it.
+/// Fixed hardware, as described by the FADT.
 #[derive(Clone, Copy, Debug)]
 pub struct Fixed {
-    /// The two power-management control registers; the second is often not there.
+    /// The two power-management control registers (PM1a, PM1b); the second is often absent.
     pub control: [Option<Register>; 2],
-    /// The two event registers, status in the first half and enabling in the second, and the bytes of a half.
+    /// The two event registers (PM1a, PM1b), each with a status half and an enable half, and the
+    /// bytes of a half.
     pub event: [Option<Register>; 2],
     pub event_half: u8,
-    /// The sleep control register of reduced hardware, which has none of the others.
+    /// The sleep control register of hardware-reduced ACPI, which has none of the others.
     pub sleep_control: Option<Register>,
     /// The values for "soft off" (`\_S5`).
     pub soft_off: Option<(u8, u8)>,
-    /// Port and value by which the firmware is told to hand over its registers.
+    /// Port (SMI command) and value by which the firmware is told to hand over its registers.
     pub hand_over: Option<(u16, u8)>,
-    /// The register that resets, and its value.
+    /// The register that resets the machine, and the value to write.
     pub reset: Option<(Register, u8)>,
-    /// The power-management timer, and whether it has 32 bits, not 24.
+    /// The power-management timer, and whether it has 32 bits instead of 24.
     pub timer: Option<(Register, bool)>,
-    /// The line of the hardware's interrupt, an ISA one where it is overridden.
+    /// The line of the system control interrupt; an ISA line if there is an override for it.
     pub interrupt: u16,
-    /// Whether the power button is fixed hardware, too.
+    /// Whether the power button is fixed hardware.
     pub button: bool,
 }
 
-/// Reads the tables.
+/// Reads the tables; without a root, or if they are invalid, an empty platform.
 pub fn read(root: Option<Root>) -> Platform {
     let mut platform = Platform::default();
     let Some(root) = root else { return platform };
@@ -149,7 +151,7 @@ pub fn read(root: Option<Root>) -> Platform {
     }
     if let Ok(table) = tables.find_table::<Dmar>() {
         let bytes = bytes_of(&table);
-        // Behind the header: the width of addresses, flags, ten bytes of nothing.
+        // After the header: the width of addresses, flags, ten reserved bytes.
         let units = entries::remapping_units(bytes.get(HEADER + 12..).unwrap_or(&[]));
         platform.remapping.extend(units);
     }
@@ -186,7 +188,8 @@ fn read_madt(table: &PhysicalMapping<Copies, Madt>, platform: &mut Platform) {
                 platform.overrides.push(Override {
                     line: e.irq,
                     input: e.global_system_interrupt,
-                    // 1 says high or edge, 3 low or level, 0 what the bus has: for ISA, high and edge.
+                    // 1 means high or edge, 3 low or level, 0 the bus's own, which is high and edge
+                    // for ISA.
                     low: e.flags & 3 == 3,
                     level: e.flags >> 2 & 3 == 3,
                 })
@@ -234,7 +237,7 @@ fn read_fadt(tables: &AcpiTables<Copies>, fadt: &Fadt) -> Fixed {
     }
 }
 
-/// The table of units that translate what devices address.
+/// The table of DMA remapping units (DMAR).
 #[repr(transparent)]
 struct Dmar(SdtHeader);
 
@@ -256,18 +259,18 @@ fn bytes_of<T>(table: &PhysicalMapping<Copies, T>) -> &[u8] {
     }
 }
 
-/// A copy of physical memory; zeros where it cannot be read.
+/// A copy of physical memory, at most [`LARGEST`] bytes; zeros if it cannot be read.
 fn copy(at: usize, size: usize) -> Vec<u8> {
     let mut bytes = vec![0; size.min(LARGEST)];
     memory::read_tables(at as u64, &mut bytes);
     bytes
 }
 
-/// Gives the crate copies of what it wants to map.
+/// The crate's mapping interface, which returns copies.
 #[derive(Clone, Debug)]
 struct Copies;
 
-/// Words of the copy that stands for so many mapped bytes.
+/// Words of the copy for a mapping of `size` bytes.
 fn words(size: usize) -> usize {
     size.max(ROOM).div_ceil(8)
 }
@@ -276,7 +279,8 @@ impl AcpiHandler for Copies {
     unsafe fn map_physical_region<T>(&self, at: usize, size: usize) -> PhysicalMapping<Self, T> {
         let mut bytes = copy(at, size);
         if size == HEADER {
-            // Every table is looked at by its header first. The crate trusts the length that it finds there.
+            // The header of every table is read first. The crate trusts the length that it finds
+            // there.
             let length = u32::from_le_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]) as usize;
             if !(HEADER..=LARGEST).contains(&length) {
                 bytes.fill(0);

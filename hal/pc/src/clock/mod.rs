@@ -1,6 +1,7 @@
-//! Time: the time-stamp counter, its rate found once; the date, read once from the real-time clock.
+//! Time: the time-stamp counter, whose rate is determined once, and the date, read once from the
+//! real-time clock.
 //!
-//! [`sources`] has the places where the rate can come from, in the order in which they are asked.
+//! [`sources`] has the sources of the rate, in the order in which they are tried.
 
 mod sources;
 
@@ -11,16 +12,16 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use sing_arch::cycles;
 use x86_64::instructions::interrupts::without_interrupts;
 
-/// Counter at the start.
+/// The counter at the start.
 static START: AtomicU64 = AtomicU64::new(0);
-/// Counter ticks a second.
+/// Counter ticks per second.
 static RATE: AtomicU64 = AtomicU64::new(0);
-/// Nanoseconds a tick, with 32 bits after the point.
+/// Nanoseconds per tick, as a fixed-point number with 32 fractional bits.
 static SCALE: AtomicU64 = AtomicU64::new(0);
-/// UTC at the start, in nanoseconds since 1970; 0 where the machine does not know.
+/// UTC at the start, in nanoseconds since 1970; 0 if unknown.
 static UTC_AT_START: AtomicU64 = AtomicU64::new(0);
 
-/// The machine has no clock that this HAL knows, or not the one that was asked for.
+/// The machine has no known source of the clock's rate, or not the one that was requested.
 #[derive(Debug)]
 pub struct NoClock;
 
@@ -29,7 +30,8 @@ pub fn source_names() -> impl Iterator<Item = &'static str> {
     sources::SOURCES.iter().map(|(name, _)| *name)
 }
 
-/// Finds the counter's rate and the date; `only` names a source to use and no other. Answers the source's name.
+/// Determines the counter's rate and the date; `only` restricts the sources to one. Returns the
+/// source's name.
 pub fn init(platform: &Platform, only: Option<&str>) -> Result<&'static str, NoClock> {
     START.store(cycles(), Relaxed);
     let (source, rate) = sources::SOURCES
@@ -48,7 +50,7 @@ pub fn init(platform: &Platform, only: Option<&str>) -> Result<&'static str, NoC
     Ok(source)
 }
 
-/// Counter ticks a second.
+/// Counter ticks per second.
 pub fn rate() -> u64 {
     RATE.load(Relaxed)
 }
@@ -58,17 +60,18 @@ pub fn now() -> u64 {
     ticks_to_nanoseconds(cycles().wrapping_sub(START.load(Relaxed)))
 }
 
-/// Nanoseconds since 1970.
+/// Nanoseconds since 1970, UTC; the uptime if the machine does not know the date.
 pub fn utc() -> u64 {
     UTC_AT_START.load(Relaxed) + now()
 }
 
-/// How long that many ticks take; 0 before the rate is known.
+/// Converts counter ticks to nanoseconds; 0 before the rate is known.
 pub fn ticks_to_nanoseconds(ticks: u64) -> u64 {
     ((u128::from(ticks) * u128::from(SCALE.load(Relaxed))) >> 32) as u64
 }
 
-/// The real-time clock, read when it is not changing: twice the same.
+/// Reads the real-time clock until two readings agree, in seconds since 1970, as it may change
+/// during a reading.
 fn date() -> Option<u64> {
     let mut before = registers();
     for _ in 0..100 {
@@ -81,7 +84,7 @@ fn date() -> Option<u64> {
     None
 }
 
-/// Whether there is a real-time clock: its registers make a date.
+/// Whether there is a real-time clock: its registers hold a date.
 fn calendar_is_there() -> bool {
     date().is_some()
 }
@@ -99,7 +102,8 @@ fn read(register: u8) -> u8 {
 }
 
 fn registers() -> Registers {
-    // Wait for an update to end; it takes 2 ms at most. The rounds end it where the rate is not known yet.
+    // Waits for an update to end, which takes 2 ms at most. The iterations are bounded for when the
+    // rate is not known yet.
     let start = cycles();
     for _ in 0..100_000 {
         if !updating() || ticks_to_nanoseconds(cycles() - start) > 10_000_000 {

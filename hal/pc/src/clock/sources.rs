@@ -1,8 +1,8 @@
-//! Where the rate of the time-stamp counter comes from.
+//! Sources of the time-stamp counter's rate.
 //!
-//! The sources are tried in the order of [`SOURCES`]: first those that tell the rate, then timers of a known rate against
-//! which it is measured, the quickest to read and most likely to be true first. The word `clock=NAME` on the command
-//! line allows one alone.
+//! The sources are tried in the order of [`SOURCES`]: first those that report the rate, then timers
+//! of a known rate against which it is measured, the fastest and most reliable first. The word
+//! `clock=NAME` on the command line restricts them to one.
 
 use super::{calendar_is_there, updating};
 use crate::acpi::{Platform, Register};
@@ -12,12 +12,12 @@ use raw_cpuid::{CpuId, Hypervisor};
 use sing_arch::cycles;
 use x86_64::registers::model_specific::Msr;
 
-/// A source: its name, and how the rate is got from it in ticks a second.
+/// A source: its name, and the function that determines the rate in ticks per second.
 type Source = (&'static str, fn(&Platform) -> Option<u64>);
 
 /// All sources, the best first.
 pub const SOURCES: [Source; 6] = [
-    ("cpuid", told),
+    ("cpuid", by_cpuid),
     ("kvmclock", by_kvmclock),
     ("acpi", by_acpi_timer),
     ("pit", by_interval_timer),
@@ -25,8 +25,8 @@ pub const SOURCES: [Source; 6] = [
     ("rtc", by_calendar),
 ];
 
-/// Told by the processor, or by a hypervisor.
-fn told(_: &Platform) -> Option<u64> {
+/// Reported by a hypervisor or the processor (CPUID).
+fn by_cpuid(_: &Platform) -> Option<u64> {
     let id = CpuId::new();
     let by_hypervisor = id.get_hypervisor_info().and_then(|h| h.tsc_frequency());
     by_hypervisor
@@ -39,20 +39,20 @@ fn hypervisor() -> Option<Hypervisor> {
     Some(CpuId::new().get_hypervisor_info()?.identify())
 }
 
-/// What KVM writes: how its own clock follows from the time-stamp counter.
+/// The record that KVM writes: how its own clock follows from the time-stamp counter.
 #[repr(C, align(64))]
 struct KvmTime(UnsafeCell<[u32; 8]>);
 // SAFETY: only `by_kvmclock` uses it, once, at the start.
 unsafe impl Sync for KvmTime {}
 static KVM_TIME: KvmTime = KvmTime(UnsafeCell::new([0; 8]));
 
-/// Told by KVM's clock.
+/// Reported by KVM's clock.
 fn by_kvmclock(_: &Platform) -> Option<u64> {
     const CLOCK: u32 = 0x4b56_4d01;
     if !matches!(hypervisor()?, Hypervisor::KVM) || raw_cpuid::cpuid!(0x4000_0001, 0).eax & 8 == 0 {
         return None;
     }
-    // The image is mapped where it lies in memory.
+    // The image is mapped at its physical address.
     let at = KVM_TIME.0.get();
     // SAFETY: KVM has the register. While it is set, KVM writes the 32 bytes of `KVM_TIME`, which nothing else uses.
     let [_, _, _, _, _, _, scale, shift] = unsafe {
@@ -65,7 +65,7 @@ fn by_kvmclock(_: &Platform) -> Option<u64> {
     if scale == 0 {
         return None;
     }
-    // Nanoseconds are ticks, shifted, times the scale with 32 bits after the point.
+    // Nanoseconds are ticks, shifted, times the scale, which has 32 fractional bits.
     let unshifted = (1_000_000_000u128 << 32) / u128::from(scale);
     let rate = match shift as u8 as i8 {
         left @ 0.. => unshifted >> left,
@@ -95,11 +95,12 @@ fn by_acpi_timer(platform: &Platform) -> Option<u64> {
     .measure()
 }
 
-/// Measured against the interval timer (channel 0, by polling: the machine `microvm` has no other way to gate it).
+/// Measured against the interval timer (8254, channel 0), by polling, which also works on the
+/// machine `microvm`.
 fn by_interval_timer(_: &Platform) -> Option<u64> {
     const DATA: u16 = 0x40;
     const COMMAND: u16 = 0x43;
-    // Mode 2, from 65,535 down, again and again.
+    // Mode 2: counts down from 65,536 repeatedly.
     port::write8(COMMAND, 0x34);
     port::write8(DATA, 0);
     port::write8(DATA, 0);
@@ -116,7 +117,8 @@ fn by_interval_timer(_: &Platform) -> Option<u64> {
     .measure()
 }
 
-/// Measured against the local APIC's timer, whose rate is known only of the hypervisors that make it 1 GHz always.
+/// Measured against the local APIC's timer, whose rate is known only for hypervisors on which it is
+/// always 1 GHz.
 fn by_apic_timer(_: &Platform) -> Option<u64> {
     if !matches!(hypervisor()?, Hypervisor::KVM | Hypervisor::QEMU) {
         return None;
@@ -132,7 +134,7 @@ fn by_apic_timer(_: &Platform) -> Option<u64> {
     rate
 }
 
-/// Measured over a second of the real-time clock, which says when it changes. Slow, for want of anything better.
+/// Measured over a second of the real-time clock, from update to update. Slow, so the last resort.
 fn by_calendar(_: &Platform) -> Option<u64> {
     if !calendar_is_there() {
         return None;
@@ -152,7 +154,7 @@ fn by_calendar(_: &Platform) -> Option<u64> {
     Some(change()? - start)
 }
 
-/// A timer that counts up at a known rate.
+/// A timer that counts up at `hz` ticks per second, modulo `mask` + 1.
 struct Timer<'a> {
     hz: u64,
     mask: u32,
@@ -160,8 +162,8 @@ struct Timer<'a> {
 }
 
 impl Timer<'_> {
-    /// Measures over two windows of 5 ms, until two in a row agree: a virtual processor may be kept from running in the
-    /// middle of one. `None` where the timer stands still.
+    /// Measures over windows of 5 ms until two in a row agree, as a virtual processor may be
+    /// descheduled in the middle of one. `None` if the timer does not run.
     fn measure(&self) -> Option<u64> {
         let first = (self.count)();
         if (0..10_000).all(|_| (self.count)() == first) {
@@ -195,7 +197,8 @@ impl Timer<'_> {
         u64::from(to.wrapping_sub(from) & self.mask)
     }
 
-    /// Timer and time-stamp counter at the same instant: of some readings, the one that took least time.
+    /// Timer and time-stamp counter at the same instant: of several readings, the one that took the
+    /// least time.
     fn sample(&self) -> (u32, u64) {
         let mut best = (0, 0, u64::MAX);
         for _ in 0..8 {

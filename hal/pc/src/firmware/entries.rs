@@ -1,7 +1,7 @@
-//! Lists of entries that each say their own length, as the tables MADT and DMAR hold them.
+//! Lists of entries with their own lengths, as in the tables MADT and DMAR.
 
-/// Whether entries (a kind of one byte, a length of one byte) fill the bytes exactly, so that whoever follows the lengths
-/// stays inside and comes to an end; `size` is the least length of each kind.
+/// Whether entries (a kind of one byte, a length of one byte) fill the bytes exactly, so that
+/// following the lengths stays inside and ends; `size` is the least length of each kind.
 pub fn are_whole(mut bytes: &[u8], size: impl Fn(u8) -> usize) -> bool {
     while let [kind, length, ..] = *bytes {
         let length = usize::from(length);
@@ -13,18 +13,19 @@ pub fn are_whole(mut bytes: &[u8], size: impl Fn(u8) -> usize) -> bool {
     bytes.is_empty()
 }
 
-/// A unit that translates what devices address.
+/// A DMA remapping unit (IOMMU).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RemappingUnit {
     /// Physical address of its registers.
     pub registers: u64,
     /// The PCI segment whose devices it serves.
     pub segment: u16,
-    /// Whether it serves all that no other unit names.
+    /// Whether it serves all devices that no other unit names.
     pub all: bool,
 }
 
-/// The units in the entries of a DMAR table; each has a kind and a length of 16 bits. Stops at the first that is broken.
+/// The units among the entries of a DMAR table; each entry has a kind and a length of 16 bits.
+/// Stops at the first invalid entry.
 pub fn remapping_units(mut bytes: &[u8]) -> impl Iterator<Item = RemappingUnit> + '_ {
     core::iter::from_fn(move || {
         loop {

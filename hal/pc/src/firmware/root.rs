@@ -1,4 +1,4 @@
-//! The root pointer (RSDP): where the list of all tables is.
+//! The root pointer (RSDP), which leads to the list of all tables.
 
 use crate::bootinfo::Physical;
 
@@ -18,7 +18,7 @@ pub struct Root {
     pub wide: bool,
 }
 
-/// Reads a root pointer; `None` where the bytes are none, or name no list.
+/// Reads a root pointer; `None` if the bytes are not valid, or name no list.
 pub fn read(bytes: &[u8]) -> Option<Root> {
     let sum = |size: usize| -> Option<u8> {
         Some(
@@ -47,7 +47,7 @@ pub fn read(bytes: &[u8]) -> Option<Root> {
     })
 }
 
-/// Looks for a root pointer where a BIOS puts it, for loaders that do not say.
+/// Searches for a root pointer where a BIOS puts it, for loaders that do not pass it.
 pub fn search(physical: Physical) -> Option<Root> {
     BIOS.step_by(16).find_map(|at| {
         if physical(at, 8)? != b"RSD PTR " {
@@ -86,7 +86,7 @@ mod tests {
             wide: true,
         };
         assert_eq!(read(&pointer(2, 0x1234, 0x1_0000_0000)), Some(second));
-        // Cut short, or damaged in its second half, the first half still counts.
+        // If it is cut short or damaged in its second half, the first half still counts.
         assert_eq!(read(&pointer(2, 0x1234, 0x1_0000_0000)[..30]), Some(first));
     }
 

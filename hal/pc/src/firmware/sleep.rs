@@ -1,13 +1,15 @@
 //! The sleep type of "soft off", from the bytes of a definition block.
 //!
-//! The type is the value of the object `\_S5`, which is byte code (AML). Firmware declares it as a constant package at the
-//! top, so that its bytes can be recognised without an interpreter; where they are not, the machine cannot be switched off.
+//! The type is the value of the object `\_S5`, which is byte code (AML). Firmware declares it as a
+//! constant package at the top level, so its bytes can be recognised without an interpreter; if
+//! they are not, the machine cannot be switched off.
 
-/// `Name`, and `Package`, as byte code begins them.
+/// The first bytes of `Name` and `Package` in byte code.
 const NAME: u8 = 0x08;
 const PACKAGE: u8 = 0x12;
 
-/// The values for the two control registers (PM1a, PM1b), from the first definition of `\_S5` in a block.
+/// The values for the two control registers (PM1a, PM1b), from the first definition of `\_S5` in a
+/// block of byte code.
 pub fn soft_off(code: &[u8]) -> Option<(u8, u8)> {
     code.windows(4).enumerate().find_map(|(at, name)| {
         if name != b"_S5_" {
@@ -23,11 +25,11 @@ fn package(code: &[u8]) -> Option<(u8, u8)> {
     let (&PACKAGE, rest) = code.split_first()? else {
         return None;
     };
-    // The length has as many further bytes as its two highest bits say.
+    // The two highest bits give the number of further bytes of the length.
     let further = usize::from(rest.first()? >> 6);
     let (&count, mut rest) = rest.get(1 + further..)?.split_first()?;
     let first = constant(&mut rest)?;
-    // A machine with one register need not name the other's value.
+    // A machine with one register may leave out the other's value.
     let second = if count > 1 { constant(&mut rest)? } else { 0 };
     (first < 8 && second < 8).then_some((first, second))
 }

@@ -1,35 +1,33 @@
-//! Frames: pages of physical memory, taken and given back one at a time, or as a run of neighbours.
+//! Frames: pages of physical memory, taken and freed one at a time, or as a run of neighbours.
 //!
-//! The record of what is free ([`FrameMap`]) lies in memory of its own, so that no free frame is ever touched. Single
-//! frames come from above 4 GiB where there are any: what lies below is wanted by devices that reach no further.
+//! The map of free frames ([`FrameMap`]) has memory of its own, so no free frame is ever accessed.
+//! Single frames come from above 4 GiB if possible: memory below is kept for devices that reach no
+//! further.
 
 use super::{PAGE, direct};
 use crate::frame_map::{FrameMap, words_for};
 use crate::regions::Regions;
+use core::ops::Range;
 
-/// Devices with addresses of 32 bits reach so far.
+/// The end of the memory that devices with 32-bit addresses reach.
 pub const LOW: u64 = 4 << 30;
 
-/// Frames that are free.
+/// The free frames.
 pub struct Frames {
     map: FrameMap<'static>,
     total: u64,
-    /// Where single frames are looked for first.
+    /// The frame from which single frames are searched first.
     first: u64,
 }
 
 impl Frames {
-    /// All frames of these regions, less those for the record; `None` where no region below `reach` has room for it.
-    pub fn new(regions: &Regions, reach: u64) -> Option<Self> {
+    /// All frames of these regions, less those for the record, which is to lie in `place`, as [`place_for_map`] found it.
+    ///
+    /// [`place_for_map`]: crate::frame_map::place_for_map
+    pub fn new(regions: &Regions, place: Range<u64>) -> Option<Self> {
         let end = regions.iter().map(|r| r.end).max()?;
         let words = words_for(end / PAGE);
-        let size = (words * 8).next_multiple_of(PAGE);
-        let place = regions
-            .iter()
-            .map(|r| r.start..r.end.min(reach))
-            .find(|r| r.end.saturating_sub(r.start) >= size)?;
-        let place = place.start..place.start + size;
-        // SAFETY: the memory is usable, mapped up to `reach`, and taken out of what frames are made of below.
+        // SAFETY: the memory is usable, mapped by the boot code, and taken out of what frames are made of below.
         let memory = unsafe {
             core::slice::from_raw_parts_mut(direct(place.start) as *mut u64, words as usize)
         };
@@ -47,28 +45,28 @@ impl Frames {
         })
     }
 
-    /// Has single frames come from above [`LOW`] where there are any, now that all memory is mapped.
+    /// Makes single frames come from above [`LOW`] if possible, now that all memory is mapped.
     pub fn prefer_high(&mut self) {
         self.first = LOW / PAGE;
     }
 
-    /// How many there are, taken or free.
+    /// The number of frames, taken or free.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// How many are free.
+    /// The number of free frames.
     pub fn free(&self) -> u64 {
         self.map.free()
     }
 
-    /// Takes a frame, whatever it holds.
+    /// Takes a frame, not cleared: its physical address.
     pub fn take(&mut self) -> Option<u64> {
         self.map.take(self.first).map(|frame| frame * PAGE)
     }
 
-    /// Takes a run of `count` frames whatever they hold, its address a multiple of `align` (at least a page), all of it
-    /// below `limit`.
+    /// Takes a run of `count` frames, not cleared, all below physical address `limit`: its address,
+    /// a multiple of `align` (at least a page).
     pub fn take_run(&mut self, count: u64, align: u64, limit: u64) -> Option<u64> {
         let frame = self
             .map
@@ -83,7 +81,7 @@ impl Frames {
         Some(frame)
     }
 
-    /// Gives a frame back.
+    /// Frees a frame.
     ///
     /// # Safety
     /// `take` or `take_run` gave it, and nothing refers to it any more, no page table either.

@@ -1,7 +1,8 @@
-//! The kernel's heap: `talc`, grown from frames when it is used up.
+//! The kernel's heap: the allocator `talc`, grown from frames when it is exhausted.
 //!
-//! What is large, tables of processes above all, has addresses and frames of its own, which go back with it. Where it lies
-//! says which of the two it is. Of the rest, the end that is free goes back when the kernel has time for it ([`trim`]).
+//! Large allocations, above all tables of processes, have their own addresses and frames, which are
+//! freed with them; their address tells the two kinds apart. Of the rest, the free end is returned
+//! when the kernel has time for it ([`trim`]).
 
 use crate::hal;
 use core::alloc::{GlobalAlloc, Layout};
@@ -11,11 +12,11 @@ use talc::base::Talc;
 use talc::base::binning::{Binning, DefaultBinning};
 use talc::source::Source;
 
-/// The heap grows by at least so much at once.
+/// The least that the heap grows by, in bytes, as long as there are frames for it.
 const STEP: usize = 1 << 20;
-/// As much goes back at once.
+/// The most that [`trim`] returns at once, in bytes.
 const PIECE: usize = 4 << 20;
-/// What has so many bytes has frames of its own.
+/// An allocation of this many bytes or more has its own frames.
 const LARGE: usize = 64 << 10;
 
 #[derive(Debug)]
@@ -30,11 +31,12 @@ unsafe impl Send for Frames {}
 // taken back by `trim` alone.
 unsafe impl Source for Frames {
     fn acquire<B: Binning>(talc: &mut Talc<Self, B>, layout: Layout) -> Result<(), ()> {
-        let wanted = layout
-            .size()
-            .saturating_add(layout.align())
-            .saturating_add(STEP);
-        let new = super::grow_heap(wanted as u64).ok_or(())?;
+        // A page for what the allocator notes beside an allocation.
+        let least = layout.size().saturating_add(layout.align());
+        let least = least.saturating_add(super::PAGE as usize) as u64;
+        let wanted = least.saturating_add(STEP as u64);
+        let new = super::grow_heap(wanted).or_else(|| super::grow_heap(least));
+        let new = new.ok_or(())?;
         let size = (new.end - new.start) as usize;
         let end = match talc.source.end {
             // SAFETY: the new memory begins where the heap ends.
@@ -47,7 +49,8 @@ unsafe impl Source for Frames {
     }
 }
 
-/// Gives back some of the heap's end where more is free there than the heap grows by. False where there is not.
+/// Returns some of the heap's end if it has more free memory than the heap grows by. False if it
+/// has not.
 pub fn trim() -> bool {
     let mut talc = HEAP.0.lock();
     let Some(end) = talc.source.end else {

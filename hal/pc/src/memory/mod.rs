@@ -1,4 +1,5 @@
-//! Memory: which addresses mean what, and the one record of frames and page tables behind a lock.
+//! Memory: the layout of the address space, and the record of frames and page tables, behind one
+//! lock.
 //!
 //! | addresses | what |
 //! |---|---|
@@ -10,17 +11,18 @@
 //! | [`DEVICES`] | device registers, by physical address |
 //! | [`TABLES`] | the firmware's tables, by physical address, read-only |
 //!
-//! Whatever can be written to cannot be executed. Memory holds page tables and frames of its own accord; nothing here
-//! uses the heap, which itself grows from here.
+//! No memory is writable and executable. Page tables and the frame map have their own frames;
+//! nothing here uses the heap, which itself grows from here.
 
 mod frames;
 mod heap;
 mod paging;
 
 use crate::bootinfo::BootInfo;
+use crate::frame_map::place_for_map;
 use crate::processor;
 pub use crate::regions::PAGE;
-use crate::regions::pages_within;
+use crate::regions::{REACH, pages_within};
 use core::ops::Range;
 use frames::Frames;
 pub use frames::LOW;
@@ -32,29 +34,30 @@ use sing_arch::lock::SpinLock;
 pub const CODE_ARENA: Range<u64> = 0x0100_0000_0000..0x0100_4000_0000;
 /// Addresses that `reserve` gives out: 2 TiB to 127 TiB.
 pub const RESERVABLE: Range<u64> = 0x0200_0000_0000..0x7f00_0000_0000;
-/// Physical memory. The boot code maps the first 4 GiB here, `init` all that is usable.
+/// The direct map of physical memory. The boot code maps the first 4 GiB here, `init` all usable
+/// memory.
 const DIRECT_MAP: u64 = 0xffff_8000_0000_0000;
 /// The kernel's heap, at most 1 TiB.
 const HEAP: Range<u64> = 0xffff_c000_0000_0000..0xffff_c100_0000_0000;
 const DEVICES: u64 = 0xffff_e000_0000_0000;
 const TABLES: u64 = 0xffff_e800_0000_0000;
-/// Physical addresses that have room there.
-const REACH: u64 = TABLES - DEVICES;
+// All that is within reach has its place there, and in the direct map.
+const _: () = assert!(REACH <= TABLES - DEVICES && REACH <= HEAP.start - DIRECT_MAP);
 
 /// Physical addresses that the boot code maps.
 const MAPPED_BY_BOOT: u64 = 4 << 30;
-/// Below, firmware and loaders keep their own.
+/// Memory below this belongs to firmware and loaders.
 const LOW_MEMORY: u64 = 1 << 20;
 
-/// Frames without which nothing can be started: page tables, and the first piece of the heap.
+/// The least number of free frames to start with: page tables, and the first piece of the heap.
 const LEAST: u64 = 512;
 
 struct Memory {
     frames: Frames,
     tables: PageTables,
-    /// How far the code arena is filled.
+    /// The end of the loaded code in the arena.
     code_end: u64,
-    /// How far the heap reaches.
+    /// The end of the heap.
     heap_end: u64,
 }
 
@@ -72,7 +75,7 @@ pub fn kernel_text() -> Range<u64> {
     (&raw const text_start) as u64..(&raw const text_end) as u64
 }
 
-/// Where the kernel lies: read-only data, code, data.
+/// Addresses of the kernel's image: read-only data, code, data.
 pub fn kernel_image() -> Range<u64> {
     (&raw const image_start) as u64..(&raw const image_end) as u64
 }
@@ -82,7 +85,8 @@ fn direct(physical: u64) -> u64 {
     DIRECT_MAP + physical
 }
 
-/// Reads what a loader left, while the boot code's tables are in use.
+/// Reads the loader's memory at physical address `at`, while the boot code's page tables are in
+/// use. `None` beyond what those map.
 pub fn boot_memory<'a>(at: u64, len: usize) -> Option<&'a [u8]> {
     let end = at.checked_add(len as u64)?;
     if at == 0 || end > MAPPED_BY_BOOT {
@@ -93,12 +97,20 @@ pub fn boot_memory<'a>(at: u64, len: usize) -> Option<&'a [u8]> {
     Some(unsafe { core::slice::from_raw_parts(direct(at) as *const u8, len) })
 }
 
-/// Why memory cannot be set up.
+/// Memory cannot be set up, as there is too little.
 #[derive(Debug)]
 pub struct TooLittle;
 
-/// Takes over memory: frames, page tables, heap. Returns the system image.
-pub fn init(boot: &BootInfo) -> Result<Option<&'static [u8]>, TooLittle> {
+/// What was found in memory.
+pub struct Taken {
+    /// The system image.
+    pub image: Option<&'static [u8]>,
+    /// Bytes that are not used, as their record would be too large.
+    pub unrecorded: u64,
+}
+
+/// Takes over memory: frames, page tables, heap.
+pub fn init(boot: &BootInfo) -> Result<Taken, TooLittle> {
     let mut usable = boot.memory.clone();
     usable.subtract(0..LOW_MEMORY);
     usable.subtract(kernel_image());
@@ -106,13 +118,15 @@ pub fn init(boot: &BootInfo) -> Result<Option<&'static [u8]>, TooLittle> {
 
     let mut free = usable.clone();
     let module = boot.module.clone().filter(|m| !m.is_empty());
-    if let Some(m) = &module {
-        let all = u64::MAX / PAGE * PAGE;
-        let pages = pages_within(m.start, m.end - m.start, all).ok_or(TooLittle)?;
-        free.subtract(pages.clone());
-        usable.add(pages);
-    }
-    let mut frames = Frames::new(&free, MAPPED_BY_BOOT).ok_or(TooLittle)?;
+    let image_pages = match &module {
+        Some(m) => pages_within(m.start, m.end - m.start, REACH).ok_or(TooLittle)?,
+        None => 0..0,
+    };
+    free.subtract(image_pages.clone());
+    let (record, unrecorded) = place_for_map(&mut free, MAPPED_BY_BOOT).ok_or(TooLittle)?;
+    usable.cut(free.iter().map(|r| r.end).max().ok_or(TooLittle)?);
+    usable.add(image_pages);
+    let mut frames = Frames::new(&free, record).ok_or(TooLittle)?;
     if frames.free() < LEAST {
         return Err(TooLittle);
     }
@@ -144,13 +158,14 @@ pub fn init(boot: &BootInfo) -> Result<Option<&'static [u8]>, TooLittle> {
         code_end: CODE_ARENA.start,
         heap_end: HEAP.start,
     });
-    Ok(module.map(|m| {
+    let image = module.map(|m| {
         // SAFETY: mapped above, taken out of what frames are made of, and never written.
         unsafe {
             let at = direct(m.start) as *const u8;
             core::slice::from_raw_parts(at, (m.end - m.start) as usize)
         }
-    }))
+    });
+    Ok(Taken { image, unrecorded })
 }
 
 fn with<R>(f: impl FnOnce(&mut Memory) -> R) -> R {
@@ -160,13 +175,13 @@ fn with<R>(f: impl FnOnce(&mut Memory) -> R) -> R {
         .expect("memory is set up before anything asks for it"))
 }
 
-/// Frames there are for everything, and those that are free.
+/// The number of frames in total, and of those that are free.
 pub fn frame_counts() -> (u64, u64) {
     with(|m| (m.frames.total(), m.frames.free()))
 }
 
-/// Maps the pages with `len` bytes of a device's registers; returns their address. `None` where the firmware says that they
-/// lie where none can, or there is no memory for page tables.
+/// Maps the pages with `len` bytes of a device's registers at a physical address: the virtual
+/// address. `None` if the firmware's address is out of range, or memory for page tables is short.
 pub fn map_device(physical: u64, len: u64) -> Option<u64> {
     let pages = pages_within(physical, len, REACH)?;
     with(|m| {
@@ -178,7 +193,8 @@ pub fn map_device(physical: u64, len: u64) -> Option<u64> {
     })
 }
 
-/// Copies what the firmware left somewhere. What cannot be mapped reads as it was in `out`.
+/// Copies the firmware's memory at a physical address. Leaves `out` as it is if that cannot be
+/// mapped.
 pub fn read_tables(physical: u64, out: &mut [u8]) {
     let Some(pages) = pages_within(physical, out.len() as u64, REACH) else {
         return;
@@ -198,8 +214,9 @@ pub fn read_tables(physical: u64, out: &mut [u8]) {
     }
 }
 
-/// Takes `count` frames that lie side by side, the first at a multiple of `align`, all below `limit`: memory for a device,
-/// cleared. `None` where there is no such run, or what is left would be less than the kernel's heap is to have.
+/// Takes `count` neighbouring frames, cleared, the first at a multiple of `align` bytes, all below
+/// physical address `limit`: memory for a device. `None` if there is no such run, or fewer frames
+/// would be left than are kept for the kernel's heap.
 pub fn take_run(count: u64, align: u64, limit: u64) -> Option<Run> {
     take_run_leaving(count, align, limit, kept_for_heap())
 }
@@ -219,12 +236,12 @@ pub fn take_run_leaving(count: u64, align: u64, limit: u64, left: u64) -> Option
     })
 }
 
-/// Addresses of the code that was loaded.
+/// Addresses of the loaded code.
 pub fn loaded_code() -> Range<u64> {
     CODE_ARENA.start..with(|m| m.code_end)
 }
 
-/// Frames that lie side by side, free again when this is dropped.
+/// Neighbouring frames, freed when this is dropped.
 #[derive(Debug)]
 pub struct Run {
     start: u64,
@@ -237,7 +254,7 @@ impl Run {
         self.start..self.start + self.count * PAGE
     }
 
-    /// The bytes, by the direct map.
+    /// The bytes, through the direct map.
     pub fn bytes(&mut self) -> &mut [u8] {
         // SAFETY: the frames are this run's alone, and in the direct map as long as nobody hides them.
         unsafe {
@@ -258,22 +275,23 @@ impl Drop for Run {
     }
 }
 
-/// Frames that are left to the kernel's heap: where SIPs have all the rest, it still has room for what it has begun.
+/// The number of frames that are kept for the kernel's heap: even if SIPs have all others, the
+/// kernel can complete what it has begun.
 fn reserve(frames: &Frames) -> u64 {
     (frames.total() / 64).max(512)
 }
 
-/// Frames that are left to the kernel's heap.
+/// The number of frames that are kept for the kernel's heap.
 pub fn kept_for_heap() -> u64 {
     with(|m| reserve(&m.frames))
 }
 
-/// Whether the kernel's heap has begun to use up what is left to it.
+/// Whether the kernel's heap has begun to use the frames that are kept for it.
 pub fn is_short() -> bool {
     with(|m| m.frames.free() < reserve(&m.frames) * 3 / 4)
 }
 
-/// Makes reserved pages accessible and zero. False, and nothing changed, where frames are short.
+/// Makes reserved pages accessible and zero. False, with nothing changed, if frames are short.
 pub fn commit(range: Range<u64>) -> bool {
     with(|m| {
         let pages = (range.end - range.start) / PAGE;
@@ -281,30 +299,30 @@ pub fn commit(range: Range<u64>) -> bool {
     })
 }
 
-/// Takes the frames of a range away.
+/// Frees the frames of a range, which becomes inaccessible.
 pub fn decommit(range: Range<u64>) {
     with(|m| m.tables.decommit(&mut m.frames, range));
 }
 
-/// Takes the frames of a range away, which then reads as zero. Whoever writes there has a frame made for it
+/// Frees the frames of a range, which reads as zero from then on. A write there allocates a frame
 /// ([`fill_blank`]).
 pub fn blank(range: Range<u64>) {
     with(|m| m.tables.blank(&mut m.frames, range));
 }
 
-/// Gives a blank page that is written to a frame, until it is committed or blank again. False where the page is not blank, or
-/// there is no frame.
+/// Gives a blank page a frame, because it is written to. False if the page is not blank, or there
+/// is no frame.
 pub fn fill_blank(at: u64) -> bool {
     let page = at / PAGE * PAGE;
     RESERVABLE.contains(&page) && with(|m| m.tables.fill(&mut m.frames, page))
 }
 
-/// Clears what is committed in a range.
+/// Clears the committed pages of a range.
 pub fn discard(range: Range<u64>) {
     with(|m| m.tables.clear(range));
 }
 
-/// Takes the frames of a range away, and the page tables that are empty then.
+/// Frees the frames of a range, and page tables that are empty then.
 pub fn release(range: Range<u64>) {
     with(|m| {
         m.tables.decommit(&mut m.frames, range.clone());
@@ -312,7 +330,8 @@ pub fn release(range: Range<u64>) {
     });
 }
 
-/// Bytes of code for which there is room: addresses, and frames beside those that are left to the kernel's heap.
+/// Bytes of code that can still be loaded: limited by addresses, and by frames beside those kept
+/// for the kernel's heap.
 pub fn code_room() -> u64 {
     with(|m| {
         let frames = m.frames.free().saturating_sub(reserve(&m.frames));
@@ -320,12 +339,12 @@ pub fn code_room() -> u64 {
     })
 }
 
-/// Bytes that the heap can grow by beside the frames that are left to it.
+/// Bytes that the heap can grow by, beside the frames that are kept for it.
 pub fn heap_room() -> u64 {
     with(|m| m.frames.free().saturating_sub(reserve(&m.frames)) * PAGE)
 }
 
-/// Takes out of the arena what was loaded last, from this address on: nobody runs it.
+/// Unloads all code from this address on, which nobody runs.
 pub fn unload_code(from: u64) {
     with(|m| {
         assert!(
@@ -337,7 +356,8 @@ pub fn unload_code(from: u64) {
     });
 }
 
-/// Copies code into the arena. `None`, and nothing changed, where the arena is full or frames are short.
+/// Copies code into the arena: its address. `None`, with nothing changed, if the arena is full or
+/// frames are short.
 pub fn load_code(code: &[u8]) -> Option<u64> {
     with(|m| {
         let at = m.code_end;
@@ -360,8 +380,8 @@ pub fn load_code(code: &[u8]) -> Option<u64> {
 }
 
 impl Memory {
-    /// Fills a page of code. At no time is there an address by which it can be written and one by which it can be
-    /// executed; where frames are short, nothing has changed.
+    /// Loads a page of code. At no time is the frame both writable under one address and executable
+    /// under another. If frames are short, nothing has changed.
     fn load_page(&mut self, page: u64, bytes: &[u8]) -> Option<()> {
         let frame = self.frames.take()?;
         frames::fill(frame, bytes);
@@ -392,7 +412,8 @@ impl Memory {
     }
 }
 
-/// Where the frame of a mapped page, or of the kernel's image, lies in the direct map; `None` where it does not.
+/// The direct-map address of a mapped page, or of a page of the kernel's image; `None` if its frame
+/// is not in the direct map.
 pub fn direct_alias(page: u64) -> Option<u64> {
     with(|m| {
         let physical = if kernel_image().contains(&page) {
@@ -406,12 +427,13 @@ pub fn direct_alias(page: u64) -> Option<u64> {
     })
 }
 
-/// Makes pages accessible for the heap, which may have what is left to it. False, and nothing changed, where frames are short.
+/// Makes pages accessible for the heap, which may use the frames kept for it. False, with nothing
+/// changed, if frames are short.
 pub fn commit_for_heap(range: Range<u64>) -> bool {
     with(|m| m.tables.commit(&mut m.frames, range))
 }
 
-/// Takes the frames of the heap from `end` on.
+/// Shortens the heap, and frees its frames from `end` on.
 fn shorten_heap(end: u64) {
     with(|m| {
         let old = core::mem::replace(&mut m.heap_end, end);
@@ -419,7 +441,7 @@ fn shorten_heap(end: u64) {
     });
 }
 
-/// Makes the heap longer by at least `bytes`: what is new, or `None` where frames are short.
+/// Extends the heap by at least `bytes`: the new part, or `None` if frames are short.
 fn grow_heap(bytes: u64) -> Option<Range<u64>> {
     with(|m| {
         let start = m.heap_end;

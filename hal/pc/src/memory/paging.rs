@@ -1,7 +1,8 @@
 //! Page tables of four levels.
 //!
-//! A table's entries belong to this record alone, so a walk can follow them without looking for others. Tables of the
-//! reservable addresses are made when something is committed, and freed by [`PageTables::prune`] when they are empty.
+//! Invariant: all tables belong to this record, and only one entry refers to each, so a walk can
+//! change a table without affecting other addresses. Tables of the reservable addresses are made
+//! when something is committed, and freed by [`PageTables::prune`] when they are empty.
 
 use super::frames::{self, Frames};
 use super::{PAGE, direct};
@@ -16,9 +17,9 @@ const LARGE: u64 = 1 << 7;
 const NO_EXECUTE: u64 = 1 << 63;
 const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
 
-/// Bytes that an entry of a page table, of a page directory, … stands for.
+/// Bytes that an entry maps, for each level (0: page table, 1: page directory, …).
 const SPAN: [u64; 4] = [PAGE, PAGE << 9, PAGE << 18, PAGE << 27];
-/// More pages than this are forgotten all at once.
+/// For more pages than this, the whole TLB is flushed instead of single entries.
 const FLUSH_EACH: u64 = 32;
 
 /// What a page allows.
@@ -48,7 +49,7 @@ type Table = [u64; 512];
 /// The page tables.
 pub struct PageTables {
     root: u64,
-    /// A frame of zeros, which every page that is blank is mapped to, to be read.
+    /// The frame of zeros, to which every blank page is mapped read-only.
     zeros: u64,
 }
 
@@ -56,7 +57,7 @@ fn index(at: u64, level: usize) -> usize {
     (at / SPAN[level] % 512) as usize
 }
 
-/// The part of `range` that begins it and lies under one entry of this level.
+/// The first part of `range`, up to where the next entry of this level begins.
 fn first_piece(range: &Range<u64>, level: usize) -> Range<u64> {
     range.start..range.end.min((range.start / SPAN[level] + 1) * SPAN[level])
 }
@@ -89,8 +90,8 @@ impl PageTables {
         unsafe { &mut *(direct(frame) as *mut Table) }
     }
 
-    /// The table of this level (0 is a page table) that holds the entry of `at`; where there is none, the level
-    /// of the entry that is missing or large.
+    /// The table of this level (0 is a page table) that holds the entry of `at`; if there is none,
+    /// the level of the entry that is missing or large.
     fn find(&self, at: u64, level: usize) -> Result<u64, usize> {
         let mut frame = self.root;
         for above in (level + 1..4).rev() {
@@ -103,7 +104,7 @@ impl PageTables {
         Ok(frame)
     }
 
-    /// Like `find`, making what is missing.
+    /// Like `find`, but makes missing tables. `None` if frames are short.
     fn make(&mut self, frames: &mut Frames, at: u64, level: usize) -> Option<u64> {
         let mut frame = self.root;
         for above in (level + 1..4).rev() {
@@ -121,14 +122,14 @@ impl PageTables {
         Some(frame)
     }
 
-    /// Maps a page to a frame.
+    /// Maps a page to a frame. `None` if frames for tables are short.
     pub fn map(&mut self, frames: &mut Frames, at: u64, frame: u64, rights: Rights) -> Option<()> {
         let table = self.make(frames, at, 0)?;
         self.table(table)[index(at, 0)] = frame | rights.bits();
         Some(())
     }
 
-    /// Maps memory to write to, by pages of 2 MiB where it can.
+    /// Maps physical memory writable, with pages of 2 MiB where possible.
     pub fn map_large(
         &mut self,
         frames: &mut Frames,
@@ -151,7 +152,8 @@ impl PageTables {
         Some(())
     }
 
-    /// Unmaps a page of the direct map; its frame stays whose it is.
+    /// Unmaps a page of the direct map, without freeing its frame. `None` if a frame for a table is
+    /// short.
     pub fn hide(&mut self, frames: &mut Frames, at: u64) -> Option<()> {
         let directory = self.find(at, 1).ok()?;
         let entry = self.table(directory)[index(at, 1)];
@@ -168,14 +170,14 @@ impl PageTables {
         Some(())
     }
 
-    /// Maps a page of the direct map again that `hide` has unmapped: its tables are there.
+    /// Maps a page of the direct map again that `hide` has unmapped, so its tables exist.
     pub fn show(&mut self, at: u64, frame: u64) {
         if let Ok(table) = self.find(at, 0) {
             self.table(table)[index(at, 0)] = frame | Rights::Write.bits();
         }
     }
 
-    /// Unmaps a page, and answers its frame, which stays whose it is.
+    /// Unmaps a page: its frame, which is not freed.
     pub fn unmap(&mut self, at: u64) -> Option<u64> {
         let table = self.find(at, 0).ok()?;
         let old = core::mem::take(&mut self.table(table)[index(at, 0)]);
@@ -211,13 +213,13 @@ impl PageTables {
         }
     }
 
-    /// Whether an entry of a page table has a frame of its own.
+    /// Whether a page-table entry maps a frame of its own, not the frame of zeros.
     fn has_frame(&self, entry: u64) -> bool {
         entry != 0 && entry & ADDRESS != self.zeros
     }
 
-    /// Maps every page of a range that is not mapped yet, or blank, to a cleared frame. False, and nothing changed, where frames
-    /// are short.
+    /// Maps each page of a range that is not mapped or blank to a cleared frame. False, with
+    /// nothing changed, if frames are short.
     pub fn commit(&mut self, frames: &mut Frames, range: Range<u64>) -> bool {
         let mut there = 0;
         let mut tables = 0;
@@ -229,7 +231,7 @@ impl PageTables {
             tables += 1;
         });
         let pages = (range.end - range.start) / PAGE - there;
-        // Tables that are missing, counted too high rather than too low: what touches n spans may touch one more.
+        // An upper bound of the missing tables: a range of n whole spans may touch two more.
         let missing: u64 = (1..4)
             .map(|l| (range.end - range.start) / SPAN[l] + 2)
             .sum();
@@ -264,12 +266,12 @@ impl PageTables {
         self.replace(frames, range, 0);
     }
 
-    /// Frees the frame of every page of a range, which is to be read as zeros from then on.
+    /// Frees the frame of each page of a range, which reads as zeros from then on.
     pub fn blank(&mut self, frames: &mut Frames, range: Range<u64>) {
         self.replace(frames, range, self.zeros | Rights::Read.bits());
     }
 
-    /// Gives a blank page a frame of its own. False where it is not blank, or there is none.
+    /// Gives a blank page a frame of its own. False if it is not blank, or there is no frame.
     pub fn fill(&mut self, frames: &mut Frames, page: u64) -> bool {
         let Ok(table) = self.find(page, 0) else {
             return false;
@@ -286,10 +288,9 @@ impl PageTables {
         true
     }
 
-    /// Puts another entry in the place of each that is there, and frees its frame.
+    /// Replaces each entry that is not 0, and frees its frame.
     fn replace(&mut self, frames: &mut Frames, range: Range<u64>, new: u64) {
-        // Forgotten by the processor before a frame can be used for something else: nothing but this code runs
-        // meanwhile.
+        // The TLB is flushed before a frame can be reused, as nothing but this code runs meanwhile.
         self.each_table(range.clone(), |table, entries| {
             for entry in &mut table[entries] {
                 let old = *entry;
@@ -305,7 +306,7 @@ impl PageTables {
         flush(range);
     }
 
-    /// Clears every page of a range that is mapped.
+    /// Clears each page of a range that has a frame of its own.
     pub fn clear(&mut self, range: Range<u64>) {
         self.each_table(range, |table, entries| {
             for entry in table[entries].iter().filter(|&&e| self.has_frame(e)) {
@@ -314,7 +315,7 @@ impl PageTables {
         });
     }
 
-    /// Frees the tables under which nothing of a range, nor anything else, is mapped.
+    /// Frees tables of a range that map nothing.
     pub fn prune(&mut self, frames: &mut Frames, range: Range<u64>) {
         let mut freed = false;
         for level in 0..3 {
@@ -342,7 +343,7 @@ impl PageTables {
     }
 }
 
-/// Makes the processor forget a range.
+/// Flushes a range from the TLB.
 fn flush(range: Range<u64>) {
     if (range.end - range.start) / PAGE > FLUSH_EACH {
         tlb::flush_all();

@@ -373,7 +373,7 @@ fn give_up(endpoint: u32, operation: u32, words: &[u64]) {
             Word::Scalar => {}
             Word::Block => {
                 if let Some(index) = thread.take_allocation(word as u32) {
-                    exheap::bury(index, &mut work);
+                    exheap::free_later(index, &mut work);
                 }
             }
             Word::Endpoint { .. } => {

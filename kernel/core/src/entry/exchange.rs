@@ -4,7 +4,8 @@ use super::{Entries, caller, fill_table, finish, work_off};
 use crate::ground::work::Work;
 use crate::mechanism::cpu;
 use crate::mechanism::interrupt::let_others_run;
-use crate::object::exheap::{self, MAX_ALLOCATION};
+use crate::object::account::Account;
+use crate::object::exheap::{self, Allocation, MAX_ALLOCATION};
 use crate::object::handle::Object;
 use crate::object::sip;
 use core::sync::atomic::Ordering::Relaxed;
@@ -37,6 +38,20 @@ extern "C" fn alloc(_: CtxRef, size: u32, ty: u32) -> i32 {
     finish(Ok(allocate(size, ty)))
 }
 
+/// A new allocation, charged to the account. `None`, and nothing charged, where the account or the machine has no room.
+#[inline(always)]
+fn charged(size: u32, ty: u32, account: &'static Account) -> Option<(u32, &'static Allocation)> {
+    let cost = exheap::cost(size);
+    if !account.charge(cost) {
+        return None;
+    }
+    let made = exheap::allocate(size, ty, account);
+    if made.is_none() {
+        account.discharge(cost);
+    }
+    made
+}
+
 fn allocate(size: u32, ty: u32) -> i32 {
     if !(1..=MAX_ALLOCATION).contains(&size) {
         return status::BAD_ARGUMENT;
@@ -52,16 +67,13 @@ fn allocate(size: u32, ty: u32) -> i32 {
             left = sip::work_off(sip, &mut Work::step());
         }
     }
-    if !account.charge(exheap::cost(size)) {
-        return status::NO_RESOURCES;
-    }
-    let made = exheap::allocate(size, ty, account).or_else(|| {
-        // The machine may be short of memory that this SIP's deferred frees hold.
+    let made = charged(size, ty, account).or_else(|| {
+        // The machine may be short of memory that this SIP's deferred frees hold. Nothing is charged while others run: the
+        // SIP may be ended then.
         work_off();
-        exheap::allocate(size, ty, account)
+        charged(size, ty, account)
     });
     let Some((index, a)) = made else {
-        account.discharge(exheap::cost(size));
         return status::NO_RESOURCES;
     };
     let handle = own(index);

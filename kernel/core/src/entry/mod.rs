@@ -29,7 +29,7 @@ use crate::ground::trusted::{Entries, KernelTable, Left};
 use crate::ground::work::Work;
 use crate::mechanism::cpu;
 use crate::mechanism::interrupt;
-use crate::mechanism::wait::Again;
+use crate::mechanism::wait::Continuation;
 use crate::object::sip::{self, Sip};
 use core::panic::Location;
 use sing_abi::entry;
@@ -98,14 +98,16 @@ extern "C" fn after_interrupts<R>(value: R, place: &'static Location<'static>) -
 /// result.
 pub(crate) fn look_again() -> Left {
     let thread = cpu::current();
-    match thread.wait.again() {
-        Again::Receive(end, out) => match end.endpoint() {
+    match thread.wait.continuation() {
+        Continuation::Receive(end, out) => match end.endpoint() {
             Some((channel, side)) => channels::take(channel, side, thread, out),
             None => Left::with(finish(Err(Trap::BadHandle))),
         },
-        Again::Set(set, number) => select::look_again(set, number, thread),
-        Again::Select([handles, count, tags]) => select::select(thread, handles, tags, count, -1),
-        Again::Nothing => Left::with(finish(Ok(status::OK))),
+        Continuation::Set(set, number) => select::look_again(set, number, thread),
+        Continuation::Select([handles, count, tags]) => {
+            select::select(thread, handles, tags, count, -1)
+        }
+        Continuation::Nothing => Left::with(finish(Ok(status::OK))),
     }
 }
 

@@ -96,7 +96,10 @@ fn installed_as(at: u32, name: &mut [u8]) -> Result<Result<&'static Installed, i
                 continue;
             }
             Err(e) => {
-                log::about(cpu::current().sip().account().voice(), format_args!("{e}"));
+                log::about(
+                    cpu::current().sip().account().voice(),
+                    format_args!("image {name}: {e}"),
+                );
                 Err(status::BAD_STATE)
             }
         });

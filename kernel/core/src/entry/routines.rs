@@ -26,6 +26,10 @@ pub(super) fn fill(table: &mut Entries) {
         TABLE_INIT = table_init: fn(u32, u32, u32, u32, u32);
         ELEM_DROP = elem_drop: fn(u32);
         REF_FUNC = ref_func: fn(u32) -> Reference;
+        ANY_MEMORY_GROW = any_memory_grow: fn(u32, u64) -> i64;
+        ANY_MEMORY_COPY = any_memory_copy: fn(u32, u32, u64, u64, u64);
+        ANY_MEMORY_FILL = any_memory_fill: fn(u32, u64, u32, u64);
+        ANY_MEMORY_INIT = any_memory_init: fn(u32, u32, u64, u32, u32);
     }
 }
 
@@ -45,7 +49,7 @@ fn memory(ctx: CtxRef, at: u32, len: u32) -> Result<SipMemory, Trap> {
 extern "C" fn memory_grow(ctx: CtxRef, _memory: u32, pages: u32) -> i32 {
     let sip = cpu::current().sip();
     finish(Ok(match sip.guest() {
-        Some(guest) => guest.host().grow(ctx.memory_base(), pages),
+        Some(guest) => guest.host().grow_by(ctx.memory_base(), pages.into()) as i32,
         None => sip.grow_memory(pages),
     }))
 }
@@ -106,6 +110,108 @@ fn init_memory(ctx: CtxRef, segment: u32, to: u32, from: u32, len: u32) -> Resul
         let_others_run();
     }
     Ok(())
+}
+
+/// Returns any memory of the caller, accessible up to `at + len`.
+fn memory_at(ctx: CtxRef, index: u32, at: u64, len: u64) -> Result<SipMemory, Trap> {
+    let (base, size) = ctx.memory_at(index).ok_or(Trap::MemoryOutOfBounds)?;
+    let end = at.checked_add(len).filter(|end| *end <= size);
+    let end = end.ok_or(Trap::MemoryOutOfBounds)?;
+    let sip = cpu::current().sip();
+    match sip.guest() {
+        Some(guest) => guest.host().memory(base, end),
+        None => sip.memory_at(index, end),
+    }
+}
+
+/// Processes `len` bytes, which lie in memories of at most 4 GiB, in pieces, which bound the delay of interrupts: the
+/// offset of each and its length.
+fn in_chunks(
+    len: u64,
+    backwards: bool,
+    mut piece: impl FnMut(u64, u32) -> Result<(), Trap>,
+) -> Result<(), Trap> {
+    let mut done = 0;
+    while done < len {
+        let n = u64::from(CHUNK).min(len - done);
+        piece(if backwards { len - done - n } else { done }, n as u32)?;
+        done += n;
+        let_others_run();
+    }
+    Ok(())
+}
+
+extern "C" fn any_memory_grow(ctx: CtxRef, memory: u32, pages: u64) -> i64 {
+    let sip = cpu::current().sip();
+    finish(match sip.guest() {
+        Some(guest) => {
+            let base = ctx.memory_at(memory).ok_or(Trap::MemoryOutOfBounds);
+            base.map(|(base, _)| guest.host().grow_by(base, pages))
+        }
+        None => Ok(sip.grow_memory_at(memory, pages)),
+    })
+}
+
+extern "C" fn any_memory_copy(ctx: CtxRef, to: u32, from: u32, at: u64, source: u64, len: u64) {
+    finish(copy_between(ctx, to, from, at, source, len));
+}
+
+fn copy_between(
+    ctx: CtxRef,
+    to: u32,
+    from: u32,
+    at: u64,
+    source: u64,
+    len: u64,
+) -> Result<(), Trap> {
+    let from = memory_at(ctx, from, source, len)?;
+    let destination = memory_at(ctx, to, at, len)?;
+    // From the end if the ranges may overlap that way.
+    in_chunks(len, at > source, |done, n| {
+        destination.copy_from((at + done) as u32, &from, (source + done) as u32, n)
+    })
+}
+
+extern "C" fn any_memory_fill(ctx: CtxRef, memory: u32, at: u64, value: u32, len: u64) {
+    finish(fill_any(ctx, memory, at, value as u8, len));
+}
+
+fn fill_any(ctx: CtxRef, memory: u32, at: u64, value: u8, len: u64) -> Result<(), Trap> {
+    let memory = memory_at(ctx, memory, at, len)?;
+    in_chunks(len, false, |done, n| {
+        memory.fill((at + done) as u32, value, n)
+    })
+}
+
+extern "C" fn any_memory_init(
+    ctx: CtxRef,
+    memory: u32,
+    segment: u32,
+    at: u64,
+    from: u32,
+    len: u32,
+) {
+    finish(init_any(ctx, memory, segment, at, from, len));
+}
+
+fn init_any(
+    ctx: CtxRef,
+    memory: u32,
+    segment: u32,
+    at: u64,
+    from: u32,
+    len: u32,
+) -> Result<(), Trap> {
+    let memory = memory_at(ctx, memory, at, len.into())?;
+    // Looked up once, as above.
+    let bytes = ctx.instance().data_segment(segment);
+    let end = (from as usize).checked_add(len as usize);
+    let bytes = end.and_then(|end| bytes.get(from as usize..end));
+    let bytes = bytes.ok_or(Trap::MemoryOutOfBounds)?;
+    in_chunks(len.into(), false, |done, n| {
+        let piece = &bytes[done as usize..][..n as usize];
+        memory.write((at + done) as u32, piece)
+    })
 }
 
 extern "C" fn data_drop(ctx: CtxRef, segment: u32) {

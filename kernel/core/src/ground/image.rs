@@ -16,6 +16,8 @@ use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::fmt;
+use core::ops::Bound::Included;
 use loading::{LEAST, Loading};
 use sing_abi::entry::Privilege;
 use sing_arch::lock::SpinLock;
@@ -36,6 +38,8 @@ const DEFAULT_BUDGET: u64 = 64 << 20;
 pub(crate) struct Installed {
     /// The image's name.
     pub(crate) name: String,
+    /// Its code, as it lies in the arena.
+    code: &'static [u8],
     /// The template of its instances.
     pub(crate) template: Arc<Template>,
     /// Its manifest.
@@ -61,13 +65,14 @@ struct Registry {
     /// Loaded images by address of their code.
     by_code: BTreeMap<u64, &'static Installed>,
     /// Images that are being loaded. Every thread that asks for one does a step of it, as the
-    /// thread that began may have ended.
-    loading: BTreeMap<String, Box<Loading>>,
+    /// thread that began may have ended. A load stays in place from its first step to its last, so that
+    /// one that memory is too short for takes none.
+    loading: BTreeMap<Arc<str>, Box<Loading>>,
     /// The image whose code is being put into the arena. Its code must be contiguous, so other
     /// images wait.
-    placing: Option<String>,
+    placing: Option<Arc<str>>,
     /// Images that cannot be loaded, with the reason. An image is tried once.
-    failed: BTreeMap<String, Error>,
+    failed: BTreeMap<Arc<str>, Arc<Error>>,
 }
 
 static REGISTRY: SpinLock<Registry> = SpinLock::new(Registry {
@@ -119,11 +124,31 @@ pub(crate) fn latest(name: &[u8]) -> Option<&'static Installed> {
     latest.filter(|image| image.name.as_bytes() == name)
 }
 
+/// Why an image is not to be had.
+#[derive(Clone, Debug)]
+pub(crate) enum Unavailable {
+    /// It is broken, and stays so.
+    Broken(Arc<Error>),
+    /// Memory is short now. Saying so takes none.
+    NoRoom,
+}
+
+impl fmt::Display for Unavailable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Broken(e) => f.write_str(&e.message),
+            Self::NoRoom => {
+                f.write_str("no room for it now; end something, or give the machine more memory")
+            }
+        }
+    }
+}
+
 /// The image of this name, loaded; does one step of loading it, where it is not.
 ///
 /// # Errors
 /// If the image is broken, which is remembered, or memory is short.
-pub(crate) fn look(name: &str) -> Result<Found, Error> {
+pub(crate) fn look(name: &str) -> Result<Found, Unavailable> {
     let mut registry = REGISTRY.lock();
     let r = &mut *registry;
     if let Some(&image) = r.loaded.get(name) {
@@ -131,26 +156,27 @@ pub(crate) fn look(name: &str) -> Result<Found, Error> {
         return Ok(Found::Image(image));
     }
     if let Some(e) = r.failed.get(name) {
-        return Err(e.clone());
+        return Err(Unavailable::Broken(e.clone()));
     }
-    let mut loading = match r.loading.remove(name) {
-        Some(loading) => loading,
-        None => {
-            if hal().heap_room() < LEAST {
-                return Err(no_room(name));
-            }
-            match r.system.and_then(|s| s.program(BIN, name)) {
-                Some(program) => Box::new(Loading::Found(program)),
-                None => return Ok(Found::None),
-            }
+    if !r.loading.contains_key(name) {
+        if hal().heap_room() < LEAST {
+            return Err(Unavailable::NoRoom);
         }
-    };
-    if let Loading::Placing(_) = *loading {
+        let Some(program) = r.system.and_then(|s| s.program(BIN, name)) else {
+            return Ok(Found::None);
+        };
+        r.loading
+            .insert(name.into(), Box::new(Loading::Found(program)));
+    }
+    let mut entries = r
+        .loading
+        .range_mut::<str, _>((Included(name), Included(name)));
+    let (key, loading) = entries.next().expect("it is there, or was put there");
+    if let Loading::Placing(_) = **loading {
         match &r.placing {
-            None => r.placing = Some(name.into()),
-            Some(first) if first != name => {
+            None => r.placing = Some(key.clone()),
+            Some(first) if first != key => {
                 let first = first.clone();
-                r.loading.insert(name.into(), loading);
                 drop(registry);
                 let other = look(&first);
                 // If that load has failed, or lacks memory, it no longer blocks this one.
@@ -160,40 +186,31 @@ pub(crate) fn look(name: &str) -> Result<Found, Error> {
             Some(_) => {}
         }
     }
-    let stepped = loading.step(name);
-    match stepped {
-        Ok(None) => {
-            r.loading.insert(name.into(), loading);
-            Ok(Found::NotYet)
-        }
-        Ok(Some(image)) => {
-            r.placing = None;
+    let done = match loading.step(name) {
+        Ok(None) => return Ok(Found::NotYet),
+        Ok(Some(image)) => Ok(image),
+        Err(failure) => Err(failure),
+    };
+    // All of its code is in the arena, or none: another image may be placed.
+    if r.placing.as_ref() == Some(key) {
+        r.placing = None;
+    }
+    let key = key.clone();
+    match done {
+        Ok(image) => {
+            r.loading.remove(name);
             r.by_code.insert(image.template.code().start, image);
             r.loaded.insert(name.into(), image);
             Ok(Found::Image(image))
         }
         Err(Failure::Broken(e)) => {
-            if r.placing.as_deref() == Some(name) {
-                r.placing = None;
-            }
-            let e = Error::new(format!("image {name}: {}", e.message));
-            r.failed.insert(name.into(), e.clone());
-            Err(e)
+            r.loading.remove(name);
+            let e = Arc::new(e);
+            r.failed.insert(key, e.clone());
+            Err(Unavailable::Broken(e))
         }
-        Err(Failure::NoRoom) => {
-            // None of its code is in the arena any more: another image may be placed.
-            if r.placing.as_deref() == Some(name) {
-                r.placing = None;
-            }
-            r.loading.insert(name.into(), loading);
-            Err(no_room(name))
-        }
+        Err(Failure::NoRoom) => Err(Unavailable::NoRoom),
     }
-}
-
-fn no_room(name: &str) -> Error {
-    let way_out = "end something, or give the machine more memory";
-    Error::new(format!("image {name}: no room for it now; {way_out}"))
 }
 
 /// Returns the image of this name, loading it in one go: for the start of the system, when no other
@@ -203,10 +220,11 @@ fn no_room(name: &str) -> Error {
 /// As for [`look`].
 pub(crate) fn find(name: &str) -> Result<Option<&'static Installed>, Error> {
     loop {
-        match look(name)? {
-            Found::Image(image) => return Ok(Some(image)),
-            Found::None => return Ok(None),
-            Found::NotYet => {}
+        match look(name) {
+            Ok(Found::Image(image)) => return Ok(Some(image)),
+            Ok(Found::None) => return Ok(None),
+            Ok(Found::NotYet) => {}
+            Err(e) => return Err(Error::new(format!("image {name}: {e}"))),
         }
     }
 }
@@ -241,6 +259,56 @@ pub(crate) fn function_at(pc: u64) -> Option<(&'static Installed, &'static str)>
         .meta()
         .func_at(u32::try_from(pc - base).ok()?)?;
     Some((image, &f.name))
+}
+
+/// What a call instruction calls.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Callee {
+    /// The function at this address.
+    Known(u64),
+    /// What a register or memory says at that time: an entry of the kernel, an element of a table.
+    Unknown,
+}
+
+/// Returns what was called if this is the address behind a call in an image's code.
+pub(crate) fn called_before(pc: u64) -> Option<Callee> {
+    let registry = REGISTRY.lock();
+    let (base, image) = registry.by_code.range(..pc).next_back()?;
+    let before = image.code.get(..usize::try_from(pc - base).ok()?)?;
+    callee(before).map(|callee| match callee {
+        Callee::Known(distance) => Callee::Known(pc.wrapping_add(distance)),
+        Callee::Unknown => Callee::Unknown,
+    })
+}
+
+/// Returns what the call at the end of some code calls: a distance from there, if it is known.
+fn callee(code: &[u8]) -> Option<Callee> {
+    if let [.., 0xe8, a, b, c, d] = *code {
+        let distance = i32::from_le_bytes([a, b, c, d]);
+        // The last bytes of an indirect call can be part of a distance, but one far outside of any image.
+        if distance.unsigned_abs() < 1 << 28 {
+            return Some(Callee::Known(i64::from(distance) as u64));
+        }
+    }
+    // The forms of the operand: of how many bytes, after the instruction's first one.
+    let is_call = |length: usize| {
+        let at = code.len().checked_sub(length + 1)?;
+        let (&first, rest) = code[at..].split_first()?;
+        let operand = *rest.first()?;
+        let (mode, what, base) = (operand >> 6, operand >> 3 & 7, operand & 7);
+        let bytes = match (mode, base) {
+            (3, _) => 1,
+            (0, 5) => 5,
+            (0, 4) => 2,
+            (0, _) => 1,
+            (1, 4) => 3,
+            (1, _) => 2,
+            (_, 4) => 6,
+            (_, _) => 5,
+        };
+        (first == 0xff && what == 2 && bytes == length).then_some(())
+    };
+    (1..=6).find_map(is_call).map(|()| Callee::Unknown)
 }
 
 impl Installed {

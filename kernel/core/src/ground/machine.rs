@@ -2,7 +2,7 @@
 
 use crate::ground::hal::Hal;
 use alloc::boxed::Box;
-use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use sing_arch::link::Link;
 
 struct Machine(&'static dyn Hal);
@@ -38,6 +38,44 @@ pub(crate) fn is_short() -> bool {
     HAL.get().is_some_and(|m| m.0.is_short())
 }
 
+/// What has so many bytes is let into the kernel's heap only where there is room beside the reserve; and so many bytes are let
+/// in, in smaller parts, before the machine is asked again.
+const LARGE: u64 = 64 << 10;
+
+/// Bytes that are granted without asking the machine.
+struct Granted(AtomicU64);
+
+static HEAP: Granted = Granted(AtomicU64::new(0));
+
+impl Granted {
+    /// Whether so many bytes are granted; asks the machine whether they can be, where that is not known.
+    #[inline(always)]
+    fn take(&self, bytes: u64, ask: impl FnOnce() -> bool) -> bool {
+        let granted = self.0.load(Relaxed);
+        if bytes <= granted {
+            self.0.store(granted - bytes, Relaxed);
+            return true;
+        }
+        let grants = ask();
+        self.0.store(if grants { LARGE } else { 0 }, Relaxed);
+        grants
+    }
+}
+
+/// Whether the kernel's heap grants a SIP so many bytes. What the heap has in reserve is for the kernel's own needs, which cannot
+/// be refused: a SIP gets no more of it than [`LARGE`] bytes, whatever its account has.
+#[inline(always)]
+pub(crate) fn heap_grants(bytes: u64) -> bool {
+    HEAP.take(bytes, || ask_for_heap(bytes))
+}
+
+#[cold]
+#[inline(never)]
+fn ask_for_heap(bytes: u64) -> bool {
+    let has_room = |m: &Machine| !m.0.is_short() && (bytes < LARGE || m.0.heap_room() >= bytes);
+    noted(HAL.get().is_none_or(has_room))
+}
+
 /// Prints to the kernel's log.
 macro_rules! log {
     ($($arg:tt)*) => { $crate::ground::log::kernel(::core::format_args!($($arg)*)) };
@@ -63,4 +101,25 @@ pub(crate) fn wants_memory() -> bool {
 /// Notes that all reserves have been given back.
 pub(crate) fn has_all_memory() {
     REFUSED.store(false, Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_machine_grants_what_was_left_and_no_more() {
+        let granted = Granted(AtomicU64::new(0));
+        assert!(granted.take(100, || true));
+        let never = || panic!("it need not ask");
+        assert!((0..64).all(|_| granted.take(LARGE / 64, never)));
+        assert!(!granted.take(1, || false));
+        assert!(!granted.take(1, || false), "a refusal grants nothing");
+        assert!(
+            granted.take(LARGE + 1, || true),
+            "what is large is asked for"
+        );
+        assert!(!granted.take(LARGE + 1, || false));
+        assert!(!granted.take(1, || false));
+    }
 }

@@ -1,29 +1,34 @@
 //! Waiting and waking.
 //!
-//! A thread waits by making itself known to what it waits for, each under its owner's lock, and then leaving the
-//! processor. Who wakes it claims it first ([`claim`]): of several wakers one wins. The woken thread takes its nodes
-//! out itself, but for the one that the waker has taken.
+//! A thread waits by adding itself to the wait list of each object, under the object's lock, and
+//! then leaving the processor. A waker claims the thread first ([`claim`]), so only one of several
+//! wakers wins. The woken thread takes its remaining nodes out of the lists itself.
 //!
-//! Who is woken has not got anything yet: it looks again, and waits again where somebody was faster. Of those who
-//! wait for the same thing one is woken, so that one must look for it: a thread that waits for several things leaves
-//! with the one that it was woken for, where that is still there, even if others have come meanwhile.
+//! A wake-up is a hint: the woken thread checks again, and waits again if another one was faster.
+//! An object wakes one of its waiters per occasion, so that one must take the occasion: a thread
+//! that waits for several objects returns the one that it was woken for if that is still ready,
+//! even if others have become ready meanwhile.
 //!
-//! One who receives at a channel can get the message from its sender at once: the words are where the receiver wants them,
-//! and the wait ends with the message ([`tell`]). One who waits for a set can be told the key of an endpoint, where it runs
-//! at once, before anybody else could receive there. Such a thread does not look again.
+//! There are two exceptions, in which a thread does not check again. A receiver at a channel can
+//! get the message from its sender directly: the words are written where the receiver wants them,
+//! and the wait ends with the message as its result ([`tell`]). A waiter of a set can get the key
+//! of an endpoint as its result if it runs at once, before any other thread could receive there.
 //!
-//! A thread that waits at the end of a blocking entry has nothing on its stack that knows what it waits for: its record
-//! does ([`Again`]), for when it has to look again.
+//! A thread that waits at the end of a blocking entry keeps nothing on its stack about the wait. If
+//! it has to check again, its record says how ([`Continuation`]).
 //!
-//! What can be waited for is [`Waitable`]; a wait for any of them goes through [`Thread::wait_any`]. A receive at a
-//! channel and a wait for a set alone are shorter: they note the thread itself, or its own node, at the one place that
-//! its record of the wait ([`Place`]) then names.
+//! Objects that can be waited for implement [`Waitable`]; a wait for any of them goes through
+//! [`Thread::wait_any`]. A receive at a channel and a wait for a set alone have a shorter path:
+//! they note the thread itself, or its own node, at one object, which the thread's record of the
+//! wait ([`Place`]) names.
 //!
 //! Invariants:
-//! - While a thread waits, nothing on its stack needs to be given back. So it can be ended where it waits.
-//! - A thread is named only by the place in its record of the wait, by the lists in which its nodes stand, the timers, a
-//!   queue of runnable or held threads, and by counted references. [`Thread::cancel_wait`] takes it out of the first
-//!   three whatever became of the wait, so that afterwards only counted references are left.
+//! - While a thread waits, no value on its stack needs to be dropped. So it can be ended where it
+//!   waits.
+//! - A thread is referred to only from the place in its record of the wait, the lists that its
+//!   nodes are in, the timers, a queue of runnable or held threads, and by counted references.
+//!   [`Thread::cancel_wait`] removes it from the first three, however the wait ended, so that only
+//!   the queue and counted references are left.
 
 mod passed;
 mod several;
@@ -45,13 +50,13 @@ use sing_abi::{NO_TAGS, status};
 use sing_arch::link::{Link, Linked, List, Node};
 use sing_arch::lock;
 
-/// A thread's place in one wait list.
+/// A thread's node in one wait list.
 #[derive(Default)]
 pub(crate) struct WaitNode {
     node: Node<WaitNode>,
     pub(crate) thread: Link<Thread>,
     index: AtomicU32,
-    /// Its place in the store, where it has one of its own.
+    /// Its index in the store, if it comes from there.
     record: AtomicU32,
 }
 
@@ -62,22 +67,23 @@ impl Linked for WaitNode {
 }
 
 impl WaitNode {
-    /// Whether it is a thread's whose record is in use.
+    /// Whether its thread's record is in use.
     pub(crate) fn is_there(&self) -> bool {
         self.thread.get().is_some_and(Thread::is_there)
     }
 }
 
-/// Threads that wait for one thing.
+/// The threads that wait for one object.
 pub(crate) type WaitList = List<WaitNode>;
 
-/// What a thread can wait for. Each kind of object says itself what it is to wait for it.
+/// An object that a thread can wait for. Each kind implements what waiting for it means.
 pub(crate) trait Waitable: Sync {
-    /// Whether a wait for it is over; takes what a wait takes (an auto-reset event, a mutex).
+    /// Whether it is ready; if so, takes what a wait takes (resets an automatic event, locks a
+    /// mutex).
     fn acquire(&'static self, thread: &'static Thread) -> bool;
 
-    /// What a selection is told that finds it ready: a message's index, a set's key, 0 for anything else that has come,
-    /// or `CLOSED`; `WOULD_BLOCK` where nothing has. Takes what a wait takes.
+    /// Its result for a selection: a message's index, a set's key, 0 for any other object that is
+    /// ready, or `CLOSED`; `WOULD_BLOCK` if it is not ready. Takes what a wait takes.
     fn look(&'static self, thread: &'static Thread) -> i32 {
         if self.acquire(thread) {
             status::OK
@@ -86,25 +92,25 @@ pub(crate) trait Waitable: Sync {
         }
     }
 
-    /// Does a step of what a look at it would take long for. False where there is more to do.
+    /// Does a step of work that would make `acquire` or `look` slow. False if there is more to do.
     fn settle(&'static self) -> bool {
         true
     }
 
-    /// Gives access to the list of threads that wait for it, under its lock.
+    /// Calls `f` with the list of threads that wait for it, under its lock.
     fn with_waiters(&self, f: &mut dyn FnMut(&WaitList));
 }
 
-/// Something that a thread waits for.
+/// An object that a thread waits for.
 pub(crate) type On = &'static dyn Waitable;
 
-/// Whether both are the same thing.
+/// Whether both are the same object.
 pub(crate) fn is_same(a: On, b: On) -> bool {
     core::ptr::addr_eq(a, b)
 }
 
-/// Sees to it that a look at any of these does not take long; others run meanwhile where it would. False where the SIP has
-/// lost one of them then, as `held` says.
+/// Prepares all objects so that checking them is fast, in steps between which others run. False if
+/// the SIP has lost one of them meanwhile, as `held` says.
 pub(crate) fn settle(on: &[On], held: impl Fn() -> bool) -> bool {
     while !on.iter().all(|w| w.settle()) {
         interrupt::let_others_run();
@@ -115,7 +121,7 @@ pub(crate) fn settle(on: &[On], held: impl Fn() -> bool) -> bool {
     true
 }
 
-/// What never comes: fills arrays.
+/// An object that is never ready, to fill arrays.
 pub(crate) struct Never;
 
 impl Waitable for Never {
@@ -126,67 +132,71 @@ impl Waitable for Never {
     fn with_waiters(&self, _: &mut dyn FnMut(&WaitList)) {}
 }
 
-/// The wait is not over, or was not one.
+/// Phases of a wait: none, waiting, and claimed by a waker.
 const IDLE: u32 = 0;
 const WAITING: u32 = 1;
 const WOKEN: u32 = 2;
 
-/// What a wait ended with: its time was over.
+/// Result of a wait: its deadline has passed.
 pub(crate) const TIMED_OUT: u32 = u32::MAX;
-/// What a wait ended with: another thread gave up, or sent away, something that was waited for.
+/// Result of a wait: another thread of the SIP has disposed of an object, or sent it away.
 pub(crate) const LOST: u32 = u32::MAX - 1;
-/// What a wait ended with: there is no memory for so many places in lists.
+/// Result of a wait: no memory for so many nodes.
 pub(crate) const NO_ROOM: u32 = u32::MAX - 2;
 
-/// Where others find a thread that waits for one thing alone: the end of a channel at which it receives, or a set. It is
-/// written before the thread becomes known there, one store on the way to blocking, and stays: what it says of a wait that
-/// is over names something where the thread is not, which does no harm, since it is only ever taken out of where it is.
+/// The object that a thread waits for alone: an endpoint at which it receives, or a set. It is
+/// written before the thread is noted there, and is not cleared when the wait ends, which saves a
+/// store. A stale value is harmless: it is only used to remove the thread from that object's
+/// waiters, where it is not.
 #[derive(Default)]
 struct Place {
     end: Link<Member>,
     set: Link<Set>,
 }
 
-/// A thread's side of waiting.
+/// A thread's record of its wait.
 #[derive(Default)]
 pub(crate) struct Wait {
     pub(crate) passed: Passed,
     phase: AtomicU32,
     result: AtomicU32,
     place: Place,
-    /// How the entry goes on at whose end it waits, where it has to look again: [`Again`].
-    again: AtomicU32,
-    /// Where it wants the words of a message that it waits for at a channel alone, or the tag of what it selects.
+    /// How the blocking entry continues if the thread has to check again: the tag of its
+    /// [`Continuation`].
+    continuation: AtomicU32,
+    /// The address in its memory for the words of a message that it receives, or for the tags of a
+    /// selection.
     pub(crate) out: AtomicU32,
-    /// Where the handles are that it selects from, and how many.
+    /// Address and number of the handles that it selects from.
     pub(crate) selected: [AtomicU32; 2],
-    /// The number of the set that it waits for.
+    /// The number of the set that it waits for ([`Set::number`]).
     number: AtomicU64,
     pub(crate) deadline: AtomicU64,
-    /// Its place among the timers, counted from 1; 0 where it is not among them.
+    /// Its place in the timers' array, counted from 1; 0 if it has none.
     pub(crate) timer_place: AtomicU32,
     pub(crate) own: WaitNode,
-    /// The node for the first of the things of [`Thread::wait_any`].
+    /// The node for the first object of [`Thread::wait_any`].
     one: WaitNode,
-    /// Which of several things came last.
+    /// The index of the object, among several, that was ready last.
     turn: AtomicU32,
-    /// What it waits for in [`Thread::wait_any`].
+    /// The objects of [`Thread::wait_any`].
     many: lock::SpinLock<Many>,
-    /// What it selected from last.
+    /// The cached set of its last selection.
     pub(crate) selection: lock::SpinLock<Selection>,
-    /// A SIP that the thread works with over places where it lets others run. Whoever ends the thread there lets it go.
+    /// A reference to a SIP's record that the thread works with while others run. It is released
+    /// with the thread's end.
     kept: lock::SpinLock<Option<Kept>>,
 }
 
-/// When a wait is over in any case. The time begins when it is first asked for, so that what is there already costs no
-/// clock, and does not begin anew where a wait has to.
+/// The deadline of a wait. The time starts when it is first asked for: so a wait that is over at
+/// once does not read the clock, and one that is repeated keeps its deadline.
 pub(crate) struct Until {
     timeout: i64,
     deadline: Option<u64>,
 }
 
 impl Until {
-    /// After a time-out as in the ABI.
+    /// A deadline after a timeout as in the ABI: nanoseconds, negative for none.
     #[inline(always)]
     pub(crate) fn after(timeout: i64) -> Until {
         Until {
@@ -195,13 +205,13 @@ impl Until {
         }
     }
 
-    /// Whether it is not for ever.
+    /// Whether there is a deadline.
     #[inline(always)]
     pub(crate) fn is_limited(&self) -> bool {
         self.timeout >= 0
     }
 
-    /// The uptime at which it is over (`u64::MAX`: never).
+    /// The uptime in nanoseconds at which the wait ends (`u64::MAX`: never).
     #[inline(always)]
     pub(crate) fn deadline(&mut self) -> u64 {
         *self
@@ -210,85 +220,86 @@ impl Until {
     }
 }
 
-/// What a thread that waited at the end of a blocking entry does when it has been told nothing.
-pub(crate) enum Again {
-    /// Receives at this end; the words go there.
+/// How a blocking entry continues if the thread was woken without a result.
+pub(crate) enum Continuation {
+    /// Receives at this endpoint; the words go to this address.
     Receive(&'static Member, u32),
-    /// Looks at this set, if it has this number still.
+    /// Checks this set, if it has this number still.
     Set(&'static Set, u64),
-    /// Selects anew: from the handles at an address in its memory, so many, with tags there.
+    /// Repeats the selection: address and number of the handles, address of the tags.
     Select([u32; 3]),
-    /// Nothing: it has only been left for others.
+    /// Nothing: the thread has only yielded.
     Nothing,
 }
 
 const RECEIVE: u32 = 0;
 const SET: u32 = 1;
 const SELECT: u32 = 2;
-/// A selection that comes to the place of what has come.
+/// A selection whose result is the index of the ready object.
 const PLACE: u32 = 3;
 
 impl Wait {
-    /// What the thread is told when it runs again, at the end of a blocking entry: what that comes to, and 1; 0 where it has
-    /// to look.
+    /// The result with which the thread runs again at the end of a blocking entry, plus 1; 0 if it
+    /// has to check.
     #[inline(always)]
     pub(crate) fn told(&self) -> u32 {
         self.result.load(Relaxed)
     }
 
-    /// What it is told where it runs at once, and an endpoint of the set that it waits for has a message: the endpoint's key,
-    /// if that is what its entry comes to.
+    /// The result plus 1 if it runs at once because an endpoint of its set has a message: the
+    /// endpoint's key; 0 if its entry needs more than the key, and has to check.
     #[inline(always)]
     pub(crate) fn told_of_key(&self, key: u32) -> u32 {
-        if self.again.load(Relaxed) == SELECT {
+        if self.continuation.load(Relaxed) == SELECT {
             0
         } else {
             key + 1
         }
     }
 
-    /// The thread is left for others without a wait, at the end of an entry that comes to 0.
+    /// Sets the result 0: the thread yields at the end of an entry without a wait.
     #[inline(always)]
     pub(crate) fn is_left(&self) {
         self.result.store(1, Relaxed);
     }
 
-    /// How the entry goes on at whose end the thread has waited.
-    pub(crate) fn again(&self) -> Again {
+    /// How the blocking entry continues at whose end the thread has waited.
+    pub(crate) fn continuation(&self) -> Continuation {
         let (end, set) = (self.place.end.get(), self.place.set.get());
-        match (self.again.load(Relaxed), end, set) {
-            (RECEIVE, Some(end), _) => Again::Receive(end, self.out.load(Relaxed)),
-            (SET, _, Some(set)) => Again::Set(set, self.number.load(Relaxed)),
+        match (self.continuation.load(Relaxed), end, set) {
+            (RECEIVE, Some(end), _) => Continuation::Receive(end, self.out.load(Relaxed)),
+            (SET, _, Some(set)) => Continuation::Set(set, self.number.load(Relaxed)),
             (SELECT | PLACE, ..) => {
                 let [handles, count] = self.selected.each_ref().map(|n| n.load(Relaxed));
-                Again::Select([handles, count, self.out.load(Relaxed)])
+                Continuation::Select([handles, count, self.out.load(Relaxed)])
             }
-            _ => Again::Nothing,
+            _ => Continuation::Nothing,
         }
     }
 
-    /// It is a selection that waits for its set: it selects anew.
+    /// Notes that the wait is a selection's, which is to be repeated.
     #[inline(always)]
     pub(crate) fn is_selection(&self, handles: u32, tags: u32, count: u32) {
-        let again = if tags == NO_TAGS { PLACE } else { SELECT };
-        self.again.store(again, Relaxed);
+        let continuation = if tags == NO_TAGS { PLACE } else { SELECT };
+        self.continuation.store(continuation, Relaxed);
         self.selected[0].store(handles, Relaxed);
         self.selected[1].store(count, Relaxed);
         self.out.store(tags, Relaxed);
     }
 
-    /// With which of `n` things to begin looking.
+    /// The index of the object, of `n`, to check first: the one after the last that was ready, for
+    /// fairness.
     pub(crate) fn next_turn(&self, n: usize) -> usize {
         (self.turn.load(Relaxed) as usize + 1) % n.max(1)
     }
 
-    /// The `i`th thing has come.
+    /// Notes that object number `i` was ready.
     pub(crate) fn set_turn(&self, i: u32) {
         self.turn.store(i, Relaxed);
     }
 }
 
-/// Claims a waiting thread: whoever gets true wakes it.
+/// Claims a waiting thread: the caller that gets true must make it runnable.
 #[inline(always)]
 fn claim(t: &Thread, result: u32) -> bool {
     if lock::exchange_if(&t.wait.phase, WAITING, WOKEN) {
@@ -299,7 +310,7 @@ fn claim(t: &Thread, result: u32) -> bool {
     }
 }
 
-/// Wakes the thread of a node that the caller has taken out of its list, unless it is awake already.
+/// Wakes the thread of a node that the caller has taken out of its list. False if it was awake.
 #[inline(always)]
 fn wake_node(node: &'static WaitNode) -> bool {
     let Some(t) = node.thread.get() else {
@@ -313,7 +324,7 @@ fn wake_node(node: &'static WaitNode) -> bool {
     }
 }
 
-/// Wakes a thread that waits for one thing alone.
+/// Wakes a thread that waits for one object alone, unless it is awake.
 #[inline(always)]
 pub(crate) fn wake(t: &'static Thread) {
     if claim(t, 0) {
@@ -321,21 +332,21 @@ pub(crate) fn wake(t: &'static Thread) {
     }
 }
 
-/// Whether a thread waits, and nothing has woken it.
+/// Whether a thread waits and has not been claimed.
 #[inline(always)]
 pub(crate) fn waits(t: &Thread) -> bool {
     t.wait.phase.load(Relaxed) == WAITING
 }
 
-/// Ends the wait of a thread that waits ([`waits`]) with what it is told ([`Wait::told`]). Whoever does it makes it runnable,
-/// or leaves for it.
+/// Ends the wait of a thread ([`waits`]) with a result ([`Wait::told`]). The caller makes it
+/// runnable, or switches to it.
 #[inline(always)]
 pub(crate) fn tell(t: &Thread, told: u32) {
     t.wait.phase.store(WOKEN, Relaxed);
     t.wait.result.store(told, Relaxed);
 }
 
-/// Wakes the first thread that waits in `list`. False where none does.
+/// Wakes the first thread that waits in `list`. False if there is none.
 #[inline(always)]
 pub(crate) fn wake_one(list: &WaitList) -> bool {
     while let Some(node) = list.pop() {
@@ -354,14 +365,15 @@ pub(crate) fn wake_all(list: &WaitList) {
     }
 }
 
-/// Wakes a thread whose time-out has come. Returns whether it takes the place of the running one.
+/// Wakes a thread whose deadline has passed. Whether it preempts the running one.
 pub(crate) fn time_out(t: &'static Thread) -> bool {
     claim(t, TIMED_OUT) && t.timed_out()
 }
 
 impl Thread {
-    /// Begins a receive at an end of a channel, whose lock the caller holds: the thread is noted in `receiver` or, where
-    /// another one is, its own node in `waiters`. The words of a message that it is told of are to be at `out`.
+    /// Begins a receive at an endpoint whose channel's lock the caller holds: notes the thread in
+    /// `receiver` or, if that is taken, its own node in `waiters`. Words of a message that arrives
+    /// are to be at `out`.
     #[inline(always)]
     pub(crate) fn wait_at(
         &'static self,
@@ -375,10 +387,10 @@ impl Thread {
         self.begin(receiver, waiters);
     }
 
-    /// Notes what the thread waits for that has been noted as the receiver at an end, whose place in a set this is.
+    /// Records the wait of a thread that has been noted as the receiver at `end`.
     #[inline(always)]
     pub(crate) fn is_receiver(&'static self, end: Option<&'static Member>) {
-        self.wait.again.store(RECEIVE, Relaxed);
+        self.wait.continuation.store(RECEIVE, Relaxed);
         self.wait.place.end.set(end);
         self.wait.phase.store(WAITING, Relaxed);
     }
@@ -392,7 +404,7 @@ impl Thread {
         receiver: &Link<Thread>,
         waiters: &WaitList,
     ) {
-        self.wait.again.store(SET, Relaxed);
+        self.wait.continuation.store(SET, Relaxed);
         self.wait.number.store(number, Relaxed);
         self.wait.place.set.set(Some(set));
         self.wait.phase.store(WAITING, Relaxed);
@@ -408,7 +420,8 @@ impl Thread {
         }
     }
 
-    /// Takes the thread out of where it waits alone, wherever its record says that this is; the lock is held.
+    /// Removes the thread from the object that it waits for alone; the caller holds that object's
+    /// lock.
     pub(crate) fn stop_waiting_in(&'static self, receiver: &Link<Thread>, waiters: &WaitList) {
         if receiver.is(self) {
             receiver.set(None);
@@ -416,25 +429,26 @@ impl Thread {
         waiters.remove(&self.wait.own);
     }
 
-    /// Begins a wait for time alone.
+    /// Begins a wait for a deadline alone.
     #[inline(always)]
     pub(crate) fn wait_for_time(&self) {
         self.wait.phase.store(WAITING, Relaxed);
     }
 
-    /// Keeps a SIP's record over places where others run, until [`Thread::let_go`] or the thread's end.
+    /// Keeps a SIP's record while others run, until [`Thread::let_go`] or the thread's end.
+    /// Releases one that it kept before.
     pub(crate) fn keep(&self, sip: Kept) {
         let before = self.wait.kept.lock().replace(sip);
         drop(before);
     }
 
-    /// Lets the SIP go that it has kept.
+    /// Releases the SIP's record that it keeps, if any.
     pub(crate) fn let_go(&self) {
         let before = self.wait.kept.lock().take();
         drop(before);
     }
 
-    /// Leaves the processor until woken.
+    /// Leaves the processor until woken; the wait's result.
     #[inline(always)]
     pub(crate) fn sleep_until_woken(&'static self) -> u32 {
         self.state.store(State::Blocked as u32, Relaxed);
@@ -443,21 +457,23 @@ impl Thread {
         self.wait.result.load(Relaxed)
     }
 
-    /// Leaves the processor until woken, at the end of a blocking entry. `None` where the thread has been woken already.
+    /// Leaves the processor until woken, at the end of a blocking entry. `None` if the thread has
+    /// been woken already.
     #[inline(always)]
     pub(crate) fn sleep_after_entry(&'static self) -> Option<Left> {
         self.state.store(State::Blocked as u32, Relaxed);
         cpu::this().leave_entry(self)
     }
 
-    /// The same for a thread that runs at once and is told this.
+    /// As [`Thread::sleep_after_entry`], with a switch to `next`, whose wait has the result `told`.
     #[inline(always)]
     pub(crate) fn sleep_for(&'static self, next: &'static Thread, told: u32) -> Left {
         self.state.store(State::Blocked as u32, Relaxed);
         cpu::this().leave_entry_for(self, next, told)
     }
 
-    /// The same with an end in time (`u64::MAX`: none).
+    /// As [`Thread::sleep_until_woken`], with a deadline in nanoseconds of uptime (`u64::MAX`:
+    /// none).
     pub(crate) fn sleep_until(&'static self, deadline: u64) -> u32 {
         if deadline == u64::MAX {
             return self.sleep_until_woken();
@@ -468,7 +484,8 @@ impl Thread {
         result
     }
 
-    /// Ends a wait from outside, because the thread is ended: takes it out of everything in which a wait has put it.
+    /// Ends a wait because the thread is being ended: removes it from everything that the wait has
+    /// put it into.
     pub(crate) fn cancel_wait(&'static self) {
         let place = &self.wait.place;
         if let Some((channel, side)) = place.end.take().and_then(Member::endpoint) {
@@ -486,14 +503,14 @@ impl Thread {
         self.let_go();
     }
 
-    /// Looks at the SIP that it keeps, if it keeps one.
+    /// Calls `f` with the SIP whose record it keeps, if any.
     pub(crate) fn with_kept(&self, f: impl FnOnce(&'static Sip)) {
         if let Some(kept) = &*self.wait.kept.lock() {
             f(kept.sip());
         }
     }
 
-    /// Whether anything that it waits for, or for which it waited last, can still name it: a list, the timers.
+    /// Whether a wait list or the timers can still refer to it.
     pub(crate) fn is_known(&self) -> bool {
         let wait = &self.wait;
         let many = wait.many.lock();
@@ -507,7 +524,7 @@ impl Thread {
             || wait.place.set.get().is_some()
     }
 
-    /// Whether its record says that it receives at an end of a channel.
+    /// Whether its record says that it receives at this endpoint.
     pub(crate) fn waits_at(&self, end: &'static Member) -> bool {
         self.wait.place.end.is(end)
     }

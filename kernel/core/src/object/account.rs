@@ -1,26 +1,30 @@
 //! Accounts: who pays for memory.
 //!
-//! Whatever the kernel allocates because of what a SIP does is charged to the SIP's account before it is allocated, and
-//! discharged when it is given back. An account belongs to one SIP and outlives it for as long as anything is charged to
-//! it: what the SIP has left in queues, channels that others still use, the accounts of processes that it has made.
+//! Memory that the kernel allocates on behalf of a SIP is charged to the SIP's account before it is
+//! allocated, and discharged when it is freed. An account belongs to one SIP and outlives it while
+//! anything is charged to it: messages left in queues, channels that others still use, the accounts
+//! of processes that it has made.
 //!
-//! Accounts form a tree, as their SIPs do. What a child has been charged counts against the limits of all its ancestors,
-//! whether those still run or not; so nobody gets memory beyond a budget by making processes, nor by making processes that
-//! end. The root is the machine's memory, less what the kernel keeps for itself.
+//! Accounts form a tree, as their SIPs do. A charge to a child counts against the limits of all its
+//! ancestors, whether those still run or not; so no process exceeds its budget by creating others,
+//! not even short-lived ones. The root is the machine's memory, less the kernel's own part.
 //!
-//! Where memory is short, a rule says who is granted what is left ([`shares`]).
+//! If memory is short, a rule decides who is granted the rest ([`shares`]).
 //!
-//! To charge one account and not all above it, each takes *stock* from its parent in chunks, and gives back what it has
-//! too much of. What it has needed at once it keeps, within bounds: a block that goes to and fro between two SIPs, or a
-//! process that is made anew each time, costs the accounts above nothing. Where a limit refuses a chunk, it is asked for the exact amount, and what the children of the accounts on the
-//! way hold in stock is collected first.
+//! To avoid charging all ancestors each time, an account takes *stock* from its parent in chunks,
+//! and returns a surplus. It keeps as much stock as it has needed at once, within bounds: so a
+//! block that moves back and forth between two SIPs, or a process that is created again and again,
+//! costs the ancestors nothing. If a limit refuses a chunk, the exact amount is requested; before
+//! that is refused, the stock of the children of all accounts on the way is collected.
 //!
 //! Invariants:
-//! - `taken` is the stock, what is charged to the account itself, and what its children have taken, together.
-//! - `taken` never exceeds `limit`: nothing is charged for which there is no room. What a SIP receives and has no room for
-//!   stays on the account that it was on ([`Account::move_to`]); how much it may hold so is bounded.
-//! - The root's `taken` is its `limit`: stock is never made of nothing.
-//! - A record is given back when no SIP and no account names it and nothing is charged to it.
+//! - `taken` is the sum of the stock, the charges to the account itself, and its children's
+//!   `taken`.
+//! - `taken` never exceeds `limit`. A received allocation for which the SIP has no room stays on
+//!   the account that paid before ([`Account::move_to`]); how much a SIP may hold in this way is
+//!   bounded.
+//! - The root's `taken` is its `limit`: stock only moves, and is never created.
+//! - A record is freed when no SIP and no account refers to it and nothing is charged to it.
 
 mod shares;
 mod stock;
@@ -31,47 +35,50 @@ pub(crate) use sweep::sweep;
 use crate::ground::log::Voice;
 use crate::ground::machine;
 use crate::ground::work::Work;
-use crate::object::exheap::{self, Graves};
+use crate::object::exheap::{self, DeferredFrees};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use sing_abi::PAGE;
 use sing_arch::link::{Link, Linked, List, Node};
 use sing_arch::lock::{Counter, SpinLock};
 use sing_arch::slab::Slab;
 
-/// Stock that an account takes beyond what it needs now, and at least keeps.
+/// Bytes of stock that an account takes beyond its present need, and the least that it keeps.
 const CHUNK: u64 = 16 << 10;
-/// Stock that an account keeps at most because it has needed as much at once, if its limit is large; as much is what one
-/// that ends gives back at a time.
+/// The most bytes of stock that an account keeps because it has needed as much at once. An account
+/// that is closing returns its charges in portions of this size.
 const KEPT_MOST: u64 = 2 << 20;
-/// Accounts on the way from one to the root, at most.
+/// The greatest depth of an account below the root.
 const MAX_DEPTH: u32 = 255;
-/// How deep the heads of families are: below the root is what the system begins with, a shell among it, and below that what
-/// it starts.
+/// Depth of the account that heads a family, for the log's limits: depth 1 is what the system
+/// starts with, a shell for one; depth 2 is what that starts, each with all its descendants.
 const FAMILY_DEPTH: u32 = 2;
-/// What the kernel keeps of the machine's memory for itself: one part in so many.
+/// The kernel's own part of the machine's memory is one in so many.
 const KERNEL_PART: u64 = 16;
 
-/// The part of its limit that what a SIP receives leaves to it: one in so many, but no more than this. It takes what it
-/// needs itself also from that.
+/// A reserve of one part in so many of a SIP's limit, at most `RESERVE_MOST` bytes, is not used up
+/// by messages that it receives: only its own requests may use it.
 const RESERVE_PART: u64 = 4;
 const RESERVE_MOST: u64 = 4 << 20;
-/// A SIP that holds so much that others pay for receives no more for which it has no room.
+/// A SIP that holds this many bytes at the cost of others receives no more unless it can pay for
+/// it.
 const BORROWED_MOST: u64 = 1 << 20;
 
-/// An account.
+/// The memory budget of one SIP, and what is charged against it.
 #[derive(Default)]
 pub(crate) struct Account {
-    /// What can be charged without asking the parent.
+    /// Bytes that can be charged without asking the parent.
     stock: AtomicU64,
-    /// The stock beyond which something is to be done ([`Account::set_high`]).
+    /// The stock beyond which [`Account::give_stock`] is called ([`Account::set_high`]).
     high: AtomicU64,
-    /// Stock that is not for what it receives ([`Account::reserve`]).
+    /// The part of the stock that belongs to the reserve ([`Account::reserve`]): received
+    /// allocations must not use it.
     spared: AtomicU64,
-    /// The stock that it keeps when it gives back: a chunk, or what it has needed at once.
+    /// The stock that it keeps when it returns a surplus: a chunk, or as much as it has needed at
+    /// once.
     kept: AtomicU64,
-    /// What it has from its parent.
+    /// Bytes that it has taken from its parent.
     taken: AtomicU64,
-    /// The most that it may take.
+    /// The most that `taken` may be.
     limit: AtomicU64,
     /// Bytes of exchange-heap allocations charged to it.
     pub(crate) exchange: AtomicU64,
@@ -81,28 +88,29 @@ pub(crate) struct Account {
     node: Node<Account>,
     index: AtomicU32,
     depth: AtomicU32,
-    /// Its SIP and its children, and one while it waits in [`LEFT`].
-    names: AtomicU32,
+    /// References: its SIP, its children, allocations that its SIP borrows, and [`WITH_DEFERRED`].
+    references: AtomicU32,
     /// Whether its SIP has ended.
     closed: AtomicBool,
     children: SpinLock<Children>,
-    /// What there is for it and all below it beside what they have been charged, as last surveyed.
+    /// Bytes available to it and its descendants beyond what they have been charged, as of the last
+    /// survey ([`shares`]).
     room: AtomicU64,
-    /// The child from which it was surveyed last.
+    /// During a survey: the child on the path to the account that asks.
     via: Link<Account>,
-    /// Allocations that its SIP has given up, not yet given back.
-    pub(crate) graves: SpinLock<Graves>,
-    /// What the log says of it and of those below it, where it is at the head of a family.
+    /// Allocations that its SIP has given up and that are not freed yet.
+    pub(crate) deferred: SpinLock<DeferredFrees>,
+    /// The log limits of its family, if it is the head of one.
     voice: Voice,
-    /// Its place in [`LEFT`].
-    left: Node<Account, Left>,
-    /// How often it was looked at to give back stock.
+    /// Its place in [`WITH_DEFERRED`].
+    deferred_node: Node<Account, WithDeferred>,
+    /// How often it was visited to return stock.
     #[cfg(test)]
     steps: AtomicU64,
 }
 
-/// The role of the node by which an account stands in [`LEFT`].
-struct Left;
+/// The role of the node by which an account is in [`WITH_DEFERRED`].
+struct WithDeferred;
 
 #[derive(Default)]
 struct Children {
@@ -116,26 +124,26 @@ impl Linked for Account {
     }
 }
 
-impl Linked<Left> for Account {
-    fn node(&self) -> &Node<Account, Left> {
-        &self.left
+impl Linked<WithDeferred> for Account {
+    fn node(&self) -> &Node<Account, WithDeferred> {
+        &self.deferred_node
     }
 }
 
 static ACCOUNTS: Slab<Account> = Slab::new();
 static ROOT: Link<Account> = Link::new();
-/// Accounts whose SIPs have ended and that still have something to give back.
-static LEFT: SpinLock<List<Account, Left>> = SpinLock::new(List::new());
+/// Accounts with deferred frees that no SIP will do: the idle context does them.
+static WITH_DEFERRED: SpinLock<List<Account, WithDeferred>> = SpinLock::new(List::new());
 
-/// What an account costs its parent.
+/// What an account's record costs its parent, in bytes.
 const COST: u64 = Slab::<Account>::RECORD;
 
-/// Accounts there are, the root not counted.
+/// The number of accounts, without the root.
 pub(crate) fn live() -> u32 {
     ACCOUNTS.live().saturating_sub(1)
 }
 
-/// The account that all others are below. `None` where not even its record could be made.
+/// The root of all accounts. `None` if memory for its record was short.
 pub(crate) fn root() -> Option<&'static Account> {
     if let Some(root) = ROOT.get() {
         return Some(root);
@@ -146,7 +154,7 @@ pub(crate) fn root() -> Option<&'static Account> {
     Some(root)
 }
 
-/// Why there is no account.
+/// Why an account was not made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
     /// Memory, or the parent's budget, is spent.
@@ -177,14 +185,14 @@ impl Account {
         account.borrowed.store(0, Relaxed);
         account.parent.set(None);
         account.depth.store(0, Relaxed);
-        account.names.store(1, Relaxed);
+        account.references.store(1, Relaxed);
         account.closed.store(false, Relaxed);
         account.voice.clear();
         Some(account)
     }
 
-    /// A new account below this one, for a SIP: [`Account::close`] is called when that ends, [`Account::release`] when
-    /// nothing asks for its status any more.
+    /// A new account below this one, for a SIP. The SIP calls [`Account::close`] when it ends and
+    /// [`Account::release`] when its exit status is no longer needed.
     pub(crate) fn open(&'static self, limit: u64) -> Result<&'static Account, Refused> {
         let depth = self.depth.load(Relaxed) + 1;
         if depth > MAX_DEPTH {
@@ -199,14 +207,15 @@ impl Account {
         };
         account.depth.store(depth, Relaxed);
         account.parent.set(Some(self));
-        self.names.add(1);
+        self.references.add(1);
         let mut children = self.children.lock();
         children.list.push(account);
         children.count += 1;
         Ok(account)
     }
 
-    /// What the log says of its family: of what somebody whom the system began with has started, with all below it.
+    /// The log limits of its family: all processes descended from one that an initial process has
+    /// started.
     pub(crate) fn voice(&self) -> &Voice {
         let mut at = self;
         while at.depth.load(Relaxed) > FAMILY_DEPTH
@@ -217,12 +226,12 @@ impl Account {
         &at.voice
     }
 
-    /// Bytes charged to it and to all below it.
+    /// Bytes charged to it and its descendants, their stocks included.
     pub(crate) fn charged(&self) -> u64 {
         self.taken.load(Relaxed) - self.stock.load(Relaxed)
     }
 
-    /// The most that may be charged to it: its own limit, or the least of its ancestors'.
+    /// The effective limit: the least of its own and its ancestors' limits.
     pub(crate) fn limit(&self) -> u64 {
         let mut least = self.limit.load(Relaxed);
         let mut above = self.parent.get();
@@ -238,7 +247,7 @@ impl Account {
         self.closed.load(Relaxed)
     }
 
-    /// Charges `bytes`. False, and nothing charged, where its limit or that of one above it has no room.
+    /// Charges `bytes`. False, without a charge, if its own or an ancestor's limit has no room.
     #[inline(always)]
     pub(crate) fn charge(&'static self, bytes: u64) -> bool {
         let room = self.has_room(bytes);
@@ -248,21 +257,22 @@ impl Account {
         room
     }
 
-    /// Whether `bytes` can be charged. Where they can, the next charges of no more than that succeed.
+    /// Whether `bytes` can be charged. If so, charges of `bytes` in total succeed until something
+    /// else is charged.
     #[inline(always)]
     pub(crate) fn has_room(&'static self, bytes: u64) -> bool {
         bytes <= self.stock.load(Relaxed) || self.take_stock(bytes)
     }
 
-    /// Charges `bytes` to another account instead of this one: as quickly for many bytes as for few where one is below the
-    /// other, or both are below the same. False, and nothing has changed, where the other has no room for them beside what
-    /// it keeps for itself.
+    /// Moves a charge of `bytes` to another account, in constant time if one is the other's parent
+    /// or both have the same parent. False, with nothing changed, if the other has no room beside
+    /// its reserve.
     #[inline(always)]
     pub(crate) fn move_to(&'static self, other: &'static Account, bytes: u64) -> bool {
         let (ours, theirs) = (self.stock.load(Relaxed), other.stock.load(Relaxed));
         if theirs >= bytes + other.spared.load(Relaxed) && ours + bytes <= self.high.load(Relaxed) {
             self.stock.store(ours + bytes, Relaxed);
-            // They may be the same.
+            // `self` and `other` may be the same account, hence no second `store`.
             other.stock.sub(bytes);
             true
         } else {
@@ -279,7 +289,7 @@ impl Account {
         }
         let below = is(others, self);
         let beside = others.is_some_and(|o| is(above, o));
-        // What a child had has counted for its parent before.
+        // A child's charge already counts in its parent's `taken`.
         if !is(above, other) {
             let rest = other.limit.load(Relaxed) - other.taken.load(Relaxed);
             let near = (below || beside) && bytes > other.stock.load(Relaxed) && bytes <= rest;
@@ -297,7 +307,7 @@ impl Account {
             other.taken.add(bytes);
             other.set_high();
         }
-        // What the one had from the account above both, or has it from, is the other's now.
+        // `self` no longer takes these bytes from its parent: `other`, or the common parent, does.
         if !below {
             self.taken.sub(bytes);
             self.set_high();
@@ -308,14 +318,14 @@ impl Account {
         true
     }
 
-    /// Whether its SIP can receive what costs so much, and pay for it. Where it can, the next charges of no more than that
-    /// succeed.
+    /// Whether its SIP can receive an allocation that costs `bytes`, and pay for it. If so, the
+    /// next charges of `bytes` in total succeed.
     pub(crate) fn receives(&'static self, bytes: u64) -> bool {
         self.keeps_reserve(bytes) && self.has_room(bytes)
     }
 
-    /// Whether it could be charged so much and still have room for what it keeps for itself: what others send it is not to
-    /// keep its SIP from going on.
+    /// Whether its reserve would stay intact if it were charged `bytes`: messages from others must
+    /// not exhaust the memory that its SIP needs to go on.
     fn keeps_reserve(&self, bytes: u64) -> bool {
         let rest = self.limit.load(Relaxed).saturating_sub(self.charged());
         rest >= bytes.saturating_add(self.reserve())
@@ -325,25 +335,25 @@ impl Account {
         (self.limit.load(Relaxed) / RESERVE_PART).min(RESERVE_MOST)
     }
 
-    /// Whether its SIP may hold more that others pay for.
+    /// Whether its SIP may hold more allocations at the cost of others.
     #[inline(always)]
     pub(crate) fn may_borrow(&self) -> bool {
         self.borrowed.load(Relaxed) < BORROWED_MOST
     }
 
-    /// Its SIP holds so much more that others pay for.
+    /// Its SIP now holds `bytes` more that other accounts pay for.
     pub(crate) fn borrow(&self, bytes: u64) {
         self.hold();
         self.borrowed.add(bytes);
     }
 
-    /// Its SIP has given up, or pays for, what it held so.
+    /// Its SIP has given up borrowed allocations of `bytes`, or pays for them now.
     pub(crate) fn no_longer_borrow(&'static self, bytes: u64) {
         self.borrowed.sub(bytes);
         self.release();
     }
 
-    /// Takes `bytes` off.
+    /// Removes a charge of `bytes`, and returns stock to the parent if that is too much now.
     #[inline(always)]
     pub(crate) fn discharge(&'static self, bytes: u64) {
         let stock = self.stock.add(bytes) + bytes;
@@ -352,74 +362,76 @@ impl Account {
         }
     }
 
-    /// One more names it.
+    /// Adds a reference.
     pub(crate) fn hold(&self) {
-        self.names.add(1);
+        self.references.add(1);
     }
 
-    /// One fewer names it.
+    /// Removes a reference; the last one to a closed account frees its record.
     pub(crate) fn release(&'static self) {
-        self.names.sub(1);
+        self.references.sub(1);
         if self.is_closed() {
             self.give_stock();
         }
     }
 
-    /// Its SIP ends: what comes back is given on in large pieces.
+    /// Its SIP begins to end: returns stock in large portions from now on.
     pub(crate) fn begin_to_close(&self) {
         self.kept.store(KEPT_MOST, Relaxed);
         self.set_most();
     }
 
-    /// Its SIP has ended: what is charged to it from here on only gets less. What it has in stock it gives back with the rest,
-    /// at the latest when it is released.
+    /// Its SIP has ended: nothing new is charged to it from now on. Its stock goes back with the
+    /// remaining charges, at the latest when it is released.
     pub(crate) fn close(&'static self) {
         self.closed.store(true, Relaxed);
         self.kept.store(CHUNK, Relaxed);
         self.set_most();
-        // What it had to give back has been given back with the SIP, most often.
-        if self.left.is_linked() && self.graves.lock().is_empty() {
-            LEFT.lock().remove(self);
+        // In most cases the SIP's end has done the deferred frees.
+        if self.deferred_node.is_linked() && self.deferred.lock().is_empty() {
+            WITH_DEFERRED.lock().remove(self);
             self.release();
         }
     }
 
-    /// One fewer names an account that is closed, and takes `bytes` off.
+    /// Removes a charge of `bytes` and a reference from an account that is closed.
     pub(crate) fn settle(&'static self, bytes: u64) {
         self.stock.add(bytes);
         self.release();
     }
 
-    /// It has something to give back, and its SIP has ended: whoever is idle does it ([`step_left`]).
-    pub(crate) fn leave(&'static self) {
-        if !self.left.is_linked() {
+    /// Leaves its deferred frees to the idle context, as its SIP may not get to them
+    /// ([`step_deferred`]).
+    pub(crate) fn queue_deferred(&'static self) {
+        if !self.deferred_node.is_linked() {
             self.hold();
-            LEFT.lock().push(self);
+            WITH_DEFERRED.lock().push(self);
         }
     }
 }
 
-/// Whether an account of an ended SIP has something to give back.
-pub(crate) fn has_left() -> bool {
-    !LEFT.lock().is_empty()
+/// Whether the idle context has deferred frees to do.
+pub(crate) fn has_deferred() -> bool {
+    !WITH_DEFERRED.lock().is_empty()
 }
 
-/// Gives back some of what is left on accounts of ended SIPs, which take turns. False where there is nothing.
-pub(crate) fn step_left() -> bool {
-    let Some(account) = LEFT.lock().pop() else {
+/// Does some deferred frees of the queued accounts, which take turns. False if there are none.
+pub(crate) fn step_deferred() -> bool {
+    let Some(account) = WITH_DEFERRED.lock().pop() else {
         return false;
     };
-    if exheap::dig(account, &mut Work::step()) {
-        LEFT.lock().push(account);
+    if exheap::free_deferred(account, &mut Work::step()) {
+        WITH_DEFERRED.lock().push(account);
     } else {
         account.release();
     }
     true
 }
 
+/// Memory of the kernel's heap.
 impl sing_runtime::Payer for Account {
     fn charge(&'static self, bytes: u64) -> bool {
-        Account::charge(self, bytes)
+        machine::heap_grants(bytes) && Account::charge(self, bytes)
     }
 
     fn discharge(&'static self, bytes: u64) {

@@ -1,13 +1,14 @@
 //! Channels ([O] 3.5): two endpoints, each with a queue whose length the contract bounds.
 //!
-//! A send puts the message into the receiver's queue; there always is room, because a sender that keeps to
-//! the contract cannot have more under way, and one that does not is ended before. So a send never waits,
-//! fails or allocates. Each end has its own view of the protocol's state, which steps when it sends and when
-//! it receives.
+//! A send puts the message into the receiver's queue. There is always room, because a sender that
+//! keeps to the contract cannot have more messages in flight, and one that does not is ended
+//! before. So a send never waits, fails or allocates. Each end has its own view of the protocol's
+//! state, which steps when it sends and when it receives.
 //!
-//! Allocations and endpoints in a message belong to the message: to nobody's table. They are in the queue as
-//! indices, and are given back with it when the receiving end is closed: step by step, by the one who closes it
-//! ([`empty`]). The record is free when both ends are closed and empty.
+//! Allocations and endpoints in a message belong to the message and are in no SIP's table. The
+//! queue holds their indices. If the receiving end is closed, they are freed with the message, step
+//! by step, by the SIP that closed it ([`empty`]). The record is free when both ends are closed and
+//! empty.
 
 mod arguments;
 mod closing;
@@ -20,6 +21,7 @@ pub(crate) use direct::{deliver, hand_over};
 pub(crate) use sweep::sweep;
 
 use crate::ground::contract::Contract;
+use crate::ground::machine;
 use crate::ground::trace;
 use crate::ground::trusted::Store;
 use crate::mechanism::wait::{self, WaitList};
@@ -41,26 +43,26 @@ use sing_runtime::HEADER;
 /// A channel.
 #[derive(Default)]
 pub(crate) struct Channel {
-    /// Its index.
+    /// Its index in the store.
     pub(crate) index: AtomicU32,
     /// The account that it is charged to.
     account: Link<Account>,
-    /// The places of the importing and of the exporting end in sets.
+    /// The set memberships of the importing and of the exporting end.
     members: [Member; 2],
     inner: SpinLock<Inner>,
 }
 
-/// A channel's state.
+/// A channel's state, under its lock.
 #[derive(Default)]
 pub(crate) struct Inner {
-    /// Its contract; none while the channel is not in use.
+    /// Its contract; none while the record is free.
     pub(crate) contract: Option<&'static Contract>,
     /// The importing and the exporting end.
     pub(crate) ends: [End; 2],
 }
 
 impl Inner {
-    /// The end of a side, and the other one.
+    /// The end at `side`, and the other one.
     #[inline(always)]
     fn both(&mut self, side: Side) -> (&mut End, &mut End) {
         let [imp, exp] = &mut self.ends;
@@ -74,30 +76,33 @@ impl Inner {
 /// One end of a channel.
 #[derive(Default)]
 pub(crate) struct End {
-    /// The state that this end has seen, as its row in the contract.
+    /// The protocol state as this end has seen it: a row of the contract's table.
     pub(crate) state: u32,
     /// Whether its owner has closed it.
     pub(crate) closed: bool,
-    /// What it may be used as: the channel's contract, or a permission to which it has been narrowed, for good.
+    /// The contract that it may be used under: the channel's, or a permission to which it has been
+    /// narrowed permanently.
     pub(crate) permission: Option<&'static Contract>,
-    /// The SIP in whose table it is; none while it is in a message.
+    /// The SIP that has a handle to it; none while it is in a message.
     pub(crate) owner: Link<Sip>,
-    /// Messages to this end: slots of `stride` words, the first of which is the message's index.
+    /// Ring buffer of messages to this end: slots of `stride` words, the first of which is the
+    /// message's index in the contract.
     queue: Vec<u64>,
     stride: usize,
     head: usize,
-    /// Messages waiting.
+    /// Messages in the queue.
     pub(crate) len: usize,
-    /// The thread that receives here and has nothing to receive.
+    /// The thread that waits for a message here alone.
     receiver: Link<Thread>,
-    /// Threads that wait for several things, this among them; and further receivers.
+    /// Threads that wait for several things including this one, and further receivers.
     pub(crate) waiters: WaitList,
-    /// Its place in a set, for whoever has nothing but the end: a receive that keeps the channel for what hardly ever
-    /// happens is longer for all.
+    /// Back-reference for code that holds only the `End`; passing the channel through `receive`
+    /// would lengthen the fast path.
     member: Link<Member>,
 }
 
-/// Words of a queue that a record keeps for the next channel: most queues are as short.
+/// Queues of up to this many words stay with a free record for the next channel: most are that
+/// short.
 const KEPT: usize = 32;
 
 static CHANNELS: Slab<Channel> = Slab::new();
@@ -107,7 +112,7 @@ pub(crate) fn live() -> u32 {
     CHANNELS.live()
 }
 
-/// One more than the highest index of a channel there ever was.
+/// One more than the highest channel index ever used.
 pub(crate) fn end() -> u32 {
     CHANNELS.end()
 }
@@ -117,19 +122,20 @@ pub(crate) fn from_index(index: u32) -> Option<&'static Channel> {
     CHANNELS.get(index)
 }
 
-/// The stores of channels.
+/// The stores of channel records.
 pub(crate) fn stores() -> [&'static dyn Store; 1] {
     [&CHANNELS]
 }
 
 impl Channel {
-    /// A new channel, charged to `account`. Its ends belong to nobody yet. `None` where memory is short, or the
-    /// account has no room.
+    /// A new channel, charged to `account`. Its ends have no owner yet. `None` if memory is short,
+    /// or the account has no room.
     pub(crate) fn create(
         contract: &'static Contract,
         account: &'static Account,
     ) -> Option<&'static Channel> {
-        if !account.charge(Self::cost(contract)) {
+        // Its queues are memory of the kernel's heap.
+        if !machine::heap_grants(Self::cost(contract)) || !account.charge(Self::cost(contract)) {
             return None;
         }
         let Some((index, channel)) = CHANNELS.take() else {
@@ -168,14 +174,14 @@ impl Channel {
         Some(channel)
     }
 
-    /// Bytes that a channel of this contract takes.
+    /// Bytes that a channel of this contract is charged for.
     fn cost(contract: &Contract) -> u64 {
         let slots: u64 = contract.table.queue.iter().map(|&q| u64::from(q)).sum();
         let queues = slots * (contract.max_words as u64 + 1) * 8 + 2 * HEADER;
         queues + Slab::<Channel>::RECORD + 16 * KEPT as u64
     }
 
-    /// Nobody has either of its ends any more.
+    /// Frees the record: both ends are closed and empty.
     fn give_back(&self, contract: &Contract) {
         let mut inner = self.inner.lock();
         inner.contract = None;
@@ -191,13 +197,14 @@ impl Channel {
         }
     }
 
-    /// An end's place in a set.
+    /// The set membership of an end.
     #[inline(always)]
     pub(crate) fn member(&self, side: Side) -> &Member {
         &self.members[side.index()]
     }
 
-    /// The SIP that held this end gives it away: whoever receives there finds that out, and it leaves its set.
+    /// Takes this end from its owner, because it is sent away: wakes the threads that receive
+    /// there, and takes it out of its set.
     pub(crate) fn release(&'static self, side: Side) {
         self.member(side).leave();
         let inner = self.inner.lock();
@@ -214,14 +221,14 @@ impl Channel {
 }
 
 impl End {
-    /// It is used as one of `contract` from now on; where that is a permission, for good.
+    /// Uses this end under `contract`. Narrowing to a permission is permanent.
     pub(crate) fn narrow(&mut self, contract: &'static Contract) {
         if contract.table.narrows.is_some() {
             self.permission = Some(contract);
         }
     }
 
-    /// Where the next message goes: its slot, or `None` where there is no room.
+    /// The slot for the next message; `None` if the queue is full.
     #[inline(always)]
     fn next_slot(&mut self) -> Option<&mut [u64]> {
         let used = self.len * self.stride;
@@ -235,7 +242,7 @@ impl End {
         self.queue.get_mut(at..at + self.stride)
     }
 
-    /// Puts a message at the end of the queue. False where there is no room.
+    /// Appends a message to the queue. False if there is no room.
     #[inline(always)]
     fn push(&mut self, message: u32, words: &[u64]) -> bool {
         let Some(slot) = self.next_slot() else {
@@ -263,7 +270,7 @@ impl End {
         Some((slot[0] as u32, &slot[1..]))
     }
 
-    /// Lets who waits here know of a message.
+    /// Wakes one waiter of this end for a message.
     #[inline(always)]
     fn wake(&self, member: &'static Member) {
         match self.receiver.take() {
@@ -275,7 +282,8 @@ impl End {
         }
     }
 
-    /// The first message stays, for which a receiver has no room, who may have been woken for it: lets another one know.
+    /// The receiver has no room for the first message, which stays queued. Wakes another waiter, as
+    /// this wake-up may have been the only one.
     #[cold]
     #[inline(never)]
     fn pass_on(&self) {
@@ -284,7 +292,7 @@ impl End {
         }
     }
 
-    /// Lets all who wait here know that this end is closed, has moved, or will never get a message.
+    /// Wakes all waiters: this end is closed, has moved, or will never get a message.
     pub(crate) fn wake_all(&self) {
         if let Some(t) = self.receiver.take() {
             wait::wake(t);
@@ -292,7 +300,7 @@ impl End {
         wait::wake_all(&self.waiters);
     }
 
-    /// Whether nobody has it, and nothing waits in it.
+    /// Whether it is closed and its queue is empty.
     fn is_done(&self) -> bool {
         self.closed && self.len == 0
     }
@@ -307,7 +315,7 @@ impl End {
     }
 }
 
-/// Copies a message's words: few, so that a call of `memcpy` would cost more than the copy.
+/// Copies a message's words. They are so few that a call of `memcpy` would cost more.
 #[inline(always)]
 fn copy_words(to: &mut [u64], from: &[u64]) {
     match from {
@@ -319,17 +327,17 @@ fn copy_words(to: &mut [u64], from: &[u64]) {
     }
 }
 
-/// What a send came to.
+/// The result of a send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sent {
-    /// The message is under way.
+    /// The message has been queued or delivered.
     Ok,
-    /// The other side has closed; what was to move has stayed.
+    /// The other side has closed; the arguments stay with the sender.
     Closed,
 }
 
-/// Sends `message` from `side`, with the words that the sender passed: scalars, and handles in the tables of
-/// `thread` and its SIP.
+/// Sends `message` from `side`. `words` are as the sender passed them: scalars, and handles in the
+/// tables of `thread` and its SIP.
 #[inline(always)]
 pub(crate) fn send(
     channel: &'static Channel,
@@ -350,24 +358,25 @@ pub(crate) fn send(
     let words = words
         .get(..usize::from(step.words))
         .ok_or(Trap::BadArgument)?;
-    // As above: the owner is looked at under the lock.
+    // Another thread of the SIP may have closed or sent the endpoint since the handle was looked
+    // up; the owner changes only under this lock.
     if !mine.owner.is(thread.sip()) {
         return Err(Trap::BadHandle);
     }
     if theirs.closed {
-        // Nobody gets it, but it is the sender's fault all the same.
+        // The message is dropped, but a broken condition is still the sender's fault.
         if !step.fast {
-            arguments::judged(contract, message, words, thread)?;
+            arguments::check_conditions(contract, message, words, thread)?;
         }
         mine.state = step.next;
         return Ok(Sent::Closed);
     }
     if step.fast {
         if let Some(t) = theirs.receiver.get()
-            && let Some(memory) = theirs.receives(t, mine.state)
+            && let Some(memory) = theirs.waiting_receiver(t, mine.state)
             && memory.write_words(t.wait.out.load(Relaxed), words).is_ok()
         {
-            theirs.received(t, step.next, message);
+            theirs.complete_receive(t, step.next, message);
             mine.state = step.next;
             t.ready();
             return Ok(Sent::Ok);
@@ -376,7 +385,7 @@ pub(crate) fn send(
             return Err(Trap::ProtocolViolation);
         }
     } else {
-        arguments::moved(channel, contract, theirs, message, words, thread)?;
+        arguments::take_arguments(channel, contract, theirs, message, words, thread)?;
     }
     mine.state = step.next;
     trace::sent(thread, channel, contract, message, theirs);
@@ -384,21 +393,21 @@ pub(crate) fn send(
     Ok(Sent::Ok)
 }
 
-/// What a receive came to.
+/// The result of a receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Received {
-    /// This message; its words are where the receiver wanted them.
+    /// A message with this index; its words are where the receiver wanted them.
     Message(u32),
-    /// The other side has closed, and no message is left.
+    /// The other side has closed, and the queue is empty.
     Closed,
-    /// No message yet, and the thread has been put into the wait list.
+    /// No message yet; the thread has been noted as a waiter.
     Wait,
-    /// The receiver has no room for what the message moves; the message stays.
+    /// The receiver has no room for what the message moves; the message stays queued.
     NoRoom,
 }
 
-/// Receives at `side`: hands the words to `deliver`, or begins a wait. Words of a message that comes meanwhile may be put to
-/// `out` at once.
+/// Receives at `side`: passes the words to `deliver`, or begins a wait. In the latter case a sender
+/// may write the words of the next message to `out` directly.
 #[inline(always)]
 pub(crate) fn receive(
     channel: &'static Channel,
@@ -436,18 +445,19 @@ pub(crate) fn receive(
     } else {
         let kinds = &contract.table.messages[message as usize].words;
         let mut handles = [0; MAX_MESSAGE_WORDS];
-        let Some(refused) = arguments::given(kinds, words, thread, &mut handles) else {
+        let Some(rejected) = arguments::give_arguments(kinds, words, thread, &mut handles) else {
             mine.pass_on();
             return Ok(Received::NoRoom);
         };
         let delivered = deliver(&handles[..words.len()]);
-        if delivered.is_err() || refused {
-            // Where the receiver ends, what it was given ends with it, and the message must not be given back twice.
-            let refused = arguments::refused(kinds, words, &handles);
+        if delivered.is_err() || rejected {
+            // If the receiver is about to be ended, its end frees the arguments it was given; so
+            // the message must leave the queue, or they would be freed twice.
+            let rejected = arguments::rejected_endpoints(kinds, words, &handles);
             mine.state = step.next;
             mine.pop();
             drop(guard);
-            for (channel, side) in refused.into_iter().flatten() {
+            for (channel, side) in rejected.into_iter().flatten() {
                 close(channel, side, sip);
             }
             return delivered.map(|()| Received::Message(message));
@@ -459,7 +469,7 @@ pub(crate) fn receive(
     Ok(Received::Message(message))
 }
 
-/// Takes a thread out that receives at this end, and is ended.
+/// Removes a thread that is being ended from the waiters of this end.
 pub(crate) fn stop_waiting(channel: &'static Channel, side: Side, thread: &'static Thread) {
     let inner = channel.inner.lock();
     let end = &inner.ends[side.index()];
@@ -473,7 +483,8 @@ pub(crate) fn is_ready(channel: &'static Channel, side: Side) -> bool {
     inner.ends[side.index()].len > 0 || inner.ends[side.peer().index()].closed
 }
 
-/// The first message that waits at this end, `WOULD_BLOCK` where none does, `CLOSED` where none will ever.
+/// The index of the first message at this end, `WOULD_BLOCK` if the queue is empty, `CLOSED` if it
+/// will stay empty.
 #[inline]
 pub(crate) fn peek(channel: &'static Channel, side: Side) -> i32 {
     let inner = channel.inner.lock();

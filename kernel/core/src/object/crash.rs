@@ -4,7 +4,7 @@
 //! which lies on the thread's own stack.
 
 use crate::ground::contract::Contract;
-use crate::ground::image;
+use crate::ground::image::{self, Callee};
 use crate::ground::log;
 use crate::object::sip::Sip;
 use crate::object::thread::Thread;
@@ -13,8 +13,8 @@ use sing_arch::frame;
 
 /// The most frames that a report shows.
 const FRAMES: usize = 16;
-/// Words of a stack that are looked at for the frame that called the kernel: a function's own frame can be nearly as large
-/// as the largest stack.
+/// The most stack words that are searched for the frame that called the kernel: a function's own
+/// frame can be nearly as large as the largest stack.
 const LOOKED_AT: usize = 16 << 10;
 
 /// Addresses of the frames of a thread that crashed, innermost first.
@@ -22,12 +22,12 @@ const LOOKED_AT: usize = 16 << 10;
 pub(crate) struct Crash {
     frames: [u64; FRAMES],
     count: usize,
-    /// What was sent last that it must not have been: contract, message, condition.
+    /// The broken requirement, if that ended it: contract, message, condition.
     broken: Option<(&'static Contract, u32, usize)>,
 }
 
 impl Crash {
-    /// Forgets.
+    /// Forgets the frames.
     pub(crate) fn clear(&mut self) {
         self.count = 0;
     }
@@ -40,7 +40,7 @@ impl Crash {
     }
 }
 
-/// Notes where a thread's code faulted.
+/// Records the frames of a thread whose code faulted at `pc` with frame pointer `fp`.
 pub(crate) fn record_fault(t: &Thread, pc: u64, fp: u64) {
     let mut crash = t.sip().crash.lock();
     crash.clear();
@@ -48,33 +48,88 @@ pub(crate) fn record_fault(t: &Thread, pc: u64, fp: u64) {
     walk(t, fp, &mut crash);
 }
 
-/// Notes from where a thread's code called the kernel, given an address in the kernel's own frames: the
-/// first return address above it that a saved frame pointer stands under.
+/// Records the frames of a thread that called the kernel, given an address in the kernel's own
+/// frames: searches upward for the return address into the code and for the saved frame pointer of the function that called.
+///
+/// Stale words of earlier calls can look like either. Entries of the kernel are called through a register or memory, so the
+/// return address is behind such a call; and behind the call of the one frame pointer's function, where that names its callee,
+/// is the function in which the other lies.
 pub(crate) fn record_call(t: &Thread, from: u64) {
     let mut crash = t.sip().crash.lock();
     crash.clear();
     let stack = t.fiber.stack();
     let code = t.sip().template().code();
     let first = from.next_multiple_of(8).max(stack.start);
-    let mut innermost = None;
+    let mut callers = Callers::default();
     for at in (first..stack.end).step_by(8).take(LOOKED_AT) {
         let Some((word, next)) = frame_at(t, at) else {
-            return;
+            break;
         };
-        // A word left over from before can look like a return address; one into no function is none.
-        let returns = || code.contains(&word) && image::function_at(word - 1).is_some();
-        if innermost.is_none() && returns() {
-            innermost = Some(word);
-            crash.push(word - 1);
-        } else if innermost.is_some() && word > at && stack.contains(&word) && code.contains(&next)
+        if code.contains(&word) {
+            callers.note(word);
+        } else if word > at
+            && stack.contains(&word)
+            && code.contains(&next)
+            && let Some(caller) = callers.called_from(next)
         {
+            crash.push(caller - 1);
             walk(t, at, &mut crash);
             return;
         }
     }
+    // Nothing in the code called the function: it is the outermost one.
+    if let Some(caller) = callers.last() {
+        crash.push(caller - 1);
+    }
 }
 
-/// Notes which condition a message breaks for which its sender is ended.
+/// The addresses to which the kernel's entry may return, in the order of their places on the stack; the last ones, if there are
+/// very many.
+#[derive(Default)]
+struct Callers {
+    addresses: [u64; FRAMES],
+    count: usize,
+}
+
+impl Callers {
+    fn note(&mut self, address: u64) {
+        if image::called_before(address) == Some(Callee::Unknown)
+            && image::function_at(address - 1).is_some()
+        {
+            self.addresses[self.count % FRAMES] = address;
+            self.count += 1;
+        }
+    }
+
+    /// All of them, the last one first.
+    fn all(&self) -> impl Iterator<Item = u64> {
+        let least = self.count.saturating_sub(FRAMES);
+        (least..self.count)
+            .rev()
+            .map(|i| self.addresses[i % FRAMES])
+    }
+
+    fn last(&self) -> Option<u64> {
+        self.all().next()
+    }
+
+    /// The one that lies in the function whose caller continues at `back`. If that does not say which function it called, the
+    /// first one.
+    fn called_from(&self, back: u64) -> Option<u64> {
+        match image::called_before(back)? {
+            Callee::Known(function) => {
+                let (_, name) = image::function_at(function)?;
+                let is_there = |&address: &u64| {
+                    image::function_at(address - 1).is_some_and(|f| core::ptr::eq(f.1, name))
+                };
+                self.all().find(is_there)
+            }
+            Callee::Unknown => self.all().last(),
+        }
+    }
+}
+
+/// Records which condition a message breaks; its sender is about to be ended.
 #[cold]
 pub(crate) fn record_broken(
     t: &Thread,
@@ -85,8 +140,8 @@ pub(crate) fn record_broken(
     t.sip().crash.lock().broken = Some((contract, message, condition));
 }
 
-/// What a frame on the thread's stack holds: the frame pointer of the one above it, and the return address. `None` where
-/// it lies elsewhere.
+/// The contents of a frame on the thread's stack: the caller's frame pointer, and the return
+/// address. `None` if it lies elsewhere.
 fn frame_at(t: &Thread, fp: u64) -> Option<(u64, u64)> {
     Some((t.fiber.word(fp)?, t.fiber.word(fp + frame::RETURN)?))
 }
@@ -99,7 +154,7 @@ fn walk(t: &Thread, mut fp: u64, crash: &mut Crash) {
         if !code.contains(&ret) {
             return;
         }
-        // The call lies before its return address.
+        // The call instruction precedes its return address.
         crash.push(ret - 1);
         if up <= fp {
             return;

@@ -1,21 +1,24 @@
 //! The exchange heap ([O] 3.3.2): regions, and allocations through which they are accessed.
 //!
-//! A *region* is a block of memory with a count of the allocations that refer to it; an *allocation* is a
-//! record of base, bounds, type and owner. Allocations move between SIPs, by their index; what an owner holds
-//! is an entry of its thread's table (`sing_runtime::XTable`), made when it receives the allocation and taken
-//! away when it sends or frees it. So moving one costs the same for any size, and a SIP that ends gives back
-//! what its tables hold, without a walk over anybody else's.
+//! A *region* is a block of memory with a count of the allocations that refer to it; an
+//! *allocation* is a record of base, bounds, type and owner. Allocations move between SIPs by their
+//! index. An owner holds an entry of its thread's table (`sing_runtime::XTable`), made when it
+//! receives the allocation and removed when it sends or frees it. So moving an allocation costs the
+//! same for any size, and a SIP that ends frees what its tables hold, without a search of anybody
+//! else's.
 //!
-//! Small regions come from size classes, each with its own lock; larger ones from pages of their own. A region is
-//! zeroed when it is allocated.
+//! Small regions come from size classes, each with its own lock; larger ones have their own pages.
+//! A region is zeroed when it is allocated.
 //!
 //! Invariants:
-//! - The portions of a region's allocations ([`Allocation::portion`]) add up to all its bytes, rounding included, and each is
-//!   on the account of somebody who has had them: nobody is charged for what others do. An allocation that is given
-//!   up while others view its region leaves its record behind, which pays for its portion until the region is gone: who cuts
-//!   or shares a region pays for what of it he has not given away.
-//! - What an allocation is charged for follows it: whoever has it, or sent it where it is in a message, pays. Where the
-//!   one who receives it has no room, whoever paid before goes on to, and the other is noted as its holder.
+//! - The portions of a region's allocations ([`Allocation::portion`]) add up to all its bytes,
+//!   rounding included. Each portion is on the account of a SIP that owned those bytes, so nobody
+//!   is charged for what others do: a SIP that splits or shares a region pays for what it has not
+//!   given away. An allocation that is freed while others view its region becomes a *residual*: its
+//!   record stays, and pays for its portion, until the region is freed.
+//! - The charge follows the allocation: its owner pays or, while it is in a message, the sender. If
+//!   the receiver has no room, the previous payer goes on paying, and the receiver is noted as its
+//!   holder.
 
 mod classes;
 mod parts;
@@ -37,33 +40,34 @@ use sing_runtime::{Block, BlockCell};
 
 pub(crate) use classes::chunk_pages;
 pub(crate) use sweep::sweep;
-pub(crate) use tree::{Graves, bury, dig, free};
+pub(crate) use tree::{DeferredFrees, free, free_deferred, free_later};
 
 /// The largest allocation, in bytes.
 pub(crate) const MAX_ALLOCATION: u32 = 1 << 30;
 
-/// What an allocation costs its owner beside its part of a region: records, table entry, place in a tree. So a budget
-/// also bounds how many allocations there are.
+/// Bytes that an allocation costs beside its portion: records, table entry, place in a tree. So a
+/// budget also bounds the number of allocations.
 pub(crate) const OVERHEAD: u64 = 256;
 
-// A record, that of its region, and two entries in a thread's table, which is half full at worst.
+// Its record, its region's record, and two table entries of 32 bytes, as a table is half full at
+// worst.
 const _: () = assert!(Slab::<Allocation>::RECORD + Slab::<Region>::RECORD + 2 * 32 <= OVERHEAD);
 
-/// A block of memory.
+/// A block of memory that allocations view.
 #[derive(Default)]
 struct Region {
     memory: SpinLock<Memory>,
     size: AtomicU32,
     references: AtomicU32,
-    /// Allocations of it that have been given up, and still pay for their portions.
-    left: SpinLock<List<Allocation>>,
+    /// Its residuals: allocations that have been freed and still pay for their portions.
+    residuals: SpinLock<List<Allocation>>,
 }
 
-/// What a region's bytes are.
+/// Where a region's bytes come from.
 enum Memory {
     /// A piece of the chunk with this index.
     Piece(Block, u32),
-    /// Memory of its own, where it is large: given back piece by piece.
+    /// Its own pages, if it is large: freed piece by piece.
     Own(Committed),
 }
 
@@ -79,7 +83,7 @@ impl Region {
         u64::from(self.size.load(Relaxed))
     }
 
-    /// Those of them that are there.
+    /// The bytes that are backed by memory.
     fn committed(&self) -> u64 {
         match &*self.memory.lock() {
             Memory::Piece(piece, _) => u64::from(piece.len()),
@@ -93,27 +97,27 @@ impl Region {
 pub(crate) struct Allocation {
     node: Node<Allocation>,
     region: AtomicU32,
-    /// Its bytes.
+    /// The bytes that it gives access to.
     pub(crate) block: BlockCell,
-    /// Its type, as the SIP that made it said.
+    /// Its type, as given by the SIP that made it.
     pub(crate) ty: AtomicU32,
     /// Bytes of its region that its payer is charged for.
     portion: AtomicU64,
-    /// The account that it is charged to: of the SIP that has it or, while it is in a message, that sent it; or of one that
-    /// sent it to a SIP that had no room. None where it is a part of another.
+    /// The account that it is charged to: its owner's or, while it is in a message, the sender's;
+    /// the sender's too if the receiver had no room. None if it is a part of another allocation.
     payer: Link<Account>,
-    /// The account of the SIP that has it, or sent it, without paying for it.
+    /// The account of the SIP that owns it, or has sent it, without paying for it.
     holder: Link<Account>,
-    /// The first of its parts ([`parts`]). A part has no owner and is in no table, so what has parts is a
-    /// tree: it moves, and is given back, as one.
+    /// The root of its parts ([`parts`]). A part has no owner and is in no table, so an allocation
+    /// with parts is a tree: it moves, and is freed, as one.
     parts: AtomicU32,
-    /// Its place in what it is a part of.
+    /// Its place in the allocation that it is a part of.
     as_part: AsPart,
-    /// How many allocations there are below it, and the sum of their portions.
+    /// The number of allocations below it, and the sum of their portions.
     below: AtomicU32,
     paid_below: AtomicU64,
-    /// The next one that waits to be given back; of one that a region keeps, its own index.
-    next_grave: AtomicU32,
+    /// The next deferred free of the same account; for a residual, its own index.
+    next_deferred: AtomicU32,
 }
 
 impl Linked for Allocation {
@@ -126,21 +130,21 @@ static REGIONS: Slab<Region> = Slab::new();
 static ALLOCATIONS: Slab<Allocation> = Slab::new();
 static ALLOCATED: AtomicU64 = AtomicU64::new(0);
 
-/// Records of allocations that have been given up and still pay for a part of a region.
-static LEFT: AtomicU64 = AtomicU64::new(0);
+/// The number of residuals.
+static RESIDUALS: AtomicU64 = AtomicU64::new(0);
 
 /// Live allocations, and the bytes in them.
 pub(crate) fn counts() -> (u64, u64) {
-    let live = u64::from(ALLOCATIONS.live()) - LEFT.load(Relaxed);
+    let live = u64::from(ALLOCATIONS.live()) - RESIDUALS.load(Relaxed);
     (live, ALLOCATED.load(Relaxed))
 }
 
-/// The stores of the exchange heap.
+/// The stores of regions' and allocations' records.
 pub(crate) fn stores() -> [&'static dyn Store; 2] {
     [&REGIONS, &ALLOCATIONS]
 }
 
-/// Gives memory of free pieces back. False where that was the last of it.
+/// Returns memory of free pieces to the machine. False if that was the last of it.
 pub(crate) fn trim() -> bool {
     classes::trim()
 }
@@ -157,13 +161,13 @@ fn region_size(len: u32) -> u64 {
     }
 }
 
-/// What an allocation of `len` bytes is charged for.
+/// Bytes that an allocation of `len` bytes is charged for.
 pub(crate) fn cost(len: u32) -> u64 {
     region_size(len) + OVERHEAD
 }
 
-/// Makes an allocation of `len` bytes, which `payer` has been charged for ([`cost`]). `None` where memory is short. Of a
-/// large one nothing is there until [`Allocation::complete`] says so.
+/// Makes an allocation of `len` bytes, for which `payer` has been charged ([`cost`]). `None` if
+/// memory is short. A large one has no memory until [`Allocation::complete`] has returned true.
 pub(crate) fn allocate(
     len: u32,
     ty: u32,
@@ -177,7 +181,7 @@ pub(crate) fn allocate(
         return None;
     };
     region.references.store(0, Relaxed);
-    // Of a large region, nothing is there yet, or less than asked for.
+    // A large region has less memory than asked for, or none yet.
     let block = whole.part(0, len).unwrap_or(Block::EMPTY);
     match view(r, block, ty, payer) {
         Some((index, a)) => {
@@ -194,7 +198,8 @@ pub(crate) fn allocate(
     }
 }
 
-/// Gives a region memory of this size, zeroed; all of it, where that is there at once.
+/// Gives a region zeroed memory of `size` bytes; a block of all of it, unless it is still to be
+/// completed.
 fn take_memory(region: &Region, size: u64) -> Option<Block> {
     let (memory, whole) = if size <= 1 << MAX_CLASS {
         let (piece, chunk) = classes::take(size.trailing_zeros())?;
@@ -211,7 +216,7 @@ fn take_memory(region: &Region, size: u64) -> Option<Block> {
     Some(whole)
 }
 
-/// Gives a region's memory back. Nothing refers to it any more.
+/// Frees a region's memory. Nothing refers to it any more.
 fn give_memory(region: &Region) {
     let memory = core::mem::take(&mut *region.memory.lock());
     if let Memory::Piece(piece, chunk) = memory {
@@ -219,7 +224,7 @@ fn give_memory(region: &Region) {
     }
 }
 
-/// A further allocation of a region, whose `payer` has been charged for the record alone.
+/// A further allocation of a region. `payer` has been charged for the record alone.
 fn view(
     r: u32,
     block: Block,
@@ -257,8 +262,8 @@ impl Allocation {
         self.block.get().len()
     }
 
-    /// Takes a piece of the memory for a new allocation of `len` bytes. True when all is there; `None` where memory is
-    /// short.
+    /// Adds a piece of memory to a new allocation of `len` bytes. True when it is complete; `None`
+    /// if memory is short.
     pub(crate) fn complete(&self, len: u32) -> Option<bool> {
         let region = self.region()?;
         let size = region.size();
@@ -277,8 +282,8 @@ impl Allocation {
         Some(whole)
     }
 
-    /// Charges it, with all its parts, to `account`, whose SIP has received it. Where that has no room, whoever paid goes on
-    /// to, and the other holds it so.
+    /// Charges it, with all its parts, to `account`, whose SIP has received it. If that account has
+    /// no room, the previous payer goes on paying, and `account` is noted as the holder.
     #[inline]
     pub(crate) fn charge(&self, account: &'static Account) {
         if !self.take_over(account) {
@@ -289,7 +294,8 @@ impl Allocation {
         }
     }
 
-    /// Charges it, with all its parts, to `account` instead of the one that was charged before. False where that has no room.
+    /// Charges it, with all its parts, to `account` instead of its payer. False if `account` has no
+    /// room.
     #[inline]
     pub(crate) fn take_over(&self, account: &'static Account) -> bool {
         let (paid, bytes) = self.cost();
@@ -306,7 +312,8 @@ impl Allocation {
         moved
     }
 
-    /// Whether `account` pays for it, or could: what it holds at the cost of others it does not cut.
+    /// Whether `account` pays for it, charging it now if it can: a SIP may not split what it holds
+    /// at the cost of others.
     pub(crate) fn is_paid_by(&self, account: &'static Account) -> bool {
         let was_held = self.holder.get();
         let paid = was_held.is_none() || self.take_over(account);
@@ -317,7 +324,7 @@ impl Allocation {
         paid
     }
 
-    /// Whoever holds it without paying has it no more.
+    /// Removes its holder, if it has one.
     #[inline]
     fn return_held(&self, bytes: u64) {
         if let Some(holder) = self.holder.take() {
@@ -325,7 +332,7 @@ impl Allocation {
         }
     }
 
-    /// What `account` would be charged for where its SIP receives it.
+    /// Bytes that `account` would be charged for if its SIP received it.
     pub(crate) fn due_from(&self, account: &'static Account) -> u64 {
         if self.payer.is(account) {
             0
@@ -334,7 +341,7 @@ impl Allocation {
         }
     }
 
-    /// Takes what it is charged for off its payer's account.
+    /// Removes its charge from its payer's account.
     fn discharge(&self) {
         if let Some(account) = self.payer.take() {
             let (paid, bytes) = self.cost();
@@ -343,14 +350,15 @@ impl Allocation {
         }
     }
 
-    /// The sum of the portions in the tree that it is the root of, and what is charged for all of that.
+    /// The sum of the portions in the tree below and including it, and the whole charge for that
+    /// tree.
     #[inline]
     fn cost(&self) -> (u64, u64) {
         let (count, paid) = self.size();
         (paid, paid + count * OVERHEAD)
     }
 
-    /// Allocations in the tree that it is the root of, and the sum of their portions.
+    /// The number of allocations in the tree below and including it, and the sum of their portions.
     #[inline]
     fn size(&self) -> (u64, u64) {
         let paid = self.portion.load(Relaxed) + self.paid_below.load(Relaxed);
@@ -361,8 +369,9 @@ impl Allocation {
         REGIONS.get(self.region.load(Relaxed))
     }
 
-    /// A second, read-only view of `start..end`; this one becomes read-only, too. It pays for nothing of the region, and
-    /// `account` for its record. `None` where that has no room, or memory is short.
+    /// A second, read-only view of `start..end`; this one becomes read-only, too. The second has no
+    /// portion of the region; `account` pays for its record. `None` if the account has no room, or
+    /// memory is short.
     pub(crate) fn share(
         &self,
         start: u32,
@@ -376,7 +385,7 @@ impl Allocation {
         Some(second)
     }
 
-    /// A second allocation of its region, which pays for nothing of that.
+    /// A second allocation of its region, without a portion.
     fn second(
         &self,
         block: Block,
@@ -407,7 +416,8 @@ impl Allocation {
         self.block.set_read_only(false);
     }
 
-    /// Cuts it at `offset`; the second part. `None` where its payer has no room for a further record, or memory is short.
+    /// Cuts it at `offset`; the second half. `None` if its payer has no room for another record, or
+    /// memory is short.
     pub(crate) fn split(&self, offset: u32) -> Option<(u32, &'static Allocation)> {
         let (block, len) = (self.block.get(), self.len());
         let (first, rest) = (block.part(0, offset)?, block.part(offset, len)?);
@@ -421,7 +431,7 @@ impl Allocation {
         Some(second)
     }
 
-    /// Undoes a `split` whose second part nobody got: it is taken in again.
+    /// Undoes a `split` whose second half nobody got.
     pub(crate) fn rejoin(&self, second: &Allocation) {
         let Some(whole) = self.block.get().joined(second.block.get()) else {
             return;
@@ -431,7 +441,7 @@ impl Allocation {
         self.portion.add(second.portion.swap(0, Relaxed));
     }
 
-    /// Makes it writable where it is its region's only allocation.
+    /// Makes it writable if it is its region's only allocation; whether it was.
     pub(crate) fn unshare(&self) -> bool {
         let alone = self
             .region()
@@ -443,7 +453,8 @@ impl Allocation {
     }
 }
 
-/// Gives one allocation back, which has no parts, and its region where nobody else views that: bytes that are free then.
+/// Frees one allocation without parts, and its region if no other allocation views that: the bytes
+/// that this frees.
 fn free_one(index: u32, a: &'static Allocation) -> u64 {
     let mut bytes = 0;
     ALLOCATED.sub(u64::from(a.len()));
@@ -455,7 +466,7 @@ fn free_one(index: u32, a: &'static Allocation) -> u64 {
             bytes = region.committed();
             give_memory(region);
             REGIONS.give(r);
-        } else if region.keep(index, a) {
+        } else if region.keep_residual(index, a) {
             return 0;
         }
     }
@@ -465,42 +476,42 @@ fn free_one(index: u32, a: &'static Allocation) -> u64 {
 }
 
 impl Region {
-    /// An allocation of it has been given up, and others are left: keeps what that paid for on its payer's account. Whether
-    /// the record is needed for that.
-    fn keep(&self, index: u32, a: &'static Allocation) -> bool {
+    /// Handles a freed allocation while others still view the region: keeps its portion charged to
+    /// its payer. True if `a` stays for that, as a residual.
+    fn keep_residual(&self, index: u32, a: &'static Allocation) -> bool {
         let portion = a.portion.load(Relaxed);
         if portion == 0 {
             return false;
         }
-        let left = self.left.lock();
-        // Most often all are of one account.
-        if let (Some(same), Some(payer)) = (left.first(), a.payer.get())
+        let residuals = self.residuals.lock();
+        // In most cases all residuals have one payer.
+        if let (Some(same), Some(payer)) = (residuals.first(), a.payer.get())
             && same.payer.is(payer)
         {
             same.portion.add(portion);
             a.portion.store(0, Relaxed);
             return false;
         }
-        a.next_grave.store(index, Relaxed);
+        a.next_deferred.store(index, Relaxed);
         a.block.set(Block::EMPTY);
-        left.push(a);
-        LEFT.add(1);
+        residuals.push(a);
+        RESIDUALS.add(1);
         true
     }
 
-    /// Lets one of those go that have been given up. False where there is none.
-    fn let_go(&self) -> bool {
-        let left = self.left.lock().pop();
-        if let Some(a) = left {
-            LEFT.sub(1);
+    /// Frees one residual. False if there is none.
+    fn release_residual(&self) -> bool {
+        let residual = self.residuals.lock().pop();
+        if let Some(a) = residual {
+            RESIDUALS.sub(1);
             a.discharge();
-            ALLOCATIONS.give(a.next_grave.load(Relaxed));
+            ALLOCATIONS.give(a.next_deferred.load(Relaxed));
         }
-        left.is_some()
+        residual.is_some()
     }
 
-    /// Whether the next allocation of it that is given back is the last, and others have left something to pay for.
-    fn has_left(&self) -> bool {
-        self.references.load(Relaxed) == 1 && !self.left.lock().is_empty()
+    /// Whether one allocation is left that views the region, and residuals must be freed before it.
+    fn has_residual(&self) -> bool {
+        self.references.load(Relaxed) == 1 && !self.residuals.lock().is_empty()
     }
 }

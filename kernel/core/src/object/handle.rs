@@ -19,10 +19,10 @@ use sing_runtime::{Charged, Payer};
 
 /// The most handles that a SIP can have.
 const MAX_HANDLES: usize = 1 << 16;
-/// Generations go round below this, and leave 0 out.
+/// Generations count from 1 to one less than this, and wrap.
 const GENERATIONS: u16 = 1 << 15;
 
-/// What a handle names.
+/// The object that a handle names.
 #[derive(Clone, Copy)]
 pub(crate) enum Object {
     /// Nothing.
@@ -31,7 +31,8 @@ pub(crate) enum Object {
     Endpoint(&'static Channel, Side, u32),
     /// A set of endpoints.
     Set(&'static Set),
-    /// An exchange-heap allocation that any thread of the SIP can take.
+    /// An exchange-heap allocation, moved out of a thread's table (`xh_park`) so that any thread of
+    /// the SIP can take it.
     Parked(u32),
     /// An event.
     Event(&'static Event),
@@ -45,9 +46,9 @@ pub(crate) enum Object {
     Interrupt(&'static Device),
 }
 
-/// All that differs between kinds, but for what their own entries do.
+/// Everything that depends on the kind of object, other than the kinds' own entries.
 impl Object {
-    /// What a thread can wait for through the handle.
+    /// What a thread waits for if it waits for this handle.
     pub(crate) fn waitable(&self) -> Option<On> {
         Some(match *self {
             Object::None | Object::Parked(_) => return None,
@@ -61,7 +62,7 @@ impl Object {
         })
     }
 
-    /// What a SIP is charged for what the handle names, in bytes, beside the place of the handle.
+    /// Bytes that a SIP is charged for the object, beside the handle's slot.
     pub(crate) fn cost(&self) -> u64 {
         match self {
             Object::Event(_) => Event::COST,
@@ -71,14 +72,15 @@ impl Object {
         }
     }
 
-    /// Gives up what the handle named, which `by` had. What takes long is left to `by`, or to the idle context.
+    /// Gives up the object, which `by` held through a handle that is already gone. Long work is
+    /// left to `by`, or to the idle context.
     pub(crate) fn dispose(self, by: &'static Sip, work: &mut Work) {
         match self {
             Object::None => {}
             Object::Interrupt(device) => device.release(),
             Object::Endpoint(c, side, _) => channel::close(c, side, by),
             Object::Set(s) => s.dispose(),
-            Object::Parked(allocation) => exheap::bury(allocation, work),
+            Object::Parked(allocation) => exheap::free_later(allocation, work),
             Object::Event(e) => e.dispose(),
             Object::Mutex(m) => m.dispose(),
             Object::Thread(t) => t.release(),
@@ -90,7 +92,7 @@ impl Object {
 
 struct Slot {
     generation: u16,
-    /// The next free slot, where this one is free and not the last.
+    /// The next free slot, if this one is free and not the last.
     next_free: u16,
     object: Object,
 }
@@ -99,13 +101,13 @@ struct Slot {
 #[derive(Default)]
 pub(crate) struct HandleTable {
     slots: Charged<Slot>,
-    /// How many slots are free, and the first of them where any is.
+    /// The number of free slots, and the first of them if there is any.
     free: u32,
     first_free: u16,
 }
 
 impl HandleTable {
-    /// Gives an object a handle. `None` where the table is full, or memory short or not paid for.
+    /// Gives an object a handle. `None` if the table is full, or memory short or beyond the budget.
     pub(crate) fn insert(&mut self, object: Object, payer: &'static dyn Payer) -> Option<u32> {
         if self.free == 0 {
             let index = self.slots.len();
@@ -129,7 +131,7 @@ impl HandleTable {
         Some(u32::from(slot.generation) << 16 | u32::from(index))
     }
 
-    /// What a handle names.
+    /// The object that a handle names; [`Object::None`] for a stale or forged handle.
     #[inline(always)]
     pub(crate) fn get(&self, handle: u32) -> Object {
         match self.slots.get((handle & 0xffff) as usize) {
@@ -138,7 +140,7 @@ impl HandleTable {
         }
     }
 
-    /// The endpoint that a handle names, where `operation` carries its bits.
+    /// The endpoint that a handle names, if `operation` carries its bits.
     #[inline(always)]
     fn endpoint(&self, handle: u32, operation: u32) -> Option<(&'static Channel, Side)> {
         match self.get(handle) {
@@ -147,7 +149,7 @@ impl HandleTable {
         }
     }
 
-    /// From now on operations on an endpoint must carry these bits.
+    /// Changes the bits that operations on an endpoint must carry.
     pub(crate) fn relabel(&mut self, handle: u32, bits: u32) {
         if let Some(s) = self.slots.get_mut((handle & 0xffff) as usize)
             && u32::from(s.generation) == handle >> 16
@@ -157,7 +159,7 @@ impl HandleTable {
         }
     }
 
-    /// Takes a handle away; what it named.
+    /// Removes a handle; the object that it named.
     pub(crate) fn remove(&mut self, handle: u32) -> Object {
         let index = (handle & 0xffff) as usize;
         match self.slots.get_mut(index) {
@@ -179,12 +181,13 @@ impl HandleTable {
         (self.slots.len() as u32).saturating_sub(self.free)
     }
 
-    /// Looks at what each handle names.
+    /// Calls `f` with the object of each slot, [`Object::None`] for a free one.
     pub(crate) fn each(&self, f: impl FnMut(&Object)) {
         self.slots.iter().map(|s| &s.object).for_each(f);
     }
 
-    /// Takes any handle away, for a SIP that ends; what it named.
+    /// Removes any one handle, for a SIP that ends; the object that it named. `None` when the table
+    /// is empty.
     pub(crate) fn drain(&mut self) -> Option<Object> {
         self.free = 0;
         while let Some(slot) = self.slots.pop() {
@@ -198,18 +201,19 @@ impl HandleTable {
 }
 
 impl Sip {
-    /// Gives an object a handle of this SIP, which pays for the place. `None` where the table is full, or memory short.
+    /// Gives an object a handle of this SIP, which pays for the slot. `None` if the table is full,
+    /// or memory short.
     pub(crate) fn insert(&self, object: Object) -> Option<u32> {
         self.handles.lock().insert(object, self.account())
     }
 
-    /// What a handle of this SIP names.
+    /// The object that a handle of this SIP names.
     #[inline(always)]
     pub(crate) fn object(&self, handle: u32) -> Object {
         self.handles.lock().get(handle)
     }
 
-    /// The channel and side of an endpoint that `operation` fits: the same contract, the same side.
+    /// The channel and side of an endpoint, if `operation` is of the same contract and side.
     #[inline(always)]
     pub(crate) fn endpoint(
         &self,
@@ -220,7 +224,7 @@ impl Sip {
         found.ok_or(Trap::BadHandle)
     }
 
-    /// The same, for a caller that has another way where there is none, or the table is in use.
+    /// As [`Sip::endpoint`], for a fast path: `None` also if the table is locked.
     #[inline(always)]
     pub(crate) fn endpoint_now(
         &self,

@@ -1,8 +1,10 @@
-//! SIPs that somebody else looks after than the kernel: without an image, with memories and code of their own.
+//! SIPs that an embedder manages instead of the kernel: without an image, with memories and code of
+//! their own.
 //!
-//! Whoever embeds the kernel gives such a SIP a [`Host`], which says what its faults mean and what its memories are. Kernel
-//! entries, stacks and switches are those of every SIP. No system has such SIPs: the WebAssembly test suite runs so, and
-//! whatever wants to run compiled code without a system may.
+//! The embedder gives such a SIP a [`Host`], which interprets its faults and knows its memories.
+//! Kernel entries, stacks and context switches are the same as for every SIP. A system image has no
+//! such SIPs; the WebAssembly test suite runs in this way, as can anything that runs compiled code
+//! without a system.
 
 use crate::ground::hal::Hal;
 use crate::ground::machine;
@@ -18,27 +20,30 @@ use sing_arch::lock::SpinLock;
 use sing_image::meta::MemoryMode;
 use sing_runtime::SipMemory;
 
-/// Who looks after a SIP. All of it is called from kernel entries and fault handlers of the SIP's thread, one at a time.
+/// The manager of a SIP. Its methods are called from kernel entries and fault handlers of the SIP's
+/// thread, one at a time.
 pub trait Host: Sync {
-    /// Makes the memory at an address accessible that was touched for the first time.
+    /// Makes the memory at `address` accessible, after the first access there has faulted.
     ///
     /// # Errors
-    /// Where the address is in no memory of the SIP's, or memory is short.
+    /// If the address is in no memory of the SIP's, or memory is short.
     fn touch(&self, address: u64) -> Result<(), Trap>;
 
-    /// A window on the memory whose byte 0 is at `base`, the first `end` bytes of which lie inside it and are accessible.
+    /// A window on the memory whose byte 0 is at address `base`, after its first `end` bytes have
+    /// been made accessible.
     ///
     /// # Errors
     /// As for [`Host::touch`].
     fn memory(&self, base: u64, end: u64) -> Result<SipMemory, Trap>;
 
     /// `memory.grow` of the memory whose byte 0 is at `base`: its old size in pages, or -1.
-    fn grow(&self, base: u64, pages: u32) -> i32;
+    fn grow_by(&self, base: u64, pages: u64) -> i64;
 
-    /// Code of the trap that the instruction at an address stands for; `None` where it is not known to trap.
+    /// The trap code of the instruction at address `pc`; `None` if that is not known to trap.
     fn trap_at(&self, pc: u64) -> Option<u8>;
 
-    /// The call has ended. The SIP does nothing more until [`Guest::run`] is called again.
+    /// Reports that the call has ended. The SIP does nothing more until [`Guest::run`] is called
+    /// again.
     fn ended(&self, outcome: Result<(), Trap>);
 }
 
@@ -51,8 +56,8 @@ pub struct Guest {
 }
 
 impl Guest {
-    /// Starts the kernel without a system image, with this SIP alone. The caller's stack becomes the idle context's.
-    /// `None` where memory is short.
+    /// Starts the kernel without a system image, with this SIP alone, whose stack has at least
+    /// `stack` bytes. The caller's stack becomes the idle context's. `None` if memory is short.
     #[expect(clippy::disallowed_methods, reason = "no SIP of a system runs")]
     pub fn start(
         hal: &'static dyn Hal,
@@ -86,7 +91,7 @@ impl Guest {
         self.thread.fiber.stack_limit()
     }
 
-    /// Lets the thread make this call, and waits for its end, which the host is told.
+    /// Runs `call` on the SIP's thread until it ends, which [`Host::ended`] reports.
     pub fn run(&self, call: GuestCall) {
         *self.call.lock() = Some(call);
         self.thread.fiber.restart(first, 0);
@@ -95,12 +100,12 @@ impl Guest {
         cpu::this().run_all();
     }
 
-    /// Who looks after it.
+    /// The embedder's part.
     pub(crate) fn host(&self) -> &'static dyn Host {
         self.host
     }
 
-    /// Ends the call that the running thread is in.
+    /// Ends the running thread's call with `outcome`.
     pub(crate) fn end(&self, outcome: Result<(), Trap>) -> ! {
         self.host.ended(outcome);
         cpu::this().leave_for_idle();
@@ -108,7 +113,7 @@ impl Guest {
     }
 }
 
-/// First code of the thread, at each call.
+/// Where the thread starts at each call.
 extern "C" fn first(_: u64) -> ! {
     let thread = cpu::current();
     let guest = thread.sip().guest().expect("only guests start here");
@@ -119,12 +124,13 @@ extern "C" fn first(_: u64) -> ! {
     guest.end(Ok(()))
 }
 
-/// A linear memory for a SIP with a host.
+/// A linear memory for a SIP with a host. Sizes are in bytes.
 #[derive(Default)]
 pub struct GuestMemory(LinearMemory);
 
 impl GuestMemory {
-    /// Addresses for a memory of up to `max` bytes, of which `len` exist. `None` where there are none left.
+    /// Reserves addresses for a memory of up to `max` bytes, `len` of which exist. `None` if no
+    /// addresses are left.
     #[must_use]
     pub fn new(mode: MemoryMode, max: u64, len: u64) -> Option<GuestMemory> {
         let memory = LinearMemory::default();
@@ -138,15 +144,15 @@ impl GuestMemory {
         self.0.base()
     }
 
-    /// Makes the first `end` bytes accessible, of `len` that exist.
+    /// Makes the first `end` of `len` existing bytes accessible.
     ///
     /// # Errors
-    /// Where `end` lies beyond `len`, or memory is short.
+    /// If `end` exceeds `len`, or memory is short.
     pub fn touch(&self, end: u64, len: u64) -> Result<(), Trap> {
         if end > len {
             return Err(Trap::MemoryOutOfBounds);
         }
-        // Nobody else runs beside a guest who would have to wait.
+        // Nobody else runs beside a guest, so the steps need no pause between them.
         while end > self.0.committed() {
             self.0
                 .with(|m| m.raise(end, len))
@@ -155,7 +161,7 @@ impl GuestMemory {
         Ok(())
     }
 
-    /// A window on what is accessible.
+    /// A window on the accessible part.
     #[must_use]
     pub fn window(&self) -> SipMemory {
         self.0.window()

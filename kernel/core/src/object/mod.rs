@@ -1,4 +1,7 @@
-//! Kernel objects: what handles name, and what those are made of.
+//! Kernel objects: what handles name (processes, threads, channels, sets, events, mutexes), and
+//! what those are built on (accounts, the exchange heap).
+//!
+//! A `sweep` module checks the invariants of its kind of record, for tests.
 
 pub(crate) mod account;
 pub(crate) mod channel;

@@ -1,11 +1,13 @@
-//! What a thread selected from last: most programs select from the same endpoints again and again.
+//! The cached set of a thread's last `select`: most programs select from the same endpoints again
+//! and again.
 //!
-//! Each thread has a set of its own, which it fills with the endpoints of a `select` and keeps. Where the next one
-//! names the same handles, nothing has to be set up, looked at or undone. An endpoint that leaves such a set (it is
-//! closed, sent, or put into another set) makes the selection stale, so that it is made anew.
+//! Each thread has a set of its own, which it fills with the endpoints of a `select` and keeps. If
+//! the next `select` names the same handles, nothing has to be set up or undone. An endpoint that
+//! leaves such a set (it is closed, sent, or put into another set) makes the selection stale, so
+//! that it is built anew.
 //!
-//! What cannot be in a set (events, other sets, an endpoint that is in a set of the program's own or that another thread
-//! waits for) is selected in the ordinary way.
+//! Objects that cannot be in such a set (events, other sets, an endpoint that is in a set of the
+//! program or that another thread waits for) are selected through [`crate::mechanism::wait`].
 
 use crate::object::account::Account;
 use crate::object::handle::Object;
@@ -18,12 +20,13 @@ use sing_runtime::{Charged, SipMemory};
 pub(crate) struct Selection {
     handles: Charged<u32>,
     set: Option<&'static Set>,
-    /// How often it was made anew.
+    /// How often it was built anew.
     made: u32,
 }
 
 impl Selection {
-    /// The set of exactly these endpoints, each under its place among them as the key; 0 names none. `None` where there can be none.
+    /// The set of exactly these endpoints, the key of each being its index in `handles`; handle 0
+    /// is skipped. `None` if they cannot be in such a set, or memory is short.
     #[inline(always)]
     pub(crate) fn of(&mut self, handles: &[u32], sip: &Sip) -> Option<&'static Set> {
         match self.set {
@@ -32,18 +35,20 @@ impl Selection {
         }
     }
 
-    /// The set, where the last selection was from the handles that are there in memory, and is good still.
+    /// The set, if the last selection was from the handles at `at` in memory and is not stale. (A set that could not be made
+    /// has no handles, and may have some of the endpoints.)
     #[inline(always)]
     pub(crate) fn current(&self, memory: &SipMemory, at: u32, count: u32) -> Option<&'static Set> {
         let set = self.set?;
         let same = |(i, &handle): (u32, &u32)| memory.read_u32(at + i * 4) == Ok(handle);
         let all = !set.is_stale()
+            && count != 0
             && self.handles.len() == count as usize
             && (0..).zip(self.handles.iter()).all(same);
         all.then_some(set)
     }
 
-    /// One by one: few handles cost less than a call of `memcmp`.
+    /// Compares one by one: for few handles that costs less than a call of `memcmp`.
     #[inline(always)]
     fn is_of(&self, handles: &[u32]) -> bool {
         self.handles.len() == handles.len() && self.handles.iter().zip(handles).all(|(a, b)| a == b)
@@ -59,8 +64,9 @@ impl Selection {
             None => *self.set.insert(set_for(account)?),
         };
         set.renew();
-        // Of those that are ready, the set names first what it got first: now one, now another, where a program's
-        // selections are never the same. Each round begins one further, so that no rhythm of theirs leaves one out.
+        // The set names ready endpoints in the order of their insertion, which would favour the
+        // first ones if a program's selections are never the same. So each round starts one
+        // further; the second term keeps a periodic program from always starting at the same ones.
         self.made = self.made.wrapping_add(1);
         let (made, count) = (self.made as usize, handles.len().max(1));
         let first = (made + made / count) % count;
@@ -82,7 +88,7 @@ impl Selection {
         Some(set)
     }
 
-    /// The thread ends.
+    /// Frees the set and the handles: the thread ends.
     pub(crate) fn dispose(&mut self, account: &'static Account) {
         self.handles = Charged::new();
         if let Some(set) = self.set.take() {
@@ -92,7 +98,7 @@ impl Selection {
     }
 }
 
-/// A set for selections, which `account` pays for.
+/// A new set for selections, charged to `account`.
 fn set_for(account: &'static Account) -> Option<&'static Set> {
     if !account.charge(Set::COST) {
         return None;

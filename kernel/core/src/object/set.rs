@@ -1,19 +1,22 @@
 //! Sets of endpoints: waiting for the first of many at a cost that does not depend on how many are idle
 //! ([O] 4.4, `switch receive` over a set of endpoints).
 //!
-//! An endpoint that is in a set is put into the set's list of those that are ready when a message arrives or the
-//! other side closes. It stays there until a wait finds it without a message; each wait moves it to the end. So
-//! endpoints are served in turn, nothing is lost where a receiver leaves messages behind, and idle endpoints are never
-//! looked at. Whoever waits for the set among other things only looks, and moves nothing.
+//! An endpoint in a set is put into the set's ready list when a message arrives or the other side
+//! closes. It stays there until a wait finds it without a message; each wait moves it to the end.
+//! So endpoints are served in turn, no message is missed if a receiver leaves some behind, and idle
+//! endpoints are never visited. A wait for the set among other objects only checks it, and moves
+//! nothing.
 //!
-//! Each message wakes one of those who wait for the set, also where its endpoint is in the list already: it may be there
-//! because nobody has looked since it was emptied, by a thread that has other things to do now.
+//! Each message wakes one waiter of the set, even if its endpoint is in the ready list already: it
+//! may be a leftover there, of a thread that has since turned to other work.
 //!
 //! Invariants:
-//! - An endpoint is in one set at most, and a set's endpoints belong to its SIP: an endpoint that is closed, sent or
-//!   handed to a child leaves its set first.
-//! - A member's node is changed under its set's lock alone. Where both locks are held, the channel's was taken first.
-//! - A set that is disposed of leaves its idle members as they are; they know it by its number, which is not used again.
+//! - An endpoint is in at most one set, and a set's endpoints belong to its SIP: an endpoint that
+//!   is closed, sent or given to a child leaves its set first.
+//! - A member's node is changed under its set's lock only. If both locks are held, the channel's
+//!   was taken first.
+//! - A set that is disposed of does not touch its idle members; they refer to it by its number,
+//!   which is not used again.
 
 mod sweep;
 
@@ -35,11 +38,12 @@ use sing_image::manifest::Side;
 #[derive(Default)]
 pub(crate) struct Set {
     index: AtomicU32,
-    /// Distinguishes it from others that the object has stood for; 0 while it stands for none.
+    /// Identifies this use of the record; 0 while the record is free.
     number: AtomicU64,
-    /// Whether it is a thread's selection ([`crate::object::selection`]), which endpoints are only borrowed for.
+    /// Whether it is a thread's selection ([`crate::object::selection`]), which only borrows
+    /// endpoints.
     borrows: AtomicBool,
-    /// Whether one of those has left since.
+    /// Whether a borrowed endpoint has left it.
     stale: AtomicBool,
     inner: SpinLock<Inner>,
 }
@@ -49,20 +53,21 @@ struct Inner {
     ready: List<Member>,
     /// The thread that waits for this set alone.
     waiter: Link<Thread>,
-    /// Threads that wait for several things, this among them.
+    /// Threads that wait for several objects including this set, and further waiters.
     waiters: WaitList,
 }
 
-/// The role of a node by which an endpoint that is closed stands among those whose messages are to be given back.
+/// The role of the node by which a closed endpoint is in its SIP's list of those with messages to
+/// free.
 pub(crate) struct Closing;
 
-/// What an endpoint is where it is named by itself, without its channel's record: its place in a set, what a thread waits
-/// for, what is left to give back of it.
+/// The part of an endpoint that can be referred to without its channel's lock: its set membership,
+/// what a thread waits for, and its place among endpoints to be emptied.
 #[derive(Default)]
 pub(crate) struct Member {
-    /// Its place among those that are ready.
+    /// Its place in the set's ready list.
     node: Node<Member>,
-    /// Its place among those that its SIP has closed and not emptied.
+    /// Its place among endpoints that its SIP has closed and not emptied.
     closing: Node<Member, Closing>,
     set: Link<Set>,
     number: AtomicU64,
@@ -102,45 +107,45 @@ impl Waitable for Member {
     }
 }
 
-/// A step is over.
+/// The step's allowance is spent.
 struct Spent;
 
-/// What a look at a set has come to.
+/// The result of looking for a ready endpoint.
 pub(crate) enum Look {
-    /// The key of an endpoint at which a receive would not wait.
+    /// The key of a ready endpoint: a receive there would not wait.
     Key(u32),
-    /// There is none.
+    /// No endpoint is ready.
     Nothing,
-    /// Nobody knows yet: as many endpoints have been taken out as go into a step.
+    /// Unknown yet: the step ended after as many endpoints as its allowance.
     More,
 }
 
-/// Endpoints without a message that are taken out of the list of those that are ready in a step.
+/// The most endpoints without a message that one step removes from the ready list.
 const STEP: usize = 256;
 
 static SETS: Slab<Set> = Slab::new();
 static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
 
-/// The stores of sets.
+/// The stores of sets' records.
 pub(crate) fn stores() -> [&'static dyn Store; 1] {
     [&SETS]
 }
 
 impl Member {
-    /// Says whose place this is.
+    /// Sets the endpoint that this belongs to.
     pub(crate) fn belongs_to(&self, channel: &'static Channel, side: Side) {
         self.channel.set(Some(channel));
         self.side.store(side.index() as u32, Relaxed);
     }
 
-    /// The set that it is in.
+    /// The set that it is in, if any.
     #[inline(always)]
     fn set(&self) -> Option<&'static Set> {
         let set = self.set.get()?;
         (set.number.load(Relaxed) == self.number.load(Relaxed)).then_some(set)
     }
 
-    /// A message has arrived, or the other side has closed.
+    /// Tells its set that a message has arrived, or the other side has closed.
     #[inline(always)]
     pub(crate) fn notify(&'static self) {
         if let Some(set) = self.set() {
@@ -148,21 +153,21 @@ impl Member {
         }
     }
 
-    /// A message is about to arrive: a thread that waits for its set, which could run at once. `None` where there is none.
+    /// A message is about to arrive: the thread that waits for its set, if it could run at once.
     #[inline(always)]
-    pub(crate) fn handing(&'static self) -> Option<Handing> {
+    pub(crate) fn hand_off(&'static self) -> Option<HandOff> {
         let set = self.set()?;
         let inner = set.inner.lock();
         let t = inner.waiter.get()?;
         let can = wait::waits(t) && !t.is_halted();
-        can.then_some(Handing {
+        can.then_some(HandOff {
             member: self,
             inner,
             t,
         })
     }
 
-    /// Takes it out of its set. False where it is in none.
+    /// Takes it out of its set. False if it is in none.
     pub(crate) fn leave(&'static self) -> bool {
         let Some(set) = self.set() else {
             return false;
@@ -198,15 +203,17 @@ impl Member {
     }
 }
 
-/// A thread that waits for the set of an endpoint at which a message is about to arrive, and the set's lock.
-pub(crate) struct Handing {
+/// A thread that waits for the set of an endpoint at which a message is about to arrive; holds the
+/// set's lock.
+pub(crate) struct HandOff {
     member: &'static Member,
     inner: Guard<'static, Inner>,
     t: &'static Thread,
 }
 
-impl Handing {
-    /// The message has been queued: the thread, which is for the caller to run at once, and what it is told.
+impl HandOff {
+    /// Ends the wait after the message has been queued: the thread, for the caller to run at once,
+    /// and the result of its wait.
     #[inline(always)]
     pub(crate) fn done(self) -> (&'static Thread, u32) {
         let (member, inner, t) = (self.member, self.inner, self.t);
@@ -221,10 +228,10 @@ impl Handing {
 }
 
 impl Set {
-    /// What one costs its SIP, in bytes, beside its handle.
+    /// Bytes that a set costs its SIP, beside its handle.
     pub(crate) const COST: u64 = Slab::<Set>::RECORD;
 
-    /// A new set. `None` where there are too many.
+    /// A new set. `None` if memory is short.
     pub(crate) fn create() -> Option<&'static Set> {
         let (index, set) = SETS.take()?;
         set.index.store(index, Relaxed);
@@ -240,7 +247,7 @@ impl Set {
         Some(set)
     }
 
-    /// Makes it empty: by a new number, since its members know it by that.
+    /// Empties it without visiting idle members: none of them refers to it under its new number.
     pub(crate) fn renew(&self) {
         let inner = self.inner.lock();
         while inner.ready.pop().is_some() {}
@@ -248,13 +255,13 @@ impl Set {
         self.stale.store(false, Relaxed);
     }
 
-    /// Whether it has lost what was borrowed for it.
+    /// Whether it has lost a borrowed endpoint.
     #[inline(always)]
     pub(crate) fn is_stale(&self) -> bool {
         self.stale.load(Relaxed)
     }
 
-    /// Its owner gives it up.
+    /// Wakes all waiters and frees the record: its owner gives it up.
     pub(crate) fn dispose(&'static self) {
         let inner = self.inner.lock();
         self.number.store(0, Relaxed);
@@ -267,7 +274,8 @@ impl Set {
         SETS.give(self.index.load(Relaxed));
     }
 
-    /// Adds an endpoint, or gives one that is in it another key. False where it is in another set.
+    /// Adds an endpoint, or changes the key of one that is in it. False if it is in another set,
+    /// unless that has only borrowed it.
     pub(crate) fn add(&'static self, channel: &'static Channel, side: Side, key: u32) -> bool {
         let member = channel.member(side);
         match member.set() {
@@ -279,7 +287,8 @@ impl Set {
         true
     }
 
-    /// Adds an endpoint for as long as nobody else wants it. False where somebody has it.
+    /// Adds an endpoint until another set wants it. False if a set owns it, or a thread waits in
+    /// the set that has borrowed it.
     pub(crate) fn borrow(&'static self, channel: &'static Channel, side: Side, key: u32) -> bool {
         let member = channel.member(side);
         match member.set() {
@@ -302,13 +311,13 @@ impl Set {
         }
     }
 
-    /// Takes an endpoint out. False where it is not in this set.
+    /// Takes an endpoint out. False if it is not in this set.
     pub(crate) fn remove(&'static self, channel: &'static Channel, side: Side) -> bool {
         let member = channel.member(side);
         member.set().is_some_and(|s| core::ptr::eq(s, self)) && member.leave()
     }
 
-    /// Puts a member behind those that are ready, where it is not among them, and wakes one who waits.
+    /// Appends a member to the ready list, unless it is there already, and wakes one waiter.
     #[inline(always)]
     fn ready(&self, member: &'static Member) {
         let inner = self.inner.lock();
@@ -321,7 +330,7 @@ impl Set {
         }
     }
 
-    /// The next endpoint at which a receive would not wait; it goes to the end.
+    /// The key of the next ready endpoint, which moves to the end of the ready list.
     #[inline(always)]
     pub(crate) fn next(&self) -> Look {
         let (member, alone) = match self.first() {
@@ -329,7 +338,7 @@ impl Set {
             Ok(None) => return Look::Nothing,
             Err(Spent) => return Look::More,
         };
-        // Alone, it is at the end already.
+        // A single endpoint is at the end already.
         if !alone {
             let inner = self.inner.lock();
             if inner.ready.remove(member) {
@@ -339,7 +348,7 @@ impl Set {
         Look::Key(member.key.load(Relaxed))
     }
 
-    /// The next endpoint of a set that has no more of them than go into a step: a selection.
+    /// As [`Set::next`], for a set with at most [`STEP`] endpoints: a selection.
     #[inline(always)]
     pub(crate) fn next_of_few(&self) -> Option<u32> {
         match self.next() {
@@ -348,8 +357,9 @@ impl Set {
         }
     }
 
-    /// The first endpoint at which a receive would not wait, and whether it is the only one in the list; those before it
-    /// are taken out, as many as go into a step: all may have been emptied by who receives there directly.
+    /// The first ready endpoint, and whether it is the only one in the list. Removes those before
+    /// it that are not ready any more, as a thread may have received there directly: at most
+    /// [`STEP`], then fails.
     #[inline(always)]
     fn first(&self) -> Result<Option<(&'static Member, bool)>, Spent> {
         for _ in 0..STEP {
@@ -372,20 +382,21 @@ impl Set {
         Err(Spent)
     }
 
-    /// Its number, by which a wait knows it again.
+    /// Its number, by which a wait recognises it later.
     #[inline(always)]
     pub(crate) fn number(&self) -> u64 {
         self.number.load(Relaxed)
     }
 
-    /// Whether it is the one of this number still, and has not lost what was borrowed for it.
+    /// Whether it still has this number and all that it has borrowed.
     #[inline(always)]
     pub(crate) fn is(&self, number: u64) -> bool {
         self.number() == number && !self.is_stale()
     }
 
-    /// Waits for the next endpoint until a deadline: its key, or the status of a wait that ended otherwise; `None` where the
-    /// set was disposed of meanwhile, or has become stale. Then a further wait can go on until the same time.
+    /// Waits for a ready endpoint until a deadline: its key, or the status of a wait that ended
+    /// otherwise. `None` if the set was disposed of meanwhile or has become stale; the caller can
+    /// then wait for something else until the same deadline.
     #[cold]
     pub(crate) fn wait_until(
         &'static self,
@@ -418,14 +429,14 @@ impl Set {
         }
     }
 
-    /// Begins a wait for the next endpoint.
+    /// Notes the thread as waiting for this set alone.
     #[inline(always)]
     pub(crate) fn begin_wait(&'static self, thread: &'static Thread) {
         let inner = self.inner.lock();
         thread.wait_in(self, self.number(), &inner.waiter, &inner.waiters);
     }
 
-    /// Takes a thread out whose time is up, that has been woken, or is ended.
+    /// Removes a thread from the waiters: its time is up, it has been woken, or it is being ended.
     pub(crate) fn stop_waiting(&self, thread: &'static Thread) {
         let inner = self.inner.lock();
         thread.stop_waiting_in(&inner.waiter, &inner.waiters);
@@ -433,8 +444,8 @@ impl Set {
 }
 
 impl Waitable for Set {
-    /// Whether there is an endpoint at which a receive would not wait. It stays where it is: who looks has not been
-    /// served.
+    /// Whether an endpoint is ready. It keeps its place in the list, as the caller does not receive
+    /// there yet.
     fn acquire(&'static self, _: &'static Thread) -> bool {
         loop {
             if let Ok(first) = self.first() {

@@ -3,13 +3,13 @@
 //!
 //! Invariants:
 //! - The code of a SIP is its image's, fixed when it is made.
-//! - Nothing but a SIP's own kernel calls changes its state, except its making, suspension and end.
-//! - A SIP that is suspended or has ended is marked, at a cost that does not depend on what it has; its threads are held
-//!   when they would become runnable, or run. So nothing has to be done to them at once.
-//! - When it is gone ([`Sip::has_ended`]), everything that it owned is given back, at a cost in proportion to it;
-//!   only its exit status remains, for as long as a handle names it.
-//! - Its record is free when nobody counts any more: no handle, no child, no debt, no thread that works with it
-//!   ([`Kept`]), and it is not alive.
+//! - A SIP's state changes only by its own kernel calls, its creation, suspension and end.
+//! - Suspending or ending a SIP sets a mark, in constant time; its threads are held when they would
+//!   become runnable or run next. So neither has to visit the threads.
+//! - When it is gone ([`Sip::has_ended`]), everything that it owned has been freed, at a cost in
+//!   proportion to it; only its exit status remains, while a handle refers to it.
+//! - Its record is free when it has ended and nothing refers to it: no handle, child, or thread
+//!   that works with it ([`Kept`]). Its account lives on while anything is charged to it.
 
 mod dependants;
 mod ending;
@@ -17,6 +17,7 @@ mod endpoints;
 mod family;
 mod making;
 mod memory;
+mod resuming;
 mod role;
 mod sweep;
 mod threads;
@@ -26,6 +27,7 @@ use ending::begin;
 pub(crate) use ending::{discard, exit_current, is_dying, reap, stop, stop_only, trap, work_off};
 pub(crate) use family::{resume_all, suspend_all};
 pub(crate) use making::{Making, create};
+use resuming::OfResumed;
 pub(crate) use role::Role;
 pub(crate) use sweep::{records, sweep};
 pub(crate) use threads::Totals;
@@ -34,9 +36,7 @@ use crate::ground::ids::Ids;
 use crate::ground::image::Installed;
 use crate::ground::memory::LinearMemory;
 use crate::ground::work::Work;
-use crate::mechanism::cpu;
 use crate::mechanism::interrupt;
-use crate::mechanism::sched::{Machine, Scheduler};
 use crate::mechanism::wait::{WaitList, Waitable};
 use crate::object::account::Account;
 use crate::object::channel::Channel;
@@ -54,80 +54,83 @@ use sing_arch::slab::Slab;
 use sing_image::manifest::Side;
 use sing_runtime::{Charged, Instance, Template};
 
-/// What a SIP costs beside its memory, threads and handles.
+/// Bytes that a SIP costs beside its memory, threads and handles.
 const COST: u64 = Slab::<Sip>::RECORD;
 
-/// The role of a node by which a SIP stands in the list of its parent's children.
+/// The role of the node by which a SIP is in its parent's list of children.
 struct OfParent;
 
 /// A SIP.
 #[derive(Default)]
 pub(crate) struct Sip {
-    /// Its place among those that are given back.
+    /// Its place in [`EXITED`] or [`DYING`].
     node: Node<Sip>,
     /// Its place among its parent's children.
     sibling: Node<Sip, OfParent>,
-    /// SIPs that it has made whose records there are, whether they have ended or not.
+    /// SIPs that it has created and whose records are in use, ended ones included.
     children: SpinLock<List<Sip, OfParent>>,
-    /// Its place among those that end with its guardian.
+    /// Its place among its guardian's dependants.
     dependant: Node<Sip, OfGuardian>,
-    /// The SIP with which it ends.
+    /// The SIP whose end ends it, too ([`dependants`]).
     guardian: Link<Sip>,
-    /// Those that end with it.
+    /// The SIPs that its end ends, too.
     dependants: SpinLock<List<Sip, OfGuardian>>,
     index: AtomicU32,
     id: AtomicU32,
-    /// Id of the SIP that made it; 0 for the kernel.
+    /// Id of the SIP that created it; 0 for the kernel.
     pub(crate) parent: AtomicU32,
-    /// Whether it is there at all, and has not ended.
+    /// Whether it has been created and has not ended.
     alive: AtomicBool,
-    /// Whether all that it had has been given back.
+    /// Whether it has ended and all that it had has been freed.
     gone: AtomicBool,
     started: AtomicBool,
-    /// Whether those that depend on it go on when it ends.
+    /// Whether its dependants go on when it ends.
     ends_alone: AtomicBool,
-    /// How it ended, as numbers.
+    /// How it ended: kind and code, as in [`End::to_numbers`].
     end: (AtomicU32, AtomicI32),
     image: SpinLock<Option<&'static Installed>>,
     /// Its handles.
     pub(crate) handles: SpinLock<HandleTable>,
     inner: SpinLock<Inner>,
     memory: LinearMemory,
-    /// What it pays from.
+    /// The account that it pays from.
     account: Link<Account>,
     /// Cycles of its threads that have ended.
     pub(crate) ended_cycles: AtomicU64,
-    /// Why it must not run: how often it has been suspended more than resumed, and [`ENDED`].
+    /// Why it must not run: the number of suspends without a resume, and the bit [`ENDED`].
     halted: AtomicU32,
-    /// Threads of it that would run if it could.
+    /// Its threads that are runnable but held, because it is halted.
     pub(crate) held: SpinLock<List<Thread>>,
+    /// Its place among those whose held threads are becoming runnable.
+    resumed: Node<Sip, OfResumed>,
     /// Threads that wait for its end.
     pub(crate) joiners: SpinLock<WaitList>,
-    /// Handles to it, and one for being alive.
+    /// The number of handles to it, and one while it has not ended.
     references: AtomicU32,
-    /// Why else its record is kept: one for each child's, and one for each that works with it meanwhile.
-    keepers: AtomicU32,
-    /// Endpoints that it has closed at which messages wait, to be given back.
+    /// Further references to its record, which keep no exit status: one for each child's record,
+    /// and one for each [`Kept`].
+    record_references: AtomicU32,
+    /// Endpoints that it has closed and whose queued messages are still to be freed.
     pub(crate) closing: SpinLock<List<Member, Closing>>,
-    /// What its end means for the system.
+    /// Whether its end is the system's.
     pub(crate) role: Role,
     /// Where it crashed.
     pub(crate) crash: SpinLock<Crash>,
     dying: SpinLock<Option<End>>,
-    /// The SIP that made it. Its record is kept as long as this one.
+    /// The SIP that created it, whose record is kept as long as this one.
     parent_sip: Link<Sip>,
-    /// Itself, where somebody else looks after it.
+    /// Set for a SIP that an embedder manages ([`crate::object::host`]).
     guest: Link<Guest>,
 }
 
-/// What else a SIP has.
+/// The part of a SIP under one lock.
 #[derive(Default)]
 struct Inner {
     threads: List<Thread, OfSip>,
-    /// How many those are.
+    /// The number of `threads`.
     count: u32,
     arguments: Charged<u8>,
-    /// Start-up endpoints that it has not taken yet, with the names of the contracts that its manifest says.
+    /// Start-up endpoints in the order of its manifest; none where it has taken one.
     endpoints: Charged<StartupEnd>,
 }
 
@@ -166,17 +169,17 @@ impl Waitable for Sip {
     }
 }
 
-/// A counted name of a SIP: its record stays that SIP's while this value is there.
+/// A counted reference to a SIP's record, which is not reused while this value exists.
 pub(crate) struct Kept(&'static Sip);
 
 impl Kept {
-    /// Names a SIP.
+    /// Adds a reference to a SIP's record.
     pub(crate) fn of(sip: &'static Sip) -> Kept {
-        sip.keep();
+        sip.retain_record();
         Kept(sip)
     }
 
-    /// Which one.
+    /// The SIP.
     pub(crate) fn sip(&self) -> &'static Sip {
         self.0
     }
@@ -184,43 +187,45 @@ impl Kept {
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        self.0.unkeep();
+        self.0.release_record();
     }
 }
 
-/// Set in `Sip::halted` where the SIP has ended.
+/// The bit of `Sip::halted` that is set when the SIP has ended.
 const ENDED: u32 = 1 << 31;
-/// How often it can be suspended more than resumed: what is counted stays below [`ENDED`].
+/// The most suspends without a resume: the count stays below [`ENDED`].
 const MOST_SUSPENDS: u32 = ENDED - 1;
 
 static SIPS: Slab<Sip> = Slab::new();
 static IDS: Ids = Ids::new();
-/// SIPs that live, or that handles name.
+/// The number of SIPs that are alive or have handles to them.
 static LIVE: AtomicU32 = AtomicU32::new(0);
-/// SIPs whose current thread has ended them, until the idle context knows of it.
+/// SIPs that their own thread has ended, until the idle context marks them ([`ending`]).
 static EXITED: SpinLock<List<Sip>> = SpinLock::new(List::new());
-/// SIPs that have ended, some of which is to be given back.
+/// SIPs that have ended and are still to be freed, wholly or in part.
 static DYING: SpinLock<List<Sip>> = SpinLock::new(List::new());
 
-/// An end of a channel that a SIP is given at its start, or none.
+/// An endpoint that a SIP is given at its start; `None` for an optional one that it is not given,
+/// or one that it has taken.
 pub(crate) type StartupEnd = Option<(&'static Channel, Side)>;
 
-/// All SIPs that exist, ended ones with handles included.
+/// All SIPs that are alive or have handles to them.
 fn all() -> impl Iterator<Item = &'static Sip> {
     SIPS.all().filter(|s| s.exists())
 }
 
-/// The record with this index, whether a SIP has it now or not.
+/// The record with this index, in use or not.
 pub(crate) fn record(index: u32) -> Option<&'static Sip> {
     SIPS.get(index)
 }
 
-/// SIPs that exist.
+/// The number of SIPs that are alive or have handles to them.
 pub(crate) fn live() -> u32 {
     LIVE.load(Relaxed)
 }
 
-/// The live SIP with this id. Others may run before it is found, and none afterwards.
+/// The live SIP with this id. Others may run during the search, but not between finding it and the
+/// return.
 pub(crate) fn find(id: u32) -> Option<&'static Sip> {
     let mut work = Work::step();
     (0..).map_while(record).find(|sip| {
@@ -250,13 +255,13 @@ impl Sip {
         self.started.load(Relaxed)
     }
 
-    /// Itself as one that a host looks after, if it is.
+    /// Its host's side, if an embedder manages it.
     #[inline(always)]
     pub(crate) fn guest(&self) -> Option<&'static Guest> {
         self.guest.get()
     }
 
-    /// A host looks after it from now on.
+    /// Makes it a SIP that an embedder manages.
     pub(crate) fn set_guest(&self, guest: &'static Guest) {
         self.guest.set(Some(guest));
     }
@@ -294,12 +299,12 @@ impl Sip {
         self.image().stack
     }
 
-    /// Works with its instance; `None` where it has none.
+    /// Calls `f` with its instance; `None` if it has none.
     pub(crate) fn with_instance<R>(&self, f: impl FnOnce(&Instance) -> R) -> Option<R> {
         self.memory.with_instance(f)
     }
 
-    /// Lets it run.
+    /// Starts its first thread. False if it was started before, or has ended.
     pub(crate) fn start(&'static self) -> bool {
         if !self.is_alive() || self.is_started() {
             return false;
@@ -318,14 +323,15 @@ impl Sip {
         self.halted.load(Relaxed) != 0
     }
 
-    /// Takes a thread of this SIP that would run if the SIP could.
+    /// Holds a runnable thread of this SIP until the SIP may run.
     #[cold]
     #[inline(never)]
     pub(crate) fn hold(&self, t: &'static Thread) {
         self.held.lock().push(t);
     }
 
-    /// Keeps it from running until resumed as often. False where that is as often as can be counted.
+    /// Keeps it from running until it has been resumed as often. False if the count is at its
+    /// maximum.
     pub(crate) fn suspend(&self) -> bool {
         let can = self.halted.load(Relaxed) & !ENDED < MOST_SUSPENDS;
         if can {
@@ -334,36 +340,7 @@ impl Sip {
         can
     }
 
-    /// Undoes a suspend. False where there was none. The threads that were held follow in steps between which others run; the
-    /// caller's thread keeps the record from then on, for the caller to let go.
-    pub(crate) fn resume(&'static self) -> bool {
-        if self.halted.load(Relaxed) & !ENDED == 0 {
-            return false;
-        }
-        if self.halted.sub(1) == 1 {
-            self.free_held();
-        }
-        true
-    }
-
-    /// Lets the threads run that are held, up to its end or its next suspend.
-    fn free_held(&'static self) {
-        let mut work = Work::step();
-        while !self.is_halted() {
-            // The list's lock must not be held where others run.
-            let next = self.held.lock().pop();
-            let Some(t) = next else { return };
-            cpu::this().queue.lock().unblocked(t, &Machine);
-            work.spend(0);
-            if work.is_spent() {
-                cpu::current().keep(Kept::of(self));
-                interrupt::let_others_run();
-                work = Work::step();
-            }
-        }
-    }
-
-    /// Works with each of its threads.
+    /// Calls `f` with each of its threads.
     pub(crate) fn each_thread(&self, f: impl FnMut(&'static Thread)) {
         self.inner.lock().threads.iter().for_each(f);
     }
@@ -373,17 +350,17 @@ impl Sip {
         self.inner.lock().count
     }
 
-    /// Whether it exists: an ended one does while a handle names it.
+    /// Whether it is alive or a handle refers to it.
     pub(crate) fn exists(&self) -> bool {
         self.references.load(Relaxed) > 0
     }
 
-    /// Adds a thread that was made for it.
+    /// Adds a thread that was created for it.
     pub(crate) fn add_thread(&self, t: &'static Thread) {
         self.inner.lock().add(t);
     }
 
-    /// It has a thread no more.
+    /// Removes an ended thread from its list.
     pub(crate) fn remove_thread(&self, t: &'static Thread) {
         let mut inner = self.inner.lock();
         if inner.threads.remove(t) {
@@ -394,26 +371,28 @@ impl Sip {
     /// Pages that it occupies: committed memory, stacks, allocations.
     pub(crate) fn pages(&self, totals: &Totals) -> u64 {
         let exchange = self.account().exchange.load(Relaxed);
-        (self.memory.committed() + totals.stacks + exchange).div_ceil(sing_abi::PAGE)
+        let memories = self.memory.committed() + self.memory.further_committed();
+        (memories + totals.stacks + exchange).div_ceil(sing_abi::PAGE)
     }
 
-    /// Whether it has ended, and all that it had has been given back.
+    /// Whether it has ended, and everything that it had has been freed.
     pub(crate) fn has_ended(&self) -> bool {
         self.gone.load(Relaxed)
     }
 
-    /// How it ended; `None` while it has not.
+    /// How it ended (kind and code); `None` while [`Sip::has_ended`] is false.
     pub(crate) fn exit_status(&self) -> Option<(u32, i32)> {
         self.has_ended()
             .then(|| (self.end.0.load(Relaxed), self.end.1.load(Relaxed)))
     }
 
-    /// One more handle names it.
+    /// Counts another handle to it.
     pub(crate) fn retain(&self) {
         self.references.add(1);
     }
 
-    /// Its parent gives up its handle, the only one. Where it has not been started it never will be, and ends.
+    /// Its parent disposes of its handle, the only one. A SIP that has not been started never will
+    /// be, and ends.
     pub(crate) fn let_go(&'static self) {
         if !self.is_started() {
             discard(self);
@@ -421,30 +400,30 @@ impl Sip {
         self.release();
     }
 
-    /// One handle fewer.
+    /// Counts one handle less.
     pub(crate) fn release(&'static self) {
         if self.references.sub(1) == 1 {
             LIVE.sub(1);
-            if self.keepers.load(Relaxed) == 0 {
-                self.forget();
+            if self.record_references.load(Relaxed) == 0 {
+                self.free_record();
             }
         }
     }
 
-    /// Its record is needed further.
-    fn keep(&self) {
-        self.keepers.add(1);
+    /// Adds a reference to its record.
+    fn retain_record(&self) {
+        self.record_references.add(1);
     }
 
-    /// Its record is needed by one fewer.
-    fn unkeep(&'static self) {
-        if self.keepers.sub(1) == 1 && self.references.load(Relaxed) == 0 {
-            self.forget();
+    /// Removes a reference to its record.
+    fn release_record(&'static self) {
+        if self.record_references.sub(1) == 1 && self.references.load(Relaxed) == 0 {
+            self.free_record();
         }
     }
 
-    /// Nobody needs its record any more, nor it that of its parent; and so on up.
-    fn forget(&'static self) {
+    /// Frees the record, releases its reference to the parent's, and repeats upward.
+    fn free_record(&'static self) {
         let mut sip = self;
         loop {
             let parent = sip.parent_sip.take();
@@ -455,7 +434,9 @@ impl Sip {
             SIPS.give(sip.index.load(Relaxed));
             account.settle(COST);
             match parent {
-                Some(p) if p.keepers.sub(1) == 1 && p.references.load(Relaxed) == 0 => sip = p,
+                Some(p) if p.record_references.sub(1) == 1 && p.references.load(Relaxed) == 0 => {
+                    sip = p;
+                }
                 _ => return,
             }
         }

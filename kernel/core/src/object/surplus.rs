@@ -1,11 +1,11 @@
-//! Memory that free records and free pieces of the exchange heap keep, given back to the machine.
+//! Returns to the machine the memory that free records and free pieces of the exchange heap occupy.
 //!
-//! It is given back when nothing else is to be done: an object that is made anew soon finds its record's memory there. Where
-//! others run all the time, it is given back a little at the ends of quanta, and more than that where the machine has refused
-//! memory to somebody.
+//! This is done when the processor is idle, as an object that is created soon can reuse a record's
+//! memory. If others run all the time, a little is returned at the ends of quanta, and more if the
+//! machine has refused memory to somebody.
 //!
-//! The stores of threads, SIPs and accounts are left as they are: each record there comes with a hundred times as much
-//! memory that goes back by itself.
+//! The stores of threads, SIPs and accounts are left alone: each record there comes with a hundred
+//! times as much memory that is returned with the object.
 
 use super::{channel, exheap, set, sync};
 use crate::ground::machine;
@@ -14,13 +14,13 @@ use crate::ground::trusted::Store;
 use crate::mechanism::wait;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Nanoseconds from one thorough look to the next.
+/// Nanoseconds between thorough searches.
 const PERIOD: u64 = 200_000_000;
 
-/// When the last thorough look was over.
+/// The uptime in nanoseconds at which the last thorough search ended.
 static LOOKED: AtomicU64 = AtomicU64::new(0);
 
-/// Whether something should be given back although others could run.
+/// Whether memory should be returned although others could run.
 pub(crate) fn is_due() -> bool {
     if machine::wants_memory() {
         return true;
@@ -36,7 +36,7 @@ pub(crate) fn is_due() -> bool {
     due
 }
 
-/// Gives back some of what is not needed. `idle`: nobody else could run. False where there is nothing.
+/// Returns some surplus memory. `idle`: nobody else could run. False if there is none.
 pub(crate) fn step(idle: bool) -> bool {
     let wanted = machine::wants_memory();
     let now = machine::hal().now();

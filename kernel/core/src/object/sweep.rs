@@ -1,9 +1,9 @@
-//! A look at all records of the kernel, for tests: whether anything names a record that is free, and whether all counts
-//! are what they should be.
+//! A check of all records of the kernel, for tests: whether anything refers to a free record, and
+//! whether all reference counts are right.
 //!
-//! Each kind of object says itself what must hold of its records, in a module `sweep` of its own. First the names that are
-//! counted are taken together ([`Census`]), then every record is looked at, free ones included. A sweep takes as long as
-//! there are records, and nobody else runs meanwhile.
+//! Each kind of object states its own invariants in a `sweep` module. First the counted references
+//! are collected ([`Census`]), then every record is checked, free ones included. A sweep takes time
+//! in proportion to the number of records, and nobody else runs meanwhile.
 #![allow(
     clippy::disallowed_macros,
     clippy::disallowed_methods,
@@ -19,10 +19,10 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use sing_arch::link::{Linked, List};
 
-/// What is told of what is wrong, at most.
+/// The most findings that are reported.
 const MOST: usize = 16;
 
-/// What a sweep has found.
+/// The result of a sweep: how many records were checked, and what is wrong with them.
 #[derive(Default)]
 pub(crate) struct Findings {
     records: u64,
@@ -30,18 +30,18 @@ pub(crate) struct Findings {
 }
 
 impl Findings {
-    /// A record has been looked at.
+    /// Counts a record as checked.
     pub(crate) fn seen(&mut self) {
         self.records += 1;
     }
 
-    /// What is wrong.
+    /// The findings.
     #[cfg(test)]
     pub(crate) fn into_wrong(self) -> Vec<String> {
         self.wrong
     }
 
-    /// Says what is wrong, unless `holds`.
+    /// Adds the finding `what`, unless the invariant `holds`.
     pub(crate) fn check(&mut self, holds: bool, what: impl FnOnce() -> String) {
         if !holds && self.wrong.len() < MOST {
             self.wrong.push(what());
@@ -49,19 +49,20 @@ impl Findings {
     }
 }
 
-/// How often records are named by what is counted.
+/// The number of counted references to each record.
 #[derive(Default)]
 pub(crate) struct Census {
     /// Handles to threads, by the thread's index.
     pub(crate) threads: BTreeMap<u32, u32>,
     /// Handles to SIPs, by the SIP's id.
     pub(crate) sips: BTreeMap<u32, u32>,
-    /// SIPs that threads keep over places where others run, by the SIP's id.
+    /// References of threads that keep a SIP's record while others run
+    /// ([`crate::object::sip::Kept`]), by the SIP's id.
     pub(crate) kept: BTreeMap<u32, u32>,
 }
 
 impl Census {
-    /// Counts one more name.
+    /// Counts one more reference.
     pub(crate) fn count(of: &mut BTreeMap<u32, u32>, key: u32) {
         *of.entry(key).or_default() += 1;
     }
@@ -80,7 +81,7 @@ impl Census {
     }
 }
 
-/// Whether a list holds together: each object in it says that it stands there. What it is asked for is its length.
+/// Whether a list is consistent: each element's node says that it is in this list.
 pub(crate) fn is_whole<T: Linked<Role>, Role: 'static>(list: &List<T, Role>) -> bool {
     list.iter().all(|t| list.holds(t))
 }
@@ -90,7 +91,7 @@ pub(crate) fn is_there(channel: &'static Channel) -> bool {
     channel.lock().contract.is_some()
 }
 
-/// Looks at every record: how many there are, and what is wrong.
+/// Checks every record: how many there are, and what is wrong.
 pub(crate) fn sweep() -> (u64, Vec<String>) {
     let census = Census::take();
     let mut found = Findings::default();

@@ -1,4 +1,6 @@
-//! Events and mutexes: synchronisation between the threads of a SIP ([O] 3.2.1).
+//! Events and mutexes: synchronisation between the threads of a SIP ([O] 3.2.1). Waiting for them
+//! is [`crate::mechanism::wait`]'s; disposing of one wakes all waiters, which then find their
+//! handle gone.
 
 mod sweep;
 
@@ -11,7 +13,8 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use sing_arch::lock::SpinLock;
 use sing_arch::slab::Slab;
 
-/// An event.
+/// An event, which threads wait for until it is set. A wait resets an automatic one; a manual one
+/// stays set until it is reset.
 #[derive(Default)]
 pub(crate) struct Event {
     pub(crate) index: AtomicU32,
@@ -26,7 +29,7 @@ pub(crate) struct EventInner {
     pub(crate) waiters: WaitList,
 }
 
-/// A mutex.
+/// A mutex with one owner; not recursive.
 #[derive(Default)]
 pub(crate) struct Mutex {
     pub(crate) index: AtomicU32,
@@ -36,7 +39,8 @@ pub(crate) struct Mutex {
 /// A mutex's state.
 #[derive(Default)]
 pub(crate) struct MutexInner {
-    /// The id of the thread that has it, or 0: the object of one that has ended stands for another thread later.
+    /// The id of the thread that owns it, or 0. An id, because the record of a thread that has
+    /// ended is reused.
     owner: u32,
     pub(crate) waiters: WaitList,
 }
@@ -44,16 +48,16 @@ pub(crate) struct MutexInner {
 static EVENTS: Slab<Event> = Slab::new();
 static MUTEXES: Slab<Mutex> = Slab::new();
 
-/// The stores of events and mutexes.
+/// The stores of events' and mutexes' records.
 pub(crate) fn stores() -> [&'static dyn Store; 2] {
     [&EVENTS, &MUTEXES]
 }
 
 impl Event {
-    /// What one costs its SIP, in bytes, beside its handle.
+    /// Bytes that one costs its SIP, beside its handle.
     pub(crate) const COST: u64 = Slab::<Event>::RECORD;
 
-    /// A new event.
+    /// A new event, manual or automatic, set or not. `None` if memory is short.
     pub(crate) fn create(manual: bool, set: bool) -> Option<&'static Event> {
         let (index, event) = EVENTS.take()?;
         event.index.store(index, Relaxed);
@@ -63,7 +67,7 @@ impl Event {
         Some(event)
     }
 
-    /// Sets it: wakes one waiter (auto) or all (manual).
+    /// Sets it, and wakes one waiter (automatic) or all (manual).
     pub(crate) fn set(&self) {
         let mut e = self.inner.lock();
         e.set = true;
@@ -79,7 +83,7 @@ impl Event {
         self.inner.lock().set = false;
     }
 
-    /// Its owner has given it up.
+    /// Wakes all waiters and frees the record: its SIP has given it up.
     pub(crate) fn dispose(&self) {
         let e = self.inner.lock();
         wait::wake_all(&e.waiters);
@@ -104,10 +108,10 @@ impl Waitable for Event {
 }
 
 impl Mutex {
-    /// What one costs its SIP, in bytes, beside its handle.
+    /// Bytes that one costs its SIP, beside its handle.
     pub(crate) const COST: u64 = Slab::<Mutex>::RECORD;
 
-    /// A new mutex.
+    /// A new mutex, owned by `owner` if given. `None` if memory is short.
     pub(crate) fn create(owner: Option<&'static Thread>) -> Option<&'static Mutex> {
         let (index, mutex) = MUTEXES.take()?;
         mutex.index.store(index, Relaxed);
@@ -115,7 +119,7 @@ impl Mutex {
         Some(mutex)
     }
 
-    /// Releases it. False where `thread` does not own it.
+    /// Releases it and wakes one waiter. False if `thread` does not own it.
     pub(crate) fn release(&self, thread: &'static Thread) -> bool {
         let mut m = self.inner.lock();
         if m.owner != thread.id.load(Relaxed) {
@@ -126,7 +130,7 @@ impl Mutex {
         true
     }
 
-    /// Its SIP has given it up.
+    /// Wakes all waiters and frees the record: its SIP has given it up.
     pub(crate) fn dispose(&self) {
         let mut m = self.inner.lock();
         m.owner = 0;
@@ -137,7 +141,7 @@ impl Mutex {
 }
 
 impl Waitable for Mutex {
-    /// Takes it where it is free. Not recursive: its owner waits for itself.
+    /// Takes it if it is free. Not recursive: an owner that acquires it again waits forever.
     fn acquire(&'static self, thread: &'static Thread) -> bool {
         let mut m = self.inner.lock();
         if m.owner == 0 {

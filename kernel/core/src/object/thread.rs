@@ -1,8 +1,9 @@
-//! Threads ([O] 3.3.3): what runs, on a stack of its own, with a context record and an exchange-heap table.
+//! Threads ([O] 3.3.3): each runs on its own stack, with a context record and a table of its
+//! exchange-heap allocations.
 //!
-//! A thread that has ended is given back in steps ([`Thread::give_back`]): first it is taken out of wherever others could
-//! find it, so that only counted references name it from then on, then its blocks are freed. Its record is free when
-//! nobody counts any more: neither a handle nor its SIP's list.
+//! A thread that has ended is freed in steps ([`Thread::give_back`]): first it is removed from
+//! every queue and list, so that only counted references to it are left, then its stack and blocks
+//! are freed. Its record is free when no reference is counted: neither a handle nor its SIP's list.
 
 pub(crate) mod building;
 mod sweep;
@@ -27,37 +28,38 @@ use sing_arch::slab::Slab;
 use sing_arch::switch;
 use sing_runtime::{Context, Entry, EntryPoint};
 
-/// What a thread does.
+/// The states of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum State {
-    /// Made, not started.
+    /// Created, not started.
     Created = 0,
-    /// Could run.
+    /// Runnable, but not running.
     Ready = 1,
-    /// Runs.
+    /// Running.
     Running = 2,
-    /// Waits.
+    /// Waiting.
     Blocked = 3,
-    /// Has ended, and what it had is given back.
+    /// Ended, and everything but the record is freed.
     Ended = 4,
-    /// Never runs again, but has something yet.
+    /// Never runs again, but is not freed yet.
     Ending = 6,
 }
 
-/// The role of a node by which a thread stands in the list of its SIP's threads.
+/// The role of the node by which a thread is in its SIP's list of threads.
 pub(crate) struct OfSip;
 
 /// A thread.
 #[derive(Default)]
 pub(crate) struct Thread {
-    /// Its place among runnable threads, those that are held, or those that have ended on their own stacks.
+    /// Its place among runnable threads, its SIP's held threads, or threads that have ended
+    /// themselves.
     node: Node<Thread>,
     /// Its place among its SIP's threads.
     sibling: Node<Thread, OfSip>,
-    /// Its stack, and where it goes on.
+    /// Its stack, and the saved state of execution.
     pub(crate) fiber: Fiber,
-    /// Its index.
+    /// Its index in the store.
     pub(crate) index: AtomicU32,
     /// Its id; never used twice.
     pub(crate) id: AtomicU32,
@@ -66,21 +68,21 @@ pub(crate) struct Thread {
     account: Link<Account>,
     /// [`State`].
     pub(crate) state: AtomicU32,
-    /// Cycles that it has run.
+    /// Processor cycles that it has run.
     pub(crate) cycles: AtomicU64,
-    /// What the scheduler keeps for it.
+    /// The scheduler's data about it.
     pub(crate) scheduling: SpinLock<<Current as Scheduler>::Data>,
-    /// Its waiting.
+    /// Its record of waiting.
     pub(crate) wait: Wait,
-    /// A large stack that it is making, for a thread that there will be.
+    /// A large stack that it is building in steps, for a thread that it will create.
     building: SpinLock<Building>,
     /// Its context record, with the table of allocations that it owns.
     context: SpinLock<Option<Context>>,
     /// Threads that wait for its end.
     pub(crate) joiners: SpinLock<WaitList>,
-    /// Handles to it, and one for running.
+    /// The number of handles to it, and one while it is in its SIP's list.
     references: AtomicU32,
-    /// What `sip_thread` is called with; unused for the first thread.
+    /// The argument of `sip_thread`; unused for the first thread.
     argument: AtomicU32,
     first: AtomicBool,
 }
@@ -108,16 +110,16 @@ impl Waitable for Thread {
 }
 
 static THREADS: Slab<Thread> = Slab::new();
-/// What its place among the timers costs: these have room for up to twice as many as there are.
+/// Bytes that its place among the timers costs: their array is up to twice as large as needed.
 const TIMER: u64 = 16;
 static IDS: Ids = Ids::new();
 
-/// Threads that exist.
+/// The number of threads.
 pub(crate) fn live() -> u32 {
     THREADS.live()
 }
 
-/// The record with this index, whether a thread has it now or not.
+/// The record with this index, in use or not.
 pub(crate) fn record(index: u32) -> Option<&'static Thread> {
     THREADS.get(index)
 }
@@ -131,11 +133,11 @@ pub(crate) enum Start {
 }
 
 impl Thread {
-    /// What the record of a thread costs.
+    /// Bytes that the record of a thread costs, beside its stack.
     pub(crate) const COST: u64 = Slab::<Thread>::RECORD + TIMER;
 
-    /// Makes a thread of `sip`, not yet runnable, at the SIP's cost. `None` where memory is short or the account has no
-    /// room.
+    /// Creates a thread of `sip`, not yet runnable, at the SIP's cost. `None` if memory is short or
+    /// the account has no room.
     pub(crate) fn create(sip: &'static Sip, start: &Start) -> Option<&'static Thread> {
         let account = sip.account();
         let bytes = sip.stack_bytes();
@@ -161,9 +163,9 @@ impl Thread {
             return None;
         };
         t.index.store(index, Relaxed);
-        let exists = |t: &Thread| t.references.load(Relaxed) > 0;
-        let in_use = |id| THREADS.all().any(|t| exists(t) && t.id.load(Relaxed) == id);
-        t.id.store(IDS.take(in_use), Relaxed);
+        let exists = |t: &&'static Thread| t.references.load(Relaxed) > 0;
+        let ids = || THREADS.all().filter(exists).map(|t| t.id.load(Relaxed));
+        t.id.store(IDS.take(ids), Relaxed);
         t.sip.set(Some(sip));
         t.state.store(State::Created as u32, Relaxed);
         t.cycles.store(0, Relaxed);
@@ -201,7 +203,8 @@ impl Thread {
         Some(t)
     }
 
-    /// Makes it the thread of a SIP without an image, which brings its own context records.
+    /// Makes it the thread of a SIP without an image ([`crate::object::host`]), which brings its
+    /// own context records.
     pub(crate) fn attach(&'static self, sip: &'static Sip, stack: Stack, first: switch::Entry) {
         self.sip.set(Some(sip));
         self.wait.own.thread.set(Some(self));
@@ -211,18 +214,18 @@ impl Thread {
     /// Its SIP.
     ///
     /// # Panics
-    /// For an object that is no thread now.
+    /// If the record is free.
     #[inline(always)]
     pub(crate) fn sip(&self) -> &'static Sip {
         self.sip.get().expect("a thread has a SIP")
     }
 
-    /// Whether it is a thread of this SIP, and has not ended.
+    /// Whether it is a thread of this SIP that has not ended.
     pub(crate) fn is_of(&self, sip: &'static Sip) -> bool {
         self.sip.is(sip) && Node::<Thread, OfSip>::is_linked(&self.sibling)
     }
 
-    /// Its SIP; none for an object that is no thread now.
+    /// Its SIP; none for a free record.
     #[inline(always)]
     pub(crate) fn its_sip(&self) -> Option<&'static Sip> {
         self.sip.get()
@@ -240,7 +243,7 @@ impl Thread {
         }
     }
 
-    /// A function of its image to call.
+    /// An entry point of its image, which `which` selects.
     fn entry_point<F>(
         &self,
         which: impl FnOnce(&Context) -> Option<EntryPoint<F>>,
@@ -248,13 +251,13 @@ impl Thread {
         self.context.lock().as_ref().and_then(which)
     }
 
-    /// Whether its SIP must not run.
+    /// Whether its SIP is suspended or has ended.
     #[inline(always)]
     pub(crate) fn is_halted(&self) -> bool {
         self.sip.get().is_some_and(Sip::is_halted)
     }
 
-    /// Makes it runnable; where its SIP must not run, it is held back with that.
+    /// Makes it runnable; if its SIP is halted, holds it instead.
     #[inline(always)]
     pub(crate) fn unblocked(&'static self) {
         if self.is_halted() {
@@ -264,7 +267,7 @@ impl Thread {
         self.ready();
     }
 
-    /// Makes it runnable because the time has come that it waited for. Returns whether it takes the place of the running one.
+    /// Makes it runnable because its deadline has passed. Whether it preempts the running thread.
     pub(crate) fn timed_out(&'static self) -> bool {
         self.state.store(State::Ready as u32, Relaxed);
         if self.is_halted() {
@@ -274,14 +277,15 @@ impl Thread {
         cpu::this().queue.lock().timed_out(self, &Machine)
     }
 
-    /// Makes it runnable, where its SIP may run.
+    /// Makes it runnable; the caller has checked that its SIP is not halted.
     #[inline(always)]
     pub(crate) fn ready(&'static self) {
         self.state.store(State::Ready as u32, Relaxed);
         cpu::this().queue.lock().unblocked(self, &Machine);
     }
 
-    /// Lets others run first, at the end of a blocking entry that comes to 0. `None` where there are none.
+    /// Yields at the end of a blocking entry whose result is 0. `None` if no other thread is
+    /// runnable.
     #[inline(always)]
     pub(crate) fn yield_entry(&'static self) -> Option<Left> {
         let cpu = cpu::this();
@@ -296,7 +300,8 @@ impl Thread {
         cpu.leave_entry(self)
     }
 
-    /// Puts an allocation into its table, on whose account it stays; the handle, or `None` where the table is full.
+    /// Puts an allocation into its table, which grows if necessary; the handle, or `None` if there
+    /// is no room. Who pays for the allocation does not change.
     #[inline]
     pub(crate) fn insert_allocation(&self, index: u32) -> Option<u32> {
         let a = exheap::get(index)?;
@@ -312,7 +317,8 @@ impl Thread {
         table.insert(index, block, writable)
     }
 
-    /// Enters an allocation into its table, where that has room; the handle. Who pays for it does not change.
+    /// Puts an allocation into its table if that has room without growing; the handle. Who pays for
+    /// the allocation does not change.
     pub(crate) fn enter_allocation(
         &self,
         (index, a): (u32, &'static exheap::Allocation),
@@ -323,14 +329,14 @@ impl Thread {
             .insert(index, a.block.get(), !a.is_read_only())
     }
 
-    /// Takes an allocation out of its table; its index. It stays on the account of the thread's SIP until somebody else
-    /// has it, or it is freed: what lies in queues is paid for.
+    /// Takes an allocation out of its table; its index. The thread's SIP goes on paying until
+    /// somebody receives it or it is freed: queued messages are paid for.
     #[inline]
     pub(crate) fn take_allocation(&self, handle: u32) -> Option<u32> {
         Some(self.context.lock().as_mut()?.remove(handle)?.alloc())
     }
 
-    /// What a handle selects in its table.
+    /// The table entry of a handle.
     #[inline]
     pub(crate) fn entry(&self, handle: u32) -> Option<Entry> {
         self.context.lock().as_ref()?.table().get(handle)
@@ -349,18 +355,20 @@ impl Thread {
         }
     }
 
-    /// Takes any allocation out of the table of a thread that runs no more; its index. `None` where there is none.
+    /// Takes any one allocation out of the table of a thread that has ended; its index. `None` if
+    /// there is none.
     pub(crate) fn take_any_allocation(&self) -> Option<u32> {
         self.context.lock().as_mut().and_then(Context::pop)
     }
 
-    /// Gives table and context record of a thread back that runs no more: how many bytes that is.
+    /// Frees the table and context record of a thread that has ended: how many bytes.
     fn give_context_back(&self) -> u64 {
         let context = self.context.lock().take();
         context.as_ref().map_or(0, Context::bytes)
     }
 
-    /// Takes a thread that runs no more out of wherever others could find it. The caller is not on its stack.
+    /// Removes a thread that never runs again from every queue, list and wait. The caller is not on
+    /// its stack.
     fn finish(&'static self) {
         if matches!(self.state(), State::Ending | State::Ended) {
             return;
@@ -373,7 +381,7 @@ impl Thread {
         sip.ended_cycles.add(self.cycles.load(Relaxed));
     }
 
-    /// Gives back some of what an ended thread stood on. False where nothing of that is left.
+    /// Frees some of an ended thread's stack. False if nothing is left of it.
     fn give_stack_back(&self, work: &mut Work) -> bool {
         match self.fiber.give_up_stack(LARGE) {
             GivenUp::All => return false,
@@ -388,8 +396,8 @@ impl Thread {
         true
     }
 
-    /// Gives back some of what a thread had that runs no more. True where that was all: who waits for its end goes on, and
-    /// its SIP has it no more.
+    /// Frees some of what a thread had that never runs again. True if that was all: its joiners
+    /// have been woken, and its SIP's list does not have it any more.
     pub(crate) fn give_back(&'static self, work: &mut Work) -> bool {
         self.finish();
         while !work.is_spent() {
@@ -402,7 +410,7 @@ impl Thread {
                 continue;
             }
             if let Some(allocation) = self.take_any_allocation() {
-                exheap::bury(allocation, work);
+                exheap::free_later(allocation, work);
                 continue;
             }
             work.spend(self.give_context_back());
@@ -416,12 +424,12 @@ impl Thread {
         false
     }
 
-    /// One more handle names it.
+    /// Counts another handle to it.
     pub(crate) fn retain(&self) {
         self.references.add(1);
     }
 
-    /// One handle fewer, or it has been taken from its SIP's list.
+    /// Counts one handle less, or its removal from its SIP's list. The last one frees the record.
     pub(crate) fn release(&'static self) {
         if self.references.sub(1) == 1 {
             THREADS.give(self.index.load(Relaxed));
@@ -432,7 +440,7 @@ impl Thread {
     }
 }
 
-/// First code of every thread, on its own stack.
+/// Where every thread starts, on its own stack.
 extern "C" fn run(index: u64) -> ! {
     let t = THREADS.get(index as u32).expect("a new thread exists");
     if t.first.load(Relaxed) {
@@ -450,15 +458,22 @@ extern "C" fn run(index: u64) -> ! {
     exit_current()
 }
 
-/// Puts the initial data of the current thread's SIP in place that was too much for its making.
+/// Puts the initial data of the current thread's SIP in place if it was too much for the SIP's
+/// creation.
 fn place_data(sip: &'static Sip) {
-    let data = sip.template().data_end();
-    if data <= PIECE {
-        return;
+    if sip.template().data_end() > PIECE {
+        in_steps(0, |at| sip.place_data(at));
     }
-    let mut at = 0;
+    if !sip.template().further().is_empty() {
+        in_steps((0, 0), |at| sip.place_further_data(at));
+    }
+}
+
+/// Does steps, each of which says where the next one begins, and lets others run between two.
+fn in_steps<P: Copy>(start: P, step: impl Fn(P) -> Result<Option<P>, sing_abi::trap::Trap>) {
+    let mut at = start;
     loop {
-        match sip.place_data(at) {
+        match step(at) {
             Ok(Some(next)) => at = next,
             Ok(None) => return,
             Err(trap) => sip::exit_current(End::Trap(trap)),
@@ -467,7 +482,7 @@ fn place_data(sip: &'static Sip) {
     }
 }
 
-/// Ends the current thread alone.
+/// Ends the current thread alone. The idle context frees it.
 fn exit_current() -> ! {
     let cpu = cpu::this();
     cpu.ended.lock().push(cpu::current());

@@ -1,6 +1,6 @@
 //! What an instance has memory of its own for: its tables, and marks of segments that have been dropped.
 
-use super::Inner;
+use super::{Further, Inner};
 use crate::template::InitialTable;
 use crate::{Charged, NoRoom, Payer, Table};
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -13,6 +13,8 @@ pub(crate) enum Parts {
     Sealed {
         first: Option<Table>,
         more: Charged<Table>,
+        /// Memories behind the first.
+        further: Charged<Further>,
     },
     /// Shared with other instances.
     #[cfg(any(test, feature = "open"))]
@@ -62,7 +64,7 @@ impl Inner {
             self.dropped_elements = Dropped::new(meta.elements.len(), payer)?;
         }
         let (first, more) = match &mut self.parts {
-            Parts::Sealed { first, more } => (first, more),
+            Parts::Sealed { first, more, .. } => (first, more),
             #[cfg(any(test, feature = "open"))]
             Parts::Open(_) => return Ok(()),
         };
@@ -79,14 +81,5 @@ impl Inner {
             more.push(table, payer)?;
         }
         Ok(())
-    }
-}
-
-impl Default for Parts {
-    fn default() -> Parts {
-        Parts::Sealed {
-            first: None,
-            more: Charged::new(),
-        }
     }
 }

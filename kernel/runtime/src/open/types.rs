@@ -5,6 +5,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
 use sing_abi::ctx;
+use sing_image::meta::MemoryType;
 
 /// A function of an instance in a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,19 +27,18 @@ pub struct Global {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
     pub(super) record: u64,
-    pub(super) max: Option<u32>,
+    pub(super) ty: MemoryType,
 }
 
 impl Memory {
-    /// Returns the memory with this record; `max` is the largest size that its type allows, in
-    /// pages.
+    /// Returns the memory with this record; `ty` is what it was made as.
     ///
     /// # Safety
     /// The record (`ctx::MEM_DEF_BASE`, `ctx::MEM_DEF_LEN`) and the memory stay there for as long
     /// as a store that gets the memory is used.
     #[must_use]
-    pub unsafe fn new(record: u64, max: Option<u32>) -> Memory {
-        Memory { record, max }
+    pub unsafe fn new(record: u64, ty: MemoryType) -> Memory {
+        Memory { record, ty }
     }
 
     /// Returns the address of the memory's record.

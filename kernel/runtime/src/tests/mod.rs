@@ -24,6 +24,7 @@ pub(crate) fn meta(linkage: Linkage) -> Meta {
             size: 1024,
             globals: 128,
             tables: 512,
+            memories: 576,
             func_imports: 640,
             signatures: 896,
         },
@@ -32,16 +33,20 @@ pub(crate) fn meta(linkage: Linkage) -> Meta {
         imports: vec![],
         funcs: vec![],
         memory: None,
+        further: vec![],
         tables: vec![],
+        table_values: vec![],
         globals: vec![],
         exports: vec![],
         start: None,
         elements: vec![],
         data: vec![],
         initial: vec![],
+        further_initial: vec![],
         traps: vec![],
         max_frame: 0,
         trampolines: vec![],
+        steps: vec![],
     }
 }
 
@@ -117,10 +122,11 @@ pub(crate) fn run(at: u32, bytes: &[u8]) -> Run {
     Run { at, from, len }
 }
 
-pub(crate) fn funcref_table(min: u32, max: Option<u32>) -> TableType {
+pub(crate) fn funcref_table(min: u64, max: Option<u64>) -> TableType {
     TableType {
         element: ValType::FuncRef,
         limits: Limits { min, max },
+        index64: false,
     }
 }
 

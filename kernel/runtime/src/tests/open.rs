@@ -16,10 +16,13 @@ fn exporter() -> Arc<Template> {
     m.funcs = vec![func(0, 0), func(1, 32)];
     m.trampolines = vec![(0, 64)];
     m.tables = vec![funcref_table(2, Some(8))];
-    m.memory = Some(Limits {
-        min: 1,
-        max: Some(2),
-    });
+    m.memory = Some(
+        Limits {
+            min: 1,
+            max: Some(2),
+        }
+        .into(),
+    );
     m.globals = vec![
         (
             GlobalType {
@@ -57,10 +60,13 @@ fn importer() -> Meta {
         import("table", ImportKind::Table(funcref_table(1, None))),
         import(
             "memory",
-            ImportKind::Memory(Limits {
-                min: 1,
-                max: Some(2),
-            }),
+            ImportKind::Memory(
+                Limits {
+                    min: 1,
+                    max: Some(2),
+                }
+                .into(),
+            ),
         ),
         import(
             "one",
@@ -116,7 +122,7 @@ impl World {
         let first = store.link(
             &exporter(),
             &[],
-            Some(shared(&memory)),
+            &[shared(&memory)],
             &ContextParams::default(),
         );
         World {
@@ -136,13 +142,17 @@ impl World {
     fn link(&mut self, m: Meta) -> Result<usize, LinkError> {
         let given = self.externs(&["f", "table", "memory", "one", "var"]);
         let t = template(m, 0x8000);
-        self.store.link(&t, &given, None, &ContextParams::default())
+        self.store.link(&t, &given, &[], &ContextParams::default())
     }
 }
 
 fn shared(memory: &TestMemory) -> Memory {
+    let limits = Limits {
+        min: 1,
+        max: Some(2),
+    };
     // SAFETY: the tests keep the memory for as long as they use a store.
-    unsafe { Memory::new(memory.record(), Some(2)) }
+    unsafe { Memory::new(memory.record(), limits.into()) }
 }
 
 fn put(memory: Memory, at: u32, bytes: &[u8]) -> Result<(), Trap> {
@@ -194,7 +204,7 @@ fn a_vector_has_all_of_its_cell() {
     let mut m = meta(Linkage::Open);
     m.globals = vec![(ty, ConstExpr::Vector(1))];
     m.exports = vec![export("v", ExportKind::Global(0))];
-    let first = store.link(&template(m, 0x1000), &[], None, &ContextParams::default());
+    let first = store.link(&template(m, 0x1000), &[], &[], &ContextParams::default());
     let Some(Extern::Global(v)) = store.export(first.unwrap(), "v") else {
         panic!("no global")
     };
@@ -208,7 +218,7 @@ fn a_vector_has_all_of_its_cell() {
     let mut m = meta(Linkage::Open);
     m.globals = vec![(fixed, ConstExpr::Vector(2))];
     m.exports = vec![export("v", ExportKind::Global(0))];
-    let first = store.link(&template(m, 0x2000), &[], None, &ContextParams::default());
+    let first = store.link(&template(m, 0x2000), &[], &[], &ContextParams::default());
     let given = store.export(first.unwrap(), "v").unwrap();
     let mut m = meta(Linkage::Open);
     m.imports = vec![import("v", ImportKind::Global(fixed))];
@@ -217,7 +227,7 @@ fn a_vector_has_all_of_its_cell() {
     let second = store.link(
         &template(m, 0x3000),
         &[given],
-        None,
+        &[],
         &ContextParams::default(),
     );
     let Some(Extern::Global(copy)) = store.export(second.unwrap(), "copy") else {
@@ -272,17 +282,21 @@ fn imports_of_another_type_are_refused() {
             let ty = TableType {
                 element: ValType::ExternRef,
                 limits,
+                index64: false,
             };
             m.imports[1].kind = ImportKind::Table(ty);
         }),
         ("memory", |m| {
-            m.imports[2].kind = ImportKind::Memory(Limits { min: 2, max: None })
+            m.imports[2].kind = ImportKind::Memory(Limits { min: 2, max: None }.into())
         }),
         ("memory", |m| {
-            m.imports[2].kind = ImportKind::Memory(Limits {
-                min: 0,
-                max: Some(1),
-            })
+            m.imports[2].kind = ImportKind::Memory(
+                Limits {
+                    min: 0,
+                    max: Some(1),
+                }
+                .into(),
+            )
         }),
         ("var", |m| {
             let ty = GlobalType {
@@ -313,12 +327,12 @@ fn imports_of_another_type_are_refused() {
     let given = w.externs(&["table", "f", "memory", "one", "var"]);
     assert!(
         w.store
-            .link(&t, &given, None, &ContextParams::default())
+            .link(&t, &given, &[], &ContextParams::default())
             .is_err()
     );
     let linked = w
         .store
-        .link(&t, &given[1..], None, &ContextParams::default());
+        .link(&t, &given[1..], &[], &ContextParams::default());
     assert_eq!(linked, Err(LinkError::Missing));
     assert_eq!(
         w.store.contexts().count(),
@@ -363,6 +377,6 @@ fn segments_before_the_one_that_fails_stay() {
 #[test]
 fn a_sealed_image_is_not_linked() {
     let t = template(meta(Linkage::Sealed), 0);
-    let linked = Store::new().link(&t, &[], None, &ContextParams::default());
+    let linked = Store::new().link(&t, &[], &[], &ContextParams::default());
     assert_eq!(linked, Err(LinkError::Sealed));
 }

@@ -29,10 +29,13 @@ fn sample() -> Meta {
         export("__stack_pointer", ExportKind::Global(1)),
     ];
     m.start = Some(3);
-    m.memory = Some(Limits {
-        min: 2,
-        max: Some(4),
-    });
+    m.memory = Some(
+        Limits {
+            min: 2,
+            max: Some(4),
+        }
+        .into(),
+    );
     let number = |mutable| GlobalType {
         value: ValType::I32,
         mutable,
@@ -98,7 +101,10 @@ fn paid_instance(
     // reads behind it after setting a larger length.
     let (instance, window) = unsafe {
         let window = SipMemory::new(memory.base(), 2 * 65_536);
-        (Instance::new(t, memory.base(), 3 * 65_536, payer)?, window)
+        (
+            Instance::new(t, memory.base(), 3 * 65_536, |_| (0, 0), payer)?,
+            window,
+        )
     };
     let mut at = 0;
     while let Some((start, bytes)) = t.initial_from(at, 3) {
@@ -141,7 +147,7 @@ fn a_template_knows_its_entries_and_sizes() {
     assert_eq!((t.memory_min(), t.memory_max()), (2 * 65_536, 4 * 65_536));
     assert_eq!((t.data_start(), t.data_end()), (16, 70_003));
     let mut m = sample();
-    m.memory = Some(Limits { min: 2, max: None });
+    m.memory = Some(Limits { min: 2, max: None }.into());
     assert_eq!(template(m).memory_max(), 4 << 30);
     assert_eq!(template(meta(Linkage::Sealed)).memory_max(), 0);
 }
@@ -366,7 +372,9 @@ fn broken_images_are_refused_with_the_reason() {
         ("ABI version 9", refusal(|m| m.abi_version = 9)),
         (
             "no function",
-            refusal(|m| m.imports[0].kind = ImportKind::Memory(Limits { min: 0, max: None })),
+            refusal(|m| {
+                m.imports[0].kind = ImportKind::Memory(Limits { min: 0, max: None }.into())
+            }),
         ),
         ("canonical numbers", refusal(|m| m.canonical.truncate(2))),
         (
@@ -419,26 +427,124 @@ fn broken_images_are_refused_with_the_reason() {
         (
             "a memory of 9 pages",
             refusal(|m| {
-                m.memory = Some(Limits {
-                    min: 9,
-                    max: Some(1),
-                })
+                m.memory = Some(
+                    Limits {
+                        min: 9,
+                        max: Some(1),
+                    }
+                    .into(),
+                )
             }),
         ),
         (
             "65537 pages",
             refusal(|m| {
-                m.memory = Some(Limits {
-                    min: 65_537,
-                    max: None,
-                })
+                m.memory = Some(
+                    Limits {
+                        min: 65_537,
+                        max: None,
+                    }
+                    .into(),
+                )
+            }),
+        ),
+        (
+            "where 65536 are allowed",
+            refusal(|m| {
+                m.further = vec![
+                    Limits {
+                        min: 65_535,
+                        max: None,
+                    }
+                    .into(),
+                ]
+            }),
+        ),
+        (
+            "where 16 are allowed",
+            refusal(|m| m.further = vec![Limits { min: 0, max: None }.into(); 16]),
+        ),
+        (
+            "overlap",
+            refusal(|m| {
+                m.further = vec![Limits { min: 0, max: None }.into(); 2];
+                m.layout.memories = m.layout.tables;
+            }),
+        ),
+        ("not aligned", refusal(|m| m.layout.memories = 580)),
+        (
+            "run 0 of further initial memories",
+            refusal(|m| m.further_initial = vec![(0, run(0, b"xy"))]),
+        ),
+        (
+            "run 1 of further initial memories",
+            refusal(|m| {
+                m.further = vec![Limits { min: 1, max: None }.into(); 2];
+                m.further_initial = vec![(1, run(0, b"xy")), (0, run(9, b"xy"))];
+            }),
+        ),
+        (
+            "run 1 of further initial memories",
+            refusal(|m| {
+                m.further = vec![Limits { min: 1, max: None }.into(); 2];
+                m.further_initial = vec![(1, run(8, b"xy")), (1, run(9, b"xy"))];
+            }),
+        ),
+        (
+            "run 0 of further initial memories",
+            refusal(|m| {
+                m.further = vec![Limits { min: 1, max: None }.into()];
+                m.further_initial = vec![(0, run(65_535, b"xy"))];
+            }),
+        ),
+        (
+            "without a first one",
+            refusal(|m| {
+                m.further = vec![Limits { min: 1, max: None }.into()];
+                m.memory = None;
+                m.initial.clear();
+            }),
+        ),
+        (
+            "a memory of 2 pages",
+            refusal(|m| {
+                let mut ty = MemoryType::from(Limits { min: 2, max: None });
+                ty.page_bits = 4;
+                m.memory = Some(ty);
+            }),
+        ),
+        (
+            "table 0 has no proper value",
+            refusal(|m| m.tables[0].element = ValType::NonNullFunc),
+        ),
+        (
+            "table 0 has no proper value",
+            refusal(|m| m.table_values = vec![(0, ConstExpr::Bits(0x1000))]),
+        ),
+        (
+            "table 0 has no proper value",
+            refusal(|m| {
+                let (ty, nullable) = (0, true);
+                m.tables[0].element = ValType::Typed { ty, nullable };
+                m.table_values = vec![(0, ConstExpr::RefFunc(2))];
+            }),
+        ),
+        (
+            "out of order",
+            refusal(|m| m.table_values = vec![(1, ConstExpr::Null)]),
+        ),
+        (
+            "global 2",
+            refusal(|m| {
+                let (ty, nullable) = (0, false);
+                m.globals[2].0.value = ValType::Typed { ty, nullable };
             }),
         ),
         ("table", refusal(|m| m.tables[0].element = ValType::I64)),
         ("table", refusal(|m| m.tables[0].limits.max = Some(1))),
         (
             "where 131072 are allowed",
-            refusal(|m| m.tables[0].limits.min = u32::MAX),
+            refusal(|m| m.tables[0].limits.min = u64::MAX),
         ),
         (
             "global 2",
@@ -451,6 +557,14 @@ fn broken_images_are_refused_with_the_reason() {
         (
             "global 2",
             refusal(|m| m.globals[2].1 = ConstExpr::Vector(0)),
+        ),
+        (
+            "global 0",
+            refusal(|m| m.globals[0].1 = ConstExpr::Computed { from: 0, len: 1 }),
+        ),
+        (
+            "expressions to compute",
+            refusal(|m| m.steps = vec![ConstStep::Push(ConstExpr::Bits(1))]),
         ),
         (
             "global 0",
@@ -534,7 +648,7 @@ fn initial_memory_lies_where_it_can() {
         "accepted"
     );
     let mut open = meta(Linkage::Open);
-    open.memory = Some(Limits { min: 2, max: None });
+    open.memory = Some(Limits { min: 2, max: None }.into());
     open.initial = vec![run(0, 0, 1)];
     assert!(template_at(open, BASE).is_err());
 }
@@ -659,7 +773,7 @@ fn large_parts_are_made_in_pieces_and_whole() {
     m.funcs = (0..MANY).map(|i| func(2, i / 16)).collect();
     m.funcs.iter_mut().for_each(|f| f.size = 0);
     (m.funcs[0].ty, m.funcs[1].ty) = (0, 1);
-    m.tables = vec![funcref_table(MANY, None)];
+    m.tables = vec![funcref_table(MANY.into(), None)];
     let items: Vec<ConstExpr> = (1..=MANY).map(ConstExpr::RefFunc).collect();
     let active = SegmentMode::Active {
         target: 0,

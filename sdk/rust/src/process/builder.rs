@@ -311,7 +311,7 @@ impl fmt::Display for NotMade {
             Reason::Missing { name, kind } => {
                 write!(
                     f,
-                    "needs the endpoint `{name}` ({kind}), and was given none"
+                    "needs the endpoint `{name}` ({kind}), and was given none; a program that starts it must give that"
                 )
             }
             Reason::Twice { name } => {
@@ -394,7 +394,7 @@ mod tests {
         );
         assert_eq!(
             refused(&["others"]),
-            "server: needs the endpoint `first` (EchoContract.Exp:Start), and was given none"
+            "server: needs the endpoint `first` (EchoContract.Exp:Start), and was given none; a program that starts it must give that"
         );
         assert_eq!(
             refused(&["first", "first"]),

@@ -40,14 +40,20 @@ fn civil(day: u64) -> (u64, u64, u64) {
 sing_sdk::arguments! {}
 
 #[sing_sdk::main]
-fn main(_: Arguments) -> Result<(), Error> {
+fn main(_: Arguments) -> Result<i32, Error> {
     let mut names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
     let (clock, exp) = ClockContract::new_channel()?;
-    names.bind("/clock", exp)?;
+    match names.bind("/clock", exp) {
+        Err(Error::NotFound) => {
+            eprintln!("date: /clock: no service is registered there; start one with `clock &`");
+            return Ok(1);
+        }
+        bound => bound?,
+    }
     let (nanoseconds, _) = clock.recv_success()?.call_get_utc().utc()?;
     let seconds = nanoseconds / 1_000_000_000;
     let (year, month, day) = civil(seconds / 86_400);
     let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
     println!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z");
-    Ok(())
+    Ok(0)
 }

@@ -97,7 +97,7 @@ impl Names {
 }
 
 sing_sdk::arguments! {
-    /// How long. The shell leaves it out, and says by a channel when to end.
+    /// How long. Only the shell leaves it out, for `trace COMMAND`, and says by a channel when to end.
     seconds: optional Duration "SECONDS";
 }
 
@@ -106,7 +106,8 @@ fn main(Arguments { seconds }: Arguments) -> Result<i32, Error> {
     let me = sing_sdk::process::id();
     let mut until = startup::until();
     let Some(time) = seconds.or(until.is_some().then_some(Duration::MAX)) else {
-        return Ok(USAGE.refuse("SECONDS is missing"));
+        return Ok(USAGE
+            .refuse("SECONDS is missing: only the shell, for `trace COMMAND`, starts it without"));
     };
     let mut trace = Trace::start()?;
     let mut names = Names::begin()?;

@@ -60,7 +60,6 @@ impl Block {
 ///
 /// The queue is bounded for each source: a pipe has one block here at most, [`BLOCKS`] pipes have
 /// one, and typed text is not echoed while the screen is [far behind](Screen::is_far_behind).
-/// echoed while the screen is [far behind](Screen::is_far_behind).
 pub struct Screen {
     terminal: bool,
     /// The text on the last line, if it is short and plain.

@@ -24,9 +24,23 @@ mod none {
 
 /// Arguments of a command that ends the session.
 mod ending {
+    use sing_sdk::process::status::LARGEST_CODE;
+    use sing_sdk::usage::Value;
+
+    /// An exit code of a program's own; greater numbers are statuses that the system gives.
+    pub struct Status(pub i32);
+
+    impl Value for Status {
+        const KIND: &'static str = "a whole number from 0 to 123";
+        fn parse(text: &str) -> Option<Self> {
+            let status = i32::parse(text)?;
+            (0..=LARGEST_CODE).contains(&status).then_some(Self(status))
+        }
+    }
+
     sing_sdk::arguments! {
         /// The status that the system ends with. The last one if left out.
-        status: optional i32 "STATUS";
+        status: optional Status "STATUS";
     }
 }
 
@@ -176,7 +190,7 @@ fn wait(session: &mut Session, _: &Given, _: &mut String) -> i32 {
 fn shutdown(session: &mut Session, given: &Given, _: &mut String) -> i32 {
     let status = ending::Arguments::of(given)
         .status
-        .unwrap_or(session.status);
+        .map_or(session.status, |given| given.0);
     session.ending = Some(status);
     status
 }

@@ -6,10 +6,12 @@
 
 use sing_sdk::prelude::*;
 
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use core::time::Duration;
 use sing_sdk::inspect::{self, State};
-use sing_sdk::process::{Child, stop};
+use sing_sdk::process::{self, Child, stop};
 use sing_sdk::system::{Stop, stop_by};
+use sing_sdk::{thread, time};
 
 sing_sdk::manifest! {
     name: "dependants",
@@ -22,7 +24,8 @@ sing_sdk::arguments! {
     /// How many more each below makes the next one of, where it is no test but a member of a family.
     depth: optional u32 "DEPTH";
     /// What the last of them does: `wait`, `exit` its maker, or `detach` itself from it; or, not of a family that is deep,
-    /// `wide` has so many children, and `kill` stops the process with that number alone.
+    /// `wide` has so many children, `kill` stops the process with that number alone, `sleepers` has so many threads, and
+    /// `resume` ends while it resumes a detached process of so many.
     how: optional String "HOW";
 }
 
@@ -31,6 +34,14 @@ const DEPTH: u32 = 40;
 
 /// The number of children of one of them: more than are released at a time.
 const WIDTH: u32 = 300;
+/// Threads of a process that is resumed: more than follow in one step.
+const SLEEPERS: u32 = 2_500;
+/// How long they sleep.
+const AWAKE: Duration = Duration::from_secs(1);
+/// Turns of the one that resumes it before that one ends.
+const RESUMED: u32 = 2;
+/// Bytes of their shadow stacks.
+const STACK: usize = 4 << 10;
 /// Turns of the others before the process that stops it alone is itself held: in some of the
 /// rounds, in the middle of the stop, if each entry lets others run.
 const TURNS: core::ops::Range<u32> = 16..30;
@@ -41,6 +52,54 @@ fn wide(width: u32) -> Result<i32, Error> {
         family(0, "wait")?;
     }
     member(0, "wait")
+}
+
+/// A process of many threads that sleep for a while, and then end.
+fn sleepers(count: u32) -> Result<i32, Error> {
+    let at = time::uptime() + AWAKE;
+    let threads: Result<Vec<_>, Error> = (0..count)
+        .map(|_| {
+            thread::spawn_with_stack(STACK, move || {
+                thread::sleep(at.saturating_sub(time::uptime()))
+            })
+        })
+        .collect();
+    for thread in threads? {
+        thread.join()?;
+    }
+    Ok(0)
+}
+
+/// Whether the process of many threads is being resumed.
+static RESUMING: AtomicBool = AtomicBool::new(false);
+
+/// Detaches a process of many threads and suspends it; when they are all awake, resumes it, and ends meanwhile: where each
+/// entry lets others run, in the middle of the resume.
+fn resume(count: u32) -> Result<i32, Error> {
+    let other = family(count, "sleepers")?;
+    other.detach()?;
+    thread::sleep(AWAKE / 2);
+    other.suspend(false)?;
+    thread::sleep(AWAKE);
+    thread::spawn(|| {
+        while !RESUMING.load(Relaxed) {
+            thread::yield_now();
+        }
+        for _ in 0..RESUMED {
+            thread::yield_now();
+        }
+        process::exit(0)
+    })?;
+    RESUMING.store(true, Relaxed);
+    other.resume(false)?;
+    member(0, "wait")
+}
+
+/// A process ends while it resumes another one. All threads of that one run, and it ends.
+fn cut() -> Result<(), Error> {
+    let end = family(SLEEPERS, "resume")?.join()?;
+    println!("resumed meanwhile: {end}, {} left", settled(0)?.len());
+    Ok(())
 }
 
 /// Stops a process alone, unless it has ended already.
@@ -64,7 +123,7 @@ fn midst() -> Result<(), Error> {
         settled(WIDTH as usize + 1)?;
         let killer = family(parent.id(), "kill")?;
         for _ in 0..turns {
-            sing_sdk::thread::yield_now();
+            thread::yield_now();
         }
         // It may have done everything.
         let _ = killer.suspend(false);
@@ -97,24 +156,26 @@ fn member(depth: u32, how: &str) -> Result<i32, Error> {
         next.start()?;
         if depth == 1 && how != "wait" {
             // Time for the last one to begin.
-            sing_sdk::thread::sleep(Duration::from_millis(20));
+            thread::sleep(Duration::from_millis(20));
             return Ok(0);
         }
     }
     loop {
-        sing_sdk::thread::sleep(Duration::from_secs(60));
+        thread::sleep(Duration::from_secs(60));
     }
 }
 
-/// Numbers of the members that live.
-fn living() -> Result<Vec<u32>, Error> {
+/// The members that live.
+fn members() -> Result<Vec<inspect::Process>, Error> {
     let me = sing_sdk::process::id();
-    let all = inspect::processes()?;
-    Ok(all
-        .iter()
-        .filter(|p| p.name == "dependants" && p.id != me && p.state != State::Ended)
-        .map(|p| p.id)
-        .collect())
+    let mut all = inspect::processes()?;
+    all.retain(|p| p.name == "dependants" && p.id != me && p.state != State::Ended);
+    Ok(all)
+}
+
+/// Their numbers.
+fn living() -> Result<Vec<u32>, Error> {
+    Ok(members()?.iter().map(|p| p.id).collect())
 }
 
 /// Waits until this many live.
@@ -124,7 +185,7 @@ fn settled(count: usize) -> Result<Vec<u32>, Error> {
         if living.len() == count {
             return Ok(living);
         }
-        sing_sdk::thread::sleep(Duration::from_millis(10));
+        thread::sleep(Duration::from_millis(10));
     }
     living()
 }
@@ -174,7 +235,8 @@ fn all() -> Result<(), Error> {
 
     let essential = stop_by(1, stop::KILLED, Stop::default());
     println!("essential: {essential:?}");
-    midst()
+    midst()?;
+    cut()
 }
 
 #[sing_sdk::main]
@@ -182,6 +244,8 @@ fn main(Arguments { depth, how }: Arguments) -> Result<i32, Error> {
     match depth {
         Some(width) if how.as_deref() == Some("wide") => wide(width),
         Some(id) if how.as_deref() == Some("kill") => kill(id),
+        Some(count) if how.as_deref() == Some("sleepers") => sleepers(count),
+        Some(count) if how.as_deref() == Some("resume") => resume(count),
         Some(depth) => member(depth, &how.unwrap_or_default()),
         None => all().map(|()| 0),
     }

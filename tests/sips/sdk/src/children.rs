@@ -63,7 +63,7 @@ fn undeclared() -> Check {
     // Endpoints given to a child that is not made are closed.
     let closed = imp.send_ping(1).recv_pong().is_err();
     let none = refusal(Child::of("pong").start())
-        == "pong: needs the endpoint `ping` (PingContract.Exp:Start), and was given none";
+        == "pong: needs the endpoint `ping` (PingContract.Exp:Start), and was given none; a program that starts it must give that";
     let (_one, first) = PingContract::new_channel()?;
     let (_two, second) = PingContract::new_channel()?;
     let twice = Child::of("pong")

@@ -30,7 +30,7 @@ const ROUNDS: u32 = 20_000;
 /// Switches between the threads that the program waits to see.
 const SWITCHES: u32 = 30;
 /// How long it waits for them at most.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(50);
 
 /// What becomes of a lane and its neighbour in a round.
 fn step(a: u64, b: u64) -> u64 {
@@ -76,7 +76,7 @@ fn by_vectors(seed: u64, rounds: u32, pauses: bool) -> [u64; 2] {
         let (i, j, k, l) = (step(i, j), step(j, k), step(k, l), step(l, m));
         let (m, n, o, p) = (step(m, n), step(n, o), step(o, p), step(p, a));
         lanes = [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p];
-        if pauses && round % 64 == 0 {
+        if pauses && round % 1024 == 0 {
             thread::yield_now();
         }
     }

@@ -480,3 +480,23 @@
   (func $op.ref_func
     (table.set $ft (call $below (i32.const 8)) (ref.func $noop))
     (call $note (i32.const #ref_func) (i32.const 0)))
+;;; any_memory_grow
+  (func $op.any_memory_grow
+    (local $r i32)
+    (local.set $r (memory.grow $second (call $number (i32.const 3))))
+    (call $note (i32.const #any_memory_grow) (local.get $r)))
+;;; any_memory_copy
+  (func $op.any_memory_copy
+    (call $say (i32.const #any_memory_copy) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0))
+    (memory.copy $second 0 (call $number (i32.const 70000)) (call $scribble) (call $number (i32.const 5000)))
+    (call $note (i32.const #any_memory_copy) (i32.const 0)))
+;;; any_memory_fill
+  (func $op.any_memory_fill
+    (call $say (i32.const #any_memory_fill) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0))
+    (memory.fill $second (call $number (i32.const 70000)) (call $rng) (call $number (i32.const 5000)))
+    (call $note (i32.const #any_memory_fill) (i32.const 0)))
+;;; any_memory_init
+  (func $op.any_memory_init
+    (call $say (i32.const #any_memory_init) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0))
+    (memory.init $second $kept (call $number (i32.const 70000)) (call $number (i32.const 20)) (call $number (i32.const 20)))
+    (call $note (i32.const #any_memory_init) (i32.const 0)))

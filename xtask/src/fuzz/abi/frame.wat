@@ -4,6 +4,7 @@
   ;; thread, 0x4000 coverage (16 bytes an entry), 0x8000 lines, 0x9000 names, 0x9800 the argument,
   ;; 0x10000 to 0x30000 scratch space.
   (memory 3 8)
+  (memory $second 1 4)
   (table $ops OPS funcref)
   (table $ft 8 32 funcref)
   (elem (table $ops) (i32.const 0) func OPLIST)

@@ -207,6 +207,10 @@ pub const OPS: &[Op] = &[
     op("xh_unpark", 4, &[Give(Parked)], Handle(Shared)),
     op("console_unwritten", 1, &[], Status),
     body("sys_stop_by", 1),
+    body("any_memory_grow", 2),
+    body("any_memory_copy", 1),
+    body("any_memory_fill", 1),
+    body("any_memory_init", 1),
 ];
 
 /// Entries that no fuzzing SIP calls: one ends the system, as the end of every run does, and one

@@ -70,9 +70,13 @@ pub(super) struct Checked {
 type Stepped = (Loading, Result<Option<&'static Installed>, Failure>);
 
 impl Loading {
-    /// Does a step; returns the image when it has been loaded.
+    /// Does a step; returns the image when it has been loaded. Where there is no room for the step, none of the code is in
+    /// the arena afterwards.
     pub(super) fn step(&mut self, name: &str) -> Result<Option<&'static Installed>, Failure> {
         if hal().heap_room() < self.room().saturating_add(LEAST) {
+            if let Loading::Placing(image) = self {
+                image.program.withdraw();
+            }
             return Err(Failure::NoRoom);
         }
         let (next, answer) = core::mem::replace(self, Loading::Over).stepped(name);
@@ -233,6 +237,7 @@ impl Checked {
             name: name.into(),
             budget: super::budget_of(&self.manifest),
             stack: super::stack_of(&self.manifest),
+            code: self.program.code(),
             template: self.program.finish()?,
             startup: Vec::new(),
             manifest: self.manifest,

@@ -183,6 +183,11 @@ impl Prepared {
         self.preparation.room()
     }
 
+    /// Returns the program's code.
+    pub(crate) fn code(&self) -> &'static [u8] {
+        self.code
+    }
+
     /// Whether the program exports `sip_main`.
     pub(crate) fn has_main(&self) -> bool {
         self.preparation.has_main()
@@ -213,7 +218,7 @@ impl Prepared {
     }
 
     /// Removes the code from the arena again, as it would block other loads.
-    fn withdraw(&mut self) {
+    pub(crate) fn withdraw(&mut self) {
         let Some(base) = self.base.take() else {
             return;
         };
@@ -250,10 +255,11 @@ pub(crate) fn instance(
     memory: &LinearMemory,
     payer: &'static dyn Payer,
 ) -> Result<(), Trap> {
-    memory.occupy(|base, reserved| {
+    memory.occupy(|memory, further| {
+        let further = |i: usize| further.get(i).map_or((0, 0), |m| (m.base(), m.reserved()));
         // SAFETY: the addresses are reserved; their owner has a reference to the instance, and
-        // gives them up only when it is the last one (`LinearMemory::take`).
-        unsafe { Instance::new(template, base, reserved, payer) }
+        // gives them up only when it is the last one (`LinearMemory::take`, `take_further`).
+        unsafe { Instance::new(template, memory.base(), memory.reserved(), further, payer) }
     })
 }
 

@@ -5,7 +5,7 @@ use super::Reservation;
 use crate::ground::machine::{hal, noted};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use sing_arch::lock::SpinLock;
-use sing_runtime::{Block, Instance, SipMemory, Trap};
+use sing_runtime::{Block, Charged, Instance, Payer, SipMemory, Trap};
 
 /// Reserved addresses, accessible below a mark. Dropping the value releases them.
 #[derive(Debug, Default)]
@@ -145,10 +145,10 @@ pub(crate) struct Accessible {
 }
 
 impl Accessible {
-    /// Publishes the accessible part of this memory.
-    pub(super) fn show(&self, memory: &Committed) {
+    /// Publishes the accessible part of this memory, `len` bytes of it at the most.
+    pub(super) fn show(&self, memory: &Committed, len: u64) {
         self.base.store(memory.base(), Relaxed);
-        self.bytes.store(memory.committed(), Relaxed);
+        self.bytes.store(memory.committed().min(len), Relaxed);
     }
 
     /// Publishes an empty range.
@@ -163,6 +163,8 @@ impl Accessible {
 pub(crate) struct LinearMemory {
     memory: SpinLock<Committed>,
     accessible: Accessible,
+    /// Memories behind the first, each with addresses of its own. Windows on them obey the same rules.
+    further: SpinLock<Charged<Committed>>,
     /// The instance that runs in it.
     instance: SpinLock<Option<Instance>>,
 }
@@ -175,22 +177,43 @@ impl LinearMemory {
     pub(crate) fn place(&self, memory: Committed) {
         let mut own = self.memory.lock();
         assert!(own.is_nothing(), "a SIP gets a second memory");
-        self.accessible.show(&memory);
+        self.show(&memory);
         *own = memory;
     }
 
-    /// Makes the SIP's instance from the memory's address and reserved size.
+    /// Gives the SIP memories behind its first; `payer` pays for the list. Returns false, with some of them placed, if
+    /// memory or addresses are short.
+    ///
+    /// # Panics
+    /// If it has an instance already, which would not know of them.
+    pub(crate) fn place_further(
+        &self,
+        count: usize,
+        payer: &'static dyn Payer,
+        take: impl Fn(usize) -> Option<Committed>,
+    ) -> bool {
+        assert!(self.instance.lock().is_none(), "memories come too late");
+        let mut further = self.further.lock();
+        if further.reserve_exact(count, payer).is_err() {
+            return false;
+        }
+        (0..count).all(|i| take(i).is_some_and(|memory| further.push(memory, payer).is_ok()))
+    }
+
+    /// Makes the SIP's instance from the addresses and reserved sizes of its memories.
     ///
     /// # Panics
     /// If there is one already.
     pub(super) fn occupy(
         &self,
-        make: impl FnOnce(u64, u64) -> Result<Instance, Trap>,
+        make: impl FnOnce(&Committed, &[Committed]) -> Result<Instance, Trap>,
     ) -> Result<(), Trap> {
-        let memory = self.memory.lock();
+        let (memory, further) = (self.memory.lock(), self.further.lock());
         let mut own = self.instance.lock();
         assert!(own.is_none(), "a second instance in one memory");
-        *own = Some(make(memory.base(), memory.reserved())?);
+        let made = make(&memory, &further)?;
+        self.accessible.show(&memory, made.memory_len());
+        *own = Some(made);
         Ok(())
     }
 
@@ -199,17 +222,51 @@ impl LinearMemory {
         self.instance.lock().as_ref().map(f)
     }
 
-    /// Bytes that the instance in it has.
-    pub(crate) fn len(&self) -> u64 {
+    /// Bytes that the memories of the instance in it cost.
+    pub(crate) fn cost(&self) -> u64 {
         self.instance
             .lock()
             .as_ref()
-            .map_or(0, Instance::memory_len)
+            .map_or(0, Instance::all_memories_cost)
+    }
+
+    /// Publishes the part of the first memory that is accessible and belongs to it: what lies between its end and that of
+    /// the machine's last page does not.
+    fn show(&self, memory: &Committed) {
+        let instance = self.instance.lock();
+        let len = instance.as_ref().map_or(u64::MAX, Instance::memory_len);
+        drop(instance);
+        self.accessible.show(memory, len);
     }
 
     /// Gives a table of the instance back where nobody else keeps that: how many bytes that is. `None` where there is none.
     pub(crate) fn give_table_back(&self) -> Option<u64> {
         self.instance.lock().as_mut()?.give_table_back()
+    }
+
+    /// Calls `f` with the last of the memories behind the first; `None` if there is none.
+    pub(crate) fn with_last_further<R>(&self, f: impl FnOnce(&mut Committed) -> R) -> Option<R> {
+        self.further.lock().last_mut().map(f)
+    }
+
+    /// Removes the last of the memories behind the first. Called when no thread of the SIP runs any more (guideline
+    /// `own-window`).
+    ///
+    /// # Panics
+    /// If the instance has another reference: code could still run there.
+    pub(crate) fn take_further(&self) -> Option<Committed> {
+        let instance = self.instance.lock();
+        assert!(
+            instance.as_ref().is_none_or(Instance::is_alone),
+            "memory is taken from code that may run"
+        );
+        let mut further = self.further.lock();
+        let taken = further.pop();
+        if further.is_empty() {
+            // Not before: the list is paid for as long as it has room.
+            *further = Charged::new();
+        }
+        taken
     }
 
     /// Removes the memory. Called when no thread of the SIP runs any more (guideline `own-window`).
@@ -239,11 +296,37 @@ impl LinearMemory {
         self.accessible.bytes.load(Relaxed)
     }
 
+    /// Returns the number of accessible bytes in memories behind the first.
+    pub(crate) fn further_committed(&self) -> u64 {
+        self.further.lock().iter().map(Committed::committed).sum()
+    }
+
+    /// Calls `f` with a memory behind the first; `None` if there is none of this number.
+    pub(crate) fn with_further<R>(
+        &self,
+        i: usize,
+        f: impl FnOnce(&mut Committed) -> R,
+    ) -> Option<R> {
+        self.further.lock().get_mut(i).map(f)
+    }
+
+    /// Returns the number of the memory behind the first that was reserved with this address.
+    pub(crate) fn further_at(&self, address: u64) -> Option<usize> {
+        let reserved = |m: &Committed| m.base()..m.base() + m.reserved();
+        let further = self.further.lock();
+        further.iter().position(|m| reserved(m).contains(&address))
+    }
+
+    /// Returns a window on the accessible part of a memory behind the first, as [`LinearMemory::window`] does.
+    pub(crate) fn further_window(&self, i: usize) -> Option<SipMemory> {
+        self.with_further(i, |m| Self::window_on(m.base(), m.committed()))
+    }
+
     /// Calls `f` with the memory, and publishes the accessible part afterwards.
     pub(crate) fn with<R>(&self, f: impl FnOnce(&mut Committed) -> R) -> R {
         let mut memory = self.memory.lock();
         let result = f(&mut memory);
-        self.accessible.show(&memory);
+        self.show(&memory);
         result
     }
 
@@ -253,9 +336,14 @@ impl LinearMemory {
     /// thread run meanwhile: the memory exists as long as the SIP has threads.
     #[inline(always)]
     pub(crate) fn window(&self) -> SipMemory {
-        // SAFETY: base and length are those of reserved memory that is accessible now. It stays so
-        // while the SIP has a thread: the mark of a live SIP's memory moves up only, and `take`
-        // comes after its last thread.
-        unsafe { SipMemory::new(self.base(), self.committed()) }
+        Self::window_on(self.base(), self.committed())
+    }
+
+    #[inline(always)]
+    fn window_on(base: u64, committed: u64) -> SipMemory {
+        // SAFETY: base and length are those of a reserved memory of the SIP that is accessible now.
+        // It stays so while the SIP has a thread: the mark of a live SIP's memory moves up only, and
+        // `take` and `take_further` come after its last thread.
+        unsafe { SipMemory::new(base, committed) }
     }
 }

@@ -1,10 +1,10 @@
-//! What a thread leaves in its record for the entry that it is in.
+//! The register arguments of the entry that a thread is in, saved in its record.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use sing_abi::MAX_REGISTER_WORDS;
 
-/// What a thread passes in registers to the entry that it is in, for code that is not on the shortest path: what that does
-/// not need is not moved about in registers there.
+/// The endpoint, operation and message words that a thread has passed in registers. Code off the
+/// fast path reads them from here, so that the fast path need not keep them in registers.
 #[derive(Default)]
 pub(crate) struct Passed {
     pub(crate) endpoint: AtomicU32,
@@ -13,7 +13,7 @@ pub(crate) struct Passed {
 }
 
 impl Passed {
-    /// Notes it.
+    /// Saves the arguments.
     #[inline(always)]
     pub(crate) fn set(&self, endpoint: u32, operation: u32, [a, b, c]: [u64; MAX_REGISTER_WORDS]) {
         self.endpoint.store(endpoint, Relaxed);
@@ -28,7 +28,7 @@ impl Passed {
         self.words.each_ref().map(|word| word.load(Relaxed))
     }
 
-    /// The first of them.
+    /// The first word of a message.
     #[inline(always)]
     pub(crate) fn word(&self) -> u64 {
         self.words[0].load(Relaxed)

@@ -1,4 +1,6 @@
-//! A wait for any of several things: a thread has a node in the list of each.
+//! A wait for any of several objects: a thread has a node in the wait list of each.
+//!
+//! Invariant: these nodes are in lists only while the thread waits.
 
 use super::{LOST, NO_ROOM, On, TIMED_OUT, WAITING, WaitNode, is_same, settle};
 use crate::ground::trusted::Store;
@@ -8,24 +10,25 @@ use core::sync::atomic::Ordering::Relaxed;
 use sing_arch::slab::Slab;
 use sing_runtime::Charged;
 
-/// What a thread waits for in [`Thread::wait_any`], each with a node in its list. A wait for one thing needs no memory.
+/// The objects that a thread waits for in [`Thread::wait_any`], each with a node in its list. The
+/// first one's node is in the thread's record, so that a wait for one object needs no memory.
 #[derive(Default)]
 pub(super) struct Many {
     pub(super) first: Option<On>,
     more: Charged<On>,
-    /// Nodes for `more`, as many as were ever needed. They go with the thread.
+    /// Nodes for `more`, as many as were ever needed. They are freed with the thread.
     pub(super) nodes: Charged<&'static WaitNode>,
 }
 
 static NODES: Slab<WaitNode> = Slab::new();
 
-/// The stores of places in wait lists.
+/// The stores of nodes of wait lists.
 pub(crate) fn stores() -> [&'static dyn Store; 1] {
     [&NODES]
 }
 
 impl Many {
-    /// Sees to it that there is room for so many things. False where memory is short, or the account has no room.
+    /// Reserves nodes for `count` objects. False if memory is short, or the account has no room.
     fn reserve(&mut self, count: usize, thread: &'static Thread) -> bool {
         let Some(more @ 1..) = count.checked_sub(1) else {
             return true;
@@ -54,9 +57,9 @@ impl Many {
         true
     }
 
-    /// Gives the nodes back, which are in no list.
+    /// Frees the nodes, which are in no list.
     pub(super) fn dispose(&mut self, account: &'static Account) {
-        // Room for nodes comes after room for what they are for.
+        // Room for `more` is reserved before any node.
         if self.more.bytes() == 0 {
             return;
         }
@@ -69,11 +72,17 @@ impl Many {
 }
 
 impl Thread {
-    /// Waits for the first of several things; `ready` is asked, under no lock, before it sleeps and each time
-    /// it wakes, and returns the index of one that is. It is told which one has woken the thread, and returns that where
-    /// it is: nobody else was woken for it. `TIMED_OUT` where the deadline passes first. `held` is asked each
-    /// time it wakes, before `ready`: whether the SIP still has all of them. What it has not may stand for something of
-    /// another SIP by now, so that a look at it would already be too much: `LOST`. `NO_ROOM` where it cannot wait for as many.
+    /// Waits for the first of several objects: its index in `on`, `TIMED_OUT` if the deadline
+    /// passes first, `LOST` if the SIP has lost one of them, or `NO_ROOM` if there is no memory for
+    /// so many nodes.
+    ///
+    /// `ready` is called, under no lock, before the thread sleeps and each time it wakes; it
+    /// returns the index of an object that is ready. Its argument is the index that the thread was
+    /// woken for. It must return that one if it is ready, as nobody else was woken for it.
+    ///
+    /// `held` is called each time the thread wakes, before `ready`: whether the SIP still has all
+    /// of the objects. The record of one that it has lost may belong to another SIP by now, so even
+    /// checking it would be wrong.
     pub(crate) fn wait_any(
         &'static self,
         on: &[On],
@@ -106,7 +115,7 @@ impl Thread {
         }
     }
 
-    /// Puts the thread's nodes into the wait lists of several things, for which there is room.
+    /// Puts the thread's nodes into the wait lists of several objects; the nodes are reserved.
     fn link(&'static self, on: &[On]) {
         let Some((&first, more)) = on.split_first() else {
             return;
@@ -121,7 +130,8 @@ impl Thread {
         } = &mut *many;
         let mut nodes = nodes.iter();
         for (i, &w) in (1..).zip(more) {
-            // What is named twice is waited for once: whoever wakes all who wait comes by each thread once.
+            // An object that is named twice gets one node: a wake-up of all waiters visits each
+            // thread once.
             let again = on.iter().take(i as usize).any(|&other| is_same(other, w));
             if !again
                 && all.push(w, self.sip().account()).is_ok()

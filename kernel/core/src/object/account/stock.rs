@@ -1,30 +1,33 @@
-//! Stock: what an account has from its parent and has not been charged.
+//! Stock: bytes that an account has taken from its parent and that are not charged to anything.
 //!
-//! It is fetched in chunks, so that most charges ask one account alone, and what is too much goes back.
+//! It is fetched in chunks, so that most charges involve one account only; a surplus is returned.
 
 use super::{ACCOUNTS, Account, CHUNK, COST, KEPT_MOST};
 use crate::ground::machine;
 use core::sync::atomic::Ordering::Relaxed;
 use sing_arch::lock::Counter;
 
-/// Stock that an account keeps at most because it has needed as much at once: one part of its limit in so many.
+/// The stock that an account keeps because it has needed as much at once is at most one part in so
+/// many of its limit.
 pub(super) const KEPT_PART: u64 = 16;
-/// Stock beyond which it gives back: an eighth of what it has taken, but between these.
+/// An account returns stock beyond an eighth of what it has taken, but not less than `HIGH` nor
+/// more than `HIGHEST` bytes.
 const HIGH: u64 = 2 * CHUNK;
 const HIGHEST: u64 = 256 << 10;
-/// Children whose stock is collected at a time.
+/// The most children of one account whose stock is collected at a time, and the most of all accounts on the way up.
 const COLLECTED: u32 = 64;
+const COLLECTED_IN_ALL: u32 = 1024;
 
 impl Account {
-    /// Sees to it that the stock is `bytes` at least.
+    /// Raises the stock to at least `bytes`. False if the limits or shares do not allow it.
     #[cold]
     #[inline(never)]
     pub(super) fn take_stock(&'static self, bytes: u64) -> bool {
         if machine::is_short() {
             return machine::noted(false);
         }
-        // Most often there is so much that nobody has to ask whose it is.
-        if self.abounds(bytes) {
+        // In most cases there is so much that shares need not be computed.
+        if self.has_ample_room(bytes) {
             return self.walk(bytes, CHUNK, true);
         }
         self.survey();
@@ -38,11 +41,11 @@ impl Account {
         self.walk(bytes, 0, false) && self.walk(bytes, 0, true)
     }
 
-    /// Goes up to the first account whose stock is enough for what those below it ask for. Whether there is one; where
-    /// `apply`, they have got it then.
+    /// Walks up to the first account whose stock covers the requests of those below it. False if
+    /// there is none. With `apply`, moves the stock down; without, changes nothing.
     pub(super) fn walk(&'static self, bytes: u64, slack: u64, apply: bool) -> bool {
         let (mut account, mut wanted) = (self, bytes);
-        // What leaves the account's stock: nothing from the first one's, which is asked for itself.
+        // What leaves the account's stock: nothing from the first one, which keeps what it gets.
         let mut out = 0;
         loop {
             let stock = account.stock.load(Relaxed);
@@ -55,22 +58,22 @@ impl Account {
             let Some(parent) = account.parent.get() else {
                 return false;
             };
-            let Some(wish) = account.wish(wanted - stock, slack) else {
+            let Some(request) = account.request(wanted - stock, slack) else {
                 return false;
             };
-            if !apply && wish > parent.leaves(account) {
+            if !apply && request > parent.allowance(account) {
                 return false;
             }
             if apply {
-                account.taken.add(wish);
-                account.stock.store(stock + wish - out, Relaxed);
+                account.taken.add(request);
+                account.stock.store(stock + request - out, Relaxed);
                 account.keep(wanted);
             }
-            (account, wanted, out) = (parent, wish, wish);
+            (account, wanted, out) = (parent, request, request);
         }
     }
 
-    /// It has needed so much at once, and is likely to again.
+    /// Notes that it has needed `bytes` at once, and is likely to again.
     fn keep(&self, bytes: u64) {
         if self.is_closed() {
             return self.set_high();
@@ -81,20 +84,23 @@ impl Account {
         self.set_high();
     }
 
-    /// What it asks of its parent where it needs `need`. `None` where its limit has no room.
-    fn wish(&self, need: u64, slack: u64) -> Option<u64> {
+    /// What it requests from its parent if it lacks `need`. `None` if its limit has no room.
+    fn request(&self, need: u64, slack: u64) -> Option<u64> {
         let limit = self.limit.load(Relaxed);
         let room = limit.saturating_sub(self.taken.load(Relaxed));
         let rest = room.checked_sub(need)?;
         Some(need + if rest > limit / 4 { slack } else { 0 })
     }
 
-    /// Takes back what its children, and those of the accounts above it, have in stock; of each, a bounded number of them.
+    /// Takes back the stock of its children and of its ancestors' children; of each account, a
+    /// bounded number of children, which take turns.
     fn collect(&'static self) {
-        let mut next = Some(self);
+        let (mut next, mut left) = (Some(self), COLLECTED_IN_ALL);
         while let Some(account) = next {
             let children = account.children.lock();
-            for _ in 0..children.count.min(COLLECTED) {
+            let some = children.count.min(COLLECTED).min(left);
+            left -= some;
+            for _ in 0..some {
                 let Some(child) = children.list.pop() else {
                     break;
                 };
@@ -109,20 +115,20 @@ impl Account {
         }
     }
 
-    /// The stock that it keeps when it gives back: what it has needed at once, or a sixteenth of what it has.
+    /// The stock that it keeps when it returns a surplus: as much as it has needed at once, or a
+    /// sixteenth of what it has taken, within bounds.
     fn least(&self) -> u64 {
         let share = (self.taken.load(Relaxed) / 8).clamp(HIGH, HIGHEST);
         self.kept.load(Relaxed).max(share / 2)
     }
 
-    /// The most that it keeps in stock.
+    /// The stock beyond which it returns the surplus.
     fn most(&self) -> u64 {
         let share = (self.taken.load(Relaxed) / 8).clamp(HIGH, HIGHEST);
         share.max(self.kept.load(Relaxed) + CHUNK)
     }
 
-    /// Says beyond which stock something is to be done: the most that it keeps;
-    /// where its SIP has ended, what is reached when nothing is charged to it any more. And how much of it is spared.
+    /// Recomputes `high` and `spared` after `taken` or the limits have changed.
     pub(super) fn set_high(&self) {
         if self.parent.get().is_none() {
             return;
@@ -134,8 +140,9 @@ impl Account {
         self.set_most();
     }
 
-    /// Says it anew where only what it keeps has changed, not what it has taken.
-    /// It is not the root's, which has no parent to give anything to.
+    /// Recomputes `high` alone, after `kept` or `closed` has changed: the most that it keeps or,
+    /// after its SIP has ended, what is reached when nothing is charged any more. The root's never
+    /// changes, as it has no parent to return stock to.
     #[inline(always)]
     pub(super) fn set_most(&self) {
         let most = self.most();
@@ -147,7 +154,8 @@ impl Account {
         self.high.store(high, Relaxed);
     }
 
-    /// Gives back what it has too much of; where nothing names it and nothing is charged to it, its record. So on up.
+    /// Returns the surplus to the parent; frees the record instead if nothing refers to it and
+    /// nothing is charged to it. Repeats upward.
     #[cold]
     #[inline(never)]
     pub(super) fn give_stock(&'static self) {
@@ -158,14 +166,14 @@ impl Account {
             let (stock, taken) = (account.stock.load(Relaxed), account.taken.load(Relaxed));
             let closed = account.is_closed();
             let idle = closed && stock == taken;
-            let gone = idle && account.names.load(Relaxed) == 0;
+            let gone = idle && account.references.load(Relaxed) == 0;
             let surplus = if gone {
                 let mut children = parent.children.lock();
                 children.list.remove(account);
                 children.count -= 1;
                 drop(children);
                 ACCOUNTS.give(account.index.load(Relaxed));
-                parent.names.sub(1);
+                parent.references.sub(1);
                 stock + COST
             } else {
                 let surplus = if idle {

@@ -1,4 +1,4 @@
-//! What must hold of accounts ([`crate::object::sweep`]).
+//! Invariants of accounts ([`crate::object::sweep`]).
 #![allow(
     clippy::disallowed_macros,
     clippy::disallowed_methods,
@@ -18,8 +18,8 @@ impl Account {
     }
 }
 
-/// Looks at all of them. `sums`: by account, what it pays for in the exchange heap, and what its SIP holds there that others
-/// pay for, as added up.
+/// Checks all of them. `sums`: by account, the bytes that it pays for in the exchange heap and the
+/// bytes that its SIP borrows there, as added up from the allocations.
 pub(crate) fn sweep(found: &mut Findings, sums: &BTreeMap<u32, (u64, u64)>) {
     let mut below: BTreeMap<u32, u64> = BTreeMap::new();
     for (_, account) in ACCOUNTS.in_use() {

@@ -1,11 +1,11 @@
-//! Accounts against a model that adds everything up.
+//! Tests of accounts against a model that sums up every charge.
 
 use super::shares::{FLOOR_LESS, FLOOR_PART};
 use super::stock::KEPT_PART;
 use super::*;
 use alloc::vec::Vec;
 
-/// A small generator: the same steps each time.
+/// A small pseudo-random generator with a fixed sequence.
 struct Steps(u64);
 
 impl Steps {
@@ -29,7 +29,7 @@ fn root(limit: u64) -> &'static Account {
     Account::make_root(limit).unwrap()
 }
 
-/// What is charged to an account and all below it, by adding up.
+/// The charges to an account and its descendants, summed up in the model.
 fn sum(all: &[Known], of: usize) -> u64 {
     let below = |(i, k): (usize, &Known)| {
         if k.parent == of && i != of {
@@ -72,7 +72,7 @@ fn what_is_charged_counts_for_all_above_and_comes_back() {
                 && steps.next(10) == 0
                 && all[at].account.charge(1) =>
             {
-                // It stays in the list as one that has ended, if anything is below it.
+                // An account with children stays in the list as closed.
                 all[at].open = false;
                 all[at].own += 1;
                 all[at].account.close();
@@ -111,12 +111,12 @@ fn what_is_charged_counts_for_all_above_and_comes_back() {
         assert_eq!(root.taken.load(Relaxed), 64 << 20);
     }
     assert!(all.len() > 20);
-    // Everything that the model has is in the accounts, but for the stocks of those in between.
+    // All charges of the model are in the accounts, beside the stocks of descendants.
     for (i, k) in all.iter().enumerate() {
         let stocks: u64 = stocks_below(&all, i);
         assert_eq!(k.account.charged(), sum(&all, i) + stocks, "account {i}");
     }
-    // Whatever the order, all comes back.
+    // In any order, everything is returned.
     while all.len() > 1 {
         let at = 1 + steps.next(all.len() as u64 - 1) as usize;
         let k = all.swap_remove(at);
@@ -129,7 +129,7 @@ fn what_is_charged_counts_for_all_above_and_comes_back() {
         k.account.release();
     }
     assert_eq!((root.charged(), root.children.lock().count), (0, 0));
-    assert_eq!(root.names.load(Relaxed), 1);
+    assert_eq!(root.references.load(Relaxed), 1);
 }
 
 fn stocks_below(all: &[Known], of: usize) -> u64 {
@@ -149,14 +149,14 @@ fn nothing_is_refused_that_fits() {
     let root = root(1 << 30);
     let parent = root.open(1 << 20).unwrap();
     let children: Vec<&Account> = (0..10).map(|_| parent.open(u64::MAX).unwrap()).collect();
-    // Each has some stock for a single byte of its own.
+    // Each takes stock for a single byte of its own.
     assert!(children.iter().all(|c| c.charge(1)));
     let floor = (1 << 20) / (FLOOR_PART + FLOOR_LESS);
     let rest = (1 << 20) - floor - 10 * (COST + 1);
     assert!(!children[3].charge(rest + 1));
     assert!(children[3].charge(rest));
     assert!(!children[3].charge(1));
-    // The others have their shares of what is left for those who have little.
+    // The others have their shares of the children's part of the floor.
     let share = floor / 2 / 10;
     for child in children
         .iter()
@@ -164,11 +164,11 @@ fn nothing_is_refused_that_fits() {
     {
         assert!(!child.charge(share) && child.charge(share - 1));
     }
-    // What is left is the parent's own.
+    // The rest is for the parent alone.
     let own = floor - 9 * (share - 1);
     assert!(own >= floor / 2 && parent.charge(own) && !parent.charge(1));
     assert_eq!(parent.charged(), 1 << 20);
-    // Who has ended has what is charged to it on the account of who made it.
+    // The charges of a closed account still count in its parent.
     children[3].close();
     children[3].release();
     assert!(!parent.charge(1));
@@ -179,7 +179,7 @@ fn nothing_is_refused_that_fits() {
 #[test]
 fn those_who_have_much_leave_room_for_those_who_have_little() {
     let _alone = crate::alone();
-    // The machine is short, not a limit, and all of them are far from the root.
+    // The machine is exhausted, not a limit, and all accounts are far from the root.
     let root = root(128 << 20);
     let shell = root.open(u64::MAX).unwrap();
     let job = shell.open(u64::MAX).unwrap();
@@ -192,18 +192,18 @@ fn those_who_have_much_leave_room_for_those_who_have_little() {
     };
     gluttons.iter().for_each(|g| take_all(g));
     let had: Vec<u64> = gluttons.iter().map(|g| g.charged()).collect();
-    // The last ones had to be content with a share, and got it.
+    // The last ones got their share only.
     assert!(
         had[0] == 8 << 20 && had.iter().all(|&h| h >= 150 << 10),
         "{had:?}"
     );
-    // Another one can begin, there and elsewhere, and so can whoever is made by it.
+    // A new account can start, there and elsewhere, and so can its child.
     let late = job.open(8 << 20).unwrap();
     assert!(late.charge(150 << 10));
     assert!(beside.charge(300 << 10));
     assert!(beside.open(1 << 20).unwrap().charge(10 << 10));
     assert!(shell.open(u64::MAX).unwrap().charge(300 << 10));
-    // Who has made them can act; what all of them have together leaves the rest of the system its share.
+    // Their parent can act; the rest of the system has its share beside all of them.
     assert!(job.charge(1 << 20));
     while job.charge(1 << 10) {}
     assert!(shell.charge(1 << 20) && root.open(u64::MAX).unwrap().charge(400 << 10));
@@ -227,11 +227,11 @@ fn where_there_is_plenty_a_survey_would_say_the_same() {
                     all.extend(at.open(limit).ok());
                 }
                 1 => drop(at.charge(bytes)),
-                _ if at.abounds(bytes) && bytes > at.stock.load(Relaxed) => {
+                _ if at.has_ample_room(bytes) && bytes > at.stock.load(Relaxed) => {
                     plenty += 1;
                     at.survey();
                     assert!(at.walk(bytes, CHUNK, false));
-                    // The walk that is done then does not come to an end half way.
+                    // The walk that follows succeeds.
                     assert!(at.charge(bytes));
                 }
                 _ => short += 1,
@@ -246,7 +246,7 @@ fn what_is_received_leaves_a_reserve_and_never_exceeds_a_limit() {
     let _alone = crate::alone();
     let root = root(1 << 30);
     let (sender, beside) = (root.open(u64::MAX).unwrap(), root.open(u64::MAX).unwrap());
-    // Beside the sender, below the sender, and elsewhere.
+    // A sibling of the sender, a child of it, and an account elsewhere.
     for parent in [root, sender, beside] {
         let account = parent.open(1 << 20).unwrap();
         assert!(account.charge(100_000) && sender.charge(8 << 20));
@@ -260,17 +260,17 @@ fn what_is_received_leaves_a_reserve_and_never_exceeds_a_limit() {
             sender.charged() + moved == before
                 || parent.index.load(Relaxed) == sender.index.load(Relaxed)
         );
-        // The rest is granted to it itself.
+        // The rest is available to its own requests.
         let rest = (1 << 20) - 100_000 - moved;
         let quarter = (1 << 20) / RESERVE_PART;
         assert!((quarter..quarter + 10_000).contains(&rest), "{rest}");
-        // Also where it has it in stock.
+        // Even if it has it in stock.
         assert!(account.charge(rest));
         account.discharge(rest);
         assert!(!sender.move_to(account, 10_000));
         assert!(account.charge(rest) && !account.charge(1));
         assert!(!sender.move_to(account, 1));
-        // What goes up to whoever has made it has counted there before.
+        // A charge that moves to the parent has counted there before.
         assert!(account.move_to(parent, 50_000) || parent.parent.get().is_none());
         account.close();
         let left = account.charged();
@@ -295,7 +295,7 @@ fn what_is_received_where_the_machine_is_full_makes_no_room() {
     assert!(a.charge(8 * MIB));
     let (mut from, mut to) = (a, b);
     for _ in 0..20 {
-        // The maker takes what there is; then a block is to go from one grandchild to the other.
+        // The parent takes what there is; then a block is to move from one grandchild to the other.
         while maker.charge(MIB / 4) {}
         if from.move_to(to, 8 * MIB) {
             (from, to) = (to, from);
@@ -334,7 +334,7 @@ fn one_child_of_the_root_leaves_room_for_the_others() {
     while made.charge(64) {}
     let floor = (1 << 30) / FLOOR_PART;
     assert!(root.stock.load(Relaxed) >= floor);
-    // Its maker can still act, and others can still begin.
+    // Its parent can still act, and others can still start.
     assert!(greedy.charge(floor / 4) && other.charge(floor / 20));
     while greedy.charge(1 << 16) {}
     assert!(other.charge(1 << 16) && root.open(u64::MAX).is_ok());
@@ -352,7 +352,7 @@ fn the_tree_is_only_so_deep() {
         }
     };
     assert_eq!((chain.len(), refused), (256, Refused::TooDeep));
-    // All but the last one end; what that is charged for still counts above.
+    // All but the last one end; its charges still count above.
     for account in &chain[1..255] {
         account.close();
         account.release();
@@ -375,7 +375,7 @@ fn a_discharge_costs_the_same_below_a_long_chain_of_ended_makers() {
         let account = chain[chain.len() - 1].open(u64::MAX).unwrap();
         chain.push(account);
     }
-    // Each leaves channels behind that the last one has.
+    // Each leaves channels that the last one still uses.
     let (each, channel) = (344, 600);
     for account in &chain[1..] {
         (0..each).for_each(|_| assert!(account.charge(channel)));
@@ -389,9 +389,9 @@ fn a_discharge_costs_the_same_below_a_long_chain_of_ended_makers() {
     for account in &chain[1..] {
         (0..each).for_each(|_| account.discharge(channel));
     }
-    assert_eq!((root.charged(), root.names.load(Relaxed)), (0, 1));
+    assert_eq!((root.charged(), root.references.load(Relaxed)), (0, 1));
     let steps = steps() - before;
-    // What comes back goes up in chunks: a few steps for each, where one at a time would be 125.
+    // Stock is returned upward in chunks: a few steps for each, instead of 125 one by one.
     let discharges = 250 * each;
     assert!(steps < 6 * discharges, "{steps} steps for {discharges}");
 }
@@ -417,7 +417,7 @@ fn what_goes_to_and_fro_costs_those_above_nothing() {
         (0..100).for_each(|_| assert_eq!(round(), first, "{bytes} bytes"));
         a.discharge(bytes);
     }
-    // What is kept so is bounded, and collected where a limit refuses.
+    // The stock kept is bounded, and collected if a limit refuses.
     assert!(parent.charged() <= 3 * (KEPT_MOST + CHUNK) + 2 * COST);
     let limit = parent.limit.swap(parent.charged() + 1, Relaxed);
     let kept = a.stock.load(Relaxed) + b.stock.load(Relaxed);

@@ -1,6 +1,7 @@
-//! What messages promise, and what they move: allocations and endpoints, as indices while they are under way.
+//! The arguments of messages: their conditions, and the allocations and endpoints that they move,
+//! which are indices while in flight.
 //!
-//! Invariant: a message that is refused has moved nothing, and one that cannot be received has given nothing.
+//! Invariant: a refused send has moved nothing, and a failed receive has given nothing.
 
 use super::{Channel, End, from_index};
 use crate::ground::contract::Contract;
@@ -13,9 +14,10 @@ use sing_abi::trap::Trap;
 use sing_image::contract::Word;
 use sing_image::manifest::Side;
 
-/// Whether what the contract requires of a message's words holds. Where it does not, the crash report will say what.
+/// Checks the contract's conditions on a message's words, and records a broken one for the crash
+/// report.
 #[inline(never)]
-pub(super) fn judged(
+pub(super) fn check_conditions(
     contract: &'static Contract,
     message: u32,
     words: &[u64],
@@ -31,10 +33,10 @@ pub(super) fn judged(
     }
 }
 
-/// Puts a message into the queue that moves allocations or endpoints, or of whose words something must hold: takes all
-/// that moves out of the sender's tables or, with the reason, nothing.
+/// Queues a message that moves allocations or endpoints or has conditions: takes all of its
+/// arguments out of the sender's tables or, with an error, none.
 #[inline(never)]
-pub(super) fn moved(
+pub(super) fn take_arguments(
     channel: &'static Channel,
     contract: &'static Contract,
     to: &mut End,
@@ -46,13 +48,13 @@ pub(super) fn moved(
         .conditions
         .is_empty()
     {
-        judged(contract, message, words, thread)?;
+        check_conditions(contract, message, words, thread)?;
     }
     let slot = to.next_slot().ok_or(Trap::ProtocolViolation)?;
     let (tag, slot) = slot.split_first_mut().ok_or(Trap::ProtocolViolation)?;
     let kinds = &contract.table.messages[message as usize].words;
     let sip = thread.sip();
-    // First all tests, so that a refused message moves nothing.
+    // All checks come first, so that a refused message moves nothing.
     for (i, (kind, &word)) in kinds.iter().zip(words).enumerate() {
         match kind {
             Word::Scalar => continue,
@@ -61,7 +63,8 @@ pub(super) fn moved(
                     return Err(Trap::BadHandle);
                 }
             }
-            // An endpoint of the channel itself cannot travel on it; its lock is held here.
+            // An endpoint of the channel itself cannot travel on it; besides, its lock is held
+            // here.
             Word::Endpoint {
                 contract,
                 side,
@@ -89,11 +92,12 @@ pub(super) fn moved(
     Ok(())
 }
 
-/// Puts what a message moves into the receiver's tables: all of it, or nothing (`None`) where there is no room. An endpoint
-/// that is not what the receiver's text of the message's contract makes of it gets no handle (0): the sender may have
-/// another text under the same name. Whether any was refused so ([`refused`]).
+/// Puts the arguments of a message into the receiver's tables: all of them, or none (`None`) if
+/// there is no room. An endpoint gets handle 0 if it is not of the type that the receiver's version
+/// of the contract gives it: the sender may have another version under the same name. True if any
+/// endpoint was rejected in this way ([`rejected_endpoints`]).
 #[inline(never)]
-pub(super) fn given(
+pub(super) fn give_arguments(
     kinds: &[Word],
     words: &[u64],
     thread: &'static Thread,
@@ -108,14 +112,14 @@ pub(super) fn given(
             .filter(|(k, _)| matches!(k, Word::Block));
         blocks.filter_map(|(_, &word)| exheap::get(word as u32))
     };
-    // What there is no room for can be held at the cost of who sent it, but not without end.
+    // A receiver without room may hold blocks at the sender's cost, but only up to a bound.
     if !account.may_borrow() {
         let due: u64 = blocks().map(|a| a.due_from(account)).sum();
         if due > 0 && !account.receives(due) {
             return None;
         }
     }
-    let mut any_refused = false;
+    let mut any_rejected = false;
     for (i, (kind, &word)) in kinds.iter().zip(words).enumerate() {
         let given = match kind {
             Word::Scalar => Some(word),
@@ -124,7 +128,7 @@ pub(super) fn given(
                 contract, state, ..
             } => match from_word(word) {
                 Some((c, side)) if !sip.knows_as(c, side, contract, state.as_deref()) => {
-                    any_refused = true;
+                    any_rejected = true;
                     Some(0)
                 }
                 Some((c, side)) => sip.own_endpoint(c, side, contract).map(u64::from),
@@ -144,19 +148,19 @@ pub(super) fn given(
         }
         return None;
     }
-    // Only now, so that what cannot be received stays what it was, and on the account that it was on.
+    // Only now, so that a message that cannot be received keeps its contracts and its payer.
     blocks().for_each(|a| a.charge(account));
     for (kind, &handle) in kinds.iter().zip(handles.iter()) {
         if let Word::Endpoint { contract, .. } = kind {
             sip.narrow_endpoint(handle as u32, contract);
         }
     }
-    Some(any_refused)
+    Some(any_rejected)
 }
 
-/// The endpoints in a message that have got no handle.
+/// The endpoints in a message that were rejected: they have handle 0.
 #[cold]
-pub(super) fn refused(
+pub(super) fn rejected_endpoints(
     kinds: &[Word],
     words: &[u64],
     handles: &[u64; MAX_MESSAGE_WORDS],

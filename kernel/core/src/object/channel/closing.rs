@@ -1,4 +1,5 @@
-//! The end of an endpoint: what waits at one that is closed is given back in steps, the endpoints in it included.
+//! Closing an endpoint: the messages queued there are freed in steps, and the endpoints in them
+//! closed in turn.
 
 use super::{Channel, End, from_word};
 use crate::ground::work::Work;
@@ -9,9 +10,9 @@ use sing_abi::MAX_MESSAGE_WORDS;
 use sing_image::contract::Word;
 use sing_image::manifest::Side;
 
-/// Closes an end that `by` has, or that nobody has any more: lets all know who wait at either end. Messages that wait here
-/// are left to `by`, to be given back in steps ([`empty`]): they can be many and large, and hold endpoints whose closing
-/// finds further messages, to any depth.
+/// Closes an end that `by` owns, or nobody does: wakes all waiters at both ends. Queued messages
+/// are left to `by`, to be freed in steps ([`empty`]): they can be many and large, and contain
+/// endpoints whose closing finds further messages, to any depth.
 pub(crate) fn close(channel: &'static Channel, side: Side, by: &'static Sip) {
     let mut guard = channel.inner.lock();
     let inner = &mut *guard;
@@ -37,8 +38,8 @@ pub(crate) fn close(channel: &'static Channel, side: Side, by: &'static Sip) {
     }
 }
 
-/// Gives back messages that wait at an end that `by` has closed, and the channel's record with the last one where the other
-/// end is done with, too.
+/// Frees queued messages of an end that `by` has closed, and with the last one the channel's record
+/// if the other end is finished, too.
 pub(crate) fn empty(member: &'static Member, by: &'static Sip, work: &mut Work) {
     while !work.is_spent() {
         let Some(message) = Message::take(member, by) else {
@@ -48,7 +49,7 @@ pub(crate) fn empty(member: &'static Member, by: &'static Sip, work: &mut Work) 
         for (kind, &word) in message.kinds.iter().zip(&message.words) {
             match kind {
                 Word::Scalar => {}
-                Word::Block => exheap::bury(word as u32, work),
+                Word::Block => exheap::free_later(word as u32, work),
                 Word::Endpoint { .. } => {
                     if let Some((channel, side)) = from_word(word) {
                         close(channel, side, by);
@@ -67,8 +68,8 @@ struct Message {
 }
 
 impl Message {
-    /// Takes the first one that waits at an end that `by` has closed. With the last one the end is done with; `None` where
-    /// it was before.
+    /// Takes the first message queued at an end that `by` has closed. Taking the last one finishes
+    /// the end; `None` if it was finished before.
     fn take(member: &'static Member, by: &'static Sip) -> Option<Message> {
         let (channel, side) = member.endpoint()?;
         let mut guard = channel.inner.lock();

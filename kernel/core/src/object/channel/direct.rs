@@ -1,7 +1,8 @@
-//! Hand-off: a message goes from the sender's registers to the thread that waits for it, as if it had been queued and received
-//! at once, and that thread runs next or is made runnable.
+//! Hand-off: a message goes from the sender's registers straight to the waiting receiver, with the
+//! same effect as a send and a receive. The receiver runs next or is made runnable.
 //!
-//! Invariant: nothing has happened where one of these answers `None`; the ordinary way, [`super::send`], then finds out why.
+//! Invariant: a function here that returns `None` has changed nothing; the general path,
+//! [`super::send`], then finds out why.
 
 use super::{Channel, End, Inner, copy_words};
 use crate::ground::contract::Load;
@@ -15,11 +16,11 @@ use sing_image::manifest::Side;
 use sing_runtime::SipMemory;
 
 impl End {
-    /// The memory of the thread that receives here and waits, where a message of which nothing must hold can be given to it
-    /// as if it had been queued and received at once; the other end's state is `state`. `None` where the message has to go
-    /// the ordinary way.
+    /// The memory of the thread that waits to receive here, if a message without conditions can be
+    /// given to it directly; `state` is the other end's protocol state. `None` if the message has
+    /// to take the general path.
     #[inline(always)]
-    pub(super) fn receives(&self, t: &'static Thread, state: u32) -> Option<SipMemory> {
+    pub(super) fn waiting_receiver(&self, t: &'static Thread, state: u32) -> Option<SipMemory> {
         let sip = t.its_sip()?;
         let waits = self.state == state
             && self.len == 0
@@ -30,18 +31,18 @@ impl End {
         waits.then(|| sip.window())
     }
 
-    /// The thread that receives here has been given the words of a message, which `next` follows. The thread is for the
-    /// caller to run.
+    /// Notes that the thread that receives here has got a message, after which the state is `next`.
+    /// The caller makes the thread run.
     #[inline(always)]
-    pub(super) fn received(&mut self, t: &'static Thread, next: u32, message: u32) {
+    pub(super) fn complete_receive(&mut self, t: &'static Thread, next: u32, message: u32) {
         wait::tell(t, message + 1);
         self.receiver.set(None);
         self.state = next;
     }
 
-    /// Queues a message of scalars for the thread that waits for the set that this end is in, which is for the caller to run:
-    /// with what that is told. `None`, and nothing has happened, where there is none, or the message has to go the ordinary
-    /// way.
+    /// Queues a message of scalars for the thread that waits for the set with this end: that
+    /// thread, for the caller to run, and the result of its wait. `None`, with nothing changed, if
+    /// there is none or the message has to take the general path.
     #[inline(never)]
     fn deliver_to_set(
         &mut self,
@@ -49,7 +50,7 @@ impl End {
         message: u32,
         load: Load,
     ) -> Option<(&'static Thread, u32)> {
-        // Where something is queued, somebody has left it there, or does not wait.
+        // If a message is queued already, a receiver has left it there, or is not waiting.
         if load.block().is_some()
             || self.len != 0
             || !self.waiters.is_empty()
@@ -58,7 +59,7 @@ impl End {
         {
             return None;
         }
-        let handing = self.member.get()?.handing()?;
+        let hand_off = self.member.get()?.hand_off()?;
         let slot = self.queue.get_mut(self.head..self.head + self.stride)?;
         let (tag, rest) = slot.split_first_mut()?;
         let rest = rest.get_mut(..load.words())?;
@@ -68,12 +69,12 @@ impl End {
             rest => copy_words(rest, &from.wait.passed.words()[..rest.len()]),
         }
         self.len = 1;
-        Some(handing.done())
+        Some(hand_off.done())
     }
 }
 
-/// Gives `to` the message that `from` has passed in registers: writes its words where `to` wants them, and puts a block into
-/// its table. `None`, and nothing has happened, where that cannot be.
+/// Gives `to` the message that `from` has passed in registers: writes its words where `to` wants
+/// them, and moves a block into its table. `None`, with nothing changed, if that is not possible.
 #[inline(always)]
 fn put(from: &'static Thread, to: &'static Thread, memory: SipMemory, load: Load) -> Option<()> {
     if load == Load::WORD {
@@ -91,7 +92,7 @@ fn put_others(from: &'static Thread, to: &'static Thread, load: Load) -> Option<
     let Some(block) = load.block() else {
         return sip.window().write_words(out, words).ok();
     };
-    // Where there may be no room for it, the ordinary way finds out.
+    // If the receiver may have no room for it, the general path decides.
     sip.account().may_borrow().then_some(())?;
     let word = words.get_mut(block)?;
     let handle = *word as u32;
@@ -107,7 +108,8 @@ fn put_others(from: &'static Thread, to: &'static Thread, load: Load) -> Option<
     Some(())
 }
 
-/// Both ends where `sip` may send a message from `side` that can go at once, the state that follows, and what goes over.
+/// Both ends, the state after the message, and what it carries, if `sip` may send it from `side`
+/// and it qualifies for the hand-off.
 #[inline(always)]
 fn steps<'a>(
     inner: &'a mut Inner,
@@ -118,14 +120,15 @@ fn steps<'a>(
     let contract = inner.contract?;
     let (mine, theirs) = inner.both(side);
     let (next, load) = contract.fast_step(mine.state, message, side)?;
-    // The lock is what keeps the owner from changing: it is looked at under it, as in a receive.
+    // The owner changes only under the channel's lock, hence the check here, as in a receive.
     let may = mine.owner.is(sip);
     may.then_some(((mine, theirs), next, load))
 }
 
-/// Sends the message that `me` has passed in registers from `side` and begins to receive there, where both can be done by
-/// leaving `me` for the thread that waits for it at the other side: that is who runs next then, and what it is told. `None`, and nothing has happened,
-/// where the call has to go the ordinary way.
+/// Sends the message that `me` has passed in registers from `side` and begins to receive there, if
+/// that can be done by a switch from `me` to the thread that waits at the other side: that thread,
+/// and the result of its wait. `None`, with nothing changed, if the call has to take the general
+/// path.
 #[inline(always)]
 pub(crate) fn hand_over(
     (channel, side): (&'static Channel, Side),
@@ -141,9 +144,9 @@ pub(crate) fn hand_over(
     }
     let to = match theirs.receiver.get() {
         Some(t) => {
-            let memory = theirs.receives(t, state)?;
+            let memory = theirs.waiting_receiver(t, state)?;
             put(me, t, memory, load)?;
-            theirs.received(t, next, message);
+            theirs.complete_receive(t, next, message);
             (t, message + 1)
         }
         None => theirs.deliver_to_set(me, message, load)?,
@@ -154,8 +157,8 @@ pub(crate) fn hand_over(
     Some(to)
 }
 
-/// Gives the message that `me` has passed in registers to the thread that receives at the other side, where nothing else is to be done, and lets that run later.
-/// `None`, and nothing has happened, where it has to go the ordinary way.
+/// Gives the message that `me` has passed in registers to the thread that waits at the other side,
+/// and makes that runnable. `None`, with nothing changed, if it has to take the general path.
 #[inline(always)]
 pub(crate) fn deliver(
     (channel, side): (&'static Channel, Side),
@@ -166,9 +169,9 @@ pub(crate) fn deliver(
     let inner = &mut *guard;
     let ((mine, theirs), next, load) = steps(inner, side, message, sip)?;
     let t = theirs.receiver.get()?;
-    let memory = theirs.receives(t, mine.state)?;
+    let memory = theirs.waiting_receiver(t, mine.state)?;
     put(me, t, memory, load)?;
-    theirs.received(t, next, message);
+    theirs.complete_receive(t, next, message);
     mine.state = next;
     t.ready();
     Some(())

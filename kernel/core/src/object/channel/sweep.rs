@@ -1,4 +1,4 @@
-//! What must hold of channels' records ([`crate::object::sweep`]).
+//! Invariants of channels' records ([`crate::object::sweep`]).
 #![allow(
     clippy::disallowed_macros,
     clippy::disallowed_methods,
@@ -13,7 +13,7 @@ use alloc::format;
 use core::sync::atomic::Ordering::Relaxed;
 use sing_image::manifest::Side;
 
-/// Looks at all of them.
+/// Checks all of them.
 pub(crate) fn sweep(found: &mut Findings) {
     for channel in CHANNELS.all() {
         found.seen();

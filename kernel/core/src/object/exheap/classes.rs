@@ -1,13 +1,14 @@
-//! Where small regions lie: in chunks of equal pieces, one size to a chunk.
+//! Size classes: small regions are pieces of chunks, each of which has pieces of one size.
 //!
-//! Who keeps a piece does not keep its chunk: pages in which all pieces are free go back to the machine when nothing else is to be
-//! done, or memory is short ([`trim`]), and come again when the chunk's other free pieces are used up.
+//! A piece in use does not keep its whole chunk in memory: pages whose pieces are all free are
+//! returned to the machine when the processor is idle or memory is short ([`trim`]), and renewed
+//! when the chunk's other free pieces are used up.
 //!
 //! Invariants:
-//! - A chunk is in its class's list where it has a free piece.
-//! - At most one chunk of a class is wholly free: what is given back goes back to the machine, and is there for every
+//! - A chunk is in its class's list exactly if it has a free piece.
+//! - At most one chunk of a class is wholly free: further ones are returned to the machine, for any
 //!   other use.
-//! - All pieces of a page that is blank are free, and not in the map.
+//! - A blank page (one without memory) has only free pieces, which are not in the map.
 
 use super::class_of;
 use crate::ground::trusted::Committed;
@@ -19,14 +20,14 @@ use sing_arch::lock::{Counter, SpinLock};
 use sing_arch::slab::Slab;
 use sing_runtime::Block;
 
-/// The smallest class, as a power of two.
+/// Log2 of the smallest class's size in bytes.
 pub(super) const MIN_CLASS: u32 = 6;
-/// The largest class, as a power of two; larger regions are mapped one by one.
+/// Log2 of the largest class's size in bytes; larger regions have their own pages.
 pub(super) const MAX_CLASS: u32 = 17;
 /// Bytes of a chunk.
 const CHUNK: u64 = 256 << 10;
 
-/// A chunk.
+/// A chunk of [`CHUNK`] bytes.
 #[derive(Default)]
 struct Chunk {
     node: Node<Chunk>,
@@ -39,11 +40,11 @@ struct Free {
     memory: Committed,
     /// Bytes of a piece.
     size: u64,
-    /// Free pieces.
+    /// Free pieces, those in blank pages included.
     count: u64,
     /// Pages that have no memory, one bit each.
     blank: u64,
-    /// The words of `map` that are not 0.
+    /// A bit for each word of `map` that is not 0.
     words: u64,
     map: [u64; WORDS],
 }
@@ -65,7 +66,7 @@ impl Default for Free {
 }
 
 impl Free {
-    /// Takes a piece of which there is memory.
+    /// Takes a free piece that has memory; its number.
     fn take(&mut self) -> Option<u64> {
         let word = self.words.trailing_zeros() as usize;
         let bits = self.map.get_mut(word)?;
@@ -84,8 +85,8 @@ impl Free {
         self.count += 1;
     }
 
-    /// The pieces that lie in the page with this number, or the one that begins there: the word of the map, and their bits.
-    /// `None` where one goes on there that begins before.
+    /// The pieces in the page with this number, or the one that begins there: the word of the map,
+    /// and their bits. `None` if a piece continues there that begins before.
     fn pieces_of(&self, page: u64) -> Option<(usize, u64)> {
         let offset = page * PAGE;
         let many = PAGE.checked_div(self.size).unwrap_or(0).max(1);
@@ -96,12 +97,12 @@ impl Free {
             .then_some((first as usize / 64, bits))
     }
 
-    /// Pages that go and come together.
+    /// Pages that are blanked and renewed together: those of one piece, or one page.
     fn pages_at_once(&self) -> u64 {
         (self.size / PAGE).max(1)
     }
 
-    /// Gives pages back to the machine in which all is free: how many.
+    /// Returns pages whose pieces are all free to the machine: how many.
     fn shrink(&mut self) -> u64 {
         let (mut gone, at_once) = (0, self.pages_at_once());
         for page in (0..CHUNK / PAGE).step_by(at_once as usize) {
@@ -122,7 +123,8 @@ impl Free {
         gone
     }
 
-    /// Gets memory for some pages that have none: how many. `None` where memory is short.
+    /// Gets memory for one blank page, or the blank pages of one piece: how many. `None` if memory
+    /// is short.
     fn renew(&mut self) -> Option<u64> {
         let at_once = self.pages_at_once();
         let page = u64::from(self.blank.trailing_zeros());
@@ -159,7 +161,7 @@ pub(crate) fn chunk_pages() -> u64 {
     PAGES.load(Relaxed)
 }
 
-/// A zeroed piece of a class, and its chunk's index. `None` where memory is short.
+/// A zeroed piece of a class, and its chunk's index. `None` if memory is short.
 pub(super) fn take(class: u32) -> Option<(Block, u32)> {
     let size = 1u64 << class;
     let list = CLASSES[class as usize].lock();
@@ -188,7 +190,7 @@ pub(super) fn take(class: u32) -> Option<(Block, u32)> {
     ))
 }
 
-/// A chunk, all of whose pieces of `size` are free.
+/// A new chunk with pieces of `size` bytes, all free.
 fn new(size: u64) -> Option<&'static Chunk> {
     let (index, chunk) = CHUNKS.take()?;
     let Some(memory) = Committed::with(CHUNK) else {
@@ -230,11 +232,12 @@ pub(super) fn give(piece: Block, chunk: u32) {
     }
 }
 
-/// The chunk that is looked at next.
+/// The index of the chunk that [`trim`] visits next.
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// Gives pages of some chunks back to the machine. False where that was the last of them. The chunk that a class's next piece comes
-/// from stays as it is: what is allocated and given back all the time costs what it did.
+/// Returns pages of some chunks to the machine. False when all chunks have been visited. The chunk
+/// that a class's next piece comes from is left alone, so that repeated allocating and freeing
+/// stays fast.
 pub(super) fn trim() -> bool {
     let mut work = Work::step();
     let mut index = NEXT.load(Relaxed);
@@ -245,7 +248,7 @@ pub(super) fn trim() -> bool {
         }
         work.spend(0);
         if let Some(chunk) = CHUNKS.get(index).filter(|_| CHUNKS.is_live(index)) {
-            // Each page can be a piece of its own.
+            // Each page may have been unmapped separately, so each counts as work.
             (0..shrink(chunk)).for_each(|_| work.spend(PAGE));
         }
         index += 1;
@@ -254,7 +257,7 @@ pub(super) fn trim() -> bool {
     true
 }
 
-/// Gives pages of a chunk back: how many.
+/// Returns pages of a chunk to the machine: how many.
 fn shrink(chunk: &'static Chunk) -> u64 {
     let class = class_of(chunk.free.lock().size as u32);
     let list = CLASSES[class as usize].lock();
@@ -265,7 +268,7 @@ fn shrink(chunk: &'static Chunk) -> u64 {
     let gone = free.shrink();
     PAGES.sub(gone);
     if free.words == 0 {
-        // Others have pieces of which there is memory.
+        // To the end of the list, behind chunks whose free pieces have memory.
         list.remove(chunk);
         list.push(chunk);
     }

@@ -1,16 +1,17 @@
-//! The parts of an allocation, by their offsets in it: a digital search tree through the records of the parts themselves,
-//! so that attaching one needs no memory, and takes no more steps than an offset has bits.
+//! The parts of an allocation, by their offsets in it: a digital search tree whose nodes are the
+//! parts' own records. So attaching a part needs no memory, and at most as many steps as an offset
+//! has bits.
 //!
-//! Invariant: all parts below a branch of one at depth `d` have offsets that agree with its own in the `d` highest bits, and
-//! in the next one with the branch.
+//! Invariant: the parts below a branch of a node at depth `d` have offsets whose `d` highest bits
+//! agree with the node's; their next bit selects the branch.
 
 use super::{ALLOCATIONS, Allocation};
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// Where a part stands: its index and 1, or 0 for none.
+/// A link to a part: its index plus 1, or 0 for none.
 type Place = AtomicU32;
 
-/// What an allocation knows of its place as a part of another.
+/// An allocation's node in the tree of another's parts.
 #[derive(Default)]
 pub(super) struct AsPart {
     offset: AtomicU32,
@@ -22,7 +23,7 @@ fn part_at(place: &Place) -> Option<(u32, &'static Allocation)> {
     Some((index, ALLOCATIONS.get(index)?))
 }
 
-/// The place of the last of those below a branch, and of which it is the only one.
+/// The link to a leaf below a link, or the link itself if its part is a leaf.
 fn leaf_below(mut place: &'static Place) -> &'static Place {
     while let Some((_, part)) = part_at(place) {
         let branches = &part.as_part.branches;
@@ -35,7 +36,7 @@ fn leaf_below(mut place: &'static Place) -> &'static Place {
 }
 
 impl Allocation {
-    /// The place of the part at an offset, or the empty one where it would stand.
+    /// The link to the part at an offset, or the empty link where it would be inserted.
     fn place_of(&'static self, offset: u32) -> &'static Place {
         let mut place = &self.parts;
         let mut bit = u32::BITS;
@@ -54,17 +55,17 @@ impl Allocation {
         self.place_of(offset).load(Relaxed) != 0
     }
 
-    /// Makes an allocation the part at an offset where none is.
+    /// Inserts an allocation as the part at an offset that has none.
     pub(super) fn insert_part(&'static self, offset: u32, index: u32, part: &'static Allocation) {
         part.as_part.offset.store(offset, Relaxed);
         self.place_of(offset).store(index + 1, Relaxed);
     }
 
-    /// Takes the part at an offset out; its index.
+    /// Removes the part at an offset; its index.
     pub(super) fn remove_part(&'static self, offset: u32) -> Option<u32> {
         let place = self.place_of(offset);
         let (index, part) = part_at(place)?;
-        // One that has none below it takes its place.
+        // A leaf below it replaces it, which keeps the invariant.
         let leaf = leaf_below(place);
         let heir = leaf.swap(0, Relaxed);
         if heir != index + 1 {
@@ -82,7 +83,7 @@ impl Allocation {
         Some(index)
     }
 
-    /// Takes some part out; its index.
+    /// Removes any one part; its index.
     pub(super) fn take_part(&'static self) -> Option<u32> {
         let leaf = leaf_below(&self.parts);
         leaf.swap(0, Relaxed).checked_sub(1)

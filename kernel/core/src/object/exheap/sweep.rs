@@ -1,4 +1,4 @@
-//! What must hold of regions, allocations and who pays for them ([`crate::object::sweep`]).
+//! Invariants of regions, allocations and their charges ([`crate::object::sweep`]).
 #![allow(
     clippy::disallowed_macros,
     clippy::disallowed_methods,
@@ -11,17 +11,17 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use core::sync::atomic::Ordering::Relaxed;
 
-/// Looks at all of them.
+/// Checks all of them.
 pub(crate) fn sweep(found: &mut Findings) {
     let mut paid: BTreeMap<u32, u64> = BTreeMap::new();
     let mut seen: BTreeMap<u32, u32> = BTreeMap::new();
-    // By account: what it pays for of regions, and what its SIP holds that others pay for.
+    // By account: the portions that it pays for, and the bytes that its SIP borrows.
     let mut sums = BTreeMap::new();
     for (n, a) in ALLOCATIONS.in_use() {
         found.seen();
         let r = a.region.load(Relaxed);
         *paid.entry(r).or_default() += a.portion.load(Relaxed);
-        // What a region keeps of one that was given up views nothing.
+        // A residual views nothing.
         if !a.block.get().is_empty() || !a.node.is_linked() {
             *seen.entry(r).or_default() += 1;
         }

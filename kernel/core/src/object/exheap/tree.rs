@@ -1,8 +1,9 @@
-//! Trees of allocations, and giving them back.
+//! Trees of allocations, and freeing them.
 //!
-//! A tree can have as many allocations as a budget pays for, and a region as many pages; so giving back is done in
-//! steps of bounded cost ([`dig`]), between which others can run. What waits for it are an account's *graves*: still charged
-//! to it, in nobody's table, linked through the records themselves, so that it costs no memory to give back memory.
+//! A tree can have as many allocations as a budget pays for, and a region as many pages; so they
+//! are freed in steps of bounded cost ([`free_deferred`]), between which others can run. Deferred
+//! frees are a list of the account that pays: they are still charged to it, are in no table, and
+//! are linked through their records, so that freeing memory needs none.
 
 use super::{ALLOCATIONS, Allocation, Memory, Region, free_one, get};
 use crate::ground::work::{PIECE, Work};
@@ -11,17 +12,18 @@ use core::sync::atomic::Ordering::Relaxed;
 use sing_abi::status;
 use sing_arch::lock::Counter;
 
-/// No further grave.
+/// The end of the list.
 const NONE: u32 = u32::MAX;
 
-/// What has been given up and is still paid for.
+/// Allocations that have been given up and are not freed yet: a stack, linked by
+/// [`Allocation::next_deferred`].
 #[derive(Default)]
-pub(crate) struct Graves {
-    /// The first one.
+pub(crate) struct DeferredFrees {
+    /// The index of the first one.
     top: Option<u32>,
 }
 
-impl Graves {
+impl DeferredFrees {
     /// Whether there is none.
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
@@ -30,7 +32,7 @@ impl Graves {
 
     fn push(&mut self, index: u32, a: &Allocation) {
         let next = self.top.replace(index).unwrap_or(NONE);
-        a.next_grave.store(next, Relaxed);
+        a.next_deferred.store(next, Relaxed);
     }
 }
 
@@ -40,7 +42,7 @@ impl Allocation {
         self.below.load(Relaxed) != 0
     }
 
-    /// Whether there is a part at this offset, or one could be.
+    /// Whether a part can be attached at this offset.
     pub(crate) fn takes_part_at(&'static self, offset: u32) -> Result<(), i32> {
         let inside = offset.is_multiple_of(4) && u64::from(offset) + 4 <= u64::from(self.len());
         if !inside {
@@ -52,7 +54,8 @@ impl Allocation {
         }
     }
 
-    /// Makes the allocation of this index a part, which is in nobody's table any more. One account pays for both.
+    /// Attaches the allocation of this index, which is in no table any more, as a part. Both have
+    /// the same payer.
     pub(crate) fn attach(&'static self, offset: u32, index: u32) {
         let Some(part) = get(index) else {
             return;
@@ -65,7 +68,7 @@ impl Allocation {
         self.paid_below.add(paid);
     }
 
-    /// Takes the part at an offset out, which whoever pays for the tree goes on to pay for; its index.
+    /// Detaches the part at an offset; its index. The tree's payer goes on paying for it.
     pub(crate) fn detach(&'static self, offset: u32) -> Option<u32> {
         let index = self.remove_part(offset)?;
         let part = get(index)?;
@@ -74,7 +77,7 @@ impl Allocation {
         Some(index)
     }
 
-    /// A part of it is none any more.
+    /// Subtracts a detached part from the sums.
     fn has_no_more(&self, part: &Allocation) {
         let (count, paid) = part.size();
         self.below.sub(count as u32);
@@ -83,7 +86,8 @@ impl Allocation {
 }
 
 impl Region {
-    /// Gives a piece of a large region back that one allocation alone views: its bytes. `None` where the rest is small.
+    /// Frees a piece of a large region's memory if only one allocation views it: the bytes freed.
+    /// `None` if at most a piece is left.
     fn shrink(&self) -> Option<u64> {
         if self.size() <= PIECE || self.references.load(Relaxed) != 1 {
             return None;
@@ -102,73 +106,73 @@ impl Region {
     }
 }
 
-/// Gives an allocation back, with all its parts; nobody has it in a table any more. Of what is large, only a part is
-/// given back here: [`dig`] does the rest.
+/// Frees an allocation, which is in no table any more, with all its parts. Of a large one, only
+/// some is freed here: [`free_deferred`] does the rest.
 pub(crate) fn free(index: u32) {
     let mut work = Work::little();
-    if let Some(account) = put_into_grave(index, &mut work)
-        && dig(account, &mut work)
+    if let Some(account) = free_or_defer(index, &mut work)
+        && free_deferred(account, &mut work)
     {
-        account.leave();
+        account.queue_deferred();
     }
 }
 
-/// Gives an allocation back, or puts it into the graves of the account that it is charged to. If that account's SIP does not
-/// give it back, the idle context does.
-pub(crate) fn bury(index: u32, work: &mut Work) {
-    if let Some(account) = put_into_grave(index, work) {
-        account.leave();
+/// Frees an allocation, or adds it to its payer's deferred frees. If the payer's SIP does not do
+/// those, the idle context does.
+pub(crate) fn free_later(index: u32, work: &mut Work) {
+    if let Some(account) = free_or_defer(index, work) {
+        account.queue_deferred();
     }
 }
 
-/// Gives an allocation back, or puts it into the graves of the account that it is charged to: which. Nothing is given back
-/// that is large, or once the step's allowance is spent: a message brings several.
-fn put_into_grave(index: u32, work: &mut Work) -> Option<&'static Account> {
+/// Frees an allocation, or adds it to its payer's deferred frees: the payer. It is deferred if it
+/// is large or the step's allowance is spent, as a message can bring several.
+fn free_or_defer(index: u32, work: &mut Work) -> Option<&'static Account> {
     let a = ALLOCATIONS.get(index)?;
     a.return_held(a.cost().1);
-    let slow = |r: &Region| r.size() > PIECE || r.has_left();
+    let slow = |r: &Region| r.size() > PIECE || r.has_residual();
     let slow = work.is_spent() || a.has_parts() || a.region().is_some_and(slow);
     let Some(account) = a.payer.get().filter(|_| slow) else {
         work.spend(free_one(index, a));
         return None;
     };
     work.spend(0);
-    // It stays on the account until it is gone.
-    account.graves.lock().push(index, a);
+    // It stays charged until it is freed.
+    account.deferred.lock().push(index, a);
     Some(account)
 }
 
-/// Gives back what has been given up on an account. Whether anything is left.
-pub(crate) fn dig(account: &'static Account, work: &mut Work) -> bool {
-    // It is needed to the end of this, and could go with the last of what is charged to it.
+/// Does some of an account's deferred frees. Whether any are left.
+pub(crate) fn free_deferred(account: &'static Account, work: &mut Work) -> bool {
+    // The account must outlive this call; freeing the last charge could free its record.
     account.hold();
-    let more = dig_some(account, work);
+    let more = free_some_deferred(account, work);
     account.release();
     more
 }
 
-fn dig_some(account: &'static Account, work: &mut Work) -> bool {
+fn free_some_deferred(account: &'static Account, work: &mut Work) -> bool {
     while !work.is_spent() {
-        let mut graves = account.graves.lock();
-        let Some(index) = graves.top else {
+        let mut deferred = account.deferred.lock();
+        let Some(index) = deferred.top else {
             return false;
         };
         let Some(a) = ALLOCATIONS.get(index) else {
-            graves.top = None;
+            deferred.top = None;
             return false;
         };
         if let Some(part) = a.take_part() {
             if let Some(p) = ALLOCATIONS.get(part) {
-                // From now on it is charged for by itself.
+                // From now on it is charged for separately.
                 p.payer.set(Some(account));
                 a.has_no_more(p);
-                graves.push(part, p);
+                deferred.push(part, p);
             }
             work.spend(0);
             continue;
         }
         if let Some(region) = a.region() {
-            if region.has_left() && region.let_go() {
+            if region.has_residual() && region.release_residual() {
                 work.spend(0);
                 continue;
             }
@@ -177,10 +181,10 @@ fn dig_some(account: &'static Account, work: &mut Work) -> bool {
                 continue;
             }
         }
-        let next = a.next_grave.load(Relaxed);
-        graves.top = (next != NONE).then_some(next);
-        drop(graves);
+        let next = a.next_deferred.load(Relaxed);
+        deferred.top = (next != NONE).then_some(next);
+        drop(deferred);
         work.spend(free_one(index, a));
     }
-    !account.graves.lock().is_empty()
+    !account.deferred.lock().is_empty()
 }

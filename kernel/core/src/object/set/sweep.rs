@@ -1,4 +1,4 @@
-//! What must hold of sets' records ([`crate::object::sweep`]).
+//! Invariants of sets' records ([`crate::object::sweep`]).
 #![allow(
     clippy::disallowed_macros,
     clippy::disallowed_methods,
@@ -18,13 +18,13 @@ impl Set {
 }
 
 impl Member {
-    /// Whether it is in a list of those that are ready, or to be emptied.
+    /// Whether it is in a ready list, or among endpoints to be emptied.
     pub(crate) fn is_linked(&self) -> bool {
         self.node.is_linked() || self.closing.is_linked()
     }
 }
 
-/// Looks at all of them.
+/// Checks all of them.
 pub(crate) fn sweep(found: &mut Findings) {
     for set in SETS.all() {
         found.seen();

@@ -1,36 +1,37 @@
-//! Who ends with whom. A child is its parent's dependant: when the parent ends, in whichever way, the child is stopped, and
-//! so are all that depend on it. A child that is detached depends on nobody, and goes on.
+//! Dependants: a child ends with its parent, in whichever way that ends, and so do all that depend
+//! on the child. A child that is detached depends on nobody, and goes on.
 //!
 //! Invariants:
-//! - A SIP that lives has a guardian exactly where it depends on one: it stands in the list of that one's dependants.
-//! - A SIP whose dependants have not all been stopped, or let go where it was stopped alone, is not gone: what stops a SIP
-//!   also stops or frees those.
-//! - Whoever stops a dependant takes over its own first: however deep the family is, each of it is taken over once, and
-//!   none lives when the first one is gone.
+//! - A live SIP has a guardian exactly if it is in that one's list of dependants.
+//! - A SIP is not gone before all of its dependants have been stopped or, if it was stopped alone,
+//!   detached.
+//! - Before a dependant is stopped, its own dependants become those of the SIP that has ended. So
+//!   each descendant is moved once, however deep the family, and none is alive when the first SIP
+//!   is gone.
 
 use super::{End, Sip, begin};
 use crate::mechanism::cpu;
 use core::sync::atomic::Ordering::Relaxed;
 use sing_abi::exit::stop::PARENT_ENDED;
 
-/// The role of a node by which a SIP stands in the list of its guardian's dependants.
+/// The role of the node by which a SIP is in its guardian's list of dependants.
 pub(crate) struct OfGuardian;
 
 impl Sip {
-    /// From now on it ends with another one.
+    /// Makes it a dependant of `guardian`.
     pub(super) fn depend_on(&'static self, guardian: &'static Sip) {
         self.guardian.set(Some(guardian));
         guardian.dependants.lock().push(self);
     }
 
-    /// From now on it ends with nobody.
+    /// Removes it from its guardian's dependants, if it has a guardian.
     pub(crate) fn detach(&'static self) {
         if let Some(guardian) = self.guardian.take() {
             guardian.dependants.lock().remove(self);
         }
     }
 
-    /// Whether it ends when another one does.
+    /// Whether it ends when `other` does, directly or through guardians in between.
     pub(super) fn depends_on(&self, other: &Sip) -> bool {
         let mut at = self.guardian.get();
         while let Some(guardian) = at {
@@ -42,8 +43,9 @@ impl Sip {
         false
     }
 
-    /// Stops one of the dependants of a SIP that has ended, or takes over one of that one's; or lets it go, where the SIP was
-    /// stopped alone. False where there is none.
+    /// Does one step for an ended SIP: stops a dependant that has no dependants of its own, or
+    /// takes over one of a dependant's; if the SIP was stopped alone, detaches a dependant. False
+    /// if there is none.
     pub(super) fn stop_a_dependant(&'static self) -> bool {
         let dependant = self.dependants.lock().first();
         let Some(dependant) = dependant else {

@@ -1,15 +1,18 @@
-//! How SIPs end: by themselves, by a trap, stopped from outside; and giving back what they had.
+//! How SIPs end (by exit, by a trap, or stopped by others), and how what they had is freed.
 //!
-//! A SIP that ends is marked ([`begin`]): from then on none of its threads runs. Everything else is done in steps of bounded
-//! cost ([`step`]), for it can have as much as its budget pays for. A SIP that ends itself does so on the stack of its own
-//! thread, which nobody can give back while it runs; so that thread leaves for the idle context, which does the steps. A
-//! SIP that another ends does not run; who ends it does them, in its own time. Whoever does them lets others run in
-//! between, keeps nothing on its stack, for it may be ended itself, and keeps the record counted ([`super::Kept`]). A SIP
-//! some of whose steps are to be done is in [`DYING`], where the idle context finds it; they take turns there.
+//! A SIP that ends is marked ([`begin`]): from then on none of its threads runs. The rest is done
+//! in steps of bounded cost ([`step`]), as it can have as much as its budget pays for. A SIP that
+//! ends itself does so on its own thread's stack, which cannot be freed while in use; so that
+//! thread switches to the idle context, which does the steps. If another SIP ends it, that one's
+//! thread does the steps, in its own time. It lets others run in between; as it may be ended itself
+//! there, it keeps nothing on its stack, and keeps the record counted ([`super::Kept`]). SIPs with
+//! steps to do are in [`DYING`], where the idle context finds them; they take turns.
 //!
-//! Those that depend on it come first: they are stopped with it ([`super::dependants`]). Then threads: when they are given back, nothing names them any more but handles. Then all that the handles name,
-//! start-up endpoints, the messages of endpoints that it has closed, the blocks that it has given up, its memory.
+//! The order: first its dependants are stopped ([`super::dependants`]). Then its threads are freed,
+//! after which only handles refer to them. Then the objects of its handles, start-up endpoints,
+//! messages of endpoints that it has closed, deferred frees of blocks, its memory.
 
+use super::resuming::{self, RESUMED};
 use super::{DYING, ENDED, EXITED, End, Kept, Sip};
 use crate::ground::trace;
 use crate::ground::work::{PIECE, Work};
@@ -26,10 +29,10 @@ use sing_abi::trap::Trap;
 use sing_arch::link::{Linked, List};
 use sing_arch::lock::Counter;
 
-/// Cycles that the idle context spends on ended SIPs before others run: about a tenth of a quantum.
+/// Cycles that the idle context spends on freeing before others run: about a tenth of a quantum.
 const SPELL: u64 = 1_000_000;
 
-/// Ends the SIP of the current thread. Nothing that the caller's frames own is given back.
+/// Ends the SIP of the current thread. The values in the caller's frames are not dropped.
 pub(crate) fn exit_current(end: End) -> ! {
     let cpu = cpu::this();
     let sip = cpu::current().sip();
@@ -44,7 +47,7 @@ pub(crate) fn exit_current(end: End) -> ! {
     unreachable!("a thread of an ended SIP runs")
 }
 
-/// Ends the SIP of the current thread, because it did what no correct program does.
+/// Ends the SIP of the current thread with a trap, because it did what no correct program does.
 #[cold]
 #[inline(never)]
 pub(crate) fn trap(trap: Trap) -> ! {
@@ -57,16 +60,18 @@ pub(crate) fn trap(trap: Trap) -> ! {
     exit_current(End::Trap(trap))
 }
 
-/// Whether something of SIPs or threads that have ended has not been given back.
+/// Whether the idle context has something to do: something of SIPs or threads that have ended is to be freed, the threads
+/// of a resumed SIP have yet to follow, or there is surplus memory.
 pub(crate) fn is_dying() -> bool {
     !DYING.lock().is_empty()
         || !cpu::this().ended.lock().is_empty()
-        || account::has_left()
+        || !RESUMED.lock().is_empty()
+        || account::has_deferred()
         || surplus::is_due()
 }
 
-/// Gives back threads and SIPs that have ended: all of them or, where others could run, some. Called in the idle
-/// context.
+/// Frees threads and SIPs that have ended: all of them or, if others could run, some. Called in the
+/// idle context.
 pub(crate) fn reap() {
     loop {
         let exited = EXITED.lock().pop();
@@ -83,9 +88,9 @@ pub(crate) fn reap() {
     }
 }
 
-/// Gives back some of what has ended. False where there is nothing.
+/// Frees some of what has ended. False if there is nothing.
 fn step_any() -> bool {
-    // The next step is the next one's.
+    // They take turns: the next step is the next one's.
     let thread = take_turn(&cpu::this().ended.lock());
     if let Some(t) = thread {
         t.give_back(&mut Work::step());
@@ -96,22 +101,22 @@ fn step_any() -> bool {
         step(sip);
         return true;
     }
-    account::step_left()
+    resuming::step_next() || account::step_deferred()
 }
 
-/// The first one of a list, which goes to the end.
-fn take_turn<T: Linked>(list: &List<T>) -> Option<&'static T> {
+/// The first element of a list, which moves to the end.
+pub(super) fn take_turn<R, T: Linked<R>>(list: &List<T, R>) -> Option<&'static T> {
     let first = list.pop();
     first.inspect(|t| list.push(t));
     first
 }
 
-/// Ends a SIP that has not been started, and none of whose threads runs. The idle context gives it back.
+/// Ends a SIP that has not been started, so no thread of it runs. The idle context frees it.
 pub(crate) fn discard(sip: &'static Sip) {
     begin(sip, End::Stop(0));
 }
 
-/// Ends a SIP that has not ended: from here on it does nothing.
+/// Marks a SIP as ended, unless it was before: from here on it does nothing.
 pub(super) fn begin(sip: &'static Sip, how: End) {
     if !sip.is_alive() {
         return;
@@ -130,7 +135,7 @@ pub(super) fn begin(sip: &'static Sip, how: End) {
     DYING.lock().push(sip);
 }
 
-/// Gives back some of what an ended SIP had. True where nothing is left: it has ended for all to see.
+/// Frees some of what an ended SIP had. True if nothing is left: its exit status is visible.
 fn step(sip: &'static Sip) -> bool {
     let mut work = Work::step();
     if sip.is_alive() || sip.has_ended() {
@@ -163,9 +168,17 @@ fn step(sip: &'static Sip) -> bool {
         if work_off(sip, &mut work) {
             continue;
         }
-        // Nobody runs in it any more.
+        // No thread of it exists, so nothing uses its table or memory.
         if let Some(bytes) = sip.memory.give_table_back() {
             work.spend(bytes);
+            continue;
+        }
+        if let Some(shrunk) = sip.memory.with_last_further(|m| m.shrink(PIECE)) {
+            // Emptied so far that the rest is no more than a piece.
+            if !shrunk && let Some(rest) = sip.memory.take_further() {
+                rest.give();
+            }
+            work.spend(PIECE);
             continue;
         }
         let shrunk = sip.memory.with(|m| m.shrink(PIECE));
@@ -178,32 +191,33 @@ fn step(sip: &'static Sip) -> bool {
     false
 }
 
-/// Gives back some of what a SIP has given up: messages at endpoints that it has closed, blocks. Whether there was any.
+/// Frees some of what a SIP has given up: messages at endpoints that it has closed, blocks. False
+/// if there was nothing.
 pub(crate) fn work_off(sip: &'static Sip, work: &mut Work) -> bool {
     let closing = sip.closing.lock().first();
     if let Some(member) = closing {
         channel::empty(member, sip, work);
         return true;
     }
-    let graves = !sip.account().graves.lock().is_empty();
-    if graves {
-        exheap::dig(sip.account(), work);
+    let deferred = !sip.account().deferred.lock().is_empty();
+    if deferred {
+        exheap::free_deferred(sip.account(), work);
     }
-    graves
+    deferred
 }
 
 impl Sip {
-    /// Whether it has given up anything that is not given back.
+    /// Whether it has given up anything that is not freed yet.
     #[inline(always)]
     pub(crate) fn has_given_up(&self) -> bool {
-        !self.account().graves.lock().is_empty() || !self.closing.lock().is_empty()
+        !self.account().deferred.lock().is_empty() || !self.closing.lock().is_empty()
     }
 }
 
-/// An ended SIP has nothing any more but what it has on its way elsewhere.
+/// Finishes an ended SIP: nothing is left of it but messages in flight. Publishes its exit status.
 fn gone(sip: &'static Sip) {
-    sip.forget_gifts();
-    sip.account().discharge(sip.memory.len());
+    sip.free_startup();
+    sip.account().discharge(sip.memory.cost());
     sip.memory.take().give();
     DYING.lock().remove(sip);
     sip.gone.store(true, Relaxed);
@@ -215,8 +229,8 @@ fn gone(sip: &'static Sip) {
     sip.release();
 }
 
-/// Stops a SIP alone: those that depend on it go on, detached. They are let go as it is given back; from the beginning it
-/// does not run, and nobody new depends on it.
+/// Stops a SIP alone: its dependants go on, detached. They are detached in the steps that free it;
+/// until then it cannot run, and gets no new dependants.
 pub(crate) fn stop_only(sip: &'static Sip, code: i32) {
     if sip.is_alive() {
         sip.ends_alone.store(true, Relaxed);
@@ -224,19 +238,20 @@ pub(crate) fn stop_only(sip: &'static Sip, code: i32) {
     stop(sip, code);
 }
 
-/// Stops a SIP from outside (or from inside: then this does not return), and those that depend on it. Called in a kernel
-/// entry that holds nothing.
+/// Stops a SIP and its dependants. Does not return if the caller is among them. Called in a kernel
+/// entry that holds no lock or value.
 pub(crate) fn stop(sip: &'static Sip, code: i32) {
     let thread = cpu::current();
     if core::ptr::eq(thread.sip(), sip) {
         exit_current(End::Stop(code));
     }
     if thread.sip().depends_on(sip) && !sip.ends_alone.load(Relaxed) {
-        // The idle context does the steps: the caller is one of those that are stopped.
+        // The caller is a dependant, so it is stopped as well: the idle context does the steps.
         begin(sip, End::Stop(code));
         exit_current(End::Stop(PARENT_ENDED));
     }
-    // Where this thread is ended itself meanwhile, its end lets the record go, and the idle context goes on.
+    // If this thread is ended itself meanwhile, that releases the record, and the idle context does
+    // the remaining steps.
     thread.keep(Kept::of(sip));
     begin(sip, End::Stop(code));
     while !step(sip) {

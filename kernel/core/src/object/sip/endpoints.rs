@@ -1,4 +1,5 @@
-//! What a SIP is given: arguments and endpoints, at its start and in messages.
+//! What a SIP is given (arguments and endpoints, at its start and in messages), and how an
+//! endpoint's contract is checked and narrowed on the way.
 
 use super::{Sip, StartupEnd};
 use crate::object::channel::{self, Channel};
@@ -8,13 +9,13 @@ use sing_abi::trap::Trap;
 use sing_image::manifest::Side;
 
 impl Sip {
-    /// Works with its arguments.
+    /// Calls `f` with its arguments: each is a `u32` length and bytes.
     pub(crate) fn with_arguments<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
         f(&self.inner.lock().arguments)
     }
 
-    /// Gives it its start-up endpoints, in the order of its manifest; they are nobody's so far. There is room for as many
-    /// as were announced when it was made ([`super::Making::endpoints`]).
+    /// Gives it its start-up endpoints, in the order of its manifest; they have no owner before.
+    /// Room for them was reserved when it was created ([`super::Making::endpoints`]).
     pub(crate) fn give_startup(&'static self, endpoints: impl Iterator<Item = StartupEnd>) {
         for end in endpoints {
             if let Some((channel, side)) = end {
@@ -25,19 +26,22 @@ impl Sip {
         }
     }
 
-    /// It has no use any more for its arguments, nor for the places of its start-up endpoints, which have been taken.
-    pub(super) fn forget_gifts(&self) {
+    /// Frees its arguments and the slots of its start-up endpoints, which have all been taken or
+    /// closed.
+    pub(super) fn free_startup(&self) {
         let mut inner = self.inner.lock();
         debug_assert!(inner.endpoints.iter().all(Option::is_none));
-        let gifts = (
+        let startup = (
             core::mem::take(&mut inner.arguments),
             core::mem::take(&mut inner.endpoints),
         );
         drop(inner);
-        drop(gifts);
+        drop(startup);
     }
 
-    /// Takes a start-up endpoint; its handle, or a status.
+    /// Gives the SIP's start-up endpoint number `index` a handle, under the contract that its
+    /// manifest names: the handle, `NOT_FOUND`, or `NO_RESOURCES`, in which case it can be taken
+    /// later.
     pub(crate) fn take_startup(&'static self, index: u32) -> i32 {
         let taken = match self.inner.lock().endpoints.get_mut(index as usize) {
             Some(e) => e.take(),
@@ -60,8 +64,8 @@ impl Sip {
         }
     }
 
-    /// Gives an endpoint a handle, under which it is used as one of contract `name`: for good, where that is a
-    /// permission.
+    /// Gives an endpoint a handle, under which it is used as one of contract `name`. Narrowing to a
+    /// permission is permanent.
     pub(crate) fn insert_endpoint(
         &'static self,
         channel: &'static Channel,
@@ -73,7 +77,8 @@ impl Sip {
         Some(handle)
     }
 
-    /// The same for an endpoint that may have to be given back as it was: [`Sip::narrow_endpoint`] follows where not.
+    /// As [`Sip::insert_endpoint`], but without the narrowing, so that the endpoint can be returned
+    /// as it was; [`Sip::narrow_endpoint`] completes it.
     pub(crate) fn own_endpoint(
         &'static self,
         channel: &'static Channel,
@@ -91,7 +96,7 @@ impl Sip {
         Some(handle)
     }
 
-    /// An endpoint that it has got is used as one of contract `name`: for good, where that is a permission.
+    /// Uses an endpoint of its own under contract `name`. Narrowing to a permission is permanent.
     pub(crate) fn narrow_endpoint(&self, handle: u32, name: &str) {
         if let Object::Endpoint(channel, side, _) = self.object(handle) {
             self.narrow(channel, side, name);
@@ -132,7 +137,8 @@ impl Sip {
         }
     }
 
-    /// Takes an endpoint out of its table, as a word of a message, where it travels as one of contract `name`.
+    /// Takes an endpoint out of its table to be sent as one of contract `name`: the word that
+    /// represents it in a message.
     pub(crate) fn send_endpoint(&self, handle: u32, name: &str) -> Option<u64> {
         let mut handles = self.handles.lock();
         let Object::Endpoint(channel, side, _) = handles.get(handle) else {
@@ -146,14 +152,16 @@ impl Sip {
         Some(channel::to_word(channel, side))
     }
 
-    /// Takes an endpoint out of its table again, which a message has brought that cannot be received.
+    /// Takes an endpoint out of its table again because the message that brought it cannot be
+    /// received.
     pub(crate) fn return_endpoint(&self, handle: u32) {
         if let Object::Endpoint(channel, side, _) = self.handles.lock().remove(handle) {
             channel.release(side);
         }
     }
 
-    /// Whether an endpoint that has come is what this SIP's image has under the name of a contract, in this state.
+    /// Whether a received endpoint conforms to what this SIP's image knows as contract `name`, in
+    /// this state.
     pub(crate) fn knows_as(
         &self,
         channel: &'static Channel,
@@ -163,13 +171,13 @@ impl Sip {
     ) -> bool {
         let inner = channel.lock();
         let end = &inner.ends[side.index()];
-        // Who sent it may have used it so.
+        // The sender may have used it under another contract than its channel's.
         let known = self.image().asked_for(end, name, side, state, true);
         inner.contract.is_some() && known.is_some()
     }
 
-    /// From now on an endpoint is used as one of the contract that its SIP's image has under this number. False where
-    /// it cannot, and it stays as it is.
+    /// Uses an endpoint under contract `number` of its SIP's image from now on. False, with nothing
+    /// changed, if the endpoint's contract and state do not allow that.
     pub(crate) fn use_endpoint_as(
         &self,
         handle: u32,

@@ -1,8 +1,9 @@
-//! A SIP and all that descend from it.
+//! Operations on a SIP and all its descendants.
 //!
-//! The tree is walked through the records themselves: each has a list of its children's. Records of those that have ended
-//! stay in the tree as long as it has anything below them, so nobody leaves it by ending its parent. A walk goes in steps
-//! between which others run; it keeps the one that it is at, and so all above that.
+//! The tree is walked through the records themselves: each has a list of its children. Records of
+//! ended SIPs stay in the tree while they have descendants, so no process leaves the tree by the
+//! end of its parent. A walk goes in steps between which others run; it keeps a reference to the
+//! record where it pauses, which keeps all ancestors' records, too.
 
 use super::{Kept, OfParent, Sip};
 use crate::ground::work::Work;
@@ -10,15 +11,15 @@ use crate::mechanism::cpu;
 use crate::mechanism::interrupt;
 use sing_arch::link::List;
 
-/// Suspends a SIP and all that descend from it. Whoever of them has not been reached yet can still make others: below
-/// itself, where the walk has yet to come.
+/// Suspends a SIP and its descendants. One that is not reached yet can still create others, but
+/// only below itself, where the walk has yet to come.
 pub(crate) fn suspend_all(root: &'static Sip) {
     each(root, |sip| {
         sip.suspend();
     });
 }
 
-/// Resumes a SIP and all that descend from it. False where the SIP itself was not suspended.
+/// Resumes a SIP and its descendants. False if the SIP itself was not suspended.
 pub(crate) fn resume_all(root: &'static Sip) -> bool {
     let mut resumed = false;
     each(root, |sip| {
@@ -28,7 +29,7 @@ pub(crate) fn resume_all(root: &'static Sip) -> bool {
     resumed
 }
 
-/// Does something to a SIP and to all that descend from it and live, parents first.
+/// Calls `f` with a SIP and each descendant that is alive, parents first.
 fn each(root: &'static Sip, mut f: impl FnMut(&'static Sip)) {
     let thread = cpu::current();
     let mut work = Work::step();
@@ -49,7 +50,7 @@ fn each(root: &'static Sip, mut f: impl FnMut(&'static Sip)) {
     thread.let_go();
 }
 
-/// The one behind `at` in the tree below `root`, parents first.
+/// The record after `at` in the tree below `root`, in pre-order.
 fn after(at: &'static Sip, root: &'static Sip) -> Option<&'static Sip> {
     let child = at.children.lock().first();
     if child.is_some() {

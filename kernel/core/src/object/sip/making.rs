@@ -1,4 +1,5 @@
-//! How a SIP is made.
+//! Creating a SIP: its record, account, arguments, memory, instance and first thread, all of them
+//! or none.
 
 use super::{COST, IDS, LIVE, SIPS, Sip, all};
 use crate::ground::image::Installed;
@@ -10,29 +11,33 @@ use crate::object::thread::{Start, Thread};
 use core::sync::atomic::Ordering::Relaxed;
 use sing_abi::status;
 use sing_arch::lock::Counter;
-use sing_image::meta::MemoryMode;
-use sing_runtime::{Charged, Instance};
+use sing_image::meta::{MemoryMode, MemoryType};
+use sing_runtime::Charged;
 
-/// Puts arguments into their place; a status where they are none.
+/// Bytes of addresses that the memories behind a SIP's first have together.
+const FURTHER_ADDRESSES: u64 = 4 << 30;
+
+/// Writes the arguments into a buffer; a status if they are invalid.
 pub(crate) type Put<'a> = &'a dyn Fn(&mut [u8]) -> Result<(), i32>;
 
-/// What to make a SIP of.
+/// What to create a SIP from.
 pub(crate) struct Making<'a> {
     /// Its image.
     pub(crate) image: &'static Installed,
-    /// The SIP that makes it.
+    /// The SIP that creates it; none for the kernel.
     pub(crate) parent: Option<&'static Sip>,
-    /// Bytes of its arguments, and what puts them into place. Each is a `u32` length and bytes.
+    /// The size of its arguments in bytes, and the function that writes them. Each argument is a
+    /// `u32` length and bytes.
     pub(crate) arguments: (usize, Put<'a>),
-    /// How many start-up endpoints it will be given.
+    /// The number of start-up endpoints it will be given.
     pub(crate) endpoints: usize,
 }
 
-/// Makes a SIP, not yet running and without start-up endpoints, which it is given once it is there. All of it is on its own
-/// account from the beginning; where anything is refused, nothing is left behind.
+/// Creates a SIP that does not run yet, and without its start-up endpoints. Everything is on its
+/// own account from the beginning; if anything is refused, nothing is left behind.
 ///
 /// # Errors
-/// A status.
+/// `NO_RESOURCES`, `TOO_DEEP`, or a status from the arguments.
 pub(crate) fn create(making: &Making<'_>) -> Result<&'static Sip, i32> {
     let (image, parent) = (making.image, making.parent);
     let above = match parent {
@@ -44,8 +49,8 @@ pub(crate) fn create(making: &Making<'_>) -> Result<&'static Sip, i32> {
         Err(Refused::NoRoom) => return Err(status::NO_RESOURCES),
         Err(Refused::TooDeep) => return Err(status::TOO_DEEP),
     };
-    // All that it will need for certain, so that the accounts above are asked once.
-    let memory = image.template.memory_min() + making.arguments.0 as u64;
+    // Requests all that it will certainly need, so that the accounts above are asked only once.
+    let memory = image.template.all_memories_cost() + making.arguments.0 as u64;
     let needed = COST + memory + image.stack + Thread::COST;
     let room = account.has_room(needed) && account.charge(COST);
     let taken = room.then(|| SIPS.take());
@@ -58,8 +63,8 @@ pub(crate) fn create(making: &Making<'_>) -> Result<&'static Sip, i32> {
         return Err(status::NO_RESOURCES);
     };
     sip.index.store(index, Relaxed);
-    sip.id
-        .store(IDS.take(|id| all().any(|s| s.id() == id)), Relaxed);
+    let id = IDS.take(|| all().map(Sip::id));
+    sip.id.store(id, Relaxed);
     sip.parent.store(parent.map_or(0, Sip::id), Relaxed);
     sip.account.set(Some(account));
     sip.gone.store(false, Relaxed);
@@ -73,16 +78,18 @@ pub(crate) fn create(making: &Making<'_>) -> Result<&'static Sip, i32> {
     sip.crash.lock().clear();
 
     if let Err(status) = fill(sip, making) {
-        sip.forget_gifts();
-        let memory = sip.with_instance(Instance::memory_len).unwrap_or(0);
-        account.discharge(memory);
+        sip.free_startup();
+        account.discharge(sip.memory.cost());
         sip.memory.take().give();
+        while let Some(memory) = sip.memory.take_further() {
+            memory.give();
+        }
         account.close();
-        sip.forget();
+        sip.free_record();
         return Err(status);
     }
     if let Some(p) = parent {
-        p.keep();
+        p.retain_record();
         sip.parent_sip.set(parent);
         p.children.lock().push(sip);
         sip.depend_on(p);
@@ -94,7 +101,8 @@ pub(crate) fn create(making: &Making<'_>) -> Result<&'static Sip, i32> {
     Ok(sip)
 }
 
-/// Gives a new SIP what it begins with: room for its arguments and endpoints, memory, an instance, its first thread.
+/// Gives a new SIP its arguments, room for its endpoints, memory, an instance, and its first
+/// thread.
 fn fill(sip: &'static Sip, making: &Making<'_>) -> Result<(), i32> {
     let account = sip.account();
     let template = &making.image.template;
@@ -106,26 +114,32 @@ fn fill(sip: &'static Sip, making: &Making<'_>) -> Result<(), i32> {
     endpoints
         .reserve_exact(making.endpoints, account)
         .map_err(none)?;
-    let memory = template.memory_min();
-    if !account.charge(memory) {
+    let (memory, all) = (template.memory_min(), template.all_memories_cost());
+    if !account.charge(all) {
         return Err(status::NO_RESOURCES);
     }
     let data = template.data_end();
     let at_once = if data <= PIECE { data } else { 0 };
     let made = (|| {
         let mode = template.meta().memory_mode;
-        // A guarded memory has all addresses whatever it may become.
+        // A guarded memory reserves the whole address range regardless of its maximum.
         let max = match mode {
             MemoryMode::Guard => memory,
             MemoryMode::Explicit => template.memory_max().min(account.limit()).max(memory),
         };
-        // More than a piece of initial data is put in place by its first thread, in steps.
+        // Initial data beyond a piece is put in place by its first thread, in steps.
         let slot = Slot::take(mode, max, memory, at_once)?;
         sip.memory.place(slot);
+        let further = template.further();
+        let take = |i: usize| further_slot(&further[i], further.len(), account.limit());
+        // Most programs have none.
+        if !further.is_empty() && !sip.memory.place_further(further.len(), account, take) {
+            return None;
+        }
         trusted::instance(template, &sip.memory, account).ok()
     })();
     if made.is_none() {
-        account.discharge(memory);
+        account.discharge(all);
         return Err(status::NO_RESOURCES);
     }
     let mut at = 0;
@@ -140,4 +154,13 @@ fn fill(sip: &'static Sip, making: &Making<'_>) -> Result<(), i32> {
     inner.arguments = arguments;
     inner.endpoints = endpoints;
     Ok(())
+}
+
+/// Takes a slot for one of `count` memories behind the first, on an account of this limit. They have no guards, so each
+/// has addresses for what it may become; all together those of 4 GiB, unless they start with more.
+fn further_slot(ty: &MemoryType, count: usize, limit: u64) -> Option<Slot> {
+    let most = ty.max_bytes().min(limit);
+    let max = most.min(FURTHER_ADDRESSES / count as u64);
+    let len = ty.min_bytes();
+    Slot::take(MemoryMode::Explicit, max.max(len), len, 0)
 }

@@ -1,24 +1,26 @@
-//! A SIP's linear memory: its committed part, growing it, reaching it from the kernel.
+//! A SIP's linear memory: committing pages on demand and in steps, placing initial data, growing,
+//! and access from the kernel.
 
 use super::Sip;
 use sing_abi::trap::Trap;
-use sing_runtime::Instance;
+use sing_runtime::{Instance, memory_cost};
 
 use crate::ground::memory::PIECE;
 use crate::mechanism::interrupt;
 
 impl Sip {
-    /// The committed part of its memory, for one of its own threads.
+    /// A window on the committed part of its memory, for its own threads.
     #[inline(always)]
     pub(crate) fn window(&self) -> sing_runtime::SipMemory {
         self.memory.window()
     }
 
-    /// Its memory, for one of its own threads, with `at .. at + len` committed. Where that takes more than a step, others
-    /// run in between: the caller owns nothing on its stack, and what it has looked up before may be gone.
+    /// A window on its memory with `at .. at + len` committed, for its own threads. If that takes
+    /// more than a step, others run in between: the caller must own nothing on its stack, and
+    /// repeat its look-ups.
     ///
     /// # Errors
-    /// `MemoryOutOfBounds` where the range lies outside it, `OutOfMemory` where no page is to be had.
+    /// `MemoryOutOfBounds` if the range lies outside it, `OutOfMemory` if pages are short.
     #[inline]
     #[track_caller]
     pub(crate) fn memory(&self, at: u32, len: u64) -> Result<sing_runtime::SipMemory, Trap> {
@@ -35,7 +37,7 @@ impl Sip {
         end <= self.memory.committed()
     }
 
-    /// Makes its memory accessible up to `end`, in steps.
+    /// Commits its memory up to `end`, in steps between which others run.
     #[cold]
     #[track_caller]
     fn commit_all(&self, end: u64) -> Result<(), Trap> {
@@ -45,7 +47,7 @@ impl Sip {
         Ok(())
     }
 
-    /// Makes its memory accessible towards `end`; whether it is up to there.
+    /// Commits one step towards `end`; whether that reaches it.
     #[cold]
     pub(crate) fn commit_some(&self, end: u64) -> Result<bool, Trap> {
         let len = self.with_instance(Instance::memory_len).unwrap_or(0);
@@ -56,20 +58,72 @@ impl Sip {
         done.ok_or(Trap::OutOfMemory)
     }
 
-    /// Makes memory accessible towards an address of it that was accessed. Where it is not yet, the access faults again:
-    /// between two steps of a far one, interrupts are acted on as in all code of SIPs.
+    /// Commits one step towards an address that was accessed. If that is not enough, the access
+    /// faults again: so interrupts are acted on between two steps, as in all code of SIPs.
     pub(crate) fn commit_address(&self, address: u64) -> Result<(), Trap> {
+        if let Some(i) = self.memory.further_at(address) {
+            let base = self.memory.with_further(i, |m| m.base()).unwrap_or(address);
+            return self.commit_some_further(i, address - base + 1).map(|_| ());
+        }
         match address.checked_sub(self.memory.base()) {
             Some(offset) if offset < 4 << 30 => self.commit_some(offset + 1).map(|_| ()),
             _ => Err(Trap::MemoryOutOfBounds),
         }
     }
 
+    /// A memory by its index, for one of its own threads, with the first `end` bytes committed, as [`Sip::memory`] has it.
+    ///
+    /// # Errors
+    /// As for [`Sip::memory`].
+    #[track_caller]
+    pub(crate) fn memory_at(&self, index: u32, end: u64) -> Result<sing_runtime::SipMemory, Trap> {
+        let Some(i) = index.checked_sub(1).map(|i| i as usize) else {
+            return self.memory(0, end);
+        };
+        while !self.commit_some_further(i, end)? {
+            interrupt::let_others_run();
+        }
+        let window = self.memory.further_window(i);
+        window.ok_or(Trap::MemoryOutOfBounds)
+    }
+
+    /// Makes a memory behind the first accessible towards `end`; whether it is up to there.
+    fn commit_some_further(&self, i: usize, end: u64) -> Result<bool, Trap> {
+        let memory = self.with_instance(|instance| instance.further_memory(i));
+        let len = memory.flatten().map_or(0, |(_, len)| len);
+        if end > len {
+            return Err(Trap::MemoryOutOfBounds);
+        }
+        let raised = self.memory.with_further(i, |m| m.raise(end, len));
+        raised.flatten().ok_or(Trap::OutOfMemory)
+    }
+
+    /// Puts initial data into memories behind the first, from a byte of one of them on, [`PIECE`] at the most. Where to go
+    /// on; `None` when all of it is there.
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    pub(crate) fn place_further_data(&self, at: (u32, u64)) -> Result<Option<(u32, u64)>, Trap> {
+        let Some(((memory, start), bytes)) = self.template().further_initial_from(at, PIECE) else {
+            return Ok(None);
+        };
+        let (i, end) = (memory as usize, start + bytes.len() as u64);
+        if !self.commit_some_further(i, end)? {
+            return Ok(Some(at));
+        }
+        let window = self.memory.further_window(i);
+        // In the memory, as the check of the image has found: below 4 GiB.
+        window
+            .ok_or(Trap::MemoryOutOfBounds)?
+            .write(start as u32, bytes)?;
+        Ok(Some((memory, end)))
+    }
+
     /// Puts its image's initial data from `at` on into its memory, [`PIECE`] at the most. Where to go on; `None` when all of
     /// it is there.
     ///
     /// # Errors
-    /// `OutOfMemory`.
+    /// `OutOfMemory` if pages are short.
     pub(crate) fn place_data(&self, at: u64) -> Result<Option<u64>, Trap> {
         let Some((start, bytes)) = self.template().initial_from(at, PIECE) else {
             return Ok(None);
@@ -78,27 +132,41 @@ impl Sip {
         if !self.has_committed(end) && !self.commit_some(end)? {
             return Ok(Some(at));
         }
-        // In the memory, as the check of the image has found: below 4 GiB.
+        // In bounds and below 4 GiB, as the image was checked.
         self.window().write(start as u32, bytes)?;
         Ok(Some(end))
     }
 
-    /// `memory.grow`.
+    /// `memory.grow` of the first memory, if its pages are the usual ones.
     pub(crate) fn grow_memory(&self, pages: u32) -> i32 {
+        self.grow_memory_at(0, pages.into()) as i32
+    }
+
+    /// `memory.grow` of a memory by its index.
+    pub(crate) fn grow_memory_at(&self, index: u32, pages: u64) -> i64 {
         let grown = self.with_instance(|instance| {
-            let old = instance.memory_len();
-            let new = old + u64::from(pages) * sing_abi::WASM_PAGE;
+            let ty = *instance.template().memory_type(index)?;
+            let further = index.checked_sub(1).map(|i| i as usize);
             // What is declared may be more than there are addresses for.
-            let max = instance
-                .template()
-                .memory_max()
-                .min(instance.memory_reserved());
-            if new > max || !self.account().charge(new - old) {
-                return -1;
+            let (old, reserved) = match further {
+                None => (instance.memory_len(), instance.memory_reserved()),
+                Some(i) => (instance.further_memory(i)?.1, instance.further_reserved(i)),
+            };
+            let new = old.saturating_add(ty.bytes(pages));
+            if new > ty.max_bytes().min(reserved) {
+                return None;
             }
-            instance.set_memory_len(new);
-            (old / sing_abi::WASM_PAGE) as i32
+            // The machine's pages are paid for, of which a memory with small ones has no whole number.
+            let more = memory_cost(new) - memory_cost(old);
+            if !self.account().charge(more) {
+                return None;
+            }
+            match further {
+                None => instance.set_memory_len(new),
+                Some(i) => instance.set_further_len(i, new),
+            }
+            Some((old >> ty.page_bits) as i64)
         });
-        grown.unwrap_or(-1)
+        grown.flatten().unwrap_or(-1)
     }
 }

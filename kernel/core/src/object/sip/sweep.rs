@@ -1,4 +1,4 @@
-//! What must hold of SIPs' records ([`crate::object::sweep`]).
+//! Invariants of SIPs' records ([`crate::object::sweep`]).
 #![allow(
     clippy::disallowed_macros,
     clippy::disallowed_methods,
@@ -29,7 +29,7 @@ pub(crate) fn records() -> impl Iterator<Item = &'static Sip> {
     SIPS.all()
 }
 
-/// Looks at all of them.
+/// Checks all of them.
 pub(crate) fn sweep(found: &mut Findings, census: &Census) {
     let mut live = 0;
     for sip in records() {
@@ -53,13 +53,15 @@ pub(crate) fn sweep(found: &mut Findings, census: &Census) {
 
 fn free(found: &mut Findings, sip: &'static Sip) {
     let n = sip.index.load(Relaxed);
-    let (references, keepers) = (sip.references.load(Relaxed), sip.keepers.load(Relaxed));
+    let (references, keepers) = (
+        sip.references.load(Relaxed),
+        sip.record_references.load(Relaxed),
+    );
     found.check(references == 0 && keepers == 0, || {
         format!("SIP record {n}, free, has {references} references and {keepers} keepers")
     });
-    found.check(!sip.node.is_linked() && !sip.sibling.is_linked(), || {
-        format!("SIP record {n}, free, is in a list")
-    });
+    let listed = sip.node.is_linked() || sip.sibling.is_linked() || sip.is_resumed();
+    found.check(!listed, || format!("SIP record {n}, free, is in a list"));
     let empty = sip.held.lock().is_empty()
         && sip.children.lock().is_empty()
         && sip.closing.lock().is_empty()
@@ -81,7 +83,9 @@ fn used(found: &mut Findings, census: &Census, sip: &'static Sip) {
     });
     let children = sip.children.lock().iter().count() as u32;
     let kept = census.kept.get(&id).copied().unwrap_or(0);
-    let (wanted, keepers) = (children + kept, sip.keepers.load(Relaxed));
+    let resumed = u32::from(sip.is_resumed());
+    let wanted = children + kept + resumed;
+    let keepers = sip.record_references.load(Relaxed);
     found.check(keepers == wanted, || {
         format!(
             "SIP {id} has {keepers} keepers, but {children} children and {kept} threads that keep it"
@@ -102,7 +106,8 @@ fn used(found: &mut Findings, census: &Census, sip: &'static Sip) {
         (sip.halted.load(Relaxed) & ENDED == 0) == sip.is_alive(),
         || format!("SIP {id} is alive: {}, but not marked so", sip.is_alive()),
     );
-    found.check(sip.held.lock().is_empty() || sip.is_halted(), || {
+    let held = !sip.held.lock().is_empty();
+    found.check(!held || sip.is_halted() || sip.is_resumed(), || {
         format!("SIP {id} can run, but threads of it are held")
     });
     let mut threads = true;

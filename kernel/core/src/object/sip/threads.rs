@@ -1,7 +1,7 @@
-//! What the threads of a SIP come to, for whoever looks at the system.
+//! Sums over the threads of a SIP, for status reports (`ps`).
 //!
-//! A SIP can have any number of threads. Those of one that has few are looked at at once; where there are more, all threads
-//! of the system are gone over in steps between which others run.
+//! A SIP can have any number of threads. A few are summed up at once; for many, all thread records
+//! of the system are visited, in steps between which others run.
 
 use super::Sip;
 use crate::ground::work::Work;
@@ -9,13 +9,13 @@ use crate::mechanism::interrupt;
 use crate::object::thread::{self, State, Thread};
 use core::sync::atomic::Ordering::Relaxed;
 
-/// Threads that are looked at at once.
+/// The most threads that are summed up at once.
 const FEW: u32 = 64;
 
 /// Sums over the threads of a SIP.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Totals {
-    /// Cycles that they have run.
+    /// Processor cycles that they have run.
     pub(crate) cycles: u64,
     /// Bytes of their stacks.
     pub(crate) stacks: u64,
@@ -32,7 +32,8 @@ impl Totals {
 }
 
 impl Sip {
-    /// What its threads come to. Others may run meanwhile: each thread is as it was at some time.
+    /// Sums over its threads. Others may run meanwhile, so the threads are not all seen at the same
+    /// time.
     pub(crate) fn totals(&'static self) -> Totals {
         let mut totals = Totals::default();
         if self.thread_count() <= FEW {

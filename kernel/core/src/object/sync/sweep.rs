@@ -1,4 +1,4 @@
-//! What must hold of the records of events and mutexes ([`crate::object::sweep`]).
+//! Invariants of events' and mutexes' records ([`crate::object::sweep`]).
 #![allow(
     clippy::disallowed_macros,
     clippy::disallowed_methods,
@@ -25,7 +25,7 @@ impl Mutex {
     }
 }
 
-/// Looks at all of them.
+/// Checks all of them.
 pub(crate) fn sweep(found: &mut Findings) {
     let mut look = |what: &str, n: u32, there: bool, waiters: &WaitList| {
         found.seen();

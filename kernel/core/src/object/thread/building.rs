@@ -1,6 +1,8 @@
-//! Stacks that are too large to be made in one go: the thread that needs one makes it in steps, between which others run.
+//! Stacks that are too large for one step: the thread that creates another builds the stack in
+//! steps, between which others run.
 //!
-//! Meanwhile the stack is the thread's, on its SIP's account. Where the thread is ended, it is given back in steps, too.
+//! Invariant: a stack under construction belongs to the building thread and is charged to its SIP's
+//! account. If the thread is ended, the stack is freed in steps, too.
 
 use super::Thread;
 use crate::ground::memory::Stack;
@@ -8,7 +10,7 @@ use crate::ground::work::PIECE;
 use crate::mechanism::{cpu, interrupt};
 use sing_abi::status;
 
-/// A stack in the making.
+/// A stack under construction.
 #[derive(Default)]
 pub(crate) struct Building {
     stack: Stack,
@@ -16,11 +18,11 @@ pub(crate) struct Building {
     charged: bool,
 }
 
-/// Makes the current thread a stack of this many bytes, where it is too large for one step, which the next thread that it makes
-/// takes. Others may run meanwhile.
+/// Builds a stack of this many bytes, if that is too large for one step; the next thread that the
+/// current one creates takes it. Others may run meanwhile.
 ///
 /// # Errors
-/// A status, where the SIP or the machine has no room.
+/// `NO_RESOURCES` if the SIP's budget or the machine has no room.
 pub(crate) fn build(bytes: u64) -> Result<(), i32> {
     if bytes <= PIECE {
         return Ok(());
@@ -44,7 +46,7 @@ pub(crate) fn build(bytes: u64) -> Result<(), i32> {
     }
 }
 
-/// Gives back what was built and nobody has taken. Others may run meanwhile.
+/// Frees a stack that was built and not taken. Others may run meanwhile.
 pub(crate) fn clear() {
     let thread = cpu::current();
     while thread.give_up_building() {
@@ -69,7 +71,8 @@ impl Thread {
         true
     }
 
-    /// Does a step; whether the stack is whole. It is on no account then: who takes it pays. `None` where memory is short.
+    /// Does a step; whether the stack is complete. It is then charged to no account, as the new
+    /// thread's creation charges for it. `None` if memory is short.
     fn build_on(&self) -> Option<bool> {
         let mut building = self.building.lock();
         let whole = building.stack.extend(PIECE)?;
@@ -85,7 +88,7 @@ impl Thread {
         }
     }
 
-    /// Takes the stack that it has built, if it is one of so many bytes.
+    /// Takes the stack that it has built, if that is complete and of this size.
     pub(super) fn take_built(&self, bytes: u64) -> Option<Stack> {
         let mut building = self.building.lock();
         let stack = &mut building.stack;
@@ -97,7 +100,7 @@ impl Thread {
         Some(stack)
     }
 
-    /// Gives back a piece of what it was building. False where it builds nothing.
+    /// Frees a piece of the stack it was building. False if there is none.
     pub(super) fn give_up_building(&self) -> bool {
         let mut building = self.building.lock();
         if building.stack.bytes() == 0 {

@@ -1,4 +1,4 @@
-//! What must hold of threads' records ([`crate::object::sweep`]).
+//! Invariants of threads' records ([`crate::object::sweep`]).
 #![allow(
     clippy::disallowed_macros,
     clippy::disallowed_methods,
@@ -24,14 +24,14 @@ impl Thread {
     }
 }
 
-/// Counts the SIPs that threads keep.
+/// Counts the SIPs whose records threads keep.
 pub(crate) fn count_kept(kept: &mut BTreeMap<u32, u32>) {
     for t in THREADS.all() {
         t.with_kept(|sip| Census::count(kept, sip.id()));
     }
 }
 
-/// Looks at all of them.
+/// Checks all of them.
 pub(crate) fn sweep(found: &mut Findings, census: &Census) {
     for t in THREADS.all() {
         found.seen();

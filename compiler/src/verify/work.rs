@@ -1,0 +1,148 @@
+//! How much an instruction asks of the compiler, which its length does not tell: a call or branch of two bytes can pass a
+//! thousand values, and time and memory of a compilation go with the values.
+//!
+//! Instructions count for at most four values a byte ([`sing_image::limits::VALUES_PER_BYTE`]) but for those with many parameters
+//! and results, so that nothing else is refused for its values before it is long.
+
+use crate::error::Result;
+use crate::verify::limits;
+use sing_image::limits::Counts;
+use std::ops::RangeInclusive;
+use wasmparser::{self as wp, WasmModuleResources as _};
+
+type Validator = wp::FuncValidator<wp::ValidatorResources>;
+
+/// First bytes of conversions between numbers, and what one counts for: it may become ten instructions of the machine.
+const CONVERSIONS: RangeInclusive<u8> = 0xa7..=0xbf;
+const CONVERSION: u64 = 4;
+/// First bytes of instructions that have two or more (saturating conversions, bulk memory, vectors, atomic accesses), and what one
+/// counts for: it may become twenty.
+const PREFIXES: RangeInclusive<u8> = 0xfc..=0xfe;
+const PREFIXED: u64 = 8;
+
+/// The work for the functions that were looked at.
+#[derive(Default)]
+pub(super) struct Work {
+    values: u64,
+    bytes: u64,
+}
+
+/// The work for one function.
+pub(super) struct FunctionWork {
+    values: u64,
+    bytes: u64,
+    locals: u64,
+    blocks: u64,
+}
+
+impl Work {
+    /// Adds a function's.
+    pub(super) fn add(&mut self, function: &FunctionWork) {
+        self.values += function.values;
+        self.bytes += function.bytes;
+    }
+
+    /// Compares it with the limits.
+    pub(super) fn check(&self) -> Result<()> {
+        limits::checked(&Counts::of_values(self.values, self.bytes))
+    }
+}
+
+impl FunctionWork {
+    /// Of a function whose locals were read.
+    pub(super) fn new(func: &Validator, body: &wp::FunctionBody<'_>) -> FunctionWork {
+        let range = body.range();
+        FunctionWork {
+            values: u64::from(func.len_locals()),
+            bytes: range.end.saturating_sub(range.start),
+            locals: u64::from(func.len_locals()),
+            blocks: 2,
+        }
+    }
+
+    /// Counts an instruction that begins with this byte, before it is validated.
+    pub(super) fn count(&mut self, op: &wp::Operator<'_>, first: u8, func: &Validator) {
+        use wp::Operator as O;
+        let (values, blocks) = match op {
+            O::Call { function_index } | O::ReturnCall { function_index } => {
+                let ty = func.resources().type_index_of_function(*function_index);
+                (ty.map_or(0, |ty| sum(signature(func, ty))), 0)
+            }
+            O::CallIndirect { type_index, .. }
+            | O::ReturnCallIndirect { type_index, .. }
+            | O::CallRef { type_index }
+            | O::ReturnCallRef { type_index } => (sum(signature(func, *type_index)), 0),
+            O::Block { blockty } => (sum(block(func, *blockty)), 1),
+            O::Loop { blockty } => (sum(block(func, *blockty)), 2),
+            O::If { blockty } => (sum(block(func, *blockty)), 3),
+            O::Else | O::End => {
+                let frame = func.get_control_frame(0);
+                (frame.map_or(0, |f| sum(block(func, f.block_type))), 0)
+            }
+            O::Br { relative_depth } => (label(func, *relative_depth), 0),
+            O::BrIf { relative_depth }
+            | O::BrOnNull { relative_depth }
+            | O::BrOnNonNull { relative_depth } => (label(func, *relative_depth), 1),
+            O::BrTable { targets } => {
+                // At most one edge to each label.
+                let entries = u64::from(targets.len()) + 1;
+                let edges = entries.min(u64::from(func.control_stack_height()));
+                (entries + edges * label(func, targets.default()), edges)
+            }
+            O::Return => {
+                let outermost = func.control_stack_height().saturating_sub(1);
+                (label(func, outermost), 0)
+            }
+            _ if CONVERSIONS.contains(&first) => (CONVERSION - 1, 0),
+            _ if PREFIXES.contains(&first) => (PREFIXED - 1, 0),
+            _ => (0, 0),
+        };
+        self.values += 1 + values;
+        self.blocks += blocks;
+    }
+
+    /// Compares it with the limits.
+    pub(super) fn check(&self) -> Result<()> {
+        limits::checked(&Counts {
+            function_values: self.values,
+            locals_by_blocks: self.locals * self.blocks,
+            ..Counts::default()
+        })
+    }
+}
+
+fn sum((params, results): (u64, u64)) -> u64 {
+    params + results
+}
+
+/// How many parameters and results a function of this type has.
+fn signature(func: &Validator, ty: u32) -> (u64, u64) {
+    let ty = func.resources().sub_type_at(ty);
+    match ty.map(|ty| &ty.composite_type.inner) {
+        Some(wp::CompositeInnerType::Func(ty)) => {
+            (ty.params().len() as u64, ty.results().len() as u64)
+        }
+        _ => (0, 0),
+    }
+}
+
+/// How many parameters and results a block has.
+fn block(func: &Validator, ty: wp::BlockType) -> (u64, u64) {
+    match ty {
+        wp::BlockType::Empty => (0, 0),
+        wp::BlockType::Type(_) => (0, 1),
+        wp::BlockType::FuncType(ty) => signature(func, ty),
+    }
+}
+
+/// How many values a branch to this label carries.
+fn label(func: &Validator, depth: u32) -> u64 {
+    let frame = func.get_control_frame(depth as usize);
+    frame.map_or(0, |frame| {
+        let (params, results) = block(func, frame.block_type);
+        match frame.kind {
+            wp::FrameKind::Loop => params,
+            _ => results,
+        }
+    })
+}

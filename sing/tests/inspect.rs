@@ -1,0 +1,87 @@
+//! `sing inspect` and `sing verify` on files that are no program.
+
+use sing_image::system::{Start, SystemImage, SystemManifest};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Runs `sing`; returns the exit status and the output.
+fn sing(arguments: &[&str]) -> (Option<i32>, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_sing"))
+        .args(arguments)
+        .output()
+        .unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (
+        output.status.code(),
+        String::from_utf8_lossy(&text).into_owned(),
+    )
+}
+
+/// A file of this test's own.
+fn file(name: &str, bytes: &[u8]) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, bytes).unwrap();
+    path
+}
+
+#[test]
+fn a_system_image_is_listed_and_is_no_program() {
+    let manifest: SystemManifest =
+        serde_json::from_str(r#"{ "start": [{ "name": "first", "image": "one" }] }"#).unwrap();
+    assert!(matches!(&manifest.start[..], [Start { name, .. }] if name == "first"));
+    let files = [
+        ("bin/one".into(), &b"code"[..]),
+        ("notes.txt".into(), &[b'x'; 100][..]),
+    ];
+    let bytes = SystemImage::encode(&manifest, &files).unwrap();
+    let whole = file("whole.img", &bytes);
+    let whole = whole.to_str().unwrap();
+    let (status, text) = sing(&["inspect", whole]);
+    assert_eq!(status, Some(0), "{text}");
+    let rows: Vec<Vec<&str>> = text
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    let size = bytes.len().to_string();
+    assert_eq!(rows[0], ["system", "image", &size, "bytes"]);
+    assert_eq!(rows[1], ["starts", "first"]);
+    assert_eq!(rows[2], ["program", "one", "4", "bytes"]);
+    assert_eq!(rows[3], ["file", "notes.txt", "100", "bytes"]);
+    for arguments in [
+        &["inspect", whole, "--imports"][..],
+        &["verify", whole],
+        &["compile", whole, "-o", "/dev/null"],
+    ] {
+        let (status, text) = sing(arguments);
+        assert_eq!(status, Some(1), "{text}");
+        assert!(text.contains("system image"), "{arguments:?}: {text}");
+    }
+    let cut = file("cut.img", &bytes[..bytes.len() - 1]);
+    let (status, text) = sing(&["inspect", cut.to_str().unwrap()]);
+    assert_eq!(status, Some(1), "{text}");
+    assert!(
+        text.contains("cut.img") && text.contains("cut short"),
+        "{text}"
+    );
+}
+
+#[test]
+fn webassembly_text_is_recognised() {
+    let path = file("text.wat", b";; a module\n(module)\n");
+    let (status, text) = sing(&["verify", path.to_str().unwrap()]);
+    assert_eq!(status, Some(1));
+    assert!(text.contains("wat2wasm"), "{text}");
+}
+
+#[test]
+fn a_program_that_imports_nothing_says_so() {
+    let text = r#"(module (@custom "singularity.manifest" "{\"name\": \"alone\", \"abi\": 1}")
+        (func (export "sip_main") (result i32) (i32.const 0)))"#;
+    let path = file("alone.wasm", &wat::parse_str(text).unwrap());
+    let path = path.to_str().unwrap();
+    let (status, text) = sing(&["inspect", path, "--imports", "--contracts"]);
+    assert_eq!(
+        (status, text.as_str()),
+        (Some(0), "no imports\nno contracts\n")
+    );
+}

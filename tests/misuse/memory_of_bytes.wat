@@ -1,0 +1,37 @@
+;; A first memory that ends within a page of the machine: code and kernel reach it to its last byte, and what it grows by is
+;; zero.
+;; stopped: no
+(module
+  (import "sing_v1" "startup_arg_count" (func $args (result i32)))
+  (import "sing_v1" "xh_alloc" (func $alloc (param i32 i32) (result i32)))
+  (import "sing_v1" "xh_read" (func $read (param i32 i32 i32 i32)))
+  (memory $m 100 9000 (pagesize 1))
+  (memory $wide i64 1 2)
+  (table $t i64 2 funcref)
+  (elem (table $t) (i64.const 1) func $seven)
+  (data (memory $m) (i32.const 98) "ab")
+  (data (memory $wide) (i64.const 65535) "c")
+  (func $seven (result i32) (i32.const 7))
+  (func (export "sip_main") (result i32)
+    (local $block i32)
+    (if (i32.ne (i32.load16_u (i32.const 98)) (i32.const 0x6261)) (then (return (i32.const 1))))
+    (local.set $block (call $alloc (i32.const 64) (i32.const 0)))
+    ;; The last bytes, by the kernel.
+    (call $read (local.get $block) (i32.const 0) (i32.const 36) (i32.const 64))
+    (if (i32.load16_u (i32.const 98)) (then (return (i32.const 2))))
+    (if (i32.ne (memory.grow (i32.const 8901)) (i32.const -1)) (then (return (i32.const 3))))
+    (if (i32.ne (memory.grow (i32.const 1)) (i32.const 100)) (then (return (i32.const 4))))
+    (if (i32.load8_u (i32.const 100)) (then (return (i32.const 5))))
+    (if (i32.ne (memory.grow (i32.const 8899)) (i32.const 101)) (then (return (i32.const 6))))
+    (memory.fill (i32.const 4000) (i32.const 3) (i32.const 5000))
+    (call $read (local.get $block) (i32.const 0) (i32.const 8936) (i32.const 64))
+    (if (i32.ne (i32.load8_u (i32.const 8935)) (i32.const 3)) (then (return (i32.const 7))))
+    (if (i32.load8_u (i32.const 8936)) (then (return (i32.const 8))))
+    ;; Addresses of 64 bits.
+    (if (i32.ne (i32.load8_u $wide (i64.const 65535)) (i32.const 0x63)) (then (return (i32.const 9))))
+    (if (i64.ne (memory.grow $wide (i64.const 0x100000000)) (i64.const -1)) (then (return (i32.const 10))))
+    (if (i64.ne (memory.grow $wide (i64.const 1)) (i64.const 1)) (then (return (i32.const 11))))
+    (memory.copy $m $wide (i32.const 0) (i64.const 65535) (i32.const 2))
+    (if (i32.ne (i32.load16_u (i32.const 0)) (i32.const 0x63)) (then (return (i32.const 12))))
+    (i32.sub (call_indirect $t (result i32) (i64.const 1)) (i32.const 7)))
+  (@custom "singularity.manifest" "{\"name\": \"memory_of_bytes\", \"abi\": 1}"))

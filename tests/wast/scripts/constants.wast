@@ -1,0 +1,51 @@
+;; Constant expressions that compute: in globals, offsets of segments and across instances.
+
+(module $a
+  (global (export "ten") i32 (i32.const 10))
+  (global (export "wide") i64 (i64.const 0x1_0000_0001))
+  (global (export "three") i32 (i32.sub (i32.mul (i32.const 5) (i32.const 2)) (i32.const 7)))
+  (global (export "wraps") i32 (i32.add (i32.const 0x7fffffff) (i32.const 1)))
+  (global (export "below") i32 (i32.sub (i32.const 0) (i32.const 1)))
+  (global (export "wide-wraps") i64 (i64.mul (i64.const 0x8000000000000000) (i64.const 2)))
+  (global (export "wide-below") i64 (i64.sub (i64.const 0) (i64.add (i64.const 1) (i64.const 2)))))
+(assert_return (get "three") (i32.const 3))
+(assert_return (get "wraps") (i32.const 0x80000000))
+(assert_return (get "below") (i32.const -1))
+(assert_return (get "wide-wraps") (i64.const 0))
+(assert_return (get "wide-below") (i64.const -3))
+(register "a" $a)
+
+;; What depends on another instance is computed when the two are linked.
+(module $b
+  (import "a" "ten" (global $ten i32))
+  (import "a" "wide" (global $wide i64))
+  (global (export "left") i32 (i32.sub (i32.sub (global.get $ten) (i32.const 3)) (i32.const 2)))
+  (global (export "right") i32 (i32.sub (global.get $ten) (i32.sub (i32.const 3) (i32.const 2))))
+  (global (export "square") i64 (i64.mul (global.get $wide) (global.get $wide)))
+  (global (export "sum") (mut i64) (i64.add (i64.const -1) (global.get $wide)))
+  (table 20 funcref)
+  (memory 1)
+  (elem (offset (i32.add (global.get $ten) (i32.const 2))) $f)
+  (data (offset (i32.mul (global.get $ten) (global.get $ten))) "xy")
+  (data (offset (i32.add (i32.mul (global.get $ten) (i32.const 10)) (i32.const 1))) "z")
+  (func $f (result i32) (i32.const 42))
+  (func (export "call") (param i32) (result i32) (call_indirect (result i32) (local.get 0)))
+  (func (export "load") (param i32) (result i32) (i32.load16_u (local.get 0))))
+(assert_return (get "left") (i32.const 5))
+(assert_return (get "right") (i32.const 9))
+(assert_return (get "square") (i64.const 0x2_0000_0001))
+(assert_return (get "sum") (i64.const 0x1_0000_0000))
+(assert_return (invoke "call" (i32.const 12)) (i32.const 42))
+(assert_trap (invoke "call" (i32.const 11)) "uninitialized element")
+(assert_return (invoke "load" (i32.const 100)) (i32.const 0x7a78))
+
+(assert_trap
+  (module (memory 1) (data (offset (i32.sub (i32.const 0) (i32.const 1))) "x"))
+  "out of bounds memory access")
+(assert_trap
+  (module (import "a" "ten" (global $ten i32)) (table 10 funcref)
+    (elem (offset (i32.mul (global.get $ten) (i32.const 1))) $f) (func $f))
+  "out of bounds table access")
+(assert_invalid (module (global i32 (i32.add (i32.const 1) (i64.const 1)))) "type mismatch")
+(assert_invalid (module (global i32 (i32.div_u (i32.const 1) (i32.const 1)))) "constant expression required")
+(assert_invalid (module (global i32 (i32.const 1) (i32.const 1))) "type mismatch")
