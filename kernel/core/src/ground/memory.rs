@@ -22,7 +22,7 @@ use sing_image::meta::MemoryMode;
 /// The most bytes of memory that one step makes accessible.
 pub(crate) const PIECE: u64 = 256 << 10;
 /// Slots of up to this many committed bytes stay committed in the pool.
-const KEEP: u64 = 64 << 10;
+const KEEP: u64 = 32 << 10;
 /// The most slots and the most stacks of a kind that are kept for reuse.
 const POOL: usize = 256;
 /// The most memory that is kept for reuse: the machine's memory divided by this.

@@ -227,7 +227,6 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
         #[cfg(target_arch = "wasm32")]
         const _: () = {
             #[allow(unsafe_code)]
-            #[used]
             #[unsafe(link_section = "singularity.contracts")]
             static TEXT: [u8; ::sing_sdk::contracts::TEXT.len() + 1] =
                 ::sing_sdk::rt::terminated(::sing_sdk::contracts::TEXT);

@@ -136,7 +136,8 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
     })
 }
 
-/// Puts a text into a custom section of the module.
+/// Puts a text into a custom section of the module. The compiler emits each static of a section, used or not; one that is
+/// marked as used would be among the program's data, too.
 pub(crate) fn section(text: &str, name: &str, separated: bool) -> TokenStream {
     let mut bytes = text.as_bytes().to_vec();
     if separated {
@@ -149,7 +150,6 @@ pub(crate) fn section(text: &str, name: &str, separated: bool) -> TokenStream {
         #[cfg(target_arch = "wasm32")]
         const _: () = {
             #[allow(unsafe_code)]
-            #[used]
             #[unsafe(link_section = #name)]
             static TEXT: [u8; #len] = *#literal;
         };
