@@ -269,15 +269,20 @@ impl Account {
     /// its reserve.
     #[inline(always)]
     pub(crate) fn move_to(&'static self, other: &'static Account, bytes: u64) -> bool {
-        let (ours, theirs) = (self.stock.load(Relaxed), other.stock.load(Relaxed));
-        if theirs >= bytes + other.spared.load(Relaxed) && ours + bytes <= self.high.load(Relaxed) {
-            self.stock.store(ours + bytes, Relaxed);
-            // `self` and `other` may be the same account, hence no second `store`.
+        if self.moves_at_once(other, bytes) {
+            self.stock.add(bytes);
             other.stock.sub(bytes);
             true
         } else {
             self.move_far(other, bytes)
         }
+    }
+
+    /// Whether the stocks alone allow such a move.
+    #[inline(always)]
+    fn moves_at_once(&self, other: &Account, bytes: u64) -> bool {
+        other.stock.load(Relaxed) >= bytes + other.spared.load(Relaxed)
+            && self.stock.load(Relaxed) + bytes <= self.high.load(Relaxed)
     }
 
     #[inline(never)]
@@ -293,6 +298,9 @@ impl Account {
         if !is(above, other) {
             let rest = other.limit.load(Relaxed) - other.taken.load(Relaxed);
             let near = (below || beside) && bytes > other.stock.load(Relaxed) && bytes <= rest;
+            // Where memory is plentiful, what comes again is received out of stock: then the stocks alone do.
+            let again = bytes <= other.kept.load(Relaxed) && other.has_ample_room(bytes);
+            let near = near && !again;
             if !near {
                 let moved = other.receives(bytes);
                 if moved {
@@ -305,7 +313,7 @@ impl Account {
                 return false;
             }
             other.taken.add(bytes);
-            other.set_high();
+            other.keep(bytes);
         }
         // `self` no longer takes these bytes from its parent: `other`, or the common parent, does.
         if !below {

@@ -74,7 +74,7 @@ impl Account {
     }
 
     /// Notes that it has needed `bytes` at once, and is likely to again.
-    fn keep(&self, bytes: u64) {
+    pub(super) fn keep(&self, bytes: u64) {
         if self.is_closed() {
             return self.set_high();
         }

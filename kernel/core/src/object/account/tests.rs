@@ -427,3 +427,22 @@ fn what_goes_to_and_fro_costs_those_above_nothing() {
     assert!(small.charge(1 << 20));
     assert!(small.kept.load(Relaxed) <= (1 << 20) / KEPT_PART);
 }
+
+#[test]
+fn the_stocks_alone_do_for_what_goes_to_and_fro_between_a_parent_and_its_child() {
+    let _alone = crate::alone();
+    let root = root(1 << 30);
+    let parent = root.open(u64::MAX).unwrap();
+    let child = parent.open(64 << 20).unwrap();
+    for bytes in [4 << 10, 64 << 10, 1 << 20] {
+        assert!(parent.charge(bytes));
+        for _ in 0..2 {
+            assert!(parent.move_to(child, bytes) && child.move_to(parent, bytes));
+        }
+        assert!(parent.moves_at_once(child, bytes), "{bytes} bytes there");
+        assert!(parent.move_to(child, bytes));
+        assert!(child.moves_at_once(parent, bytes), "{bytes} bytes back");
+        assert!(child.move_to(parent, bytes));
+        parent.discharge(bytes);
+    }
+}
