@@ -36,6 +36,12 @@ const WATCHDOG: &str = "watchdog: interrupts waited ";
 /// only the kernel's own work, so that other load on the machine hardly lengthens it; on an
 /// emulated one a nanosecond is an instruction. The target is a twentieth.
 const MOST_HELD: u64 = 20_000_000;
+/// How often a hosted system may be watched until its interrupts wait no longer than that. The clock of its thread goes on
+/// where a hypervisor takes the processor away, for tens of milliseconds on a busy machine. What takes the kernel itself too
+/// long takes too long each time.
+const WATCHED: u32 = 3;
+/// The name of the verdict on it.
+const WATCHED_NAME: &str = "the kernel's watchdog";
 
 /// The result of a test.
 #[derive(Debug)]
@@ -84,7 +90,8 @@ impl Suite<'_> {
             }
         }
         while !shared.is_empty() {
-            let (done, ends) = self.boot_shared(&shared)?;
+            let (done, mut ends) = self.boot_shared(&shared)?;
+            self.watch_again(&shared, &mut ends)?;
             shared.drain(..done.len());
             verdicts.extend(done);
             verdicts.extend(ends);
@@ -123,6 +130,32 @@ impl Suite<'_> {
         }
     }
 
+    /// How often a system is watched at most.
+    fn watchings(&self) -> u32 {
+        if self.machine.is_emulated() {
+            1
+        } else {
+            WATCHED
+        }
+    }
+
+    /// Boots again with these tests, which have all been reached, if interrupts have waited too long.
+    fn watch_again(&self, tests: &[(&Test, &[Step])], ends: &mut [Verdict]) -> Result<()> {
+        let Some(watched) = ends.iter_mut().find(|end| end.name == WATCHED_NAME) else {
+            return Ok(());
+        };
+        for _ in 1..self.watchings() {
+            if watched.failure.is_none() {
+                break;
+            }
+            let (_, again) = self.boot_shared(tests)?;
+            if let Some(again) = again.into_iter().find(|end| end.name == WATCHED_NAME) {
+                *watched = again;
+            }
+        }
+        Ok(())
+    }
+
     fn patience(&self, time: Duration) -> Duration {
         if self.machine.is_emulated() {
             time * EMULATED
@@ -133,23 +166,40 @@ impl Suite<'_> {
 
     /// Runs a test in a boot of its own.
     fn alone(&self, test: &Test, step: &Step) -> Result<Result<(), String>> {
+        let mut watchings = self.watchings();
+        loop {
+            let (judged, watched) = self.alone_once(test, step)?;
+            watchings -= 1;
+            if judged.is_err() || watched.is_ok() || watchings == 0 {
+                return Ok(judged.and(watched));
+            }
+        }
+    }
+
+    /// Runs it once: the verdicts on its output and on how long interrupts have waited.
+    #[allow(clippy::type_complexity, reason = "two verdicts")]
+    fn alone_once(
+        &self,
+        test: &Test,
+        step: &Step,
+    ) -> Result<(Result<(), String>, Result<(), String>)> {
         let session = Session::start((self.boot)(Some(&step.command))?)?;
         let deadline = Instant::now() + self.patience(BOOT + test.timeout);
         let (mut output, ended) = session.finish(deadline);
         let watchdog = self.watchdog(&mut output);
-        let status = match ended {
-            Ok(Some(status)) => status,
-            Ok(None) => {
-                return Ok(Err(report(
-                    step,
-                    &output,
-                    "the system ended without an exit status",
-                )));
-            }
-            Err(_) => return Ok(Err(report(step, &output, "not done in time"))),
+        let judged = match ended {
+            Ok(Some(status)) => judge(step, &output, status, &mut Captures::new()),
+            Ok(None) => Err(report(
+                step,
+                &output,
+                "the system ended without an exit status",
+            )),
+            Err(_) => Err(report(step, &output, "not done in time")),
         };
-        Ok(judge(step, &output, status, &mut Captures::new())
-            .and_then(|()| watchdog.map_err(|reason| report(step, &output, &reason))))
+        Ok((
+            judged,
+            watchdog.map_err(|reason| report(step, &output, &reason)),
+        ))
     }
 
     /// Has a conversation.
@@ -227,11 +277,8 @@ impl Suite<'_> {
         if self.watched {
             let (mut output, _) = session.finish(Instant::now() + self.patience(BOOT));
             let failure = self.watchdog(&mut output).err();
-            let name = "the kernel's watchdog".to_string();
-            ends.extend(failure.map(|failure| Verdict {
-                name,
-                failure: Some(failure),
-            }));
+            let name = WATCHED_NAME.to_string();
+            ends.push(Verdict { name, failure });
         }
         Ok((verdicts, ends))
     }
@@ -420,6 +467,42 @@ mod tests {
         let short = "watchdog: interrupts waited 20000000 ns at most, until k.rs:7\n";
         assert!(verdict(Machine::Hosted, short).is_ok());
         assert!(verdict(Machine::Hosted, "").is_err(), "nothing was said");
+    }
+
+    #[test]
+    fn a_hosted_system_is_watched_again_and_an_emulated_one_is_not() {
+        use std::cell::Cell;
+        let watch = |machine, too_long: u32, text: &str| {
+            let boots = Cell::new(0);
+            let boot = |script: Option<&str>| {
+                boots.set(boots.get() + 1);
+                let held = if boots.get() <= too_long { 48 } else { 2 };
+                let said =
+                    format!("watchdog: interrupts waited {held}000000 ns at most, until k.rs:7");
+                let mut command = Command::new("sh");
+                let script = script.unwrap_or_default();
+                command.arg("-c").arg(format!(
+                    "shutdown() {{ exit ${{1:-0}}; }}\ntrap 'echo {said}' EXIT\n{script}"
+                ));
+                Ok(Launch::new(command))
+            };
+            let suite = Suite {
+                machine,
+                boot: &boot,
+                watched: true,
+                sweeps: false,
+            };
+            let tests = [list::parse("a", text).unwrap()];
+            let verdicts = suite.run(&tests).unwrap();
+            let failed = verdicts.iter().any(|v| v.failure.is_some());
+            (boots.get(), failed)
+        };
+        for text in ["$ echo one\none\n", "boot alone\n$ echo one\none\n"] {
+            assert_eq!(watch(Machine::Hosted, 0, text), (1, false), "{text}");
+            assert_eq!(watch(Machine::Hosted, 2, text), (3, false), "{text}");
+            assert_eq!(watch(Machine::Hosted, 3, text), (3, true), "{text}");
+            assert_eq!(watch(Machine::Q35, 1, text), (1, true), "{text}");
+        }
     }
 
     #[test]

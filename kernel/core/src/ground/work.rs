@@ -7,9 +7,8 @@
 
 /// Items of a step: handles, blocks, messages, SIPs. Each takes less than a microsecond.
 const ITEMS: u32 = 256;
-/// Bytes of a step: memory given back to the machine. Where Linux is at rest, this much takes 50 microseconds; on a machine
-/// that is short of processors and caches, it took a hundred times as long.
-pub(crate) const PIECE: u64 = 512 << 10;
+/// Bytes of a step: memory given back to the machine; this much takes some hundred microseconds.
+pub(crate) const PIECE: u64 = 4 << 20;
 
 /// The rest of a step's allowance.
 #[derive(Debug)]
