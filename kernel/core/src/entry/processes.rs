@@ -5,6 +5,7 @@ use super::sync::wait_alone;
 use super::{Entries, caller, fill_table, finish};
 use crate::ground::image::{self, Found, Installed};
 use crate::ground::log;
+use crate::ground::work::Work;
 use crate::mechanism::cpu;
 use crate::mechanism::interrupt::let_others_run;
 use crate::object::handle::Object;
@@ -140,6 +141,7 @@ fn make<const MOST: usize>(
     if let Some(status) = check_endpoints(parent, image, handles)? {
         return Ok(status);
     }
+    building::hand_over();
     let child = match sip::create(&Making {
         image,
         parent: Some(parent),
@@ -284,7 +286,7 @@ extern "C" fn resume(_: CtxRef, process: u32, recursive: u32) -> i32 {
             return status::BAD_STATE;
         }
         let resumed = match recursive {
-            0 => p.resume(),
+            0 => p.resume(&mut Work::step()),
             _ => sip::resume_all(p),
         };
         cpu::current().let_go();

@@ -189,6 +189,11 @@ fn wait_first(handles: u32, count: u32, timeout: i64) -> Result<i32, Trap> {
 
 extern "C" fn dispose(_: CtxRef, handle: u32) -> i32 {
     let sip = caller();
+    while let Object::Set(set) = sip.object(handle)
+        && !set.empty(&mut Work::step())
+    {
+        interrupt::let_others_run();
+    }
     let object = sip.handles.lock().remove(handle);
     finish(match object {
         Object::None => Err(Trap::BadHandle),

@@ -52,6 +52,7 @@ fn make(sip: &'static Sip, argument: u32, stack_pointer: u32) -> i32 {
     if let Err(status) = building::build(sip.stack_bytes()) {
         return status;
     }
+    building::hand_over();
     let made = make_with_stack(sip, argument, stack_pointer);
     building::clear();
     made

@@ -253,6 +253,11 @@ impl Stack {
         count_pages((self.bytes() / PAGE) as i64);
     }
 
+    /// Counts the stack as occupied by nobody.
+    pub(crate) fn is_unused(&self) {
+        count_pages(-((self.bytes() / PAGE) as i64));
+    }
+
     /// Gives the stack back. Its contents are never read as data by a later owner, so it is not
     /// cleared.
     pub(crate) fn give(self) {
@@ -260,7 +265,7 @@ impl Stack {
         if bytes == 0 {
             return;
         }
-        count_pages(-((bytes / PAGE) as i64));
+        self.is_unused();
         let mut pool = SLOTS.lock();
         let list = &mut pool.stacks[log2_ceil(bytes)];
         if self.is_whole()

@@ -42,7 +42,7 @@ use crate::mechanism::cpu;
 use crate::mechanism::interrupt;
 use crate::object::channel;
 use crate::object::selection::Selection;
-use crate::object::set::{Member, Set};
+use crate::object::set::{Member, STEP, Set};
 use crate::object::sip::{Kept, Sip};
 use crate::object::thread::{State, Thread};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -92,8 +92,8 @@ pub(crate) trait Waitable: Sync {
         }
     }
 
-    /// Does a step of work that would make `acquire` or `look` slow. False if there is more to do.
-    fn settle(&'static self) -> bool {
+    /// Does work that would make `acquire` or `look` slow, within what is left of an allowance. False if there is more to do.
+    fn settle(&'static self, _left: &mut usize) -> bool {
         true
     }
 
@@ -112,13 +112,16 @@ pub(crate) fn is_same(a: On, b: On) -> bool {
 /// Prepares all objects so that checking them is fast, in steps between which others run. False if
 /// the SIP has lost one of them meanwhile, as `held` says.
 pub(crate) fn settle(on: &[On], held: impl Fn() -> bool) -> bool {
-    while !on.iter().all(|w| w.settle()) {
+    loop {
+        let mut left = STEP;
+        if on.iter().all(|w| w.settle(&mut left)) {
+            return true;
+        }
         interrupt::let_others_run();
         if !held() {
             return false;
         }
     }
-    true
 }
 
 /// An object that is never ready, to fill arrays.

@@ -186,17 +186,28 @@ impl HandleTable {
         self.slots.iter().map(|s| &s.object).for_each(f);
     }
 
+    /// The object that [`HandleTable::drain`] takes out next; none when the table is empty. For a SIP that ends.
+    pub(crate) fn last(&mut self) -> Object {
+        self.free = 0;
+        while let Some(slot) = self.slots.last() {
+            if !matches!(slot.object, Object::None) {
+                return slot.object;
+            }
+            self.slots.pop();
+        }
+        Object::None
+    }
+
     /// Removes any one handle, for a SIP that ends; the object that it named. `None` when the table
     /// is empty.
     pub(crate) fn drain(&mut self) -> Option<Object> {
-        self.free = 0;
-        while let Some(slot) = self.slots.pop() {
-            if !matches!(slot.object, Object::None) {
-                return Some(slot.object);
-            }
+        let last = self.last();
+        if matches!(last, Object::None) {
+            *self = HandleTable::default();
+            return None;
         }
-        *self = HandleTable::default();
-        None
+        self.slots.pop();
+        Some(last)
     }
 }
 

@@ -23,6 +23,7 @@ mod sweep;
 pub(crate) use sweep::sweep;
 
 use crate::ground::trusted::Store;
+use crate::ground::work::Work;
 use crate::mechanism::interrupt;
 use crate::mechanism::wait::{self, Until, WaitList, Waitable};
 use crate::object::channel::{self, Channel};
@@ -121,7 +122,7 @@ pub(crate) enum Look {
 }
 
 /// The most endpoints without a message that one step removes from the ready list.
-const STEP: usize = 256;
+pub(crate) const STEP: usize = 256;
 
 static SETS: Slab<Set> = Slab::new();
 static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
@@ -261,7 +262,19 @@ impl Set {
         self.stale.load(Relaxed)
     }
 
-    /// Wakes all waiters and frees the record: its owner gives it up.
+    /// Takes endpoints out of the ready list, which has any number of them, before the set is given up. Whether none is left.
+    pub(crate) fn empty(&self, work: &mut Work) -> bool {
+        while !work.is_spent() {
+            let inner = self.inner.lock();
+            if inner.ready.pop().is_none() {
+                return true;
+            }
+            work.spend(0);
+        }
+        self.inner.lock().ready.is_empty()
+    }
+
+    /// Wakes all waiters and frees the record: its owner gives it up, and has emptied it.
     pub(crate) fn dispose(&'static self) {
         let inner = self.inner.lock();
         self.number.store(0, Relaxed);
@@ -362,7 +375,14 @@ impl Set {
     /// [`STEP`], then fails.
     #[inline(always)]
     fn first(&self) -> Result<Option<(&'static Member, bool)>, Spent> {
-        for _ in 0..STEP {
+        self.first_within(&mut { STEP })
+    }
+
+    /// As [`Set::first`], with what is left of an allowance.
+    #[inline(always)]
+    fn first_within(&self, left: &mut usize) -> Result<Option<(&'static Member, bool)>, Spent> {
+        while *left > 0 {
+            *left -= 1;
             let (member, alone) = {
                 let inner = self.inner.lock();
                 let Some(first) = inner.ready.first() else {
@@ -464,8 +484,8 @@ impl Waitable for Set {
         }
     }
 
-    fn settle(&'static self) -> bool {
-        self.first().is_ok()
+    fn settle(&'static self, left: &mut usize) -> bool {
+        self.first_within(left).is_ok()
     }
 
     fn with_waiters(&self, f: &mut dyn FnMut(&WaitList)) {

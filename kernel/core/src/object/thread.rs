@@ -157,9 +157,14 @@ impl Thread {
             .running()
             .and_then(|t| t.take_built(stack_bytes));
         let stack = built.or_else(|| Stack::take(stack_bytes))?;
+        // What was built in steps is freed in steps.
+        let give = |stack: Stack| match cpu::this().running() {
+            Some(t) => t.return_built(stack),
+            None => stack.give(),
+        };
         let room = crate::mechanism::timer::reserve(THREADS.live() + 1);
         let Some((index, t)) = room.then(|| THREADS.take()).flatten() else {
-            stack.give();
+            give(stack);
             return None;
         };
         t.index.store(index, Relaxed);
@@ -193,7 +198,7 @@ impl Thread {
             )
         });
         let Some(Ok(context)) = made else {
-            stack.give();
+            give(stack);
             THREADS.give(index);
             return None;
         };

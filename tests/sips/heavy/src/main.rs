@@ -9,6 +9,8 @@ use sing_sdk::prelude::*;
 use core::time::Duration;
 use sing_sdk::contracts::PingContract;
 use sing_sdk::process::{self, Child, Exit};
+use sing_sdk::rt::Waitable;
+use sing_sdk::set::WaitSet;
 use sing_sdk::sync::{self, ManualEvent};
 use sing_sdk::thread;
 use sing_sdk::time::{self, Timeout};
@@ -74,6 +76,7 @@ fn main() -> Result<i32, Error> {
         "nested" => nested()?,
         "nest" => nest(count.unwrap_or(200))?,
         "family" => family()?,
+        "sets" => sets(count.unwrap_or(8_000))?,
         _ => return Ok(2),
     }
     Ok(0)
@@ -238,4 +241,66 @@ fn family() -> Result<(), Error> {
         time::sleep(Duration::from_millis(2));
     }
     root.stop(0)
+}
+
+type Ready = Leaf::Exp<Leaf::Start>;
+
+/// An endpoint in a set, with a message.
+fn ready(set: &WaitSet, number: u32) -> Result<Ready, Error> {
+    let (imp, exp) = Leaf::new_channel()?;
+    set.add(&exp, number)?;
+    drop(imp.send_nothing());
+    Ok(exp)
+}
+
+/// Gives up a set with very many endpoints that are ready, and ends with another. Waits for many sets whose endpoints were
+/// ready until their messages were received without the sets.
+fn sets(count: usize) -> Result<(), Error> {
+    for given_up in [true, false] {
+        let set = WaitSet::new()?;
+        let ends: Result<Vec<_>, _> = (0..count).map(|i| ready(&set, i as u32)).collect();
+        let mut ends = ends?;
+        if set.wait(Timeout::NONE)? != 0 {
+            return Err(Error::BadState);
+        }
+        if !given_up {
+            core::mem::forget((set, ends));
+            break;
+        }
+        drop(set);
+        // They are in no set, and have their messages.
+        let set = WaitSet::new()?;
+        let last = ends.pop().ok_or(Error::NotFound)?;
+        set.add(&last, 7)?;
+        if set.wait(Timeout::NONE)? != 7 {
+            return Err(Error::BadState);
+        }
+        for end in ends {
+            drop(end.recv_nothing()?);
+        }
+    }
+    let sets: Result<Vec<_>, _> = (0..sync::MAX_WAIT).map(|_| WaitSet::new()).collect();
+    let sets = sets?;
+    let mut kept = Vec::new();
+    for set in &sets {
+        for number in 0..255 {
+            let (imp, exp) = PingContract::new_channel()?;
+            set.add(&exp, number)?;
+            let imp = imp.send_ping(number);
+            kept.push((imp, exp.recv_ping()?));
+        }
+    }
+    let handles: Vec<_> = sets.iter().map(Waitable::handle).collect();
+    match sync::wait_any(&handles, Timeout::NONE) {
+        Err(Error::Timeout) => {}
+        _ => return Err(Error::BadState),
+    }
+    let end = ready(&sets[sets.len() - 1], 1)?;
+    let found = sync::wait_any(&handles, Timeout::NONE)?;
+    drop(end);
+    if found == sets.len() - 1 {
+        Ok(())
+    } else {
+        Err(Error::BadState)
+    }
 }

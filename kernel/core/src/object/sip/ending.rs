@@ -22,6 +22,7 @@ use crate::mechanism::wait;
 use crate::object::account;
 use crate::object::channel;
 use crate::object::exheap;
+use crate::object::handle::Object;
 use crate::object::surplus;
 use core::sync::atomic::Ordering::Relaxed;
 use sing_abi::exit::stop::PARENT_ENDED;
@@ -149,6 +150,12 @@ fn step(sip: &'static Sip) -> bool {
         let thread = sip.inner.lock().threads.first();
         if let Some(t) = thread {
             t.give_back(&mut work);
+            continue;
+        }
+        let last = sip.handles.lock().last();
+        if let Object::Set(set) = last
+            && !set.empty(&mut work)
+        {
             continue;
         }
         let object = sip.handles.lock().drain();

@@ -14,7 +14,7 @@ use sing_arch::link::List;
 /// Suspends a SIP and its descendants. One that is not reached yet can still create others, but
 /// only below itself, where the walk has yet to come.
 pub(crate) fn suspend_all(root: &'static Sip) {
-    each(root, |sip| {
+    each(root, |sip, _| {
         sip.suspend();
     });
 }
@@ -22,21 +22,21 @@ pub(crate) fn suspend_all(root: &'static Sip) {
 /// Resumes a SIP and its descendants. False if the SIP itself was not suspended.
 pub(crate) fn resume_all(root: &'static Sip) -> bool {
     let mut resumed = false;
-    each(root, |sip| {
-        let done = sip.resume();
+    each(root, |sip, work| {
+        let done = sip.resume(work);
         resumed |= done && core::ptr::eq(sip, root);
     });
     resumed
 }
 
-/// Calls `f` with a SIP and each descendant that is alive, parents first.
-fn each(root: &'static Sip, mut f: impl FnMut(&'static Sip)) {
+/// Calls `f` with a SIP and each descendant that is alive, parents first, and with what is left of the step.
+fn each(root: &'static Sip, mut f: impl FnMut(&'static Sip, &mut Work)) {
     let thread = cpu::current();
     let mut work = Work::step();
     let mut at = root;
     loop {
         if at.is_alive() {
-            f(at);
+            f(at, &mut work);
         }
         let Some(next) = after(at, root) else { break };
         at = next;

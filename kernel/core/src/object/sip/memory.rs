@@ -94,7 +94,13 @@ impl Sip {
         if end > len {
             return Err(Trap::MemoryOutOfBounds);
         }
-        let raised = self.memory.with_further(i, |m| m.raise(end, len));
+        let raised = self.memory.with_further(i, |m| {
+            // Others may have faulted for the same address, and calls name bytes that are there already.
+            if end <= m.committed() {
+                return Some(true);
+            }
+            m.raise(end, len)
+        });
         raised.flatten().ok_or(Trap::OutOfMemory)
     }
 

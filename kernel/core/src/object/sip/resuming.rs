@@ -27,13 +27,13 @@ impl Linked<OfResumed> for Sip {
 }
 
 impl Sip {
-    /// Undoes a suspend. False where there was none. The caller's thread may keep the record from then on, for the caller to
-    /// let go.
-    pub(crate) fn resume(&'static self) -> bool {
+    /// Undoes a suspend; its first threads follow within the caller's step. False where there was none. The caller's thread may
+    /// keep the record from then on, for the caller to let go.
+    pub(crate) fn resume(&'static self, work: &mut Work) -> bool {
         if self.halted.load(Relaxed) & !ENDED == 0 {
             return false;
         }
-        if self.halted.sub(1) == 1 && !self.free_some() {
+        if self.halted.sub(1) == 1 && !self.free_some(work) {
             // It may be there from a resume before it was suspended again.
             if !self.is_resumed() {
                 self.retain_record();
@@ -55,8 +55,7 @@ impl Sip {
     }
 
     /// Lets some of the threads run that are held. True where none is left, or where it has ended or is suspended again.
-    fn free_some(&'static self) -> bool {
-        let mut work = Work::step();
+    fn free_some(&'static self, work: &mut Work) -> bool {
         while !self.is_halted() && !work.is_spent() {
             let next = self.held.lock().pop();
             let Some(t) = next else { return true };
@@ -78,7 +77,7 @@ pub(super) fn step_next() -> bool {
 
 /// Does a step, where one is to be done. The last one may give the record back.
 fn step(sip: &'static Sip) {
-    if sip.is_resumed() && sip.free_some() {
+    if sip.is_resumed() && sip.free_some(&mut Work::step()) {
         RESUMED.lock().remove(sip);
         sip.release_record();
     }

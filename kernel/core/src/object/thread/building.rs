@@ -1,8 +1,8 @@
 //! Stacks that are too large for one step: the thread that creates another builds the stack in
 //! steps, between which others run.
 //!
-//! Invariant: a stack under construction belongs to the building thread and is charged to its SIP's
-//! account. If the thread is ended, the stack is freed in steps, too.
+//! Invariant: a stack that is under construction, or complete and not taken, belongs to the building thread and is charged to
+//! its SIP's account wherever others can run. If the thread is ended, the stack is freed in steps, too.
 
 use super::Thread;
 use crate::ground::memory::Stack;
@@ -14,7 +14,7 @@ use sing_abi::status;
 #[derive(Default)]
 pub(crate) struct Building {
     stack: Stack,
-    /// Whether it is on the account of the thread's SIP.
+    /// Whether it is on the account of the thread's SIP. Not between [`hand_over`] and the end of that step.
     charged: bool,
 }
 
@@ -46,9 +46,17 @@ pub(crate) fn build(bytes: u64) -> Result<(), i32> {
     }
 }
 
+/// Takes the stack that was built off the account, which makes room for the thread that is created in this step and takes
+/// it. [`clear`] follows in the same step.
+pub(crate) fn hand_over() {
+    let thread = cpu::current();
+    thread.settle(&mut thread.building.lock());
+}
+
 /// Frees a stack that was built and not taken. Others may run meanwhile.
 pub(crate) fn clear() {
     let thread = cpu::current();
+    thread.charge_again();
     while thread.give_up_building() {
         interrupt::let_others_run();
     }
@@ -71,15 +79,19 @@ impl Thread {
         true
     }
 
-    /// Does a step; whether the stack is complete. It is then charged to no account, as the new
-    /// thread's creation charges for it. `None` if memory is short.
+    /// Does a step; whether the stack is complete. `None` if memory is short.
     fn build_on(&self) -> Option<bool> {
+        self.building.lock().stack.extend(PIECE)
+    }
+
+    /// Charges for a stack that nobody has taken. There was room in the same step; if the machine has become short, it is freed
+    /// on no account.
+    fn charge_again(&self) {
         let mut building = self.building.lock();
-        let whole = building.stack.extend(PIECE)?;
-        if whole {
-            self.settle(&mut building);
+        let bytes = building.stack.bytes();
+        if bytes > 0 && !building.charged {
+            building.charged = self.sip().account().charge(bytes);
         }
-        Some(whole)
     }
 
     fn settle(&self, building: &mut Building) {
@@ -98,6 +110,20 @@ impl Thread {
         let stack = core::mem::take(stack);
         stack.is_used();
         Some(stack)
+    }
+
+    /// Gives back a stack that a failed creation has not used: [`clear`] frees it, in steps if it is large.
+    pub(super) fn return_built(&self, stack: Stack) {
+        let mut building = self.building.lock();
+        if stack.bytes() <= PIECE || building.stack.bytes() > 0 {
+            drop(building);
+            return stack.give();
+        }
+        stack.is_unused();
+        *building = Building {
+            stack,
+            charged: false,
+        };
     }
 
     /// Frees a piece of the stack it was building. False if there is none.
