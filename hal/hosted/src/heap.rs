@@ -17,7 +17,8 @@ pub fn start() {
     unsafe {
         libc::mallopt(libc::M_TRIM_THRESHOLD, -1);
         libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED);
-        // Small pieces are merged with their neighbours when they are freed: else all that ever were, at the next large one.
+        // Merge each small piece with its neighbours when it is freed. By default glibc merges all
+        // that were freed since, within one later call.
         libc::mallopt(libc::M_MXFAST, 0);
         // Other threads' arenas would be given back likewise.
         libc::mallopt(libc::M_ARENA_MAX, 1);

@@ -369,8 +369,8 @@ impl Differential<'_> {
 /// The expected result of each run of each module.
 type Expected = BTreeMap<String, Vec<(u32, String)>>;
 
-/// Whether every run ends with the trap of a segment out of bounds: whose initial contents do not fit is refused when it is
-/// installed here, and traps each time that it is started elsewhere.
+/// Whether every run ends with the trap of a segment that is out of bounds. Here such a module is
+/// refused when it is installed; in the other engines it traps each time that it is started.
 fn never_starts(runs: &[(u32, String)]) -> bool {
     let traps =
         [Trap::MemoryOutOfBounds, Trap::TableOutOfBounds].map(|t| format!("trap {}", t as u8));

@@ -36,11 +36,11 @@ const WATCHDOG: &str = "watchdog: interrupts waited ";
 /// only the kernel's own work, so that other load on the machine hardly lengthens it; on an
 /// emulated one a nanosecond is an instruction. The target is a twentieth.
 const MOST_HELD: u64 = 20_000_000;
-/// How often a hosted system may be watched until its interrupts wait no longer than that. The clock of its thread goes on
-/// where a hypervisor takes the processor away, for tens of milliseconds on a busy machine. What takes the kernel itself too
-/// long takes too long each time.
+/// The most boots in which a hosted system is watched; one must keep within [`MOST_HELD`]. The
+/// clock of a thread goes on while a hypervisor gives the processor to others, for tens of
+/// milliseconds on a busy machine; a long step of the kernel itself is long in every boot.
 const WATCHED: u32 = 3;
-/// The name of the verdict on it.
+/// The name of the watchdog's verdict.
 const WATCHED_NAME: &str = "the kernel's watchdog";
 
 /// The result of a test.

@@ -92,7 +92,8 @@ pub(crate) trait Waitable: Sync {
         }
     }
 
-    /// Does work that would make `acquire` or `look` slow, within what is left of an allowance. False if there is more to do.
+    /// Does work that would make `acquire` or `look` slow: at most `left` items. False if there is
+    /// more to do.
     fn settle(&'static self, _left: &mut usize) -> bool {
         true
     }

@@ -298,7 +298,8 @@ impl Account {
         if !is(above, other) {
             let rest = other.limit.load(Relaxed) - other.taken.load(Relaxed);
             let near = (below || beside) && bytes > other.stock.load(Relaxed) && bytes <= rest;
-            // Where memory is plentiful, what comes again is received out of stock: then the stocks alone do.
+            // A second move of this size fills the receiver's stock if memory is plentiful. Later
+            // moves to and fro then change the two stocks alone.
             let again = bytes <= other.kept.load(Relaxed) && other.has_ample_room(bytes);
             let near = near && !again;
             if !near {

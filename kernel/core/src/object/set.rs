@@ -262,7 +262,7 @@ impl Set {
         self.stale.load(Relaxed)
     }
 
-    /// Takes endpoints out of the ready list, which has any number of them, before the set is given up. Whether none is left.
+    /// Empties the ready list, in steps, before the set is disposed of. Whether none is left.
     pub(crate) fn empty(&self, work: &mut Work) -> bool {
         while !work.is_spent() {
             let inner = self.inner.lock();
@@ -378,7 +378,7 @@ impl Set {
         self.first_within(&mut { STEP })
     }
 
-    /// As [`Set::first`], with what is left of an allowance.
+    /// As [`Set::first`], for at most `left` endpoints.
     #[inline(always)]
     fn first_within(&self, left: &mut usize) -> Result<Option<(&'static Member, bool)>, Spent> {
         while *left > 0 {

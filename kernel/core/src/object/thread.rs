@@ -109,6 +109,9 @@ impl Waitable for Thread {
     }
 }
 
+/// The most threads of a SIP. All of them may wait for one object, and are woken in one step.
+pub(crate) const MAX_THREADS: u32 = 1 << 15;
+
 static THREADS: Slab<Thread> = Slab::new();
 /// Bytes that its place among the timers costs: their array is up to twice as large as needed.
 const TIMER: u64 = 16;
@@ -136,12 +139,12 @@ impl Thread {
     /// Bytes that the record of a thread costs, beside its stack.
     pub(crate) const COST: u64 = Slab::<Thread>::RECORD + TIMER;
 
-    /// Creates a thread of `sip`, not yet runnable, at the SIP's cost. `None` if memory is short or
-    /// the account has no room.
+    /// Creates a thread of `sip`, not yet runnable, at the SIP's cost. `None` if memory is short, the
+    /// account has no room, or the SIP has [`MAX_THREADS`].
     pub(crate) fn create(sip: &'static Sip, start: &Start) -> Option<&'static Thread> {
         let account = sip.account();
         let bytes = sip.stack_bytes();
-        if !account.charge(bytes + Self::COST) {
+        if sip.thread_count() >= MAX_THREADS || !account.charge(bytes + Self::COST) {
             return None;
         }
         let Some(t) = Self::make(sip, bytes, start) else {

@@ -29,7 +29,8 @@ pub(crate) fn resume_all(root: &'static Sip) -> bool {
     resumed
 }
 
-/// Calls `f` with a SIP and each descendant that is alive, parents first, and with what is left of the step.
+/// Calls `f` with a SIP and each descendant that is alive, parents first, and with the rest of the
+/// step's allowance.
 fn each(root: &'static Sip, mut f: impl FnMut(&'static Sip, &mut Work)) {
     let thread = cpu::current();
     let mut work = Work::step();

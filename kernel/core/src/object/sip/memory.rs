@@ -95,7 +95,7 @@ impl Sip {
             return Err(Trap::MemoryOutOfBounds);
         }
         let raised = self.memory.with_further(i, |m| {
-            // Others may have faulted for the same address, and calls name bytes that are there already.
+            // Another thread may have faulted here before, and calls name committed bytes, too.
             if end <= m.committed() {
                 return Some(true);
             }

@@ -27,8 +27,9 @@ impl Linked<OfResumed> for Sip {
 }
 
 impl Sip {
-    /// Undoes a suspend; its first threads follow within the caller's step. False where there was none. The caller's thread may
-    /// keep the record from then on, for the caller to let go.
+    /// Undoes a suspend, and makes threads runnable within the caller's step; the others follow in
+    /// steps. False if the SIP was not suspended. The caller's thread may keep the record from then
+    /// on, for the caller to let go.
     pub(crate) fn resume(&'static self, work: &mut Work) -> bool {
         if self.halted.load(Relaxed) & !ENDED == 0 {
             return false;

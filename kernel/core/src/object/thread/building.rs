@@ -1,8 +1,9 @@
 //! Stacks that are too large for one step: the thread that creates another builds the stack in
 //! steps, between which others run.
 //!
-//! Invariant: a stack that is under construction, or complete and not taken, belongs to the building thread and is charged to
-//! its SIP's account wherever others can run. If the thread is ended, the stack is freed in steps, too.
+//! Invariant: a stack belongs to the building thread until a new thread takes it, and is charged to
+//! its SIP's account wherever others can run. If the thread is ended, the stack is freed in steps,
+//! too.
 
 use super::Thread;
 use crate::ground::memory::Stack;
@@ -46,8 +47,8 @@ pub(crate) fn build(bytes: u64) -> Result<(), i32> {
     }
 }
 
-/// Takes the stack that was built off the account, which makes room for the thread that is created in this step and takes
-/// it. [`clear`] follows in the same step.
+/// Discharges the finished stack: the thread that is created in this step takes it and is charged
+/// for it. [`clear`] must follow in the same step.
 pub(crate) fn hand_over() {
     let thread = cpu::current();
     thread.settle(&mut thread.building.lock());
@@ -84,8 +85,8 @@ impl Thread {
         self.building.lock().stack.extend(PIECE)
     }
 
-    /// Charges for a stack that nobody has taken. There was room in the same step; if the machine has become short, it is freed
-    /// on no account.
+    /// Charges for a stack that no thread has taken. There was room in this step; only if the machine
+    /// has become short, the stack is freed uncharged.
     fn charge_again(&self) {
         let mut building = self.building.lock();
         let bytes = building.stack.bytes();
@@ -112,7 +113,7 @@ impl Thread {
         Some(stack)
     }
 
-    /// Gives back a stack that a failed creation has not used: [`clear`] frees it, in steps if it is large.
+    /// Takes back the stack of a creation that failed: [`clear`] frees it, in steps if it is large.
     pub(super) fn return_built(&self, stack: Stack) {
         let mut building = self.building.lock();
         if stack.bytes() <= PIECE || building.stack.bytes() > 0 {

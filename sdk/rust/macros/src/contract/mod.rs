@@ -136,8 +136,8 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
     })
 }
 
-/// Puts a text into a custom section of the module. The compiler emits each static of a section, used or not; one that is
-/// marked as used would be among the program's data, too.
+/// Puts a text into a custom section of the module. The static has no `#[used]`: rustc emits every
+/// static with a section, and `#[used]` would put the text into the program's data as well.
 pub(crate) fn section(text: &str, name: &str, separated: bool) -> TokenStream {
     let mut bytes = text.as_bytes().to_vec();
     if separated {
