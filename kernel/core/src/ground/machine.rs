@@ -93,6 +93,19 @@ pub(crate) fn noted(done: bool) -> bool {
     done
 }
 
+/// Whether a request was ever refused that the SIP's own budget allowed.
+static SCARCE: AtomicBool = AtomicBool::new(false);
+
+/// Notes that the machine's memory did not suffice for a request that the SIP's own budget allowed.
+pub(crate) fn is_scarce_now() {
+    SCARCE.store(true, Relaxed);
+}
+
+/// Whether that was ever so.
+pub(crate) fn was_scarce() -> bool {
+    SCARCE.load(Relaxed)
+}
+
 /// Whether memory that is kept in reserve is needed.
 pub(crate) fn wants_memory() -> bool {
     REFUSED.load(Relaxed)

@@ -38,7 +38,11 @@ impl Account {
         }
         self.collect();
         self.survey();
-        self.walk(bytes, 0, false) && self.walk(bytes, 0, true)
+        let done = self.walk(bytes, 0, false) && self.walk(bytes, 0, true);
+        if !done && self.limit.load(Relaxed).saturating_sub(self.charged()) >= bytes {
+            machine::is_scarce_now();
+        }
+        done
     }
 
     /// Walks up to the first account whose stock covers the requests of those below it. False if

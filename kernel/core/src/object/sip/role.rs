@@ -2,7 +2,7 @@
 //! end of the system's main program.
 
 use super::{End, Sip};
-use crate::ground::machine::log;
+use crate::ground::machine::{hal, log, was_scarce};
 use crate::mechanism::watchdog;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use sing_abi::exit::machine;
@@ -51,11 +51,15 @@ pub(super) fn ended(sip: &Sip, how: End) {
     match how {
         End::Exit(code) if sip.role.main.load(Relaxed) => watchdog::end_system(code),
         how => {
-            log!(
-                "system: ends, because {} (SIP {}) is essential and has ended: {how}",
-                sip.name(),
-                sip.id()
-            );
+            let (name, id) = (sip.name(), sip.id());
+            let reason =
+                format_args!("because {name} (SIP {id}) is essential and has ended: {how}");
+            // A person who stops it has another reason.
+            if was_scarce() && !matches!(how, End::Stop(_)) {
+                log!("system: ends, {reason}; short of {}", hal().shortage());
+                watchdog::end_system(machine::NO_MEMORY)
+            }
+            log!("system: ends, {reason}");
             watchdog::end_system(machine::ESSENTIAL)
         }
     }
