@@ -47,30 +47,25 @@ pub struct Reader<'a> {
     meta: Meta,
 }
 
-/// Fields that are lists, in the order of the file. Fields of a single value come before them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Field {
-    Head,
-    Types,
-    Canonical,
-    Imports,
-    Funcs,
-    Memory,
-    Further,
-    Tables,
-    TableValues,
-    Globals,
-    Exports,
-    Start,
-    Elements,
-    Data,
-    Initial,
-    FurtherInitial,
-    Traps,
-    Frame,
-    Trampolines,
-    Steps,
-    Done,
+/// Declares the fields with their order.
+macro_rules! fields {
+    ($($field:ident)*) => {
+        /// Fields that are lists, in the order of the file. Fields of a single value come before
+        /// them.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        enum Field {
+            $($field),*
+        }
+
+        impl Field {
+            const ORDER: &'static [Field] = &[$(Field::$field),*];
+        }
+    };
+}
+
+fields! {
+    Head Types Canonical Imports Funcs Memory Further Tables TableValues Globals Exports Start
+    Elements Data Initial FurtherInitial Traps Frame Trampolines Steps Done
 }
 
 fn broken() -> Error {
@@ -253,31 +248,8 @@ impl Field {
     }
 
     fn next(self) -> Field {
-        use Field::*;
-        const ORDER: [Field; 21] = [
-            Head,
-            Types,
-            Canonical,
-            Imports,
-            Funcs,
-            Memory,
-            Further,
-            Tables,
-            TableValues,
-            Globals,
-            Exports,
-            Start,
-            Elements,
-            Data,
-            Initial,
-            FurtherInitial,
-            Traps,
-            Frame,
-            Trampolines,
-            Steps,
-            Done,
-        ];
-        ORDER[(self as usize + 1).min(ORDER.len() - 1)]
+        let next = self as usize + 1;
+        Self::ORDER[next.min(Self::ORDER.len() - 1)]
     }
 }
 
