@@ -10,7 +10,7 @@ pub struct Case {
     pub packages: &'static [&'static str],
     /// The clone's folder, below the home.
     pub place: &'static str,
-    /// Shell commands before the command: a user's possible set-up.
+    /// Shell commands before each command: a user's possible set-up.
     pub habits: &'static str,
     /// Parts that the test command must report as left out; nothing may be left out if this is
     /// empty.
@@ -51,7 +51,8 @@ pub const CASES: &[Case] = &[
         place: "singularity",
         habits: "mkdir -p ~/bin && ln -sf /usr/bin/clang-19 ~/bin/clang && ln -sf /usr/bin/wasm-ld-19 ~/bin/wasm-ld && \
                  export PATH=~/bin:$PATH && \
-                 printf '[build]\\nrustflags = [\"-Ctarget-cpu=x86-64-v2\"]\\n' >> ~/.cargo/config.toml",
+                 { grep -qs x86-64-v2 ~/.cargo/config.toml || \
+                 printf '[build]\\nrustflags = [\"-Ctarget-cpu=x86-64-v2\"]\\n' >> ~/.cargo/config.toml; }",
         left_out: &[],
     },
 ];
