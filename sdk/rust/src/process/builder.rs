@@ -15,6 +15,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
+use sing_abi::{MAX_ARGUMENT_BYTES, MAX_ARGUMENTS};
 
 /// A child in the making.
 ///
@@ -32,6 +33,8 @@ use core::fmt;
 pub struct Builder<'a> {
     image: &'a str,
     args: Vec<u8>,
+    /// How many there are.
+    count: usize,
     endpoints: Vec<Given<'a>>,
     manifest: Option<&'a Manifest>,
 }
@@ -50,6 +53,7 @@ impl<'a> Builder<'a> {
         Builder {
             image,
             args: Vec::new(),
+            count: 0,
             endpoints: Vec::new(),
             manifest: None,
         }
@@ -61,6 +65,7 @@ impl<'a> Builder<'a> {
         self.args
             .extend_from_slice(&(arg.len() as u32).to_le_bytes());
         self.args.extend_from_slice(arg.as_bytes());
+        self.count += 1;
         self
     }
 
@@ -92,13 +97,15 @@ impl<'a> Builder<'a> {
     /// Makes the child, which does not run yet.
     ///
     /// # Errors
-    /// The endpoints are not those that the child's manifest asks for, no such image is installed, or memory is short.
+    /// The endpoints are not those that the child's manifest asks for, there are too many arguments, no such image is installed,
+    /// or memory is short.
     pub fn create(self) -> Result<Child, NotMade> {
         let image = self.image;
         let refused = |reason| NotMade {
             image: image.to_owned(),
             reason,
         };
+        too_many(self.count, self.args.len()).map_or(Ok(()), |reason| Err(refused(reason)))?;
         if self.endpoints.is_empty() {
             return make(image, &self.args, &[]).map_err(|e| {
                 // Only a refusal needs the manifest: it says which endpoint the child cannot do without.
@@ -147,6 +154,12 @@ impl<'a> Builder<'a> {
         child.start().map_err(|e| NotMade::new(image, e))?;
         Ok(child)
     }
+}
+
+/// The reason for which so many arguments, of so many bytes with their lengths, are refused.
+fn too_many(count: usize, bytes: usize) -> Option<Reason> {
+    let fits = count <= MAX_ARGUMENTS as usize && bytes <= MAX_ARGUMENT_BYTES as usize;
+    (!fits).then_some(Reason::TooManyArguments { count, bytes })
 }
 
 fn make(image: &str, args: &[u8], endpoints: &[u32]) -> Result<Child, Error> {
@@ -267,6 +280,13 @@ pub enum Reason {
         /// Those of the endpoint that was given.
         given: String,
     },
+    /// There are too many arguments, or they are too long.
+    TooManyArguments {
+        /// How many there are.
+        count: usize,
+        /// Their bytes together, with four more for each.
+        bytes: usize,
+    },
     /// The kernel refused.
     Refused(Error),
 }
@@ -325,6 +345,10 @@ impl fmt::Display for NotMade {
                 declared,
                 given,
             } => write!(f, "declares `{name}: {declared}`, and was given {given}"),
+            Reason::TooManyArguments { count, bytes } => write!(
+                f,
+                "was given {count} arguments of {bytes} bytes; {MAX_ARGUMENTS} of {MAX_ARGUMENT_BYTES} may be"
+            ),
             Reason::Refused(error) => error.fmt(f),
         }
     }
@@ -373,6 +397,21 @@ mod tests {
             }
             .to_string(),
         }
+    }
+
+    #[test]
+    fn too_many_arguments_are_refused_with_their_number() {
+        assert_eq!(too_many(4096, 1 << 20), None);
+        let refused = |count, bytes| {
+            let reason = too_many(count, bytes)?;
+            let image = "p".into();
+            Some(NotMade { image, reason }.to_string())
+        };
+        assert_eq!(
+            refused(4097, 20_000).as_deref(),
+            Some("p: was given 4097 arguments of 20000 bytes; 4096 of 1048576 may be")
+        );
+        assert!(refused(1, (1 << 20) + 1).is_some());
     }
 
     #[test]
