@@ -33,8 +33,6 @@ use sing_abi::{MAX_ARGUMENT_BYTES, MAX_ARGUMENTS};
 pub struct Builder<'a> {
     image: &'a str,
     args: Vec<u8>,
-    /// How many there are.
-    count: usize,
     endpoints: Vec<Given<'a>>,
     manifest: Option<&'a Manifest>,
 }
@@ -53,7 +51,6 @@ impl<'a> Builder<'a> {
         Builder {
             image,
             args: Vec::new(),
-            count: 0,
             endpoints: Vec::new(),
             manifest: None,
         }
@@ -65,7 +62,6 @@ impl<'a> Builder<'a> {
         self.args
             .extend_from_slice(&(arg.len() as u32).to_le_bytes());
         self.args.extend_from_slice(arg.as_bytes());
-        self.count += 1;
         self
     }
 
@@ -105,15 +101,11 @@ impl<'a> Builder<'a> {
             image: image.to_owned(),
             reason,
         };
-        too_many(self.count, self.args.len()).map_or(Ok(()), |reason| Err(refused(reason)))?;
         if self.endpoints.is_empty() {
             return make(image, &self.args, &[]).map_err(|e| {
                 // Only a refusal needs the manifest: it says which endpoint the child cannot do without.
-                let missing = manifest(image).map(|m| places(&m, &[]));
-                match (e, missing) {
-                    (Error::BadArgument, Ok(Err(reason))) => refused(reason),
-                    _ => refused(Reason::Refused(e)),
-                }
+                let missing = || manifest(image).ok().and_then(|m| places(&m, &[]).err());
+                refused(reason_of(e, &self.args, missing))
             });
         }
         let own;
@@ -132,10 +124,7 @@ impl<'a> Builder<'a> {
             .collect();
         let child = make(image, &self.args, &raw).map_err(|e| {
             let odd = || self.endpoints.iter().find_map(|g| g.mismatch(manifest));
-            match (e, odd()) {
-                (Error::BadArgument, Some(reason)) => refused(reason),
-                _ => refused(Reason::Refused(e)),
-            }
+            refused(reason_of(e, &self.args, odd))
         })?;
         // They are the child's now.
         for given in self.endpoints {
@@ -156,8 +145,24 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// The reason for which so many arguments, of so many bytes with their lengths, are refused.
-fn too_many(count: usize, bytes: usize) -> Option<Reason> {
+/// Why the kernel has refused to make a child with these arguments; `odd` says what is wrong with the endpoints, if anything is.
+#[cold]
+fn reason_of(e: Error, args: &[u8], odd: impl FnOnce() -> Option<Reason>) -> Reason {
+    let reason = match e {
+        Error::BadArgument => too_many(args).or_else(odd),
+        _ => None,
+    };
+    reason.unwrap_or(Reason::Refused(e))
+}
+
+/// The reason for which arguments are refused that are too many or too long.
+fn too_many(args: &[u8]) -> Option<Reason> {
+    let (mut count, mut rest) = (0, args);
+    while let Some((len, tail)) = rest.split_first_chunk::<4>() {
+        count += 1;
+        rest = tail.get(u32::from_le_bytes(*len) as usize..).unwrap_or(&[]);
+    }
+    let bytes = args.len();
     let fits = count <= MAX_ARGUMENTS as usize && bytes <= MAX_ARGUMENT_BYTES as usize;
     (!fits).then_some(Reason::TooManyArguments { count, bytes })
 }
@@ -401,17 +406,19 @@ mod tests {
 
     #[test]
     fn too_many_arguments_are_refused_with_their_number() {
-        assert_eq!(too_many(4096, 1 << 20), None);
-        let refused = |count, bytes| {
-            let reason = too_many(count, bytes)?;
-            let image = "p".into();
+        let refused = |args: Builder<'_>| {
+            let (reason, image) = (too_many(&args.args)?, "p".into());
             Some(NotMade { image, reason }.to_string())
         };
+        let with = |count| Builder::new("p").args((0..count).map(|_| "ab"));
+        assert_eq!(refused(with(4096)), None);
         assert_eq!(
-            refused(4097, 20_000).as_deref(),
-            Some("p: was given 4097 arguments of 20000 bytes; 4096 of 1048576 may be")
+            refused(with(4097)).as_deref(),
+            Some("p: was given 4097 arguments of 24582 bytes; 4096 of 1048576 may be")
         );
-        assert!(refused(1, (1 << 20) + 1).is_some());
+        let long = "x".repeat((1 << 20) - 4);
+        assert_eq!(refused(Builder::new("p").arg(&long)), None);
+        assert!(refused(Builder::new("p").arg(&long).arg("")).is_some());
     }
 
     #[test]
