@@ -141,6 +141,8 @@ entries! {
     /// installed image; a process handle, or a status. `args` holds each argument as `u32` length
     /// and bytes; `endpoints` holds endpoint handles (`u32`, 0 for none), in the order of the
     /// child's manifest, which move to the child. If the call fails, nothing has moved.
+    /// `BAD_ARGUMENT` for more than [`MAX_ARGUMENTS`](crate::MAX_ARGUMENTS) arguments, or
+    /// [`MAX_ARGUMENT_BYTES`](crate::MAX_ARGUMENT_BYTES).
     PROCESS_CREATE = "process_create" [CREATE] (I32, I32, I32, I32, I32, I32) -> I32;
     /// `(process)`: starts a created child.
     PROCESS_START = "process_start" [CREATE] (I32) -> I32;

@@ -34,6 +34,12 @@ pub const PAGE: u64 = 4096;
 /// it cannot step over the guard. Such a memory reserves 4 GiB and this much behind it.
 pub const GUARD: u64 = 32 << 20;
 
+/// The most start-up arguments of a process.
+pub const MAX_ARGUMENTS: u32 = 4096;
+
+/// The most bytes of a process's start-up arguments together, with four more for each.
+pub const MAX_ARGUMENT_BYTES: u32 = 1 << 20;
+
 /// The most words that the arguments of one message take.
 pub const MAX_MESSAGE_WORDS: usize = 12;
 

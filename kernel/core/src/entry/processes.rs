@@ -13,13 +13,12 @@ use crate::object::sip::{self, End, Making, Sip};
 use crate::object::thread::building;
 use sing_abi::status;
 use sing_abi::trap::Trap;
+use sing_abi::{MAX_ARGUMENT_BYTES, MAX_ARGUMENTS};
 use sing_image::limits;
 use sing_runtime::CtxRef;
 
 /// The longest name of an image, in bytes.
 const MAX_NAME: usize = limits::NAME_BYTES.most as usize;
-/// The most bytes of arguments.
-const MAX_ARGUMENTS: u32 = 1 << 20;
 /// The most start-up endpoints.
 const MAX_ENDPOINTS: u32 = limits::STARTUP_ENDPOINTS.most as u32;
 /// The most start-up endpoints of common images.
@@ -120,7 +119,7 @@ fn make<const MOST: usize>(
         Ok(i) => i,
         Err(status) => return Ok(status),
     };
-    if args_len > MAX_ARGUMENTS {
+    if args_len > MAX_ARGUMENT_BYTES {
         return Ok(status::BAD_ARGUMENT);
     }
     if let Err(status) = building::build(image.stack) {
@@ -174,8 +173,12 @@ fn make<const MOST: usize>(
     Ok(handle as i32)
 }
 
+/// Whether these are arguments, and not more than a process may have: they are looked up one behind the other.
 fn well_formed(mut arguments: &[u8]) -> bool {
-    while let Some((len, rest)) = arguments.split_first_chunk::<4>() {
+    for _ in 0..MAX_ARGUMENTS {
+        let Some((len, rest)) = arguments.split_first_chunk::<4>() else {
+            break;
+        };
         match rest.get(u32::from_le_bytes(*len) as usize..) {
             Some(rest) => arguments = rest,
             None => return false,
@@ -373,5 +376,29 @@ fn manifest_at(image: u32, image_len: u32, out: u32, max: u32) -> Result<i32, Tr
     match installed(image, image_len)? {
         Ok(image) => put_encoded(&image.manifest, out, max),
         Err(status) => Ok(status),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use alloc::vec::Vec;
+
+    fn of(arguments: &[&[u8]]) -> Vec<u8> {
+        let each = |a: &&[u8]| [&(a.len() as u32).to_le_bytes(), *a].concat();
+        arguments.iter().flat_map(each).collect()
+    }
+
+    #[test]
+    fn arguments_are_whole_and_not_too_many() {
+        assert!(well_formed(&[]) && well_formed(&of(&[b"", b"ab", b"c"])));
+        let cut = of(&[b"ab", b"cd"]);
+        assert!((1..cut.len()).all(|len| well_formed(&cut[..len]) == (len == 6)));
+        let most = vec![&b""[..]; MAX_ARGUMENTS as usize];
+        assert!(well_formed(&of(&most)));
+        assert!(!well_formed(&of(&[&most[..], &[b""]].concat())));
+        assert_eq!(argument(&of(&[b"", b"ab"]), 1), Some(&b"ab"[..]));
+        assert_eq!(argument(&of(&[b"", b"ab"]), 2), None);
     }
 }

@@ -25,16 +25,8 @@ use sing_image::snapshot::{
     QUERY_PROCESSES, QUERY_SWEEP, QUERY_SYSTEM, Sweep, System,
 };
 
-/// Records visited in one step.
-const STEP: u32 = 32;
 /// Handle tables visited in one step.
 const TABLES: usize = 256;
-/// Bytes of a list's count: a number in postcard form, padded to this length with leading zeros, as
-/// it is known last.
-const COUNT: usize = 5;
-/// The most bytes of a record in postcard form: its names are those of images, contracts and
-/// states.
-const RECORD: usize = 2048;
 
 /// Writes the answer to a query to the caller's memory, in postcard form. Lists are made record by
 /// record, and other threads run in between: each record is as it was at some time during the call.
@@ -59,7 +51,7 @@ pub(super) fn answer(what: u32, out: u32, max: u32) -> Result<i32, Trap> {
             put_encoded(&memory_snapshot(handles), out, max)
         }
         QUERY_SYSTEM => put_encoded(&system(), out, max),
-        QUERY_CONTRACTS => put_encoded(&List(|| contract::all().map(messages)), out, max),
+        QUERY_CONTRACTS => put_list(out, max, |i| Some(Some(messages(contract::numbered(i)?)))),
         QUERY_SWEEP => put_encoded(&swept(), out, max),
         _ => Ok(status::BAD_ARGUMENT),
     }
@@ -73,39 +65,11 @@ fn put_list<T: Serialize>(
     at: impl Fn(u32) -> Option<Option<T>>,
 ) -> Result<i32, Trap> {
     let sip = caller();
-    let (mut index, mut count, mut len) = (0, 0u32, COUNT);
-    loop {
-        let mut buffer = [0; RECORD];
-        let encoded: &[u8] = match at(index) {
-            None => break,
-            Some(None) => &[],
-            Some(Some(record)) => {
-                count += 1;
-                match postcard::to_slice(&record, &mut buffer) {
-                    Ok(encoded) => encoded,
-                    Err(_) => return Ok(status::NO_RESOURCES),
-                }
-            }
-        };
-        if len + encoded.len() <= max as usize {
-            let place = out.wrapping_add(len as u32);
-            sip.memory(place, encoded.len() as u64)?
-                .write(place, encoded)?;
-        }
-        len += encoded.len();
-        index += 1;
-        if index.is_multiple_of(STEP) {
-            let_others_run();
-        }
-    }
-    if max > 0 && len <= max as usize {
-        let mut digits = [0x80; COUNT];
-        digits[COUNT - 1] = 0;
-        for (i, digit) in digits.iter_mut().enumerate() {
-            *digit |= (count >> (7 * i)) as u8 & 0x7f;
-        }
-        sip.memory(out, COUNT as u64)?.write(out, &digits)?;
-    }
+    let write = |at: usize, bytes: &[u8]| {
+        let place = out.wrapping_add(at as u32);
+        sip.memory(place, bytes.len() as u64)?.write(place, bytes)
+    };
+    let len = reply::encode_list(max as usize, at, write, || let_others_run())?;
     Ok(reply::answer(len, max))
 }
 

@@ -261,6 +261,9 @@ pub(crate) fn function_at(pc: u64) -> Option<(&'static Installed, &'static str)>
     Some((image, &f.name))
 }
 
+/// Bytes of code in which a function makes its frame: less than this.
+const FIRST: usize = 64;
+
 /// What a call instruction calls.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Callee {
@@ -268,17 +271,6 @@ pub(crate) enum Callee {
     Known(u64),
     /// What a register or memory says at that time: an entry of the kernel, an element of a table.
     Unknown,
-}
-
-/// Returns what was called if this is the address behind a call in an image's code.
-pub(crate) fn called_before(pc: u64) -> Option<Callee> {
-    let registry = REGISTRY.lock();
-    let (base, image) = registry.by_code.range(..pc).next_back()?;
-    let before = image.code.get(..usize::try_from(pc - base).ok()?)?;
-    callee(before).map(|callee| match callee {
-        Callee::Known(distance) => Callee::Known(pc.wrapping_add(distance)),
-        Callee::Unknown => Callee::Unknown,
-    })
 }
 
 /// Returns what the call at the end of some code calls: a distance from there, if it is known.
@@ -311,7 +303,47 @@ fn callee(code: &[u8]) -> Option<Callee> {
     (1..=6).find_map(is_call).map(|()| Callee::Unknown)
 }
 
+/// Returns what the first instructions of a function subtract from the stack pointer, after a test of it; 0 if nothing.
+fn frame_size(code: &[u8]) -> u64 {
+    let first = &code[..code.len().min(FIRST)];
+    let size = first.windows(7).find_map(|bytes| match *bytes {
+        [0x48, 0x83, 0xec, size, ..] => Some(u64::from(size)),
+        [0x48, 0x81, 0xec, a, b, c, d] => Some(u64::from(u32::from_le_bytes([a, b, c, d]))),
+        _ => None,
+    });
+    size.unwrap_or(0)
+}
+
 impl Installed {
+    /// Returns what was called if this is the address behind a call in the image's code.
+    pub(crate) fn called_before(&self, pc: u64) -> Option<Callee> {
+        let before = pc.checked_sub(self.template.code().start)?;
+        let before = self.code.get(..usize::try_from(before).ok()?)?;
+        callee(before).map(|callee| match callee {
+            Callee::Known(distance) => Callee::Known(pc.wrapping_add(distance)),
+            Callee::Unknown => Callee::Unknown,
+        })
+    }
+
+    /// Returns the address of the function whose code holds this address.
+    pub(crate) fn function_at(&self, pc: u64) -> Option<u64> {
+        let start = self.template.code().start;
+        let offset = u32::try_from(pc.checked_sub(start)?).ok()?;
+        let function = self.template.meta().func_at(offset)?;
+        Some(start + u64::from(function.offset))
+    }
+
+    /// Returns how far a function's first instructions move the stack pointer, behind the saved frame pointer.
+    pub(crate) fn frame_size(&self, function: u64) -> u64 {
+        let size = || {
+            let offset = function.checked_sub(self.template.code().start)?;
+            let function = self.template.meta().func_at(u32::try_from(offset).ok()?)?;
+            let code = self.code.get(offset as usize..)?;
+            Some(frame_size(&code[..code.len().min(function.size as usize)]))
+        };
+        size().unwrap_or(0)
+    }
+
     /// Returns the image's contract of this name, and its number.
     fn contract(&self, name: &str) -> Option<(u32, &'static Contract)> {
         let named = |&number: &u32| self.contracts[number as usize].table.name.as_str();

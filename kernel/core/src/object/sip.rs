@@ -209,11 +209,6 @@ static DYING: SpinLock<List<Sip>> = SpinLock::new(List::new());
 /// or one that it has taken.
 pub(crate) type StartupEnd = Option<(&'static Channel, Side)>;
 
-/// All SIPs that are alive or have handles to them.
-fn all() -> impl Iterator<Item = &'static Sip> {
-    SIPS.all().filter(|s| s.exists())
-}
-
 /// The record with this index, in use or not.
 pub(crate) fn record(index: u32) -> Option<&'static Sip> {
     SIPS.get(index)

@@ -172,8 +172,8 @@ impl Thread {
         };
         t.index.store(index, Relaxed);
         let exists = |t: &&'static Thread| t.references.load(Relaxed) > 0;
-        let ids = || THREADS.all().filter(exists).map(|t| t.id.load(Relaxed));
-        t.id.store(IDS.take(ids), Relaxed);
+        let in_use = |i| THREADS.get(i).filter(exists).map(|t| t.id.load(Relaxed));
+        t.id.store(IDS.take(|| THREADS.end(), in_use), Relaxed);
         t.sip.set(Some(sip));
         t.state.store(State::Created as u32, Relaxed);
         t.cycles.store(0, Relaxed);

@@ -15,6 +15,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
+use sing_abi::{MAX_ARGUMENT_BYTES, MAX_ARGUMENTS};
 
 /// A child in the making.
 ///
@@ -92,7 +93,8 @@ impl<'a> Builder<'a> {
     /// Makes the child, which does not run yet.
     ///
     /// # Errors
-    /// The endpoints are not those that the child's manifest asks for, no such image is installed, or memory is short.
+    /// The endpoints are not those that the child's manifest asks for, there are too many arguments, no such image is installed,
+    /// or memory is short.
     pub fn create(self) -> Result<Child, NotMade> {
         let image = self.image;
         let refused = |reason| NotMade {
@@ -102,11 +104,8 @@ impl<'a> Builder<'a> {
         if self.endpoints.is_empty() {
             return make(image, &self.args, &[]).map_err(|e| {
                 // Only a refusal needs the manifest: it says which endpoint the child cannot do without.
-                let missing = manifest(image).map(|m| places(&m, &[]));
-                match (e, missing) {
-                    (Error::BadArgument, Ok(Err(reason))) => refused(reason),
-                    _ => refused(Reason::Refused(e)),
-                }
+                let missing = || manifest(image).ok().and_then(|m| places(&m, &[]).err());
+                refused(reason_of(e, &self.args, missing))
             });
         }
         let own;
@@ -125,10 +124,7 @@ impl<'a> Builder<'a> {
             .collect();
         let child = make(image, &self.args, &raw).map_err(|e| {
             let odd = || self.endpoints.iter().find_map(|g| g.mismatch(manifest));
-            match (e, odd()) {
-                (Error::BadArgument, Some(reason)) => refused(reason),
-                _ => refused(Reason::Refused(e)),
-            }
+            refused(reason_of(e, &self.args, odd))
         })?;
         // They are the child's now.
         for given in self.endpoints {
@@ -147,6 +143,28 @@ impl<'a> Builder<'a> {
         child.start().map_err(|e| NotMade::new(image, e))?;
         Ok(child)
     }
+}
+
+/// Why the kernel has refused to make a child with these arguments; `odd` says what is wrong with the endpoints, if anything is.
+#[cold]
+fn reason_of(e: Error, args: &[u8], odd: impl FnOnce() -> Option<Reason>) -> Reason {
+    let reason = match e {
+        Error::BadArgument => too_many(args).or_else(odd),
+        _ => None,
+    };
+    reason.unwrap_or(Reason::Refused(e))
+}
+
+/// The reason for which arguments are refused that are too many or too long.
+fn too_many(args: &[u8]) -> Option<Reason> {
+    let (mut count, mut rest) = (0, args);
+    while let Some((len, tail)) = rest.split_first_chunk::<4>() {
+        count += 1;
+        rest = tail.get(u32::from_le_bytes(*len) as usize..).unwrap_or(&[]);
+    }
+    let bytes = args.len();
+    let fits = count <= MAX_ARGUMENTS as usize && bytes <= MAX_ARGUMENT_BYTES as usize;
+    (!fits).then_some(Reason::TooManyArguments { count, bytes })
 }
 
 fn make(image: &str, args: &[u8], endpoints: &[u32]) -> Result<Child, Error> {
@@ -267,6 +285,13 @@ pub enum Reason {
         /// Those of the endpoint that was given.
         given: String,
     },
+    /// There are too many arguments, or they are too long.
+    TooManyArguments {
+        /// How many there are.
+        count: usize,
+        /// Their bytes together, with four more for each.
+        bytes: usize,
+    },
     /// The kernel refused.
     Refused(Error),
 }
@@ -325,6 +350,10 @@ impl fmt::Display for NotMade {
                 declared,
                 given,
             } => write!(f, "declares `{name}: {declared}`, and was given {given}"),
+            Reason::TooManyArguments { count, bytes } => write!(
+                f,
+                "was given {count} arguments of {bytes} bytes; {MAX_ARGUMENTS} of {MAX_ARGUMENT_BYTES} may be"
+            ),
             Reason::Refused(error) => error.fmt(f),
         }
     }
@@ -373,6 +402,23 @@ mod tests {
             }
             .to_string(),
         }
+    }
+
+    #[test]
+    fn too_many_arguments_are_refused_with_their_number() {
+        let refused = |args: Builder<'_>| {
+            let (reason, image) = (too_many(&args.args)?, "p".into());
+            Some(NotMade { image, reason }.to_string())
+        };
+        let with = |count| Builder::new("p").args((0..count).map(|_| "ab"));
+        assert_eq!(refused(with(4096)), None);
+        assert_eq!(
+            refused(with(4097)).as_deref(),
+            Some("p: was given 4097 arguments of 24582 bytes; 4096 of 1048576 may be")
+        );
+        let long = "x".repeat((1 << 20) - 4);
+        assert_eq!(refused(Builder::new("p").arg(&long)), None);
+        assert!(refused(Builder::new("p").arg(&long).arg("")).is_some());
     }
 
     #[test]

@@ -327,3 +327,17 @@ fn calls_are_known_by_their_last_bytes() {
         assert_eq!(callee(other), None, "{other:x?}");
     }
 }
+
+#[test]
+fn frames_have_the_size_that_the_first_instructions_say() {
+    // push rbp; mov rbp, rsp; mov r10, [rdi + 18h]; add r10, 20h; cmp r10, rsp; ja
+    let test = [
+        0x55, 0x48, 0x89, 0xe5, 0x4c, 0x8b, 0x57, 0x18, 0x49, 0x83, 0xc2, 0x20, 0x4c, 0x3b, 0xd4,
+        0x0f, 0x87, 0x2f, 0, 0, 0,
+    ];
+    let with = |rest: &[u8]| frame_size(&[&test[..], rest, &[0x90; 100]].concat());
+    assert_eq!(with(&[0x48, 0x83, 0xec, 0x10]), 0x10);
+    assert_eq!(with(&[0x48, 0x81, 0xec, 0xd0, 1, 0, 0]), 0x1d0);
+    assert_eq!(with(&[0x4c, 0x8b, 0x07]), 0);
+    assert_eq!(frame_size(&[0x55, 0xc3]), 0);
+}

@@ -1,7 +1,7 @@
 //! Creating a SIP: its record, account, arguments, memory, instance and first thread, all of them
 //! or none.
 
-use super::{COST, IDS, LIVE, SIPS, Sip, all};
+use super::{COST, IDS, LIVE, SIPS, Sip};
 use crate::ground::image::Installed;
 use crate::ground::memory::{PIECE, Slot};
 use crate::ground::trace;
@@ -63,7 +63,8 @@ pub(crate) fn create(making: &Making<'_>) -> Result<&'static Sip, i32> {
         return Err(status::NO_RESOURCES);
     };
     sip.index.store(index, Relaxed);
-    let id = IDS.take(|| all().map(Sip::id));
+    let in_use = |i| SIPS.get(i).filter(|s| s.exists()).map(Sip::id);
+    let id = IDS.take(|| SIPS.end(), in_use);
     sip.id.store(id, Relaxed);
     sip.parent.store(parent.map_or(0, Sip::id), Relaxed);
     sip.account.set(Some(account));
