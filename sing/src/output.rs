@@ -8,12 +8,54 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;
 
-/// Prints a line. Without a reader, the program ends.
+/// Prints a line, without control characters: a part of most comes from files whose authors nobody knows, and a terminal would
+/// obey them. Without a reader, the program ends.
 pub fn line(text: impl AsRef<str>) {
+    print(&readable(text.as_ref(), |_| false));
+}
+
+/// Prints several lines.
+pub fn lines(text: impl AsRef<str>) {
+    print(&readable(text.as_ref(), |rest| rest.starts_with('\n')));
+}
+
+/// Prints a report that may be in colour.
+pub fn report(text: impl AsRef<str>) {
+    print(&readable(text.as_ref(), in_report));
+}
+
+/// Prints a report, or any message, to standard error.
+pub fn complain(text: impl AsRef<str>) {
+    eprintln!("{}", readable(text.as_ref(), in_report));
+}
+
+fn print(text: &str) {
     let mut out = io::stdout().lock();
-    if writeln!(out, "{}", text.as_ref()).is_err() {
+    if writeln!(out, "{text}").is_err() {
         std::process::exit(0);
     }
+}
+
+/// A text with its control characters replaced, but for those at which what follows is `kept`.
+fn readable(text: &str, kept: impl Fn(&str) -> bool) -> String {
+    text.char_indices()
+        .map(|(at, c)| {
+            if c.is_control() && c != '\t' && !kept(&text[at..]) {
+                char::REPLACEMENT_CHARACTER
+            } else {
+                c
+            }
+        })
+        .collect()
+}
+
+/// Whether this begins with the end of a line, or a change of colour.
+fn in_report(text: &str) -> bool {
+    let colour = || {
+        let codes = text.strip_prefix("\u{1b}[")?;
+        Some(codes.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';'))
+    };
+    text.starts_with('\n') || colour().is_some_and(|end| end.starts_with('m'))
 }
 
 /// Writes a file, unless it has these contents already: then builds that depend on it stay up to
