@@ -66,10 +66,10 @@ pub fn run(request: &Request) -> Result<Verdict, String> {
                 } else {
                     "a .system file says so itself: `process shell: any;` or `process shell: any closing;`"
                 };
-                eprintln!(
+                output::complain(format!(
                     "sing: check: --any and --closing are for images, and {} is text; {instead}",
                     path.display()
-                );
+                ));
                 return Ok(Verdict::Misused);
             } else if contracts {
                 let contracts = sing_contract::load_file(path).map_err(|e| all(&e))?;
@@ -93,7 +93,7 @@ pub fn run(request: &Request) -> Result<Verdict, String> {
         let outcome = sing_conformance::check(system, request.limit);
         faulty |= !outcome.findings.is_empty();
         complete &= outcome.complete;
-        output::line(sing_conformance::report(system, &outcome, colour).trim_end());
+        output::report(sing_conformance::report(system, &outcome, colour).trim_end());
         if let (Some(path), Some(finding), false) = (&request.svg, outcome.findings.first(), drawn)
         {
             let picture = svg::svg(system, &finding.message, &finding.run, &finding.last);

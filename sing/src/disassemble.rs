@@ -4,12 +4,13 @@
 
 use crate::output;
 use iced_x86::{
-    Decoder, DecoderOptions, FlowControl, Formatter as _, Instruction, IntelFormatter, Mnemonic,
+    Decoder, DecoderOptions, FlowControl, Formatter as _, Instruction, InstructionInfoFactory,
+    IntelFormatter, Mnemonic, OpAccess, OpKind, Register,
 };
 use sing_abi::trap::Trap;
 use sing_image::elf::Image;
 use sing_image::meta::Func;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// The most bytes of an instruction that are shown.
 const BYTES_SHOWN: usize = 10;
@@ -135,6 +136,8 @@ struct Paths {
 struct Table {
     start: u64,
     end: u64,
+    /// Whether the end is known from the test before the jump.
+    whole: bool,
 }
 
 impl Table {
@@ -162,8 +165,8 @@ impl Paths {
             while let Some(at) = open.pop() {
                 paths.follow(at, &inside, &mut open);
             }
-            // A table ends where an instruction is known to begin: one entry at a time.
-            for table in &mut paths.tables {
+            // A table without a test ends where an instruction is known to begin: one entry at a time.
+            for table in paths.tables.iter_mut().filter(|t| !t.whole) {
                 let at = table.end;
                 let target = inside(at).and_then(|bytes| table.target(bytes));
                 if let Some(to) = target.filter(|to| inside(*to).is_some())
@@ -188,6 +191,7 @@ impl Paths {
     ) {
         // What was last loaded with an address after the code so far.
         let mut named = 0;
+        let mut bound = Bound::default();
         while let Some(bytes) = inside(at).filter(|bytes| !bytes.is_empty())
             && !self.instructions.contains_key(&at)
         {
@@ -197,6 +201,7 @@ impl Paths {
             }
             self.instructions.insert(at, instruction);
             at = instruction.next_ip();
+            bound.see(&instruction);
             match instruction.flow_control() {
                 FlowControl::ConditionalBranch => open.push(instruction.near_branch_target()),
                 FlowControl::UnconditionalBranch => {
@@ -205,7 +210,7 @@ impl Paths {
                 }
                 FlowControl::IndirectBranch => {
                     if named == at {
-                        self.tables.push(Table { start: at, end: at });
+                        self.tables.push(table(at, bound.entries(), inside, open));
                     }
                     return;
                 }
@@ -218,6 +223,83 @@ impl Paths {
                 _ => {}
             }
         }
+    }
+}
+
+/// The table behind a jump: with this number of entries, whose targets are open then, or with none yet.
+fn table<'c>(
+    start: u64,
+    entries: Option<u64>,
+    inside: &impl Fn(u64) -> Option<&'c [u8]>,
+    open: &mut Vec<u64>,
+) -> Table {
+    let mut table = Table {
+        start,
+        end: start,
+        whole: false,
+    };
+    let bytes = inside(start).unwrap_or_default();
+    let size = entries.and_then(|n| usize::try_from(n.checked_mul(4)?).ok());
+    if let Some(entries) = size.and_then(|size| bytes.get(..size)) {
+        table.end = start + entries.len() as u64;
+        table.whole = true;
+        let targets = entries.chunks(4).filter_map(|entry| table.target(entry));
+        open.extend(targets.filter(|to| inside(*to).is_some()));
+    }
+    table
+}
+
+/// The test before a branch by table: a constant, which a smaller index replaces (`mov eax, 3; cmp ecx, eax; cmovb eax, ecx`).
+#[derive(Default)]
+struct Bound {
+    /// Registers that hold a constant.
+    constants: HashMap<Register, u64>,
+    /// The last such constant: the index of the table's last entry.
+    last: Option<u64>,
+}
+
+impl Bound {
+    /// Takes notice of the next instruction.
+    fn see(&mut self, instruction: &Instruction) {
+        let to = instruction.op0_register().full_register();
+        let constant = match (
+            instruction.mnemonic(),
+            instruction.op0_kind(),
+            instruction.op1_kind(),
+        ) {
+            (Mnemonic::Mov, OpKind::Register, OpKind::Immediate32) => {
+                Some(u64::from(instruction.immediate32()))
+            }
+            (Mnemonic::Mov, OpKind::Register, OpKind::Register) => {
+                let from = instruction.op1_register().full_register();
+                self.constants.get(&from).copied()
+            }
+            (Mnemonic::Xor, OpKind::Register, OpKind::Register)
+                if instruction.op0_register() == instruction.op1_register() =>
+            {
+                Some(0)
+            }
+            (Mnemonic::Cmovb, OpKind::Register, _) => {
+                self.last = self.constants.get(&to).copied();
+                None
+            }
+            _ => None,
+        };
+        for used in InstructionInfoFactory::new()
+            .info(instruction)
+            .used_registers()
+        {
+            if !matches!(used.access(), OpAccess::Read | OpAccess::CondRead) {
+                self.constants.remove(&used.register().full_register());
+            }
+        }
+        self.constants
+            .extend(constant.map(|constant| (to, constant)));
+    }
+
+    /// How many entries the table has.
+    fn entries(&self) -> Option<u64> {
+        self.last.map(|last| last + 1)
     }
 }
 
@@ -281,5 +363,23 @@ mod tests {
                 .iter()
                 .any(|l| l.contains("(bad)") || l.contains("constant"))
         );
+    }
+
+    /// Behind some of the tables, the code generator leaves a jump that nothing reaches, whose bytes could be an entry.
+    #[test]
+    fn a_branch_table_has_the_entries_that_the_code_tests_for() {
+        let one = "(block (block (block local.get 0 br_table 0 1 2 0)
+            local.get 0 i32.const 1 i32.add local.set 0) local.get 0 i32.const 3 i32.add local.set 0)";
+        let shown = shown(&format!(
+            "(func $f (param i32) (result i32) {} local.get 0)",
+            one.repeat(200)
+        ));
+        let count = |what: &str| shown.iter().filter(|l| l.contains(what)).count();
+        assert_eq!(count("jmp r"), 200);
+        assert_eq!(count("branch table to 0x"), 800);
+        assert_eq!(count("(bad)"), 0);
+        // Jumps of 5 bytes, in two lines at the most.
+        let constants: Vec<_> = shown.iter().filter(|l| l.contains("constant")).collect();
+        assert!(constants.len() < 40, "{constants:#?}");
     }
 }

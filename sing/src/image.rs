@@ -65,7 +65,7 @@ pub fn system(request: &Request) -> Result<bool, String> {
     let problems = system::check(&manifest, &files);
     if !problems.is_empty() {
         for problem in problems {
-            eprintln!("sing: {name}: {problem}");
+            output::complain(format!("sing: {name}: {problem}"));
         }
         return Ok(false);
     }

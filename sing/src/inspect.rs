@@ -41,7 +41,7 @@ pub fn run(file: &Path, views: &[View], options: &Options) -> Result<bool, Strin
             View::Contracts => image.contracts.iter().for_each(contract),
             View::Manifest => {
                 let text = serde_json::to_string_pretty(&image.manifest);
-                output::line(text.map_err(|e| e.to_string())?);
+                output::lines(text.map_err(|e| e.to_string())?);
             }
             View::Functions => functions(&image.meta),
             View::Disassembly(wanted) => disassemble::run(&image, wanted.as_deref())?,

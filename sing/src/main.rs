@@ -23,13 +23,13 @@ fn main() -> ExitCode {
     let command = match args::parse(std::env::args_os()) {
         Ok(command) => command,
         Err(message) => {
-            eprintln!("sing: {message}\nTry `sing help`.");
+            output::complain(format!("sing: {message}\nTry `sing help`."));
             return ExitCode::from(2);
         }
     };
     let done = match command {
         Command::Help => {
-            output::line(args::HELP);
+            output::lines(args::HELP);
             Ok(true)
         }
         Command::Verify { files } => Ok(verify::run(&files)),
@@ -59,7 +59,7 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(message) => {
-            eprintln!("sing: {message}");
+            output::complain(format!("sing: {message}"));
             ExitCode::FAILURE
         }
     }

@@ -66,6 +66,34 @@ fn a_system_image_is_listed_and_is_no_program() {
 }
 
 #[test]
+fn a_terminal_obeys_nothing_that_is_inspected() {
+    let text = r#"(module (@custom "singularity.manifest"
+            "{\"name\": \"x\", \"version\": \"1\\u001b[2J\", \"description\": \"\\u001b]0;owned\\u0007\\nABI none\\u009b2J\", \"abi\": 1}")
+        (func (export "sip_main") (result i32) (i32.const 0)))"#;
+    let module = file("hostile.wasm", &wat::parse_str(text).unwrap());
+    let manifest: SystemManifest =
+        serde_json::from_str(r#"{ "start": [{ "name": "\u001b[2J", "image": "one" }] }"#).unwrap();
+    let files = [("bin/one\u{1b}[2J".into(), &b"code"[..])];
+    let image = file(
+        "hostile.img",
+        &SystemImage::encode(&manifest, &files).unwrap(),
+    );
+    let (module, image) = (module.to_str().unwrap(), image.to_str().unwrap());
+    for arguments in [
+        &["inspect", module][..],
+        &["inspect", module, "--manifest"],
+        &["verify", module],
+        &["inspect", image],
+    ] {
+        let (status, text) = sing(arguments);
+        assert_eq!(status, Some(0), "{text}");
+        let control = text.chars().find(|c| c.is_control() && *c != '\n');
+        assert_eq!(control, None, "{arguments:?}: {text:?}");
+        assert!(!text.contains("\nABI none"), "{text}");
+    }
+}
+
+#[test]
 fn webassembly_text_is_recognised() {
     let path = file("text.wat", b";; a module\n(module)\n");
     let (status, text) = sing(&["verify", path.to_str().unwrap()]);

@@ -105,26 +105,21 @@ pub struct Disc<'a> {
 /// Makes a disc; `TOOLS` must be there.
 pub fn make(disc: &Disc, out: &Path) -> Result<()> {
     crate::machine::check_length(disc.line)?;
-    // Of this run alone: two may make the same disc.
-    let folder = out.with_extension(format!("disc-{}", std::process::id()));
-    let boot = folder.join("boot");
+    let folder = sing_files::Folder::beside(out)
+        .with_context(|| format!("cannot write beside {}", out.display()))?;
+    let boot = folder.path().join("boot");
     let fill = || -> std::io::Result<()> {
         fs::create_dir_all(boot.join("grub"))?;
         fs::copy(disc.kernel, boot.join("singularity"))?;
         fs::copy(disc.image, boot.join("system.img"))?;
         fs::write(boot.join("grub/grub.cfg"), configuration(disc.line))
     };
-    let filled = fill().with_context(|| format!("cannot fill {}", folder.display()));
-    let made = filled.and_then(|()| {
-        files::make(out, |beside| {
-            let mut command = Command::new("grub-mkrescue");
-            command.arg("-o").arg(beside).arg(&folder);
-            cargo::quiet(&mut command, "making the disc")
-        })
-    });
-    // The folder is our own; a leftover does no harm.
-    let _ = fs::remove_dir_all(&folder);
-    made
+    fill().with_context(|| format!("cannot fill {}", folder.path().display()))?;
+    files::make(out, |place| {
+        let mut command = Command::new("grub-mkrescue");
+        command.arg("-o").arg(place).arg(folder.path());
+        cargo::quiet(&mut command, "making the disc")
+    })
 }
 
 /// The configuration of GRUB. Its own messages go to the screen and to the serial port, which has

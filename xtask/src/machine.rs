@@ -135,7 +135,7 @@ impl Kernel {
         })
     }
 
-    /// The PC HAL's test of itself, in the kernel's place: it needs no system image.
+    /// The PC HAL's test of itself, in the kernel's place: any module of some MiB does for a system image.
     pub fn selftest(
         project: &Project,
         machine: Machine,

@@ -128,6 +128,14 @@ fn instructions_with_few_operands_are_refused_for_nothing_but_their_number() {
     assert!(verified(&format!("local.get 0 {conversions} drop")).is_ok());
 }
 
+#[test]
+fn atomic_accesses_that_become_more_than_four_values_a_byte_are_compiled() {
+    let loads = "i64.atomic.load offset=4 ".repeat(33_000);
+    compile(&sip(&format!(
+        "{MAIN} (memory i64 0) (func (param i64) local.get 0 {loads} drop)"
+    )));
+}
+
 /// A function with so many locals, each changed in a loop with this in it.
 fn changing(locals: usize, inner: &str) -> Vec<u8> {
     let declared = "i32 ".repeat(locals);

@@ -36,10 +36,8 @@ pub(crate) fn function(
             t.locals.push(local);
         }
     }
-    let end = t.b.create_block();
-    for &result in &ty.results {
-        t.b.append_block_param(end, clif_type(result));
-    }
+    let results: Vec<Type> = ty.results.iter().map(|&r| clif_type(r)).collect();
+    let end = t.label_block(&results);
     t.frames.push(Frame {
         kind: FrameKind::Block,
         end,
@@ -59,9 +57,10 @@ pub(crate) fn function(
         return Err(Error::internal("a block is not closed"));
     }
     t.check_size()?;
+    let joins = std::mem::take(&mut t.joins);
     t.close();
     let range = body.range();
-    check_values(func, range.end.saturating_sub(range.start))?;
+    check_values(func, &joins, range.end.saturating_sub(range.start))?;
     Ok(instructions)
 }
 
@@ -165,7 +164,7 @@ impl Translator<'_, '_> {
         match *op {
             O::LocalGet { local_index } => {
                 let local = self.local(local_index)?;
-                let value = self.b.use_var(local);
+                let value = self.value_of(local);
                 self.push(value);
             }
             O::LocalSet { local_index } => {

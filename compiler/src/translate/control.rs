@@ -50,10 +50,7 @@ impl Translator<'_, '_> {
         match op {
             O::Block { blockty } => self.open(*blockty, |_, _| Ok(FrameKind::Block))?,
             O::Loop { blockty } => self.open(*blockty, |t, params| {
-                let header = t.b.create_block();
-                for &param in params {
-                    t.b.append_block_param(header, param);
-                }
+                let header = t.label_block(params);
                 let values = t.pop_many(params.len())?;
                 let carried = arguments(&values);
                 t.b.ins().jump(header, &carried);
@@ -68,8 +65,8 @@ impl Translator<'_, '_> {
                     let then = t.b.create_block();
                     let otherwise = t.b.create_block();
                     t.b.ins().brif(condition, then, &[], otherwise, &[]);
-                    t.b.seal_block(then);
-                    t.b.seal_block(otherwise);
+                    t.seal(then);
+                    t.seal(otherwise);
                     t.b.switch_to_block(then);
                     let values = t.pop_many(params.len())?;
                     t.stack.extend(&values);
@@ -95,7 +92,7 @@ impl Translator<'_, '_> {
                 let next = self.b.create_block();
                 let carried = arguments(&values);
                 self.b.ins().brif(condition, target, &carried, next, &[]);
-                self.b.seal_block(next);
+                self.seal(next);
                 self.b.switch_to_block(next);
                 self.stack.extend(values);
             }
@@ -106,7 +103,7 @@ impl Translator<'_, '_> {
                 let next = self.b.create_block();
                 let carried = arguments(&values);
                 self.b.ins().brif(reference, next, &[], target, &carried);
-                self.b.seal_block(next);
+                self.seal(next);
                 self.b.switch_to_block(next);
                 self.stack.extend(values);
                 self.push(reference);
@@ -121,7 +118,7 @@ impl Translator<'_, '_> {
                 let next = self.b.create_block();
                 let carried = arguments(&values);
                 self.b.ins().brif(reference, target, &carried, next, &[]);
-                self.b.seal_block(next);
+                self.seal(next);
                 self.b.switch_to_block(next);
                 self.stack.extend(rest);
             }
@@ -174,10 +171,7 @@ impl Translator<'_, '_> {
         let (params, results) = self.block_type(ty)?;
         let height = self.stack.len().checked_sub(params.len());
         let height = height.ok_or_else(|| Error::internal("a block lacks parameters"))?;
-        let end = self.b.create_block();
-        for &result in &results {
-            self.b.append_block_param(end, result);
-        }
+        let end = self.label_block(&results);
         let kind = start(self, &params)?;
         self.frames.push(Frame {
             kind,
@@ -241,7 +235,7 @@ impl Translator<'_, '_> {
         self.live = frame.reached;
         if frame.reached {
             self.b.switch_to_block(frame.end);
-            self.b.seal_block(frame.end);
+            self.seal(frame.end);
             self.stack.extend(self.b.block_params(frame.end));
         }
         Ok(())
@@ -287,7 +281,7 @@ impl Translator<'_, '_> {
             .create_jump_table(JumpTableData::new(default, &entries));
         self.b.ins().br_table(selector, table);
         for (edge, target) in order {
-            self.b.seal_block(edge);
+            self.seal(edge);
             self.b.switch_to_block(edge);
             let carried = arguments(&values);
             self.b.ins().jump(target, &carried);

@@ -175,6 +175,15 @@ impl Regions {
     }
 }
 
+/// What is known of the values that locals become where control flow joins.
+#[derive(Default)]
+struct Joins {
+    /// How many values a branch to each block carries by the block's type. It may carry locals behind them.
+    declared: HashMap<Block, usize>,
+    /// Values that were made because a local was looked for in the blocks before.
+    made: usize,
+}
+
 /// The translation of one function.
 struct Translator<'e, 'f> {
     env: &'e Env<'e>,
@@ -185,6 +194,7 @@ struct Translator<'e, 'f> {
     stack: Vec<Value>,
     locals: Vec<Variable>,
     frames: Vec<Frame>,
+    joins: Joins,
     /// Whether the current instruction is reachable.
     live: bool,
     /// Whether the instruction is a tail call, whose call has not been emitted yet.
@@ -206,6 +216,7 @@ impl<'e, 'f> Translator<'e, 'f> {
             stack: Vec::new(),
             locals: Vec::new(),
             frames: Vec::new(),
+            joins: Joins::default(),
             live: true,
             tail: false,
             skipped: 0,
@@ -285,6 +296,31 @@ impl<'e, 'f> Translator<'e, 'f> {
         Ok(())
     }
 
+    /// Makes a block to which branches carry values of these types.
+    fn label_block(&mut self, types: &[Type]) -> Block {
+        let block = self.b.create_block();
+        for &ty in types {
+            self.b.append_block_param(block, ty);
+        }
+        self.joins.declared.insert(block, types.len());
+        block
+    }
+
+    /// Closes a block, to which no other branch will go.
+    fn seal(&mut self, block: Block) {
+        let before = self.b.func.dfg.num_values();
+        self.b.seal_block(block);
+        self.joins.made += self.b.func.dfg.num_values() - before;
+    }
+
+    /// The value of a local.
+    fn value_of(&mut self, local: Variable) -> Value {
+        let before = self.b.func.dfg.num_values();
+        let value = self.b.use_var(local);
+        self.joins.made += self.b.func.dfg.num_values() - before;
+        value
+    }
+
     /// Closes a loop, to which no other branch will go: each local that the loop uses is looked for in the blocks before every
     /// branch to it, and may become a parameter of each of them.
     fn seal_loop(&mut self, header: Block, params: usize) -> Result<()> {
@@ -294,27 +330,27 @@ impl<'e, 'f> Translator<'e, 'f> {
         if most > MOST_LISTED {
             within(most)?;
         }
-        self.b.seal_block(header);
+        self.seal(header);
         Ok(())
     }
 }
 
-/// Compares the values of a function that is translated with the limits.
-fn check_values(func: &Function, bytes: u64) -> Result<()> {
+/// Compares the values of a function that is translated with the limits: all of them with what a function may have, and with its
+/// length those of locals where control flow joins, of which the verifier knows nothing.
+fn check_values(func: &Function, joins: &Joins, bytes: u64) -> Result<()> {
     let dfg = &func.dfg;
-    let ends = func
-        .layout
-        .blocks()
-        .filter_map(|b| func.layout.last_inst(b));
-    let carried = ends.map(|end| {
-        let to = dfg.insts[end].branch_destination(&dfg.jump_tables, &dfg.exception_tables);
-        to.iter()
-            .map(|call| call.args(&dfg.value_lists).len())
-            .sum::<usize>()
-    });
-    let values = dfg.num_values() + carried.sum::<usize>();
-    within(values)?;
-    too_large(Counts::of_values(values as u64, bytes).check())
+    let blocks = func.layout.blocks();
+    let (mut carried, mut locals) = (0, joins.made);
+    for end in blocks.filter_map(|b| func.layout.last_inst(b)) {
+        for call in dfg.insts[end].branch_destination(&dfg.jump_tables, &dfg.exception_tables) {
+            let arguments = call.args(&dfg.value_lists).len();
+            let of_type = joins.declared.get(&call.block(&dfg.value_lists));
+            carried += arguments;
+            locals += arguments.saturating_sub(of_type.copied().unwrap_or(0));
+        }
+    }
+    within(dfg.num_values() + carried)?;
+    too_large(Counts::of_values(locals as u64, bytes).check())
 }
 
 fn within(values: usize) -> Result<()> {

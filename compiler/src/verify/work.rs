@@ -2,7 +2,8 @@
 //! thousand values, and time and memory of a compilation go with the values.
 //!
 //! Instructions count for at most four values a byte ([`sing_image::limits::VALUES_PER_BYTE`]) but for those with many parameters
-//! and results, so that nothing else is refused for its values before it is long.
+//! and results, so that nothing else is refused for its values before it is long. Some become a few more in the compiler, which
+//! therefore compares with a function's length only what branches carry for locals.
 
 use crate::error::Result;
 use crate::verify::limits;

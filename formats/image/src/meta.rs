@@ -207,7 +207,19 @@ impl MemoryType {
     #[must_use]
     pub fn max_bytes(&self) -> u64 {
         let max = self.limits.max.map_or(u64::MAX, |max| self.bytes(max));
-        max.min(MAX_MEMORY)
+        max.min(self.most_bytes())
+    }
+
+    /// Returns the most bytes that a memory of this type ever has, whatever it declares: programs see its number of pages as
+    /// an address, so one of 32 bits cannot have 2^32 pages of a byte.
+    #[must_use]
+    pub fn most_bytes(&self) -> u64 {
+        let pages = if self.index64 {
+            u64::MAX
+        } else {
+            u32::MAX.into()
+        };
+        self.bytes(pages).min(MAX_MEMORY)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::memory::Reserved;
 use crate::probe::{Access, attempt, commit_on_demand};
-use crate::run::{Outcome, check, versus};
+use crate::run::{Outcome, check, image, versus};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use sing_kernel::fault::{Fault, Kind};
@@ -101,6 +101,22 @@ pub fn code_is_read_only() -> Outcome {
             direct_alias(at).is_none(),
             "loaded code has another address"
         );
+    }
+    Ok(())
+}
+
+/// The module is larger than a large page, so that some of its pages are large ones.
+pub fn image_is_read_only() -> Outcome {
+    let [first, last] = image().ok_or("there is no module: start with one of some MiB")?;
+    check!(last - first > 4 << 20, "the module is too small");
+    let pages = (first..=last).step_by(PAGE as usize);
+    for at in pages.chain([last, last / PAGE * PAGE + PAGE - 1]) {
+        check!(
+            attempt(Access::Read, at, 0).is_none(),
+            "{at:#x} cannot be read"
+        );
+        page_fault(Access::Write, at)?;
+        page_fault(Access::Call, at)?;
     }
     Ok(())
 }

@@ -26,6 +26,15 @@ pub static ARRIVED: [AtomicU64; LINES] = [const { AtomicU64::new(0) }; LINES];
 /// Those of them that interrupted SIP code.
 pub static IN_SIP: AtomicU64 = AtomicU64::new(0);
 
+/// The first and last address of the module in the system image's place; 0 without one.
+static IMAGE: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+
+/// The first and last address of the module in the system image's place, if there is one.
+pub fn image() -> Option<[u64; 2]> {
+    let ends = IMAGE.each_ref().map(|end| end.load(Relaxed));
+    (ends != [0; 2]).then_some(ends)
+}
+
 /// Takes the place of `sing_kernel::interrupt::arrive`.
 fn arrive(line: u32, in_sip: bool) {
     ARRIVED[line as usize].fetch_add(1, Relaxed);
@@ -94,6 +103,10 @@ const TESTS: &[Test] = &[
     (
         "what can be executed cannot be written, under any address",
         faults::code_is_read_only,
+    ),
+    (
+        "the system image can be read, and neither written nor executed",
+        faults::image_is_read_only,
     ),
     (
         "faults of SIP code are told apart and jumped from",
@@ -170,6 +183,10 @@ fn start(machine: Start<'_>) -> ! {
         .map(|word| word.chars().collect())
         .collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    if let Some([first, .., last]) = machine.image {
+        IMAGE[0].store(&raw const *first as u64, Relaxed);
+        IMAGE[1].store(&raw const *last as u64, Relaxed);
+    }
     match words[..] {
         [] => {}
         ["fault"] => {

@@ -104,10 +104,27 @@ impl BootInfo {
         Some(())
     }
 
-    fn add(&mut self, at: u64, len: u64) {
-        if let Some(end) = at.checked_add(len) {
-            self.memory.add(at..end);
+    /// Takes over a memory map of entries at these addresses, which may overlap: what any entry of another type names is not
+    /// usable.
+    fn map(
+        &mut self,
+        entries: impl Iterator<Item = u64> + Clone,
+        physical: Physical,
+    ) -> Option<()> {
+        for usable in [true, false] {
+            for entry in entries.clone() {
+                if (word(physical, entry.checked_add(16)?)? == USABLE) != usable {
+                    continue;
+                }
+                let (at, len) = (long(physical, entry)?, long(physical, entry + 8)?);
+                match at.checked_add(len) {
+                    Some(end) if usable => self.memory.add(at..end),
+                    end if !usable => self.memory.subtract(at..end.unwrap_or(u64::MAX)),
+                    _ => {}
+                }
+            }
         }
+        Some(())
     }
 
     fn pvh(&mut self, at: u64, physical: Physical) -> Option<()> {
@@ -125,18 +142,15 @@ impl BootInfo {
         }
         self.root = physical(long(physical, at + 32)?, root::SIZE).and_then(root::read);
         let map = long(physical, at + 40)?;
-        for i in 0..u64::from(word(physical, at + 48)?) {
-            let entry = map + i * 24;
-            if word(physical, entry + 16)? == USABLE {
-                self.add(long(physical, entry)?, long(physical, entry + 8)?);
-            }
-        }
-        Some(())
+        let count = u64::from(word(physical, at + 48)?);
+        let end = map.checked_add(count * 24)?;
+        self.map((map..end).step_by(24), physical)
     }
 
     fn multiboot2(&mut self, at: u64, physical: Physical) -> Option<()> {
         let end = at + u64::from(word(physical, at)?);
         let mut tag = at + 8;
+        let mut mapped = false;
         while tag < end {
             let size = u64::from(word(physical, tag + 4)?);
             match word(physical, tag)? {
@@ -146,15 +160,11 @@ impl BootInfo {
                     let start = u64::from(word(physical, tag + 8)?);
                     self.module = Some(start..u64::from(word(physical, tag + 12)?));
                 }
-                6 => {
+                6 if !mapped => {
+                    mapped = true;
                     let step = u64::from(word(physical, tag + 8)?).max(24);
-                    let mut entry = tag + 16;
-                    while entry + 24 <= tag + size {
-                        if word(physical, entry + 16)? == USABLE {
-                            self.add(long(physical, entry)?, long(physical, entry + 8)?);
-                        }
-                        entry += step;
-                    }
+                    let last = (tag + size).saturating_sub(24);
+                    self.map((tag + 16..=last).step_by(step as usize), physical)?;
                 }
                 // Copies of the root pointer, in its first version and in the later one, which is
                 // preferred.
@@ -202,7 +212,7 @@ mod tests {
         m[176] = 1;
         m[184..192].copy_from_slice(&0x8000u64.to_le_bytes());
         m[192..200].copy_from_slice(&0x8000u64.to_le_bytes());
-        m[200] = 2; // reserved
+        m[200] = 2; // reserved, in the midst of it
         m
     }
 
@@ -234,7 +244,7 @@ mod tests {
         let info = read(PVH, &pvh()).ok().unwrap();
         assert_eq!(info.command_line(), Ok("a \"b\""));
         assert_eq!(info.module, Some(0x7000..0x7123));
-        assert!(info.memory.iter().eq(core::iter::once(0..0x10_0000)));
+        assert!(info.memory.iter().eq([0..0x8000, 0x1_0000..0x10_0000]));
     }
 
     #[test]
@@ -243,6 +253,68 @@ mod tests {
         assert_eq!(info.command_line(), Ok("hi"));
         assert_eq!(info.module, Some(0x5000..0x6001));
         assert!(info.memory.iter().eq(core::iter::once(0x1000..0x3000)));
+    }
+
+    #[test]
+    fn memory_that_any_entry_reserves_is_not_usable() {
+        const MIB: u64 = 1 << 20;
+        let maps = |entries: &[(u64, u64, u32)]| {
+            let mut pvh = pvh();
+            pvh.truncate(160);
+            pvh[48] = entries.len() as u8;
+            let mut multiboot2: Vec<u8> = Vec::new();
+            let size = 16 + 24 * entries.len() as u32;
+            let words = [0, 0, 6, size, 24, 0];
+            words
+                .iter()
+                .for_each(|w: &u32| multiboot2.extend(w.to_le_bytes()));
+            for (start, len, kind) in entries {
+                let entry = [
+                    start.to_le_bytes(),
+                    len.to_le_bytes(),
+                    u64::from(*kind).to_le_bytes(),
+                ];
+                pvh.extend(entry.as_flattened());
+                multiboot2.extend(entry.as_flattened());
+            }
+            multiboot2.extend([0, 8].map(u32::to_le_bytes).as_flattened());
+            let len = multiboot2.len() as u32;
+            multiboot2[0..4].copy_from_slice(&len.to_le_bytes());
+            [(PVH, pvh), (MULTIBOOT2, multiboot2)].map(|(protocol, memory)| {
+                let info = read(protocol, &memory).ok().unwrap();
+                info.memory
+                    .iter()
+                    .map(|r| (r.start, r.end))
+                    .collect::<Vec<_>>()
+            })
+        };
+        let usable = (MIB, 4095 * MIB, USABLE);
+        // In either order, and of every other type, a part of a page included.
+        for kind in [0, 2, 3, 4, 5, 7, 12, u32::MAX] {
+            let reserved = (3072 * MIB, 1024 * MIB, kind);
+            for map in [[usable, reserved], [reserved, usable]] {
+                for found in maps(&map) {
+                    assert_eq!(found, [(MIB, 3072 * MIB)], "type {kind}");
+                }
+            }
+        }
+        let holes = [
+            (8 * MIB, 4 * MIB, 2),
+            usable,
+            (10 * MIB, 4 * MIB, 4),
+            (20 * MIB + 100, 1, 5),
+            (0, 2 * MIB, 2),
+            (4096 * MIB - 1, u64::MAX, 2),
+            (30 * MIB, 0, 2),
+        ];
+        for found in maps(&holes) {
+            let expected = [
+                (2 * MIB, 8 * MIB),
+                (14 * MIB, 20 * MIB + 100),
+                (20 * MIB + 101, 4096 * MIB - 1),
+            ];
+            assert_eq!(found, expected);
+        }
     }
 
     #[test]

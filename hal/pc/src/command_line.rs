@@ -6,6 +6,11 @@
 //! to describe its devices (`virtio_mmio.device=…`) is passed over. The first other word begins the system's arguments, and so
 //! does `--`, behind which every word is the system's. Double quotes keep blanks inside a word.
 
+use core::ops::RangeInclusive;
+
+/// Microseconds between ticks of the timer that can be asked for: with less, there would be time for nothing else.
+pub const WATCH: RangeInclusive<u64> = 50..=1_000_000;
+
 /// The command line, as read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request<'a> {
@@ -15,6 +20,8 @@ pub struct Request<'a> {
     pub polled: bool,
     /// Nanoseconds between ticks of the timer, for tests; 0 for none.
     pub watch: u64,
+    /// The last word that is one of the HAL's and means nothing.
+    pub mistake: Option<&'a str>,
     /// Whether to print what the machine has.
     pub report: bool,
     /// The only source from which to take the clock's rate.
@@ -35,6 +42,7 @@ impl<'a> Request<'a> {
             console: Some((80, 24)),
             polled: false,
             watch: 0,
+            mistake: None,
             report: false,
             clock: None,
             stress: false,
@@ -58,8 +66,11 @@ impl<'a> Request<'a> {
                     Some(("console", size)) => request.console = console_size(size),
                     Some(("clock", source)) => request.clock = Some(source),
                     Some(("watch", microseconds)) => {
-                        let microseconds = microseconds.parse().unwrap_or(0u32);
-                        request.watch = u64::from(microseconds) * 1000;
+                        let microseconds = microseconds.parse().ok();
+                        match microseconds.filter(|us| WATCH.contains(us)) {
+                            Some(us) => request.watch = us * 1000,
+                            None => request.mistake = Some(word),
+                        }
                     }
                     _ => {
                         request.rest = rest;
@@ -146,7 +157,17 @@ mod tests {
         assert!(!r.stress && Request::parse("console=none stress=switch -- x").stress);
         assert_eq!(Request::parse("console=none").console, None);
         assert_eq!(Request::parse("watch=200 -- x").watch, 200_000);
-        assert_eq!(Request::parse("watch=soon -- x").watch, 0);
+        assert_eq!(Request::parse("watch=50 -- x").watch, 50_000);
+        assert_eq!(Request::parse("watch=1000000").watch, 1_000_000_000);
+        assert_eq!(Request::parse("watch=50").mistake, None);
+        for wrong in ["soon", "0", "1", "49", "1000001", "4294967297", "-50", ""] {
+            let line = format!("watch={wrong} -- x");
+            let r = Request::parse(&line);
+            assert_eq!(
+                (r.watch, r.rest, r.mistake),
+                (0, "x", line.split(' ').next())
+            );
+        }
         assert_eq!(Request::parse("console=axb").console, None);
     }
 

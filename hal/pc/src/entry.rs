@@ -2,7 +2,7 @@
 //! order of their dependencies. A machine that lacks something is refused with a message.
 
 use crate::bootinfo::{self, BootInfo, LineError};
-use crate::command_line::Request;
+use crate::command_line::{Request, WATCH};
 use crate::hooks::{HOOKS, Start};
 use crate::regions::REACH;
 use crate::serial::line;
@@ -85,6 +85,12 @@ extern "sysv64" fn main(info: u64, protocol: u32) -> ! {
         );
     }
     let request = Request::parse(command_line);
+    if let Some(word) = request.mistake {
+        let (least, most) = (WATCH.start(), WATCH.end());
+        stop(format_args!(
+            "`{word}` on the command line: no time between ticks; write microseconds from {least} to {most}"
+        ));
+    }
     let platform = acpi::read(boot.root);
     apic::enable();
     let source = clock::init(&platform, request.clock).unwrap_or_else(|_| no_clock(request.clock));

@@ -9,8 +9,8 @@ use core::ops::Range;
 use sing_abi::{ABI_VERSION, ctx};
 use sing_image::limits::{self, Counts};
 use sing_image::meta::{
-    ConstExpr, CtxLayout, ExportKind, GlobalType, ImportKind, Limits, Linkage, MAX_MEMORY,
-    MemoryType, Meta, Run, SegmentMode, TableType, ValType,
+    ConstExpr, CtxLayout, ExportKind, GlobalType, ImportKind, Limits, Linkage, MemoryType, Meta,
+    Run, SegmentMode, TableType, ValType,
 };
 use sing_image::{Error, Failure};
 
@@ -328,7 +328,7 @@ fn ordered(meta: &Meta, s: &Spaces) -> Result<(), Error> {
     for m in &s.memories {
         ensure(
             ordered(&m.limits)
-                && m.min_bytes() <= MAX_MEMORY
+                && m.min_bytes() <= m.most_bytes()
                 && matches!(m.page_bits, 0 | MemoryType::PAGE_BITS),
             || format!("a memory of {} pages", m.limits.min),
         )?;

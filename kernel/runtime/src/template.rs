@@ -254,7 +254,8 @@ impl Template {
         self.meta.memory.map_or(0, |m| m.min_bytes())
     }
 
-    /// Returns the most bytes of linear memory: the module's declared maximum, at most 4 GiB.
+    /// Returns the most bytes of linear memory: the module's declared maximum, at most 4 GiB, or a byte
+    /// less if those are pages of a 32-bit memory.
     #[must_use]
     pub fn memory_max(&self) -> u64 {
         self.meta.memory.map_or(0, |m| m.max_bytes())

@@ -24,8 +24,8 @@ pub fn run(files: &[PathBuf], each: bool) -> Result<bool, String> {
     }
     let report = count::count(all.iter().map(|(identity, table)| (*identity, table)));
     if each {
-        output::line(report.each());
+        output::lines(report.each());
     }
-    output::line(report.to_string().trim_end());
+    output::lines(report.to_string().trim_end());
     Ok(true)
 }

@@ -17,7 +17,7 @@ pub fn run(files: &[PathBuf], check: bool) -> Result<bool, String> {
         match one(file, check) {
             Ok(laid) => good &= laid,
             Err(message) => {
-                eprintln!("{message}");
+                output::complain(message);
                 good = false;
             }
         }

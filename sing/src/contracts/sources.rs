@@ -1,6 +1,7 @@
 //! Sources of contracts: texts, modules, images of programs, system images.
 
 use crate::input;
+use crate::output;
 use sing_compiler::Options;
 use sing_contract::{Contracts, Diagnostic};
 use sing_contract_tools::doc;
@@ -63,11 +64,11 @@ pub fn read(path: &Path) -> Result<Source, String> {
 /// Reads a text and its imports; warnings go to standard error.
 pub fn text(path: &Path) -> Result<Contracts, String> {
     let contracts = sing_contract::load_file(path).map_err(|found| {
-        eprintln!("{}", report(&found));
+        output::complain(report(&found));
         format!("{}: its contracts do not hold", path.display())
     })?;
     if !contracts.warnings.is_empty() {
-        eprintln!("{}", report(&contracts.warnings));
+        output::complain(report(&contracts.warnings));
     }
     Ok(contracts)
 }

@@ -2,6 +2,7 @@
 
 use super::{Report, Run};
 use crate::build;
+use crate::files;
 use crate::image::{self, MemoryMode, Programs};
 use crate::machine::{Acceleration, Kernel, Launch, Machine};
 use crate::project::Project;
@@ -154,9 +155,12 @@ pub fn selftest(run: &Run) -> Result<Report> {
             &build::pc_selftest(&run.project)?,
         )?,
     );
+    // In the place of a system image, some that has pages of 2 MiB and ends within one.
+    let module = run.project.out().join("selftest-module.bin");
+    files::write(&module, vec![0xc3; (5 << 20) + 123])?;
     for machine in [Machine::Microvm, Machine::Q35, Machine::I440fx] {
         let kernel = Kernel::selftest(&run.project, machine, Acceleration::Paced)?;
-        let session = Session::start(kernel.launch(None, &[], false)?)?;
+        let session = Session::start(kernel.launch(Some(&module), &[], false)?)?;
         let (output, ended) = session.finish(Instant::now() + SELFTEST_TIME);
         let counts = output.lines().rev().find_map(counts);
         match (counts, ended) {

@@ -6,7 +6,7 @@
 //! | from 1 MiB | the kernel, where it was loaded; all else below 1 TiB is not mapped, the null page included |
 //! | [`CODE_ARENA`] | code of SIPs, executable and read-only |
 //! | [`RESERVABLE`] | what the kernel reserves and commits, and what is large of its heap |
-//! | [`DIRECT_MAP`] | all usable memory, by physical address, but for frames that hold code |
+//! | [`DIRECT_MAP`] | all usable memory, by physical address, but for frames that hold code; the system image, read-only |
 //! | [`HEAP`] | the kernel's heap |
 //! | [`DEVICES`] | device registers, by physical address |
 //! | [`TABLES`] | the firmware's tables, by physical address, read-only |
@@ -125,7 +125,7 @@ pub fn init(boot: &BootInfo) -> Result<Taken, TooLittle> {
     free.subtract(image_pages.clone());
     let (record, unrecorded) = place_for_map(&mut free, MAPPED_BY_BOOT).ok_or(TooLittle)?;
     usable.cut(free.iter().map(|r| r.end).max().ok_or(TooLittle)?);
-    usable.add(image_pages);
+    usable.subtract(image_pages.clone());
     let mut frames = Frames::new(&free, record).ok_or(TooLittle)?;
     if frames.free() < LEAST {
         return Err(TooLittle);
@@ -144,9 +144,10 @@ pub fn init(boot: &BootInfo) -> Result<Taken, TooLittle> {
             }
         }
     }
-    for range in usable.iter() {
+    let writable = usable.iter().map(|range| (range, Rights::Write));
+    for (range, rights) in writable.chain([(image_pages, Rights::Read)]) {
         tables
-            .map_large(&mut frames, direct(range.start), range)
+            .map_large(&mut frames, direct(range.start), range, rights)
             .ok_or(TooLittle)?;
     }
     // SAFETY: the kernel's image and stacks are mapped where they were, all else that it uses in the direct map.
@@ -159,7 +160,7 @@ pub fn init(boot: &BootInfo) -> Result<Taken, TooLittle> {
         heap_end: HEAP.start,
     });
     let image = module.map(|m| {
-        // SAFETY: mapped above, taken out of what frames are made of, and never written.
+        // SAFETY: mapped above, to be read only, and taken out of what frames are made of.
         unsafe {
             let at = direct(m.start) as *const u8;
             core::slice::from_raw_parts(at, (m.end - m.start) as usize)

@@ -129,22 +129,23 @@ impl PageTables {
         Some(())
     }
 
-    /// Maps physical memory writable, with pages of 2 MiB where possible.
+    /// Maps physical memory, with pages of 2 MiB where possible.
     pub fn map_large(
         &mut self,
         frames: &mut Frames,
         mut at: u64,
         physical: Range<u64>,
+        rights: Rights,
     ) -> Option<()> {
         let mut from = physical.start;
         while from < physical.end {
             if from.is_multiple_of(SPAN[1]) && physical.end - from >= SPAN[1] {
                 let table = self.make(frames, at, 1)?;
-                self.table(table)[index(at, 1)] = from | Rights::Write.bits() | LARGE;
+                self.table(table)[index(at, 1)] = from | rights.bits() | LARGE;
                 from += SPAN[1];
                 at += SPAN[1];
             } else {
-                self.map(frames, at, from, Rights::Write)?;
+                self.map(frames, at, from, rights)?;
                 from += PAGE;
                 at += PAGE;
             }

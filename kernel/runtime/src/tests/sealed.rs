@@ -149,6 +149,14 @@ fn a_template_knows_its_entries_and_sizes() {
     let mut m = sample();
     m.memory = Some(Limits { min: 2, max: None }.into());
     assert_eq!(template(m).memory_max(), 4 << 30);
+    let mut m = sample();
+    let mut bytes = MemoryType::from(Limits {
+        min: 80_000,
+        max: None,
+    });
+    bytes.page_bits = 0;
+    m.memory = Some(bytes);
+    assert_eq!(template(m).memory_max(), (4 << 30) - 1);
     assert_eq!(template(meta(Linkage::Sealed)).memory_max(), 0);
 }
 
@@ -510,6 +518,15 @@ fn broken_images_are_refused_with_the_reason() {
             refusal(|m| {
                 let mut ty = MemoryType::from(Limits { min: 2, max: None });
                 ty.page_bits = 4;
+                m.memory = Some(ty);
+            }),
+        ),
+        (
+            "a memory of 4294967296 pages",
+            refusal(|m| {
+                let (min, max) = (1 << 32, None);
+                let mut ty = MemoryType::from(Limits { min, max });
+                ty.page_bits = 0;
                 m.memory = Some(ty);
             }),
         ),
