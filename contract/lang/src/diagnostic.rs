@@ -5,6 +5,9 @@ use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snip
 use std::fmt;
 use std::sync::Arc;
 
+/// The number of findings after which a text is looked at no further. Far fewer are shown.
+pub(crate) const MOST_KEPT: usize = 1000;
+
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
