@@ -239,6 +239,28 @@ fn texts_with_an_error_at_each_place() {
 }
 
 #[test]
+fn reports_of_long_lines_are_short() {
+    let long = format!("/*{}*/", "ä".repeat(500_000));
+    let far = format!("contract C{{in message M();state S:M?->S;}}{long}");
+    let many = format!("/**/\n{far}{}", "contract C{}".repeat(60));
+    let all = errors(&many);
+    let shown = soon(&many, || -> String {
+        all.iter().map(ToString::to_string).collect()
+    });
+    assert!(shown.len() < 100_000, "{}", shown.len());
+    // The place is the one in the whole line.
+    let first = all[0].to_string();
+    let column = far.chars().count() + "contract ".len() + 1;
+    assert!(first.contains(&format!("contract:2:{column}\n")), "{first}");
+    assert!(first.contains("^ declared again"), "{first}");
+    // As is one that reaches over all of it.
+    let text = format!("contract C{{in message M();state S:M?->(M?->M?{long});}}");
+    let shown: String = errors(&text).iter().map(ToString::to_string).collect();
+    assert!(shown.contains("no state follows here"), "{shown}");
+    assert!(shown.len() < 100_000, "{}", shown.len());
+}
+
+#[test]
 fn enums_and_fields_as_many_as_may_be() {
     let values = each(1024, |i| format!("V{i},"));
     let enums = each(500, |i| format!("enum E{i}{{{values}}}"));
