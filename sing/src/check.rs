@@ -121,10 +121,9 @@ fn all(found: &[Diagnostic]) -> String {
 /// The system in an archive.
 fn packed(path: &Path, bytes: &[u8], assumptions: &Assumptions) -> Result<System, String> {
     let archive = SystemImage::decode(bytes).map_err(|e| format!("{}: {e}", path.display()))?;
-    let programs: Vec<(String, Vec<u8>)> = archive
-        .paths()
-        .filter(|p| p.starts_with(BIN))
-        .filter_map(|p| Some((p.to_owned(), archive.file(p)?.to_vec())))
+    let programs: Vec<(&str, &[u8])> = archive
+        .files()
+        .filter(|(path, _)| path.starts_with(BIN))
         .collect();
     build(path, archive.manifest(), &programs, assumptions)
 }
@@ -142,13 +141,13 @@ fn parts(
         let image = input::image(file, input::read(file)?, &Options::default())?;
         files.push((format!("{BIN}{name}"), image));
     }
-    build(path, &manifest, &files, assumptions)
+    build(path, &manifest, &system::borrowed(&files), assumptions)
 }
 
 fn build(
     path: &Path,
     manifest: &SystemManifest,
-    files: &[(String, Vec<u8>)],
+    files: &[(&str, &[u8])],
     assumptions: &Assumptions,
 ) -> Result<System, String> {
     let name = path.display().to_string();
@@ -162,7 +161,8 @@ fn build(
     let mut programs = BTreeMap::new();
     for (file, bytes) in files {
         let image = Image::decode(bytes).map_err(|e| format!("{file}: {e}"))?;
-        programs.insert(file.strip_prefix(BIN).unwrap_or(file).to_owned(), image);
+        let name = file.strip_prefix(BIN).unwrap_or(file);
+        programs.insert(name.to_owned(), image);
     }
     sing_conformance::installed(&name, manifest, &programs, assumptions).map_err(|e| all(&e))
 }

@@ -62,7 +62,7 @@ pub fn system(request: &Request) -> Result<bool, String> {
         let image = input::image(path, input::read(path)?, &request.options)?;
         add(&mut files, format!("{BIN}{program}"), image)?;
     }
-    let problems = system::check(&manifest, &files);
+    let problems = system::check(&manifest, &system::borrowed(&files));
     if !problems.is_empty() {
         for problem in problems {
             output::complain(format!("sing: {name}: {problem}"));

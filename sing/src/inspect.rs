@@ -57,11 +57,12 @@ fn archived(archive: &SystemImage<'_>, size: usize) {
     let starts = archive.manifest().start.iter();
     let starts: Vec<&str> = starts.map(|start| start.name.as_str()).collect();
     row("starts", starts.join(", "));
-    let (programs, files): (Vec<&str>, Vec<&str>) =
-        archive.paths().partition(|path| path.starts_with(BIN));
-    for (what, paths) in [("program", programs), ("file", files)] {
-        for path in paths {
-            let bytes = archive.file(path).map_or(0, <[u8]>::len);
+    type Files<'a> = Vec<(&'a str, &'a [u8])>;
+    let (programs, files): (Files<'_>, Files<'_>) =
+        archive.files().partition(|(path, _)| path.starts_with(BIN));
+    for (what, files) in [("program", programs), ("file", files)] {
+        for (path, bytes) in files {
+            let bytes = bytes.len();
             let name = path.strip_prefix(BIN).unwrap_or(path);
             row(what, format!("{name:<14} {bytes} bytes"));
         }

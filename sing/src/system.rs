@@ -8,7 +8,7 @@ use sing_image::system::{BIN, Channel, End, SystemManifest};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Describes each mismatch; empty if there is none. `files` are the programs, by their paths.
-pub fn check(manifest: &SystemManifest, files: &[(String, Vec<u8>)]) -> Vec<String> {
+pub fn check(manifest: &SystemManifest, files: &[(&str, &[u8])]) -> Vec<String> {
     let mut problems = Vec::new();
     let mut images = BTreeMap::new();
     for (path, bytes) in files {
@@ -32,6 +32,13 @@ pub fn check(manifest: &SystemManifest, files: &[(String, Vec<u8>)]) -> Vec<Stri
     }
     checker.unconnected(manifest);
     checker.problems
+}
+
+/// Files as [`check`] takes them.
+pub fn borrowed(files: &[(String, Vec<u8>)]) -> Vec<(&str, &[u8])> {
+    let all = files.iter();
+    all.map(|(path, bytes)| (path.as_str(), bytes.as_slice()))
+        .collect()
 }
 
 struct Checker<'a> {

@@ -378,6 +378,48 @@ fn what_is_accepted_at_a_limit_becomes_a_template_of_its_file() {
 }
 
 #[test]
+fn the_text_of_contracts_is_counted_before_it_is_read() {
+    // Text that does not even parse.
+    for (count, fits) in [(0, true), (1, false)] {
+        let text = "x".repeat(limits::CONTRACT_TEXT.most as usize - 1 + count);
+        let error = crate::verify(&sip_with(PLAIN, &text, MAIN), &Options::default()).unwrap_err();
+        assert_eq!(error.kind == ErrorKind::Contract, fits, "{count}");
+        if !fits {
+            assert!(!verified(
+                &sip_with(PLAIN, &text, MAIN),
+                limits::CONTRACT_TEXT
+            ));
+        }
+    }
+    // Pieces that are equal count once.
+    let piece = format!("// {}\n\0", "x".repeat(1 << 20));
+    assert!(verified(
+        &sip_with(PLAIN, &piece.repeat(8), MAIN),
+        limits::CONTRACT_TEXT
+    ));
+}
+
+#[test]
+fn contracts_count_whether_or_not_they_are_used() {
+    for (count, fits) in [
+        (limits::CONTRACTS.most, true),
+        (limits::CONTRACTS.most + 1, false),
+    ] {
+        let text: String = (0..count)
+            .map(|i| format!("contract C{i}{{in message M();state S:M?->closed;}}"))
+            .collect();
+        match crate::verify(&sip_with(PLAIN, &text, MAIN), &Options::default()) {
+            Ok(_) => assert!(fits),
+            Err(error) => {
+                let text = error.to_string();
+                let limit = limits::CONTRACTS.check(count).unwrap_err().message;
+                assert!(!fits && text.contains(&limit), "{text}");
+            }
+        }
+    }
+}
+
+#[test]
 fn sizes_of_64_bits_are_counted_without_overflow() {
     for fields in [
         "(memory i64 0x1_0000_0000_0000)",

@@ -1,15 +1,17 @@
 //! The contracts of a module: source text in a custom section, compiled by the contract language's
 //! own compiler.
 
+use super::limits;
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::module::Module;
 use sing_abi::names::{CONTRACT_PREFIX, SECTION_CONTRACTS, SECTION_MANIFEST};
 use sing_image::contract::ContractTable;
+use sing_image::limits::CONTRACTS;
 use sing_image::manifest::Manifest;
 use std::collections::{HashMap, HashSet};
 
-/// The most contracts that a module may have: their index must fit into an operation's bits.
-const MOST: usize = 1 << 12;
+// Their index must fit into an operation's bits. The contract language refuses more.
+const _: () = assert!(CONTRACTS.most <= 1 << 12);
 
 /// Reads the contracts.
 ///
@@ -33,6 +35,7 @@ pub(super) fn of_module(module: &Module<'_>) -> Result<Vec<ContractTable>> {
             source.push('\n');
         }
     }
+    limits::contract_text(&source)?;
     if source.trim().is_empty() {
         return Ok(Vec::new());
     }
@@ -40,12 +43,6 @@ pub(super) fn of_module(module: &Module<'_>) -> Result<Vec<ContractTable>> {
         let all: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
         fail(all.join("\n"))
     })?;
-    if tables.len() > MOST {
-        return Err(fail(format!(
-            "{} contracts; at most {MOST} may be",
-            tables.len()
-        )));
-    }
     for table in &tables {
         table.check().map_err(|e| fail(e.message))?;
     }

@@ -8,7 +8,7 @@ use super::validate::Used;
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::initial::Initial;
 use crate::module::Module;
-use sing_abi::names::SECTION_MANIFEST;
+use sing_abi::names::{SECTION_CONTRACTS, SECTION_MANIFEST};
 use sing_image::contract::ContractTable;
 use sing_image::limits::{self, Counts};
 use sing_image::manifest::Manifest;
@@ -53,6 +53,15 @@ pub(super) fn data(initial: &Initial) -> Result<()> {
         data_bytes: initial.bytes.len() as u64,
         ..Counts::default()
     })
+}
+
+/// Compares the text of the contracts, before it is read.
+pub(super) fn contract_text(text: &str) -> Result<()> {
+    let counts = Counts {
+        contract_text: text.len() as u64,
+        ..Counts::default()
+    };
+    checked(&counts).map_err(|e| e.at(Place::Section(SECTION_CONTRACTS)))
 }
 
 /// Compares the contracts that are left with the limits.

@@ -8,8 +8,8 @@ mod held;
 use crate::ast::Span;
 use crate::machine::{self, Act, Endpoint, Machine};
 use crate::parse;
-use crate::source::placed;
-use crate::system::{Body, Channel, End, Process, System};
+use crate::source::{MOST_ERRORS, placed};
+use crate::system::{Body, Channel, End, Process, System, too_large};
 use sing_contract::{Diagnostic, Source};
 use sing_image::contract::{ContractTable, Hash, Word};
 use sing_image::elf::Image;
@@ -47,13 +47,20 @@ pub fn installed(
         sources: Vec::new(),
         errors: Vec::new(),
     };
-    builder.processes(manifest, programs, assumptions.closing);
-    builder.channels(manifest);
-    builder.bodies(&assumptions.any);
-    builder.unstarted(manifest, programs);
-    builder.unfollowed();
-    if let Some(why) = builder.system.too_large() {
-        builder.problem(why);
+    match too_large(manifest.start.len(), manifest.channels.len()) {
+        Some(why) => builder.problem(why),
+        None => {
+            builder.processes(manifest, programs, assumptions.closing);
+            builder.channels(manifest);
+            builder.bodies(&assumptions.any);
+            builder.unstarted(manifest, programs);
+            builder.unfollowed();
+            // Endpoints without a channel have made some.
+            let system = &builder.system;
+            if let Some(why) = too_large(system.processes.len(), system.channels.len()) {
+                builder.problem(why);
+            }
+        }
     }
     let sources = Arc::new(builder.sources);
     if builder.errors.is_empty() {
@@ -221,6 +228,9 @@ impl<'a> Builder<'a> {
 
     /// The behaviour in a program's manifest, held against its module.
     fn machine(&mut self, image: &Image<'_>, endpoints: Vec<Endpoint>) -> Option<Machine> {
+        if self.errors.len() > MOST_ERRORS {
+            return None;
+        }
         let source = self.sources.len() as u32;
         self.sources.push(Source {
             name: format!("behavior of {}", image.manifest.name),

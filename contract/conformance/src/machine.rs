@@ -6,6 +6,7 @@
 mod hold;
 
 use crate::ast;
+use crate::source::MOST_ERRORS;
 use sing_contract::{Diagnostic, Span};
 use sing_image::contract::ContractTable;
 use sing_image::manifest::Side;
@@ -13,6 +14,9 @@ use std::collections::HashMap;
 
 /// The most nodes of a behaviour.
 const MAX_NODES: usize = 4096;
+
+/// The most names that a help lists.
+const MOST_LISTED: usize = 20;
 
 /// The pattern that fires when the other side has closed and nothing is left to receive.
 pub const CHANNEL_CLOSED: &str = "ChannelClosed";
@@ -133,6 +137,10 @@ pub(crate) fn lower(
     let before = errors.len();
     let mut states = HashMap::new();
     let mut nodes = Vec::new();
+    if let Some(one) = behavior.states.get(MAX_NODES) {
+        errors.push(too_many(one.name.span));
+        return Machine { endpoints, nodes };
+    }
     for state in &behavior.states {
         let name = &state.name;
         if let Some(first) = states.insert(name.text.as_str(), nodes.len()) {
@@ -163,6 +171,7 @@ pub(crate) fn lower(
         machine: Machine { endpoints, nodes },
         contracts,
         end: None,
+        full: false,
         errors,
     };
     for (i, state) in behavior.states.iter().enumerate() {
@@ -170,12 +179,20 @@ pub(crate) fn lower(
             lowering.sequence(i, &sequence.steps, None);
         }
     }
-    if lowering.errors.len() == before {
+    let sound = lowering.errors.len() == before;
+    if sound {
         lowering.unreached();
     }
     let mut machine = lowering.machine;
-    machine.hold();
+    if sound {
+        machine.hold();
+    }
     machine
+}
+
+fn too_many(span: Span) -> Diagnostic {
+    let text = format!("this behavior has more than {MAX_NODES} places");
+    Diagnostic::error(text, span, "here").help("divide the process into several")
 }
 
 impl Act {
@@ -196,20 +213,23 @@ struct Lowering<'a> {
     contracts: &'a [ContractTable],
     /// The node that `end` leads to.
     end: Option<usize>,
+    /// Whether there are more places than may be.
+    full: bool,
     errors: &'a mut Vec<Diagnostic>,
 }
 
 impl Lowering<'_> {
-    fn node(&mut self, from: usize, after: &str, span: Span) -> usize {
-        if self.machine.nodes.len() == MAX_NODES {
-            self.errors.push(Diagnostic::error(
-                format!("this behavior has more than {MAX_NODES} places"),
-                span,
-                "here",
-            ));
-        }
+    /// Whether to look no further: it is refused already, and nobody needs to know more.
+    fn is_over(&self) -> bool {
+        self.full || self.errors.len() > MOST_ERRORS
+    }
+
+    /// A new place in a sequence, if there may be one more.
+    fn node(&mut self, from: usize, after: &str, span: Span) -> Option<usize> {
         if self.machine.nodes.len() >= MAX_NODES {
-            return 0;
+            self.full = true;
+            self.errors.push(too_many(span));
+            return None;
         }
         let from = &self.machine.nodes[from];
         let (origin, order) = (from.origin, from.order);
@@ -225,53 +245,64 @@ impl Lowering<'_> {
             span,
             edges: Vec::new(),
         });
-        self.machine.nodes.len() - 1
+        Some(self.machine.nodes.len() - 1)
     }
 
-    /// Adds steps that begin at a node; `next` is where they lead where they do not say so themselves.
-    fn sequence(&mut self, at: usize, steps: &[ast::Step], next: Option<usize>) {
-        let Some((first, rest)) = steps.split_first() else {
-            return;
-        };
-        let span = first.span();
-        if let ast::Step::Choice(all, _) = first {
-            let follows = match rest {
-                [] => next,
-                [only] if self.leads_to(only).is_some() => self.leads_to(only),
-                [then, ..] => {
-                    let node = self.node(at, "choice", then.span());
-                    self.sequence(node, rest, next);
-                    Some(node)
+    /// Adds steps that begin at a node; `next` is where they lead where they do not say so themselves. Recurses into
+    /// choices, whose depth the parser bounds, and not from step to step.
+    fn sequence(&mut self, mut at: usize, steps: &[ast::Step], next: Option<usize>) {
+        // Choices with the node that each begins at and the one that follows it.
+        let mut choices = Vec::new();
+        for (i, step) in steps.iter().enumerate() {
+            if self.is_over() {
+                return;
+            }
+            let span = step.span();
+            let (act, after) = match step {
+                ast::Step::Choice(..) => (None, "choice".into()),
+                _ => {
+                    if let Some(target) = self.leads_to(step) {
+                        // A state where a step would stand: the process goes there by itself.
+                        self.edge(at, Act::Skip, target, span);
+                        break;
+                    }
+                    let Some((act, after)) = self.act(step) else {
+                        break;
+                    };
+                    (Some(act), after)
                 }
             };
+            let (target, goes_on) = match &steps[i + 1..] {
+                [] => (next, false),
+                [then, rest @ ..] => match self.leads_to(then).filter(|_| rest.is_empty()) {
+                    Some(target) => (Some(target), false),
+                    None => match self.node(at, &after, then.span()) {
+                        Some(node) => (Some(node), true),
+                        None => return,
+                    },
+                },
+            };
+            match (act, step) {
+                (None, ast::Step::Choice(all, _)) => choices.push((at, all, target)),
+                (Some(act), _) => match target {
+                    Some(target) => self.edge(at, act, target, span),
+                    None => self.errors.push(
+                        Diagnostic::error("it is not said what follows", span, "after this")
+                            .help("go on with `-> STATE`, or `-> end` where the process ends"),
+                    ),
+                },
+                (None, _) => {}
+            }
+            match target {
+                Some(target) if goes_on => at = target,
+                _ => break,
+            }
+        }
+        // Later ones first: places are numbered from the end of a sequence.
+        for (at, all, follows) in choices.into_iter().rev() {
             for sequence in all {
                 self.sequence(at, &sequence.steps, follows);
             }
-            return;
-        }
-        if let Some(target) = self.leads_to(first) {
-            // A state where a step would stand: the process goes there by itself.
-            self.edge(at, Act::Skip, target, span);
-            return;
-        }
-        let Some((act, after)) = self.act(first) else {
-            return;
-        };
-        let target = match rest {
-            [] => next,
-            [only] if self.leads_to(only).is_some() => self.leads_to(only),
-            [then, ..] => {
-                let node = self.node(at, &after, then.span());
-                self.sequence(node, rest, next);
-                Some(node)
-            }
-        };
-        match target {
-            Some(target) => self.edge(at, act, target, span),
-            None => self.errors.push(
-                Diagnostic::error("it is not said what follows", span, "after this")
-                    .help("go on with `-> STATE`, or `-> end` where the process ends"),
-            ),
         }
     }
 
@@ -307,6 +338,7 @@ impl Lowering<'_> {
                         .nodes
                         .iter()
                         .filter(|n| n.named)
+                        .take(MOST_LISTED)
                         .map(|n| n.name.as_str())
                         .collect();
                     let help = format!("its states are {}", known.join(", "));
@@ -375,7 +407,8 @@ impl Lowering<'_> {
         let all = &self.machine.endpoints;
         let found = all.iter().position(|e| e.name == name.text);
         if found.is_none() {
-            let known: Vec<&str> = all.iter().map(|e| e.name.as_str()).collect();
+            let known = all.iter().take(MOST_LISTED);
+            let known: Vec<&str> = known.map(|e| e.name.as_str()).collect();
             let error = Diagnostic::error(
                 format!("the process has no endpoint {}", name.text),
                 name.span,

@@ -3,7 +3,7 @@
 use crate::ast;
 use crate::machine::{self, Endpoint};
 use crate::parse;
-use crate::system::{Body, Channel, End, Process, System};
+use crate::system::{Body, Channel, End, Process, System, too_large};
 use crate::view::View;
 use sing_contract::{Diagnostic, Severity, Source, Sources, Span};
 use sing_image::contract::{ContractTable, Hash, identities};
@@ -110,8 +110,17 @@ fn sources(name: &str, text: String) -> Sources {
     }])
 }
 
+/// The most errors that one run reports. Who has found more than that looks no further.
+pub(crate) const MOST_ERRORS: usize = 50;
+
 /// Says of findings which texts their places lie in.
 pub(crate) fn placed(mut found: Vec<Diagnostic>, sources: &Sources) -> Vec<Diagnostic> {
+    if found.len() > MOST_ERRORS {
+        found.truncate(MOST_ERRORS);
+        if let Some(last) = found.pop() {
+            found.push(last.note("further findings are not shown"));
+        }
+    }
     for d in &mut found {
         d.set_sources(sources);
     }
@@ -128,21 +137,23 @@ struct Builder<'a> {
 
 impl Builder<'_> {
     fn build(mut self) -> Loaded<System> {
+        let processes = self.file.processes.iter().map(|p| p.names.len()).sum();
+        if let Some(why) = too_large(processes, self.file.channels.len()) {
+            return Err(vec![Diagnostic::error(why, Span::default(), "")]);
+        }
         self.processes();
         self.channels();
         for item in &self.file.processes {
             for name in &item.names {
-                self.body(item, &name.text);
+                if self.errors.len() <= MOST_ERRORS {
+                    self.body(item, &name.text);
+                }
             }
         }
         if self.system.processes.is_empty() && self.errors.is_empty() {
             let error = Diagnostic::error("there is no process", Span::default(), "")
                 .help("declare some: `process client { state Start: …; }`");
             self.errors.push(error);
-        }
-        if let Some(why) = self.system.too_large() {
-            self.errors
-                .push(Diagnostic::error(why, Span::default(), ""));
         }
         let wrong = self.errors.iter().any(|d| d.severity == Severity::Error);
         if wrong {

@@ -9,6 +9,13 @@ use sing_image::manifest::Side;
 /// The most processes of a system, and the most channels.
 pub const MOST: usize = 4096;
 
+/// Why a system is too large to be looked at, if it is.
+#[must_use]
+pub(crate) fn too_large(processes: usize, channels: usize) -> Option<String> {
+    (processes.max(channels) > MOST)
+        .then(|| format!("{processes} processes and {channels} channels; {MOST} of each may be"))
+}
+
 /// A system.
 #[derive(Clone, Debug, Default)]
 pub struct System {
@@ -71,15 +78,6 @@ pub struct End {
 }
 
 impl System {
-    /// Why the system is too large to be looked at, where it is.
-    #[must_use]
-    pub(crate) fn too_large(&self) -> Option<String> {
-        let (processes, channels) = (self.processes.len(), self.channels.len());
-        (processes.max(channels) > MOST).then(|| {
-            format!("{processes} processes and {channels} channels; {MOST} of each may be")
-        })
-    }
-
     /// The contract of a channel.
     #[must_use]
     pub fn contract(&self, channel: usize) -> &ContractTable {

@@ -51,6 +51,15 @@ const ANSWERS: &str =
     "state Start: one { c.Ask? -> c.Answer! -> Start; c.Stop? -> c.ChannelClosed? -> end; }";
 
 #[test]
+fn a_long_behavior_takes_no_stack() {
+    let behavior = format!("state S: {} S;", "skip->".repeat(40_000));
+    let client = program(Side::Imp, false, &["imp.send.Stop"], &behavior);
+    let server = program(Side::Exp, false, &["exp.send.Answer"], ANSWERS);
+    let refused = system(client, server, true).unwrap_err();
+    assert!(refused.contains("more than 4096 places"), "{refused}");
+}
+
+#[test]
 fn programs_that_keep_their_word_pass() {
     let client = program(
         Side::Imp,

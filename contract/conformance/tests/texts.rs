@@ -83,6 +83,71 @@ fn mistakes_are_named() {
     assert!(refused(&deep).contains("nested too deeply"));
 }
 
+const SERVER: &str = "process q: any; channel C: p.s -> q.c;";
+
+#[test]
+fn long_sequences_take_no_stack() {
+    let ends = [
+        ("skip->", "S;", true),
+        ("(s.Ask! or skip)->", "S;", true),
+        ("s.Ask!->", "skip;", false),
+    ];
+    for (step, end, fits) in ends {
+        let of = |count: usize| {
+            let text = format!(
+                "{CONTRACT}process p {{ state S: {}{end} }} {SERVER}",
+                step.repeat(count)
+            );
+            load("x", &text, Path::new(""))
+        };
+        assert_eq!(of(1000).is_ok(), fits, "{step}");
+        let errors = of(80_000).unwrap_err();
+        let more = "more than 4096 places";
+        assert!(
+            errors.iter().any(|e| e.message.contains(more)),
+            "{}",
+            errors[0]
+        );
+        assert_eq!(errors.len(), 1);
+    }
+    let states: String = (0..50_000)
+        .map(|i| format!("state S{i}:skip->S{i};"))
+        .collect();
+    assert!(
+        refused(&format!("process p {{ {states} }} {SERVER}")).contains("more than 4096 places")
+    );
+}
+
+#[test]
+fn a_long_sequence_over_many_endpoints_is_soon_understood() {
+    let channels: String = (0..300)
+        .map(|i| format!("channel C: p.s{i} -> q.c{i};"))
+        .collect();
+    let steps: String = (0..3900)
+        .map(|i| format!("s{}.Ask! -> ", i % 300))
+        .collect();
+    let text = format!("{CONTRACT}process p {{ state S: {steps} S; }} process q: any; {channels}");
+    let start = std::time::Instant::now();
+    assert!(load("x", &text, Path::new("")).is_ok());
+    assert!(start.elapsed() < std::time::Duration::from_secs(30));
+}
+
+#[test]
+fn errors_are_as_many_as_anybody_reads() {
+    for one in [
+        |i: usize| format!("state S{i}:skip->U{i};"),
+        |i: usize| format!("state S{i}:skip->S{i};"),
+        |i: usize| format!("state S:skip->S{i};"),
+        |i: usize| format!("state S{i}:x{i}.Ask!->S{i};"),
+    ] {
+        let states: String = (0..4000).map(one).collect();
+        let text = refused(&format!("process p {{ {states} }} {SERVER}"));
+        assert!(text.contains("further findings are not shown"), "{text}");
+        assert_eq!(text.matches("error: ").count(), 50);
+        assert!(text.len() < 100_000, "{} bytes", text.len());
+    }
+}
+
 /// Any cut and any lost character of a good text is refused or accepted, without a panic.
 #[test]
 fn any_text_is_answered() {

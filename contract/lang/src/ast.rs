@@ -63,6 +63,8 @@ pub struct Contract {
     pub messages: Vec<Message>,
     /// States, in order, nested ones after the one they stand in.
     pub states: Vec<State>,
+    /// The place of all of it, documentation included.
+    pub span: Span,
 }
 
 /// `contract N narrows C.Imp { M; … }`: a permission ([O] 5.5.3).

@@ -18,8 +18,16 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 /// The most situations that are looked at before giving up.
 const MAX_SITUATIONS: usize = if cfg!(test) { 1_500 } else { 40_000 };
 
-/// The queue lengths (by `Side::index` of the receiver).
-pub(crate) fn queues(contract: &Contract) -> Result<[u16; 2], Box<Diagnostic>> {
+/// The different states (by `Side::index`) in which the two sides can be while nothing is under way. None if one side
+/// sends at a time: then they are in the same state.
+pub(crate) type Apart = BTreeSet<[usize; 2]>;
+
+/// The queue lengths (by `Side::index` of the receiver), and where the sides can be apart. `left` is how many steps may
+/// still be explored; an error without a report says that this was too few.
+pub(crate) fn queues(
+    contract: &Contract,
+    left: &mut usize,
+) -> Result<([u16; 2], Apart), Option<Box<Diagnostic>>> {
     let reachable = contract.reachable();
     let to_exp = longest_run(contract, &reachable, Side::Imp)?;
     let to_imp = longest_run(contract, &reachable, Side::Exp)?;
@@ -27,14 +35,15 @@ pub(crate) fn queues(contract: &Contract) -> Result<[u16; 2], Box<Diagnostic>> {
         None => {
             for (length, side) in [(to_imp, Side::Imp), (to_exp, Side::Exp)] {
                 if length > usize::from(MAX_QUEUE) {
-                    return Err(too_long(contract, length, side));
+                    return Err(Some(too_long(contract, length, side)));
                 }
             }
-            Ok([to_imp as u16, to_exp as u16])
+            Ok(([to_imp as u16, to_exp as u16], Apart::new()))
         }
-        Some(state) => match explore(contract) {
-            Ok(explored) => Ok(explored.longest),
-            Err(problem) => Err(Box::new(problem.report(contract, state))),
+        Some(state) => match explore(contract, left) {
+            Ok(explored) => Ok((explored.longest, explored.apart)),
+            Err(Some(problem)) => Err(Some(Box::new(problem.report(contract, state)))),
+            Err(None) => Err(None),
         },
     }
 }
@@ -42,15 +51,6 @@ pub(crate) fn queues(contract: &Contract) -> Result<[u16; 2], Box<Diagnostic>> {
 /// A state in which both sides may send.
 fn mixed(contract: &Contract, reachable: &[bool]) -> Option<usize> {
     (0..contract.states.len()).find(|&s| reachable[s] && contract.states[s].is_mixed())
-}
-
-/// The different states (by `Side::index`) in which the two sides can be while nothing is under way. None where one side
-/// sends at a time: then they are in the same state.
-pub(crate) fn apart(contract: &Contract) -> BTreeSet<[usize; 2]> {
-    match mixed(contract, &contract.reachable()) {
-        Some(_) => explore(contract).map_or_else(|_| BTreeSet::new(), |explored| explored.apart),
-        None => BTreeSet::new(),
-    }
 }
 
 fn too_long(contract: &Contract, length: usize, receiver: Side) -> Box<Diagnostic> {
@@ -260,11 +260,11 @@ impl Problem {
 struct Explored {
     /// The most messages that can be under way to each side.
     longest: [u16; 2],
-    apart: BTreeSet<[usize; 2]>,
+    apart: Apart,
 }
 
-/// Looks at every situation that can come about.
-fn explore(contract: &Contract) -> Result<Explored, Problem> {
+/// Looks at every situation that can come about, in no more than `left` steps.
+fn explore(contract: &Contract, left: &mut usize) -> Result<Explored, Option<Problem>> {
     let start = Situation {
         at: [0, 0],
         queues: [Vec::new(), Vec::new()],
@@ -273,7 +273,7 @@ fn explore(contract: &Contract) -> Result<Explored, Problem> {
     let mut seen: HashMap<Situation, usize> = HashMap::from([(start.clone(), 0)]);
     let mut todo = VecDeque::from([start]);
     let mut longest = [0u16; 2];
-    let mut apart = BTreeSet::new();
+    let mut apart = Apart::new();
     let trace = |from: &[Option<(usize, Act)>], mut i: usize| {
         let mut steps = Vec::new();
         while let Some((before, step)) = from[i] {
@@ -286,10 +286,10 @@ fn explore(contract: &Contract) -> Result<Explored, Problem> {
     while let Some(now) = todo.pop_front() {
         let index = seen[&now];
         let fail = |reason| {
-            Err(Problem {
+            Err(Some(Problem {
                 reason,
                 steps: trace(&from, index),
-            })
+            }))
         };
         let mut next: Vec<(Act, Situation)> = Vec::new();
         if now.at[0] != now.at[1] && now.queues.iter().all(Vec::is_empty) {
@@ -343,6 +343,7 @@ fn explore(contract: &Contract) -> Result<Explored, Problem> {
         if waits && !can_send && next.is_empty() {
             return fail(Reason::Deadlock { at: now.at });
         }
+        *left = left.checked_sub(next.len().max(1)).ok_or(None)?;
         for (step, after) in next {
             for (longest, queue) in longest.iter_mut().zip(&after.queues) {
                 *longest = (*longest).max(queue.len() as u16);
@@ -351,10 +352,10 @@ fn explore(contract: &Contract) -> Result<Explored, Problem> {
                 continue;
             }
             if seen.len() >= MAX_SITUATIONS {
-                return Err(Problem {
+                return Err(Some(Problem {
                     reason: Reason::GaveUp,
                     steps: Vec::new(),
-                });
+                }));
             }
             from.push(Some((index, step)));
             seen.insert(after.clone(), from.len() - 1);

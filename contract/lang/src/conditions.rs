@@ -77,7 +77,7 @@ pub(crate) fn fits(condition: &Condition) -> bool {
 }
 
 /// Steps of its computation.
-fn size(term: &Term) -> usize {
+pub(crate) fn size(term: &Term) -> usize {
     match term {
         Term::Int(_) | Term::Bool(_) | Term::Enum(..) | Term::Value { .. } => 1,
         Term::Not(inner) | Term::Negative(inner) => size(inner) + 1,

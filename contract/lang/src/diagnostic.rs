@@ -1,9 +1,16 @@
 //! A fault of a contract: the message, a label for each place that matters, and the way out.
 
 use crate::source::{Source, Sources, Span};
-use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
+
+/// The number of findings after which a text is looked at no further. Far fewer are shown.
+pub(crate) const MOST_KEPT: usize = 1000;
+
+/// Lines of more bytes are shown in part: a text may be a single line.
+const LONG_LINE: usize = 1000;
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,12 +116,10 @@ impl Diagnostic {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
         };
-        let mut group: Group<'_> = level.primary_title(&self.message).elements(
-            self.sources
-                .iter()
-                .enumerate()
-                .filter_map(|(i, source)| self.snippet(i, source)),
-        );
+        let mut group = Group::with_title(level.primary_title(&self.message));
+        for (i, source) in self.sources.iter().enumerate() {
+            group = self.snippet(group, i, source);
+        }
         for note in &self.notes {
             group = group.element(Level::NOTE.message(note));
         }
@@ -129,29 +134,63 @@ impl Diagnostic {
         renderer.render(&[group]).clone()
     }
 
-    /// The lines of a source that have labels.
-    fn snippet<'a>(&'a self, i: usize, source: &'a Source) -> Option<Snippet<'a, Annotation<'a>>> {
-        let mut labels = self
-            .labels
+    /// Adds the lines of a source that have labels.
+    fn snippet<'a>(&'a self, group: Group<'a>, i: usize, source: &'a Source) -> Group<'a> {
+        let text = &source.text;
+        let here = self.labels.iter().filter(|l| l.span.source as usize == i);
+        let labels: Vec<(&Label, Range<usize>)> = here
+            .map(|l| {
+                let range = l.span.range();
+                (l, range.start.min(text.len())..range.end.min(text.len()))
+            })
+            .collect();
+        let Some((_, main)) = labels.iter().find(|l| l.0.primary).or(labels.first()) else {
+            return group;
+        };
+        let line = |at: usize| {
+            let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
+            start..text[at..].find('\n').map_or(text.len(), |end| at + end)
+        };
+        let of_labels = labels
             .iter()
-            .filter(|l| l.span.source as usize == i)
-            .peekable();
-        labels.peek()?;
-        Some(
-            Snippet::source(&source.text)
-                .path(&source.name)
-                .annotations(labels.map(|l| {
-                    let kind = if l.primary {
-                        AnnotationKind::Primary
-                    } else {
-                        AnnotationKind::Context
-                    };
-                    let end = source.text.len();
-                    let range = l.span.range();
-                    kind.span(range.start.min(end)..range.end.min(end))
-                        .label(&l.text)
-                })),
-        )
+            .flat_map(|(_, r)| [line(r.start), line(r.end)]);
+        let lines: Vec<Range<usize>> = of_labels.collect();
+        let long = lines.iter().any(|line| line.len() > LONG_LINE);
+        let shown = if long {
+            let line = line(main.start);
+            let from = main.start.saturating_sub(LONG_LINE / 4).max(line.start);
+            let to = (main.start + LONG_LINE / 2).min(line.end);
+            text.floor_char_boundary(from)..text.floor_char_boundary(to)
+        } else {
+            let first = lines.iter().map(|line| line.start).min();
+            let last = lines.iter().map(|line| line.end).max();
+            first.unwrap_or(0)..last.unwrap_or(text.len())
+        };
+        let number = text[..main.start].matches('\n').count() + 1;
+        let first = text[..shown.start].matches('\n').count() + 1;
+        let mut snippet = Snippet::source(&text[shown.clone()]).line_start(first);
+        let mut group = group;
+        if long {
+            // The place in the whole line, of which a part is shown.
+            let column = text[line(main.start).start..main.start].chars().count() + 1;
+            let origin = Origin::path(&source.name).line(number);
+            group = group.element(origin.char_column(column));
+        } else {
+            snippet = snippet.path(&source.name);
+        }
+        let part = labels
+            .iter()
+            .filter(|(_, r)| shown.contains(&r.start) || !long);
+        group.element(snippet.annotations(part.map(|(l, r)| {
+            let kind = if l.primary {
+                AnnotationKind::Primary
+            } else {
+                AnnotationKind::Context
+            };
+            let end = r.end.clamp(r.start, shown.end);
+            kind.span(r.start - shown.start..end - shown.start)
+                .label(&l.text)
+        })))
     }
 }
 

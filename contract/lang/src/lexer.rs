@@ -2,7 +2,7 @@
 //!
 //! Any text lexes: what is no token becomes a diagnostic and is passed over, so that the parser can go on.
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, MOST_KEPT};
 use crate::source::Span;
 
 /// A kind of token. Keywords are words; the parser knows from the place whether they are meant so.
@@ -27,6 +27,9 @@ const SIGNS: [&str; 29] = [
     "->", "==", "!=", "<=", ">=", "&&", "||", "{", "}", "(", ")", "[", "]", ":", ";", ",", ".",
     "?", "!", "*", "=", "<", ">", "+", "-", "/", "%", "&", "|",
 ];
+
+/// The most letters of a name.
+const MAX_NAME: usize = 255;
 
 /// The text without the byte order mark with which some editors let a file begin.
 pub(crate) fn without_mark(text: &str) -> &str {
@@ -60,6 +63,9 @@ pub fn lex(source: u32, text: &str, errors: &mut Vec<Diagnostic>) -> Vec<(Token,
         let Some(first) = rest.chars().next() else {
             break;
         };
+        if errors.len() >= MOST_KEPT {
+            break; // wrong everywhere; the end follows
+        }
         let mut token = None;
         let mut comment = false;
         let len;
@@ -84,6 +90,14 @@ pub fn lex(source: u32, text: &str, errors: &mut Vec<Diagnostic>) -> Vec<(Token,
             len = rest
                 .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
                 .unwrap_or(rest.len());
+            if len > MAX_NAME {
+                // A name is repeated wherever it is inherited or referred to.
+                errors.push(Diagnostic::error(
+                    format!("a name of {len} letters"),
+                    place(rest, len),
+                    format!("at most {MAX_NAME} may be"),
+                ));
+            }
             token = Some(Token::Word(rest[..len].into()));
         } else if first.is_ascii_digit() {
             len = rest
@@ -101,12 +115,12 @@ pub fn lex(source: u32, text: &str, errors: &mut Vec<Diagnostic>) -> Vec<(Token,
                 Token::Number(0)
             }));
         } else if first == '"' {
-            let line = rest.find('\n').unwrap_or(rest.len());
-            if let Some(end) = rest[1..line].find('"') {
-                len = end + 2;
-                token = Some(Token::Text(rest[1..=end].into()));
+            let end = rest[1..].find(['"', '\n']).map(|end| end + 1);
+            if let Some(end) = end.filter(|&end| rest.as_bytes()[end] == b'"') {
+                len = end + 1;
+                token = Some(Token::Text(rest[1..end].into()));
             } else {
-                len = line;
+                len = end.unwrap_or(rest.len());
                 errors.push(Diagnostic::error(
                     "a text does not end",
                     place(rest, len),

@@ -2,6 +2,8 @@
 
 mod types;
 
+use std::collections::HashMap;
+
 pub use crate::ast::{Direction, Side, Span};
 pub use types::{Content, Layout, Scalar, Type};
 
@@ -17,19 +19,23 @@ pub struct Model {
     pub structs: Vec<Struct>,
     /// Contracts, in order.
     pub contracts: Vec<Contract>,
+    /// The place of each name in its list. No two declarations have one name.
+    places: HashMap<String, usize>,
 }
 
 impl Model {
     /// The contract of this name.
     #[must_use]
     pub fn contract(&self, name: &str) -> Option<&Contract> {
-        self.contracts.iter().find(|c| c.name == name)
+        let found = self.contracts.get(*self.places.get(name)?);
+        found.filter(|c| c.name == name)
     }
 
     /// The enum of this name.
     #[must_use]
     pub fn enumeration(&self, name: &str) -> Option<&Enum> {
-        self.enums.iter().find(|e| e.name == name)
+        let found = self.enums.get(*self.places.get(name)?);
+        found.filter(|e| e.name == name)
     }
 
     /// How a value of this type lies in a block. A field that is a block itself has its place there, in which
@@ -48,7 +54,31 @@ impl Model {
     /// The rep struct of this name.
     #[must_use]
     pub fn structure(&self, name: &str) -> Option<&Struct> {
-        self.structs.iter().find(|s| s.name == name)
+        let found = self.structs.get(*self.places.get(name)?);
+        found.filter(|s| s.name == name)
+    }
+
+    pub(crate) fn add_enum(&mut self, e: Enum) {
+        self.places.insert(e.name.clone(), self.enums.len());
+        self.enums.push(e);
+    }
+
+    pub(crate) fn add_structure(&mut self, s: Struct) {
+        self.places.insert(s.name.clone(), self.structs.len());
+        self.structs.push(s);
+    }
+
+    pub(crate) fn add_contract(&mut self, c: Contract) {
+        self.places.insert(c.name.clone(), self.contracts.len());
+        self.contracts.push(c);
+    }
+
+    /// Brings the contracts into this order.
+    pub(crate) fn order_contracts<K: Ord>(&mut self, key: impl Fn(&str) -> K) {
+        self.contracts.sort_by_key(|c| key(&c.name));
+        for (i, c) in self.contracts.iter().enumerate() {
+            self.places.insert(c.name.clone(), i);
+        }
     }
 }
 

@@ -237,7 +237,7 @@ fn texts_that_are_wrong_everywhere_take_no_longer() {
         .map(|i| format!("state S{i}: {long}y{i}? -> closed;"))
         .collect();
     for text in [
-        unknown(6_000),
+        unknown(4_000),
         format!("contract C {{ {messages} {states} }}"),
     ] {
         let start = std::time::Instant::now();

@@ -80,7 +80,9 @@ limits! {
     STARTUP_ENDPOINTS startup_endpoints: 1024, "start-up endpoints declared", "ask for the others in messages";
     STACK_BYTES stack_bytes: 64 << 20, "bytes of stack for each thread", "ask for less (\"stack\" in the manifest)";
     MANIFEST_BYTES manifest_bytes: 256 << 10, "bytes of the manifest", "say less in it";
-    CONTRACTS contracts: 4096, "contracts that the program names", "split the program into several processes";
+    CONTRACT_TEXT contract_text: 4 << 20, "bytes of contract text, equal pieces counted once",
+        "leave out contracts that the program does not use";
+    CONTRACTS contracts: 4096, "contracts", "leave out those that the program does not use";
     ONE_CONTRACT_BYTES one_contract_bytes: 128 << 10, "bytes of one contract's table", "give it fewer states and messages, or make two of it";
     CONTRACT_BYTES contract_bytes: 4 << 20, "bytes of contract tables", "split the program into several processes";
 }

@@ -2,7 +2,8 @@
 //! from.
 //!
 //! Layout: [`MAGIC`], `u32` length of the directory, the directory (postcard), padding to 16, then
-//! the files, each at a multiple of 16 bytes from the start of the archive. Installed images lie
+//! the files, each at a multiple of 16 bytes from the start of the archive, in the directory's order
+//! and without overlap: so what is made of all files is bounded by the archive's size. Installed images lie
 //! under `bin/` (`bin/NAME` is what `process_create` calls `NAME`); everything else is a file that
 //! `/boot` serves.
 
@@ -109,7 +110,7 @@ impl<'a> SystemImage<'a> {
     /// Reads an archive.
     ///
     /// # Errors
-    /// If it is not an archive, or a file lies outside it.
+    /// If it is not an archive, or a file lies outside it or overlaps what is before it.
     pub fn decode(archive: &'a [u8]) -> Result<SystemImage<'a>, Error> {
         let err = || Error::new("system image: not a system image, or cut short");
         let rest = archive.strip_prefix(MAGIC).ok_or_else(err)?;
@@ -118,11 +119,19 @@ impl<'a> SystemImage<'a> {
             .get(..u32::from_le_bytes(*len) as usize)
             .ok_or_else(err)?;
         let directory: Directory = postcard::from_bytes(bytes).map_err(|_| err())?;
+        let mut before = (MAGIC.len() + 4 + bytes.len()) as u64;
         for f in &directory.files {
             let end = f.offset.checked_add(f.len).ok_or_else(err)?;
             if end > archive.len() as u64 {
                 return Err(err());
             }
+            if f.offset < before {
+                return Err(Error::new(format!(
+                    "system image: file {:?} overlaps what is before it",
+                    f.path
+                )));
+            }
+            before = end;
         }
         Ok(SystemImage { archive, directory })
     }
@@ -181,10 +190,20 @@ impl<'a> SystemImage<'a> {
         self.directory.files.iter().map(|f| f.path.as_str())
     }
 
-    /// Returns a file's contents.
+    /// Returns all files, each with its path, in the archive's order.
+    pub fn files(&self) -> impl Iterator<Item = (&str, &'a [u8])> {
+        let files = self.directory.files.iter();
+        files.filter_map(|f| Some((f.path.as_str(), self.contents(f)?)))
+    }
+
+    /// Returns a file's contents. Looks at one path after the other; for all files, there is [`Self::files`].
     #[must_use]
     pub fn file(&self, path: &str) -> Option<&'a [u8]> {
         let f = self.directory.files.iter().find(|f| f.path == path)?;
+        self.contents(f)
+    }
+
+    fn contents(&self, f: &File) -> Option<&'a [u8]> {
         self.archive
             .get(f.offset as usize..(f.offset + f.len) as usize)
     }
@@ -193,6 +212,58 @@ impl<'a> SystemImage<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::ToString;
+    use alloc::vec;
+
+    /// An archive of 4096 bytes with files at these places, as nobody makes it.
+    fn placed(places: &[(u64, u64)]) -> Vec<u8> {
+        let directory = Directory {
+            manifest: SystemManifest::default(),
+            files: (places.iter().zip(0..))
+                .map(|(&(offset, len), i)| File {
+                    path: format!("bin/{i}"),
+                    offset,
+                    len,
+                })
+                .collect(),
+        };
+        let bytes = postcard::to_allocvec(&directory).unwrap();
+        let mut archive = MAGIC.to_vec();
+        archive.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+        archive.extend_from_slice(&bytes);
+        archive.resize(4096, 0);
+        archive
+    }
+
+    #[test]
+    fn no_byte_is_in_two_files() {
+        let good = placed(&[(1024, 1024), (2048, 0), (2048, 2048), (4096, 0)]);
+        assert_eq!(SystemImage::decode(&good).unwrap().files().count(), 4);
+        for places in [
+            // The directory itself, the file before, and files in another order.
+            &[(0, 4096)][..],
+            &[(16, 1)],
+            &[(1024, 1024), (2047, 1)],
+            &[(1024, 1024), (1024, 1024)],
+            &[(2048, 1024), (1024, 1024)],
+        ] {
+            let error = SystemImage::decode(&placed(places)).unwrap_err();
+            assert!(
+                error.to_string().contains("overlaps"),
+                "{places:?}: {error}"
+            );
+        }
+        for places in [&[(4096, 1)][..], &[(u64::MAX, 1)], &[(1 << 40, 0)]] {
+            let error = SystemImage::decode(&placed(places)).unwrap_err();
+            assert!(
+                error.to_string().contains("cut short"),
+                "{places:?}: {error}"
+            );
+        }
+        // However many there are, all of them are no more than the archive.
+        let many = placed(&vec![(0, 4096); 500]);
+        assert!(SystemImage::decode(&many).is_err());
+    }
 
     #[test]
     fn round_trip() {
@@ -206,6 +277,8 @@ mod tests {
         assert_eq!(image.file("notes.txt"), Some(&[7; 1000][..]));
         assert_eq!(image.file("none"), None);
         assert_eq!(image.paths().count(), 2);
+        let all: Vec<_> = image.files().collect();
+        assert_eq!(all, [("bin/a", &b"code"[..]), ("notes.txt", &[7; 1000])]);
         for cut in 0..archive.len() {
             let _ = SystemImage::decode(&archive[..cut]);
         }

@@ -94,9 +94,8 @@ fn program(bytes: &[u8]) -> Result<Program, String> {
 fn system(bytes: &[u8]) -> Result<Source, String> {
     let image = SystemImage::decode(bytes).map_err(|e| e.to_string())?;
     let mut programs = Vec::new();
-    for path in image.paths() {
+    for (path, bytes) in image.files() {
         if path.starts_with(BIN) {
-            let bytes = image.file(path).unwrap_or(&[]);
             let program = program(bytes).map_err(|e| format!("{path}: {e}"))?;
             programs.push(program);
         }

@@ -11,13 +11,20 @@ impl Machine {
         loop {
             let sizes = |sets: &[BTreeSet<usize>]| sets.iter().map(BTreeSet::len).sum::<usize>();
             let known = sizes(&before) + sizes(&after);
+            // Along the sequences, and back: so a long one takes no more rounds than a short one.
             for (n, node) in self.nodes.iter().enumerate() {
                 for edge in &node.edges {
-                    after[n].extend(edge.act.endpoints());
                     if !self.nodes[edge.target].named {
                         let earlier = before[n].clone();
                         before[edge.target].extend(earlier);
                         before[edge.target].extend(edge.act.endpoints());
+                    }
+                }
+            }
+            for (n, node) in self.nodes.iter().enumerate().rev() {
+                for edge in &node.edges {
+                    after[n].extend(edge.act.endpoints());
+                    if !self.nodes[edge.target].named {
                         let later = after[edge.target].clone();
                         after[n].extend(later);
                     }

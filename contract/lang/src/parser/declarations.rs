@@ -1,12 +1,13 @@
 //! Files, contracts, messages, enums, rep structs, types.
 
-use super::{Parsed, Parser};
+use super::{Failed, Parsed, Parser};
 use crate::ast::{
     Contract, Direction, Enum, EnumValue, Field, File, Item, Message, Name, Narrowing, Side,
     Struct, Type, TypeKind,
 };
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, MOST_KEPT};
 use crate::lexer::Token;
+use crate::source::Span;
 
 impl Parser<'_> {
     pub(super) fn file(mut self) -> File {
@@ -14,6 +15,9 @@ impl Parser<'_> {
         while !matches!(self.peek(), Token::End) {
             let before = self.at;
             (self.braces, self.depth) = (0, 0);
+            if self.errors.len() >= MOST_KEPT {
+                break;
+            }
             if self.item(&mut file).is_err() {
                 if self.at == before {
                     self.next();
@@ -26,6 +30,8 @@ impl Parser<'_> {
 
     fn item(&mut self, file: &mut File) -> Parsed<()> {
         let docs = self.docs();
+        // Where the documentation begins.
+        let start = self.tokens[self.at].1;
         if self.word("import") {
             let Token::Text(text) = self.peek().clone() else {
                 let diagnostic = self.unexpected("a file name in double quotes");
@@ -38,7 +44,7 @@ impl Parser<'_> {
         }
         let public = self.word("public");
         let item = if self.word("contract") {
-            self.contract(docs, public)?
+            self.contract(start, docs, public)?
         } else if self.word("enum") {
             Item::Enum(self.enumeration(docs)?)
         } else if self.word("rep") {
@@ -57,7 +63,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn contract(&mut self, docs: Vec<String>, public: bool) -> Parsed<Item> {
+    fn contract(&mut self, start: Span, docs: Vec<String>, public: bool) -> Parsed<Item> {
         let name = self.name("the contract's name")?;
         // No keyword: elsewhere it may be a name.
         if self.word("narrows") {
@@ -77,18 +83,22 @@ impl Parser<'_> {
             base,
             messages: Vec::new(),
             states: Vec::new(),
+            span: start,
         };
         while !self.is_sign("}") {
             if matches!(self.peek(), Token::End) {
                 let diagnostic = self.unexpected("`}`").label(open, "to close this");
                 return self.fail(diagnostic);
             }
+            if self.errors.len() >= MOST_KEPT {
+                return Err(Failed);
+            }
             if self.member(&mut contract).is_err() {
                 self.depth = 0;
                 self.skip_member(level);
             }
         }
-        self.next();
+        contract.span = start.to(self.next());
         self.sign(";");
         Ok(Item::Contract(contract))
     }
@@ -186,7 +196,7 @@ impl Parser<'_> {
         let mut requires = Vec::new();
         while self.word("requires") {
             loop {
-                requires.push(self.expression()?);
+                requires.push(self.condition()?);
                 if !self.sign(",") {
                     break;
                 }
@@ -309,7 +319,7 @@ impl Parser<'_> {
     }
 
     /// `in ExHeap`, or `in` alone before the declared name.
-    fn heap(&mut self, start: crate::source::Span) -> Parsed<()> {
+    fn heap(&mut self, start: Span) -> Parsed<()> {
         if !self.word("in") {
             let span = start.to(self.last_span());
             return self.fail(

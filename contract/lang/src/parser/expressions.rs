@@ -3,6 +3,7 @@
 use super::{Parsed, Parser};
 use crate::ast::{Expr, ExprKind};
 use crate::lexer::Token;
+use sing_image::contract::MAX_STEPS;
 
 /// Binary operators, weakest first.
 const LEVELS: [&[&str]; 5] = [
@@ -17,8 +18,24 @@ const LEVELS: [&[&str]; 5] = [
 const SIMPLER: &str = "leave out what parentheses are not needed, or split the condition into several `requires` clauses";
 
 impl Parser<'_> {
-    pub(super) fn expression(&mut self) -> Parsed<Expr> {
+    /// A condition as a whole.
+    pub(super) fn condition(&mut self) -> Parsed<Expr> {
+        self.operators = 0;
+        self.expression()
+    }
+
+    fn expression(&mut self) -> Parsed<Expr> {
         self.binary(0)
+    }
+
+    /// Counts an operator. Each makes the tree one deeper at most, so this bounds the depth of the whole, which neither
+    /// the parentheses nor the operators of one precedence do.
+    fn operator(&mut self) -> Parsed<()> {
+        self.operators += 1;
+        if self.operators > MAX_STEPS {
+            return self.nested_too_deeply();
+        }
+        Ok(())
     }
 
     fn binary(&mut self, level: usize) -> Parsed<Expr> {
@@ -31,9 +48,9 @@ impl Parser<'_> {
             self.next();
             count += 1;
             if count > super::MAX_DEPTH {
-                // The tree leans to the left: a bound here bounds its depth.
                 return self.nested_too_deeply();
             }
+            self.operator()?;
             let right = self.binary(level + 1)?;
             let span = left.span.to(right.span);
             left = Expr {
@@ -56,6 +73,7 @@ impl Parser<'_> {
         let start = self.span();
         for op in ["!", "-"] {
             if self.sign(op) {
+                self.operator()?;
                 let inner = self.deeper(SIMPLER, Self::unary)?;
                 let span = start.to(inner.span);
                 return Ok(Expr {

@@ -34,6 +34,7 @@ pub(crate) fn parse(source: u32, text: &str, errors: &mut Vec<Diagnostic>) -> Fi
         at: 0,
         depth: 0,
         braces: 0,
+        operators: 0,
         errors,
     }
     .file()
@@ -44,6 +45,8 @@ struct Parser<'a> {
     at: usize,
     depth: usize,
     braces: usize,
+    /// Operators of the condition at hand.
+    operators: usize,
     errors: &'a mut Vec<Diagnostic>,
 }
 

@@ -4,31 +4,49 @@
 //! base, each replaced where it says `override`, then its own. A message of the base may be said again, as
 //! it is. So a message has one index in a whole family, and the initial state keeps its place.
 
+use super::limits::Budget;
 use super::names::{MAX_GENERATIONS, Names};
 use super::types::{MAX_WORDS, fields, total_words};
-use super::{blocks, machine, narrowing, requires, suggestion, twice};
+use super::{blocks, enough, machine, narrowing, requires, suggestion, twice};
 use crate::ast::{self, Direction, Item};
 use crate::diagnostic::Diagnostic;
-use crate::model::{Base, CLOSED, Contract, Field, Message, Model, Type};
+use crate::model::{Base, CLOSED, Contract, Field, Message, Model, State, Type};
 use sing_image::contract::{MAX_MESSAGES, MAX_STATES};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-pub(super) fn resolve(items: &[&Item], model: &mut Model, found: &mut Vec<Diagnostic>) {
+pub(super) fn resolve(
+    items: &[&Item],
+    model: &mut Model,
+    budget: &mut Budget,
+    found: &mut Vec<Diagnostic>,
+) {
     let names = Names::new(items);
     for item in items {
-        if let Item::Contract(c) = item
-            && let Some(contract) = contract(c, &names, model, found)
-        {
-            model.contracts.push(contract);
+        let Item::Contract(c) = item else {
+            continue;
+        };
+        if enough(found) {
+            return;
+        }
+        match contract(c, &names, model, budget, found) {
+            Ok(Some(contract)) => model.add_contract(contract),
+            Ok(None) => {}
+            Err(error) => {
+                found.push(*error);
+                return;
+            }
         }
     }
-    narrowing::resolve(items, &names, model, found);
+    if let Err(error) = narrowing::resolve(items, &names, model, budget, found) {
+        found.push(*error);
+        return;
+    }
     let places = items
         .iter()
         .enumerate()
         .map(|(i, item)| (item.name().text.as_str(), i));
     let places: HashMap<&str, usize> = places.collect();
-    model.contracts.sort_by_key(|c| places.get(c.name.as_str()));
+    model.order_contracts(|name| places.get(name).copied());
     check_endpoints(model, found);
     warn_unused(items, model, found);
 }
@@ -91,13 +109,18 @@ fn derives_from_permission(
     .help(format!("derive from {of}, and narrow what comes of it"))
 }
 
+/// A contract, unless something is wrong with it. An error is returned where the budget is used up.
 fn contract(
     c: &ast::Contract,
     names: &Names<'_>,
     model: &Model,
+    budget: &mut Budget,
     found: &mut Vec<Diagnostic>,
-) -> Option<Contract> {
-    let family = family(c, names, found)?;
+) -> Result<Option<Contract>, Box<Diagnostic>> {
+    let Some(family) = family(c, names, found) else {
+        return Ok(None);
+    };
+    budget.declare(&family)?;
     let errors = found.len();
     let mut messages: Vec<Message> = Vec::new();
     let mut declared: HashMap<&str, &ast::Message> = HashMap::new();
@@ -164,10 +187,12 @@ fn contract(
         );
     }
     if found.len() > errors {
-        return None;
+        return Ok(None);
     }
-    let states = machine::build(c, &states, &messages, found)?;
-    Some(Contract {
+    let Some(states) = machine::build(c, &states, &messages, found) else {
+        return Ok(None);
+    };
+    let contract = Contract {
         docs: c.docs.clone(),
         public: c.public,
         name: c.name.text.clone(),
@@ -184,7 +209,9 @@ fn contract(
         states,
         queue: [0, 0],
         span: c.name.span,
-    })
+    };
+    budget.made(&contract)?;
+    Ok(Some(contract))
 }
 
 fn message<'a>(
@@ -322,10 +349,11 @@ fn check_endpoints(model: &Model, found: &mut Vec<Diagnostic>) {
                 else {
                     continue;
                 };
-                let missing = model
-                    .contract(contract)
-                    .is_some_and(|o| o.state(state).is_none());
-                if missing && state == CLOSED {
+                let missing = || {
+                    let of = model.contract(contract);
+                    of.is_some_and(|o| o.state(state).is_none())
+                };
+                if state == CLOSED && missing() {
                     found.push(Diagnostic::error(
                         format!("contract {contract} never gets to `closed`"),
                         m.span,
@@ -342,6 +370,8 @@ fn check_endpoints(model: &Model, found: &mut Vec<Diagnostic>) {
 
 /// Messages that are never sent and states that are never reached, in contracts that nothing derives from.
 fn warn_unused(items: &[&Item], model: &Model, found: &mut Vec<Diagnostic>) {
+    let bases = model.contracts.iter().flat_map(|d| &d.bases);
+    let bases: HashSet<&str> = bases.map(|b| b.name.as_str()).collect();
     for item in items {
         let Item::Contract(written) = item else {
             continue;
@@ -349,29 +379,23 @@ fn warn_unused(items: &[&Item], model: &Model, found: &mut Vec<Diagnostic>) {
         let Some(c) = model.contract(&written.name.text) else {
             continue;
         };
-        let derives = |d: &Contract| d.bases.iter().any(|b| b.name == c.name);
-        if model.contracts.iter().any(derives) {
+        if bases.contains(c.name.as_str()) {
             continue;
         }
         let reachable = c.reachable();
-        let live = || {
-            c.states
-                .iter()
-                .zip(&reachable)
-                .filter(|(_, r)| **r)
-                .map(|(s, _)| s)
-        };
+        let live = c.states.iter().zip(&reachable).filter(|(_, r)| **r);
+        let live: HashMap<&str, &State> = live.map(|(s, _)| (s.name.as_str(), s)).collect();
+        let said = live.values().flat_map(|s| &s.transitions);
+        let said: HashSet<&str> = said.map(|t| c.messages[t.message].name.as_str()).collect();
         for m in &written.messages {
-            let used = |i: usize| live().any(|s| s.transitions.iter().any(|t| t.message == i));
-            let index = c.messages.iter().position(|o| o.name == m.name.text);
-            if index.is_some_and(|i| !used(i)) {
+            if !said.contains(m.name.text.as_str()) {
                 let text = format!("message {} can never be sent", m.name.text);
                 let label = "no state that can be reached mentions it";
                 found.push(Diagnostic::warning(text, m.name.span, label));
             }
         }
         for s in &written.states {
-            if !live().any(|l| l.name == s.name.text) {
+            if !live.contains_key(s.name.text.as_str()) {
                 let text = format!("state {} is never reached", s.name.text);
                 found.push(Diagnostic::warning(text, s.name.span, "nothing leads here"));
             }

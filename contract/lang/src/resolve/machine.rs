@@ -6,7 +6,7 @@
 
 use super::suggestion;
 use crate::ast::{self, Direction, Name, Sequence, Side, Span, Step};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, MOST_KEPT};
 use crate::model::{CLOSED, Message, State, Transition};
 use sing_image::contract::MAX_STATES;
 use std::collections::{HashMap, HashSet};
@@ -60,6 +60,7 @@ pub(super) fn build(
         messages,
         tags,
         expected: Vec::new(),
+        most_found: errors + MOST_KEPT,
         found,
     };
     for (i, state) in declared.iter().enumerate() {
@@ -114,6 +115,8 @@ struct Builder<'a> {
     tags: HashMap<&'a str, usize>,
     /// Anonymous states after a choice, with the step that stands there: something must lead to them.
     expected: Vec<(usize, Span)>,
+    /// The number of findings after which nobody needs to know more.
+    most_found: usize,
     found: &'a mut Vec<Diagnostic>,
 }
 
@@ -127,7 +130,7 @@ impl Builder<'_> {
     /// Adds a sequence to a state; `next` is what follows where it does not say so itself.
     fn sequence(&mut self, mut here: usize, sequence: &Sequence, next: Option<usize>) {
         for (i, step) in sequence.steps.iter().enumerate() {
-            if self.states.len() > MAX_STATES {
+            if self.states.len() > MAX_STATES || self.found.len() >= self.most_found {
                 return;
             }
             let rest = &sequence.steps[i + 1..];

@@ -5,6 +5,7 @@
 
 mod blocks;
 mod contracts;
+mod limits;
 mod machine;
 mod names;
 mod narrowing;
@@ -14,10 +15,11 @@ mod transfer;
 mod types;
 
 use crate::ast::{File, Item, Name};
-use crate::bounds;
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::bounds::{self, Apart};
+use crate::diagnostic::{Diagnostic, MOST_KEPT, Severity};
 use crate::format;
 use crate::model::Model;
+use limits::Budget;
 use std::cell::Cell;
 use std::collections::HashMap;
 
@@ -25,23 +27,55 @@ use std::collections::HashMap;
 pub(crate) fn resolve(file: &File, found: &mut Vec<Diagnostic>) -> Model {
     LEFT.set(MAX_SUGGESTING);
     let items = merge(file, found);
+    limits::count(&items, found);
     let mut model = Model::default();
+    if errors(found) > 0 {
+        return model;
+    }
+    let mut budget = Budget::default();
     types::resolve(&items, &mut model, found);
-    contracts::resolve(&items, &mut model, found);
-    if !found.iter().any(|d| d.severity == Severity::Error) {
-        queues(&mut model, found);
-        overriding::resolve(&mut model, found);
-        transfer::check(&model, found);
+    contracts::resolve(&items, &mut model, &mut budget, found);
+    if errors(found) == 0 {
+        let apart = queues(&mut model, &mut budget, found);
+        overriding::resolve(&mut model, &apart, &mut budget, found);
+        transfer::check(&model, &mut budget, found);
     }
     model
 }
 
-/// Computes the queues. A permission has those of the contract that it narrows, whose channel it is.
-fn queues(model: &mut Model, found: &mut Vec<Diagnostic>) {
-    for contract in model.contracts.iter_mut().filter(|c| c.narrows.is_none()) {
-        match bounds::queues(contract) {
-            Ok(queue) => contract.queue = queue,
-            Err(problem) => found.push(*problem),
+/// How many errors there are.
+fn errors(found: &[Diagnostic]) -> usize {
+    let errors = found.iter().filter(|d| d.severity == Severity::Error);
+    errors.count()
+}
+
+/// Whether so much is wrong that nobody needs to know more.
+fn enough(found: &[Diagnostic]) -> bool {
+    found.len() >= MOST_KEPT && errors(found) >= MOST_KEPT
+}
+
+/// Computes the queues. A permission has those of the contract that it narrows, whose channel it is. Also says in which
+/// different states the two sides of a contract can be, if that was explored, by the contract's index.
+fn queues(model: &mut Model, budget: &mut Budget, found: &mut Vec<Diagnostic>) -> Vec<Apart> {
+    let mut apart = Vec::new();
+    for contract in &mut model.contracts {
+        if contract.narrows.is_some() {
+            apart.push(Apart::new());
+            continue;
+        }
+        match bounds::queues(contract, &mut budget.steps) {
+            Ok((queue, different)) => {
+                contract.queue = queue;
+                apart.push(different);
+            }
+            Err(Some(problem)) => {
+                apart.push(Apart::new());
+                found.push(*problem);
+            }
+            Err(None) => {
+                found.push(*limits::too_many_steps(contract.span));
+                break;
+            }
         }
     }
     for i in 0..model.contracts.len() {
@@ -53,6 +87,7 @@ fn queues(model: &mut Model, found: &mut Vec<Diagnostic>) {
             model.contracts[i].queue = queue;
         }
     }
+    apart
 }
 
 /// Declarations by name. The same declaration may come along more than one way; two that differ under one
@@ -60,18 +95,26 @@ fn queues(model: &mut Model, found: &mut Vec<Diagnostic>) {
 fn merge<'a>(file: &'a File, found: &mut Vec<Diagnostic>) -> Vec<&'a Item> {
     let mut items: Vec<&Item> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();
+    // What the first declarations mean, of those that are repeated.
+    let mut meanings: HashMap<usize, String> = HashMap::new();
     for item in &file.items {
+        if enough(found) {
+            break;
+        }
         let name = item.name();
-        match places.get(name.text.as_str()) {
-            None => {
-                places.insert(&name.text, items.len());
-                items.push(item);
-            }
-            Some(&i) if format::meaning(items[i]) == format::meaning(item) => {}
-            Some(&i) => found.push(
+        let Some(&i) = places.get(name.text.as_str()) else {
+            places.insert(&name.text, items.len());
+            items.push(item);
+            continue;
+        };
+        let first = meanings
+            .entry(i)
+            .or_insert_with(|| format::meaning(items[i]));
+        if *first != format::meaning(item) {
+            found.push(
                 twice(&name.text, name, items[i].name())
                     .note("the same declaration may be repeated, but these two differ"),
-            ),
+            );
         }
     }
     items

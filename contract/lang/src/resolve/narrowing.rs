@@ -4,20 +4,23 @@
 //! the other side and those of the messages that are left. So an endpoint of the contract is, from one moment on and
 //! in whatever state, one of the permission. Where in a state nothing is left, its holder can only close.
 
+use super::limits::Budget;
 use super::names::{MAX_GENERATIONS, Names};
-use super::{suggestion, twice};
+use super::{enough, suggestion, twice};
 use crate::ast::{self, Item, Name};
 use crate::bounds::side_name;
 use crate::diagnostic::Diagnostic;
 use crate::model::{Contract, Message, Model, Narrowing, Side};
+use sing_image::contract::MAX_MESSAGES;
 
-/// Adds the permissions to the contracts.
+/// Adds the permissions to the contracts. An error is returned where the budget is used up.
 pub(super) fn resolve(
     items: &[&Item],
     names: &Names<'_>,
     model: &mut Model,
+    budget: &mut Budget,
     found: &mut Vec<Diagnostic>,
-) {
+) -> Result<(), Box<Diagnostic>> {
     let mut all: Vec<(usize, &ast::Narrowing)> = Vec::new();
     for item in items {
         if let Item::Narrowing(n) = item {
@@ -30,13 +33,20 @@ pub(super) fn resolve(
     // A permission is resolved after the contract that it narrows.
     all.sort_by_key(|(depth, _)| *depth);
     for (_, n) in all {
+        if enough(found) {
+            break;
+        }
         // Without it, what is wrong with the narrowed one has been said.
-        if let Some(of) = model.contract(&n.of.text)
-            && let Some(contract) = narrow(n, of, found)
-        {
-            model.contracts.push(contract);
+        let Some(of) = model.contract(&n.of.text) else {
+            continue;
+        };
+        budget.narrow(n)?;
+        if let Some(contract) = narrow(n, of, found) {
+            budget.made(&contract)?;
+            model.add_contract(contract);
         }
     }
+    Ok(())
 }
 
 /// How many permissions lie between this one and the contract. An error without a report is reported elsewhere.
@@ -81,13 +91,27 @@ fn narrow(n: &ast::Narrowing, of: &Contract, found: &mut Vec<Diagnostic>) -> Opt
         );
         return None;
     }
-    let mut left = Vec::new();
+    if let Some(one) = n.messages.get(MAX_MESSAGES) {
+        let text = format!(
+            "permission {} names {} messages",
+            n.name.text,
+            n.messages.len()
+        );
+        let label = format!("a contract has at most {MAX_MESSAGES}");
+        found.push(Diagnostic::error(text, one.span, label));
+        return None;
+    }
+    let mut sends = [Side::Imp, Side::Exp].map(|_| vec![false; of.messages.len()]);
+    for t in of.states.iter().flat_map(|s| &s.transitions) {
+        sends[t.sender.index()][t.message] = true;
+    }
+    let mut left = vec![false; of.messages.len()];
     for (i, name) in n.messages.iter().enumerate() {
         if let Some(first) = n.messages[..i].iter().find(|f| f.text == name.text) {
             found.push(twice(&format!("message {}", name.text), name, first));
         } else {
-            match message(name, n, of) {
-                Ok(index) => left.push(index),
+            match message(name, n, of, &sends) {
+                Ok(index) => left[index] = true,
                 Err(error) => found.push(*error),
             }
         }
@@ -101,7 +125,7 @@ fn narrow(n: &ast::Narrowing, of: &Contract, found: &mut Vec<Diagnostic>) -> Opt
         let before = state.transitions.len();
         state
             .transitions
-            .retain(|t| t.sender != n.side || left.contains(&t.message));
+            .retain(|t| t.sender != n.side || left[t.message]);
         taken |= state.transitions.len() < before;
     }
     if !taken {
@@ -126,13 +150,15 @@ fn narrow(n: &ast::Narrowing, of: &Contract, found: &mut Vec<Diagnostic>) -> Opt
     })
 }
 
-/// Index of a message that may still be sent.
-fn message(name: &Name, n: &ast::Narrowing, of: &Contract) -> Result<usize, Box<Diagnostic>> {
+/// Index of a message that may still be sent. `sends` says which messages each side sends.
+fn message(
+    name: &Name,
+    n: &ast::Narrowing,
+    of: &Contract,
+    sends: &[Vec<bool>; 2],
+) -> Result<usize, Box<Diagnostic>> {
     let index = of.messages.iter().position(|m| m.name == name.text);
-    let sends = |i: usize, side: Side| {
-        let all = of.states.iter().flat_map(|s| &s.transitions);
-        all.filter(|t| t.message == i).any(|t| t.sender == side)
-    };
+    let sends = |i: usize, side: Side| sends[side.index()][i];
     let sendable = of.messages.iter().enumerate();
     let sendable = sendable.filter(|(i, _)| sends(*i, n.side)).map(|(_, m)| m);
     let error = match index {

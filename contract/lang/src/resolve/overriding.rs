@@ -18,8 +18,9 @@
 //! A contract in which a state that both have by name keeps neither side's expectations is refused: it is no B in
 //! any sense. Where one side's are kept, only that side's endpoints stand for those of B there.
 
+use super::limits::{self, Budget};
 use super::transfer;
-use crate::bounds::{self, side_name as name};
+use crate::bounds::{Apart, side_name as name};
 use crate::diagnostic::Diagnostic;
 use crate::lower;
 use crate::model::{Base, Contract, Model, Side, Transition};
@@ -35,7 +36,12 @@ const MAX_WORK: usize = 1 << 22;
 type Pairs = Vec<(usize, usize)>;
 
 /// Fills in for every contract where its endpoints stand for those of its bases.
-pub(super) fn resolve(model: &mut Model, found: &mut Vec<Diagnostic>) {
+pub(super) fn resolve(
+    model: &mut Model,
+    apart: &[Apart],
+    budget: &mut Budget,
+    found: &mut Vec<Diagnostic>,
+) {
     // Bases come first: what stands for one of them stands for what that stands for.
     let mut order: Vec<usize> = (0..model.contracts.len()).collect();
     order.sort_by_key(|&i| model.contracts[i].bases.len());
@@ -44,20 +50,20 @@ pub(super) fn resolve(model: &mut Model, found: &mut Vec<Diagnostic>) {
     'all: for i in order {
         let derived = &model.contracts[i];
         let mut bases = derived.bases.clone();
-        let apart = match bases.first() {
-            Some(_) => bounds::apart(derived),
-            None => BTreeSet::new(),
-        };
         for distance in 0..bases.len() {
             let name = bases[distance].name.clone();
             let Some(base) = model.contract(&name) else {
                 continue;
             };
-            let compared = Comparison::new(base, derived, &apart, model);
+            let compared = Comparison::new(base, derived, apart.get(i), model);
             let walked = [Side::Imp, Side::Exp].map(|side| {
                 let through = through(model, &bases[..distance], base, side, &mut work)?;
-                compared.walk(side, through, &mut work)
+                compared.walk(side, through, &mut work, &mut budget.followed)
             });
+            if budget.followed == 0 {
+                reports.push((i, *limits::too_many_followed(derived.span)));
+                break 'all;
+            }
             let [Some(imp), Some(exp)] = walked else {
                 reports.push((i, gave_up(derived, &name)));
                 break 'all;
@@ -196,12 +202,13 @@ impl<'a> Comparison<'a> {
     fn new(
         base: &'a Contract,
         derived: &'a Contract,
-        apart: &BTreeSet<[usize; 2]>,
+        apart: Option<&Apart>,
         model: &Model,
     ) -> Self {
         let alone = [Side::Imp, Side::Exp].map(|side| {
             let peer = side.peer();
-            let met = apart.iter().map(|at| (at[side.index()], at[peer.index()]));
+            let met = apart.into_iter().flatten();
+            let met = met.map(|at| (at[side.index()], at[peer.index()]));
             met.filter(|&(_, at)| derived.states[at].sends(peer).next().is_none())
                 .collect()
         });
@@ -258,8 +265,16 @@ impl<'a> Comparison<'a> {
 
     /// An endpoint that may come in the derived contract to who begins in a shared state and says nothing, and that may
     /// not come so in the base.
-    fn unannounced(&self, side: Side, from: (usize, usize)) -> Option<Reason<'a>> {
-        let announced = transfer::coming(self.base, side, from.0);
+    fn unannounced(
+        &self,
+        side: Side,
+        from: (usize, usize),
+        left: &mut usize,
+    ) -> Option<Reason<'a>> {
+        if !self.brings.contains(&true) {
+            return None;
+        }
+        let announced = transfer::coming(self.base, side, from.0, left);
         let mut seen = vec![false; self.derived.states.len()];
         let mut todo = VecDeque::from([from.1]);
         while let Some(state) = todo.pop_front() {
@@ -267,6 +282,10 @@ impl<'a> Comparison<'a> {
                 continue;
             }
             for said in self.derived.states[state].receives(side) {
+                *left = left.saturating_sub(1);
+                if *left == 0 {
+                    return None; // reported by who looks at what is left
+                }
                 if self.brings[said.message] && !announced.contains(&said.message) {
                     let at = (from.0, state);
                     let wrong = Wrong::Unannounced;
@@ -284,13 +303,14 @@ impl<'a> Comparison<'a> {
         side: Side,
         further: BTreeSet<(usize, usize)>,
         work: &mut usize,
+        followed: &mut usize,
     ) -> Option<Walk<'a>> {
         let mut pairs: Vec<Pair<'a>> = Vec::new();
         let mut index: HashMap<(usize, usize), usize> = HashMap::new();
         for &at in &self.shared {
             index.insert(at, pairs.len());
             let mut pair = Pair::new(at);
-            pair.wrong_at_first = self.unannounced(side, at);
+            pair.wrong_at_first = self.unannounced(side, at, followed);
             pairs.push(pair);
         }
         for at in further {
@@ -343,7 +363,7 @@ impl<'a> Comparison<'a> {
             let cost = walk.pairs.len() * self.derived.states.len();
             *work = work.checked_sub(cost)?;
             walk.pairs
-                .retain(|&(own, of)| self.unannounced(side, (of, own)).is_none());
+                .retain(|&(own, of)| self.unannounced(side, (of, own), followed).is_none());
         }
         Some(walk)
     }

@@ -10,10 +10,11 @@
 //! the base (`overriding`), so the type says all, whatever contracts others derive. Refused is every cycle. Where the
 //! travelling side is the one to send, its peer waits, nothing comes, and no edge leads on.
 
+use super::limits::{self, Budget};
 use crate::bounds::side_name;
 use crate::diagnostic::Diagnostic;
 use crate::model::{Contract, Field, Model, Side, Span, Type};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// An endpoint type: contract, side, state.
 type Kind<'a> = (&'a str, Side, &'a str);
@@ -26,8 +27,11 @@ struct Edge<'a> {
     by: (&'a Contract, usize),
 }
 
+/// The most cycles that are looked for. The first already refuses the text.
+const MOST_CYCLES: usize = 64;
+
 /// Checks all arguments.
-pub(super) fn check(model: &Model, found: &mut Vec<Diagnostic>) {
+pub(super) fn check(model: &Model, budget: &mut Budget, found: &mut Vec<Diagnostic>) {
     let mut kinds: Vec<(Kind<'_>, Span)> = Vec::new();
     let mut index: HashMap<Kind<'_>, usize> = HashMap::new();
     for message in model.contracts.iter().flat_map(|c| &c.messages) {
@@ -38,8 +42,15 @@ pub(super) fn check(model: &Model, found: &mut Vec<Diagnostic>) {
             });
         }
     }
-    let edges: Vec<Vec<Edge<'_>>> = kinds.iter().map(|k| edges(k.0, model, &index)).collect();
-    for cycle in cycles(&edges) {
+    let mut all: Vec<Vec<Edge<'_>>> = Vec::new();
+    for &(kind, place) in &kinds {
+        all.push(edges(kind, model, &index, &mut budget.followed));
+        if budget.followed == 0 {
+            found.push(*limits::too_many_followed(place));
+            return;
+        }
+    }
+    for cycle in cycles(&all) {
         found.push(report(&kinds, &cycle));
     }
 }
@@ -76,6 +87,7 @@ fn edges<'a>(
     (contract, side, state): Kind<'_>,
     model: &'a Model,
     index: &HashMap<Kind<'a>, usize>,
+    left: &mut usize,
 ) -> Vec<Edge<'a>> {
     let mut edges: Vec<Edge<'a>> = Vec::new();
     let Some(given) = model.contract(contract) else {
@@ -87,10 +99,13 @@ fn edges<'a>(
     // A permission's messages are those of the contract that it narrows.
     let of = given.narrows.as_ref().and_then(|n| n.of.last());
     let channel = of.and_then(|name| model.contract(name)).unwrap_or(given);
-    for message in coming(given, side, start) {
+    let mut seen = HashSet::new();
+    for message in coming(given, side, start, left) {
         for kind in endpoints(&given.messages[message].arguments, model) {
+            // More than to follow a transition, as it is kept.
+            *left = left.saturating_sub(4);
             if let Some(&to) = index.get(&kind)
-                && edges.iter().all(|e| e.to != to)
+                && seen.insert(to)
             {
                 edges.push(Edge {
                     to,
@@ -102,33 +117,93 @@ fn edges<'a>(
     edges
 }
 
-/// The messages that this side can get from a state on, before it sends anything.
-pub(super) fn coming(contract: &Contract, side: Side, start: usize) -> Vec<usize> {
+/// The messages that this side can get from a state on, before it sends anything. `left` is how many transitions may
+/// still be followed; where nothing is left, these are not all.
+pub(super) fn coming(
+    contract: &Contract,
+    side: Side,
+    start: usize,
+    left: &mut usize,
+) -> Vec<usize> {
     let mut seen = vec![false; contract.states.len()];
-    let mut messages = Vec::new();
+    let mut comes = vec![false; contract.messages.len()];
     let mut todo = vec![start];
     while let Some(state) = todo.pop() {
         if std::mem::replace(&mut seen[state], true) {
             continue;
         }
         for t in contract.states[state].receives(side) {
-            if !messages.contains(&t.message) {
-                messages.push(t.message);
-            }
+            comes[t.message] = true;
             todo.push(t.target);
+            *left = left.saturating_sub(1);
+        }
+        if *left == 0 {
+            break;
         }
     }
-    messages.sort_unstable();
-    messages
+    (0..comes.len()).filter(|&m| comes[m]).collect()
 }
 
-/// One shortest cycle through each node that is in one and in none found before.
+/// The nodes that lie in a cycle: those from which a way leads back (Kosaraju's algorithm).
+fn in_cycles(edges: &[Vec<Edge<'_>>]) -> Vec<bool> {
+    let mut back: Vec<Vec<usize>> = vec![Vec::new(); edges.len()];
+    for (from, all) in edges.iter().enumerate() {
+        for edge in all {
+            back[edge.to].push(from);
+        }
+    }
+    // In the order in which a walk, depth first, has done with them.
+    let mut done = Vec::new();
+    let mut seen = vec![false; edges.len()];
+    for start in 0..edges.len() {
+        let mut path: Vec<(usize, usize)> = Vec::new();
+        if !std::mem::replace(&mut seen[start], true) {
+            path.push((start, 0));
+        }
+        while let Some((node, next)) = path.last_mut() {
+            let Some(edge) = edges[*node].get(*next) else {
+                done.push(*node);
+                path.pop();
+                continue;
+            };
+            *next += 1;
+            if !std::mem::replace(&mut seen[edge.to], true) {
+                path.push((edge.to, 0));
+            }
+        }
+    }
+    // Who is reached backwards, from the last one on, can reach each other.
+    let mut cyclic = vec![false; edges.len()];
+    for &start in done.iter().rev() {
+        let mut group = vec![];
+        let mut todo = vec![start];
+        while let Some(node) = todo.pop() {
+            if std::mem::replace(&mut seen[node], false) {
+                group.push(node);
+                todo.extend(back[node].iter().filter(|&&n| seen[n]));
+            }
+        }
+        let itself = |&node: &usize| back[node].contains(&node);
+        if group.len() > 1 || group.iter().any(itself) {
+            for node in group {
+                cyclic[node] = true;
+            }
+        }
+    }
+    cyclic
+}
+
+/// One shortest cycle through each node that is in one and in none found before, as far as anybody wants to know.
 fn cycles<'a>(edges: &[Vec<Edge<'a>>]) -> Vec<Vec<(usize, Edge<'a>)>> {
+    let cyclic = in_cycles(edges);
     let mut told = vec![false; edges.len()];
     let mut all = Vec::new();
     for start in 0..edges.len() {
-        if told[start] {
+        if told[start] || !cyclic[start] {
             continue;
+        }
+        if all.len() >= MOST_CYCLES {
+            break;
         }
         let mut from: Vec<Option<(usize, Edge<'a>)>> = vec![None; edges.len()];
         let mut todo = std::collections::VecDeque::from([start]);

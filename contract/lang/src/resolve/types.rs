@@ -1,7 +1,7 @@
 //! Enums and rep structs, with the types of their fields looked up.
 
 use super::names::Names;
-use super::{blocks, twice};
+use super::{blocks, enough, twice};
 use crate::ast::{self, Item, TypeKind};
 use crate::diagnostic::Diagnostic;
 use crate::model::{Enum, Field, Layout, Model, Scalar, Struct, Type};
@@ -18,6 +18,9 @@ pub(super) const MAX_WORDS: usize = sing_abi::MAX_MESSAGE_WORDS;
 
 pub(super) fn resolve(items: &[&Item], model: &mut Model, found: &mut Vec<Diagnostic>) {
     for item in items {
+        if enough(found) {
+            return;
+        }
         if Scalar::from_name(&item.name().text).is_some() {
             let text = format!("{} is the name of a scalar type", item.name().text);
             found.push(Diagnostic::error(
@@ -27,7 +30,7 @@ pub(super) fn resolve(items: &[&Item], model: &mut Model, found: &mut Vec<Diagno
             ));
         }
         if let Item::Enum(e) = item {
-            model.enums.push(enumeration(e, found));
+            model.add_enum(enumeration(e, found));
         }
     }
     let names = Names::new(items);
@@ -44,6 +47,9 @@ pub(super) fn resolve(items: &[&Item], model: &mut Model, found: &mut Vec<Diagno
     // A struct comes after those that its fields are made of, so that `plain` and sizes are known.
     let mut state: HashMap<&str, Mark> = HashMap::new();
     for item in items {
+        if enough(found) {
+            return;
+        }
         if let Item::Struct(s) = item {
             structure(s, &structs, &names, &mut state, model, found);
         }
@@ -79,21 +85,16 @@ fn enumeration(e: &ast::Enum, found: &mut Vec<Diagnostic>) -> Enum {
         let label = format!("at most {MAX_VALUES} may be");
         found.push(Diagnostic::error(text, e.name.span, label));
     }
-    for (i, v) in e.values.iter().take(MAX_VALUES).enumerate() {
+    let mut names: HashMap<&str, &ast::Name> = HashMap::new();
+    let mut numbers: HashMap<i128, &str> = HashMap::new();
+    for v in e.values.iter().take(MAX_VALUES) {
         let number = v
             .value
             .unwrap_or_else(|| values.last().map_or(0, |l| l.2 + 1));
-        if let Some(first) = e.values[..i].iter().find(|f| f.name.text == v.name.text) {
-            found.push(twice(
-                &format!("value {}", v.name.text),
-                &v.name,
-                &first.name,
-            ));
-        } else if let Some(same) = values.iter().find(|f| f.2 == number) {
-            let text = format!(
-                "{} and {} are the same number, {number}",
-                same.1, v.name.text
-            );
+        if let Some(first) = names.get(v.name.text.as_str()) {
+            found.push(twice(&format!("value {}", v.name.text), &v.name, first));
+        } else if let Some(same) = numbers.get(&number) {
+            let text = format!("{same} and {} are the same number, {number}", v.name.text);
             found.push(Diagnostic::error(
                 text,
                 v.name.span,
@@ -107,6 +108,8 @@ fn enumeration(e: &ast::Enum, found: &mut Vec<Diagnostic>) -> Enum {
                 "too large or too small",
             ));
         }
+        names.entry(&v.name.text).or_insert(&v.name);
+        numbers.entry(number).or_insert(&v.name.text);
         values.push((v.docs.clone(), v.name.text.clone(), number));
     }
     if values.is_empty() {
@@ -125,6 +128,7 @@ fn enumeration(e: &ast::Enum, found: &mut Vec<Diagnostic>) -> Enum {
     }
 }
 
+/// How far a walk through the structs has come with one. It goes as deep as there are structs, which `limits` bounds.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Mark {
     Open,
@@ -147,14 +151,6 @@ fn structure<'a>(
             return;
         }
         None => {}
-    }
-    if state.len() > 512 {
-        found.push(Diagnostic::error(
-            "too many rep structs",
-            s.name.span,
-            "here",
-        ));
-        return;
     }
     state.insert(&s.name.text, Mark::Open);
     for field in &s.fields {
@@ -200,7 +196,7 @@ fn structure<'a>(
         words: total_words(&fields, model),
         fields,
     };
-    model.structs.push(structure);
+    model.add_structure(structure);
     state.insert(&s.name.text, Mark::Done);
 }
 
