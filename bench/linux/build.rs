@@ -1,7 +1,7 @@
 //! Builds the smallest process that says hello, which the benchmark embeds and starts.
 //!
-//! Not a binary of the package, because Cargo would also check and test it as a program with unwinding, which
-//! one without any library cannot have.
+//! Not a binary of the package, because Cargo would also check and test it as a program with
+//! unwinding, which one without any library cannot have.
 
 use std::path::PathBuf;
 use std::process::Command;

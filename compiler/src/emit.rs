@@ -74,7 +74,8 @@ pub(crate) fn module(mut checked: Checked<'_>, options: &Options) -> Result<Comp
     }
     let first = defined + referents.len() as u32;
     for (&func, entry) in entries.iter().zip(first..) {
-        // The exported function may be a thunk, which has the type of the import that it stands for.
+        // The exported function may be a thunk, which has the type of the import that it stands
+        // for.
         let stands_for = func.checked_sub(defined).map(|n| referents[n as usize]);
         let ty = module.func_types[stands_for.unwrap_or(func) as usize];
         let signature = env.signature_by(&module.types[ty as usize], translate::KERNEL_CONVENTION);
@@ -147,8 +148,8 @@ fn take_referents(module: &mut Module<'_>) -> Vec<u32> {
     referents.into_iter().collect()
 }
 
-/// Finds the functions that the kernel calls, and puts functions by the kernel's convention in their places, whose indices
-/// start with `first`. Those that they call, in the same order.
+/// Finds the functions that the kernel calls, and puts functions by the kernel's convention in
+/// their places, whose indices start with `first`. Those that they call, in the same order.
 fn take_entries(module: &mut Module<'_>, first: u32) -> Vec<u32> {
     let mut entries = Vec::new();
     let mut take = |func: &mut u32| {

@@ -49,7 +49,8 @@ impl Linker {
         limits::FUNCTION_CODE_BYTES.check(size).map_err(|e| {
             Error::new(ErrorKind::TooLarge, format!("the module has {}", e.message))
         })?;
-        // Before more is compiled. Calls reach 2 GiB either way, so those within the limit always do.
+        // Before more is compiled. Calls reach 2 GiB either way, so those within the limit always
+        // do.
         limits::CODE_BYTES
             .check(start as u64 + size)
             .map_err(|e| Error::new(ErrorKind::TooLarge, format!("the image has {}", e.message)))?;

@@ -229,8 +229,8 @@ impl<'a> Module<'a> {
         Ok(Element { mode, items })
     }
 
-    /// A constant expression. Its operators are carried out here, but for those that depend on an imported global: they
-    /// become steps for whoever links the module.
+    /// A constant expression. Its operators are carried out here, but for those that depend on an
+    /// imported global: they become steps for whoever links the module.
     fn const_expr(&mut self, expr: &wp::ConstExpr<'_>) -> Result<ConstExpr> {
         let mut steps = Vec::new();
         // Values that are known, and in place of others nothing.
@@ -326,7 +326,8 @@ impl<'a> Module<'a> {
         self.exports.iter().find(|e| e.name == name).map(|e| e.kind)
     }
 
-    /// The value of a constant expression of an integer type, whose globals the module defines itself.
+    /// The value of a constant expression of an integer type, whose globals the module defines
+    /// itself.
     pub(crate) fn constant(&self, mut expr: ConstExpr) -> Result<u64> {
         loop {
             let global = match expr {

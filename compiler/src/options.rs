@@ -13,8 +13,8 @@ pub struct Options {
     pub features: Features,
     /// The processor features that the code may use.
     pub cpu: Cpu,
-    /// Open linkage: whether the modules that are linked with each other may have tail calls. All of them are compiled
-    /// alike. A sealed module is compiled for tail calls if it has any.
+    /// Open linkage: whether the modules that are linked with each other may have tail calls. All
+    /// of them are compiled alike. A sealed module is compiled for tail calls if it has any.
     pub tail_calls: bool,
 }
 
@@ -55,12 +55,13 @@ impl Default for Options {
 /// A set of WebAssembly features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Features {
-    /// All of [`Features::Core`], and the threads proposal's atomic instructions on a memory that is not shared with
-    /// others: what a SIP may use.
+    /// All of [`Features::Core`], and the threads proposal's atomic instructions on a memory that
+    /// is not shared with others: what a SIP may use.
     Sip,
-    /// WebAssembly 2.0 and the finished proposals that are supported in full: extended constant expressions,
-    /// relaxed vector instructions in the deterministic profile, several memories, typed references to functions,
-    /// tail calls, memories and tables with addresses of 64 bits, and memories with pages of a byte.
+    /// WebAssembly 2.0 and the finished proposals that are supported in full: extended constant
+    /// expressions, relaxed vector instructions in the deterministic profile, several memories,
+    /// typed references to functions, tail calls, memories and tables with addresses of 64 bits,
+    /// and memories with pages of a byte.
     Core,
 }
 

@@ -1,7 +1,8 @@
 //! Finds out whether a program is built with the flags that its threads need.
 //!
-//! Rust's `cfg(target_feature)` does not tell of `atomics` on the stable channel, and the linker's arguments never; a build
-//! script sees all flags that Cargo gives the compiler for the program. `lib.rs` refuses to be built without them.
+//! Rust's `cfg(target_feature)` does not tell of `atomics` on the stable channel, and the linker's
+//! arguments never; a build script sees all flags that Cargo gives the compiler for the program.
+//! `lib.rs` refuses to be built without them.
 
 use std::env;
 

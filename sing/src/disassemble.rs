@@ -1,6 +1,7 @@
 //! Disassembly by function, with the names of called functions and the reasons of traps.
 //!
-//! What the processor cannot reach is shown as data, so that constants of the author's choice do not look like instructions.
+//! What the processor cannot reach is shown as data, so that constants of the author's choice do
+//! not look like instructions.
 
 use crate::output;
 use iced_x86::{
@@ -58,7 +59,8 @@ fn function(image: &Image<'_>, func: &Func, index: u32) {
     }
 }
 
-/// A function's bytes in words: its instructions and, apart from them, the data that stands between and behind.
+/// A function's bytes in words: its instructions and, apart from them, the data that stands between
+/// and behind.
 fn lines(image: &Image<'_>, func: &Func) -> Vec<String> {
     let (start, size) = (func.offset as usize, func.size as usize);
     let Some(code) = image.code.get(start..start + size) else {
@@ -123,8 +125,8 @@ fn notes(image: &Image<'_>, instruction: &Instruction) -> String {
     }
 }
 
-/// What the processor can reach in a function. The rest of its bytes is data: constants, which the program's author chose, and
-/// the tables of its branches.
+/// What the processor can reach in a function. The rest of its bytes is data: constants, which the
+/// program's author chose, and the tables of its branches.
 #[derive(Default)]
 struct Paths {
     instructions: BTreeMap<u64, Instruction>,
@@ -165,7 +167,8 @@ impl Paths {
             while let Some(at) = open.pop() {
                 paths.follow(at, &inside, &mut open);
             }
-            // A table without a test ends where an instruction is known to begin: one entry at a time.
+            // A table without a test ends where an instruction is known to begin: one entry at a
+            // time.
             for table in paths.tables.iter_mut().filter(|t| !t.whole) {
                 let at = table.end;
                 let target = inside(at).and_then(|bytes| table.target(bytes));
@@ -226,7 +229,8 @@ impl Paths {
     }
 }
 
-/// The table behind a jump: with this number of entries, whose targets are open then, or with none yet.
+/// The table behind a jump: with this number of entries, whose targets are open then, or with none
+/// yet.
 fn table<'c>(
     start: u64,
     entries: Option<u64>,
@@ -249,7 +253,8 @@ fn table<'c>(
     table
 }
 
-/// The test before a branch by table: a constant, which a smaller index replaces (`mov eax, 3; cmp ecx, eax; cmovb eax, ecx`).
+/// The test before a branch by table: a constant, which a smaller index replaces (`mov eax, 3; cmp
+/// ecx, eax; cmovb eax, ecx`).
 #[derive(Default)]
 struct Bound {
     /// Registers that hold a constant.
@@ -365,7 +370,8 @@ mod tests {
         );
     }
 
-    /// Behind some of the tables, the code generator leaves a jump that nothing reaches, whose bytes could be an entry.
+    /// Behind some of the tables, the code generator leaves a jump that nothing reaches, whose
+    /// bytes could be an entry.
     #[test]
     fn a_branch_table_has_the_entries_that_the_code_tests_for() {
         let one = "(block (block (block local.get 0 br_table 0 1 2 0)

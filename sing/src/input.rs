@@ -42,7 +42,8 @@ pub fn kind(bytes: &[u8]) -> Result<Kind, String> {
     }
 }
 
-/// Whether a file begins as a module in the text format does, perhaps after comments to the ends of their lines.
+/// Whether a file begins as a module in the text format does, perhaps after comments to the ends of
+/// their lines.
 fn is_text_format(bytes: &[u8]) -> bool {
     let mut rest = bytes.trim_ascii_start();
     while rest.starts_with(b";;") {

@@ -4,8 +4,8 @@
 use std::io::{self, Write as _};
 use std::path::Path;
 
-/// Prints a line, without control characters: a part of most comes from files whose authors nobody knows, and a terminal would
-/// obey them. Without a reader, the program ends.
+/// Prints a line, without control characters: a part of most comes from files whose authors nobody
+/// knows, and a terminal would obey them. Without a reader, the program ends.
 pub fn line(text: impl AsRef<str>) {
     print(&readable(text.as_ref(), |_| false));
 }

@@ -1,4 +1,5 @@
-//! `sing check contracts` and `sing fmt` on the command line: their output, exit status, and what they leave behind.
+//! `sing check contracts` and `sing fmt` on the command line: their output, exit status, and what
+//! they leave behind.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -46,8 +46,8 @@ pub fn hosted_with(project: &Project, feature: &str) -> Result<PathBuf> {
     Ok(target.join("release").join("singularity"))
 }
 
-/// Builds the tools, and programs to WebAssembly modules. Those of cargo's are built at the same time: neither build keeps
-/// all processors busy from its first crate to its last.
+/// Builds the tools, and programs to WebAssembly modules. Those of cargo's are built at the same
+/// time: neither build keeps all processors busy from its first crate to its last.
 pub fn tools_and_programs(project: &Project, programs: &[&Program]) -> Result<()> {
     let (mut packages, mut folders) = (BTreeSet::new(), Vec::new());
     for program in programs {

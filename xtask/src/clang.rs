@@ -41,8 +41,8 @@ const LINK: [&str; 6] = [
     "--export-if-defined=sip_thread",
 ];
 
-/// Builds one program from the sources in its folder and those of the SDK. Its headers are made from the system's
-/// contracts and from those in its folder. `sing` must have been built.
+/// Builds one program from the sources in its folder and those of the SDK. Its headers are made
+/// from the system's contracts and from those in its folder. `sing` must have been built.
 pub fn module(project: &Project, name: &str, folder: &Path) -> Result<()> {
     let (sdk, folder) = (project.root.join("sdk/c"), project.root.join(folder));
     let mut contracts = files(&folder, "contract")?;

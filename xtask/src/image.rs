@@ -1,4 +1,5 @@
-//! Makes the system image: every program compiled, packed with the system manifest and the boot files.
+//! Makes the system image: every program compiled, packed with the system manifest and the boot
+//! files.
 //!
 //! A compiled image is kept until its module or the compiler changes; a stamp beside it records its
 //! inputs.
@@ -123,7 +124,8 @@ pub fn system(project: &Project, mode: MemoryMode, script: Option<&str>) -> Resu
     pack(project, &images, &project.out().join(name), script)
 }
 
-/// Removes the images of scripts whose runs have been ended before they could: Ctrl-C ends this program, too.
+/// Removes the images of scripts whose runs have been ended before they could: Ctrl-C ends this
+/// program, too.
 fn remove_left_over(folder: &Path, runs: impl Fn(&str) -> bool) {
     for file in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = file.file_name();

@@ -1,6 +1,7 @@
 //! `cargo xtask image`: the system as a file: its image alone, or a disc that a PC starts from.
 //!
-//! The disc is for BIOS and UEFI alike, from a CD or copied to a USB stick: GRUB, the PC kernel, the system image.
+//! The disc is for BIOS and UEFI alike, from a CD or copied to a USB stick: GRUB, the PC kernel,
+//! the system image.
 
 use crate::image::{self, MemoryMode};
 use crate::packages::Tools;

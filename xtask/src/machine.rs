@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The longest command line of a PC, in bytes. The kernel takes one more, but QEMU keeps 4096 with the zero behind it, and cuts
-/// a longer one or writes over what it tells the kernel besides.
+/// The longest command line of a PC, in bytes. The kernel takes one more, but QEMU keeps 4096 with
+/// the zero behind it, and cuts a longer one or writes over what it tells the kernel besides.
 pub const COMMAND_LINE: usize = 4095;
 
 /// A machine.
@@ -60,7 +60,8 @@ impl Machine {
 pub enum Acceleration {
     /// Plain emulation.
     Emulated,
-    /// Emulation in which every instruction takes one nanosecond, so that runs are alike to the instruction.
+    /// Emulation in which every instruction takes one nanosecond, so that runs are alike to the
+    /// instruction.
     Counted,
     /// Emulation in which every instruction takes 32 nanoseconds: as `Counted`, but waits are
     /// shorter in instructions.
@@ -70,8 +71,8 @@ pub enum Acceleration {
 }
 
 impl Acceleration {
-    /// How a machine runs under the kernel's watchdog. In emulation a nanosecond is an instruction, so that the result does
-    /// not depend on the host's load.
+    /// How a machine runs under the kernel's watchdog. In emulation a nanosecond is an instruction,
+    /// so that the result does not depend on the host's load.
     pub fn watched(machine: Machine) -> Acceleration {
         if machine.is_emulated() {
             Acceleration::Counted
@@ -135,7 +136,8 @@ impl Kernel {
         })
     }
 
-    /// The PC HAL's test of itself, in the kernel's place: any module of some MiB does for a system image.
+    /// The PC HAL's test of itself, in the kernel's place: any module of some MiB does for a system
+    /// image.
     pub fn selftest(
         project: &Project,
         machine: Machine,

@@ -1,7 +1,7 @@
 //! The developers' command: `cargo xtask run`, `image`, `test`, `wast`, `fuzz`, `doc`, `bench`.
 //!
-//! It drives cargo and the project's own binaries and links neither compiler nor kernel, so that it builds
-//! in seconds. Everything it makes lies under `target/sing`.
+//! It drives cargo and the project's own binaries and links neither compiler nor kernel, so that it
+//! builds in seconds. Everything it makes lies under `target/sing`.
 #![forbid(unsafe_code)]
 
 mod bench;

@@ -14,7 +14,8 @@ const REMINDER: Duration = Duration::from_secs(30);
 /// Reports already printed without a terminal: each is printed once, however often it recurs.
 static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// Whether a command has the line. Of several at once, the first to take long has it until it ends; then the next.
+/// Whether a command has the line. Of several at once, the first to take long has it until it ends;
+/// then the next.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// The line.

@@ -156,8 +156,8 @@ impl Project {
         self.target.join("release").join(name)
     }
 
-    /// Cargo's output folder for programs: one of their own, so that they are built at the same time as the host's
-    /// binaries. (Cargo holds a folder's lock for as long as it builds.)
+    /// Cargo's output folder for programs: one of their own, so that they are built at the same
+    /// time as the host's binaries. (Cargo holds a folder's lock for as long as it builds.)
     pub fn programs_target(&self) -> PathBuf {
         self.target.join("programs")
     }

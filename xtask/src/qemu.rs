@@ -35,7 +35,8 @@ pub struct Guest<'a> {
     pub terminal: bool,
 }
 
-/// QEMU's command line. On a terminal, control keys reach the guest, and Ctrl-A X ends the emulator.
+/// QEMU's command line. On a terminal, control keys reach the guest, and Ctrl-A X ends the
+/// emulator.
 pub fn command(guest: &Guest) -> Command {
     let mut command = Command::new(QEMU);
     command.args([

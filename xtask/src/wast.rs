@@ -19,7 +19,8 @@ pub fn run(arguments: &[String]) -> Result<u8> {
     Ok(status.code().unwrap_or(1) as u8)
 }
 
-/// Refuses paths that name nothing, before anything is built for them. The runner checks its options.
+/// Refuses paths that name nothing, before anything is built for them. The runner checks its
+/// options.
 fn there(arguments: &[String]) -> Result<()> {
     let mut words = arguments.iter();
     while let Some(path) = words.next() {

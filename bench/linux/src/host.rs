@@ -47,7 +47,8 @@ impl Cores {
 
 /// Keeps the calling thread on a processor.
 pub fn pin(core: usize) -> io::Result<()> {
-    // SAFETY: all zeros is an empty set, the index is within it, pointer and size are valid for the call.
+    // SAFETY: all zeros is an empty set, the index is within it, pointer and size are valid for the
+    // call.
     let done = unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         libc::CPU_SET(core, &mut set);

@@ -38,8 +38,8 @@ impl Peer {
 pub fn cycles() -> u64 {
     use core::arch::x86_64::{__rdtscp, _mm_lfence};
     let mut processor = 0;
-    // SAFETY: every x86-64 processor of the last 15 years has the instructions, and Linux lets processes use
-    // them; the pointer is valid for the call.
+    // SAFETY: every x86-64 processor of the last 15 years has the instructions, and Linux lets
+    // processes use them; the pointer is valid for the call.
     unsafe {
         _mm_lfence();
         let now = __rdtscp(&raw mut processor);
@@ -112,7 +112,8 @@ fn json(peer: &str, id: &str, unit: &str, [median, p10, p90]: [f64; 3]) -> Strin
     line
 }
 
-/// How the cost of a round trip grows from the smallest message to the largest: the peer of target T4.
+/// How the cost of a round trip grows from the smallest message to the largest: the peer of target
+/// T4.
 pub fn growth(peers: &[Peer], samples: &mut [Samples]) -> Option<String> {
     let mut of = |size: &str| {
         let name = format!("linux socketpair {size}");

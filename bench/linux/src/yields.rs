@@ -94,7 +94,8 @@ impl Shared {
     /// A word of it, on a cache line of its own.
     pub fn word(&self, index: usize) -> &AtomicU64 {
         assert!(index < Self::BYTES / 64);
-        // SAFETY: within the page, which lives as long as this value; atomics may be shared with the child.
+        // SAFETY: within the page, which lives as long as this value; atomics may be shared with
+        // the child.
         unsafe { &*self.0.add(index * 8) }
     }
 }

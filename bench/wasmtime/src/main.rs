@@ -1,9 +1,10 @@
 //! `sing-bench-wasmtime`: the cost for wasmtime to create, run and reclaim a small instance (target
 //! T6).
 //!
-//! At its best settings for that: the pooling allocator, copy-on-write memory images, imports and exports resolved
-//! beforehand, the pages that an instance touches kept in memory. The module has the shape of a program that says
-//! hello: a page of memory, a stack in the first 16 KiB, constant data behind it, one import.
+//! At its best settings for that: the pooling allocator, copy-on-write memory images, imports and
+//! exports resolved beforehand, the pages that an instance touches kept in memory. The module has
+//! the shape of a program that says hello: a page of memory, a stack in the first 16 KiB, constant
+//! data behind it, one import.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -24,7 +25,8 @@ Options:
       --samples N    samples in a burst (default 500)
   -h, --help         print this";
 
-/// A program that says hello: fills a buffer on its stack from constant data, and has the host write it.
+/// A program that says hello: fills a buffer on its stack from constant data, and has the host
+/// write it.
 const HELLO: &str = r#"(module
   (import "host" "write" (func $write (param i32 i32) (result i32)))
   (memory (export "memory") 1)
@@ -41,8 +43,8 @@ const HELLO: &str = r#"(module
 fn cycles() -> u64 {
     use core::arch::x86_64::{__rdtscp, _mm_lfence};
     let mut processor = 0;
-    // SAFETY: every x86-64 processor of the last 15 years has the instructions, and Linux lets processes use
-    // them; the pointer is valid for the call.
+    // SAFETY: every x86-64 processor of the last 15 years has the instructions, and Linux lets
+    // processes use them; the pointer is valid for the call.
     unsafe {
         _mm_lfence();
         let now = __rdtscp(&raw mut processor);

@@ -233,7 +233,8 @@ fn constant_expressions_are_computed_once() {
         }
     );
     assert_eq!(sealed.meta.steps, []);
-    // Those of another module's globals are left to the one who links, in the order of a stack machine.
+    // Those of another module's globals are left to the one who links, in the order of a stack
+    // machine.
     let linked = open(
         r#"(import "m" "g" (global i32)) (global i32 (i32.sub (global.get 0) (i32.const 2)))"#,
     );

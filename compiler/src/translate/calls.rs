@@ -75,15 +75,16 @@ impl Translator<'_, '_> {
         Ok(())
     }
 
-    /// Whether the call that comes next is the function's last instruction. What is behind it cannot be reached then.
+    /// Whether the call that comes next is the function's last instruction. What is behind it
+    /// cannot be reached then.
     fn ends(&mut self) -> bool {
         let tail = std::mem::take(&mut self.tail);
         self.live &= !tail;
         tail
     }
 
-    /// Returns from the function after a call in place of which other code stands, an import's: there is no frame to leave
-    /// to it.
+    /// Returns from the function after a call in place of which other code stands, an import's:
+    /// there is no frame to leave to it.
     fn leave(&mut self) -> Result<()> {
         if self.ends() {
             let arity = self.frames.first().map_or(0, |f| f.results);
@@ -143,7 +144,8 @@ impl Translator<'_, '_> {
         self.call_record(record, ty)
     }
 
-    /// Calls what a reference of this type refers to: the validator has seen that it is such a function.
+    /// Calls what a reference of this type refers to: the validator has seen that it is such a
+    /// function.
     fn call_ref(&mut self, ty: u32) -> Result<()> {
         let record = self.pop()?;
         let null = self.b.ins().icmp_imm_u(IntCC::Equal, record, 0);

@@ -259,8 +259,9 @@ impl Translator<'_, '_> {
         let selector = self.pop()?;
         let (_, arity) = self.label(targets.default())?;
         let values = self.pop_many(arity)?;
-        // Values go by way of a block for each label, so that they are listed once, not in each entry. That holds for locals, too,
-        // of which it is not known here whether the label needs them.
+        // Values go by way of a block for each label, so that they are listed once, not in each
+        // entry. That holds for locals, too, of which it is not known here whether the label needs
+        // them.
         let mut edges: HashMap<Block, Block> = HashMap::new();
         let mut order: Vec<(Block, Block)> = Vec::new();
         let mut entries = Vec::with_capacity(targets.len() as usize);

@@ -1,11 +1,11 @@
 //! Loads and stores of the linear memory, and the instructions on the memory as a whole (size,
 //! grow, copy, fill, init).
 //!
-//! With a guarded memory the address needs no test: whatever a 32-bit address and an offset below the guard
-//! can reach lies within the reservation. Only a module's first memory is guarded, if its
-//! addresses are of 32 bits and its pages the usual ones. Other accesses are tested against
-//! their memory's length. In both modes pages come into being when they are touched, so that every access is a place where a trap can
-//! happen, whether it was tested or not.
+//! With a guarded memory the address needs no test: whatever a 32-bit address and an offset below
+//! the guard can reach lies within the reservation. Only a module's first memory is guarded, if its
+//! addresses are of 32 bits and its pages the usual ones. Other accesses are tested against their
+//! memory's length. In both modes pages come into being when they are touched, so that every access
+//! is a place where a trap can happen, whether it was tested or not.
 
 use super::{Translator, context_offset, trap_code};
 use crate::error::{Error, Result};

@@ -48,8 +48,8 @@ use std::collections::HashMap;
 /// The convention of the kernel: of its entries, and of the functions that it calls.
 pub(crate) const KERNEL_CONVENTION: CallConv = CallConv::SystemV;
 
-/// The most values in lists of the IR, and in blocks before a loop, while one function is translated: they are counted for what
-/// they are ([`check_values`]) when it is.
+/// The most values in lists of the IR, and in blocks before a loop, while one function is
+/// translated: they are counted for what they are ([`check_values`]) when it is.
 const MOST_LISTED: usize = 16 * limits::FUNCTION_VALUES.most as usize;
 
 /// The facts about the module that the translation of every function needs.
@@ -58,8 +58,8 @@ pub(crate) struct Env<'m> {
     pub(crate) imports: &'m [ImportUse],
     pub(crate) options: &'m Options,
     pub(crate) layout: CtxLayout,
-    /// The convention of a module's functions among themselves: the kernel's, which calls them as they are, or where there
-    /// are tail calls that of these.
+    /// The convention of a module's functions among themselves: the kernel's, which calls them as
+    /// they are, or where there are tail calls that of these.
     pub(crate) convention: CallConv,
     /// Canonical number of each type (sealed linkage).
     pub(crate) canonical: Vec<u32>,
@@ -178,7 +178,8 @@ impl Regions {
 /// What is known of the values that locals become where control flow joins.
 #[derive(Default)]
 struct Joins {
-    /// How many values a branch to each block carries by the block's type. It may carry locals behind them.
+    /// How many values a branch to each block carries by the block's type. It may carry locals
+    /// behind them.
     declared: HashMap<Block, usize>,
     /// Values that were made because a local was looked for in the blocks before.
     made: usize,
@@ -321,8 +322,8 @@ impl<'e, 'f> Translator<'e, 'f> {
         value
     }
 
-    /// Closes a loop, to which no other branch will go: each local that the loop uses is looked for in the blocks before every
-    /// branch to it, and may become a parameter of each of them.
+    /// Closes a loop, to which no other branch will go: each local that the loop uses is looked for
+    /// in the blocks before every branch to it, and may become a parameter of each of them.
     fn seal_loop(&mut self, header: Block, params: usize) -> Result<()> {
         let dfg = &self.b.func.dfg;
         let locals = dfg.num_block_params(header).saturating_sub(params);
@@ -335,8 +336,9 @@ impl<'e, 'f> Translator<'e, 'f> {
     }
 }
 
-/// Compares the values of a function that is translated with the limits: all of them with what a function may have, and with its
-/// length those of locals where control flow joins, of which the verifier knows nothing.
+/// Compares the values of a function that is translated with the limits: all of them with what a
+/// function may have, and with its length those of locals where control flow joins, of which the
+/// verifier knows nothing.
 fn check_values(func: &Function, joins: &Joins, bytes: u64) -> Result<()> {
     let dfg = &func.dfg;
     let blocks = func.layout.blocks();

@@ -104,7 +104,8 @@ impl Translator<'_, '_> {
         found.ok_or_else(|| Error::internal(format!("there is no table {table}")))
     }
 
-    /// An index or a number of elements of 64 bits as one of 32: what does not fit becomes one that no table has.
+    /// An index or a number of elements of 64 bits as one of 32: what does not fit becomes one that
+    /// no table has.
     fn small(&mut self, value: Value) -> Value {
         if self.b.func.dfg.value_type(value) == types::I32 {
             return value;

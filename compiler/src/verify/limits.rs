@@ -46,8 +46,8 @@ pub(super) fn declared(manifest: &Manifest) -> Result<()> {
     checked(&counts.with_manifest(manifest)).map_err(|e| e.at(Place::Section(SECTION_MANIFEST)))
 }
 
-/// Compares the data that the image will hold with the limits: the vectors of globals lie there, too, and zeros between
-/// segments that are close to each other.
+/// Compares the data that the image will hold with the limits: the vectors of globals lie there,
+/// too, and zeros between segments that are close to each other.
 pub(super) fn data(initial: &Initial) -> Result<()> {
     checked(&Counts {
         data_bytes: initial.bytes.len() as u64,

@@ -1,10 +1,11 @@
 //! Verification: whether a module is valid, and whether it is a SIP.
 //!
-//! First the module is validated as WebAssembly ([`validate`]), by `wasmparser`. Then, where the linkage is
-//! sealed, come the rules that make it a SIP: what it declares ([`manifest`]), which contracts it speaks
-//! ([`contracts`]), what it imports ([`imports`]), whether that was granted ([`authority`]), what it must bring
-//! ([`sip`]), how large it may be ([`limits`]) and whether its threads have stacks of their own ([`threads`]). How much
-//! work its code is to the compiler ([`work`]) is counted with the validation.
+//! First the module is validated as WebAssembly ([`validate`]), by `wasmparser`. Then, where the
+//! linkage is sealed, come the rules that make it a SIP: what it declares ([`manifest`]), which
+//! contracts it speaks ([`contracts`]), what it imports ([`imports`]), whether that was granted
+//! ([`authority`]), what it must bring ([`sip`]), how large it may be ([`limits`]) and whether its
+//! threads have stacks of their own ([`threads`]). How much work its code is to the compiler
+//! ([`work`]) is counted with the validation.
 
 mod authority;
 mod contracts;

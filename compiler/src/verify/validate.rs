@@ -29,7 +29,8 @@ pub(super) fn module(wasm: &[u8], features: wp::WasmFeatures) -> Result<Used> {
             bodies.push((func, body));
         }
     }
-    // Bodies come after everything else, so that a module with two faults is refused for the broader one.
+    // Bodies come after everything else, so that a module with two faults is refused for the
+    // broader one.
     let mut work = Work::default();
     for (func, body) in bodies {
         let mut func = func.into_validator(allocations);

@@ -1,9 +1,11 @@
-//! How much an instruction asks of the compiler, which its length does not tell: a call or branch of two bytes can pass a
-//! thousand values, and time and memory of a compilation go with the values.
+//! How much an instruction asks of the compiler, which its length does not tell: a call or branch
+//! of two bytes can pass a thousand values, and time and memory of a compilation go with the
+//! values.
 //!
-//! Instructions count for at most four values a byte ([`sing_image::limits::VALUES_PER_BYTE`]) but for those with many parameters
-//! and results, so that nothing else is refused for its values before it is long. Some become a few more in the compiler, which
-//! therefore compares with a function's length only what branches carry for locals.
+//! Instructions count for at most four values a byte ([`sing_image::limits::VALUES_PER_BYTE`]) but
+//! for those with many parameters and results, so that nothing else is refused for its values
+//! before it is long. Some become a few more in the compiler, which therefore compares with a
+//! function's length only what branches carry for locals.
 
 use crate::error::Result;
 use crate::verify::limits;
@@ -13,11 +15,12 @@ use wasmparser::{self as wp, WasmModuleResources as _};
 
 type Validator = wp::FuncValidator<wp::ValidatorResources>;
 
-/// First bytes of conversions between numbers, and what one counts for: it may become ten instructions of the machine.
+/// First bytes of conversions between numbers, and what one counts for: it may become ten
+/// instructions of the machine.
 const CONVERSIONS: RangeInclusive<u8> = 0xa7..=0xbf;
 const CONVERSION: u64 = 4;
-/// First bytes of instructions that have two or more (saturating conversions, bulk memory, vectors, atomic accesses), and what one
-/// counts for: it may become twenty.
+/// First bytes of instructions that have two or more (saturating conversions, bulk memory, vectors,
+/// atomic accesses), and what one counts for: it may become twenty.
 const PREFIXES: RangeInclusive<u8> = 0xfc..=0xfe;
 const PREFIXED: u64 = 8;
 

@@ -127,7 +127,7 @@ pub enum Body {
 pub struct Channel {
     /// The contract.
     pub contract: Name,
-    /// Process and endpoint of each end, by `Side::index`: the importing side is written first. Then the contract
-    /// that it is held as, where that is not the channel's: `p.a as N`.
+    /// Process and endpoint of each end, by `Side::index`: the importing side is written first.
+    /// Then the contract that it is held as, where that is not the channel's: `p.a as N`.
     pub ends: [(Name, Name, Option<Name>); 2],
 }

@@ -1,12 +1,14 @@
 //! Situations of a system: a row of small numbers, and how it is packed into words.
 //!
-//! The row holds, in order: for each process with a behaviour the node that it is at; for each of its endpoints that share
-//! a name the node of the conversation that is had there (0: none, else its index and one), with the others of such names
-//! that it speaks with, and which conversation keeps the process from doing anything else (0: none); for each channel both
-//! sides' states in the contract (one past the last: closed), then the places of the queue to the importing side, and
+//! The row holds, in order: for each process with a behaviour the node that it is at; for each of
+//! its endpoints that share a name the node of the conversation that is had there (0: none, else
+//! its index and one), with the others of such names that it speaks with, and which conversation
+//! keeps the process from doing anything else (0: none); for each channel both sides' states in the
+//! contract (one past the last: closed), then the places of the queue to the importing side, and
 //! those to the exporting one (0: free, else the message's index and one).
 //!
-//! Invariant: how wide each number may become follows from the system, so that a row packs without loss.
+//! Invariant: how wide each number may become follows from the system, so that a row packs without
+//! loss.
 
 use crate::system::System;
 use sing_image::manifest::Side;
@@ -18,7 +20,8 @@ pub struct Layout {
     pub nodes: Vec<Option<usize>>,
     /// For each process the places of conversations with endpoints that share a name.
     pub talks: Vec<Vec<Talk>>,
-    /// For each process which conversation is the only one that goes on; none where there are no such conversations.
+    /// For each process which conversation is the only one that goes on; none where there are no
+    /// such conversations.
     pub only: Vec<Option<usize>>,
     /// Channels.
     pub channels: Vec<ChannelLayout>,
@@ -223,7 +226,8 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    /// Rows of any content within their widths come back as they were, wherever the words' ends fall.
+    /// Rows of any content within their widths come back as they were, wherever the words' ends
+    /// fall.
     #[test]
     fn rows_pack_without_loss() {
         let text = "contract C { in message A(); in message B(); out message D();

@@ -1,7 +1,7 @@
 //! Runs as message sequence charts: a column for each process, time runs downwards.
 //!
-//! A message that is received at once is an arrow that ends at its receiver (`>`). One that lies in the queue for a
-//! while ends before it (`)`), and where it is taken stands a line of its own.
+//! A message that is received at once is an arrow that ends at its receiver (`>`). One that lies in
+//! the queue for a while ends before it (`)`), and where it is taken stands a line of its own.
 
 use crate::explore::Taken;
 use crate::step::{Event, EventKind};

@@ -1,7 +1,7 @@
 //! Looks at every situation that can come about, breadth first: the way to each is a shortest one.
 //!
-//! Situations lie packed in one array, found again by a table of their hashes; a situation is known by its number.
-//! The steps between situations are kept too, for the findings about all runs.
+//! Situations lie packed in one array, found again by a table of their hashes; a situation is known
+//! by its number. The steps between situations are kept too, for the findings about all runs.
 
 use crate::ast::Order;
 use crate::cells::Layout;
@@ -69,7 +69,8 @@ pub struct Exploration<'a> {
     pub(crate) marks: Vec<Mark>,
     /// Each fault with the first situation in which it comes about.
     pub faults: Vec<(u32, Fault)>,
-    /// For each channel, receiving side (by `Side::index`) and message: the first situation after it was sent.
+    /// For each channel, receiving side (by `Side::index`) and message: the first situation after
+    /// it was sent.
     sent: Vec<[Vec<Option<u32>>; 2]>,
     /// Whether it was ever received.
     received: Vec<[Vec<bool>; 2]>,
@@ -171,7 +172,8 @@ impl<'a> Search<'a> {
             if self.moved { 0 } else { QUIET } | if self.faulty { FAULTY } else { 0 };
     }
 
-    /// The number of a mark, new or known. A process has one for each of its channels, and two more.
+    /// The number of a mark, new or known. A process has one for each of its channels, and two
+    /// more.
     fn label(&mut self, mark: Mark) -> u16 {
         let known = &mut self.marks[mark.process];
         if let Some((_, label)) = known.iter().find(|(speaks, _)| *speaks == mark.speaks) {
@@ -279,7 +281,8 @@ impl Exploration<'_> {
     #[must_use]
     pub fn bytes_each(&self) -> usize {
         let size = |n: usize, each: usize| n * each;
-        // The table of hashes is at most seven eighths full, with a control byte beside each number.
+        // The table of hashes is at most seven eighths full, with a control byte beside each
+        // number.
         let table = size(self.seen().next_power_of_two(), 5);
         let all = size(self.store.len(), 8)
             + size(self.parents.len(), 5)
@@ -316,8 +319,8 @@ impl Exploration<'_> {
         self.flags[situation as usize] & FAULTY != 0
     }
 
-    /// The messages that are sent but never received: channel, receiving side, message, and a situation in which
-    /// one has just been sent. In order.
+    /// The messages that are sent but never received: channel, receiving side, message, and a
+    /// situation in which one has just been sent. In order.
     #[must_use]
     pub fn never_received(&self) -> Vec<(usize, Side, u16, u32)> {
         let mut all = Vec::new();
@@ -335,7 +338,8 @@ impl Exploration<'_> {
         all
     }
 
-    /// Whether a process came to wait in a conversation, where it does not say whether it serves others meanwhile.
+    /// Whether a process came to wait in a conversation, where it does not say whether it serves
+    /// others meanwhile.
     #[must_use]
     pub fn was_left_open(&self, process: usize) -> bool {
         let Some(machine) = self.system.machine(process) else {

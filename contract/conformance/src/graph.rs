@@ -1,8 +1,9 @@
 //! Questions about all runs from a situation: where does it stay possible that something happens?
 //!
-//! The answer spreads backwards, from situations to those that lead to them, in sweeps over all steps in the order in
-//! which they lie in memory: up and down in turn, until nothing changes. As situations are numbered by their distance
-//! from the start, a few sweeps are enough, and no table of predecessors is needed.
+//! The answer spreads backwards, from situations to those that lead to them, in sweeps over all
+//! steps in the order in which they lie in memory: up and down in turn, until nothing changes. As
+//! situations are numbered by their distance from the start, a few sweeps are enough, and no table
+//! of predecessors is needed.
 
 use crate::explore::{Exploration, Mark};
 

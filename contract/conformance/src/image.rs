@@ -1,7 +1,9 @@
-//! Systems as they are installed: programs with their manifests, connected as the system manifest says.
+//! Systems as they are installed: programs with their manifests, connected as the system manifest
+//! says.
 //!
-//! A program's behaviour stands in its manifest. That it is true of the module is checked as far as imports tell: a
-//! module can send only what it imports, so those are the messages that its behaviour sends.
+//! A program's behaviour stands in its manifest. That it is true of the module is checked as far as
+//! imports tell: a module can send only what it imports, so those are the messages that its
+//! behaviour sends.
 
 mod held;
 
@@ -199,7 +201,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Programs that are there but not started by the system: what they say of themselves must be true all the same.
+    /// Programs that are there but not started by the system: what they say of themselves must be
+    /// true all the same.
     fn unstarted(&mut self, manifest: &SystemManifest, programs: &'a BTreeMap<String, Image<'a>>) {
         for (name, image) in programs {
             let started = manifest.start.iter().any(|s| s.image == *name);
@@ -249,8 +252,8 @@ impl<'a> Builder<'a> {
         Some(machine)
     }
 
-    /// A declared endpoint with its channels. One that was not given, to a process that starts without it, is an end
-    /// of a channel whose other end is closed.
+    /// A declared endpoint with its channels. One that was not given, to a process that starts
+    /// without it, is an end of a channel whose other end is closed.
     fn endpoint(&mut self, process: usize, declared: &StartupEndpoint) -> Option<Endpoint> {
         let side = declared.side;
         let mut channels: Vec<usize> = (0..self.system.channels.len())
@@ -307,7 +310,8 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// The differences between the messages that a module can send at its start-up endpoints and those of its behaviour.
+/// The differences between the messages that a module can send at its start-up endpoints and those
+/// of its behaviour.
 fn differences(
     image: &Image<'_>,
     machine: &Machine,

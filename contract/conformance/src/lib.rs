@@ -1,10 +1,13 @@
-//! Conformance checking ([O] 4.1): what can go wrong between processes, found before the system runs.
+//! Conformance checking ([O] 4.1): what can go wrong between processes, found before the system
+//! runs.
 //!
-//! A [`System`] is a set of processes and the channels between their start-up endpoints. What a process does with
-//! its endpoints stands in its *behaviour* ([`ast`]), in a notation close to that of contracts; one without a behaviour
-//! is taken to do whatever its contracts allow. As contracts bound their queues, there are finitely many situations, and
+//! A [`System`] is a set of processes and the channels between their start-up endpoints. What a
+//! process does with its endpoints stands in its *behaviour* ([`ast`]), in a notation close to that
+//! of contracts; one without a behaviour is taken to do whatever its contracts allow. As contracts
+//! bound their queues, there are finitely many situations, and
 //! [`check`] looks at all of them: it finds processes that wait for each other, messages that come where nobody
-//! expects them, messages that nobody receives, and states that nobody leaves, each with a shortest run that leads there.
+//! expects them, messages that nobody receives, and states that nobody leaves, each with a shortest
+//! run that leads there.
 //!
 //! ```
 //! let system = sing_conformance::load(
@@ -22,7 +25,8 @@
 //!
 //! Invariants:
 //! - No text and no image makes it panic. What it could not look at, it says.
-//! - What it reports is a run of the system as described: each step of it is one that the rules ([`step`]) allow.
+//! - What it reports is a run of the system as described: each step of it is one that the rules
+//!   ([`step`]) allow.
 //! - Where it looked at everything and reports nothing, no run has such a fault.
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //! Behaviours with every name looked up: nodes, and what the process can do in each.
 //!
-//! A named state is a node; so is every place inside a sequence. Where alternatives begin alike, the node has
-//! an edge for each: what then happens is open until it happens, as in any choice.
+//! A named state is a node; so is every place inside a sequence. Where alternatives begin alike,
+//! the node has an edge for each: what then happens is open until it happens, as in any choice.
 
 mod hold;
 
@@ -248,8 +248,8 @@ impl Lowering<'_> {
         Some(self.machine.nodes.len() - 1)
     }
 
-    /// Adds steps that begin at a node; `next` is where they lead where they do not say so themselves. Recurses into
-    /// choices, whose depth the parser bounds, and not from step to step.
+    /// Adds steps that begin at a node; `next` is where they lead where they do not say so
+    /// themselves. Recurses into choices, whose depth the parser bounds, and not from step to step.
     fn sequence(&mut self, mut at: usize, steps: &[ast::Step], next: Option<usize>) {
         // Choices with the node that each begins at and the one that follows it.
         let mut choices = Vec::new();

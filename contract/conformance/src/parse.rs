@@ -1,7 +1,8 @@
 //! From text to the syntax tree: behaviours as manifests carry them, and systems in source form.
 //!
-//! A system's text declares contracts too. Those are left to the contract language: `system` answers where
-//! everything else stands, so that it can be taken out. The first mistake ends the parse.
+//! A system's text declares contracts too. Those are left to the contract language: `system`
+//! answers where everything else stands, so that it can be taken out. The first mistake ends the
+//! parse.
 
 use crate::ast::{Behavior, Body, Channel, File, Name, Order, Process, Sequence, State, Step};
 use crate::cursor::{Cursor, Parsed};

@@ -36,7 +36,8 @@ pub fn load(name: &str, text: &str, folder: &Path) -> Loaded<System> {
     let (Some((file, ranges)), true) = (parsed, errors.is_empty()) else {
         return Err(placed(errors, &sources(name, text.into())));
     };
-    // The contract language sees the contracts where they stand, and behind the text what is imported.
+    // The contract language sees the contracts where they stand, and behind the text what is
+    // imported.
     let mut bytes = text.as_bytes().to_vec();
     for byte in ranges.into_iter().flatten() {
         if bytes[byte] != b'\n' {
@@ -295,7 +296,8 @@ impl Builder<'_> {
         self.system.processes[p].body = Body::Machine(machine);
     }
 
-    /// The endpoints that channels lead to, in their order. Several channels to one name make it many endpoints.
+    /// The endpoints that channels lead to, in their order. Several channels to one name make it
+    /// many endpoints.
     fn endpoints(&mut self, process: usize) -> Vec<Endpoint> {
         let mut all: Vec<Endpoint> = Vec::new();
         for (index, channel) in self.system.channels.iter().enumerate() {

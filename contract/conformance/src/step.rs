@@ -1,8 +1,8 @@
 //! The steps that lead from one situation to others, and the faults of a situation.
 //!
-//! Each step is one process's own: channels are asynchronous, so nobody needs another to move. A process that comes
-//! to its end closes its endpoints in the same step; as a closed channel keeps what lies in it, whatever the others
-//! could do before the close they can do after it.
+//! Each step is one process's own: channels are asynchronous, so nobody needs another to move. A
+//! process that comes to its end closes its endpoints in the same step; as a closed channel keeps
+//! what lies in it, whatever the others could do before the close they can do after it.
 
 mod faults;
 mod talks;
@@ -40,7 +40,8 @@ pub enum EventKind {
 
 /// The receiver of a situation's steps and faults.
 pub trait Visitor {
-    /// This process can take this step, which leads to this row. `edge` is the node of its behaviour and the edge there.
+    /// This process can take this step, which leads to this row. `edge` is the node of its
+    /// behaviour and the edge there.
     fn step(&mut self, process: usize, edge: Option<(usize, usize)>, events: &[Event], row: &[u16]);
     /// This is wrong.
     fn fault(&mut self, fault: Fault);
@@ -56,7 +57,8 @@ pub struct Rules<'a> {
     scratch: Vec<u16>,
     events: Vec<Event>,
     chosen: Vec<(usize, usize)>,
-    /// Which conversation of a process takes the step: 0 is none of them, but the process by itself.
+    /// Which conversation of a process takes the step: 0 is none of them, but the process by
+    /// itself.
     talk: usize,
     /// Endpoints that the step at hand begins to speak with: name and channel.
     bindings: Vec<(usize, usize)>,
@@ -305,7 +307,8 @@ impl<'a> Rules<'a> {
             }
             What::Closed | What::AllClosed => {
                 self.scratch[cell] = layout.closed;
-                // A process that hears of the close knows that nobody will read the messages that it sent.
+                // A process that hears of the close knows that nobody will read the messages that
+                // it sent.
                 cells::clear(&mut self.scratch, layout, side.peer());
                 EventKind::Heard
             }

@@ -1,4 +1,5 @@
-//! Runs as pictures: the chart with messages as arrows from when they are sent to when they are received.
+//! Runs as pictures: the chart with messages as arrows from when they are sent to when they are
+//! received.
 
 use crate::chart::columns;
 use crate::explore::Taken;
@@ -63,7 +64,8 @@ pub fn svg(system: &System, title: &str, run: &[Taken], last: &[(usize, String)]
                     local(format!("{name}.{text} to nobody"));
                     continue;
                 };
-                // It is received at the first such event after as many receives as there were sends before.
+                // It is received at the first such event after as many receives as there were sends
+                // before.
                 let same = |e: &crate::step::Event, kind| {
                     e.channel == event.channel
                         && std::mem::discriminant(&e.kind) == std::mem::discriminant(&kind)

@@ -61,8 +61,8 @@ pub enum Body {
 pub struct Channel {
     /// Index of its contract.
     pub contract: usize,
-    /// The holders of its ends, by `Side::index`. An endpoint that was not given to a process that starts without it has
-    /// nobody at the other end.
+    /// The holders of its ends, by `Side::index`. An endpoint that was not given to a process that
+    /// starts without it has nobody at the other end.
     pub ends: [Option<End>; 2],
 }
 

@@ -1,9 +1,11 @@
-//! The operations of a process at an end of a channel that it knows by another contract than the channel's own.
+//! The operations of a process at an end of a channel that it knows by another contract than the
+//! channel's own.
 //!
-//! It may hold a permission, which has fewer messages, or an endpoint of a base, which knows nothing of what the derived
-//! contract adds; and a module that does not import a send cannot send it. The channel itself goes on as its own contract
-//! says: both contracts are walked together, and what the holder's allows in the states that come about in a
-//! state of the channel is what it can do there.
+//! It may hold a permission, which has fewer messages, or an endpoint of a base, which knows
+//! nothing of what the derived contract adds; and a module that does not import a send cannot send
+//! it. The channel itself goes on as its own contract says: both contracts are walked together, and
+//! what the holder's allows in the states that come about in a state of the channel is what it can
+//! do there.
 
 use sing_image::contract::ContractTable;
 use sing_image::manifest::Side;

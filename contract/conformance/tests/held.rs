@@ -1,4 +1,5 @@
-//! Ends that are held as something else than the channel's contract: permissions and bases, in texts and in images.
+//! Ends that are held as something else than the channel's contract: permissions and bases, in
+//! texts and in images.
 
 mod program;
 
@@ -50,7 +51,8 @@ fn who_holds_less_says_less() {
     }
 }
 
-/// A holder that knows only the base is at its end where the derived contract continues: it can only close there.
+/// A holder that knows only the base is at its end where the derived contract continues: it can
+/// only close there.
 #[test]
 fn the_end_of_the_base_is_the_holders_end() {
     let later = "state S: k.Success! -> T; state T: one { k.Get? -> k.Got! -> T; }";
@@ -116,7 +118,8 @@ fn program(
     program::program(contracts, endpoint, imports, behavior)
 }
 
-/// The checker's findings if a program without a behaviour holds its end as `held` and imports this.
+/// The checker's findings if a program without a behaviour holds its end as `held` and imports
+/// this.
 fn image(contracts: &str, held: &str, channel: &str, imports: &[&str]) -> Vec<&'static str> {
     let manifest = program::system(Some(channel));
     let behavior = "state S: one { c.A? -> c.B! -> S; c.ChannelClosed? -> end; }";

@@ -1,6 +1,6 @@
-//! A second opinion: a simulator that knows nothing of the checker's rules walks through mutants of the sound systems at
-//! random. Where it comes upon a fault, the checker must have found some; what the checker finds, it must be able to
-//! walk to.
+//! A second opinion: a simulator that knows nothing of the checker's rules walks through mutants of
+//! the sound systems at random. Where it comes upon a fault, the checker must have found some; what
+//! the checker finds, it must be able to walk to.
 
 mod random;
 mod simulator;

@@ -1,4 +1,5 @@
-//! Systems with faults, each of which must be found where the first line says, and sound ones that must pass.
+//! Systems with faults, each of which must be found where the first line says, and sound ones that
+//! must pass.
 
 use sing_conformance::{Outcome, System, check, load_file, report};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! Texts that are no systems: each is refused with a reason that names the thing, and none makes the parser panic.
+//! Texts that are no systems: each is refused with a reason that names the thing, and none makes
+//! the parser panic.
 
 use sing_conformance::load;
 use std::path::Path;

@@ -1,5 +1,6 @@
-//! One conversation, two judges: for random contracts and conversations, what the checker says of two processes that have
-//! exactly this conversation is what stepping the compiled table says of it, message by message, as the kernel does.
+//! One conversation, two judges: for random contracts and conversations, what the checker says of
+//! two processes that have exactly this conversation is what stepping the compiled table says of
+//! it, message by message, as the kernel does.
 
 mod random;
 
@@ -15,7 +16,8 @@ use std::path::Path;
 const COMMON: usize = 6;
 const STATES: usize = 3;
 
-/// A contract as text; even messages are the importing side's. Many are ambiguous or endless, and refused.
+/// A contract as text; even messages are the importing side's. Many are ambiguous or endless, and
+/// refused.
 fn contract(random: &mut Random) -> String {
     let mut messages = COMMON;
     let mut states = String::new();

@@ -195,7 +195,8 @@ pub struct State {
     pub overrides: bool,
     /// Its name.
     pub name: Name,
-    /// The alternatives that a conversation has here. None in a state in which only the close is left.
+    /// The alternatives that a conversation has here. None in a state in which only the close is
+    /// left.
     pub body: Vec<Sequence>,
 }
 

@@ -1,14 +1,14 @@
 //! How many messages can be under way to each side ([O] 4.1): what makes a send never wait.
 //!
-//! Each side steps its own copy of the state machine: the sender when it sends, the receiver when it
-//! receives. Where in every state only one side may send, the other side can only wait there, so at any
-//! moment only one direction has messages under way, and the most there can be is the longest run of sends
-//! by one side. That is exact, and cheap to compute.
+//! Each side steps its own copy of the state machine: the sender when it sends, the receiver when
+//! it receives. Where in every state only one side may send, the other side can only wait there, so
+//! at any moment only one direction has messages under way, and the most there can be is the
+//! longest run of sends by one side. That is exact, and cheap to compute.
 //!
-//! In a state where both may send, the two copies can part ways. Such a contract is explored state by state
-//! with the messages under way (`explore`): it is accepted where every message that can arrive is
-//! expected where it arrives, none arrives after the end, the two sides never wait for each other, and the
-//! queues stay short.
+//! In a state where both may send, the two copies can part ways. Such a contract is explored state
+//! by state with the messages under way (`explore`): it is accepted where every message that can
+//! arrive is expected where it arrives, none arrives after the end, the two sides never wait for
+//! each other, and the queues stay short.
 
 use crate::diagnostic::Diagnostic;
 use crate::model::{Contract, Side, Transition};
@@ -18,12 +18,12 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 /// The most situations that are looked at before giving up.
 const MAX_SITUATIONS: usize = if cfg!(test) { 1_500 } else { 40_000 };
 
-/// The different states (by `Side::index`) in which the two sides can be while nothing is under way. None if one side
-/// sends at a time: then they are in the same state.
+/// The different states (by `Side::index`) in which the two sides can be while nothing is under
+/// way. None if one side sends at a time: then they are in the same state.
 pub(crate) type Apart = BTreeSet<[usize; 2]>;
 
-/// The queue lengths (by `Side::index` of the receiver), and where the sides can be apart. `left` is how many steps may
-/// still be explored; an error without a report says that this was too few.
+/// The queue lengths (by `Side::index` of the receiver), and where the sides can be apart. `left`
+/// is how many steps may still be explored; an error without a report says that this was too few.
 pub(crate) fn queues(
     contract: &Contract,
     left: &mut usize,

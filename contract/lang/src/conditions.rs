@@ -1,5 +1,6 @@
-//! The conditions that the kernel checks at each send: that a message's words are values of their types, and
-//! its `requires`. It cannot judge floating-point numbers, and enums whose values are too scattered.
+//! The conditions that the kernel checks at each send: that a message's words are values of their
+//! types, and its `requires`. It cannot judge floating-point numbers, and enums whose values are
+//! too scattered.
 
 use crate::model::{Condition, Field, Kind, Message, Model, Scalar, Term, Type};
 use sing_image::contract::{self as table, MAX_RANGES, MAX_STEPS, MAX_VALUES, Read, Step, Test};
@@ -106,7 +107,8 @@ fn flatten<'a>(
         path.push(&field.name);
         match &field.ty {
             Type::Struct(name) => {
-                // A struct without words is passed over, as a text could nest such structs to any depth.
+                // A struct without words is passed over, as a text could nest such structs to any
+                // depth.
                 if let Some(s) = model.structure(name).filter(|s| s.words > 0) {
                     flatten(&s.fields, path, model, word, places);
                 }

@@ -32,7 +32,8 @@ pub struct Label {
     pub primary: bool,
 }
 
-/// One finding. Its `Display` form is the whole report with the source lines, as rustc would print it.
+/// One finding. Its `Display` form is the whole report with the source lines, as rustc would print
+/// it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Error or warning.

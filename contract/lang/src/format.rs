@@ -1,6 +1,6 @@
-//! Contracts as text. [`source`] lays out a text as people write it, with all its comments: what `sing fmt` does. The
-//! rest writes declarations from the syntax tree, in one form: what a module carries, and what tells whether two
-//! declarations are the same.
+//! Contracts as text. [`source`] lays out a text as people write it, with all its comments: what
+//! `sing fmt` does. The rest writes declarations from the syntax tree, in one form: what a module
+//! carries, and what tells whether two declarations are the same.
 
 mod layout;
 mod pieces;

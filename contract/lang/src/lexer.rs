@@ -1,6 +1,7 @@
 //! Words, numbers and signs of the language.
 //!
-//! Any text lexes: what is no token becomes a diagnostic and is passed over, so that the parser can go on.
+//! Any text lexes: what is no token becomes a diagnostic and is passed over, so that the parser can
+//! go on.
 
 use crate::diagnostic::{Diagnostic, MOST_KEPT};
 use crate::source::Span;
@@ -49,7 +50,8 @@ pub fn lex(source: u32, text: &str, errors: &mut Vec<Diagnostic>) -> Vec<(Token,
             end: (start + len) as u32,
         }
     };
-    // Comments since the last other token, which document the next one if no empty line comes between.
+    // Comments since the last other token, which document the next one if no empty line comes
+    // between.
     let mut loose = 0;
     loop {
         let solid = rest.trim_start();

@@ -1,8 +1,9 @@
 //! The contract language ([O] 4.1): parser, checks, tables.
 //!
-//! One front end for everybody who reads contracts: the `contract!` macro, the installer, the conformance
-//! checks and the documentation. Source text becomes a syntax tree ([`ast`]), the tree a [`model`] in which
-//! every name is looked up and every contract holds together, the model the tables that the kernel steps.
+//! One front end for everybody who reads contracts: the `contract!` macro, the installer, the
+//! conformance checks and the documentation. Source text becomes a syntax tree ([`ast`]), the tree
+//! a [`model`] in which every name is looked up and every contract holds together, the model the
+//! tables that the kernel steps.
 //!
 //! ```
 //! let tables = sing_contract::compile(
@@ -20,8 +21,8 @@
 //!
 //! Invariants:
 //! - No text makes it panic or run without end; what is wrong comes back as [`Diagnostic`]s.
-//! - A table that leaves here passes `ContractTable::check`, is deterministic, and its queues are exact: a
-//!   send that the table allows always finds room.
+//! - A table that leaves here passes `ContractTable::check`, is deterministic, and its queues are
+//!   exact: a send that the table allows always finds room.
 #![forbid(unsafe_code)]
 
 pub mod ast;

@@ -13,8 +13,8 @@ use std::sync::Arc;
 /// The most bytes of a text that is read from a file.
 pub const MOST_BYTES: u64 = 4 << 20;
 
-/// Reads a text from a file. Whatever a path names, this comes to an end: a device or a pipe, which need have none, is
-/// not read, nor is a file longer than any text would be.
+/// Reads a text from a file. Whatever a path names, this comes to an end: a device or a pipe, which
+/// need have none, is not read, nor is a file longer than any text would be.
 ///
 /// # Errors
 /// Why it cannot be read.

@@ -141,7 +141,8 @@ fn flatten(ty: &Type, model: &Model, words: &mut Vec<Word>) {
             state: Some(state.clone()),
         }),
         Type::Struct(name) => {
-            // A struct without words is passed over, as a text could nest such structs to any depth.
+            // A struct without words is passed over, as a text could nest such structs to any
+            // depth.
             let with_words = model.structure(name).filter(|s| s.words > 0);
             for field in with_words.iter().flat_map(|s| &s.fields) {
                 flatten(&field.ty, model, words);

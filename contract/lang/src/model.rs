@@ -1,4 +1,5 @@
-//! Contracts with every name looked up: what bindings, tables, checks and documentation are made from.
+//! Contracts with every name looked up: what bindings, tables, checks and documentation are made
+//! from.
 
 mod types;
 
@@ -38,8 +39,8 @@ impl Model {
         found.filter(|e| e.name == name)
     }
 
-    /// How a value of this type lies in a block. A field that is a block itself has its place there, in which
-    /// nothing stands: the kernel knows what is attached there.
+    /// How a value of this type lies in a block. A field that is a block itself has its place
+    /// there, in which nothing stands: the kernel knows what is attached there.
     #[must_use]
     pub fn layout(&self, ty: &Type) -> Layout {
         let of = |size| Layout { size, align: size };
@@ -278,11 +279,12 @@ impl State {
 pub struct Base {
     /// Its name.
     pub name: String,
-    /// For each side (by `Side::index`) the states of the derived contract, ascending, in which that side's endpoint
-    /// can stand for one of the base in the state of the same name.
+    /// For each side (by `Side::index`) the states of the derived contract, ascending, in which
+    /// that side's endpoint can stand for one of the base in the state of the same name.
     pub stands: [Vec<usize>; 2],
-    /// For each side, all pairs of a state of the derived contract and one of the base, ascending, in which that side's
-    /// endpoint is one of the base for a holder who has come there as one of the base.
+    /// For each side, all pairs of a state of the derived contract and one of the base, ascending,
+    /// in which that side's endpoint is one of the base for a holder who has come there as one of
+    /// the base.
     pub pairs: [Vec<(usize, usize)>; 2],
 }
 
@@ -291,7 +293,8 @@ pub struct Base {
 pub struct Narrowing {
     /// The side whose endpoints are narrowed; there are no others.
     pub side: Side,
-    /// The contracts that it narrows, nearest first: permissions, and last the contract of the channel.
+    /// The contracts that it narrows, nearest first: permissions, and last the contract of the
+    /// channel.
     pub of: Vec<String>,
 }
 
@@ -331,8 +334,9 @@ impl Contract {
         self.narrows.as_ref().is_none_or(|n| n.side == side)
     }
 
-    /// The states in which an endpoint of this side can stand for one of `wanted` in the state of the same name: the same
-    /// contract, a base that allows it there, or a permission to which it can be narrowed.
+    /// The states in which an endpoint of this side can stand for one of `wanted` in the state of
+    /// the same name: the same contract, a base that allows it there, or a permission to which it
+    /// can be narrowed.
     #[must_use]
     pub fn stands_for(&self, wanted: &Contract, side: Side) -> Vec<usize> {
         let of = wanted.narrows.iter().filter(|n| n.side == side);
@@ -350,7 +354,8 @@ impl Contract {
         states
     }
 
-    /// The states in which an endpoint of this side can be while it is used as one of `wanted` in the state of this name.
+    /// The states in which an endpoint of this side can be while it is used as one of `wanted` in
+    /// the state of this name.
     #[must_use]
     pub fn used_as(&self, wanted: &Contract, side: Side, state: &str) -> Vec<usize> {
         let Some(asked) = wanted.states.iter().position(|s| s.name == state) else {

@@ -1,4 +1,5 @@
-//! The chapter on the language tells the truth: its examples compile, and those that are said to be refused are.
+//! The chapter on the language tells the truth: its examples compile, and those that are said to be
+//! refused are.
 
 use sing_contract::compile;
 

@@ -1,4 +1,5 @@
-//! Texts that would take stack, memory or time without bound: each is refused, soon, and with the limit's name.
+//! Texts that would take stack, memory or time without bound: each is refused, soon, and with the
+//! limit's name.
 
 use sing_contract::{Diagnostic, compile, format, load};
 use std::time::{Duration, Instant};

@@ -53,7 +53,8 @@ impl Expr {
         }
     }
 
-    /// The definition, as the book says it: left to right, nothing that is not needed, no result without one.
+    /// The definition, as the book says it: left to right, nothing that is not needed, no result
+    /// without one.
     fn result(&self, words: &[u64]) -> Option<i128> {
         Some(match self {
             Expr::Number(n) => (*n).into(),

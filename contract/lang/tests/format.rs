@@ -1,4 +1,5 @@
-//! Texts laid out anew keep what they say, with every comment in its place; doing it twice changes nothing.
+//! Texts laid out anew keep what they say, with every comment in its place; doing it twice changes
+//! nothing.
 
 use proptest::prelude::*;
 use sing_contract::{format, parse};

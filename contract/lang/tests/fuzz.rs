@@ -1,7 +1,8 @@
-//! Fuzzing of what reads foreign input: the parser with mutated texts, the loader of tables with mutated bytes.
+//! Fuzzing of what reads foreign input: the parser with mutated texts, the loader of tables with
+//! mutated bytes.
 //!
-//! Each test runs for a second, or as long as SING_FUZZ_SECONDS says. It begins with a seed that it prints where it
-//! fails; SING_FUZZ_SEED repeats a run.
+//! Each test runs for a second, or as long as SING_FUZZ_SECONDS says. It begins with a seed that it
+//! prints where it fails; SING_FUZZ_SEED repeats a run.
 
 use proptest::prelude::Rng;
 use proptest::test_runner::{RngAlgorithm, TestRng};

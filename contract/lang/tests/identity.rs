@@ -144,8 +144,8 @@ proptest! {
     }
 }
 
-/// In each text one contract is another one than in the others, under the same name. Each is sound; together they are
-/// the circle A, B, C that each of them would refuse.
+/// In each text one contract is another one than in the others, under the same name. Each is sound;
+/// together they are the circle A, B, C that each of them would refuse.
 #[test]
 fn no_circle_is_put_together_of_texts_without_one() {
     let carries = |name: &str, other: &str| {

@@ -193,7 +193,8 @@ fn derived_contracts_inherit_through_generations() {
             (base.name.as_str(), [named(0), named(1)])
         })
         .collect();
-    // A sender of M knows A or B; a receiver could get O, too. D continues in T where A and B are in S again.
+    // A sender of M knows A or B; a receiver could get O, too. D continues in T where A and B are
+    // in S again.
     assert_eq!(
         bases,
         [

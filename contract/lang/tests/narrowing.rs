@@ -106,8 +106,8 @@ fn a_permission_of_a_derived_contract_and_derived_endpoints_for_one_of_the_base(
     assert!(!stands(b, nd) && !stands(nd, b) && !stands(nd, n));
 }
 
-/// Two texts of which neither says a circle: in each, an endpoint of the derived contract that it knows would hold one
-/// of the other's base. So these do not pass for the bases while they travel.
+/// Two texts of which neither says a circle: in each, an endpoint of the derived contract that it
+/// knows would hold one of the other's base. So these do not pass for the bases while they travel.
 #[test]
 fn no_endpoint_comes_with_a_derived_one_that_its_base_knows_nothing_of() {
     const BASES: &str = "
@@ -334,8 +334,8 @@ fn messages() -> String {
         .collect()
 }
 
-/// The definition, by brute force: says everything that a holder who knows only B may say, lets come everything that D
-/// lets come, up to a length within which every pair of states occurs.
+/// The definition, by brute force: says everything that a holder who knows only B may say, lets
+/// come everything that D lets come, up to a length within which every pair of states occurs.
 fn holds(
     b: &ContractTable,
     d: &ContractTable,
@@ -383,7 +383,8 @@ proptest! {
             .map(|(i, s)| if i == keep { base[i].clone() } else { s }).collect();
         let own = format!("contract B {{ {} {} }}", messages(), text(&base, ""));
         let source = format!("{own} contract D : B {{ {} }}", text(&overridden, "override "));
-        // Endless ones are refused for that; what an overriding did shows against the same states standing alone.
+        // Endless ones are refused for that; what an overriding did shows against the same states
+        // standing alone.
         let alone = format!("contract D {{ {} {} }}", messages(), text(&overridden, ""));
         let (Ok(b), Ok(d)) = (compile(&own), compile(&alone)) else {
             return Err(TestCaseError::reject("endless"));

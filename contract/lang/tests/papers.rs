@@ -1,5 +1,5 @@
-//! The contracts that the papers print compile as they stand there; what the papers leave out with `...`
-//! is filled in.
+//! The contracts that the papers print compile as they stand there; what the papers leave out with
+//! `...` is filled in.
 
 use sing_image::contract::{ContractTable, Hash, NONE, Word, check};
 use sing_image::manifest::Side;
@@ -242,9 +242,9 @@ fn namespace() {
     };
     assert_eq!(base.name, "ServiceContract");
     assert_eq!(base.hash, identity(NAMESPACE, "ServiceContract"));
-    // Both sides keep their expectations in Start; Bound ends the base.
-    // Bound also while the channel is in Ready already; but then an endpoint may come to the exporting side, which is not
-    // one of the base that can travel any more.
+    // Both sides keep their expectations in Start; Bound ends the base. Bound also while the
+    // channel is in Ready already; but then an endpoint may come to the exporting side, which is
+    // not one of the base that can travel any more.
     let service = one(NAMESPACE, "ServiceContract");
     let places = |names: &[(&str, &str)]| {
         let pairs = names.iter();

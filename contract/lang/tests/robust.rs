@@ -1,4 +1,5 @@
-//! No text makes the language panic or run on and on: prefixes, mutations, random texts, hostile shapes.
+//! No text makes the language panic or run on and on: prefixes, mutations, random texts, hostile
+//! shapes.
 
 use proptest::prelude::*;
 use sing_contract::{Severity, compile, format, load, parse};

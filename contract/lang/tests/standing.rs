@@ -1,5 +1,6 @@
-//! What it means that an endpoint stands for one of a base: a holder that does anything its contract allows, and a peer
-//! that does anything the derived one allows, talk over queues, and look for a way to get stuck.
+//! What it means that an endpoint stands for one of a base: a holder that does anything its
+//! contract allows, and a peer that does anything the derived one allows, talk over queues, and
+//! look for a way to get stuck.
 
 use proptest::prelude::*;
 use sing_contract::compile;
@@ -117,7 +118,8 @@ impl Config {
         Some(next)
     }
 
-    /// The situation after a side has taken its next message, if it can wait for one. `Err` if it must not come.
+    /// The situation after a side has taken its next message, if it can wait for one. `Err` if it
+    /// must not come.
     fn received(&self, d: &ContractTable, side: Side) -> Result<Option<Config>, String> {
         let me = side.index();
         let Some(&message) = self.queues[me].first() else {
@@ -160,8 +162,8 @@ fn situations(d: &ContractTable) -> HashSet<Config> {
     seen
 }
 
-/// Lets a holder that knows only B go on from each of these, in a state of B: what goes wrong. Also all pairs of states
-/// of B and D that the holder comes to.
+/// Lets a holder that knows only B go on from each of these, in a state of B: what goes wrong. Also
+/// all pairs of states of B and D that the holder comes to.
 fn composed(
     b: &ContractTable,
     d: &ContractTable,
@@ -240,7 +242,8 @@ fn check(b: &ContractTable, d: &ContractTable) -> Result<usize, String> {
     Ok(met)
 }
 
-/// Contracts whose states are too many to be met at random: each side stands where it should, and is never stuck.
+/// Contracts whose states are too many to be met at random: each side stands where it should, and
+/// is never stuck.
 #[test]
 fn crossing_messages_do_not_part_the_two() {
     let base = "contract B {

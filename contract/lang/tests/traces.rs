@@ -1,8 +1,8 @@
-//! Random contracts: table and model allow exactly the conversations that the text describes, and whatever the two sides
-//! do within it, what arrives is expected and the queues suffice.
+//! Random contracts: table and model allow exactly the conversations that the text describes, and
+//! whatever the two sides do within it, what arrives is expected and the queues suffice.
 //!
-//! The text is read a second time here, by an interpreter that knows nothing of state machines: what may come
-//! next is computed from what is left of the sequences. Both are walked side by side.
+//! The text is read a second time here, by an interpreter that knows nothing of state machines:
+//! what may come next is computed from what is left of the sequences. Both are walked side by side.
 
 use proptest::prelude::*;
 use sing_contract::ast::{Item, Sequence, Side, Step};
@@ -30,8 +30,8 @@ fn parts() -> impl Strategy<Value = Vec<Part>> {
     prop::collection::vec(part, 1..4)
 }
 
-/// Gives the alternatives of each choice different first messages of one side; else few contracts would be
-/// sound. `first` is the side of the first message, where it matters.
+/// Gives the alternatives of each choice different first messages of one side; else few contracts
+/// would be sound. `first` is the side of the first message, where it matters.
 fn settle(parts: &mut [Part], first: Option<usize>, count: &mut usize) {
     for (i, part) in parts.iter_mut().enumerate() {
         let first = first.filter(|_| i == 0);

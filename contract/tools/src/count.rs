@@ -1,7 +1,9 @@
-//! Counts like those of the papers ([L] 6): contracts, messages, states, messages that carry blocks or endpoints.
+//! Counts like those of the papers ([L] 6): contracts, messages, states, messages that carry blocks
+//! or endpoints.
 //!
-//! A message or state that a contract has from its base is counted there and not again, overridden or not. A
-//! permission is counted as such; it has the messages and states of what it narrows, so none of its own.
+//! A message or state that a contract has from its base is counted there and not again, overridden
+//! or not. A permission is counted as such; it has the messages and states of what it narrows, so
+//! none of its own.
 
 use sing_image::contract::{ContractTable, Hash, Word};
 use std::collections::BTreeSet;

@@ -1,4 +1,5 @@
-//! Things made from contracts beside the tables that the kernel steps: documentation, bindings for C, counts.
+//! Things made from contracts beside the tables that the kernel steps: documentation, bindings for
+//! C, counts.
 #![forbid(unsafe_code)]
 
 pub mod c;

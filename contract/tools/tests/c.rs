@@ -1,13 +1,15 @@
-//! The headers compile without a warning, whatever a contract says; what the types promise does not compile otherwise.
+//! The headers compile without a warning, whatever a contract says; what the types promise does not
+//! compile otherwise.
 //!
-//! Tests that run clang have names that begin with `clang_`: `cargo xtask test` leaves them out, and says so, where there
-//! is no clang.
+//! Tests that run clang have names that begin with `clang_`: `cargo xtask test` leaves them out,
+//! and says so, where there is no clang.
 
 use sing_contract_tools::c;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Everything that contracts can say, names that C keeps for itself, contracts that speak of each other in a circle.
+/// Everything that contracts can say, names that C keeps for itself, contracts that speak of each
+/// other in a circle.
 const RICH: &str = r#"
 /// A colour. \
 enum Colour : byte { Red = 3, Green = 200 }
@@ -164,7 +166,8 @@ fn clang_every_header_compiles_alone_and_with_all_others() {
     assert_eq!(folder.compile(&program), "");
 }
 
-/// Names that C, its headers, the compiler or the generated code have already, wherever a contract may use them.
+/// Names that C, its headers, the compiler or the generated code have already, wherever a contract
+/// may use them.
 const TAKEN: &str = r#"
 rep struct int32_t { int size_t; int INT32_MAX; int int32_t; }
 rep struct uint64_t { uint UINT8_MAX; uint uint64_t; uint Colour_Red; }

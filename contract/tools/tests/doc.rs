@@ -1,4 +1,5 @@
-//! The pages: every link leads somewhere, nothing of a text becomes markup, and programs stand where they belong.
+//! The pages: every link leads somewhere, nothing of a text becomes markup, and programs stand
+//! where they belong.
 
 use sing_contract::Contracts;
 use sing_contract_tools::doc::{Page, Program, Usage, pages};

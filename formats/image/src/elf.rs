@@ -68,7 +68,8 @@ impl<'a> Sections<'a> {
         let names = elf.shstrndx(endian, file).map_err(not_elf)?;
         let names = headers.get(names as usize);
         let names = names.and_then(|h| h.data(endian, file).ok()).unwrap_or(&[]);
-        // A name is compared, not looked for: in a file of any bytes it may have no end, and there may be very many.
+        // A name is compared, not looked for: in a file of any bytes it may have no end, and there
+        // may be very many.
         let is_named = |h: &&SectionHeader64<LittleEndian>, name: &str| {
             let rest = names.get(h.sh_name(endian) as usize..);
             let behind = rest.and_then(|rest| rest.strip_prefix(name.as_bytes()));

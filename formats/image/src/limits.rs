@@ -11,8 +11,8 @@ use crate::manifest::Manifest;
 use crate::meta::{MemoryType, Meta, SegmentMode};
 use alloc::format;
 
-/// Values for each byte of code that no program is refused for. Code whose functions and blocks have few parameters and results
-/// has about one.
+/// Values for each byte of code that no program is refused for. Code whose functions and blocks
+/// have few parameters and results has about one.
 pub const VALUES_PER_BYTE: u64 = 4;
 
 /// A limit on the size of modules and images.

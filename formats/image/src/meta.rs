@@ -210,8 +210,8 @@ impl MemoryType {
         max.min(self.most_bytes())
     }
 
-    /// Returns the most bytes that a memory of this type ever has, whatever it declares: programs see its number of pages as
-    /// an address, so one of 32 bits cannot have 2^32 pages of a byte.
+    /// Returns the most bytes that a memory of this type ever has, whatever it declares: programs
+    /// see its number of pages as an address, so one of 32 bits cannot have 2^32 pages of a byte.
     #[must_use]
     pub fn most_bytes(&self) -> u64 {
         let pages = if self.index64 {
@@ -453,7 +453,8 @@ pub struct Meta {
     pub canonical: Vec<u32>,
     /// Imports, in order.
     pub imports: Vec<Import>,
-    /// Defined functions, in the order of their code; the first has the index after the last imported one.
+    /// Defined functions, in the order of their code; the first has the index after the last
+    /// imported one.
     pub funcs: Vec<Func>,
     /// The first memory that it defines.
     pub memory: Option<MemoryType>,
@@ -461,8 +462,8 @@ pub struct Meta {
     pub further: Vec<MemoryType>,
     /// Defined tables.
     pub tables: Vec<TableType>,
-    /// The initial value of the elements of those defined tables that have one, by the tables' places in ascending
-    /// order; those of the others are null.
+    /// The initial value of the elements of those defined tables that have one, by the tables'
+    /// places in ascending order; those of the others are null.
     pub table_values: Vec<(u32, ConstExpr)>,
     /// Defined globals.
     pub globals: Vec<(GlobalType, ConstExpr)>,
@@ -483,12 +484,12 @@ pub struct Meta {
     pub traps: Vec<(u32, u8)>,
     /// The largest stack frame of a function, in bytes.
     pub max_frame: u32,
-    /// `Open` only: for each exported function, its index and the offset of a trampoline
-    /// `extern "sysv64" fn(context, *mut u128)` that takes its arguments from an array of 128-bit cells and puts
-    /// its results there.
+    /// `Open` only: for each exported function, its index and the offset of a trampoline `extern
+    /// "sysv64" fn(context, *mut u128)` that takes its arguments from an array of 128-bit cells and
+    /// puts its results there.
     pub trampolines: Vec<(u32, u32)>,
-    /// `Open` only: the steps of computed constant expressions, which depend on imported globals. Those of a sealed
-    /// image are computed when it is compiled.
+    /// `Open` only: the steps of computed constant expressions, which depend on imported globals.
+    /// Those of a sealed image are computed when it is compiled.
     pub steps: Vec<ConstStep>,
 }
 
@@ -526,7 +527,8 @@ impl Meta {
         n as u32
     }
 
-    /// The function whose code holds this offset, where the functions lie in their order, as the compiler puts them.
+    /// The function whose code holds this offset, where the functions lie in their order, as the
+    /// compiler puts them.
     #[must_use]
     pub fn func_at(&self, offset: u32) -> Option<&Func> {
         // A report of a crash asks for many, and a module may have very many.

@@ -2,10 +2,10 @@
 //! from.
 //!
 //! Layout: [`MAGIC`], `u32` length of the directory, the directory (postcard), padding to 16, then
-//! the files, each at a multiple of 16 bytes from the start of the archive, in the directory's order
-//! and without overlap: so what is made of all files is bounded by the archive's size. Installed images lie
-//! under `bin/` (`bin/NAME` is what `process_create` calls `NAME`); everything else is a file that
-//! `/boot` serves.
+//! the files, each at a multiple of 16 bytes from the start of the archive, in the directory's
+//! order and without overlap: so what is made of all files is bounded by the archive's size.
+//! Installed images lie under `bin/` (`bin/NAME` is what `process_create` calls `NAME`); everything
+//! else is a file that `/boot` serves.
 
 use crate::Error;
 use crate::manifest::Side;
@@ -196,7 +196,8 @@ impl<'a> SystemImage<'a> {
         files.filter_map(|f| Some((f.path.as_str(), self.contents(f)?)))
     }
 
-    /// Returns a file's contents. Looks at one path after the other; for all files, there is [`Self::files`].
+    /// Returns a file's contents. Looks at one path after the other; for all files, there is
+    /// [`Self::files`].
     #[must_use]
     pub fn file(&self, path: &str) -> Option<&'a [u8]> {
         let f = self.directory.files.iter().find(|f| f.path == path)?;

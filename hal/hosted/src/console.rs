@@ -14,8 +14,8 @@ pub(crate) struct Console {
 }
 
 impl Console {
-    /// Starts the threads that read and write, which will signal to the calling thread. `input`: whether standard input is
-    /// the console's.
+    /// Starts the threads that read and write, which will signal to the calling thread. `input`:
+    /// whether standard input is the console's.
     pub(crate) fn new(input: bool) -> io::Result<Self> {
         let input = match input {
             true => Some(Input::new(signals::CONSOLE)?),

@@ -1,19 +1,21 @@
 //! The heap that the kernel allocates from in a hosted system: the C library's.
 //!
-//! Invariant: no `free` of the kernel's gives memory back to Linux, but of single allocations of [`MAPPED`] bytes and more.
-//! By default glibc gives back the end of its heap as soon as 128 KiB of it are free, all of it at once: megabytes, in up to 15 ms,
-//! within one call of the kernel. What is kept is reused; it is as much as the kernel's records ever were, which the
-//! budgets of the programs bound.
+//! Invariant: no `free` of the kernel's gives memory back to Linux, but of single allocations of
+//! [`MAPPED`] bytes and more. By default glibc gives back the end of its heap as soon as 128 KiB of
+//! it are free, all of it at once: megabytes, in up to 15 ms, within one call of the kernel. What
+//! is kept is reused; it is as much as the kernel's records ever were, which the budgets of the
+//! programs bound.
 
-/// The size from which on an allocation is a mapping of its own, in bytes: the most that glibc takes.
+/// The size from which on an allocation is a mapping of its own, in bytes: the most that glibc
+/// takes.
 #[cfg(target_env = "gnu")]
 const MAPPED: libc::c_int = 32 << 20;
 
 /// Sets the heap up. Called once, when the machine starts.
 #[cfg(target_env = "gnu")]
 pub fn start() {
-    // SAFETY: these set tunables under the allocator's own lock, and touch no memory of anybody's. Where glibc refuses
-    // one (it answers zero), the heap works as before, only with the pauses.
+    // SAFETY: these set tunables under the allocator's own lock, and touch no memory of anybody's.
+    // Where glibc refuses one (it answers zero), the heap works as before, only with the pauses.
     unsafe {
         libc::mallopt(libc::M_TRIM_THRESHOLD, -1);
         libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED);

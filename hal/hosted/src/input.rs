@@ -1,12 +1,14 @@
 //! The console's input: standard input.
 //!
-//! Input is noticed by a thread of its own, the watcher, which sleeps in `poll` and sends the kernel's thread a
-//! signal. The other ways are worse: polling at timer ticks delays input while one SIP computes alone and no
-//! tick is due, or costs ticks that nothing else needs; and signal-driven input (`O_ASYNC`) is a mode of the
-//! open file, which is shared with the shell that started us and would outlive us.
+//! Input is noticed by a thread of its own, the watcher, which sleeps in `poll` and sends the
+//! kernel's thread a signal. The other ways are worse: polling at timer ticks delays input while
+//! one SIP computes alone and no tick is due, or costs ticks that nothing else needs; and
+//! signal-driven input (`O_ASYNC`) is a mode of the open file, which is shared with the shell that
+//! started us and would outlive us.
 //!
 //! Invariants:
-//! - The watcher signals once, and watches again only after a read: input that nobody reads costs nothing.
+//! - The watcher signals once, and watches again only after a read: input that nobody reads costs
+//!   nothing.
 //! - Only the kernel's thread reads; the watcher never does.
 
 use crate::terminal;
@@ -40,7 +42,8 @@ fn wait_for_input() {
 }
 
 impl Input {
-    /// Starts the watcher, which will send `signal` to the calling thread, from [`Input::watch`] on.
+    /// Starts the watcher, which will send `signal` to the calling thread, from [`Input::watch`]
+    /// on.
     pub(crate) fn new(signal: i32) -> io::Result<Self> {
         terminal::enter();
         let watching = Arc::new(AtomicBool::new(false));
@@ -69,7 +72,8 @@ impl Input {
         }
     }
 
-    /// Takes what has been typed, as [`ConsoleDevice::read`](sing_kernel::console::ConsoleDevice::read) says.
+    /// Takes what has been typed, as
+    /// [`ConsoleDevice::read`](sing_kernel::console::ConsoleDevice::read) says.
     pub(crate) fn read(&self, out: &mut [u8]) -> Option<usize> {
         if self.ended.load(SeqCst) {
             return None;

@@ -1,8 +1,8 @@
 //! The system image: read into memory of the process and sealed there.
 //!
 //! It is copied and not mapped from its file, so that a change of the file beneath a running system
-//! cannot change verified contents. A file that changes while it is copied is refused: the copy could
-//! hold the directory of one image and programs of another.
+//! cannot change verified contents. A file that changes while it is copied is refused: the copy
+//! could hold the directory of one image and programs of another.
 
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
 use rustix::time::{ClockId, clock_gettime};
@@ -73,7 +73,8 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Reads the image at `path`, whose directory must fit its contents: what else is wrong is for the kernel to find.
+/// Reads the image at `path`, whose directory must fit its contents: what else is wrong is for the
+/// kernel to find.
 pub(crate) fn image(path: &Path) -> Result<&'static [u8], Error> {
     let bytes = copy(path)?;
     match SystemImage::decode(bytes) {
@@ -129,8 +130,8 @@ fn copy(path: &Path) -> Result<&'static [u8], Error> {
     Ok(unsafe { std::slice::from_raw_parts(memory.cast::<u8>(), len) })
 }
 
-/// The metadata of the file, once any later change of its contents is bound to change that: files get their times from
-/// a clock that moves on every few milliseconds.
+/// The metadata of the file, once any later change of its contents is bound to change that: files
+/// get their times from a clock that moves on every few milliseconds.
 fn settled(file: &File) -> io::Result<Metadata> {
     // A clock that was set back is not waited for.
     for _ in 0..50 {
@@ -158,7 +159,8 @@ fn read_unchanged(
     let after = file.metadata()?;
     let contents = |about: &Metadata| (about.len(), about.mtime(), about.mtime_nsec());
     let changed = |about: &Metadata| (about.ctime(), about.ctime_nsec());
-    // If another file has taken its name meanwhile, only its second time (ctime) has changed, not its contents.
+    // If another file has taken its name meanwhile, only its second time (ctime) has changed, not
+    // its contents.
     let replaced = after.nlink() < before.nlink();
     Ok(contents(&after) == contents(before) && (replaced || changed(&after) == changed(before)))
 }

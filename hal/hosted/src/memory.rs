@@ -1,20 +1,24 @@
 //! Addresses and memory.
 //!
-//! Addresses are carved out of arenas of a terabyte and more, each of which is one inaccessible mapping of the
-//! process, so that thousands of reservations of 4 GiB cost Linux nothing; only what is made accessible splits
-//! a mapping. How many such islands there can come to be is counted, so that it is [`Memory::commit`] that fails when
-//! `vm.max_map_count` comes near, and never `decommit`, which may not: reservations that lie side by side may form one
-//! island, and fall apart when every other one is given back.
+//! Addresses are carved out of arenas of a terabyte and more, each of which is one inaccessible
+//! mapping of the process, so that thousands of reservations of 4 GiB cost Linux nothing; only what
+//! is made accessible splits a mapping. How many such islands there can come to be is counted, so
+//! that it is [`Memory::commit`] that fails when `vm.max_map_count` comes near, and never
+//! `decommit`, which may not: reservations that lie side by side may form one island, and fall
+//! apart when every other one is given back.
 //!
 //! Invariants:
-//! - `open` is the number of reservations of which something is accessible. The kernel has one piece of each accessible,
-//!   so there are no more islands than that, and giving up a reservation, which can leave one island more, leaves one
-//!   fewer of these. So `commit` bounds the sum of both, and whatever is given up later, twice the number of islands does
-//!   not exceed that. (The end of a reservation that is given up can leave one more, too: mappings are spared for those
+//! - `open` is the number of reservations of which something is accessible. The kernel has one
+//!   piece of each accessible, so there are no more islands than that, and giving up a reservation,
+//!   which can leave one island more, leaves one fewer of these. So `commit` bounds the sum of
+//!   both, and whatever is given up later, twice the number of islands does not exceed that. (The
+//!   end of a reservation that is given up can leave one more, too: mappings are spared for those
 //!   few. Where none is left, the memory goes and the addresses stay.)
 //! - What is accessible is exactly `islands`; everything else in an arena has no access at all.
-//! - What is accessible and has no memory is exactly `blanks`: Linux gives zeros to whoever reads there.
-//! - Memory that becomes accessible is zero, because it was never touched or was replaced by a new mapping.
+//! - What is accessible and has no memory is exactly `blanks`: Linux gives zeros to whoever reads
+//!   there.
+//! - Memory that becomes accessible is zero, because it was never touched or was replaced by a new
+//!   mapping.
 //! - No more than the limit is accessible at once, blanks not counted.
 
 use crate::ranges::Ranges;
@@ -84,7 +88,8 @@ pub(crate) struct Memory {
 struct State {
     arenas: Ranges,
     free: Ranges,
-    /// Reservations by their first addresses: where each ends, and whether something of it is accessible.
+    /// Reservations by their first addresses: where each ends, and whether something of it is
+    /// accessible.
     taken: BTreeMap<u64, (u64, bool)>,
     open: usize,
     islands: Ranges,
@@ -141,8 +146,8 @@ impl State {
         *open = is_open;
     }
 
-    /// Replaces whatever is accessible in the range, of one reservation, by inaccessible addresses. False where Linux has no
-    /// mapping left for that: what is accessible there is blank then.
+    /// Replaces whatever is accessible in the range, of one reservation, by inaccessible addresses.
+    /// False where Linux has no mapping left for that: what is accessible there is blank then.
     fn close(&mut self, at: u64, end: u64) -> bool {
         if !self.islands.meets(at, end) {
             return true;
@@ -157,8 +162,8 @@ impl State {
             rustix::mm::mmap_anonymous(at as *mut _, (end - at) as usize, ProtFlags::empty(), flags)
         };
         if done.is_err() {
-            // No mapping is left, whoever has taken the spare ones. The memory goes all the same, and nobody is given the
-            // addresses again before they are closed.
+            // No mapping is left, whoever has taken the spare ones. The memory goes all the same,
+            // and nobody is given the addresses again before they are closed.
             clear(at, end - at);
             for (start, stop) in self.islands.common(at, end) {
                 self.blanks.insert(start, stop);

@@ -96,7 +96,8 @@ impl Stream {
                 Class::Console => stdout(),
                 Class::Kernel | Class::Debug => stderr(),
             };
-            // A line of the log that cannot be written is lost. Without its output the system is of no use.
+            // A line of the log that cannot be written is lost. Without its output the system is of
+            // no use.
             if let (Err(errno), Class::Console) = (write_all(to, &piece[..len]), class) {
                 if errno != Errno::PIPE {
                     let error = io::Error::from(errno);
@@ -188,7 +189,8 @@ pub(crate) fn last_words(text: &[u8]) {
     complain(text);
 }
 
-/// Writes to standard error what no queue may delay, if that can be written to. Safe in signal handlers.
+/// Writes to standard error what no queue may delay, if that can be written to. Safe in signal
+/// handlers.
 fn complain(text: &[u8]) {
     let to = stderr();
     let patience = rustix::time::Timespec {

@@ -15,8 +15,8 @@ impl Kernel {
     }
 }
 
-/// Starts a thread that takes no signals: it inherits a mask with all of them. It is told the calling thread, which is the
-/// kernel's.
+/// Starts a thread that takes no signals: it inherits a mask with all of them. It is told the
+/// calling thread, which is the kernel's.
 pub(crate) fn quiet_thread(
     name: &str,
     stack: usize,
@@ -27,7 +27,8 @@ pub(crate) fn quiet_thread(
     // SAFETY: all zeros is a valid value of this plain structure.
     let mut all: libc::sigset_t = unsafe { std::mem::zeroed() };
     let mut before = all;
-    // SAFETY: both sets are valid for the calls; no signal that the kernel counts on is lost, only late.
+    // SAFETY: both sets are valid for the calls; no signal that the kernel counts on is lost, only
+    // late.
     unsafe {
         libc::sigfillset(&raw mut all);
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);

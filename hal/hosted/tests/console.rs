@@ -116,7 +116,8 @@ fn output_that_cannot_be_written_ends_the_system() {
     );
 }
 
-/// Nothing that is written is waited for: not where the reader sleeps, and nothing is lost where it wakes again.
+/// Nothing that is written is waited for: not where the reader sleeps, and nothing is lost where it
+/// wakes again.
 #[test]
 fn a_reader_that_sleeps_stops_nobody() {
     if common::my_scene().is_some() {

@@ -29,8 +29,8 @@ unsafe extern "sysv64" fn enter(code: u64, argument: u64) -> u64 {
     )
 }
 
-/// Where a faulting function goes on: returns from [`enter`] with its argument, and bit 63 if the direction
-/// flag was set.
+/// Where a faulting function goes on: returns from [`enter`] with its argument, and bit 63 if the
+/// direction flag was set.
 #[unsafe(naked)]
 unsafe extern "sysv64" fn landing(argument: u64) -> u64 {
     naked_asm!(
@@ -66,7 +66,8 @@ static HAL: std::sync::OnceLock<&'static HostedHal> = std::sync::OnceLock::new()
 fn run(code: &[u8], argument: u64) -> (u64, u64) {
     let at = HAL.get().unwrap().load_code(code).unwrap();
     SEEN.lock().unwrap().clear();
-    // SAFETY: each caller's code keeps the callee-saved registers, or faults, and then `landing` restores them.
+    // SAFETY: each caller's code keeps the callee-saved registers, or faults, and then `landing`
+    // restores them.
     (unsafe { enter(at, argument) }, at)
 }
 

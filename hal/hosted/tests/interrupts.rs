@@ -1,4 +1,5 @@
-//! The timer, waiting, and pre-emption: threads switched inside the timer's handler, at any instruction.
+//! The timer, waiting, and pre-emption: threads switched inside the timer's handler, at any
+//! instruction.
 
 use sing_arch::switch::{first_frame, switch};
 use sing_hosted::{Config, Hooks, HostedHal};
@@ -52,8 +53,8 @@ fn arrive(line: u32, in_sip: bool) {
 fn go(from: usize, to: usize) {
     if from != to {
         CURRENT.store(to as u64, SeqCst);
-        // SAFETY: one Linux thread runs all of this; `to` was saved by a switch or made by `first_frame`, and is
-        // not running, because `from` is.
+        // SAFETY: one Linux thread runs all of this; `to` was saved by a switch or made by
+        // `first_frame`, and is not running, because `from` is.
         unsafe { switch(SAVED[from].as_ptr(), SAVED[to].load(SeqCst)) };
     }
 }
@@ -62,8 +63,9 @@ fn go(from: usize, to: usize) {
 //
 // `waiter(word)`: returns when *word is not 0.
 //
-// `worker(record)`: for ever fills every register (all of all vector registers, too) and flag with values made from a
-// counter, gives the timer time to strike, and checks that nothing has changed. Counts rounds in record[0] and mismatches in record[1].
+// `worker(record)`: for ever fills every register (all of all vector registers, too) and flag with
+// values made from a counter, gives the timer time to strike, and checks that nothing has changed.
+// Counts rounds in record[0] and mismatches in record[1].
 global_asm!(
     ".globl waiter_start, waiter_end, worker_start, worker_end",
     "waiter_start:",
@@ -295,8 +297,8 @@ fn says_where() {
     assert!(IN_SIP.load(SeqCst) > before + 50);
 }
 
-/// The most of a thread's stack that interrupts may need: two frames of the largest that is allowed would fit
-/// what the kernel keeps free, and the frames of today's processors are much smaller.
+/// The most of a thread's stack that interrupts may need: two frames of the largest that is allowed
+/// would fit what the kernel keeps free, and the frames of today's processors are much smaller.
 const MOST_STACK: usize = 12 << 10;
 
 /// Sends the console's signal to the calling thread as fast as another can, while `body` runs.
@@ -371,7 +373,8 @@ fn preemption(time: u64) {
     assert!(rounds.iter().all(|r| *r > 1000), "{rounds:?}");
 }
 
-/// A timer that finds the kernel, between its last look for interrupts and its return to SIP code, comes again.
+/// A timer that finds the kernel, between its last look for interrupts and its return to SIP code,
+/// comes again.
 fn reminds() {
     let waiter = load(&raw const waiter_start, &raw const waiter_end);
     // SAFETY: the code above.

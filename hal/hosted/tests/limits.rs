@@ -1,5 +1,5 @@
-//! Too little memory, or too few addresses: the machine says what is short and what helps, and exits with a status that
-//! says so. It never dies without a word.
+//! Too little memory, or too few addresses: the machine says what is short and what helps, and
+//! exits with a status that says so. It never dies without a word.
 
 mod common;
 

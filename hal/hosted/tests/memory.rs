@@ -232,8 +232,8 @@ fn more_addresses_than_there_are_is_none() {
     hal.release(small);
 }
 
-// That released addresses are not used, and foreign ones not given up, is tested where the types say so: see
-// `sing_kernel::hal::Reservation`.
+// That released addresses are not used, and foreign ones not given up, is tested where the types
+// say so: see `sing_kernel::hal::Reservation`.
 
 #[test]
 #[should_panic(expected = "not reserved")]

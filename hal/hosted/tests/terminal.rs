@@ -35,7 +35,8 @@ fn terminal_is_raw_and_given_back() {
         );
         assert_eq!(during.0 & (libc::ICRNL | libc::IXON), 0);
         assert_eq!(during.1, before.1, "lines of output end as before");
-        // Byte by byte, nothing interpreted, nothing echoed: Ctrl-C, Ctrl-Z, Ctrl-D, Enter, Ctrl-S, Ctrl-V.
+        // Byte by byte, nothing interpreted, nothing echoed: Ctrl-C, Ctrl-Z, Ctrl-D, Enter, Ctrl-S,
+        // Ctrl-V.
         for (byte, shown) in [
             (3, "\\x03"),
             (26, "\\x1a"),
@@ -77,7 +78,8 @@ fn terminal_is_raw_and_given_back() {
             "SIGTERM" => kill(libc::SIGTERM),
             "SIGHUP" => kill(libc::SIGHUP),
             "hang-up" => {
-                // The terminal goes away; Linux sends SIGHUP, or the child sees the end of its input first.
+                // The terminal goes away; Linux sends SIGHUP, or the child sees the end of its
+                // input first.
                 drop(ours);
                 let status = ended(child, word);
                 assert!(

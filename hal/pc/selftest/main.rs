@@ -1,8 +1,8 @@
 //! The PC HAL's self-test: a kernel of its own, which tests the promises of `sing_kernel::hal` and
 //! tries to break them.
 //!
-//! It takes the kernel's place through the HAL's hooks, and any module of some MiB does for a system image. `README.md`
-//! beside `Cargo.toml` says how to start it, `run.rs` what it prints.
+//! It takes the kernel's place through the HAL's hooks, and any module of some MiB does for a
+//! system image. `README.md` beside `Cargo.toml` says how to start it, `run.rs` what it prints.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 #[cfg(target_os = "none")]

@@ -172,7 +172,8 @@ pub fn registers_survive() -> Outcome {
 }
 
 global_asm!(
-    // fn(rdi: pattern, rsi: address of the word that stops it, rdx: whether there is AVX) -> changes found
+    // fn(rdi: pattern, rsi: address of the word that stops it, rdx: whether there is AVX) ->
+    // changes found
     ".pushsection .rodata.pattern, \"a\"",
     ".global pattern_start, pattern_end",
     "pattern_start:",

@@ -46,8 +46,8 @@ pub fn fault(fault: &Fault) -> Action {
 /// from or retried.
 pub fn attempt(access: Access, at: u64, argument: u64) -> Option<Fault> {
     *LAST.lock() = None;
-    // SAFETY: a fault comes back here with the stack as it was. Where there is none, the tests pass addresses of
-    // their own memory or of code that returns.
+    // SAFETY: a fault comes back here with the stack as it was. Where there is none, the tests pass
+    // addresses of their own memory or of code that returns.
     let result = unsafe { attempt_raw(access as u64, at, argument) };
     let fault = LAST.lock().take();
     assert!(

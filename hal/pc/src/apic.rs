@@ -54,8 +54,8 @@ pub const DIVISOR: u64 = 16;
 /// Enables the controller; the timer is stopped.
 pub fn enable() {
     silence_legacy();
-    // SAFETY: `refuse.s` has seen that there is a local APIC, so the register is there; the write only switches the
-    // controller on.
+    // SAFETY: `refuse.s` has seen that there is a local APIC, so the register is there; the write
+    // only switches the controller on.
     let base = unsafe {
         let mut register = Msr::new(BASE_REGISTER);
         let value = register.read();
@@ -237,7 +237,8 @@ pub fn id() -> u32 {
 
 fn read(register: u32) -> u32 {
     match REGISTERS.load(Relaxed) {
-        // SAFETY: the processor is in this mode, where each register is an MSR that reads without effect.
+        // SAFETY: the processor is in this mode, where each register is an MSR that reads without
+        // effect.
         0 => unsafe { Msr::new(0x800 + (register >> 4)).read() as u32 },
         // SAFETY: the page is mapped for this, uncached; all registers used here lie in it.
         at => unsafe { ((at + u64::from(register)) as *const u32).read_volatile() },
@@ -246,11 +247,11 @@ fn read(register: u32) -> u32 {
 
 fn write(register: u32, value: u32) {
     match REGISTERS.load(Relaxed) {
-        // SAFETY: the processor is in this mode; the values written only concern interrupts, whose handlers
-        // are ready.
-        0 => unsafe { Msr::new(0x800 + (register >> 4)).write(u64::from(value)) },
-        // SAFETY: the page is mapped for this, uncached; the values written only concern interrupts, whose
+        // SAFETY: the processor is in this mode; the values written only concern interrupts, whose
         // handlers are ready.
+        0 => unsafe { Msr::new(0x800 + (register >> 4)).write(u64::from(value)) },
+        // SAFETY: the page is mapped for this, uncached; the values written only concern
+        // interrupts, whose handlers are ready.
         at => unsafe { ((at + u64::from(register)) as *mut u32).write_volatile(value) },
     }
 }

@@ -104,8 +104,8 @@ impl BootInfo {
         Some(())
     }
 
-    /// Takes over a memory map of entries at these addresses, which may overlap: what any entry of another type names is not
-    /// usable.
+    /// Takes over a memory map of entries at these addresses, which may overlap: what any entry of
+    /// another type names is not usable.
     fn map(
         &mut self,
         entries: impl Iterator<Item = u64> + Clone,

@@ -1,14 +1,16 @@
 //! The kernel's command line: options of the HAL, and arguments for the system.
 //!
-//! The HAL's own words stand first: `console=COLUMNSxROWS`, `console=none`, `polled`, `report` (say what the
-//! machine has), `clock=SOURCE` (take the clock's rate from nothing else), `watch=MICROSECONDS` (let the timer tick this
-//! often), `stress=switch` (let another thread run at every place where one could; both for tests). What a hypervisor adds
-//! to describe its devices (`virtio_mmio.device=…`) is passed over. The first other word begins the system's arguments, and so
-//! does `--`, behind which every word is the system's. Double quotes keep blanks inside a word.
+//! The HAL's own words stand first: `console=COLUMNSxROWS`, `console=none`, `polled`, `report` (say
+//! what the machine has), `clock=SOURCE` (take the clock's rate from nothing else),
+//! `watch=MICROSECONDS` (let the timer tick this often), `stress=switch` (let another thread run at
+//! every place where one could; both for tests). What a hypervisor adds to describe its devices
+//! (`virtio_mmio.device=…`) is passed over. The first other word begins the system's arguments, and
+//! so does `--`, behind which every word is the system's. Double quotes keep blanks inside a word.
 
 use core::ops::RangeInclusive;
 
-/// Microseconds between ticks of the timer that can be asked for: with less, there would be time for nothing else.
+/// Microseconds between ticks of the timer that can be asked for: with less, there would be time
+/// for nothing else.
 pub const WATCH: RangeInclusive<u64> = 50..=1_000_000;
 
 /// The command line, as read.

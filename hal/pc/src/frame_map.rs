@@ -31,9 +31,10 @@ pub const fn words_for(frames: u64) -> u64 {
 /// The most of memory that the map may take: one byte in so many.
 const SHARE: u64 = 16;
 
-/// Where the map of all frames of these regions is to lie, itself in one of them and below `reach`. The map covers all
-/// addresses up to the last region, so where that lies so far above the others that its part of the map costs more than
-/// it brings, it is left out: the second number is the bytes in such regions.
+/// Where the map of all frames of these regions is to lie, itself in one of them and below `reach`.
+/// The map covers all addresses up to the last region, so where that lies so far above the others
+/// that its part of the map costs more than it brings, it is left out: the second number is the
+/// bytes in such regions.
 pub fn place_for_map(regions: &mut Regions, reach: u64) -> Option<(Range<u64>, u64)> {
     let mut left_out = 0;
     loop {

@@ -55,8 +55,9 @@ fn pages(part: &Part<'_>) -> Range<u64> {
     range
 }
 
-// SAFETY: reservations come out of addresses that nothing else of this HAL uses (`memory`); code is never writable under
-// any address once it is executable; one processor runs, and interrupts call the kernel as they must (`interrupts`).
+// SAFETY: reservations come out of addresses that nothing else of this HAL uses (`memory`); code is
+// never writable under any address once it is executable; one processor runs, and interrupts call
+// the kernel as they must (`interrupts`).
 unsafe impl Hal for Pc {
     fn name(&self) -> &'static str {
         "pc"
@@ -117,8 +118,8 @@ unsafe impl Hal for Pc {
     fn reserve(&self, bytes: u64) -> Option<Reservation> {
         let bytes = bytes.max(1).checked_next_multiple_of(GRAIN)?;
         let at = SPACES.lock().take(bytes)?;
-        // SAFETY: taken out of what is free, so in no other reservation; nothing else of the machine lies among these
-        // addresses.
+        // SAFETY: taken out of what is free, so in no other reservation; nothing else of the
+        // machine lies among these addresses.
         Some(unsafe { Reservation::new(at, bytes) })
     }
 

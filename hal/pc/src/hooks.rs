@@ -28,7 +28,8 @@ pub struct Hooks {
     pub fault: fn(&Fault) -> Action,
 }
 
-// SAFETY: `hooks!` alone defines it, of this type; a binary without one, or with two, does not link.
+// SAFETY: `hooks!` alone defines it, of this type; a binary without one, or with two, does not
+// link.
 unsafe extern "Rust" {
     #[link_name = "sing_pc_hooks"]
     pub(crate) safe static HOOKS: Hooks;

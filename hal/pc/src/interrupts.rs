@@ -59,8 +59,8 @@ pub fn init() {
     let address = |f: unsafe extern "sysv64" fn()| VirtAddr::new(f as *const () as u64);
     macro_rules! fault {
         ($($field:ident $entry:ident $stack:ident),* $(,)?) => { $(
-            // SAFETY: the entry is one for this vector (with or without an error code), and the stack is the
-            // table's own.
+            // SAFETY: the entry is one for this vector (with or without an error code), and the
+            // stack is the table's own.
             unsafe {
                 table
                     .$field

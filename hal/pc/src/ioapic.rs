@@ -169,7 +169,8 @@ fn find(input: u32) -> Option<&'static Controller> {
 impl Controller {
     fn read(&self, register: u32) -> u32 {
         self.select(register);
-        // SAFETY: `init` has mapped the page for this, uncached; the register holds the selected one's value.
+        // SAFETY: `init` has mapped the page for this, uncached; the register holds the selected
+        // one's value.
         unsafe { ((self.registers.load(Relaxed) + 16) as *const u32).read_volatile() }
     }
 

@@ -22,7 +22,8 @@ const ADDRESS_VALID: u64 = 1 << 58;
 /// Enables the reports, if the processor has them.
 pub fn init() {
     if let Some(banks) = banks() {
-        // SAFETY: the processor has the registers, `banks` of them; all errors are reported, and old ones forgotten.
+        // SAFETY: the processor has the registers, `banks` of them; all errors are reported, and
+        // old ones forgotten.
         unsafe {
             if Msr::new(CAPABILITY).read() & HAS_GLOBAL_CONTROL != 0 {
                 Msr::new(GLOBAL_CONTROL).write(u64::MAX);

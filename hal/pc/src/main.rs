@@ -34,8 +34,8 @@ mod kernel {
             tick: request.watch,
             stress: request.stress,
         };
-        // SAFETY: whoever starts the machine vouches for the image that its loader brings, as for the kernel; its memory
-        // is mapped to be read only, and used for nothing else.
+        // SAFETY: whoever starts the machine vouches for the image that its loader brings, as for
+        // the kernel; its memory is mapped to be read only, and used for nothing else.
         let image = unsafe { BootImage::new(image) };
         sing_kernel::boot(&Pc, options, image)
     }

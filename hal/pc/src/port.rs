@@ -22,7 +22,8 @@ pub fn read32(port: u16) -> u32 {
 
 /// Writes a byte to a port.
 pub fn write8(port: u16, value: u8) {
-    // SAFETY: the HAL writes only to ports of devices that it drives, none of which it lets access memory.
+    // SAFETY: the HAL writes only to ports of devices that it drives, none of which it lets access
+    // memory.
     unsafe { Port::new(port).write(value) }
 }
 

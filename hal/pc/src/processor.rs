@@ -105,8 +105,9 @@ pub fn init() {
         load_tss(task);
     }
     let features = CpuId::new().get_extended_feature_info();
-    // SAFETY: write protection and numeric errors are what the kernel's code assumes; the others only forbid what
-    // the kernel does not do: run or touch pages of a less privileged mode, of which there are none.
+    // SAFETY: write protection and numeric errors are what the kernel's code assumes; the others
+    // only forbid what the kernel does not do: run or touch pages of a less privileged mode, of
+    // which there are none.
     unsafe {
         Cr0::update(|c| c.insert(Cr0Flags::WRITE_PROTECT | Cr0Flags::NUMERIC_ERROR));
         Cr4::update(|c| {
@@ -168,7 +169,8 @@ pub fn triple_fault() {
         limit: 0,
         base: VirtAddr::zero(),
     };
-    // SAFETY: this is the end: a fault that no table handles resets the processor, which is what is wanted.
+    // SAFETY: this is the end: a fault that no table handles resets the processor, which is what is
+    // wanted.
     unsafe {
         lidt(&none);
         core::arch::asm!("ud2");

@@ -7,11 +7,12 @@ use core::ops::Range;
 /// Bytes of a page and a frame.
 pub const PAGE: u64 = 4096;
 
-/// Physical addresses that the kernel has room for among its own: memory and devices beyond are not used.
+/// Physical addresses that the kernel has room for among its own: memory and devices beyond are not
+/// used.
 pub const REACH: u64 = 8 << 40;
 
-/// The most ranges that are kept. A PC reports about ten, a large server with UEFI a few hundred, most of them
-/// neighbours, which are joined.
+/// The most ranges that are kept. A PC reports about ten, a large server with UEFI a few hundred,
+/// most of them neighbours, which are joined.
 const MAX: usize = 512;
 
 /// The pages that contain `len` bytes at `at`. `None` if those end beyond `limit`, which is

@@ -173,7 +173,8 @@ impl Instance {
             payer.discharge(COST);
             return Err(NoRoom);
         }
-        // What needs memory of its own follows when the record has its place: it is large, and is not moved about.
+        // What needs memory of its own follows when the record has its place: it is large, and is
+        // not moved about.
         #[expect(
             clippy::disallowed_methods,
             reason = "there is room, and it is paid for"
@@ -201,7 +202,8 @@ impl Instance {
             return Err(NoRoom);
         }
         let place = Box::into_raw(place).cast::<Inner>();
-        // SAFETY: the record was allocated just now and is this function's alone; a box's pointer is not null.
+        // SAFETY: the record was allocated just now and is this function's alone; a box's pointer
+        // is not null.
         unsafe {
             let pointer = NonNull::new_unchecked(place);
             (*place).this = ManuallyDrop::new(Instance(pointer));
@@ -273,8 +275,8 @@ impl Instance {
         self.inner().references.load(Acquire) == 1
     }
 
-    /// Gives one of its tables back where nobody else keeps it: how many bytes that is. `None` where there is none, or
-    /// somebody could run in it.
+    /// Gives one of its tables back where nobody else keeps it: how many bytes that is. `None`
+    /// where there is none, or somebody could run in it.
     pub fn give_table_back(&mut self) -> Option<u64> {
         if !self.is_alone() {
             return None;

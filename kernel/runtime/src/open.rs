@@ -93,8 +93,8 @@ impl Store {
         Store::default()
     }
 
-    /// Returns the canonical number of each type of a module: types that are equal, all types that they refer to
-    /// included, have the same.
+    /// Returns the canonical number of each type of a module: types that are equal, all types that
+    /// they refer to included, have the same.
     fn canonical(&mut self, types: &[FuncType]) -> Vec<u32> {
         let mut numbers: Vec<u32> = Vec::new();
         for ty in types {

@@ -1,6 +1,7 @@
 //! What the instances of a sealed image start from, made of its tables once they have been checked.
 //!
-//! Parts that grow with the image are made in pieces: others run between two, and wait for no more than one.
+//! Parts that grow with the image are made in pieces: others run between two, and wait for no more
+//! than one.
 
 use crate::template::{FuncRecord, InitialTable, Template};
 use alloc::boxed::Box;
@@ -50,8 +51,8 @@ fn zeros(count: usize) -> Result<Vec<u64>, Failure> {
 }
 
 impl Sealing {
-    /// The records of functions must have their address before references to them can be made; where the code lies is added
-    /// last.
+    /// The records of functions must have their address before references to them can be made;
+    /// where the code lies is added last.
     fn functions(&mut self, t: &mut Template) -> Result<bool, Failure> {
         let (all, made) = (t.meta.funcs.len(), self.funcs.len());
         if made == 0 {

@@ -81,7 +81,8 @@ pub(crate) struct SealedParts {
     pub(crate) passive: (bool, bool),
 }
 
-/// An image that is being made ready, in steps of bounded cost. Its code need not be loaded before all is checked.
+/// An image that is being made ready, in steps of bounded cost. Its code need not be loaded before
+/// all is checked.
 pub struct Preparation {
     template: Template,
     code_len: u64,
@@ -254,8 +255,8 @@ impl Template {
         self.meta.memory.map_or(0, |m| m.min_bytes())
     }
 
-    /// Returns the most bytes of linear memory: the module's declared maximum, at most 4 GiB, or a byte
-    /// less if those are pages of a 32-bit memory.
+    /// Returns the most bytes of linear memory: the module's declared maximum, at most 4 GiB, or a
+    /// byte less if those are pages of a 32-bit memory.
     #[must_use]
     pub fn memory_max(&self) -> u64 {
         self.meta.memory.map_or(0, |m| m.max_bytes())
@@ -282,8 +283,8 @@ impl Template {
     }
 
     /// Returns the first run of initial contents in memories behind the first that ends behind this
-    /// byte of this one of them, from there on: its place and at most `most` of its bytes. `None` if
-    /// only zeros follow.
+    /// byte of this one of them, from there on: its place and at most `most` of its bytes. `None`
+    /// if only zeros follow.
     #[must_use]
     pub fn further_initial_from(&self, at: (u32, u64), most: u64) -> Option<((u32, u64), &[u8])> {
         let runs = &self.meta.further_initial;

@@ -1,7 +1,7 @@
 //! The heap of a program: its own linear memory, grown page by page.
 //!
-//! Invariant: threads of one SIP are pre-emptive, so the allocator's lock is a real one. It spins through
-//! `yield`, which lets the holder run on the one processor that both may share.
+//! Invariant: threads of one SIP are pre-emptive, so the allocator's lock is a real one. It spins
+//! through `yield`, which lets the holder run on the one processor that both may share.
 
 use crate::{Error, sys};
 use alloc::vec::Vec;
@@ -10,8 +10,8 @@ use core::sync::atomic::{AtomicBool, Ordering};
 /// A lock that yields while it waits.
 pub(crate) struct YieldLock(AtomicBool);
 
-// SAFETY: the lock is held exactly from a successful exchange of false for true until `unlock` stores false;
-// the orderings make what happened under one holder visible to the next.
+// SAFETY: the lock is held exactly from a successful exchange of false for true until `unlock`
+// stores false; the orderings make what happened under one holder visible to the next.
 unsafe impl lock_api::RawMutex for YieldLock {
     #[allow(clippy::declare_interior_mutable_const)] // lock_api asks for a constant.
     const INIT: Self = YieldLock(AtomicBool::new(false));
@@ -34,9 +34,9 @@ unsafe impl lock_api::RawMutex for YieldLock {
     }
 }
 
-/// Grows the heap by so many bytes now, so that what is allocated within them later needs nothing of the machine. A service that
-/// bounds what it keeps reserves that at its start: no message that it receives, however much of its budget that
-/// takes, can then make an allocation fail.
+/// Grows the heap by so many bytes now, so that what is allocated within them later needs nothing
+/// of the machine. A service that bounds what it keeps reserves that at its start: no message that
+/// it receives, however much of its budget that takes, can then make an allocation fail.
 ///
 /// # Errors
 /// [`Error::NoResources`] where memory or the program's budget does not suffice.
@@ -58,8 +58,8 @@ mod global {
 
     struct Heap(TalcLock<YieldLock, WasmGrowAndExtend, WasmBinning>);
 
-    // SAFETY: what keeps the allocator from being `Send` is the address of the heap's end, which means the
-    // same to every thread of the SIP, and is used under the lock only.
+    // SAFETY: what keeps the allocator from being `Send` is the address of the heap's end, which
+    // means the same to every thread of the SIP, and is used under the lock only.
     unsafe impl Sync for Heap {}
 
     // SAFETY: all calls are passed on to an allocator.

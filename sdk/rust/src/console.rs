@@ -7,8 +7,8 @@ pub const LINE_INPUT: u32 = 1;
 /// The interrupt line of the console's output: there is room again, or all has been written out.
 pub const LINE_OUTPUT: u32 = 3;
 
-/// Writes to the console device; how many bytes it takes. If it does not take all, [`LINE_OUTPUT`] says when there is
-/// room.
+/// Writes to the console device; how many bytes it takes. If it does not take all, [`LINE_OUTPUT`]
+/// says when there is room.
 ///
 /// # Errors
 /// If the device fails.
@@ -17,7 +17,8 @@ pub fn write(bytes: &[u8]) -> Result<usize, Error> {
     error::check(unsafe { sys::console_write(bytes.as_ptr(), bytes.len()) }).map(|n| n as usize)
 }
 
-/// How many bytes the device has taken and not written out. Where there are some, [`LINE_OUTPUT`] says when there are none.
+/// How many bytes the device has taken and not written out. Where there are some, [`LINE_OUTPUT`]
+/// says when there are none.
 #[must_use]
 pub fn unwritten() -> usize {
     sys::console_unwritten().try_into().unwrap_or(0)

@@ -19,7 +19,8 @@ impl Object {
         self.0
     }
 
-    /// Takes ownership of the object that a call of the kernel has just made: `code` is the call's answer and nothing else.
+    /// Takes ownership of the object that a call of the kernel has just made: `code` is the call's
+    /// answer and nothing else.
     pub(crate) fn from_status(code: i32) -> Result<Object, Error> {
         error::check(code).map(Object)
     }

@@ -1,8 +1,8 @@
 //! The exchange heap: making, reading and writing what moves between SIPs.
 //!
 //! [`Block`], [`Vector`], [`Record`] and [`Text`] own an allocation each; sending one moves it, dropping one
-//! frees it. The compiler expands single loads and stores in place, with the tests of handle and bounds;
-//! whole ranges are one call.
+//! frees it. The compiler expands single loads and stores in place, with the tests of handle and
+//! bounds; whole ranges are one call.
 
 use crate::rt::{Block, Handle, Plain, Record, Text, Vector};
 use crate::{Error, error, sys};
@@ -298,8 +298,8 @@ impl Text {
         String::from_utf8(bytes).ok()
     }
 
-    /// A copy of the text; `None` if it is longer than `max` bytes or no UTF-8. For services: a client
-    /// may send a text of any size.
+    /// A copy of the text; `None` if it is longer than `max` bytes or no UTF-8. For services: a
+    /// client may send a text of any size.
     #[must_use]
     pub fn get_within(&self, max: usize) -> Option<String> {
         if self.block().len() <= max {

@@ -46,7 +46,8 @@ pub fn memory() -> Result<Memory, Error> {
     query(snapshot::QUERY_MEMORY)
 }
 
-/// Has the kernel look at all its records, whether anything names one that is free. Nobody runs meanwhile: for tests.
+/// Has the kernel look at all its records, whether anything names one that is free. Nobody runs
+/// meanwhile: for tests.
 ///
 /// # Errors
 /// If memory is short.

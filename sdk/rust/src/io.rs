@@ -1,7 +1,7 @@
 //! Bytes and text in and out: pipes, standard input and output, the debug log.
 //!
-//! Standard output and error go through pipes that the parent gave; without one, to the debug log. Each
-//! `print!` is one block, which moves to the reader; at most one is under way on each pipe.
+//! Standard output and error go through pipes that the parent gave; without one, to the debug log.
+//! Each `print!` is one block, which moves to the reader; at most one is under way on each pipe.
 
 use crate::contracts::PipeContract;
 use crate::rt::{Block, Handle, Vector, Waitable};
@@ -75,8 +75,8 @@ impl Drop for DebugLog {
 /// Exit code of a program that is ended because nobody reads what it prints.
 pub const NOBODY_READS: i32 = sing_abi::exit::NOBODY_READS;
 
-/// The largest block that a [`Writer`] sends, and the console takes: larger ones go in pieces. So what is under way is little, and
-/// who prints very much lets others print between.
+/// The largest block that a [`Writer`] sends, and the console takes: larger ones go in pieces. So
+/// what is under way is little, and who prints very much lets others print between.
 pub const LARGEST: usize = 64 << 10;
 
 /// How far from its end a piece may be cut, to end with a line.
@@ -111,8 +111,9 @@ impl Writer {
         Writer(Write::Ready(pipe))
     }
 
-    /// Moves a block to the reader, when that has taken the one before: in pieces if it is larger than [`LARGEST`], which end
-    /// with a line where one ends near, so that what others print does not come in the middle of it.
+    /// Moves a block to the reader, when that has taken the one before: in pieces if it is larger
+    /// than [`LARGEST`], which end with a line where one ends near, so that what others print does
+    /// not come in the middle of it.
     ///
     /// # Errors
     /// [`Error::Closed`] where nobody reads any more, [`Error::NoResources`] if handles are short.
@@ -272,7 +273,8 @@ static STDOUT: Mutex<Option<Stream>> = Mutex::new(None);
 static STDERR: Mutex<Option<Stream>> = Mutex::new(None);
 
 /// A stream that is connected. Printing reaches it through here alone, so that a program which
-/// prints but has no pipe imports nothing of the pipe's contract: what is imported must have been granted.
+/// prints but has no pipe imports nothing of the pipe's contract: what is imported must have been
+/// granted.
 struct Stream {
     writer: Writer,
     write: fn(&mut Writer, &[u8]) -> Result<(), Error>,
@@ -341,8 +343,8 @@ macro_rules! eprintln {
     ($($t:tt)*) => { $crate::io::print_error(::core::format_args!("{}\n", ::core::format_args!($($t)*))) };
 }
 
-/// Prints to standard output. If nobody reads it any more, the program ends, as in a pipe whose later
-/// stage has seen enough.
+/// Prints to standard output. If nobody reads it any more, the program ends, as in a pipe whose
+/// later stage has seen enough.
 pub fn print(text: fmt::Arguments<'_>) {
     match print_to(&STDOUT, text) {
         Ok(()) => {}
@@ -360,8 +362,8 @@ pub fn log(text: fmt::Arguments<'_>) {
     let _ = fmt::write(&mut DebugLog::new(), text);
 }
 
-/// Waits until the reader of standard output has taken all that was printed: before something that shows elsewhere,
-/// such as the crash of a child.
+/// Waits until the reader of standard output has taken all that was printed: before something that
+/// shows elsewhere, such as the crash of a child.
 pub fn flush() {
     if let Some(stream) = STDOUT.lock().as_mut() {
         // If nobody reads, there is nothing to wait for.

@@ -1,7 +1,7 @@
 //! The SDK for programs in Rust.
 //!
-//! A program is a SIP: `#![no_std]` with `alloc`, `#![no_main]`, no `unsafe` of its own, and everything that it may do
-//! declared in its manifest:
+//! A program is a SIP: `#![no_std]` with `alloc`, `#![no_main]`, no `unsafe` of its own, and
+//! everything that it may do declared in its manifest:
 //!
 //! ```no_run,standalone_crate
 //! #![no_std]
@@ -23,8 +23,8 @@
 //! ```
 //!
 //! Invariants:
-//! - The kernel's entry points are imported in `sys` and nowhere else; all other modules are safe to use
-//!   with any argument.
+//! - The kernel's entry points are imported in `sys` and nowhere else; all other modules are safe
+//!   to use with any argument.
 //! - What owns a kernel object, an allocation or an endpoint gives it up when dropped, once.
 #![no_std]
 

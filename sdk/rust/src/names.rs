@@ -32,7 +32,8 @@ impl Names {
         Ok(Names(Some(channel.recv_success()?)))
     }
 
-    /// The channel, for a request that is ready to be sent. A failure after this gives the channel up.
+    /// The channel, for a request that is ready to be sent. A failure after this gives the channel
+    /// up.
     fn take(&mut self) -> Result<Ready, Error> {
         self.0.take().ok_or(Error::Closed)
     }
@@ -99,8 +100,8 @@ impl Names {
         Ok(File(Some(imp.recv_success()?)))
     }
 
-    /// Registers a service or name server at a path. The channel that comes back announces clients that bind that path or one
-    /// below it.
+    /// Registers a service or name server at a path. The channel that comes back announces clients
+    /// that bind that path or one below it.
     ///
     /// # Errors
     /// [`Error::Held`] where the path, or one above or below it, is another's; [`Error::NoResources`] where the name server has
@@ -172,7 +173,8 @@ impl File {
         Ok(size)
     }
 
-    /// Has a block filled from `offset` on; it comes back with the number of bytes that are the file's.
+    /// Has a block filled from `offset` on; it comes back with the number of bytes that are the
+    /// file's.
     ///
     /// # Errors
     /// [`Error::Closed`] if its server has gone.

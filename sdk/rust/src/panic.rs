@@ -1,6 +1,8 @@
-//! The panic handler: it prints its message and place to the debug log and traps, which ends the SIP.
+//! The panic handler: it prints its message and place to the debug log and traps, which ends the
+//! SIP.
 //!
-//! The message goes through a small buffer on the stack, so that a panic for want of memory still speaks.
+//! The message goes through a small buffer on the stack, so that a panic for want of memory still
+//! speaks.
 
 #[cfg(target_arch = "wasm32")]
 mod handler {

@@ -8,7 +8,8 @@ use alloc::vec::Vec;
 pub const LONGEST: usize = 4096;
 
 /// The path without empty parts and without a `/` at its end; `/` is the root. `None` if it is not
-/// absolute, is too long, or has a part `.` or `..` (what they mean is the asking program's business).
+/// absolute, is too long, or has a part `.` or `..` (what they mean is the asking program's
+/// business).
 #[must_use]
 pub fn normalize(path: &str) -> Option<String> {
     if !path.starts_with('/') || path.len() > LONGEST {
@@ -64,8 +65,8 @@ pub fn below<'a>(path: &'a str, prefix: &str) -> Option<&'a str> {
     }
 }
 
-/// The names directly below a normalized directory, in order, directories with a `/` behind; `None` if no
-/// path lies below it.
+/// The names directly below a normalized directory, in order, directories with a `/` behind; `None`
+/// if no path lies below it.
 pub fn list<'a>(paths: impl Iterator<Item = &'a str>, directory: &str) -> Option<Vec<String>> {
     let mut names: BTreeMap<&str, bool> = BTreeMap::new();
     for rest in paths.filter_map(|p| below(p, directory)) {

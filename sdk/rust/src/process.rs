@@ -121,7 +121,8 @@ impl Child {
         waited(sys::process_join(self.object.raw(), timeout.nanos()))
     }
 
-    /// Lets it go on when this process ends: it is stopped neither with its parent nor with an ancestor.
+    /// Lets it go on when this process ends: it is stopped neither with its parent nor with an
+    /// ancestor.
     ///
     /// # Errors
     /// [`Error::BadState`] if it has ended.

@@ -1,8 +1,9 @@
 //! A service in the name space: the half that is the same in all of them.
 //!
-//! Clients do not speak to a service before the name server has announced them: each announcement brings the exporting side
-//! of a fresh channel, which the service takes or gives back ([O] 5.3). A [`Provider`] answers these announcements and keeps
-//! the channels; the service serves what comes over them.
+//! Clients do not speak to a service before the name server has announced them: each announcement
+//! brings the exporting side of a fresh channel, which the service takes or gives back ([O] 5.3). A
+//! [`Provider`] answers these announcements and keeps the channels; the service serves what comes
+//! over them.
 //!
 //! ```
 //! use sing_sdk::names::Names;
@@ -33,8 +34,10 @@
 //! Invariants:
 //! - Every announcement is answered, and an endpoint that is not taken goes back to its client.
 //! - The kernel has said of each client's endpoint that it is of the service's contract.
-//! - No client makes the service fail or wait: paths are bounded before they are read, and so is the number of clients.
-//! - No program takes the whole service: its clients are at most an eighth of those for which there is room ([`share`]).
+//! - No client makes the service fail or wait: paths are bounded before they are read, and so is
+//!   the number of clients.
+//! - No program takes the whole service: its clients are at most an eighth of those for which there
+//!   is room ([`share`]).
 
 use crate::Error;
 use crate::contracts::{NamespaceContract, Refusal, ServiceContract};
@@ -66,14 +69,15 @@ impl Waitable for Lookup {
     }
 }
 
-/// A service's place in the name space and its clients. `S` is the endpoint with which a client begins, `E` the one over
-/// which it is served, `T` the note that the service makes of each client.
+/// A service's place in the name space and its clients. `S` is the endpoint with which a client
+/// begins, `E` the one over which it is served, `T` the note that the service makes of each client.
 pub struct Provider<S, E, T = ()> {
     /// For `case &provider.lookup` in a `switch_receive!`, whose code calls [`Provider::answer`].
     pub lookup: Lookup,
     /// For `case provider.clients[key]`.
     pub clients: EndpointSet<E>,
-    /// By the client's key, with its origin. The note of a client that has gone stays until another gets its key.
+    /// By the client's key, with its origin. The note of a client that has gone stays until another
+    /// gets its key.
     notes: Vec<Option<(u32, T)>>,
     begin: fn(S) -> E,
     most: usize,
@@ -86,8 +90,8 @@ impl<S, E, T> fmt::Debug for Provider<S, E, T> {
 }
 
 impl<S: TypedEndpoint, E: TypedEndpoint, T> Provider<S, E, T> {
-    /// Serves what the name server announces over a channel that was given to the program when it started. `begin` takes a
-    /// client: `SomeContract::Exp::send_success`.
+    /// Serves what the name server announces over a channel that was given to the program when it
+    /// started. `begin` takes a client: `SomeContract::Exp::send_success`.
     ///
     /// # Errors
     /// [`Error::NoResources`] if handles are short.
@@ -123,8 +127,9 @@ impl<S: TypedEndpoint, E: TypedEndpoint, T> Provider<S, E, T> {
         self
     }
 
-    /// Answers one request of the name server, waiting for it if there is none. `bind` looks at the path below the service's
-    /// own, `/` for the service itself: what it notes of a client it takes, `None` for one that it refuses.
+    /// Answers one request of the name server, waiting for it if there is none. `bind` looks at the
+    /// path below the service's own, `/` for the service itself: what it notes of a client it
+    /// takes, `None` for one that it refuses.
     ///
     /// # Errors
     /// The name server has gone, so that no clients will come any more.
@@ -189,7 +194,8 @@ impl<S: TypedEndpoint, E: TypedEndpoint, T> Provider<S, E, T> {
         Ok(())
     }
 
-    /// Whether one more client of this origin can be taken. Counted anew each time, as nobody tells when clients go.
+    /// Whether one more client of this origin can be taken. Counted anew each time, as nobody tells
+    /// when clients go.
     fn has_room(&self, origin: u32) -> bool {
         let (mut all, mut same) = (0, 0);
         for (key, note) in self.notes.iter().enumerate() {

@@ -1,11 +1,12 @@
 //! The types that the code of `contract!`, `manifest!` and `main` is made of.
 //!
-//! Programs meet [`Block`], [`Vector`], [`Text`], [`Record`], [`Endpoint`], [`Closed`] and [`Error`] in signatures; everything
-//! else here is for generated code.
+//! Programs meet [`Block`], [`Vector`], [`Text`], [`Record`], [`Endpoint`], [`Closed`] and
+//! [`Error`] in signatures; everything else here is for generated code.
 //!
 //! Invariants:
-//! - Each owner ([`Endpoint`], [`Block`] and what is made of them) holds a handle that nobody else holds, and gives it up when
-//!   dropped. Rust's moves are what makes a SIP's resources linear ([O] 4.5).
+//! - Each owner ([`Endpoint`], [`Block`] and what is made of them) holds a handle that nobody else
+//!   holds, and gives it up when dropped. Rust's moves are what makes a SIP's resources linear ([O]
+//!   4.5).
 //! - Words of a message are judged before they become a value.
 //! - On a target that is not WebAssembly everything type-checks and nothing runs.
 

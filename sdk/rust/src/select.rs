@@ -1,11 +1,13 @@
 //! Waiting for several things at once, and the parts that `switch_receive!` ([O] 4.4) is made of.
 //!
-//! Programs use [`Select`] if they learn only at run time what to wait for. Everything else here is for the code that the
-//! macro makes.
+//! Programs use [`Select`] if they learn only at run time what to wait for. Everything else here is
+//! for the code that the macro makes.
 //!
 //! Invariants:
-//! - Looking takes nothing from an endpoint: a message stays the first of its queue until its case fires.
-//! - A wait that has taken something else (an event that lets one waiter through) puts it back if another case fires.
+//! - Looking takes nothing from an endpoint: a message stays the first of its queue until its case
+//!   fires.
+//! - A wait that has taken something else (an event that lets one waiter through) puts it back if
+//!   another case fires.
 
 use crate::rt::{Handle, TypedEndpoint, Waitable};
 use crate::time::{Timeout, uptime};
@@ -30,7 +32,8 @@ pub const CLOSED: i32 = status::CLOSED;
 pub struct Message {
     /// Its name in the contract.
     pub name: &'static str,
-    /// Whether it promises something of its arguments that a sender can break; the receiver then closes the channel.
+    /// Whether it promises something of its arguments that a sender can break; the receiver then
+    /// closes the channel.
     pub promises: bool,
 }
 
@@ -61,7 +64,8 @@ pub trait Receives: TypedEndpoint {
 /// ```
 #[derive(Debug)]
 pub struct Select<const N: usize> {
-    /// Written as far as `len` says: clearing room for 64 would be most of what a look at a few costs.
+    /// Written as far as `len` says: clearing room for 64 would be most of what a look at a few
+    /// costs.
     handles: [MaybeUninit<u32>; N],
     tags: [MaybeUninit<i32>; N],
     len: usize,
@@ -119,8 +123,9 @@ impl<const N: usize> Select<N> {
         place
     }
 
-    /// The event that has come at a place: of an endpoint the index of its first message, or a negative number if the channel is
-    /// closed; of a set the key of an endpoint that is ready; of anything else 0. `None` if nothing has.
+    /// The event that has come at a place: of an endpoint the index of its first message, or a
+    /// negative number if the channel is closed; of a set the key of an endpoint that is ready; of
+    /// anything else 0. `None` if nothing has.
     #[must_use]
     #[inline]
     pub fn tag(&self, place: usize) -> Option<i32> {
@@ -152,7 +157,8 @@ impl<const N: usize> Select<N> {
 
     #[inline]
     fn look(&mut self, timeout: Timeout) -> Result<(), Error> {
-        // SAFETY: both arrays are written for the length, which is at most theirs, and the tags can be changed.
+        // SAFETY: both arrays are written for the length, which is at most theirs, and the tags can
+        // be changed.
         let code = unsafe {
             sys::select(
                 self.handles.as_ptr().cast(),
@@ -173,7 +179,8 @@ fn full(most: usize) -> ! {
     )
 }
 
-/// A message came that the kernel has not announced, or that the contract does not allow: it never does.
+/// A message came that the kernel has not announced, or that the contract does not allow: it never
+/// does.
 #[cold]
 #[doc(hidden)]
 pub fn never() -> ! {
@@ -265,7 +272,8 @@ impl Turn {
         let start = if start < of { start } else { 0 };
         for i in (start..of).chain(0..start) {
             if can(i) {
-                // Threads that come by here at once may both get the same turn; no case is passed over for that.
+                // Threads that come by here at once may both get the same turn; no case is passed
+                // over for that.
                 self.0.store(i as u32 + 1, Ordering::Relaxed);
                 return Some(i);
             }
@@ -357,7 +365,8 @@ impl<E: Receives> Many for [Option<E>] {
         }
         let left = patience.left(true);
         let no_tags = core::ptr::without_provenance_mut(NO_TAGS as usize);
-        // SAFETY: the array is written for the length, which is at most its own, and there are no tags.
+        // SAFETY: the array is written for the length, which is at most its own, and there are no
+        // tags.
         let place =
             unsafe { sys::select(handles.as_ptr().cast(), no_tags, self.len(), left.nanos()) };
         match error::check(place) {

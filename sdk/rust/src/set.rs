@@ -4,9 +4,11 @@
 //! [`EndpointSet`] owns endpoints of one type and state, and is what `switch_receive!` takes them from.
 //!
 //! Invariants:
-//! - The cost of a wait does not depend on how many endpoints are idle: the kernel keeps those that are ready in a list.
-//! - An endpoint that is taken out to be answered stays a member of the kernel's set, so that taking it and putting it
-//!   back are no calls; messages that come meanwhile are found when it is back.
+//! - The cost of a wait does not depend on how many endpoints are idle: the kernel keeps those that
+//!   are ready in a list.
+//! - An endpoint that is taken out to be answered stays a member of the kernel's set, so that
+//!   taking it and putting it back are no calls; messages that come meanwhile are found when it is
+//!   back.
 
 use crate::handle::Object;
 use crate::rt::{Handle, TypedEndpoint, Waitable};
@@ -17,7 +19,8 @@ use alloc::vec::Vec;
 use core::fmt;
 use sing_abi::status;
 
-/// Endpoints with owners elsewhere, watched under numbers. An endpoint that is closed or sent leaves it.
+/// Endpoints with owners elsewhere, watched under numbers. An endpoint that is closed or sent
+/// leaves it.
 #[derive(Debug)]
 pub struct WaitSet(Object);
 
@@ -30,7 +33,8 @@ impl WaitSet {
         Object::from_status(sys::set_create()).map(WaitSet)
     }
 
-    /// Watches an endpoint under a number, at most 2^31 - 1. One that is watched already gets this number instead.
+    /// Watches an endpoint under a number, at most 2^31 - 1. One that is watched already gets this
+    /// number instead.
     ///
     /// # Errors
     /// [`Error::BadState`] if it is in another set.
@@ -47,7 +51,8 @@ impl WaitSet {
         sys::set_remove(self.0.raw(), endpoint) >= 0
     }
 
-    /// Waits until an endpoint has a message or is closed by the other side; its number. Each in its turn.
+    /// Waits until an endpoint has a message or is closed by the other side; its number. Each in
+    /// its turn.
     ///
     /// # Errors
     /// [`Error::Timeout`] if the time-out passed.
@@ -112,7 +117,8 @@ enum Slot<E> {
 
 struct Entry<E> {
     slot: Slot<E>,
-    /// How often the key has been given to another endpoint: a part of the number in the kernel's set.
+    /// How often the key has been given to another endpoint: a part of the number in the kernel's
+    /// set.
     generation: u32,
 }
 
@@ -148,14 +154,16 @@ const GENERATIONS: u32 = 1 << (31 - INDEX_BITS);
 /// }
 /// ```
 ///
-/// A key is small, and belongs to its endpoint until that is found closed, [removed](EndpointSet::remove), or
+/// A key is small, and belongs to its endpoint until that is found closed,
+/// [removed](EndpointSet::remove), or
 /// [given up](EndpointSet::forget) while it is out: until then no other endpoint gets it.
 pub struct EndpointSet<E> {
     watched: WaitSet,
     entries: Vec<Entry<E>>,
     free: Option<usize>,
     len: usize,
-    /// The endpoint that the kernel has named and a switch has passed over, because it was another case's turn: the next one.
+    /// The endpoint that the kernel has named and a switch has passed over, because it was another
+    /// case's turn: the next one.
     passed: Option<u32>,
 }
 
@@ -217,7 +225,8 @@ impl<E: TypedEndpoint> EndpointSet<E> {
     /// Takes an endpoint in; its key.
     ///
     /// # Errors
-    /// The endpoint, with [`Error::BadState`] if it is a member of another set: taken out there and not
+    /// The endpoint, with [`Error::BadState`] if it is a member of another set: taken out there and
+    /// not
     /// [released](EndpointSet::release). With [`Error::NoResources`] if there are 2^18 already.
     pub fn insert(&mut self, endpoint: E) -> Result<usize, Refused<E>> {
         let refuse = |content, error| Err(Refused { content, error });
@@ -295,7 +304,8 @@ impl<E: TypedEndpoint> EndpointSet<E> {
         self.len += 1;
     }
 
-    /// Gives up the key of an endpoint that is taken out and has been closed or sent; whether it was out.
+    /// Gives up the key of an endpoint that is taken out and has been closed or sent; whether it
+    /// was out.
     pub fn forget(&mut self, key: usize) -> bool {
         let out = matches!(
             self.entries.get(key),
@@ -310,8 +320,8 @@ impl<E: TypedEndpoint> EndpointSet<E> {
         out
     }
 
-    /// Gives up the key of an endpoint that is taken out and goes on elsewhere, in any state: another set can take it
-    /// then. Whether it was the one that is out under this key.
+    /// Gives up the key of an endpoint that is taken out and goes on elsewhere, in any state:
+    /// another set can take it then. Whether it was the one that is out under this key.
     pub fn release<T: TypedEndpoint>(&mut self, key: usize, endpoint: &T) -> bool {
         let raw = endpoint.handle().raw();
         match self.entries.get(key).map(|e| &e.slot) {
@@ -344,8 +354,8 @@ impl<E: TypedEndpoint> EndpointSet<E> {
         })
     }
 
-    /// The key that the kernel names, if its endpoint is in. The kernel forgets one that is ready while it is out, until it is
-    /// put back.
+    /// The key that the kernel names, if its endpoint is in. The kernel forgets one that is ready
+    /// while it is out, until it is put back.
     #[inline]
     fn claim(&mut self, found: u32) -> Option<usize> {
         let key = found as usize & (MOST - 1);

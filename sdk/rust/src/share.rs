@@ -1,8 +1,10 @@
 //! Shares of what a service has: no program takes so much that nothing is left for others.
 //!
-//! An *origin* is all that comes from one start of a program: the name server gives it a number, which it tells services with each
-//! Bind. An origin may have an eighth of what is free, so the more is taken, the less the next one gets, and it takes dozens of greedy
-//! programs to leave nothing: the *dynamic threshold* of shared buffers. Origin 0, the system itself, may have all that is free.
+//! An *origin* is all that comes from one start of a program: the name server gives it a number,
+//! which it tells services with each Bind. An origin may have an eighth of what is free, so the
+//! more is taken, the less the next one gets, and it takes dozens of greedy programs to leave
+//! nothing: the *dynamic threshold* of shared buffers. Origin 0, the system itself, may have all
+//! that is free.
 
 use alloc::collections::BTreeMap;
 
@@ -12,8 +14,8 @@ const PART: usize = 8;
 /// The system itself.
 pub const SYSTEM: u32 = 0;
 
-/// Whether an origin that has `used` may have so much more of what is free. Up to `least`, its share is not looked at: an
-/// eighth of little is nothing.
+/// Whether an origin that has `used` may have so much more of what is free. Up to `least`, its
+/// share is not looked at: an eighth of little is nothing.
 #[must_use]
 pub fn allows(origin: u32, used: usize, more: usize, free: usize, least: usize) -> bool {
     more <= free && (origin == SYSTEM || used + more <= (free / PART).max(least))

@@ -115,7 +115,8 @@ const AWAITED: u32 = 2;
 
 /// Data that one thread at a time may use.
 ///
-/// Taking it when it is free is one atomic instruction and no call; a thread that must wait does so in the kernel.
+/// Taking it when it is free is one atomic instruction and no call; a thread that must wait does so
+/// in the kernel.
 pub struct Mutex<T: ?Sized> {
     state: AtomicU32,
     /// Handle of the event that waiters wait for; 0 until a thread has to.
@@ -123,7 +124,8 @@ pub struct Mutex<T: ?Sized> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is reached only through a guard, and `state` lets only one guard exist at a time.
+// SAFETY: the value is reached only through a guard, and `state` lets only one guard exist at a
+// time.
 unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
 
 impl<T> Mutex<T> {
@@ -155,7 +157,8 @@ impl<T: ?Sized> Mutex<T> {
         self.state
             .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed)
             .is_ok()
-            // Only then: a guard that is made and dropped frees the mutex, also one that another thread has.
+            // Only then: a guard that is made and dropped frees the mutex, also one that another
+            // thread has.
             .then(|| MutexGuard::new(self))
     }
 
@@ -204,8 +207,8 @@ impl<T: ?Sized> fmt::Debug for Mutex<T> {
 /// The right to use a mutex's data, until dropped. It stays with the thread that took it.
 pub struct MutexGuard<'a, T: ?Sized> {
     mutex: &'a Mutex<T>,
-    /// Keeps threads from giving it away, and from sharing it: a mutex may be shared whatever its data is, so that the
-    /// reference above says nothing of that.
+    /// Keeps threads from giving it away, and from sharing it: a mutex may be shared whatever its
+    /// data is, so that the reference above says nothing of that.
     _thread: OneThread,
 }
 
@@ -241,7 +244,8 @@ impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
 impl<T: ?Sized> Drop for MutexGuard<'_, T> {
     fn drop(&mut self) {
         if self.mutex.state.swap(FREE, Ordering::Release) == AWAITED {
-            // A waiter that is just about to make the event has not waited yet, and looks again after.
+            // A waiter that is just about to make the event has not waited yet, and looks again
+            // after.
             if let Some(event) = self.mutex.event() {
                 sys::event_set(event);
             }

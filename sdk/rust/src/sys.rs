@@ -1,8 +1,9 @@
 //! The kernel's entry points as the module imports them: the only place that names `sing_v1`.
 //!
-//! One line an entry of `sing_abi::entry`; a test holds the two together. Entries that take only numbers
-//! and handles are safe to call with any of them (the kernel checks); entries that take offsets into linear
-//! memory are `unsafe`, because the kernel reads or writes there what the caller says.
+//! One line an entry of `sing_abi::entry`; a test holds the two together. Entries that take only
+//! numbers and handles are safe to call with any of them (the kernel checks); entries that take
+//! offsets into linear memory are `unsafe`, because the kernel reads or writes there what the
+//! caller says.
 //!
 //! On a host target the same functions type-check and panic when called, so that programs and their
 //! compile-fail tests can be checked without a Singularity system.

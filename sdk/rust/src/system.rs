@@ -2,7 +2,8 @@
 
 use crate::{Error, error, sys};
 
-/// Stops any process and its descendants but for detached ones; its resources are free when this returns.
+/// Stops any process and its descendants but for detached ones; its resources are free when this
+/// returns.
 ///
 /// # Errors
 /// [`Error::NotFound`] if there is none with this id, [`Error::NotPermitted`] if the system cannot do without it.

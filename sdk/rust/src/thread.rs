@@ -1,15 +1,18 @@
 //! Threads of the caller's SIP. They share its memory and are pre-emptive.
 //!
-//! Each has a shadow stack from the heap (where Rust keeps what has an address) beside the machine stack
-//! that the kernel gives it. A program that spawns threads exports `sip_thread`, which lives here.
+//! Each has a shadow stack from the heap (where Rust keeps what has an address) beside the machine
+//! stack that the kernel gives it. A program that spawns threads exports `sip_thread`, which lives
+//! here.
 //!
-//! The machine stack has a guard, and the shadow stack of a program's first thread lies at the bottom of its memory, so
-//! that leaving either traps at once. The shadow stack of a further thread has no such neighbour: a thread that needs more
-//! than it has writes first over a mark of 1 KiB, which is there for this, and then over the program's own heap. It is found
-//! out afterwards: if the mark has changed when the thread ends or is joined, the program is ended with a message. One
-//! that jumps over the mark, with a variable that is larger than it, or never ends is not found out, and what it has
-//! written over may end the program in another way before. Nothing outside the program can be reached in any case. A
-//! thread of unknown needs is given plenty: [`spawn_with_stack`].
+//! The machine stack has a guard, and the shadow stack of a program's first thread lies at the
+//! bottom of its memory, so that leaving either traps at once. The shadow stack of a further thread
+//! has no such neighbour: a thread that needs more than it has writes first over a mark of 1 KiB,
+//! which is there for this, and then over the program's own heap. It is found out afterwards: if
+//! the mark has changed when the thread ends or is joined, the program is ended with a message. One
+//! that jumps over the mark, with a variable that is larger than it, or never ends is not found
+//! out, and what it has written over may end the program in another way before. Nothing outside the
+//! program can be reached in any case. A thread of unknown needs is given plenty:
+//! [`spawn_with_stack`].
 
 use crate::handle::Object;
 use crate::rt::{Handle, Waitable};
@@ -63,9 +66,9 @@ impl End {
     /// Ends the program if a thread has run beyond this end.
     fn check(self) {
         let mark = core::ptr::with_exposed_provenance::<u128>(self.0);
-        // Word by word: a copy would need as much of a stack.
-        // SAFETY: so many words are there, and are kept until the thread has ended and been looked after (`Running`). The
-        // reads are volatile, since no code that the compiler can see changes them.
+        // Word by word: a copy would need as much of a stack. SAFETY: so many words are there, and
+        // are kept until the thread has ended and been looked after (`Running`). The reads are
+        // volatile, since no code that the compiler can see changes them.
         let whole = (0..MARKS).all(|i| unsafe { mark.add(i).read_volatile() } == MARK);
         if !whole {
             beyond_the_stack();
@@ -85,7 +88,8 @@ struct Start {
     run: Box<dyn FnOnce() + Send>,
 }
 
-/// The first function of every further thread: `argument` is what [`spawn_with_stack`] gave the kernel.
+/// The first function of every further thread: `argument` is what [`spawn_with_stack`] gave the
+/// kernel.
 #[cfg_attr(target_arch = "wasm32", unsafe(no_mangle))]
 #[cfg_attr(not(target_arch = "wasm32"), allow(dead_code))]
 extern "C" fn sip_thread(argument: *mut Start) {
@@ -175,8 +179,8 @@ where
     spawn_with_stack(DEFAULT_STACK, f)
 }
 
-/// Runs `f` in a thread of its own with a shadow stack of so many bytes. A thread that needs more writes over the
-/// program's heap, which is noticed when it ends, if at all.
+/// Runs `f` in a thread of its own with a shadow stack of so many bytes. A thread that needs more
+/// writes over the program's heap, which is noticed when it ends, if at all.
 ///
 /// # Errors
 /// [`Error::NoResources`] if memory or threads are short.
@@ -208,8 +212,8 @@ where
         *place.lock() = Some(value);
     });
     let start = Box::into_raw(Box::new(Start { run }));
-    // SAFETY: `start` stays valid until `sip_thread` takes it back; the stack below `top` is kept until the
-    // thread has ended (`Running`).
+    // SAFETY: `start` stays valid until `sip_thread` takes it back; the stack below `top` is kept
+    // until the thread has ended (`Running`).
     let code = unsafe { sys::thread_create(start as usize, top as usize) };
     let thread = match Object::from_status(code) {
         Ok(thread) => thread,

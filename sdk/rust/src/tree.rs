@@ -1,14 +1,15 @@
 //! Trees of blocks ([O] 4.7): blocks whose content owns further blocks.
 //!
-//! A rep struct with `R* in ExHeap` or `R[] in ExHeap` fields is a Rust struct with [`Record`]s and [`Vector`]s in it.
-//! In a block, such a part is attached at its field's place: it moves with the block, by one pointer however large the
-//! tree is, and is freed with it. To be used it is taken out, and so it has one owner at any time: the block it is
-//! attached to, or the value it is in.
+//! A rep struct with `R* in ExHeap` or `R[] in ExHeap` fields is a Rust struct with [`Record`]s and
+//! [`Vector`]s in it. In a block, such a part is attached at its field's place: it moves with the
+//! block, by one pointer however large the tree is, and is freed with it. To be used it is taken
+//! out, and so it has one owner at any time: the block it is attached to, or the value it is in.
 //!
 //! Invariants:
-//! - If a call fails, a value that was to be put into a block is freed, and one that was to be taken out stays there.
-//! - Content from other processes is judged when it is taken out: a part that is not there, or bytes that are no value,
-//!   make `None`.
+//! - If a call fails, a value that was to be put into a block is freed, and one that was to be
+//!   taken out stays there.
+//! - Content from other processes is judged when it is taken out: a part that is not there, or
+//!   bytes that are no value, make `None`.
 
 use crate::heap::{load, store};
 use crate::rt::{Block, Handle, Plain, Record, Text, Vector};
@@ -30,8 +31,9 @@ pub trait Content: Sized {
     /// [`Error::BadState`] if the block is shared and so cannot get parts. A part that did not get there is freed.
     fn put(self, block: &mut Block, at: usize) -> Result<(), Error>;
 
-    /// Takes it out of a block; `None` if it is not there, and then nothing has changed, unless the block is shared:
-    /// parts can be taken out of that, but not put back. Outside the block, the SIP ends.
+    /// Takes it out of a block; `None` if it is not there, and then nothing has changed, unless the
+    /// block is shared: parts can be taken out of that, but not put back. Outside the block, the
+    /// SIP ends.
     fn take(block: &mut Block, at: usize) -> Option<Self>;
 }
 
@@ -115,8 +117,8 @@ impl<T: Content> Record<T> {
         Ok(Record::from_block(block))
     }
 
-    /// The value, the block being freed. `None` if the block is too small, or what is in it is no such value: then
-    /// everything in it is freed, too.
+    /// The value, the block being freed. `None` if the block is too small, or what is in it is no
+    /// such value: then everything in it is freed, too.
     #[must_use]
     pub fn into_inner(self) -> Option<T> {
         let mut block = self.into_block();
@@ -126,9 +128,10 @@ impl<T: Content> Record<T> {
         T::take(&mut block, 0)
     }
 
-    /// Lets `f` read and change the value in its place: parts are taken out for it, and put back. `None`, and nothing
-    /// done, if it is no such value, and if a value with parts cannot be changed since another block has to do with
-    /// its memory: a view of it, or what was cut off it. A plain value in a shared block ends the program, as
+    /// Lets `f` read and change the value in its place: parts are taken out for it, and put back.
+    /// `None`, and nothing done, if it is no such value, and if a value with parts cannot be
+    /// changed since another block has to do with its memory: a view of it, or what was cut off it.
+    /// A plain value in a shared block ends the program, as
     /// [`Record::set`] does.
     pub fn with<R>(&mut self, f: impl FnOnce(&mut T) -> R) -> Option<R> {
         if self.block().len() < T::SIZE {
@@ -171,7 +174,8 @@ impl<T: Content> Vector<T> {
         self.len() == 0
     }
 
-    /// The elements, the block being freed. `None` if one of them is no such value: then all are freed, too.
+    /// The elements, the block being freed. `None` if one of them is no such value: then all are
+    /// freed, too.
     #[must_use]
     pub fn into_elements(self) -> Option<Vec<T>> {
         let len = self.len();
@@ -179,8 +183,8 @@ impl<T: Content> Vector<T> {
         (0..len).map(|i| T::take(&mut block, i * T::SIZE)).collect()
     }
 
-    /// Lets `f` read and change an element in its place: parts are taken out for it, and put back. `None`, and
-    /// nothing done, beyond the end and where [`Record::with`] says so.
+    /// Lets `f` read and change an element in its place: parts are taken out for it, and put back.
+    /// `None`, and nothing done, beyond the end and where [`Record::with`] says so.
     pub fn with<R>(&mut self, index: usize, f: impl FnOnce(&mut T) -> R) -> Option<R> {
         if index >= self.len() {
             return None;
@@ -190,7 +194,8 @@ impl<T: Content> Vector<T> {
 }
 
 fn lend<T: Content, R>(block: &mut Block, at: usize, f: impl FnOnce(&mut T) -> R) -> Option<R> {
-    // A block that is shared gives its parts, but takes none back; one that is shared no more becomes writable by this.
+    // A block that is shared gives its parts, but takes none back; one that is shared no more
+    // becomes writable by this.
     if T::PARTS && block.unshare().is_err() {
         return None;
     }

@@ -1,12 +1,13 @@
 //! [`TRef`]: a tracked resource where ownership cannot be followed at compile time ([O] 4.6).
 //!
-//! A `TRef` promises at run time what the types promise of an owner: its content has one owner at a time, the
-//! cell or the thread that acquired it. A second acquire waits until the first gives something back, for ever if it must: what
-//! would be a wrong use is a deadlock and never two owners.
+//! A `TRef` promises at run time what the types promise of an owner: its content has one owner at a
+//! time, the cell or the thread that acquired it. A second acquire waits until the first gives
+//! something back, for ever if it must: what would be a wrong use is a deadlock and never two
+//! owners.
 //!
 //! Invariants:
-//! - Blocks belong to a thread. One in a cell belongs to none: it is parked with the kernel, and becomes the property of
-//!   the thread that acquires it.
+//! - Blocks belong to a thread. One in a cell belongs to none: it is parked with the kernel, and
+//!   becomes the property of the thread that acquires it.
 //! - Dropping a full cell gives its content up.
 
 use crate::handle::Object;
@@ -20,8 +21,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// The contents that a [`TRef`] can hold: blocks and what is made of them, endpoints, plain data, and tuples, options and vectors of
-/// such.
+/// The contents that a [`TRef`] can hold: blocks and what is made of them, endpoints, plain data,
+/// and tuples, options and vectors of such.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be held by a TRef",
     label = "not tracked",
@@ -148,7 +149,8 @@ fn all<A, B>(
         match there(value) {
             Ok(value) => moved.push(value),
             Err(Refused { content, error }) => {
-                // A handle was given up for each that has moved, so there is room for them where they were.
+                // A handle was given up for each that has moved, so there is room for them where
+                // they were.
                 let mut content: Vec<A> = moved
                     .into_iter()
                     .map(|b| back(b).unwrap_or_else(|lost| unreturnable(lost.error)))
@@ -248,7 +250,8 @@ tuples! { A B C; A B C D; }
 /// ```
 pub struct TRef<T: Tracked> {
     content: Mutex<Option<T::Parked>>,
-    /// Set when the cell has become full. The first to come takes the content, and the others wait on.
+    /// Set when the cell has become full. The first to come takes the content, and the others wait
+    /// on.
     full: AutoEvent,
 }
 
@@ -291,7 +294,8 @@ impl<T: Tracked> TRef<T> {
     /// # Errors
     /// If handles are short; the cell stays full.
     pub fn try_acquire(&self) -> Result<Option<T>, Error> {
-        // Held until it is known what becomes of the content: no thread may fill a cell that is going to be full again.
+        // Held until it is known what becomes of the content: no thread may fill a cell that is
+        // going to be full again.
         let mut place = self.content.lock();
         let Some(content) = place.take() else {
             return Ok(None);

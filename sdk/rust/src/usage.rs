@@ -1,11 +1,14 @@
 //! The arguments of a program, declared once: names, types, defaults and help ([O] 5.2.1).
 //!
 //! [`arguments!`](crate::arguments) makes a table ([`Usage`]) and a structure with the values of a declaration. A word that
-//! fits no declaration is refused with the usage and status 2 before the program does anything; `--help` prints the usage.
+//! fits no declaration is refused with the usage and status 2 before the program does anything;
+//! `--help` prints the usage.
 //!
 //! Invariants:
-//! - Parsing and the text of the usage read the same table, and nothing else decides which words are understood.
-//! - An argument that is understood has a value of its type; a word that has none is wrong use, not a default.
+//! - Parsing and the text of the usage read the same table, and nothing else decides which words
+//!   are understood.
+//! - An argument that is understood has a value of its type; a word that has none is wrong use, not
+//!   a default.
 
 mod declare;
 
@@ -143,8 +146,8 @@ pub trait Declared: Sized {
     /// Reads the program's arguments.
     ///
     /// # Errors
-    /// The exit code of the program, if they are not understood or the usage is asked for. The text for the person has been
-    /// printed.
+    /// The exit code of the program, if they are not understood or the usage is asked for. The text
+    /// for the person has been printed.
     fn get() -> Result<Self, i32>;
 }
 
@@ -220,7 +223,8 @@ impl Usage {
             if is_option && matches!(text.as_str(), "--help" | "-h") {
                 return Err(Refused::Help);
             }
-            // The first that has room. A number below zero looks like an option, and may be a value.
+            // The first that has room. A number below zero looks like an option, and may be a
+            // value.
             let next = self.arguments.iter().enumerate().position(|(i, a)| {
                 let has_room = matches!(a.count, Count::Many | Count::Some) || values[i].is_empty();
                 a.option().is_none() && has_room
@@ -278,7 +282,8 @@ impl Usage {
         text
     }
 
-    /// Reads the program's own arguments. If they are not understood, or the usage is asked for, says so.
+    /// Reads the program's own arguments. If they are not understood, or the usage is asked for,
+    /// says so.
     ///
     /// # Errors
     /// The exit code with which the program is to end.
@@ -292,7 +297,8 @@ impl Usage {
         })
     }
 
-    /// Refuses the program's arguments for a reason that the table cannot hold; the exit code with which it is to end.
+    /// Refuses the program's arguments for a reason that the table cannot hold; the exit code with
+    /// which it is to end.
     #[must_use]
     pub fn refuse(&self, reason: &str) -> i32 {
         eprintln!("{}", self.refusal(&program(), reason));
@@ -306,8 +312,8 @@ impl Usage {
     }
 }
 
-/// Whether a word that begins like an option is a number below zero. It is not parsed here: the tables for that would be
-/// in the memory of every program.
+/// Whether a word that begins like an option is a number below zero. It is not parsed here: the
+/// tables for that would be in the memory of every program.
 fn is_number(text: &str) -> bool {
     let rest = text.strip_prefix('-').unwrap_or(text);
     let digits = rest.strip_prefix('.').unwrap_or(rest);

@@ -1,7 +1,8 @@
 //! Views: parts of blocks and vectors, borrowed.
 //!
-//! A view cannot outlive the owner's turn: while it lives, the block cannot be sent, shared or dropped, and while one lives
-//! through which it can be changed, no other code reaches it. [`ViewMut::split_at`] makes two of one that do not overlap.
+//! A view cannot outlive the owner's turn: while it lives, the block cannot be sent, shared or
+//! dropped, and while one lives through which it can be changed, no other code reaches it.
+//! [`ViewMut::split_at`] makes two of one that do not overlap.
 //!
 //! Invariant: a view lies inside its block, so that no access of it can end the program.
 
@@ -47,7 +48,8 @@ impl Part {
     fn at(block: &Block, start: usize, len: usize) -> Part {
         Part {
             _thread: OneThread::MARK,
-            // SAFETY: it is never dropped, and the views below borrow the owner for as long as they live.
+            // SAFETY: it is never dropped, and the views below borrow the owner for as long as they
+            // live.
             block: ManuallyDrop::new(unsafe { Block::from_raw(block.handle()) }),
             start,
             len,
@@ -124,7 +126,8 @@ impl Part {
 /// Bytes that are copied at once.
 const ROOM: usize = 256;
 
-/// So many elements in pieces that fit the room on the stack, or one by one: the first of each, and how many.
+/// So many elements in pieces that fit the room on the stack, or one by one: the first of each, and
+/// how many.
 fn pieces<T: Plain>(len: usize) -> impl Iterator<Item = (usize, usize)> {
     let most = (ROOM / T::SIZE).max(1);
     (0..len).step_by(most).map(move |i| (i, most.min(len - i)))
@@ -208,7 +211,8 @@ impl<'a, T: Plain> ViewMut<'a, T> {
         self.part.copy_from(values)
     }
 
-    /// The part before `index` and the part from there on, both to be changed; `None` beyond the end.
+    /// The part before `index` and the part from there on, both to be changed; `None` beyond the
+    /// end.
     #[must_use]
     pub fn split_at(self, index: usize) -> Option<(ViewMut<'a, T>, ViewMut<'a, T>)> {
         let (a, b) = self.part.cut::<T>(index)?;
@@ -256,7 +260,8 @@ impl<T: Plain> Vector<T> {
         })
     }
 
-    /// The elements in a range, to be changed. If the block is shared, changing one ends the program.
+    /// The elements in a range, to be changed. If the block is shared, changing one ends the
+    /// program.
     ///
     /// # Errors
     /// [`Error::BadArgument`] if the range is not inside.

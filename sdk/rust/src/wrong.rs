@@ -1,5 +1,5 @@
-//! Ways to misbehave on purpose: what a broken or hostile program may try. For tests of the isolation that
-//! the system promises; no other program turns this feature on.
+//! Ways to misbehave on purpose: what a broken or hostile program may try. For tests of the
+//! isolation that the system promises; no other program turns this feature on.
 //!
 //! These functions break Rust's rules deliberately. Their effect is defined all the same: in
 //! WebAssembly, and by the kernel's checks.

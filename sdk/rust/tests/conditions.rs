@@ -1,5 +1,6 @@
-//! The requirement of a message means the same in all places that judge it: in the functions that `contract!` makes, while a
-//! program is compiled and while it runs, and in the tables by which the kernel judges.
+//! The requirement of a message means the same in all places that judge it: in the functions that
+//! `contract!` makes, while a program is compiled and while it runs, and in the tables by which the
+//! kernel judges.
 
 use proptest::prelude::*;
 use sing_contract::conditions::judged;

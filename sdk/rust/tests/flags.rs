@@ -1,4 +1,5 @@
-//! A program that is built without the flags of `.cargo/config.toml` does not build, and is told which they are.
+//! A program that is built without the flags of `.cargo/config.toml` does not build, and is told
+//! which they are.
 
 use std::process::Command;
 
@@ -9,7 +10,8 @@ fn a_program_without_the_flags_for_threads_does_not_build() {
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .args(["check", "--quiet", "--package", "sing-sdk"])
         .args(["--target", "wasm32-unknown-unknown", "--target-dir"])
-        // Of its own: the one in use is locked, and what is built without the flags is of no use there.
+        // Of its own: the one in use is locked, and what is built without the flags is of no use
+        // there.
         .arg(concat!(env!("CARGO_TARGET_TMPDIR"), "/flags"))
         // Takes the place of the flags that the workspace has for this target.
         .env("RUSTFLAGS", "-Copt-level=0")

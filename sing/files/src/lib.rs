@@ -1,8 +1,10 @@
-//! Files that others may read while they are made: a file is made in a folder beside its place and renamed. Who reads it meanwhile
-//! gets the old contents or the new ones whole, and where the disk is full or the command is ended, the old ones stay.
+//! Files that others may read while they are made: a file is made in a folder beside its place and
+//! renamed. Who reads it meanwhile gets the old contents or the new ones whole, and where the disk
+//! is full or the command is ended, the old ones stay.
 //!
-//! The folder is new and this user's alone, so that nobody else can put a link there for the file to be written through; its name
-//! does not depend on the file's, which may be as long as names can be.
+//! The folder is new and this user's alone, so that nobody else can put a link there for the file
+//! to be written through; its name does not depend on the file's, which may be as long as names can
+//! be.
 #![forbid(unsafe_code)]
 
 use std::fs::{self, DirBuilder};
@@ -22,11 +24,12 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     make(path, |place| fs::write(place, bytes))
 }
 
-/// Has a file made at a place with the same name, in another folder; then puts it where it belongs, with the permissions of the one
-/// that is there.
+/// Has a file made at a place with the same name, in another folder; then puts it where it belongs,
+/// with the permissions of the one that is there.
 ///
 /// # Errors
-/// Those of `make`, and whatever keeps the file from being put there; the one that is there has not changed then.
+/// Those of `make`, and whatever keeps the file from being put there; the one that is there has not
+/// changed then.
 pub fn make<E: From<io::Error>>(
     path: &Path,
     make: impl FnOnce(&Path) -> Result<(), E>,

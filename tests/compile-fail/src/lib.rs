@@ -1,5 +1,5 @@
-//! Contracts for programs that must not compile (`fail/`), each with the message that the compiler gives, and
-//! for some that must (`pass/`).
+//! Contracts for programs that must not compile (`fail/`), each with the message that the compiler
+//! gives, and for some that must (`pass/`).
 #![deny(unsafe_code)]
 
 sing_sdk::contract!(
@@ -71,7 +71,8 @@ sing_sdk::contract!(
 
 sing_sdk::contract!(
     "
-    /// What it requires is about numbers that the kernel does not compute with: the receiver has to look.
+    /// What it requires is about numbers that the kernel does not compute with: the receiver has to
+    /// look.
     contract Dial {
       in message Turn(double by) requires by < 1 && by > -1;
       out message Turned();

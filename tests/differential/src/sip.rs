@@ -377,7 +377,8 @@ fn append(wasm: &[u8], added: &BTreeMap<u8, Vec<u8>>) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// The module by itself: with a function that answers a constant in place of its import, and one export.
+/// The module by itself: with a function that answers a constant in place of its import, and one
+/// export.
 pub fn alone(wasm: &[u8], arguments: u32) -> Result<Vec<u8>> {
     let mut out = wasm[..8].to_vec();
     let mut import = 0;

@@ -79,8 +79,8 @@ fn make(config: Config, numbers: &mut Numbers) -> Option<Vec<u8>> {
     Some(module.to_bytes()).filter(|wasm| can_be_asked(wasm))
 }
 
-/// Whether the interpreter can be asked about a module: wasmi 2.0.0 aborts the process at some forms of
-/// `v128.store16_lane`.
+/// Whether the interpreter can be asked about a module: wasmi 2.0.0 aborts the process at some
+/// forms of `v128.store16_lane`.
 fn can_be_asked(wasm: &[u8]) -> bool {
     let bodies = Parser::new(0).parse_all(wasm).filter_map(|p| match p {
         Ok(Payload::CodeSectionEntry(body)) => body.get_operators_reader().ok(),

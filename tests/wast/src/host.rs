@@ -60,7 +60,8 @@ impl Scripts {
         self.state().code.push(template.clone());
     }
 
-    /// A memory of this type; returns the fixed address of its record, or `None` if there is no room.
+    /// A memory of this type; returns the fixed address of its record, or `None` if there is no
+    /// room.
     pub fn add_memory(&self, ty: MemoryType, mode: MemoryMode) -> Option<u64> {
         let len = ty.min_bytes();
         let memory = GuestMemory::new(mode, ty.max_bytes(), len)?;

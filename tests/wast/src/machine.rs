@@ -45,7 +45,8 @@ impl Machine {
     /// Loads code, and registers its traps.
     pub fn load(&self, code: &[u8], data: Vec<u8>, meta: Meta) -> Result<Arc<Template>, String> {
         let base = self.hal.load_code(code).ok_or("the code arena is full")?;
-        // SAFETY: the one caller has just had all three from the compiler; the code arena keeps code as it is.
+        // SAFETY: the one caller has just had all three from the compiler; the code arena keeps
+        // code as it is.
         let template = unsafe { Template::new(meta, data.into(), base, code.len() as u64) };
         let template = template.map_err(|e| e.to_string())?;
         SCRIPTS.add_template(&template);

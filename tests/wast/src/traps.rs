@@ -7,7 +7,8 @@ fn words(trap: Trap) -> &'static [&'static str] {
     match trap {
         Trap::Unreachable => &["unreachable"],
         Trap::MemoryOutOfBounds => &["out of bounds memory access"],
-        // An indirect call beyond the table and an instruction on the table are the same reason here.
+        // An indirect call beyond the table and an instruction on the table are the same reason
+        // here.
         Trap::TableOutOfBounds => &["out of bounds table access", "undefined element"],
         Trap::NullFunction => &["uninitialized element", "null function reference"],
         Trap::NullReference => &["null reference"],

@@ -227,8 +227,8 @@ fn same(ty: ValType, v: Value) -> bool {
     ty.is_reference() && v.ty.is_reference() && ty.is_function() == v.ty.is_function()
 }
 
-/// Whether a float is a NaN with the topmost bit of its payload set and, where `alone`, no other. Its sign does
-/// not matter.
+/// Whether a float is a NaN with the topmost bit of its payload set and, where `alone`, no other.
+/// Its sign does not matter.
 fn nan(v: Value, alone: bool) -> bool {
     let (canonical, magnitude) = match v.ty {
         ValType::F32 => (0x7fc0_0000, v.bits & 0x7fff_ffff),

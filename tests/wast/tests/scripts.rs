@@ -1,4 +1,5 @@
-//! The program on scripts written by hand: those that pass, and those that must fail, with their lines.
+//! The program on scripts written by hand: those that pass, and those that must fail, with their
+//! lines.
 
 mod common;
 

@@ -1,4 +1,5 @@
-//! The picture of a result: for each target a bar of ours, of the peers and of the papers, on a logarithmic scale.
+//! The picture of a result: for each target a bar of ours, of the peers and of the papers, on a
+//! logarithmic scale.
 
 use super::report::{Row, figure};
 use anyhow::{Result, anyhow};

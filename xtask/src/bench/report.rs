@@ -38,8 +38,8 @@ pub struct Result {
     pub rows: Vec<Row>,
 }
 
-/// Puts our figures and the peers' together. The peers, and the papers' figures, stand at the first row of their
-/// target and unit.
+/// Puts our figures and the peers' together. The peers, and the papers' figures, stand at the first
+/// row of their target and unit.
 pub fn rows(ours: &[Measured], peers: &[Measured]) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     for measured in ours {

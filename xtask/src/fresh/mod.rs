@@ -1,4 +1,5 @@
-//! `cargo xtask test fresh-machine`: the README's two commands on machines that are not like this one.
+//! `cargo xtask test fresh-machine`: the README's two commands on machines that are not like this
+//! one.
 //!
 //! Makes bare roots of Debian or Ubuntu, puts a Rust toolchain and a clone of `HEAD` into each, and
 //! runs the commands there, as root and as a user without rights, with and without further

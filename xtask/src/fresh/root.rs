@@ -1,4 +1,5 @@
-//! Roots: a bare system by debootstrap, Rust and a clone of the project in it, and a way to run commands there.
+//! Roots: a bare system by debootstrap, Rust and a clone of the project in it, and a way to run
+//! commands there.
 //!
 //! Commands run in name spaces of their own, whose processes and mounts end with them, so that
 //! nothing is left mounted however they end. A process that waits for this one to end, by Ctrl-C or

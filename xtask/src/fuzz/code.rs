@@ -1,5 +1,5 @@
-//! Random code against other engines, on sealed linkage: modules become images through the installer's path, and run as
-//! processes of a hosted system, in both memory modes.
+//! Random code against other engines, on sealed linkage: modules become images through the
+//! installer's path, and run as processes of a hosted system, in both memory modes.
 //!
 //! `tests/differential` makes the modules and runs the other engines; it is a workspace of its own,
 //! as the engines take long to build. A module with different results is reduced, piece by piece,
@@ -42,7 +42,8 @@ pub struct Outcome {
     /// Runs without a result to compare: no engine has one, or only one of them exhausted its
     /// stack.
     pub unknown: usize,
-    /// Runs on which the engines differ and one of them agrees with us, which therefore are no findings.
+    /// Runs on which the engines differ and one of them agrees with us, which therefore are no
+    /// findings.
     pub split: Vec<String>,
     /// How often each kind of end was right: traps by their codes.
     pub ends: BTreeMap<String, usize>,

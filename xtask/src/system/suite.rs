@@ -139,7 +139,8 @@ impl Suite<'_> {
         }
     }
 
-    /// Boots again with these tests, which have all been reached, if interrupts have waited too long.
+    /// Boots again with these tests, which have all been reached, if interrupts have waited too
+    /// long.
     fn watch_again(&self, tests: &[(&Test, &[Step])], ends: &mut [Verdict]) -> Result<()> {
         let Some(watched) = ends.iter_mut().find(|end| end.name == WATCHED_NAME) else {
             return Ok(());

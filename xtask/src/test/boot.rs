@@ -1,4 +1,5 @@
-//! The boot matrix: machine types, processors, sizes of memory, clocks, discs by BIOS and UEFI; how each ends.
+//! The boot matrix: machine types, processors, sizes of memory, clocks, discs by BIOS and UEFI; how
+//! each ends.
 //!
 //! Every case boots QEMU once. The machines have no device that ends QEMU except their own
 //! power-off, unless the case is about machines without one: a system that does not switch its

@@ -339,8 +339,8 @@ fn choose(request: &Request, filter: &mut Option<String>) -> Vec<&'static Part> 
     parts.filter(|part| part.filters).collect()
 }
 
-/// Whether a test may have this in its name, which is known only when all are built: something in the sources that tests are
-/// named after does.
+/// Whether a test may have this in its name, which is known only when all are built: something in
+/// the sources that tests are named after does.
 fn may_name_a_test(root: &Path, filter: &str) -> bool {
     let word = filter.rsplit("::").next().unwrap_or(filter);
     let is_word = |c: char| c.is_alphanumeric() || "_-".contains(c);

@@ -1,8 +1,10 @@
-//! Ties `SPECIFICATION.md` to the tests: every promise names at least one, and every test that it names exists.
+//! Ties `SPECIFICATION.md` to the tests: every promise names at least one, and every test that it
+//! names exists.
 //!
-//! A promise is a row of a table whose first cell is its number, like `S3`. Its tests stand in backquotes in
-//! the last cell: `system NAME` (a file of `tests/system`), `unit CRATE PATH` (a test function of a crate), `bench ID`
-//! (a row of the benchmark), `part NAME` (a whole part of the suite).
+//! A promise is a row of a table whose first cell is its number, like `S3`. Its tests stand in
+//! backquotes in the last cell: `system NAME` (a file of `tests/system`), `unit CRATE PATH` (a test
+//! function of a crate), `bench ID` (a row of the benchmark), `part NAME` (a whole part of the
+//! suite).
 
 use super::{PARTS, Report, Run};
 use anyhow::{Context, Result};

@@ -180,8 +180,8 @@ pub fn selftest(run: &Run) -> Result<Report> {
     Ok(report)
 }
 
-/// What the PC's self-test has in its file, and the kernel must not: symbols of its crate, paths of its
-/// source, what it prints.
+/// What the PC's self-test has in its file, and the kernel must not: symbols of its crate, paths of
+/// its source, what it prints.
 const OF_THE_TEST: [&str; 5] = [
     "sing_pc_selftest",
     "hal/pc/selftest/",

@@ -1,5 +1,5 @@
-//! The README's tour: runs every `cargo xtask run -c` and `target/release/sing` in it, and compares the output, except
-//! for numbers. Tries the least memory that `singularity --help` names, too.
+//! The README's tour: runs every `cargo xtask run -c` and `target/release/sing` in it, and compares
+//! the output, except for numbers. Tries the least memory that `singularity --help` names, too.
 
 use super::{Report, Run};
 use crate::image::{self, MemoryMode, Programs};
@@ -181,7 +181,8 @@ fn stops(text: &str) -> Vec<Stop> {
     stops
 }
 
-/// The command in `$ cargo xtask run [--machine pc] -c 'COMMANDS'` or `$ target/release/sing ARGUMENTS`.
+/// The command in `$ cargo xtask run [--machine pc] -c 'COMMANDS'` or `$ target/release/sing
+/// ARGUMENTS`.
 fn command(line: &str) -> Option<(Place, &str)> {
     if let Some(arguments) = line.strip_prefix(TOOL) {
         return Some((Place::Tool, arguments));

@@ -12,8 +12,8 @@ const INSIDE: &str = "tests/wast/suite";
 /// Its folders. A copy may lack the second.
 const FOLDERS: [&str; 2] = ["core", "simd"];
 
-/// The suite's folders: in the repository, or in `wasm-testsuite` in a folder beside it, or one deeper. None where there is
-/// no copy.
+/// The suite's folders: in the repository, or in `wasm-testsuite` in a folder beside it, or one
+/// deeper. None where there is no copy.
 fn find(root: &Path) -> Vec<PathBuf> {
     let copy = copy(root);
     let folders = copy.iter().flat_map(|c| FOLDERS.map(|f| c.join(f)));

@@ -1,5 +1,6 @@
-//! The relaxed instructions, in the specification's deterministic profile: of the results that an instruction may have,
-//! it always has the first, on every processor. So most of them are other names of exact instructions.
+//! The relaxed instructions, in the specification's deterministic profile: of the results that an
+//! instruction may have, it always has the first, on every processor. So most of them are other
+//! names of exact instructions.
 
 use super::{Translator, two};
 use crate::error::Result;
@@ -51,8 +52,8 @@ impl Translator<'_, '_> {
         Ok(true)
     }
 
-    /// `a * b + c`, or `-a * b + c`, rounded twice: a product that is rounded once needs an instruction that the baseline
-    /// processor lacks.
+    /// `a * b + c`, or `-a * b + c`, rounded twice: a product that is rounded once needs an
+    /// instruction that the baseline processor lacks.
     fn multiply_add(&mut self, ty: Type, negate: bool) -> Result<()> {
         let c = self.pop_lanes(ty)?;
         let (mut a, b) = self.pop_lanes2(ty)?;
@@ -65,8 +66,8 @@ impl Translator<'_, '_> {
         Ok(())
     }
 
-    /// Products of bytes, all of them signed, added in pairs to 16 bits; a sum that does not fit becomes the largest that
-    /// does.
+    /// Products of bytes, all of them signed, added in pairs to 16 bits; a sum that does not fit
+    /// becomes the largest that does.
     fn dot(&mut self, a: Value, b: Value) -> Value {
         let (low_a, low_b) = (self.b.ins().swiden_low(a), self.b.ins().swiden_low(b));
         let low = self.b.ins().imul(low_a, low_b);

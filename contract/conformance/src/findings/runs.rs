@@ -1,4 +1,5 @@
-//! The faults that only whole runs show: processes that wait for ever, and messages that are never received.
+//! The faults that only whole runs show: processes that wait for ever, and messages that are never
+//! received.
 
 use super::{Finder, Finding, Kind, listed};
 use crate::cells;
@@ -202,7 +203,8 @@ impl Finder<'_> {
         }
     }
 
-    /// The findings about all runs: processes that never move again, messages that are never received.
+    /// The findings about all runs: processes that never move again, messages that are never
+    /// received.
     pub(super) fn runs(&mut self, explained: Vec<bool>) {
         let mut explained = leading_to(self.exploration, explained);
         let mut stuck = vec![false; explained.len()];
@@ -214,7 +216,8 @@ impl Finder<'_> {
             .iter()
             .map(|&p| leading_to_step(self.exploration, |mark| mark.process == p))
             .collect();
-        // For each process and state the situation in which most others are stuck too: they belong together.
+        // For each process and state the situation in which most others are stuck too: they belong
+        // together.
         let mut worst: BTreeMap<(usize, usize), (usize, Vec<usize>)> = BTreeMap::new();
         for at in 0..explained.len() {
             if explained[at] || alive.iter().all(|a| a[at]) {
@@ -268,7 +271,8 @@ impl Finder<'_> {
         }
     }
 
-    /// Channels on which the exporting side has something to say, the client waits, and it is never said.
+    /// Channels on which the exporting side has something to say, the client waits, and it is never
+    /// said.
     fn owed(&mut self, channel: usize, explained: &mut [bool]) {
         let system = self.system;
         let (Some(client), Some(server)) = (

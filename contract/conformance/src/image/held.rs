@@ -1,4 +1,5 @@
-//! The operations that a program has at an end that the system gives it: declared in its manifest, and imported.
+//! The operations that a program has at an end that the system gives it: declared in its manifest,
+//! and imported.
 
 use crate::view::View;
 use sing_abi::names;
@@ -7,8 +8,8 @@ use sing_image::elf::Image;
 use sing_image::manifest::Side;
 use std::collections::BTreeSet;
 
-/// The operations of a program at an end of a channel: those of the contract that its manifest declares, and no more
-/// than its module imports, unless it can pass the endpoint on to another.
+/// The operations of a program at an end of a channel: those of the contract that its manifest
+/// declares, and no more than its module imports, unless it can pass the endpoint on to another.
 pub(super) fn view(
     image: &Image<'_>,
     channel: &ContractTable,
@@ -32,7 +33,8 @@ pub(super) fn view(
             known.push(&table.name);
         }
     }
-    // A permission stays one whoever has it; an endpoint of a base can turn out to be one of the derived contract.
+    // A permission stays one whoever has it; an endpoint of a base can turn out to be one of the
+    // derived contract.
     let turns = passes || known.len() > 1;
     let view = if own || (held.narrows.is_none() && turns) {
         View::whole(channel, side)
@@ -77,7 +79,8 @@ fn passes_on(image: &Image<'_>, side: Side) -> bool {
     })
 }
 
-/// Whether an endpoint of a channel can be used as one of this contract: the channel's own, a base or a permission.
+/// Whether an endpoint of a channel can be used as one of this contract: the channel's own, a base
+/// or a permission.
 fn is_or_stands_for(channel: (&ContractTable, &Hash), table: (&ContractTable, &Hash)) -> bool {
     let (channel, own) = channel;
     let (table, of) = table;

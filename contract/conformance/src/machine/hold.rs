@@ -1,10 +1,12 @@
-//! Which endpoints a sequence keeps to itself: what it has begun to use and still needs, no other conversation uses.
+//! Which endpoints a sequence keeps to itself: what it has begun to use and still needs, no other
+//! conversation uses.
 
 use super::Machine;
 use std::collections::BTreeSet;
 
 impl Machine {
-    /// Finds out which endpoints are held where: used since the last named state, and used again before the next.
+    /// Finds out which endpoints are held where: used since the last named state, and used again
+    /// before the next.
     pub(super) fn hold(&mut self) {
         let count = self.nodes.len();
         let (mut before, mut after) = (vec![BTreeSet::new(); count], vec![BTreeSet::new(); count]);

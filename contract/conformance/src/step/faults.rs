@@ -121,7 +121,8 @@ impl Rules<'_> {
                 let several = machine.endpoints[part.endpoint].channels.len();
                 let partner = self.partner(p, self.talk, part.endpoint, row, machine);
                 let bound = partner.is_some();
-                // Endpoints that other conversations have in use may still bring something afterwards.
+                // Endpoints that other conversations have in use may still bring something
+                // afterwards.
                 if held(part.endpoint) || (!bound && all.len() < several) {
                     return None;
                 }

@@ -1,13 +1,16 @@
-//! Conversations with endpoints that share a name: who they are with, which of them go on, and what they keep to themselves.
+//! Conversations with endpoints that share a name: who they are with, which of them go on, and what
+//! they keep to themselves.
 //!
-//! A sequence that speaks with one of several endpoints of a name is a conversation with that one, until it comes to a
-//! named state. It has a place of its own, so that the process can have others meanwhile: while it waits, the process
-//! is still in its named state, and begins further conversations there and goes on with those that it has. Whether it
-//! does so says the state in which the conversation began: a `serial` one keeps the process until it is over, a
-//! `parallel` one only while it has something to do itself, and where nothing is said both may be, at each wait anew.
+//! A sequence that speaks with one of several endpoints of a name is a conversation with that one,
+//! until it comes to a named state. It has a place of its own, so that the process can have others
+//! meanwhile: while it waits, the process is still in its named state, and begins further
+//! conversations there and goes on with those that it has. Whether it does so says the state in
+//! which the conversation began: a `serial` one keeps the process until it is over, a `parallel`
+//! one only while it has something to do itself, and where nothing is said both may be, at each
+//! wait anew.
 //!
-//! Invariant: a process does one thing at a time. What a conversation does without waiting, nothing of its process comes
-//! between.
+//! Invariant: a process does one thing at a time. What a conversation does without waiting, nothing
+//! of its process comes between.
 
 use super::{Rules, Visitor};
 use crate::ast::Order;
@@ -15,7 +18,8 @@ use crate::machine::{Edge, Machine};
 use std::borrow::Cow;
 
 impl Rules<'_> {
-    /// The places that a process continues from: conversations (0: the process by itself) with their nodes.
+    /// The places that a process continues from: conversations (0: the process by itself) with
+    /// their nodes.
     #[must_use]
     pub fn places(&self, process: usize, row: &[u16]) -> Vec<(usize, usize)> {
         let Some(trunk) = self.layout.nodes[process].map(|cell| usize::from(row[cell])) else {
@@ -66,8 +70,8 @@ impl Rules<'_> {
         Some(machine.endpoints[endpoint].channels[bound.checked_sub(1)?])
     }
 
-    /// Channels that an endpoint name stands for in a conversation: the one that it speaks with, or all with which
-    /// no other does.
+    /// Channels that an endpoint name stands for in a conversation: the one that it speaks with, or
+    /// all with which no other does.
     pub fn instances<'s>(
         &'s self,
         process: usize,

@@ -1,5 +1,5 @@
-//! Programs as the checker sees them: a manifest, contracts, and the names of what a module imports; and the system of
-//! two of them.
+//! Programs as the checker sees them: a manifest, contracts, and the names of what a module
+//! imports; and the system of two of them.
 
 use sing_contract::compile;
 use sing_image::contract::identities;
@@ -42,7 +42,8 @@ pub fn program(
     }
 }
 
-/// A client and a server, with a channel of this contract between their endpoints called `c`, or none.
+/// A client and a server, with a channel of this contract between their endpoints called `c`, or
+/// none.
 pub fn system(channel: Option<&str>) -> SystemManifest {
     let start = |name: &str| Start {
         name: name.into(),

@@ -1,4 +1,5 @@
-//! The rules once more, written apart from the checker's: where a system is, and what can happen there.
+//! The rules once more, written apart from the checker's: where a system is, and what can happen
+//! there.
 
 use sing_conformance::ast::Order;
 use sing_conformance::machine::{Act, Machine, What};
@@ -234,7 +235,8 @@ fn in_use(talks: &[Talk], machine: &Machine, endpoint: usize) -> bool {
             .any(|t| machine.nodes[t.node].held.contains(&endpoint))
 }
 
-/// The channels that a name stands for: the conversation's own partner, or those without a conversation.
+/// The channels that a name stands for: the conversation's own partner, or those without a
+/// conversation.
 fn meant(place: &Place, step: Step<'_>, endpoint: usize) -> Vec<usize> {
     let talks = &place.talks[step.p];
     let own = talks.iter().find(|t| Some(t.name) == step.talk);

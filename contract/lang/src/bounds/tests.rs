@@ -80,7 +80,8 @@ proptest! {
         }
     }
 
-    /// Whatever is accepted, no run at random overflows a queue, surprises a receiver or gets stuck.
+    /// Whatever is accepted, no run at random overflows a queue, surprises a receiver or gets
+    /// stuck.
     #[test]
     fn accepted_contracts_run(
         raw in prop::collection::vec((0usize..4, 0usize..4, any::<bool>(), 0usize..4), 1..10),
@@ -153,7 +154,7 @@ fn both_waiting_for_ever_is_found() {
             (2, 0, false, 3),
         ],
     );
-    // After both have spoken at once, importer in 1 waits for M1 again, exporter is done: no deadlock is
-    // possible only if someone can still move.
+    // After both have spoken at once, importer in 1 waits for M1 again, exporter is done: no
+    // deadlock is possible only if someone can still move.
     assert!(explore(&c, &mut plenty()).is_err());
 }

@@ -1,8 +1,10 @@
 //! The places at which lines end.
 //!
-//! A statement stands in one line where it fits. Else it is broken where it is loosest: before each `requires`, then at
-//! `or` and commas, then before each `->`, then at `||` and `&&`; parentheses open only where what is in them does not
-//! fit, and then each argument or alternative has its line. A comment keeps its place: it stays in its line, or begins one, and so does what follows it.
+//! A statement stands in one line where it fits. Else it is broken where it is loosest: before each
+//! `requires`, then at `or` and commas, then before each `->`, then at `||` and `&&`; parentheses
+//! open only where what is in them does not fit, and then each argument or alternative has its
+//! line. A comment keeps its place: it stays in its line, or begins one, and so does what follows
+//! it.
 
 use super::pieces::Piece;
 use super::tree::{Block, Node, Statement};
@@ -135,7 +137,8 @@ impl Layout {
         let own = before - first.beside();
         let lines = first.comments.first().map_or(first.lines, |c| c.lines);
         self.empty = own == 0 && lines > 1;
-        // Comments before the statement are written first, so that the statement's own line is measured.
+        // Comments before the statement are written first, so that the statement's own line is
+        // measured.
         let mut head = first.clone();
         head.comments.truncate(own);
         if own > 0 {
@@ -151,8 +154,8 @@ impl Layout {
         }
     }
 
-    /// Lays out a part of a statement; of the first token's comments, so many have been written. `tail` is the room
-    /// that what follows in the line takes.
+    /// Lays out a part of a statement; of the first token's comments, so many have been written.
+    /// `tail` is the room that what follows in the line takes.
     fn nodes(&mut self, nodes: &[Node<'_>], written: usize, tail: usize) {
         let start = self.pending.unwrap_or_else(|| self.column());
         let mut flat = Flat {
@@ -287,8 +290,8 @@ impl Layout {
         self.further = further;
     }
 
-    /// A closing token in a line of its own. The comments before it belong to what it closes; no empty line comes
-    /// before it.
+    /// A closing token in a line of its own. The comments before it belong to what it closes; no
+    /// empty line comes before it.
     fn closing(&mut self, piece: &Piece<'_>, indent: usize) {
         self.begin_line(indent + INDENT);
         let mut before = piece.clone();

@@ -1,8 +1,9 @@
-//! A text as tokens with the comments and line ends before each: nothing of the text but white space is lost.
+//! A text as tokens with the comments and line ends before each: nothing of the text but white
+//! space is lost.
 //!
-//! Also which tokens stand apart from the one before. That depends on what a sign means in its place: `*` and `!` are
-//! parts of a type or a step, or operators of a condition; `:` binds the parts of an endpoint type together and
-//! keeps those of a declaration apart.
+//! Also which tokens stand apart from the one before. That depends on what a sign means in its
+//! place: `*` and `!` are parts of a type or a step, or operators of a condition; `:` binds the
+//! parts of an endpoint type together and keeps those of a declaration apart.
 
 use crate::diagnostic::Diagnostic;
 use crate::lexer::{Token, lex, without_mark};

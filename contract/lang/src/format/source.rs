@@ -1,8 +1,10 @@
 //! A text laid out anew: spaces, line ends and indentation are the formatter's, all else stays.
 //!
 //! Invariants, checked at each run before the result is given out:
-//! - No token is lost or changed; only a needless `;` goes, and the sign that a last alternative or value lacks comes.
-//! - No comment is lost or changed, and each documents what it documented: the syntax tree stays the same.
+//! - No token is lost or changed; only a needless `;` goes, and the sign that a last alternative or
+//!   value lacks comes.
+//! - No comment is lost or changed, and each documents what it documented: the syntax tree stays
+//!   the same.
 
 use super::{layout, pieces, tree};
 use crate::ast::File;
@@ -10,7 +12,8 @@ use crate::diagnostic::Diagnostic;
 use crate::load;
 use crate::source::Span;
 
-/// A text laid out; `name` stands for it in what is reported. Names are not looked up: a text need only parse.
+/// A text laid out; `name` stands for it in what is reported. Names are not looked up: a text need
+/// only parse.
 ///
 /// # Errors
 /// The syntax errors of the text.

@@ -1,5 +1,6 @@
-//! The tokens of a text that parses, by parentheses, braces and statements: as much of its structure as its layout
-//! needs, so that new kinds of declarations are laid out like those that there are.
+//! The tokens of a text that parses, by parentheses, braces and statements: as much of its
+//! structure as its layout needs, so that new kinds of declarations are laid out like those that
+//! there are.
 
 use super::pieces::Piece;
 
@@ -117,7 +118,8 @@ impl<'a> Builder<'a> {
                     let block = self.block(&nodes);
                     let ends = match place {
                         Place::File => true,
-                        // `state S: one { … }` ends with its brace; as a step of a sequence it does not.
+                        // `state S: one { … }` ends with its brace; as a step of a sequence it does
+                        // not.
                         _ => is_choice(&nodes) && self.peek() != "->",
                     };
                     nodes.push(Node::Block(block));

@@ -271,7 +271,8 @@ impl Parser<'_> {
         Ok(Struct { docs, name, fields })
     }
 
-    /// A type. `in` is followed by `ExHeap`, or by the declared name at once, as the papers also write it.
+    /// A type. `in` is followed by `ExHeap`, or by the declared name at once, as the papers also
+    /// write it.
     fn ty(&mut self) -> Parsed<Type> {
         let name = self.name("a type")?;
         let start = name.span;
@@ -310,7 +311,8 @@ impl Parser<'_> {
         })
     }
 
-    /// Whether `?` says that it may be absent; `!`, as the papers also write it, says that it may not.
+    /// Whether `?` says that it may be absent; `!`, as the papers also write it, says that it may
+    /// not.
     fn presence(&mut self) -> bool {
         self.sign("?") || {
             self.sign("!");

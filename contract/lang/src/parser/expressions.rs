@@ -28,8 +28,8 @@ impl Parser<'_> {
         self.binary(0)
     }
 
-    /// Counts an operator. Each makes the tree one deeper at most, so this bounds the depth of the whole, which neither
-    /// the parentheses nor the operators of one precedence do.
+    /// Counts an operator. Each makes the tree one deeper at most, so this bounds the depth of the
+    /// whole, which neither the parentheses nor the operators of one precedence do.
     fn operator(&mut self) -> Parsed<()> {
         self.operators += 1;
         if self.operators > MAX_STEPS {

@@ -1,7 +1,7 @@
 //! From tokens to the syntax tree, by recursive descent.
 //!
-//! After an error the parser skips to the next member or declaration and goes on, so that one run reports
-//! what it can. Nesting is bounded: no text exhausts the stack.
+//! After an error the parser skips to the next member or declaration and goes on, so that one run
+//! reports what it can. Nesting is bounded: no text exhausts the stack.
 
 mod declarations;
 mod expressions;
@@ -179,7 +179,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Takes the name of an argument or field, which may also be a keyword: no doubt can arise there.
+    /// Takes the name of an argument or field, which may also be a keyword: no doubt can arise
+    /// there.
     fn field_name(&mut self, what: &str) -> Parsed<Name> {
         match self.peek().clone() {
             Token::Word(text) if !matches!(text.as_str(), "in" | "true" | "false") => Ok(Name {
@@ -207,8 +208,9 @@ impl Parser<'_> {
         result
     }
 
-    /// Skips to where the next member of a block can begin: behind a `;` or `}` in the block itself, or before
-    /// the `}` that ends it. `level` is how many braces are open inside the block.
+    /// Skips to where the next member of a block can begin: behind a `;` or `}` in the block
+    /// itself, or before the `}` that ends it. `level` is how many braces are open inside the
+    /// block.
     fn skip_member(&mut self, level: usize) {
         loop {
             let inside = self.braces > level;

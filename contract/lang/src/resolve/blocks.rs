@@ -1,8 +1,9 @@
 //! Which types may lie in messages and which in blocks.
 //!
-//! A message carries scalars, enums, blocks, endpoints and rep structs of these. A block holds scalars, enums and rep structs
-//! of these and of blocks, which are then parts of it: a tree ([O] 4.7). An endpoint has an owner and a queue of its own and
-//! is no part of a block; a block that may be absent has no word in a message.
+//! A message carries scalars, enums, blocks, endpoints and rep structs of these. A block holds
+//! scalars, enums and rep structs of these and of blocks, which are then parts of it: a tree ([O]
+//! 4.7). An endpoint has an owner and a queue of its own and is no part of a block; a block that
+//! may be absent has no word in a message.
 
 use super::types::Mark;
 use crate::ast::{self, TypeKind};
@@ -54,7 +55,8 @@ pub(super) fn check_presence(fields: &[ast::Field], model: &Model, found: &mut V
     }
 }
 
-/// No struct needs another one of itself: what contains itself does so through blocks that may be absent.
+/// No struct needs another one of itself: what contains itself does so through blocks that may be
+/// absent.
 pub(super) fn check_ends(
     structs: &HashMap<&str, &ast::Struct>,
     model: &Model,
@@ -87,7 +89,8 @@ pub(super) fn check_ends(
     }
 }
 
-/// A circle of fields that are always there, among what a struct needs. `path` is how one came here.
+/// A circle of fields that are always there, among what a struct needs. `path` is how one came
+/// here.
 fn needs<'a>(
     s: &'a ast::Struct,
     structs: &HashMap<&str, &'a ast::Struct>,

@@ -1,8 +1,9 @@
 //! Contracts: inheritance, messages, and what must hold of the whole.
 //!
-//! A derived contract has the messages of its base, in the same order, then its own; the states of its
-//! base, each replaced where it says `override`, then its own. A message of the base may be said again, as
-//! it is. So a message has one index in a whole family, and the initial state keeps its place.
+//! A derived contract has the messages of its base, in the same order, then its own; the states of
+//! its base, each replaced where it says `override`, then its own. A message of the base may be
+//! said again, as it is. So a message has one index in a whole family, and the initial state keeps
+//! its place.
 
 use super::limits::Budget;
 use super::names::{MAX_GENERATIONS, Names};
@@ -368,7 +369,8 @@ fn check_endpoints(model: &Model, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Messages that are never sent and states that are never reached, in contracts that nothing derives from.
+/// Messages that are never sent and states that are never reached, in contracts that nothing
+/// derives from.
 fn warn_unused(items: &[&Item], model: &Model, found: &mut Vec<Diagnostic>) {
     let bases = model.contracts.iter().flat_map(|d| &d.bases);
     let bases: HashSet<&str> = bases.map(|b| b.name.as_str()).collect();

@@ -1,8 +1,8 @@
-//! How large a text may be as a whole. Each declaration has limits of its own; these bound what all of them take
-//! together, in memory and time, however small the text is that says so.
+//! How large a text may be as a whole. Each declaration has limits of its own; these bound what all
+//! of them take together, in memory and time, however small the text is that says so.
 //!
-//! A derived contract has all that it inherits once more, and so has a permission what it narrows: both count as if it
-//! were written there.
+//! A derived contract has all that it inherits once more, and so has a permission what it narrows:
+//! both count as if it were written there.
 
 use crate::ast::{self, Item};
 use crate::conditions;
@@ -28,8 +28,8 @@ const ENUMS: Limit = Limit {
 const MAX_BYTES: usize = 8 << 20;
 /// The most states of all contracts.
 const MAX_STATES: usize = 1 << 18;
-/// The most places in the tables of all contracts, in which each message has one for each state. An image holds no
-/// more.
+/// The most places in the tables of all contracts, in which each message has one for each state. An
+/// image holds no more.
 const MAX_PLACES: usize = 1 << 21;
 /// The most operations in the conditions of all contracts.
 const MAX_OPERATIONS: usize = 1 << 20;
@@ -89,7 +89,8 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Pays for the text of a contract and of those that it derives from, before anything is made of it.
+    /// Pays for the text of a contract and of those that it derives from, before anything is made
+    /// of it.
     pub(super) fn declare(&mut self, family: &[&ast::Contract]) -> Result<(), Box<Diagnostic>> {
         let bytes = family.iter().map(|c| c.span.range().len()).sum();
         self.pay_bytes(&family[0].name, bytes)

@@ -1,8 +1,8 @@
 //! State machines from sequences and choices.
 //!
-//! Named states come first, in order; then `closed`, where it is used; then the anonymous ones between the
-//! steps of sequences, each named after the state it comes from and the message that leads to it:
-//! `Start'Request`.
+//! Named states come first, in order; then `closed`, where it is used; then the anonymous ones
+//! between the steps of sequences, each named after the state it comes from and the message that
+//! leads to it: `Start'Request`.
 
 use super::suggestion;
 use crate::ast::{self, Direction, Name, Sequence, Side, Span, Step};
@@ -113,7 +113,8 @@ struct Builder<'a> {
     names: HashSet<String>,
     messages: &'a [Message],
     tags: HashMap<&'a str, usize>,
-    /// Anonymous states after a choice, with the step that stands there: something must lead to them.
+    /// Anonymous states after a choice, with the step that stands there: something must lead to
+    /// them.
     expected: Vec<(usize, Span)>,
     /// The number of findings after which nobody needs to know more.
     most_found: usize,
@@ -184,7 +185,8 @@ impl Builder<'_> {
         }
     }
 
-    /// The state after a step: the one that the sequence names next, a new one where it goes on, else `next`.
+    /// The state after a step: the one that the sequence names next, a new one where it goes on,
+    /// else `next`.
     fn after(
         &mut self,
         here: usize,

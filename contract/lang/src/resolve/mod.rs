@@ -1,7 +1,8 @@
-//! From the syntax tree to the model: looks names up, lets contracts inherit, builds their state machines.
+//! From the syntax tree to the model: looks names up, lets contracts inherit, builds their state
+//! machines.
 //!
-//! Nothing half right leaves here: a model without errors has only types that exist, messages that fit,
-//! states that are deterministic, queues that are finite, endpoints that can travel.
+//! Nothing half right leaves here: a model without errors has only types that exist, messages that
+//! fit, states that are deterministic, queues that are finite, endpoints that can travel.
 
 mod blocks;
 mod contracts;
@@ -23,7 +24,8 @@ use limits::Budget;
 use std::cell::Cell;
 use std::collections::HashMap;
 
-/// Resolves a file; errors and warnings are added to `found`. Without an error among them, the model holds.
+/// Resolves a file; errors and warnings are added to `found`. Without an error among them, the
+/// model holds.
 pub(crate) fn resolve(file: &File, found: &mut Vec<Diagnostic>) -> Model {
     LEFT.set(MAX_SUGGESTING);
     let items = merge(file, found);
@@ -54,8 +56,9 @@ fn enough(found: &[Diagnostic]) -> bool {
     found.len() >= MOST_KEPT && errors(found) >= MOST_KEPT
 }
 
-/// Computes the queues. A permission has those of the contract that it narrows, whose channel it is. Also says in which
-/// different states the two sides of a contract can be, if that was explored, by the contract's index.
+/// Computes the queues. A permission has those of the contract that it narrows, whose channel it
+/// is. Also says in which different states the two sides of a contract can be, if that was
+/// explored, by the contract's index.
 fn queues(model: &mut Model, budget: &mut Budget, found: &mut Vec<Diagnostic>) -> Vec<Apart> {
     let mut apart = Vec::new();
     for contract in &mut model.contracts {
@@ -90,8 +93,8 @@ fn queues(model: &mut Model, budget: &mut Budget, found: &mut Vec<Diagnostic>) -
     apart
 }
 
-/// Declarations by name. The same declaration may come along more than one way; two that differ under one
-/// name are an error.
+/// Declarations by name. The same declaration may come along more than one way; two that differ
+/// under one name are an error.
 fn merge<'a>(file: &'a File, found: &mut Vec<Diagnostic>) -> Vec<&'a Item> {
     let mut items: Vec<&Item> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();
@@ -130,8 +133,8 @@ fn twice(what: &str, second: &Name, first: &Name) -> Diagnostic {
     .label(first.span, "first declared here")
 }
 
-/// The cost that suggestions may have in one run, in letters compared: enough for any ordinary mistake, and no
-/// more than a moment for a text that is wrong everywhere.
+/// The cost that suggestions may have in one run, in letters compared: enough for any ordinary
+/// mistake, and no more than a moment for a text that is wrong everywhere.
 const MAX_SUGGESTING: usize = 1 << 23;
 
 thread_local! {
@@ -164,8 +167,8 @@ fn suggestion<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<St
         .map(|(_, k)| format!("there is a `{k}`; did you mean that?"))
 }
 
-/// Edit distance of a name in small letters to another, without regard to case; two neighbours swapped count as one
-/// edit.
+/// Edit distance of a name in small letters to another, without regard to case; two neighbours
+/// swapped count as one edit.
 fn distance(a: &[u8], b: &str) -> usize {
     let b = b.to_ascii_lowercase().into_bytes();
     // Rows of the table of distances: the one at hand, and the two before it.

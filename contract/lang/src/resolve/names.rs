@@ -131,7 +131,8 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The content of a block of this type. A struct may be missing from the model so far, as those of trees are.
+    /// The content of a block of this type. A struct may be missing from the model so far, as those
+    /// of trees are.
     fn content(&self, name: &Name, model: &Model, found: &mut Vec<Diagnostic>) -> Option<Content> {
         if let Some(scalar) = Scalar::from_name(&name.text) {
             return Some(Content::Scalar(scalar));

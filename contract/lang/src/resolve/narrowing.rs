@@ -1,8 +1,9 @@
 //! Permissions ([O] 5.5.3): a contract with fewer messages that one side may still send.
 //!
-//! A permission has the messages and states of what it narrows, with the same indices, and of its transitions those of
-//! the other side and those of the messages that are left. So an endpoint of the contract is, from one moment on and
-//! in whatever state, one of the permission. Where in a state nothing is left, its holder can only close.
+//! A permission has the messages and states of what it narrows, with the same indices, and of its
+//! transitions those of the other side and those of the messages that are left. So an endpoint of
+//! the contract is, from one moment on and in whatever state, one of the permission. Where in a
+//! state nothing is left, its holder can only close.
 
 use super::limits::Budget;
 use super::names::{MAX_GENERATIONS, Names};
@@ -49,7 +50,8 @@ pub(super) fn resolve(
     Ok(())
 }
 
-/// How many permissions lie between this one and the contract. An error without a report is reported elsewhere.
+/// How many permissions lie between this one and the contract. An error without a report is
+/// reported elsewhere.
 fn depth(n: &ast::Narrowing, names: &Names<'_>) -> Result<usize, Option<Box<Diagnostic>>> {
     let mut at = n;
     for depth in 0..MAX_GENERATIONS {

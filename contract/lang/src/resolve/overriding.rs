@@ -1,22 +1,24 @@
-//! The changes that a derived contract may make: exactly those that keep each side's expectations true.
+//! The changes that a derived contract may make: exactly those that keep each side's expectations
+//! true.
 //!
-//! Whoever holds an endpoint knows perhaps only the base B of its contract D. An endpoint of D in a state that both
-//! have by name may stand for one of B's there, if no conversation of its holder as one of B can go wrong: walking
-//! both machines together from that state on,
+//! Whoever holds an endpoint knows perhaps only the base B of its contract D. An endpoint of D in a
+//! state that both have by name may stand for one of B's there, if no conversation of its holder as
+//! one of B can go wrong: walking both machines together from that state on,
 //!
 //! - every message that B lets this side send can be sent in D too,
 //! - every message that the peer may send in D is announced in B, and
-//! - where B announces something, the peer may send something in D too: else the holder waits for ever for a peer that
-//!   waits for what B does not know (where both sides of D may send and so come to different states, wherever the
-//!   peer can be by then);
-//! - where nothing is left to say in B, the walk ends: such a holder can only close. To begin there, though, nothing
-//!   may come from the peer in D either, for nobody would receive it;
-//! - and before this side sends anything, no endpoint may come in D but with messages that may come so in B, ended or not.
-//!   While an endpoint travels as one of B, what comes lies in its queue, and which endpoints that can be must be known
-//!   from B alone (`transfer`).
+//! - where B announces something, the peer may send something in D too: else the holder waits for
+//!   ever for a peer that waits for what B does not know (where both sides of D may send and so
+//!   come to different states, wherever the peer can be by then);
+//! - where nothing is left to say in B, the walk ends: such a holder can only close. To begin
+//!   there, though, nothing may come from the peer in D either, for nobody would receive it;
+//! - and before this side sends anything, no endpoint may come in D but with messages that may come
+//!   so in B, ended or not. While an endpoint travels as one of B, what comes lies in its queue,
+//!   and which endpoints that can be must be known from B alone (`transfer`).
 //!
-//! A contract in which a state that both have by name keeps neither side's expectations is refused: it is no B in
-//! any sense. Where one side's are kept, only that side's endpoints stand for those of B there.
+//! A contract in which a state that both have by name keeps neither side's expectations is refused:
+//! it is no B in any sense. Where one side's are kept, only that side's endpoints stand for those
+//! of B there.
 
 use super::limits::{self, Budget};
 use super::transfer;
@@ -27,7 +29,8 @@ use crate::model::{Base, Contract, Model, Side, Transition};
 use sing_image::contract::NONE;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
-/// The most pairs of states that one comparison looks at. All that hold are kept, by the kernel too.
+/// The most pairs of states that one comparison looks at. All that hold are kept, by the kernel
+/// too.
 const MAX_PAIRS: usize = 1 << 14;
 /// The most that are looked at for a whole text, those included to which a base in between leads.
 const MAX_WORK: usize = 1 << 22;
@@ -85,8 +88,8 @@ pub(super) fn resolve(
     found.extend(reports.into_iter().map(|(_, report)| report));
 }
 
-/// The pairs that one comes to by standing for a nearer base first, and as one of that for `base`. `None` where they are
-/// too many.
+/// The pairs that one comes to by standing for a nearer base first, and as one of that for `base`.
+/// `None` where they are too many.
 fn through(
     model: &Model,
     nearer: &[Base],
@@ -142,7 +145,8 @@ enum Wrong {
     Unannounced,
     /// The base announces it, and in the derived contract the peer sends nothing at all.
     Silent,
-    /// The base announces it, and in the derived contract the peer can be in this state, where it sends nothing at all.
+    /// The base announces it, and in the derived contract the peer can be in this state, where it
+    /// sends nothing at all.
     Apart(usize),
 }
 
@@ -171,8 +175,8 @@ struct Comparison<'a> {
     shared: Vec<(usize, usize)>,
     /// For each message of the derived contract, whether an endpoint comes with it.
     brings: Vec<bool>,
-    /// By side, the states of the derived contract in which it can be while its peer is in another one that lets the
-    /// peer send nothing, and nothing is under way.
+    /// By side, the states of the derived contract in which it can be while its peer is in another
+    /// one that lets the peer send nothing, and nothing is under way.
     alone: [HashMap<usize, usize>; 2],
 }
 
@@ -252,7 +256,8 @@ impl<'a> Comparison<'a> {
             .collect()
     }
 
-    /// The state that follows in the base; its messages have the same indices in all that derives from it.
+    /// The state that follows in the base; its messages have the same indices in all that derives
+    /// from it.
     fn base_step(&self, state: usize, t: &Transition) -> Option<usize> {
         let count = self.base.messages.len();
         (t.message < count).then_some(())?;
@@ -263,8 +268,8 @@ impl<'a> Comparison<'a> {
         target(&self.derived_steps, self.derived.messages.len(), state, t)
     }
 
-    /// An endpoint that may come in the derived contract to who begins in a shared state and says nothing, and that may
-    /// not come so in the base.
+    /// An endpoint that may come in the derived contract to who begins in a shared state and says
+    /// nothing, and that may not come so in the base.
     fn unannounced(
         &self,
         side: Side,
@@ -297,7 +302,8 @@ impl<'a> Comparison<'a> {
         None
     }
 
-    /// Walks from the shared states on, and from further pairs. `None` where the walk has no end in sight.
+    /// Walks from the shared states on, and from further pairs. `None` where the walk has no end in
+    /// sight.
     fn walk(
         &self,
         side: Side,
@@ -357,8 +363,8 @@ impl<'a> Comparison<'a> {
             next += 1;
         }
         let mut walk = self.explain(&pairs);
-        // As one of B the endpoint can travel in each of these states, also where B has nothing left to say: who has come
-        // there with it can send it on.
+        // As one of B the endpoint can travel in each of these states, also where B has nothing
+        // left to say: who has come there with it can send it on.
         if self.brings.contains(&true) {
             let cost = walk.pairs.len() * self.derived.states.len();
             *work = work.checked_sub(cost)?;

@@ -9,7 +9,8 @@ use crate::model::{Condition, Field, Kind, Model, Scalar, Term, Type};
 use sing_abi::MAX_MESSAGE_WORDS;
 use sing_image::contract::{MAX_CONDITIONS, MAX_STEPS, MAX_VALUES};
 
-/// The most conditions that a message may require: with those of its words' types, what a table holds.
+/// The most conditions that a message may require: with those of its words' types, what a table
+/// holds.
 const MOST: usize = MAX_CONDITIONS - MAX_MESSAGE_WORDS;
 
 pub(super) fn resolve(

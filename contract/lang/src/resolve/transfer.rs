@@ -1,14 +1,16 @@
 //! In which states an endpoint may travel in a message.
 //!
-//! While an endpoint travels nobody owns it but the message, and its queue goes with it. If that queue could get an
-//! endpoint whose queue could get, directly or through further ones, an endpoint of the first kind, then two of them
-//! could come to lie in each other's queue: owned by nobody, and lost for ever. Such an argument is refused.
+//! While an endpoint travels nobody owns it but the message, and its queue goes with it. If that
+//! queue could get an endpoint whose queue could get, directly or through further ones, an endpoint
+//! of the first kind, then two of them could come to lie in each other's queue: owned by nobody,
+//! and lost for ever. Such an argument is refused.
 //!
-//! The graph: its nodes are the types of endpoint arguments, contract, side and state. An edge leads to each type that
-//! a message can bring which the peer may send from that state on, before the travelling side sends anything. A type
-//! stands for what can be given for it too, an endpoint of a derived contract: with that no endpoints come but those of
-//! the base (`overriding`), so the type says all, whatever contracts others derive. Refused is every cycle. Where the
-//! travelling side is the one to send, its peer waits, nothing comes, and no edge leads on.
+//! The graph: its nodes are the types of endpoint arguments, contract, side and state. An edge
+//! leads to each type that a message can bring which the peer may send from that state on, before
+//! the travelling side sends anything. A type stands for what can be given for it too, an endpoint
+//! of a derived contract: with that no endpoints come but those of the base (`overriding`), so the
+//! type says all, whatever contracts others derive. Refused is every cycle. Where the travelling
+//! side is the one to send, its peer waits, nothing comes, and no edge leads on.
 
 use super::limits::{self, Budget};
 use crate::bounds::side_name;
@@ -117,8 +119,8 @@ fn edges<'a>(
     edges
 }
 
-/// The messages that this side can get from a state on, before it sends anything. `left` is how many transitions may
-/// still be followed; where nothing is left, these are not all.
+/// The messages that this side can get from a state on, before it sends anything. `left` is how
+/// many transitions may still be followed; where nothing is left, these are not all.
 pub(super) fn coming(
     contract: &Contract,
     side: Side,
@@ -193,7 +195,8 @@ fn in_cycles(edges: &[Vec<Edge<'_>>]) -> Vec<bool> {
     cyclic
 }
 
-/// One shortest cycle through each node that is in one and in none found before, as far as anybody wants to know.
+/// One shortest cycle through each node that is in one and in none found before, as far as anybody
+/// wants to know.
 fn cycles<'a>(edges: &[Vec<Edge<'a>>]) -> Vec<Vec<(usize, Edge<'a>)>> {
     let cyclic = in_cycles(edges);
     let mut told = vec![false; edges.len()];

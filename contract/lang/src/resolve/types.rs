@@ -128,7 +128,8 @@ fn enumeration(e: &ast::Enum, found: &mut Vec<Diagnostic>) -> Enum {
     }
 }
 
-/// How far a walk through the structs has come with one. It goes as deep as there are structs, which `limits` bounds.
+/// How far a walk through the structs has come with one. It goes as deep as there are structs,
+/// which `limits` bounds.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Mark {
     Open,
@@ -216,7 +217,8 @@ fn lay_out(fields: &[Field], model: &Model) -> (Layout, Vec<usize>) {
     (Layout { size, align }, offsets)
 }
 
-/// Arguments or fields with their types looked up; those that have none are left out, with an error.
+/// Arguments or fields with their types looked up; those that have none are left out, with an
+/// error.
 pub(super) fn fields(
     written: &[ast::Field],
     names: &Names<'_>,
@@ -244,7 +246,8 @@ pub(super) fn fields(
     fields
 }
 
-/// Words that a value of the type takes in a message; where they are very many, not the exact number.
+/// Words that a value of the type takes in a message; where they are very many, not the exact
+/// number.
 pub(crate) fn words(ty: &Type, model: &Model) -> usize {
     match ty {
         Type::Struct(name) => model.structure(name).map_or(0, |s| s.words),

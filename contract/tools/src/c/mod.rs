@@ -1,12 +1,14 @@
 //! Bindings for C: a header for each contract.
 //!
-//! Each side has a type for each state, so that what is wrong in a state does not compile: a send takes an endpoint and
-//! gives it back in its next state, a receive gives a union with a tag for every message that can come, and one for
-//! *closed*. C cannot keep a program from using an endpoint twice; the kernel does.
+//! Each side has a type for each state, so that what is wrong in a state does not compile: a send
+//! takes an endpoint and gives it back in its next state, a receive gives a union with a tag for
+//! every message that can come, and one for *closed*. C cannot keep a program from using an
+//! endpoint twice; the kernel does.
 //!
-//! A header includes those of the contracts that it speaks of, after its own endpoint types, so that contracts may speak
-//! of each other in a circle. Enums and rep structs stand in every header that needs them, guarded; a program that
-//! includes two different ones of the same name does not compile.
+//! A header includes those of the contracts that it speaks of, after its own endpoint types, so
+//! that contracts may speak of each other in a circle. Enums and rep structs stand in every header
+//! that needs them, guarded; a program that includes two different ones of the same name does not
+//! compile.
 
 mod names;
 mod operations;
@@ -20,7 +22,8 @@ use sing_contract::model::{Contract, Model, Side, Type};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-/// Warnings of a C compiler about things that a contract may say: conditions that always hold, empty structs.
+/// Warnings of a C compiler about things that a contract may say: conditions that always hold,
+/// empty structs.
 const QUIET: &str = "#pragma clang diagnostic push
 #pragma clang diagnostic ignored \"-Wtautological-compare\"
 #pragma clang diagnostic ignored \"-Wunused-parameter\"
@@ -154,8 +157,8 @@ impl Binding<'_> {
             .collect()
     }
 
-    /// Contracts whose headers this one includes: its bases, what it narrows, and those of endpoints that messages
-    /// carry.
+    /// Contracts whose headers this one includes: its bases, what it narrows, and those of
+    /// endpoints that messages carry.
     fn spoken_of(&self) -> BTreeSet<&str> {
         let bases = self.contract.bases.iter().map(|b| b.name.as_str());
         let narrowed = self.contract.narrows.iter().flat_map(|n| &n.of);

@@ -3,17 +3,19 @@
 use sing_contract::model::{Model, Term};
 use std::collections::BTreeMap;
 
-/// Words of C, of C23 and of clang's dialects too, and those that the headers it comes with or the generated code define.
+/// Words of C, of C23 and of clang's dialects too, and those that the headers it comes with or the
+/// generated code define.
 const RESERVED: &str = "auto break case char const continue default do double else enum extern float for goto if \
     inline int long register restrict return short signed sizeof static struct switch typedef union unsigned void \
     volatile while asm bool true false typeof typeof_unqual alignas alignof constexpr nullptr static_assert \
     thread_local linux unix NULL offsetof unreachable self next sip_main";
 
-/// Ends of names that <stdint.h>, <stddef.h> and the compiler define, or may: of types, limits and macros that make
-/// constants.
+/// Ends of names that <stdint.h>, <stddef.h> and the compiler define, or may: of types, limits and
+/// macros that make constants.
 const RESERVED_ENDS: [&str; 5] = ["_t", "_MAX", "_MIN", "_C", "_WIDTH"];
 
-/// Headers that a program includes besides those of contracts, and those that may come with the compiler.
+/// Headers that a program includes besides those of contracts, and those that may come with the
+/// compiler.
 const HEADERS: &str = "singularity print assert complex ctype errno fenv float inttypes iso646 limits locale math \
     setjmp signal stdalign stdarg stdatomic stdbit stdbool stdckdint stddef stdint stdio stdlib stdnoreturn string \
     tgmath threads time uchar wchar wctype";
@@ -34,7 +36,8 @@ fn is_reserved(name: &str) -> bool {
         || name.starts_with("SING_")
 }
 
-/// Whether the compiler or its headers define a name that is put together of two: `UINT8` and `MAX`, `size` and `t`.
+/// Whether the compiler or its headers define a name that is put together of two: `UINT8` and
+/// `MAX`, `size` and `t`.
 fn is_standard(name: &str) -> bool {
     let numbers = ["int", "uint", "INT", "UINT"]
         .iter()
@@ -44,8 +47,8 @@ fn is_standard(name: &str) -> bool {
     is_word_of(others, name) || numbers && RESERVED_ENDS.iter().any(|end| name.ends_with(end))
 }
 
-/// A name that C lets a type, parameter or member have. Names that differ stay different: what ends like one that was
-/// changed is changed too.
+/// A name that C lets a type, parameter or member have. Names that differ stay different: what ends
+/// like one that was changed is changed too.
 pub(super) fn ident(name: &str) -> String {
     let plain = name.trim_end_matches('_');
     if is_reserved(name) || is_reserved(plain) {
@@ -71,8 +74,8 @@ pub(super) fn header(contract: &str) -> String {
     format!("{contract}{}.h", if kept { "_" } else { "" })
 }
 
-/// Gives arguments and fields that are called like what a header declares other names: where they are in scope, the
-/// code that is made speaks of both.
+/// Gives arguments and fields that are called like what a header declares other names: where they
+/// are in scope, the code that is made speaks of both.
 pub(super) fn set_apart(model: &mut Model) {
     let enums = model.enums.iter().map(|e| &e.name);
     let structs = model.structs.iter().map(|s| &s.name);

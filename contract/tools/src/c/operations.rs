@@ -1,4 +1,5 @@
-//! The operations of endpoints, state by state: sends, receives, calls; and how channels and endpoints are made.
+//! The operations of endpoints, state by state: sends, receives, calls; and how channels and
+//! endpoints are made.
 
 use super::names::{Names, comment, ident, member};
 use super::{Binding, requires, types};
@@ -240,7 +241,8 @@ impl Place<'_> {
         message.arguments.iter().map(parameter).collect()
     }
 
-    /// The beginning of a send and of a call; answers the words' place among the import's arguments.
+    /// The beginning of a send and of a call; answers the words' place among the import's
+    /// arguments.
     fn prepare(&self, message: &Message, registers: usize) -> (String, String) {
         let mut out = String::new();
         for r in &message.requires {
@@ -398,8 +400,8 @@ impl Place<'_> {
         ))
     }
 
-    /// Takes the arguments of a message. Words that are no values of their types, or break what the contract
-    /// requires, end the channel; what came with them is given up.
+    /// Takes the arguments of a message. Words that are no values of their types, or break what the
+    /// contract requires, end the channel; what came with them is given up.
     fn case(&self, t: &Transition, tag: &str, member: &str) -> String {
         let message = self.message(t);
         let model = self.binding.model;
@@ -474,7 +476,8 @@ impl Place<'_> {
              static inline bool {endpoint}_startup(uint32_t index, {endpoint} *out) {{\n  \
              int32_t handle = sing_startup_endpoint(index);\n  \
              out->handle = handle > 0 ? (sing_handle)handle : 0;\n  return handle > 0;\n}}\n\
-             // Whether an endpoint can be used as one of these from now on; then the old value is gone.\n\
+             // Whether an endpoint can be used as one of these from now on; then the old value is
+             // gone.\n\
              static inline bool {endpoint}_cast(sing_handle handle, {endpoint} *out) {{\n  out->handle = handle;\n  \
              return sing_{}_{}_cast(handle, {}) == SING_OK;\n}}\n",
             self.binding.contract.name,

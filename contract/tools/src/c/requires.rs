@@ -1,10 +1,12 @@
-//! Conditions as C expressions. Whole numbers are computed in 128 bits by functions that remember an overflow or a
-//! division by zero (`sing_sound`); a condition in which one happens does not hold.
+//! Conditions as C expressions. Whole numbers are computed in 128 bits by functions that remember
+//! an overflow or a division by zero (`sing_sound`); a condition in which one happens does not
+//! hold.
 
 use super::names::ident;
 use sing_contract::model::{Condition, Kind, Term};
 
-/// Whether the condition holds, of arguments in scope under their names; `prefix` stands before each.
+/// Whether the condition holds, of arguments in scope under their names; `prefix` stands before
+/// each.
 pub(super) fn holds(condition: &Condition, prefix: &str) -> String {
     let value = plain(&condition.term, prefix);
     format!("(sing_sound = true, ({value}) && sing_sound)")

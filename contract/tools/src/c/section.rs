@@ -1,12 +1,13 @@
-//! The contract's text in the module: what the installer reads, and the manifest and contract tables come from.
+//! The contract's text in the module: what the installer reads, and the manifest and contract
+//! tables come from.
 
 use super::Binding;
 use sing_contract::ast::Item;
 use sing_contract::format;
 use std::fmt::Write as _;
 
-/// The custom section with the contract, and the enums and rep structs that it carries. Those of contracts that it
-/// speaks of come with their own headers.
+/// The custom section with the contract, and the enums and rep structs that it carries. Those of
+/// contracts that it speaks of come with their own headers.
 pub(super) fn contracts(binding: &Binding<'_>) -> String {
     let carried = binding.carried();
     let wanted = |item: &&Item| {

@@ -1,16 +1,18 @@
 //! State diagrams: a layered layout of a contract's states. [`draw`] draws it.
 //!
-//! States lie in layers by their distance from the first one, from top to bottom. What a line is labelled with lies in
-//! a layer of its own below the higher of the two states, and a line that passes a layer has a place in it, so that no
-//! label overlaps another and no line crosses one. In a layer, things are ordered by the mean of their neighbours, then
-//! placed as near to it as their widths allow.
+//! States lie in layers by their distance from the first one, from top to bottom. What a line is
+//! labelled with lies in a layer of its own below the higher of the two states, and a line that
+//! passes a layer has a place in it, so that no label overlaps another and no line crosses one. In
+//! a layer, things are ordered by the mean of their neighbours, then placed as near to it as their
+//! widths allow.
 
 mod draw;
 
 use sing_contract::model::{Contract, Side};
 use std::collections::BTreeMap;
 
-/// Width of a character of a state's name and of a label (both monospaced), and height of a label's line.
+/// Width of a character of a state's name and of a label (both monospaced), and height of a label's
+/// line.
 const NAME: f64 = 8.0;
 const LABEL: f64 = 7.0;
 const LINE: f64 = 14.0;
@@ -53,8 +55,8 @@ struct Line {
     to: usize,
     /// The messages: text, and the side that sends it.
     labels: Vec<(String, Side)>,
-    /// Places that it leads through, from the higher end to the lower one; where both ends are in one layer, only the
-    /// label.
+    /// Places that it leads through, from the higher end to the lower one; where both ends are in
+    /// one layer, only the label.
     through: Vec<usize>,
 }
 
@@ -123,7 +125,8 @@ impl<'a> Diagram<'a> {
         self.places[b].near.push(a);
     }
 
-    /// Gives a line its places: the label below its higher end, then one in each layer down to the lower one.
+    /// Gives a line its places: the label below its higher end, then one in each layer down to the
+    /// lower one.
     fn thread(&mut self, line: usize) {
         let Line {
             from, to, labels, ..
@@ -163,8 +166,8 @@ impl<'a> Diagram<'a> {
         self.lines[line].through = through;
     }
 
-    /// Orders the places of each layer by the mean of their neighbours' ranks in the layer above, then below, and so
-    /// on, so that few lines cross.
+    /// Orders the places of each layer by the mean of their neighbours' ranks in the layer above,
+    /// then below, and so on, so that few lines cross.
     fn order(&mut self) {
         let mut rank = vec![0usize; self.places.len()];
         let note = |layer: &[usize], rank: &mut Vec<usize>| {
@@ -287,8 +290,8 @@ fn lines(contract: &Contract, depths: &[Option<usize>]) -> Vec<Line> {
     all.into_iter().map(line).collect()
 }
 
-/// The positions nearest to those wanted (least squares) at which things of these half widths, in this order, stand
-/// apart: neighbours that would touch move together, by their mean.
+/// The positions nearest to those wanted (least squares) at which things of these half widths, in
+/// this order, stand apart: neighbours that would touch move together, by their mean.
 fn apart(wanted: &[f64], halves: &[f64]) -> Vec<f64> {
     let mut offsets = Vec::with_capacity(halves.len());
     let mut at = 0.0;
@@ -385,7 +388,8 @@ mod tests {
         let svg = Diagram::new(&model.contracts[0]).svg();
         assert!(!svg.contains("Never"));
         let loops = "contract L { message A(); state S: A? -> S; state T: A? -> A! -> T; }";
-        // A loop in which one side sends again and again has no finite queue; the picture is drawn all the same.
+        // A loop in which one side sends again and again has no finite queue; the picture is drawn
+        // all the same.
         assert!(sing_contract::load(loops).is_err());
         let mut own = model.contracts[0].clone();
         own.states[0].transitions[0].target = 0;

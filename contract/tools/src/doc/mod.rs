@@ -1,5 +1,6 @@
-//! Documentation as HTML: an index, a page for each contract with its messages, states and their diagram, and one for
-//! the types that messages carry. Each page stands alone: no script, no file beside it but those that it links to.
+//! Documentation as HTML: an index, a page for each contract with its messages, states and their
+//! diagram, and one for the types that messages carry. Each page stands alone: no script, no file
+//! beside it but those that it links to.
 
 mod contract;
 mod diagram;

@@ -1,5 +1,6 @@
-//! The programs that serve a contract and that use it: their imports say what they can send, their manifests with which
-//! endpoints they start, and the system's manifest which of these are connected.
+//! The programs that serve a contract and that use it: their imports say what they can send, their
+//! manifests with which endpoints they start, and the system's manifest which of these are
+//! connected.
 
 use sing_image::manifest::{Manifest, Side};
 use sing_image::system::SystemManifest;
@@ -50,7 +51,8 @@ impl Usage {
         users
     }
 
-    /// Channels of a contract between the programs that a system starts: importing end, exporting end.
+    /// Channels of a contract between the programs that a system starts: importing end, exporting
+    /// end.
     pub(super) fn channels(&self, contract: &str) -> Vec<(String, String)> {
         let all = self.systems.iter().flat_map(|s| &s.channels);
         let of = all.filter(|c| c.contract == contract);

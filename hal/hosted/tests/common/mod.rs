@@ -31,7 +31,8 @@ pub fn mappings() -> Vec<Mapping> {
     text.lines().map(parse).collect()
 }
 
-/// How every page of a range can be accessed, as `rwx`; panics if not all of it is mapped, or unlike.
+/// How every page of a range can be accessed, as `rwx`; panics if not all of it is mapped, or
+/// unlike.
 pub fn access(at: u64, bytes: u64) -> String {
     let mut from = at;
     let mut found: Option<String> = None;

@@ -33,7 +33,8 @@ fn write_all(hal: &HostedHal, mut bytes: &[u8]) {
     }
 }
 
-/// The child: a system that answers input. Echoes it in brackets, and on some words does something else.
+/// The child: a system that answers input. Echoes it in brackets, and on some words does something
+/// else.
 pub fn play() -> ! {
     let interrupt = |line, _| {
         match line {

@@ -132,7 +132,8 @@ pub fn read(root: Option<Root>) -> Platform {
     let mut platform = Platform::default();
     let Some(root) = root else { return platform };
     let revision = if root.wide { 2 } else { 0 };
-    // SAFETY: the handler copies from wherever it can, and gives zeros for the rest, which are no table.
+    // SAFETY: the handler copies from wherever it can, and gives zeros for the rest, which are no
+    // table.
     let tables = unsafe { AcpiTables::from_rsdt(Copies, revision, root.address as usize) };
     let Ok(tables) = tables else { return platform };
     if let Ok(table) = tables.find_table::<Madt>() {
@@ -294,14 +295,16 @@ impl AcpiHandler for Copies {
         }
         let size = size.max(size_of::<T>());
         let start = NonNull::from(copy.leak()).cast::<T>();
-        // SAFETY: the copy is as large as that, aligned to 8 as nothing in a packed table needs it, and nobody else's.
+        // SAFETY: the copy is as large as that, aligned to 8 as nothing in a packed table needs it,
+        // and nobody else's.
         unsafe { PhysicalMapping::new(at, start, size, size, Copies) }
     }
 
     fn unmap_physical_region<T>(region: &PhysicalMapping<Self, T>) {
         let words = words(region.mapped_length());
         let start = region.virtual_start().cast::<u64>().as_ptr();
-        // SAFETY: `map_physical_region` leaked a vector of so many words, and this is called once for it.
+        // SAFETY: `map_physical_region` leaked a vector of so many words, and this is called once
+        // for it.
         drop(unsafe { Vec::from_raw_parts(start, words, words) });
     }
 }

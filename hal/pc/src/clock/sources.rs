@@ -54,7 +54,8 @@ fn by_kvmclock(_: &Platform) -> Option<u64> {
     }
     // The image is mapped at its physical address.
     let at = KVM_TIME.0.get();
-    // SAFETY: KVM has the register. While it is set, KVM writes the 32 bytes of `KVM_TIME`, which nothing else uses.
+    // SAFETY: KVM has the register. While it is set, KVM writes the 32 bytes of `KVM_TIME`, which
+    // nothing else uses.
     let [_, _, _, _, _, _, scale, shift] = unsafe {
         let mut clock = Msr::new(CLOCK);
         clock.write(at as u64 | 1);

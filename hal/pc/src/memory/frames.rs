@@ -21,13 +21,15 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// All frames of these regions, less those for the record, which is to lie in `place`, as [`place_for_map`] found it.
+    /// All frames of these regions, less those for the record, which is to lie in `place`, as
+    /// [`place_for_map`] found it.
     ///
     /// [`place_for_map`]: crate::frame_map::place_for_map
     pub fn new(regions: &Regions, place: Range<u64>) -> Option<Self> {
         let end = regions.iter().map(|r| r.end).max()?;
         let words = words_for(end / PAGE);
-        // SAFETY: the memory is usable, mapped by the boot code, and taken out of what frames are made of below.
+        // SAFETY: the memory is usable, mapped by the boot code, and taken out of what frames are
+        // made of below.
         let memory = unsafe {
             core::slice::from_raw_parts_mut(direct(place.start) as *mut u64, words as usize)
         };
@@ -99,8 +101,8 @@ pub fn clear(frame: u64) {
 pub fn fill(frame: u64, bytes: &[u8]) {
     let bytes = &bytes[..bytes.len().min(PAGE as usize)];
     let at = direct(frame) as *mut u8;
-    // SAFETY: only `paging` and `load_code` call this, for frames that they own and that are in the direct map;
-    // the caller's bytes lie elsewhere.
+    // SAFETY: only `paging` and `load_code` call this, for frames that they own and that are in the
+    // direct map; the caller's bytes lie elsewhere.
     unsafe {
         at.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
         at.add(bytes.len())

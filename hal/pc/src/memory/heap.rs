@@ -27,8 +27,8 @@ struct Frames {
 // SAFETY: `end` is the end of the heap, which belongs to the allocator wherever it runs.
 unsafe impl Send for Frames {}
 
-// SAFETY: `acquire` uses no other allocator, and what it adds is committed memory at addresses of its own, which are
-// taken back by `trim` alone.
+// SAFETY: `acquire` uses no other allocator, and what it adds is committed memory at addresses of
+// its own, which are taken back by `trim` alone.
 unsafe impl Source for Frames {
     fn acquire<B: Binning>(talc: &mut Talc<Self, B>, layout: Layout) -> Result<(), ()> {
         // A page for what the allocator notes beside an allocation.
@@ -68,7 +68,8 @@ pub fn trim() -> bool {
         .next_multiple_of(super::PAGE as usize);
     let more = new + STEP <= old;
     let new = if more { new } else { old };
-    // SAFETY: what was free a moment ago begins where the heap ends now, and is accessible up to where it ended.
+    // SAFETY: what was free a moment ago begins where the heap ends now, and is accessible up to
+    // where it ended.
     talc.source.end = Some(unsafe { talc.extend(least, new as *mut u8) });
     if more {
         super::shorten_heap(new as u64);
@@ -81,8 +82,8 @@ struct Heap(SpinLock<Talc<Frames, DefaultBinning>>);
 #[global_allocator]
 static HEAP: Heap = Heap(SpinLock::new(Talc::new(Frames { end: None })));
 
-// SAFETY: talc keeps an allocator's promises; the lock lets one caller at a time use it. Interrupt handlers do not
-// allocate unless they interrupted SIP code, when nobody holds the lock.
+// SAFETY: talc keeps an allocator's promises; the lock lets one caller at a time use it. Interrupt
+// handlers do not allocate unless they interrupted SIP code, when nobody holds the lock.
 unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if layout.size() >= LARGE

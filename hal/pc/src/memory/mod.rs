@@ -92,8 +92,8 @@ pub fn boot_memory<'a>(at: u64, len: usize) -> Option<&'a [u8]> {
     if at == 0 || end > MAPPED_BY_BOOT {
         return None;
     }
-    // SAFETY: the boot code maps these addresses, and until `init` nothing but the kernel's image and stack is
-    // written, where no loader leaves anything.
+    // SAFETY: the boot code maps these addresses, and until `init` nothing but the kernel's image
+    // and stack is written, where no loader leaves anything.
     Some(unsafe { core::slice::from_raw_parts(direct(at) as *const u8, len) })
 }
 
@@ -150,7 +150,8 @@ pub fn init(boot: &BootInfo) -> Result<Taken, TooLittle> {
             .map_large(&mut frames, direct(range.start), range, rights)
             .ok_or(TooLittle)?;
     }
-    // SAFETY: the kernel's image and stacks are mapped where they were, all else that it uses in the direct map.
+    // SAFETY: the kernel's image and stacks are mapped where they were, all else that it uses in
+    // the direct map.
     unsafe { tables.activate() };
     frames.prefer_high();
     *MEMORY.lock() = Some(Memory {
@@ -208,7 +209,8 @@ pub fn read_tables(physical: u64, out: &mut [u8]) {
         })
     });
     if mapped {
-        // SAFETY: mapped above, to read from; nothing here writes where the firmware keeps its tables.
+        // SAFETY: mapped above, to read from; nothing here writes where the firmware keeps its
+        // tables.
         let there =
             unsafe { core::slice::from_raw_parts((TABLES + physical) as *const u8, out.len()) };
         out.copy_from_slice(there);
@@ -257,7 +259,8 @@ impl Run {
 
     /// The bytes, through the direct map.
     pub fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: the frames are this run's alone, and in the direct map as long as nobody hides them.
+        // SAFETY: the frames are this run's alone, and in the direct map as long as nobody hides
+        // them.
         unsafe {
             let at = direct(self.start) as *mut u8;
             core::slice::from_raw_parts_mut(at, (self.count * PAGE) as usize)

@@ -85,8 +85,9 @@ impl PageTables {
         reason = "tables are memory of their own, borrowed one at a time"
     )]
     fn table(&self, frame: u64) -> &mut Table {
-        // SAFETY: `frame` comes from an entry of a table of ours, so it is one, in the direct map. The whole record is
-        // borrowed by whoever walks it, and no walk holds two references to one table.
+        // SAFETY: `frame` comes from an entry of a table of ours, so it is one, in the direct map.
+        // The whole record is borrowed by whoever walks it, and no walk holds two references to one
+        // table.
         unsafe { &mut *(direct(frame) as *mut Table) }
     }
 
@@ -299,7 +300,8 @@ impl PageTables {
                     *entry = new;
                 }
                 if self.has_frame(old) {
-                    // SAFETY: `commit` took the frame for this page alone, which is not mapped any more.
+                    // SAFETY: `commit` took the frame for this page alone, which is not mapped any
+                    // more.
                     unsafe { frames.give(old & ADDRESS) };
                 }
             }
@@ -332,7 +334,8 @@ impl PageTables {
                 {
                     self.table(above)[index(rest.start, level + 1)] = 0;
                     freed = true;
-                    // SAFETY: `make` took the frame for this table, and the only entry that led to it is gone.
+                    // SAFETY: `make` took the frame for this table, and the only entry that led to
+                    // it is gone.
                     unsafe { frames.give(table) };
                 }
                 rest.start = piece.end;

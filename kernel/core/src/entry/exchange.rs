@@ -38,7 +38,8 @@ extern "C" fn alloc(_: CtxRef, size: u32, ty: u32) -> i32 {
     finish(Ok(allocate(size, ty)))
 }
 
-/// A new allocation, charged to the account. `None`, and nothing charged, where the account or the machine has no room.
+/// A new allocation, charged to the account. `None`, and nothing charged, where the account or the
+/// machine has no room.
 #[inline(always)]
 fn charged(size: u32, ty: u32, account: &'static Account) -> Option<(u32, &'static Allocation)> {
     let cost = exheap::cost(size);
@@ -68,8 +69,8 @@ fn allocate(size: u32, ty: u32) -> i32 {
         }
     }
     let made = charged(size, ty, account).or_else(|| {
-        // The machine may be short of memory that this SIP's deferred frees hold. Nothing is charged while others run: the
-        // SIP may be ended then.
+        // The machine may be short of memory that this SIP's deferred frees hold. Nothing is
+        // charged while others run: the SIP may be ended then.
         work_off();
         charged(size, ty, account)
     });

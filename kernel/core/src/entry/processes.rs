@@ -173,7 +173,8 @@ fn make<const MOST: usize>(
     Ok(handle as i32)
 }
 
-/// Whether these are arguments, and not more than a process may have: they are looked up one behind the other.
+/// Whether these are arguments, and not more than a process may have: they are looked up one behind
+/// the other.
 fn well_formed(mut arguments: &[u8]) -> bool {
     for _ in 0..MAX_ARGUMENTS {
         let Some((len, rest)) = arguments.split_first_chunk::<4>() else {

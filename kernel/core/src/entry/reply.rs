@@ -164,8 +164,9 @@ const RECORDS: u32 = 32;
 /// most 128 KiB.
 const BYTES: usize = 32 << 10;
 
-/// Encodes a list of the results of `at` for each index: `Some(None)` if a record is not in use, `None` behind the last one.
-/// `write` gets the pieces that lie within `max`, with their places, and `look` is called between records. Returns the length.
+/// Encodes a list of the results of `at` for each index: `Some(None)` if a record is not in use,
+/// `None` behind the last one. `write` gets the pieces that lie within `max`, with their places,
+/// and `look` is called between records. Returns the length.
 pub(super) fn encode_list<T: Serialize>(
     max: usize,
     at: impl Fn(u32) -> Option<Option<T>>,
@@ -190,7 +191,8 @@ pub(super) fn encode_list<T: Serialize>(
             if let Some(trap) = trap {
                 return Err(trap);
             }
-            // No other error can come: the values have lengths, and there is room for any number of bytes.
+            // No other error can come: the values have lengths, and there is room for any number of
+            // bytes.
             len = encoded.unwrap_or(usize::MAX);
         }
         index += 1;
@@ -281,7 +283,8 @@ mod tests {
         lengths.iter().enumerate().map(record).collect()
     }
 
-    /// Encodes them into room for `max` bytes; the length, what was written, and the number of looks.
+    /// Encodes them into room for `max` bytes; the length, what was written, and the number of
+    /// looks.
     fn encoded(records: &[Option<(u32, Vec<String>)>], max: usize) -> (usize, Vec<u8>, u32) {
         let (mut written, looks) = (vec![0; max], Cell::new(0));
         let len = encode_list(

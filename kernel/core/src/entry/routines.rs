@@ -124,8 +124,8 @@ fn memory_at(ctx: CtxRef, index: u32, at: u64, len: u64) -> Result<SipMemory, Tr
     }
 }
 
-/// Processes `len` bytes, which lie in memories of at most 4 GiB, in pieces, which bound the delay of interrupts: the
-/// offset of each and its length.
+/// Processes `len` bytes, which lie in memories of at most 4 GiB, in pieces, which bound the delay
+/// of interrupts: the offset of each and its length.
 fn in_chunks(
     len: u64,
     backwards: bool,

@@ -1,5 +1,5 @@
-//! The system image's files, what the system does, its end. All of it is privileged: the installer lets only those import
-//! it whose manifest has the privilege.
+//! The system image's files, what the system does, its end. All of it is privileged: the installer
+//! lets only those import it whose manifest has the privilege.
 
 use super::reply::put;
 use super::{Entries, caller, fill_table, finish};

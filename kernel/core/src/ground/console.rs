@@ -1,30 +1,36 @@
 //! The console: what the kernel asks of the device that a person sits at, or a script talks to.
 //!
-//! The kernel knows no more of it than this trait, and has none of its own: the machine says which device it is
-//! ([`crate::hal::Hal::console`]). A serial port and a process's standard streams are there; a screen with a keyboard, or a virtual
-//! console, takes their place by another implementation.
+//! The kernel knows no more of it than this trait, and has none of its own: the machine says which
+//! device it is ([`crate::hal::Hal::console`]). A serial port and a process's standard streams are
+//! there; a screen with a keyboard, or a virtual console, takes their place by another
+//! implementation.
 //!
-//! The kernel neither edits nor interprets: bytes go to one SIP, which has the privilege, and come from it.
+//! The kernel neither edits nor interprets: bytes go to one SIP, which has the privilege, and come
+//! from it.
 
 use crate::ground::machine::hal;
 
 /// A console.
 ///
 /// What a device owes the kernel:
-/// - *No call waits*: not for the device, nor for whoever reads or types. All are made on the kernel's thread, outside of
-///   interrupts, and may be interrupted by the device's own.
-/// - *Order*: bytes are written in the order in which they were taken, and read in that in which they were typed. None is
-///   lost where the device can hold the sender up.
+/// - *No call waits*: not for the device, nor for whoever reads or types. All are made on the
+///   kernel's thread, outside of interrupts, and may be interrupted by the device's own.
+/// - *Order*: bytes are written in the order in which they were taken, and read in that in which
+///   they were typed. None is lost where the device can hold the sender up.
 /// - *Input is announced*: [`LINE_CONSOLE`](crate::hal::LINE_CONSOLE) is raised (by
 ///   [`interrupt::arrive`](crate::interrupt::arrive)) when there is something to read, or input has ended, also where that
-///   was so from the start. After a read it is raised again for what comes later; before, it need not be.
-/// - *Room is announced*: where a write was not taken whole, [`LINE_OUTPUT`](crate::hal::LINE_OUTPUT) is raised when a good part
-///   of the room is free; where [`ConsoleDevice::unwritten`] was asked for and not 0, when all is written.
+///   was so from the start. After a read it is raised again for what comes later; before, it need
+///   not be.
+/// - *Room is announced*: where a write was not taken whole,
+///   [`LINE_OUTPUT`](crate::hal::LINE_OUTPUT) is raised when a good part of the room is free; where
+///   [`ConsoleDevice::unwritten`] was asked for and not 0, when all is written.
 ///   [`Queue`](crate::output::Queue) knows when.
-/// - *The end*: [`Hal::exit`](crate::hal::Hal::exit) writes what was taken first, as far as it is read within a bounded time.
+/// - *The end*: [`Hal::exit`](crate::hal::Hal::exit) writes what was taken first, as far as it is
+///   read within a bounded time.
 ///
-/// The numbers of the lines are known to programs (`sing_sdk::console`), so every console raises these two, whatever its
-/// own interrupt is. Memory safety does not rest on a console: a number that cannot be is cut to what can.
+/// The numbers of the lines are known to programs (`sing_sdk::console`), so every console raises
+/// these two, whatever its own interrupt is. Memory safety does not rest on a console: a number
+/// that cannot be is cut to what can.
 pub trait ConsoleDevice: Sync {
     /// Takes bytes to be written, as many as there is room for now; how many.
     fn write(&self, bytes: &[u8]) -> usize;

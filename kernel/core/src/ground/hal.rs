@@ -164,7 +164,8 @@ pub unsafe trait Hal: Sync {
     /// The console: the same device each time.
     fn console(&self) -> &dyn ConsoleDevice;
 
-    /// Takes a line of the log (no line end in it); false where there is no room for it. Never waits; raises
+    /// Takes a line of the log (no line end in it); false where there is no room for it. Never
+    /// waits; raises
     /// [`LINE_OUTPUT`] when there is room again. The log may go where the console does, or elsewhere.
     fn log(&self, class: Class, line: &[u8]) -> bool;
 

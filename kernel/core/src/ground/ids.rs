@@ -1,8 +1,8 @@
 //! Ids of SIPs and threads: each is given once, until all have been.
 //!
-//! Zero is never given: it means none. After all ids have been given, those not in use are given again. Which these are is
-//! looked up for many ids at a time, a few records with each id that is given before, so that an id costs no search however
-//! many are in use.
+//! Zero is never given: it means none. After all ids have been given, those not in use are given
+//! again. Which these are is looked up for many ids at a time, a few records with each id that is
+//! given before, so that an id costs no search however many are in use.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use sing_arch::lock::{Counter, SpinLock};
@@ -27,8 +27,8 @@ pub(crate) struct Ids {
 
 /// Which ids were in use when their window was begun, or a little before.
 struct Used {
-    /// The ids of the window in which `next` lies, and those of the window behind it, as far as records have been visited; in
-    /// turns.
+    /// The ids of the window in which `next` lies, and those of the window behind it, as far as
+    /// records have been visited; in turns.
     bits: [Bits; 2],
     /// Which of the two is that of `next`.
     now: usize,
@@ -53,8 +53,9 @@ impl Ids {
         }
     }
 
-    /// Returns an id that is not in use. Asks for the number of records and for the ids of those in use, a few at a time, only
-    /// when nearly all ids have been given once. No record may get an id but from here.
+    /// Returns an id that is not in use. Asks for the number of records and for the ids of those in
+    /// use, a few at a time, only when nearly all ids have been given once. No record may get an id
+    /// but from here.
     #[inline(always)]
     pub(crate) fn take(
         &self,

@@ -65,8 +65,8 @@ struct Registry {
     /// Loaded images by address of their code.
     by_code: BTreeMap<u64, &'static Installed>,
     /// Images that are being loaded. Every thread that asks for one does a step of it, as the
-    /// thread that began may have ended. A load stays in place from its first step to its last, so that
-    /// one that memory is too short for takes none.
+    /// thread that began may have ended. A load stays in place from its first step to its last, so
+    /// that one that memory is too short for takes none.
     loading: BTreeMap<Arc<str>, Box<Loading>>,
     /// The image whose code is being put into the arena. Its code must be contiguous, so other
     /// images wait.
@@ -277,7 +277,8 @@ pub(crate) enum Callee {
 fn callee(code: &[u8]) -> Option<Callee> {
     if let [.., 0xe8, a, b, c, d] = *code {
         let distance = i32::from_le_bytes([a, b, c, d]);
-        // The last bytes of an indirect call can be part of a distance, but one far outside of any image.
+        // The last bytes of an indirect call can be part of a distance, but one far outside of any
+        // image.
         if distance.unsigned_abs() < 1 << 28 {
             return Some(Callee::Known(i64::from(distance) as u64));
         }
@@ -303,7 +304,8 @@ fn callee(code: &[u8]) -> Option<Callee> {
     (1..=6).find_map(is_call).map(|()| Callee::Unknown)
 }
 
-/// Returns what the first instructions of a function subtract from the stack pointer, after a test of it; 0 if nothing.
+/// Returns what the first instructions of a function subtract from the stack pointer, after a test
+/// of it; 0 if nothing.
 fn frame_size(code: &[u8]) -> u64 {
     let first = &code[..code.len().min(FIRST)];
     let size = first.windows(7).find_map(|bytes| match *bytes {
@@ -333,7 +335,8 @@ impl Installed {
         Some(start + u64::from(function.offset))
     }
 
-    /// Returns how far a function's first instructions move the stack pointer, behind the saved frame pointer.
+    /// Returns how far a function's first instructions move the stack pointer, behind the saved
+    /// frame pointer.
     pub(crate) fn frame_size(&self, function: u64) -> u64 {
         let size = || {
             let offset = function.checked_sub(self.template.code().start)?;

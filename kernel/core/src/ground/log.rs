@@ -162,8 +162,8 @@ pub(crate) fn about(voice: &Voice, text: fmt::Arguments<'_>) {
     }
 }
 
-/// Writes what a SIP says, each line of it marked with who says it. `more`: whether the SIP said more than this. After each
-/// line it calls `between`: a text can have as many lines as bytes.
+/// Writes what a SIP says, each line of it marked with who says it. `more`: whether the SIP said
+/// more than this. After each line it calls `between`: a text can have as many lines as bytes.
 pub(crate) fn debug(name: &str, id: u32, text: &[u8], more: bool, between: impl Fn()) {
     let text = text.strip_suffix(b"\n").unwrap_or(text);
     let mut lines = text.split(|b| *b == b'\n').peekable();

@@ -38,8 +38,8 @@ pub(crate) fn is_short() -> bool {
     HAL.get().is_some_and(|m| m.0.is_short())
 }
 
-/// What has so many bytes is let into the kernel's heap only where there is room beside the reserve; and so many bytes are let
-/// in, in smaller parts, before the machine is asked again.
+/// What has so many bytes is let into the kernel's heap only where there is room beside the
+/// reserve; and so many bytes are let in, in smaller parts, before the machine is asked again.
 const LARGE: u64 = 64 << 10;
 
 /// Bytes that are granted without asking the machine.
@@ -48,7 +48,8 @@ struct Granted(AtomicU64);
 static HEAP: Granted = Granted(AtomicU64::new(0));
 
 impl Granted {
-    /// Whether so many bytes are granted; asks the machine whether they can be, where that is not known.
+    /// Whether so many bytes are granted; asks the machine whether they can be, where that is not
+    /// known.
     #[inline(always)]
     fn take(&self, bytes: u64, ask: impl FnOnce() -> bool) -> bool {
         let granted = self.0.load(Relaxed);
@@ -62,8 +63,9 @@ impl Granted {
     }
 }
 
-/// Whether the kernel's heap grants a SIP so many bytes. What the heap has in reserve is for the kernel's own needs, which cannot
-/// be refused: a SIP gets no more of it than [`LARGE`] bytes, whatever its account has.
+/// Whether the kernel's heap grants a SIP so many bytes. What the heap has in reserve is for the
+/// kernel's own needs, which cannot be refused: a SIP gets no more of it than [`LARGE`] bytes,
+/// whatever its account has.
 #[inline(always)]
 pub(crate) fn heap_grants(bytes: u64) -> bool {
     HEAP.take(bytes, || ask_for_heap(bytes))

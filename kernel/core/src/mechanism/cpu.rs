@@ -100,8 +100,9 @@ impl Cpu {
         }
     }
 
-    /// Takes the thread that runs next, where the one that should have must not: its SIP holds it. `None` also where there
-    /// are more of those than go into a step; then the idle context asks again.
+    /// Takes the thread that runs next, where the one that should have must not: its SIP holds it.
+    /// `None` also where there are more of those than go into a step; then the idle context asks
+    /// again.
     #[cold]
     #[inline(never)]
     fn next_but(&self, mut halted: &'static Thread) -> Option<&'static Thread> {

@@ -145,8 +145,8 @@ pub(crate) fn take_over_at(place: &'static Location<'static>) {
     }
 }
 
-/// Acts on what is pending. Returns whether a quantum has ended, and whether a thread was woken by a device or by time
-/// that takes the place of the running one.
+/// Acts on what is pending. Returns whether a quantum has ended, and whether a thread was woken by
+/// a device or by time that takes the place of the running one.
 fn act(place: &'static Location<'static>) -> (bool, bool) {
     watchdog::looked(place);
     let mut lines = PENDING.fetch_and(STRESS, Ordering::SeqCst);

@@ -103,9 +103,9 @@ pub(crate) fn stop_quantum() {
     timers.tick = u64::MAX;
 }
 
-/// The timer's interrupt: wakes those whose time has come, as many as go into a step; for the others it comes again at
-/// once. Whether a quantum has ended, and whether anybody was woken who runs
-/// at once.
+/// The timer's interrupt: wakes those whose time has come, as many as go into a step; for the
+/// others it comes again at once. Whether a quantum has ended, and whether anybody was woken who
+/// runs at once.
 pub(crate) fn expired() -> (bool, bool) {
     let now = hal().now();
     let (mut ended, mut woken) = (false, false);

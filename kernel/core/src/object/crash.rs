@@ -1,7 +1,7 @@
 //! Crash reports: who died, of what, and where.
 //!
-//! Compiled code keeps frame pointers, so that a backtrace is a walk along saved frame pointers, each of
-//! which lies on the thread's own stack.
+//! Compiled code keeps frame pointers, so that a backtrace is a walk along saved frame pointers,
+//! each of which lies on the thread's own stack.
 
 use crate::ground::contract::Contract;
 use crate::ground::image::{self, Callee, Installed};
@@ -75,8 +75,8 @@ trait Code {
     fn called_before(&self, address: u64) -> Option<Callee>;
     /// The address of the function that an address lies in.
     fn function_at(&self, address: u64) -> Option<u64>;
-    /// Bytes between the saved frame pointer and the return address of what the function at an address calls, as far as its
-    /// first instructions say.
+    /// Bytes between the saved frame pointer and the return address of what the function at an
+    /// address calls, as far as its first instructions say.
     fn frame_size(&self, function: u64) -> u64;
 }
 
@@ -98,14 +98,16 @@ impl Code for Installed {
     }
 }
 
-/// Searches a stack upward, from an address in the kernel's own frames, for the return address into the code and for the saved
-/// frame pointer of the function that called. Returns both; no frame if nothing in the code called the function.
+/// Searches a stack upward, from an address in the kernel's own frames, for the return address into
+/// the code and for the saved frame pointer of the function that called. Returns both; no frame if
+/// nothing in the code called the function.
 ///
-/// Stale words of earlier calls can look like either. Entries of the kernel are called through a register or memory, so the
-/// return address is behind such a call. The frame pointer lies above it by the size of the function's frame. If no frame
-/// does, because the function's first instructions are others than those known here, it is one behind whose call of a function
-/// that function's code continues; and if none is (a function that was called can leave by a tail call to another), the first
-/// one is as good a guess as there is.
+/// Stale words of earlier calls can look like either. Entries of the kernel are called through a
+/// register or memory, so the return address is behind such a call. The frame pointer lies above it
+/// by the size of the function's frame. If no frame does, because the function's first instructions
+/// are others than those known here, it is one behind whose call of a function that function's code
+/// continues; and if none is (a function that was called can leave by a tail call to another), the
+/// first one is as good a guess as there is.
 fn search(
     code: &impl Code,
     stack: &Range<u64>,
@@ -160,8 +162,8 @@ fn search(
     first.or_else(|| Some((callers.last()?, None)))
 }
 
-/// The addresses to which the kernel's entry may return, each with its function, in the order of their places on the stack; the
-/// last ones, if there are very many.
+/// The addresses to which the kernel's entry may return, each with its function, in the order of
+/// their places on the stack; the last ones, if there are very many.
 #[derive(Default)]
 struct Callers {
     noted: [(u64, u64); FRAMES],
@@ -169,7 +171,8 @@ struct Callers {
 }
 
 impl Callers {
-    /// Notes an address in the code if the kernel's entry may return there; returns its function then.
+    /// Notes an address in the code if the kernel's entry may return there; returns its function
+    /// then.
     fn note(&mut self, address: u64, code: &impl Code) -> Option<u64> {
         let called = code.called_before(address)?;
         let function = code.function_at(address - 1)?;
@@ -375,7 +378,8 @@ mod tests {
         let mut code = Calls::default();
         let (kernel, stale) = (code.indirect(B), code.indirect(STALE));
         let (to_a, to_x) = (code.direct(X, A), code.direct(MAIN, X));
-        // MAIN called X, X called A, and A left by a tail call to B. In the frame of X, there is a stale word.
+        // MAIN called X, X called A, and A left by a tail call to B. In the frame of X, there is a
+        // stale word.
         let words = [7, kernel, 7, place(6), to_a, stale, place(9), to_x, 7, 7];
         assert_eq!(code.search(&words), Some((kernel, Some(place(3)))));
     }
@@ -390,7 +394,8 @@ mod tests {
             code.direct(STALE, STALE),
         );
         code.sizes = vec![(B, 24), (STALE, 0)];
-        // In the frames of the kernel and of B there are stale words, and behind the frame of A whole frames.
+        // In the frames of the kernel and of B there are stale words, and behind the frame of A
+        // whole frames.
         let words = [
             stale,
             7,

@@ -1,7 +1,7 @@
 //! The handle table: strongly typed, unforgeable names for kernel objects ([O] 3.2.1).
 //!
-//! Each SIP has its own table, so that no handle means anything elsewhere. A handle is
-//! `generation << 16 | index`, positive as an `i32` and never 0; a slot's generation changes at each reuse, so
+//! Each SIP has its own table, so that no handle means anything elsewhere. A handle is `generation
+//! << 16 | index`, positive as an `i32` and never 0; a slot's generation changes at each reuse, so
 //! that stale handles are refused.
 
 use crate::ground::work::Work;
@@ -186,7 +186,8 @@ impl HandleTable {
         self.slots.iter().map(|s| &s.object).for_each(f);
     }
 
-    /// The object that [`HandleTable::drain`] takes out next; none when the table is empty. For a SIP that ends.
+    /// The object that [`HandleTable::drain`] takes out next; none when the table is empty. For a
+    /// SIP that ends.
     pub(crate) fn last(&mut self) -> Object {
         self.free = 0;
         while let Some(slot) = self.slots.last() {

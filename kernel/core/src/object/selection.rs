@@ -35,8 +35,8 @@ impl Selection {
         }
     }
 
-    /// The set, if the last selection was from the handles at `at` in memory and is not stale. (A set that could not be made
-    /// has no handles, and may have some of the endpoints.)
+    /// The set, if the last selection was from the handles at `at` in memory and is not stale. (A
+    /// set that could not be made has no handles, and may have some of the endpoints.)
     #[inline(always)]
     pub(crate) fn current(&self, memory: &SipMemory, at: u32, count: u32) -> Option<&'static Set> {
         let set = self.set?;

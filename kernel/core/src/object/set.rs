@@ -1,5 +1,5 @@
-//! Sets of endpoints: waiting for the first of many at a cost that does not depend on how many are idle
-//! ([O] 4.4, `switch receive` over a set of endpoints).
+//! Sets of endpoints: waiting for the first of many at a cost that does not depend on how many are
+//! idle ([O] 4.4, `switch receive` over a set of endpoints).
 //!
 //! An endpoint in a set is put into the set's ready list when a message arrives or the other side
 //! closes. It stays there until a wait finds it without a message; each wait moves it to the end.

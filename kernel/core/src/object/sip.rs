@@ -1,5 +1,5 @@
-//! Software-isolated processes ([O] 3.3, [S] 2.1): a closed object space, a closed code space, handles, a
-//! budget, and how they end.
+//! Software-isolated processes ([O] 3.3, [S] 2.1): a closed object space, a closed code space,
+//! handles, a budget, and how they end.
 //!
 //! Invariants:
 //! - The code of a SIP is its image's, fixed when it is made.

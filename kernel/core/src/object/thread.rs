@@ -139,8 +139,8 @@ impl Thread {
     /// Bytes that the record of a thread costs, beside its stack.
     pub(crate) const COST: u64 = Slab::<Thread>::RECORD + TIMER;
 
-    /// Creates a thread of `sip`, not yet runnable, at the SIP's cost. `None` if memory is short, the
-    /// account has no room, or the SIP has [`MAX_THREADS`].
+    /// Creates a thread of `sip`, not yet runnable, at the SIP's cost. `None` if memory is short,
+    /// the account has no room, or the SIP has [`MAX_THREADS`].
     pub(crate) fn create(sip: &'static Sip, start: &Start) -> Option<&'static Thread> {
         let account = sip.account();
         let bytes = sip.stack_bytes();

@@ -1,4 +1,5 @@
-//! What an instance has memory of its own for: its tables, and marks of segments that have been dropped.
+//! What an instance has memory of its own for: its tables, and marks of segments that have been
+//! dropped.
 
 use super::{Further, Inner};
 use crate::template::InitialTable;
@@ -21,7 +22,8 @@ pub(crate) enum Parts {
     Open(crate::open::OpenParts),
 }
 
-/// Which segments have been dropped: a bit for each. Nothing is allocated where there are none to drop.
+/// Which segments have been dropped: a bit for each. Nothing is allocated where there are none to
+/// drop.
 #[derive(Default)]
 pub(super) struct Dropped(Charged<AtomicU32>);
 
@@ -49,7 +51,8 @@ impl Dropped {
 }
 
 impl Inner {
-    /// Gives it what has memory of its own: marks of segments that can be dropped, the tables of a sealed image.
+    /// Gives it what has memory of its own: marks of segments that can be dropped, the tables of a
+    /// sealed image.
     pub(super) fn furnish(&mut self) -> Result<(), NoRoom> {
         let (template, payer) = (&*self.template, self.payer);
         let meta = template.meta();

@@ -65,8 +65,9 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<T
     })
 }
 
-/// The start of a program that was built for another target than a SIP's, as editors and a plain `cargo build` do: it says
-/// how the program is run. That it names the program's start keeps the compiler from calling all of it unused.
+/// The start of a program that was built for another target than a SIP's, as editors and a plain
+/// `cargo build` do: it says how the program is run. That it names the program's start keeps the
+/// compiler from calling all of it unused.
 fn elsewhere(name: &Ident, arguments: Option<&Type>) -> TokenStream {
     let program = match arguments {
         None => quote! {

@@ -14,8 +14,9 @@ pub(crate) fn ident(name: &str) -> Ident {
     Ident::new_raw(name, Span::call_site())
 }
 
-/// A parameter or variable. A pattern of some names would not be one: variants of Rust's prelude, the constant of each
-/// contract's module; and names with `__` in front are those of the code around it.
+/// A parameter or variable. A pattern of some names would not be one: variants of Rust's prelude,
+/// the constant of each contract's module; and names with `__` in front are those of the code
+/// around it.
 pub(crate) fn variable(name: &str) -> Ident {
     if name.starts_with("__") || matches!(name, "None" | "Some" | "Ok" | "Err" | "NAME") {
         return ident(&format!("{name}_"));
@@ -23,7 +24,8 @@ pub(crate) fn variable(name: &str) -> Ident {
     ident(name)
 }
 
-/// Types of Rust that the generated code names, and that a type of the same name beside it would hide.
+/// Types of Rust that the generated code names, and that a type of the same name beside it would
+/// hide.
 const BUILT_IN: [&str; 17] = [
     "bool", "char", "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize", "str", "u8", "u16",
     "u32", "u64", "u128", "usize",

@@ -1,9 +1,12 @@
 //! Making a child: its arguments, and its endpoints by the names that its manifest declares.
 //!
 //! Invariants:
-//! - An endpoint belongs to the builder until the kernel has made the child; a builder that fails closes it.
-//! - Programs say names. The positions that the kernel counts by are computed here, from the manifest of the image.
-//! - A builder without endpoints asks for no manifest, so that the shortest way to a child stays one call.
+//! - An endpoint belongs to the builder until the kernel has made the child; a builder that fails
+//!   closes it.
+//! - Programs say names. The positions that the kernel counts by are computed here, from the
+//!   manifest of the image.
+//! - A builder without endpoints asks for no manifest, so that the shortest way to a child stays
+//!   one call.
 
 use super::{Child, Manifest, StartupEndpoint, manifest};
 use crate::Error;
@@ -71,8 +74,8 @@ impl<'a> Builder<'a> {
         args.into_iter().fold(self, |b, a| b.arg(a.as_ref()))
     }
 
-    /// Gives the child the endpoint that its manifest calls `name`. A name that the manifest declares `many` can be given
-    /// again and again; the child gets them in this order.
+    /// Gives the child the endpoint that its manifest calls `name`. A name that the manifest
+    /// declares `many` can be given again and again; the child gets them in this order.
     #[must_use]
     pub fn endpoint<T: TypedEndpoint>(mut self, name: &'a str, endpoint: T) -> Self {
         self.endpoints.push(Given {
@@ -83,7 +86,8 @@ impl<'a> Builder<'a> {
         self
     }
 
-    /// Takes the image's manifest from a caller that has read it already; without this, the builder reads it.
+    /// Takes the image's manifest from a caller that has read it already; without this, the builder
+    /// reads it.
     #[must_use]
     pub fn manifest(mut self, manifest: &'a Manifest) -> Self {
         self.manifest = Some(manifest);
@@ -93,8 +97,8 @@ impl<'a> Builder<'a> {
     /// Makes the child, which does not run yet.
     ///
     /// # Errors
-    /// The endpoints are not those that the child's manifest asks for, there are too many arguments, no such image is installed,
-    /// or memory is short.
+    /// The endpoints are not those that the child's manifest asks for, there are too many
+    /// arguments, no such image is installed, or memory is short.
     pub fn create(self) -> Result<Child, NotMade> {
         let image = self.image;
         let refused = |reason| NotMade {
@@ -103,7 +107,8 @@ impl<'a> Builder<'a> {
         };
         if self.endpoints.is_empty() {
             return make(image, &self.args, &[]).map_err(|e| {
-                // Only a refusal needs the manifest: it says which endpoint the child cannot do without.
+                // Only a refusal needs the manifest: it says which endpoint the child cannot do
+                // without.
                 let missing = || manifest(image).ok().and_then(|m| places(&m, &[]).err());
                 refused(reason_of(e, &self.args, missing))
             });
@@ -145,7 +150,8 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Why the kernel has refused to make a child with these arguments; `odd` says what is wrong with the endpoints, if anything is.
+/// Why the kernel has refused to make a child with these arguments; `odd` says what is wrong with
+/// the endpoints, if anything is.
 #[cold]
 fn reason_of(e: Error, args: &[u8], odd: impl FnOnce() -> Option<Reason>) -> Reason {
     let reason = match e {

@@ -11,8 +11,9 @@ use crate::tree::Content;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 
-/// Marks a type whose values stay with the thread that made or took them: neither `Send` nor `Sync`, without size. It is a type of the
-/// SDK's own and not `PhantomData`, so that the compiler's refusal leads to this line, whichever sources are installed.
+/// Marks a type whose values stay with the thread that made or took them: neither `Send` nor
+/// `Sync`, without size. It is a type of the SDK's own and not `PhantomData`, so that the
+/// compiler's refusal leads to this line, whichever sources are installed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(Rust, packed)]
 pub struct OneThread([*const (); 0]);
@@ -22,8 +23,8 @@ impl OneThread {
     pub const MARK: OneThread = OneThread([]);
 }
 
-/// An allocation in the exchange heap. It belongs to the thread that made or received it (`!Send`: other
-/// threads get it by message); dropping it frees it.
+/// An allocation in the exchange heap. It belongs to the thread that made or received it (`!Send`:
+/// other threads get it by message); dropping it frees it.
 #[derive(PartialEq, Eq, Debug)]
 #[repr(transparent)]
 pub struct Block(Handle, OneThread);
@@ -137,7 +138,7 @@ views! {
     Vector<T>;
     /// A single value in the exchange heap: `T* in ExHeap`.
     Record<T>;
-    /// Text in the exchange heap: `char[] in ExHeap`. UTF-8, as `str` is; whether it really is shows when it
-    /// is read.
+    /// Text in the exchange heap: `char[] in ExHeap`. UTF-8, as `str` is; whether it really is
+    /// shows when it is read.
     Text;
 }

@@ -2,8 +2,9 @@
 //!
 //! Invariants:
 //! - An [`Endpoint`] holds a handle that nobody else holds, and closes its channel when dropped.
-//! - A typed endpoint is made only of one that the kernel knows as such, or on the promise of an `unsafe` call. The kernel
-//!   checks every use again: a wrong type ends the SIP and reaches nothing that is not its own.
+//! - A typed endpoint is made only of one that the kernel knows as such, or on the promise of an
+//!   `unsafe` call. The kernel checks every use again: a wrong type ends the SIP and reaches
+//!   nothing that is not its own.
 
 use super::object::{Handle, Waitable};
 use crate::sys;
@@ -72,8 +73,9 @@ impl Waitable for Endpoint {
     }
 }
 
-/// An endpoint as one of a contract for which its own can stand in its state; from then on the kernel holds its user to
-/// that one. Generated code asks for it only if the contracts say that it can.
+/// An endpoint as one of a contract for which its own can stand in its state; from then on the
+/// kernel holds its user to that one. Generated code asks for it only if the contracts say that it
+/// can.
 #[must_use]
 pub fn stand_for<T: TypedEndpoint>(endpoint: Endpoint) -> T {
     match endpoint.cast() {
@@ -103,8 +105,8 @@ pub trait TypedEndpoint: Waitable + Sized {
     /// The endpoint with this type.
     ///
     /// # Safety
-    /// It is of this contract (or one derived from it), side and state. The kernel holds its user to what it
-    /// really is: a wrong type ends the SIP at its first use.
+    /// It is of this contract (or one derived from it), side and state. The kernel holds its user
+    /// to what it really is: a wrong type ends the SIP at its first use.
     unsafe fn from_endpoint(endpoint: Endpoint) -> Self;
 
     /// Whether the kernel knows it as one of this contract, side and state.

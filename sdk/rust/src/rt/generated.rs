@@ -1,6 +1,7 @@
 //! Helpers of generated code: conditions of messages, pieces of text in custom sections.
 //!
-//! Invariant: a condition that does not hold ends the program, or its compilation, with the condition's own text.
+//! Invariant: a condition that does not hold ends the program, or its compilation, with the
+//! condition's own text.
 
 /// Ends a program that breaks the `requires` of a message that it sends.
 #[cold]
@@ -8,8 +9,9 @@ pub fn violated(requires: &str) -> ! {
     panic!("{requires}")
 }
 
-/// Refuses, while the sender is compiled, constants that do not keep what a message requires. A function and not an
-/// `assert!` in what a contract generates: the refusal then points at the contract, and not into the sources of `core`.
+/// Refuses, while the sender is compiled, constants that do not keep what a message requires. A
+/// function and not an `assert!` in what a contract generates: the refusal then points at the
+/// contract, and not into the sources of `core`.
 #[track_caller]
 pub const fn keeps(holds: bool, requires: &str) {
     if !holds {

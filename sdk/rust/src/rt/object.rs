@@ -27,9 +27,9 @@ impl Handle {
     }
 }
 
-/// The channel is closed: the other side is gone and no message is left to receive. A receive also answers so to a message
-/// that breaks its own contract's promises (a number that is no value of its enum, a violated
-/// `requires`): the receiver has then closed the channel.
+/// The channel is closed: the other side is gone and no message is left to receive. A receive also
+/// answers so to a message that breaks its own contract's promises (a number that is no value of
+/// its enum, a violated `requires`): the receiver has then closed the channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Closed;
 

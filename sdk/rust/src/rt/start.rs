@@ -1,14 +1,15 @@
 //! A program's start and end: its start-up endpoints, its exit code, and its stand-in on the host.
 //!
-//! Invariant: each start-up endpoint is taken at most once; the kernel hands out its handle to the first call.
+//! Invariant: each start-up endpoint is taken at most once; the kernel hands out its handle to the
+//! first call.
 
 use super::endpoint::{Endpoint, TypedEndpoint};
 use super::object::Handle;
 use crate::sys;
 use core::marker::PhantomData;
 
-/// Takes the start-up endpoint with this index in the manifest, which declares it as a `T`; the kernel has
-/// checked that it is one. `None` if there is none, or it has been taken.
+/// Takes the start-up endpoint with this index in the manifest, which declares it as a `T`; the
+/// kernel has checked that it is one. `None` if there is none, or it has been taken.
 ///
 /// # Safety
 /// The module's manifest declares it so.

@@ -1,21 +1,24 @@
 //! Values that messages and blocks carry.
 //!
-//! Invariant: words and bytes that arrive are judged before they become a value. [`Exchangeable::from_words`] and [`Plain::read_from`] answer
-//! `None` to words and bytes that are no value of the type, whatever the sender did.
+//! Invariant: words and bytes that arrive are judged before they become a value.
+//! [`Exchangeable::from_words`] and [`Plain::read_from`] answer `None` to words and bytes that are
+//! no value of the type, whatever the sender did.
 
 /// A value that a message can carry.
 pub trait Exchangeable: Sized {
     /// Words it takes in the message.
     const WORDS: usize;
 
-    /// Moves it into `words[..WORDS]`. Words that are dropped undelivered leak what the value owned.
+    /// Moves it into `words[..WORDS]`. Words that are dropped undelivered leak what the value
+    /// owned.
     fn into_words(self, words: &mut [u64]);
 
-    /// The value in `words[..WORDS]`, or `None` if they are not one; what they owned is then given up.
+    /// The value in `words[..WORDS]`, or `None` if they are not one; what they owned is then given
+    /// up.
     ///
     /// # Safety
-    /// The words come from [`Exchangeable::into_words`] or from a receive of a message with an argument of
-    /// this type, and are used once: ownership passes from them.
+    /// The words come from [`Exchangeable::into_words`] or from a receive of a message with an
+    /// argument of this type, and are used once: ownership passes from them.
     unsafe fn from_words(words: &[u64]) -> Option<Self>;
 }
 

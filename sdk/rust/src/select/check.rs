@@ -1,8 +1,8 @@
 //! The compiler's check of a switch: everything that can come has a case.
 //!
-//! These functions run while a program is compiled, in the constants that `switch_receive!` makes; their panics are the
-//! compiler's errors. They run over what each endpoint can bring: its messages, and that its channel is closed, which
-//! is numbered behind them.
+//! These functions run while a program is compiled, in the constants that `switch_receive!` makes;
+//! their panics are the compiler's errors. They run over what each endpoint can bring: its
+//! messages, and that its channel is closed, which is numbered behind them.
 
 use super::Message;
 
@@ -97,7 +97,8 @@ const fn alone(cases: &[&[(usize, &str)]], endpoint: usize, what: &str) -> bool 
     false
 }
 
-/// Fails if a message that can break its promises stands where that would leave the switch without a way on.
+/// Fails if a message that can break its promises stands where that would leave the switch without
+/// a way on.
 #[track_caller]
 const fn promises(endpoints: &[(&str, &[Message])], cases: &[&[(usize, &str)]]) {
     let mut c = 0;
@@ -140,8 +141,9 @@ const fn promises(endpoints: &[(&str, &[Message])], cases: &[&[(usize, &str)]]) 
     }
 }
 
-/// Fails, while a program is compiled, unless for everything that the endpoints can bring together some case fires.
-/// Those of `cases` name endpoints by their index. Of a `partial` switch only the promises are looked at.
+/// Fails, while a program is compiled, unless for everything that the endpoints can bring together
+/// some case fires. Those of `cases` name endpoints by their index. Of a `partial` switch only the
+/// promises are looked at.
 #[doc(hidden)]
 #[track_caller]
 pub const fn exhaustive<const N: usize>(
@@ -153,7 +155,8 @@ pub const fn exhaustive<const N: usize>(
     if partial {
         return;
     }
-    // A message with a case of its own needs no further look. If every message of one endpoint has one, the switch always ends.
+    // A message with a case of its own needs no further look. If every message of one endpoint has
+    // one, the switch always ends.
     let mut brings = [0; N];
     let mut e = 0;
     while e < N {
@@ -238,7 +241,8 @@ const fn missing(endpoints: &[(&str, &[Message])], brings: &[usize]) -> ! {
     text.fail()
 }
 
-/// Fails, while a program is compiled, unless everything that an endpoint of a set can bring has a case.
+/// Fails, while a program is compiled, unless everything that an endpoint of a set can bring has a
+/// case.
 #[doc(hidden)]
 #[track_caller]
 pub const fn covers_all(set: &str, messages: &[Message], cases: &[&str]) {

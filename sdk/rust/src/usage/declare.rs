@@ -1,13 +1,16 @@
-//! `arguments!` and `choices!`: declarations that become the tables and types of [`usage`](crate::usage).
+//! `arguments!` and `choices!`: declarations that become the tables and types of
+//! [`usage`](crate::usage).
 //!
-//! Invariant: the fields of `Arguments` and the rows of `USAGE` come from the same declarations in the same order, so that a
-//! field reads the row of its own argument.
+//! Invariant: the fields of `Arguments` and the rows of `USAGE` come from the same declarations in
+//! the same order, so that a field reads the row of its own argument.
 
-/// Declares the arguments of a program, in their order, and makes a structure `Arguments` with a field for each, and a
-/// constant `USAGE`. A `flag` is an option, `true` if it stands there. An `option` is followed by a value of its type. Any other
-/// argument has a type: `one` of it, `optional`, `default` (with the default), `many` or `some`, which is at least one.
+/// Declares the arguments of a program, in their order, and makes a structure `Arguments` with a
+/// field for each, and a constant `USAGE`. A `flag` is an option, `true` if it stands there. An
+/// `option` is followed by a value of its type. Any other argument has a type: `one` of it,
+/// `optional`, `default` (with the default), `many` or `some`, which is at least one.
 ///
-/// A program's `main` takes the structure. It does not run if the arguments are not understood or the usage is asked for:
+/// A program's `main` takes the structure. It does not run if the arguments are not understood or
+/// the usage is asked for:
 ///
 /// ```no_run,standalone_crate
 /// #![no_std]
@@ -121,7 +124,8 @@ macro_rules! arguments {
     (@value some $given:ident, $place:ident, $type:ident) => { $given.values::<$type>($place).collect() };
 }
 
-/// Declares words of which an argument is one, as a type for [`arguments!`](crate::arguments). The first is the type's default.
+/// Declares words of which an argument is one, as a type for [`arguments!`](crate::arguments). The
+/// first is the type's default.
 ///
 /// ```
 /// sing_sdk::choices! {

@@ -1,9 +1,10 @@
 //! The other side of the measurements of `bench`: answers words, blocks, trees and endpoints, and
 //! yields on request.
 //!
-//! Its argument says how it waits for the next request: in the call that answers the one before (`call`, the default), by a
-//! plain receive (`receive`), or by `switch receive` over all its endpoints, which it keeps
-//! in a set (`set`) or in an array (`array`), or over two that are variables (`variables`).
+//! Its argument says how it waits for the next request: in the call that answers the one before
+//! (`call`, the default), by a plain receive (`receive`), or by `switch receive` over all its
+//! endpoints, which it keeps in a set (`set`) or in an array (`array`), or over two that are
+//! variables (`variables`).
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]

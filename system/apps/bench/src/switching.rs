@@ -1,4 +1,5 @@
-//! Channels beside endpoints that are idle: words, `switch receive`, endpoints and trees there and back.
+//! Channels beside endpoints that are idle: words, `switch receive`, endpoints and trees there and
+//! back.
 
 use crate::channels::{Channel, Give, Peer, ROUND_TRIPS, RoundTrip, Shared};
 use crate::stats::{Row, Unit};

@@ -1,4 +1,5 @@
-//! The least that a process can be: it starts and ends. The cost of creating a process is measured with it.
+//! The least that a process can be: it starts and ends. The cost of creating a process is measured
+//! with it.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]

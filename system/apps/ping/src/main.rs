@@ -1,4 +1,5 @@
-//! One half of the smallest conversation: starts `pong`, hands it one side of a channel, and counts.
+//! One half of the smallest conversation: starts `pong`, hands it one side of a channel, and
+//! counts.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
@@ -35,7 +36,8 @@ fn main(Arguments { rounds }: Arguments) -> Result<(), Box<dyn error::Error>> {
         .endpoint("ping", exp)
         .start()?;
     for number in 0..rounds {
-        // The type of the endpoint is the state of the conversation: sending twice would not compile.
+        // The type of the endpoint is the state of the conversation: sending twice would not
+        // compile.
         let (answer, next) = imp.send_ping(number).recv_pong()?;
         println!("ping {number}, pong {answer}");
         imp = next;

@@ -97,7 +97,8 @@ impl Names {
 }
 
 sing_sdk::arguments! {
-    /// How long. Only the shell leaves it out, for `trace COMMAND`, and says by a channel when to end.
+    /// How long. Only the shell leaves it out, for `trace COMMAND`, and says by a channel when to
+    /// end.
     seconds: optional Duration "SECONDS";
 }
 

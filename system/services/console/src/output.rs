@@ -321,7 +321,8 @@ impl Outputs {
         })
     }
 
-    /// Shows this pipe too. If it cannot be watched, the pipe is closed, as its writer finds out. Returns whether it is shown.
+    /// Shows this pipe too. If it cannot be watched, the pipe is closed, as its writer finds out.
+    /// Returns whether it is shown.
     pub fn add(&mut self, pipe: PipeContract::Exp<PipeContract::Start>) -> bool {
         self.last = self.last.wrapping_add(1) & i32::MAX.cast_unsigned();
         let known = self.all.iter().any(|(id, _)| *id == self.last);

@@ -1,4 +1,5 @@
-//! The shell: reads commands, starts programs as children connected by pipes, and says how they ended.
+//! The shell: reads commands, starts programs as children connected by pipes, and says how they
+//! ended.
 //!
 //! A program gets only endpoints that its manifest asks for and the shell can give: pipes for its
 //! standard streams, a channel to the name server. Everything except the shell's own state is left

@@ -3,9 +3,9 @@
 //! very many locals, large jump tables, and an exhausted stack.
 //!
 //! Each function is an expression of every type, drawn by type from the top down. Every NaN that an
-//! operation may give, alone or in a vector, is replaced by one fixed NaN, as the bits of a NaN are unspecified. Functions
-//! call only earlier ones, so that all of them end, except the one function that calls itself for
-//! ever.
+//! operation may give, alone or in a vector, is replaced by one fixed NaN, as the bits of a NaN are
+//! unspecified. Functions call only earlier ones, so that all of them end, except the one function
+//! that calls itself for ever.
 
 mod operations;
 mod vectors;
@@ -151,7 +151,8 @@ impl Gen<'_> {
         }
     }
 
-    /// A call of an earlier function, directly or through the table. The result of the wanted type is kept.
+    /// A call of an earlier function, directly or through the table. The result of the wanted type
+    /// is kept.
     fn call(&mut self, ty: V, depth: u32) {
         for param in PARAMS {
             self.value(param, depth.min(1));

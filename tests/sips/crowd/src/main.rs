@@ -1,4 +1,5 @@
-//! Many SIPs alive at once, each of which must answer. `crowd [SIPS]`; prints what one of them costs.
+//! Many SIPs alive at once, each of which must answer. `crowd [SIPS]`; prints what one of them
+//! costs.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]

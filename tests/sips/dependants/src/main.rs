@@ -21,11 +21,13 @@ sing_sdk::manifest! {
 }
 
 sing_sdk::arguments! {
-    /// How many more each below makes the next one of, where it is no test but a member of a family.
+    /// How many more each below makes the next one of, where it is no test but a member of a
+    /// family.
     depth: optional u32 "DEPTH";
-    /// What the last of them does: `wait`, `exit` its maker, or `detach` itself from it; or, not of a family that is deep,
-    /// `wide` has so many children, `kill` stops the process with that number alone, `sleepers` has so many threads, and
-    /// `resume` ends while it resumes a detached process of so many.
+    /// What the last of them does: `wait`, `exit` its maker, or `detach` itself from it; or, not of
+    /// a family that is deep, `wide` has so many children, `kill` stops the process with that
+    /// number alone, `sleepers` has so many threads, and `resume` ends while it resumes a detached
+    /// process of so many.
     how: optional String "HOW";
 }
 
@@ -73,8 +75,8 @@ fn sleepers(count: u32) -> Result<i32, Error> {
 /// Whether the process of many threads is being resumed.
 static RESUMING: AtomicBool = AtomicBool::new(false);
 
-/// Detaches a process of many threads and suspends it; when they are all awake, resumes it, and ends meanwhile: where each
-/// entry lets others run, in the middle of the resume.
+/// Detaches a process of many threads and suspends it; when they are all awake, resumes it, and
+/// ends meanwhile: where each entry lets others run, in the middle of the resume.
 fn resume(count: u32) -> Result<i32, Error> {
     let other = family(count, "sleepers")?;
     other.detach()?;

@@ -253,8 +253,8 @@ fn ready(set: &WaitSet, number: u32) -> Result<Ready, Error> {
     Ok(exp)
 }
 
-/// Gives up a set with very many endpoints that are ready, and ends with another. Waits for many sets whose endpoints were
-/// ready until their messages were received without the sets.
+/// Gives up a set with very many endpoints that are ready, and ends with another. Waits for many
+/// sets whose endpoints were ready until their messages were received without the sets.
 fn sets(count: usize) -> Result<(), Error> {
     for given_up in [true, false] {
         let set = WaitSet::new()?;

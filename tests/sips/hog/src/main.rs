@@ -23,7 +23,8 @@ sing_sdk::manifest! {
 }
 
 sing_sdk::arguments! {
-    /// clients, register, watch, silent, files, overlay, poison, circle, unread, deep; block, blocks, flood, drip; hold.
+    /// clients, register, watch, silent, files, overlay, poison, circle, unread, deep; block,
+    /// blocks, flood, drip; hold.
     what: one String "WHAT";
     /// How long it keeps what it has taken. Without end where left out.
     time: optional u64 "MILLISECONDS";

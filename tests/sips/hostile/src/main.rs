@@ -149,7 +149,8 @@ fn main() -> i32 {
         "pointer-out" => through(raw::startup_arg(0, 0xffff_fff0, 32)),
         "pointer-handles" => through(raw::wait_any(0xffff_ff00, 64, 0)),
         "memory" => i32::from(wrong::read_memory(black_box(value as usize)) != 0),
-        // Out of turn: a second question, an answer from the wrong side, a receive in a sending state.
+        // Out of turn: a second question, an answer from the wrong side, a receive in a sending
+        // state.
         "twice" => {
             let Some(h) = ping_raw() else { return 3 };
             raw::send_ping(h, 1);

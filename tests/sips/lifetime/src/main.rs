@@ -2,7 +2,8 @@
 //! is freed too early would by then belong to one of these, and the wrong thread would be woken, or
 //! be in two lists.
 //!
-//! `lifetime [ROUNDS]`. Run as `lifetime victim` it is a SIP to be ended, as `lifetime maker` one that makes threads.
+//! `lifetime [ROUNDS]`. Run as `lifetime victim` it is a SIP to be ended, as `lifetime maker` one
+//! that makes threads.
 #![no_std]
 #![no_main]
 

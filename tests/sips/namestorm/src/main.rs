@@ -1,4 +1,5 @@
-//! Broken and hostile clients and providers of the name server: whatever they do, the others are served.
+//! Broken and hostile clients and providers of the name server: whatever they do, the others are
+//! served.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]

@@ -2,7 +2,8 @@
 //! each compared with a simple model; the counts of the whole system are compared with the model
 //! from time to time. Then the same, ended at random moments: nothing may be left.
 //!
-//! `ownership [OPERATIONS] [SEED]`. Run as `ownership actor OPERATIONS SEED`, it is the one that operates.
+//! `ownership [OPERATIONS] [SEED]`. Run as `ownership actor OPERATIONS SEED`, it is the one that
+//! operates.
 #![no_std]
 #![no_main]
 

@@ -61,7 +61,8 @@ sing_sdk::contract!(
       override state Ready: one { Read? -> Data! -> Ready; Write? -> Written! -> Ready; }
     }
 
-    // Goes on in states of its own: an importer that knows Errand alone is in Bound while the channel is in Open.
+    // Goes on in states of its own: an importer that knows Errand alone is in Bound while the
+    // channel is in Open.
     contract Errand {
       in message Go(); in message Stop(); out message Gone();
       state Start: Go? -> Gone! -> Bound;

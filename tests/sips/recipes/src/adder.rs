@@ -1,4 +1,5 @@
-//! Serves many: adds up the numbers of all clients that it was started with, until the last of them has gone.
+//! Serves many: adds up the numbers of all clients that it was started with, until the last of them
+//! has gone.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]

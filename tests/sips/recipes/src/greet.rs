@@ -30,7 +30,8 @@ fn main(Arguments { loud, people }: Arguments) -> Result<(), Error> {
     let mut names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
     let (service, exp) = GreetingContract::new_channel()?;
     names.bind("/greeter", exp)?;
-    // The type of the endpoint is the state of the conversation; each step gives it back in the next one.
+    // The type of the endpoint is the state of the conversation; each step gives it back in the
+    // next one.
     let mut service = service.recv_success()?;
     for person in people {
         let (text, next) = service.call_greet(Text::new(&person)?).greeting()?;

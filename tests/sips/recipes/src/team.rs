@@ -22,7 +22,8 @@ fn main() -> Result<(), Box<dyn error::Error>> {
     let mut members = Vec::new();
     for _ in 0..3 {
         let (imp, exp) = SumContract::new_channel()?;
-        // By the name in the child's manifest. `clients` is `many` there, so it can be given again and again.
+        // By the name in the child's manifest. `clients` is `many` there, so it can be given again
+        // and again.
         adder = adder.endpoint("clients", exp);
         members.push(imp);
     }

@@ -1,4 +1,5 @@
-//! Starting children: their endpoints are named, and arguments that they do not understand end them.
+//! Starting children: their endpoints are named, and arguments that they do not understand end
+//! them.
 
 use crate::{Check, Test};
 use sing_sdk::prelude::*;

@@ -27,8 +27,8 @@ sing_sdk::manifest! {
 }
 
 sing_sdk::arguments! {
-    /// Processes that take as much as they can; 0: as many as the machine has memory for. Without a THING, it is the
-    /// head of a family that has all of that.
+    /// Processes that take as much as they can; 0: as many as the machine has memory for. Without a
+    /// THING, it is the head of a family that has all of that.
     gluttons: one u32 "GLUTTONS";
     /// What of.
     things: many String "THING";

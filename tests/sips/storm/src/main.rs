@@ -1,5 +1,6 @@
-//! Creates SIPs by the thousand, wired up in pairs with messages and blocks in flight, and ends them at random
-//! moments; then everything must be back where it was: pages, blocks, handles, channels, threads.
+//! Creates SIPs by the thousand, wired up in pairs with messages and blocks in flight, and ends
+//! them at random moments; then everything must be back where it was: pages, blocks, handles,
+//! channels, threads.
 //!
 //! `storm [SIPS] [SEED]`. Run as `storm actor`, it is one of the SIPs.
 #![no_std]
@@ -57,7 +58,8 @@ fn actor() -> i32 {
             };
             drop(block);
             imp = next;
-            // A pair that never rests would leave the storm itself one quantum in as many as there are pairs.
+            // A pair that never rests would leave the storm itself one quantum in as many as there
+            // are pairs.
             if n.is_multiple_of(8) {
                 sing_sdk::time::sleep(Duration::from_micros(500));
             }
@@ -109,7 +111,8 @@ fn storm(sips: usize, random: &mut Random) -> Result<usize, Error> {
         }
         if alive.len() == ALIVE || random.below(4) == 0 {
             let (a, b) = alive.swap_remove(random.below(alive.len() as u64) as usize);
-            // One is killed; the other then finds its channel closed and ends by itself, or is killed, too.
+            // One is killed; the other then finds its channel closed and ends by itself, or is
+            // killed, too.
             let (first, second) = if random.below(2) == 0 { (a, b) } else { (b, a) };
             if let Err(e) = first.stop(1) {
                 println!(

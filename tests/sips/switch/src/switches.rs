@@ -125,7 +125,8 @@ fn the_first_that_fires() -> Check {
     Ok(got == 9)
 }
 
-/// Endpoints that the case does not name keep their state and their messages, also after the switch.
+/// Endpoints that the case does not name keep their state and their messages, also after the
+/// switch.
 fn what_is_not_named_stays() -> Check {
     let ((mut a, pa), (mut b, pb)) = (asked(1)?, asked(1)?);
     let (mut pa, mut pb) = (pa.send_reply(0), pb.send_reply(0));

@@ -1,9 +1,9 @@
 //! Threads that keep vectors in all registers while the kernel switches between them.
 //!
-//! Each thread works on sixteen vectors of its own, as many as the processor has registers, and computes the same with
-//! integers: a register that came back changed in any of its 128 bits makes the two differ. It does so within the longest
-//! stretch of code without a call, where the kernel can only come in between by an interrupt, and with calls of the
-//! kernel in between.
+//! Each thread works on sixteen vectors of its own, as many as the processor has registers, and
+//! computes the same with integers: a register that came back changed in any of its 128 bits makes
+//! the two differ. It does so within the longest stretch of code without a call, where the kernel
+//! can only come in between by an interrupt, and with calls of the kernel in between.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]

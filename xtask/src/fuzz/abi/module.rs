@@ -46,7 +46,8 @@ const CONTRACT: [(&str, &str, &str); 17] = [
     ),
 ];
 
-/// The text of a program: with every privilege, or with none. `contract` is the text of the herd's contract.
+/// The text of a program: with every privilege, or with none. `contract` is the text of the herd's
+/// contract.
 pub fn text(name: &str, privileged: bool, contract: &str) -> Result<String> {
     let reaches = |op: &&Op| {
         let entry = entry(op.entry);

@@ -4,7 +4,8 @@
 //! Entries that need more have a body of their own in `bodies.wat`. A test compares this table with
 //! `sing_abi::entry`: an entry that is missing here is an error.
 
-/// Kinds of handles, each with a pool. Blocks belong to a thread, so that each thread has pools of its own.
+/// Kinds of handles, each with a pool. Blocks belong to a thread, so that each thread has pools of
+/// its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Kind {

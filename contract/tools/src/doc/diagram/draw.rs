@@ -5,8 +5,8 @@ use super::{DOT, Diagram, GAP, Kind, LAYER, LINE, Line, Place};
 use std::fmt::Write as _;
 
 impl Diagram<'_> {
-    /// The point at which the line to a neighbour meets a place: along a named state's edge, in their order, so that
-    /// arrowheads can be told apart.
+    /// The point at which the line to a neighbour meets a place: along a named state's edge, in
+    /// their order, so that arrowheads can be told apart.
     fn port(&self, place: usize, to: usize) -> f64 {
         let Place {
             x,
@@ -100,7 +100,8 @@ impl Diagram<'_> {
         out
     }
 
-    /// A line between two states of one layer, or from one to itself: down to the side of its label, and up again.
+    /// A line between two states of one layer, or from one to itself: down to the side of its
+    /// label, and up again.
     fn beside(&self, line: &Line, from: usize, to: usize) -> String {
         let Some(&label) = line.through.first() else {
             return String::new();

@@ -70,8 +70,8 @@ pub(super) struct Checked {
 type Stepped = (Loading, Result<Option<&'static Installed>, Failure>);
 
 impl Loading {
-    /// Does a step; returns the image when it has been loaded. Where there is no room for the step, none of the code is in
-    /// the arena afterwards.
+    /// Does a step; returns the image when it has been loaded. Where there is no room for the step,
+    /// none of the code is in the arena afterwards.
     pub(super) fn step(&mut self, name: &str) -> Result<Option<&'static Installed>, Failure> {
         if hal().heap_room() < self.room().saturating_add(LEAST) {
             if let Loading::Placing(image) = self {

@@ -306,7 +306,8 @@ fn contracts_are_read_in_steps_where_there_is_room(large: &[ContractTable]) {
 #[test]
 fn calls_are_known_by_their_last_bytes() {
     let unknown = Some(Callee::Unknown);
-    // call r8; call rax; call [rbx]; call [rbx + 8]; call [r12 + 8]; call [rcx + 0x100]; call [rip + 0x100]
+    // call r8; call rax; call [rbx]; call [rbx + 8]; call [r12 + 8]; call [rcx + 0x100]; call [rip
+    // + 0x100]
     for call in [
         &[0x41, 0xff, 0xd0][..],
         &[0xff, 0xd0],

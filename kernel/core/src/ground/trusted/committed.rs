@@ -163,7 +163,8 @@ impl Accessible {
 pub(crate) struct LinearMemory {
     memory: SpinLock<Committed>,
     accessible: Accessible,
-    /// Memories behind the first, each with addresses of its own. Windows on them obey the same rules.
+    /// Memories behind the first, each with addresses of its own. Windows on them obey the same
+    /// rules.
     further: SpinLock<Charged<Committed>>,
     /// The instance that runs in it.
     instance: SpinLock<Option<Instance>>,
@@ -181,8 +182,8 @@ impl LinearMemory {
         *own = memory;
     }
 
-    /// Gives the SIP memories behind its first; `payer` pays for the list. Returns false, with some of them placed, if
-    /// memory or addresses are short.
+    /// Gives the SIP memories behind its first; `payer` pays for the list. Returns false, with some
+    /// of them placed, if memory or addresses are short.
     ///
     /// # Panics
     /// If it has an instance already, which would not know of them.
@@ -230,8 +231,8 @@ impl LinearMemory {
             .map_or(0, Instance::all_memories_cost)
     }
 
-    /// Publishes the part of the first memory that is accessible and belongs to it: what lies between its end and that of
-    /// the machine's last page does not.
+    /// Publishes the part of the first memory that is accessible and belongs to it: what lies
+    /// between its end and that of the machine's last page does not.
     fn show(&self, memory: &Committed) {
         let instance = self.instance.lock();
         let len = instance.as_ref().map_or(u64::MAX, Instance::memory_len);
@@ -239,7 +240,8 @@ impl LinearMemory {
         self.accessible.show(memory, len);
     }
 
-    /// Gives a table of the instance back where nobody else keeps that: how many bytes that is. `None` where there is none.
+    /// Gives a table of the instance back where nobody else keeps that: how many bytes that is.
+    /// `None` where there is none.
     pub(crate) fn give_table_back(&self) -> Option<u64> {
         self.instance.lock().as_mut()?.give_table_back()
     }
@@ -249,8 +251,8 @@ impl LinearMemory {
         self.further.lock().last_mut().map(f)
     }
 
-    /// Removes the last of the memories behind the first. Called when no thread of the SIP runs any more (guideline
-    /// `own-window`).
+    /// Removes the last of the memories behind the first. Called when no thread of the SIP runs any
+    /// more (guideline `own-window`).
     ///
     /// # Panics
     /// If the instance has another reference: code could still run there.
@@ -317,7 +319,8 @@ impl LinearMemory {
         further.iter().position(|m| reserved(m).contains(&address))
     }
 
-    /// Returns a window on the accessible part of a memory behind the first, as [`LinearMemory::window`] does.
+    /// Returns a window on the accessible part of a memory behind the first, as
+    /// [`LinearMemory::window`] does.
     pub(crate) fn further_window(&self, i: usize) -> Option<SipMemory> {
         self.with_further(i, |m| Self::window_on(m.base(), m.committed()))
     }
@@ -342,8 +345,8 @@ impl LinearMemory {
     #[inline(always)]
     fn window_on(base: u64, committed: u64) -> SipMemory {
         // SAFETY: base and length are those of a reserved memory of the SIP that is accessible now.
-        // It stays so while the SIP has a thread: the mark of a live SIP's memory moves up only, and
-        // `take` and `take_further` come after its last thread.
+        // It stays so while the SIP has a thread: the mark of a live SIP's memory moves up only,
+        // and `take` and `take_further` come after its last thread.
         unsafe { SipMemory::new(base, committed) }
     }
 }

@@ -193,8 +193,8 @@ impl Fiber {
         self.saved.0.store(sp, Relaxed);
     }
 
-    /// Gives a piece of its stack back to the machine or, where there is no more than that, takes its stack; it has nothing to go
-    /// on with then.
+    /// Gives a piece of its stack back to the machine or, where there is no more than that, takes
+    /// its stack; it has nothing to go on with then.
     ///
     /// # Panics
     /// Where it runs.

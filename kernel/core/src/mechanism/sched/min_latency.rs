@@ -7,13 +7,15 @@
 //! each quantum's end empties the unblocked list, a pre-empted thread waits for at most as many
 //! quanta as there are threads before it.
 //!
-//! A thread that yields gives way to all others and so goes behind the pre-empted ones: among the unblocked ones, many
-//! threads that yield would have a quantum each before anybody else.
+//! A thread that yields gives way to all others and so goes behind the pre-empted ones: among the
+//! unblocked ones, many threads that yield would have a quantum each before anybody else.
 //!
-//! Two rules beyond the paper's keep a thread that sleeps over each quantum's end from having all the time before it:
-//! - A thread that the time wakes runs at once only until it has used a quantum's worth so. Then it waits for a turn.
-//! - A pre-empted thread's *turn* lasts until it has used half a quantum, or for one more quantum: a thread that displaces it,
-//!   or a quantum's end that comes early in it, does not end its turn.
+//! Two rules beyond the paper's keep a thread that sleeps over each quantum's end from having all
+//! the time before it:
+//! - A thread that the time wakes runs at once only until it has used a quantum's worth so. Then it
+//!   waits for a turn.
+//! - A pre-empted thread's *turn* lasts until it has used half a quantum, or for one more quantum:
+//!   a thread that displaces it, or a quantum's end that comes early in it, does not end its turn.
 
 use super::{Clock, Next, Scheduler};
 use crate::object::thread::Thread;
@@ -55,7 +57,8 @@ impl Turn {
     }
 }
 
-/// Cycles that a thread has used, up to the last time that it left the processor or that a quantum ended.
+/// Cycles that a thread has used, up to the last time that it left the processor or that a quantum
+/// ended.
 fn cycles(thread: &Thread) -> u64 {
     thread.cycles.load(Relaxed)
 }
@@ -238,8 +241,8 @@ mod tests {
         assert_eq!(order, [2, 1, 0]);
     }
 
-    /// One computes; the others compute, too, but sleep over each quantum's end. Returns the part of the time that the first
-    /// one gets.
+    /// One computes; the others compute, too, but sleep over each quantum's end. Returns the part
+    /// of the time that the first one gets.
     fn beside_those_that_sleep_over_the_end(others: usize) -> f64 {
         const STEP: u64 = MinLatency::QUANTUM / 100;
         let t = threads(others as u32 + 1);

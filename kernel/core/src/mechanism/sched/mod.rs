@@ -122,8 +122,8 @@ pub(crate) trait Scheduler {
 
     /// A thread that was blocked, or is new, has become runnable.
     fn unblocked(&mut self, thread: &'static Thread, clock: &impl Clock);
-    /// The time has come that a blocked thread waited for, which is runnable now. Returns whether it takes the place of the
-    /// running one at once.
+    /// The time has come that a blocked thread waited for, which is runnable now. Returns whether
+    /// it takes the place of the running one at once.
     fn timed_out(&mut self, thread: &'static Thread, clock: &impl Clock) -> bool {
         self.unblocked(thread, clock);
         Self::WOKEN_RUN_AT_ONCE

@@ -14,7 +14,8 @@ pub(super) const KEPT_PART: u64 = 16;
 /// more than `HIGHEST` bytes.
 const HIGH: u64 = 2 * CHUNK;
 const HIGHEST: u64 = 256 << 10;
-/// The most children of one account whose stock is collected at a time, and the most of all accounts on the way up.
+/// The most children of one account whose stock is collected at a time, and the most of all
+/// accounts on the way up.
 const COLLECTED: u32 = 64;
 const COLLECTED_IN_ALL: u32 = 1024;
 

@@ -61,8 +61,8 @@ pub(crate) fn trap(trap: Trap) -> ! {
     exit_current(End::Trap(trap))
 }
 
-/// Whether the idle context has something to do: something of SIPs or threads that have ended is to be freed, the threads
-/// of a resumed SIP have yet to follow, or there is surplus memory.
+/// Whether the idle context has something to do: something of SIPs or threads that have ended is to
+/// be freed, the threads of a resumed SIP have yet to follow, or there is surplus memory.
 pub(crate) fn is_dying() -> bool {
     !DYING.lock().is_empty()
         || !cpu::this().ended.lock().is_empty()

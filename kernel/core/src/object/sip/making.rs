@@ -157,8 +157,9 @@ fn fill(sip: &'static Sip, making: &Making<'_>) -> Result<(), i32> {
     Ok(())
 }
 
-/// Takes a slot for one of `count` memories behind the first, on an account of this limit. They have no guards, so each
-/// has addresses for what it may become; all together those of 4 GiB, unless they start with more.
+/// Takes a slot for one of `count` memories behind the first, on an account of this limit. They
+/// have no guards, so each has addresses for what it may become; all together those of 4 GiB,
+/// unless they start with more.
 fn further_slot(ty: &MemoryType, count: usize, limit: u64) -> Option<Slot> {
     let most = ty.max_bytes().min(limit);
     let max = most.min(FURTHER_ADDRESSES / count as u64);

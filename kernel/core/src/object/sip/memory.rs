@@ -71,7 +71,8 @@ impl Sip {
         }
     }
 
-    /// A memory by its index, for one of its own threads, with the first `end` bytes committed, as [`Sip::memory`] has it.
+    /// A memory by its index, for one of its own threads, with the first `end` bytes committed, as
+    /// [`Sip::memory`] has it.
     ///
     /// # Errors
     /// As for [`Sip::memory`].
@@ -104,8 +105,8 @@ impl Sip {
         raised.flatten().ok_or(Trap::OutOfMemory)
     }
 
-    /// Puts initial data into memories behind the first, from a byte of one of them on, [`PIECE`] at the most. Where to go
-    /// on; `None` when all of it is there.
+    /// Puts initial data into memories behind the first, from a byte of one of them on, [`PIECE`]
+    /// at the most. Where to go on; `None` when all of it is there.
     ///
     /// # Errors
     /// `OutOfMemory`.
@@ -125,8 +126,8 @@ impl Sip {
         Ok(Some((memory, end)))
     }
 
-    /// Puts its image's initial data from `at` on into its memory, [`PIECE`] at the most. Where to go on; `None` when all of
-    /// it is there.
+    /// Puts its image's initial data from `at` on into its memory, [`PIECE`] at the most. Where to
+    /// go on; `None` when all of it is there.
     ///
     /// # Errors
     /// `OutOfMemory` if pages are short.
@@ -162,7 +163,8 @@ impl Sip {
             if new > ty.max_bytes().min(reserved) {
                 return None;
             }
-            // The machine's pages are paid for, of which a memory with small ones has no whole number.
+            // The machine's pages are paid for, of which a memory with small ones has no whole
+            // number.
             let more = memory_cost(new) - memory_cost(old);
             if !self.account().charge(more) {
                 return None;

@@ -1,9 +1,9 @@
-//! Resuming a SIP: the threads that were held while it was suspended become runnable again, in steps between which others
-//! run.
+//! Resuming a SIP: the threads that were held while it was suspended become runnable again, in
+//! steps between which others run.
 //!
-//! Invariant: a SIP that can run and of which threads are held is in [`RESUMED`], or the first step of its resume is under
-//! way. So the threads follow even where the thread that resumes is ended, or suspended itself, between two steps: the idle
-//! context does steps, too.
+//! Invariant: a SIP that can run and of which threads are held is in [`RESUMED`], or the first step
+//! of its resume is under way. So the threads follow even where the thread that resumes is ended,
+//! or suspended itself, between two steps: the idle context does steps, too.
 
 use super::{ENDED, Kept, Sip};
 use crate::ground::work::Work;
@@ -55,7 +55,8 @@ impl Sip {
         <Sip as Linked<OfResumed>>::node(self).is_linked()
     }
 
-    /// Lets some of the threads run that are held. True where none is left, or where it has ended or is suspended again.
+    /// Lets some of the threads run that are held. True where none is left, or where it has ended
+    /// or is suspended again.
     fn free_some(&'static self, work: &mut Work) -> bool {
         while !self.is_halted() && !work.is_spent() {
             let next = self.held.lock().pop();
@@ -67,7 +68,8 @@ impl Sip {
     }
 }
 
-/// Does a step for one of the SIPs that are being resumed; they take turns. False where there is none.
+/// Does a step for one of the SIPs that are being resumed; they take turns. False where there is
+/// none.
 pub(super) fn step_next() -> bool {
     let next = super::ending::take_turn(&RESUMED.lock());
     if let Some(sip) = next {

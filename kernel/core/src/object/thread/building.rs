@@ -15,7 +15,8 @@ use sing_abi::status;
 #[derive(Default)]
 pub(crate) struct Building {
     stack: Stack,
-    /// Whether it is on the account of the thread's SIP. Not between [`hand_over`] and the end of that step.
+    /// Whether it is on the account of the thread's SIP. Not between [`hand_over`] and the end of
+    /// that step.
     charged: bool,
 }
 
@@ -85,8 +86,8 @@ impl Thread {
         self.building.lock().stack.extend(PIECE)
     }
 
-    /// Charges for a stack that no thread has taken. There was room in this step; only if the machine
-    /// has become short, the stack is freed uncharged.
+    /// Charges for a stack that no thread has taken. There was room in this step; only if the
+    /// machine has become short, the stack is freed uncharged.
     fn charge_again(&self) {
         let mut building = self.building.lock();
         let bytes = building.stack.bytes();

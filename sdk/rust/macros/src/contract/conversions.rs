@@ -1,5 +1,6 @@
-//! Conversions of an endpoint of one contract into one of another: into the base's, in the states in which it is a subtype,
-//! and into a permission's, which narrows it. The kernel is told, and holds the owner to the new contract from then on.
+//! Conversions of an endpoint of one contract into one of another: into the base's, in the states
+//! in which it is a subtype, and into a permission's, which narrows it. The kernel is told, and
+//! holds the owner to the new contract from then on.
 
 use super::types;
 use crate::names;

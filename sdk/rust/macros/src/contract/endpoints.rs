@@ -111,7 +111,8 @@ impl Generator<'_> {
                     ::sing_sdk::rt::Waitable::handle(&self.endpoint).raw()
                 }
 
-                /// Whether a receive would return at once: a message waits, or the channel is closed.
+                /// Whether a receive would return at once: a message waits, or the channel is
+                /// closed.
                 #[must_use]
                 #[inline]
                 pub fn is_ready(&self) -> bool {
@@ -163,11 +164,13 @@ impl Generator<'_> {
                 }
                 #[inline]
                 unsafe fn from_words(words: &[u64]) -> ::core::option::Option<Self> {
-                    // The sender's contract of this name may be another one; the kernel has closed the endpoint then.
+                    // The sender's contract of this name may be another one; the kernel has closed
+                    // the endpoint then.
                     if words[0] == 0 {
                         return ::core::option::Option::None;
                     }
-                    // SAFETY: the words own the handle, and the kernel has checked contract and state.
+                    // SAFETY: the words own the handle, and the kernel has checked contract and
+                    // state.
                     let endpoint = unsafe {
                         ::sing_sdk::rt::Endpoint::from_raw(::sing_sdk::rt::Handle::from_raw(words[0] as u32))
                     };

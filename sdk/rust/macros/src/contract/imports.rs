@@ -1,5 +1,5 @@
-//! The imports of a contract. Only those that a program calls get into its module: its imports are the
-//! messages that it can ever send.
+//! The imports of a contract. Only those that a program calls get into its module: its imports are
+//! the messages that it can ever send.
 
 use super::{Generator, types};
 use proc_macro2::TokenStream;

@@ -160,7 +160,8 @@ impl Generator<'_> {
         )
     }
 
-    /// Sends constants of which it is known, when the sender has been compiled, that they keep what the message requires.
+    /// Sends constants of which it is known, when the sender has been compiled, that they keep what
+    /// the message requires.
     fn send_constants(&self, side: Side, t: &Transition) -> TokenStream {
         let message = &self.contract.messages[t.message];
         let Some(constants) = requires::constants(message) else {
@@ -222,7 +223,8 @@ impl Generator<'_> {
         let cleanup = if owning.contains(&true) {
             quote! {
                 if __status < 0 {
-                    // SAFETY: the other side has closed; the arguments have not moved, and are given up here.
+                    // SAFETY: the other side has closed; the arguments have not moved, and are
+                    // given up here.
                     unsafe { #(#give_up)* }
                 }
             }
@@ -237,7 +239,8 @@ impl Generator<'_> {
             #[inline]
             pub fn #method(self, #(#names: #types),*) -> #ty<#next> {
                 #prepare
-                // SAFETY: the endpoint is in a state in which this message may be sent, the words are its own.
+                // SAFETY: the endpoint is in a state in which this message may be sent, the words
+                // are its own.
                 let __status = unsafe { import::#import(self.raw(), #passed) };
                 #cleanup
                 #ty::in_state(self.endpoint)
@@ -283,8 +286,9 @@ impl Generator<'_> {
             pub fn #method(self, #(#names: #types),*) -> #module::#next {
                 #prepare
                 let mut __answer = [0u64; #longest];
-                // SAFETY: the endpoint is in a state in which this message may be sent, the words are its own, and
-                // there is room for every answer. Whichever comes back, nothing of the words has stayed here.
+                // SAFETY: the endpoint is in a state in which this message may be sent, the words
+                // are its own, and there is room for every answer. Whichever comes back, nothing of
+                // the words has stayed here.
                 let __message = unsafe { import::#import(self.raw(), #passed __answer.as_mut_ptr()) };
                 #module::#next::__Take(__message, &__answer, self.endpoint)
             }
@@ -323,7 +327,8 @@ impl Generator<'_> {
             #[inline]
             pub fn recv(self) -> #module::#name {
                 let mut __words = [0u64; #longest];
-                // SAFETY: the endpoint is in a state in which it receives, and there is room for every message.
+                // SAFETY: the endpoint is in a state in which it receives, and there is room for
+                // every message.
                 let __message = unsafe { import::#import(self.raw(), __words.as_mut_ptr()) };
                 #module::#name::__Take(__message, &__words, self.endpoint)
             }

@@ -1,5 +1,6 @@
-//! The requirement of a message, as a function of its arguments that can run while a program is compiled. Whole numbers are
-//! computed in 128 bits; a condition that overflows even those, or divides by zero, does not hold.
+//! The requirement of a message, as a function of its arguments that can run while a program is
+//! compiled. Whole numbers are computed in 128 bits; a condition that overflows even those, or
+//! divides by zero, does not hold.
 
 use super::types;
 use crate::names;
@@ -67,7 +68,8 @@ pub(super) fn declaration(message: &Message, model: &Model) -> TokenStream {
     }
 }
 
-/// A call of the function with arguments in scope under their names; `up` leads to the contract's module.
+/// A call of the function with arguments in scope under their names; `up` leads to the contract's
+/// module.
 pub(super) fn call(message: &Message, model: &Model, up: &TokenStream) -> TokenStream {
     let name = function(message);
     let arguments = spoken_of(message).into_iter().map(|a| {
@@ -89,8 +91,8 @@ fn owns(ty: &Type, model: &Model) -> bool {
     }
 }
 
-/// The arguments that conditions speak of, if all of them can be constants in Rust's sense: then the conditions can be
-/// checked while the sender is compiled.
+/// The arguments that conditions speak of, if all of them can be constants in Rust's sense: then
+/// the conditions can be checked while the sender is compiled.
 pub(super) fn constants(message: &Message) -> Option<Vec<&Field>> {
     let arguments = spoken_of(message);
     let can =

@@ -182,8 +182,8 @@ pub(super) fn structure(model: &Model, s: &Struct) -> TokenStream {
     }
 }
 
-/// Variables for the fields. They stand in code beside the program's own, where a pattern of a field's name could be a
-/// constant's.
+/// Variables for the fields. They stand in code beside the program's own, where a pattern of a
+/// field's name could be a constant's.
 fn variables(s: &Struct) -> Vec<proc_macro2::Ident> {
     let fields = s.fields.iter();
     fields.map(|f| format_ident!("field_{}", f.name)).collect()

@@ -1,10 +1,12 @@
 //! The code that a switch becomes.
 //!
-//! Cases are gathered in groups: all that name one endpoint alone, all of one set, each `&&`, each other thing. A group is
-//! received in one place, where a closed channel and a broken promise come to the same case.
+//! Cases are gathered in groups: all that name one endpoint alone, all of one set, each `&&`, each
+//! other thing. A group is received in one place, where a closed channel and a broken promise come
+//! to the same case.
 //!
-//! The program's code must not see the generated names. Variables are hygienic. Items are not, whatever span they
-//! have: each stands in a block of its own, in which no code of a case stands, under a name that no program has.
+//! The program's code must not see the generated names. Variables are hygienic. Items are not,
+//! whatever span they have: each stands in a block of its own, in which no code of a case stands,
+//! under a name that no program has.
 
 use super::parse::{Pattern, Place, Switch, Term};
 use proc_macro2::{Ident, Span, TokenStream};
@@ -44,8 +46,8 @@ pub(super) struct Generator<'a> {
     variables: Vec<&'a Ident>,
 }
 
-/// A name that no code of the program can see. The prefix is for what hygiene does not cover: a pattern would mean a
-/// constant of the program that is called the same.
+/// A name that no code of the program can see. The prefix is for what hygiene does not cover: a
+/// pattern would mean a constant of the program that is called the same.
 fn own(name: &str) -> Ident {
     Ident::new(&format!("__sing_{name}"), Span::mixed_site())
 }
@@ -225,7 +227,8 @@ impl<'a> Generator<'a> {
         let look = on_set(set, &quote!(switch_wait(#turn, #patience)));
         let receive = receive_many(set, &key, cases);
         let timed_out = self.timed_out();
-        // Borrows for the wait must not live on into the cases, as they would in the head of the `match`.
+        // Borrows for the wait must not live on into the cases, as they would in the head of the
+        // `match`.
         quote! {
             let #patience = #wait;
             let #found = #look;
@@ -393,8 +396,8 @@ fn on_set(set: &TokenStream, call: &TokenStream) -> TokenStream {
     }}
 }
 
-/// The method of endpoints and of what they receive that knows a message. It is called like the message, so that the
-/// compiler's error names it if there is none.
+/// The method of endpoints and of what they receive that knows a message. It is called like the
+/// message, so that the compiler's error names it if there is none.
 fn case_method(message: &Ident) -> Ident {
     Ident::new(&format!("case_{message}"), message.span())
 }
@@ -414,7 +417,8 @@ fn next(term: &Term) -> Pat {
     }
 }
 
-/// Receives and takes the case of the message that has come; what `closed` says if the channel is closed.
+/// Receives and takes the case of the message that has come; what `closed` says if the channel is
+/// closed.
 fn receive(endpoint: &TokenStream, cases: &[Single<'_>], closed: &TokenStream) -> TokenStream {
     let messages: Vec<_> = cases.iter().filter(|c| !c.term.is_close()).collect();
     if messages.is_empty() {

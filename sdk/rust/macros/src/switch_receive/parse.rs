@@ -156,7 +156,8 @@ impl Parse for Switch {
     }
 }
 
-/// `=> expression`, with the comma that every expression but a block needs behind it, unless it is the last.
+/// `=> expression`, with the comma that every expression but a block needs behind it, unless it is
+/// the last.
 fn body(input: ParseStream<'_>) -> syn::Result<Expr> {
     input.parse::<Token![=>]>()?;
     let block = input.peek(syn::token::Brace);
