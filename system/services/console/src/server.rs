@@ -115,8 +115,12 @@ impl Server {
             shell = self.pump(shell);
             let edited = matches!(shell, Shell::Reading(_)) && self.terminal();
             let edited = edited.then_some(&self.editors[FOR_SHELL]);
+            let held_back = self.screen.is_far_behind();
             let shown = self.screen.advance(edited);
-            if !shown.is_empty() {
+            // Typed text that was held back goes on now: a device that has taken everything will not
+            // announce room.
+            let goes_on = held_back && !self.screen.is_far_behind();
+            if goes_on || !shown.is_empty() {
                 shown
                     .into_iter()
                     .for_each(|writer| self.outputs.more(writer));
