@@ -65,6 +65,11 @@ impl Typed {
         (len > 0).then(|| self.bytes.drain(..len).collect())
     }
 
+    /// Whether a line that was just taken goes on: it was longer than the read-ahead.
+    pub fn goes_on(&self, line: &[u8]) -> bool {
+        !line.ends_with(b"\n") && !self.at_end()
+    }
+
     /// Puts back unused bytes.
     pub fn put_back(&mut self, bytes: &[u8]) {
         for &byte in bytes.iter().rev() {

@@ -3,6 +3,7 @@
 use crate::input::{self, Job, Typed};
 use crate::output::{self, Outputs, Screen};
 use alloc::collections::VecDeque;
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use console::editor::{self, Editor, Event, Unfinished};
@@ -73,6 +74,8 @@ pub struct Server {
     job: Option<Job>,
     /// There was no memory for the job's input.
     short: bool,
+    /// The rest of an ignored line for the shell is to come.
+    cut: bool,
 }
 
 const FOR_SHELL: usize = 0;
@@ -99,6 +102,7 @@ impl Server {
             unfinished: Unfinished::default(),
             job: None,
             short: false,
+            cut: false,
         })
     }
 
@@ -304,13 +308,34 @@ impl Server {
         match shell {
             Shell::Answering(channel, line) => answer(channel, line),
             Shell::Reading(channel) if self.terminal() => self.edit(channel),
-            Shell::Reading(channel) => match self.typed.line() {
+            Shell::Reading(channel) => match self.command() {
                 Some(line) => answer(channel, line),
                 None if self.typed.at_end() => Shell::Ready(channel.send_end_of_input()),
                 None => Shell::Reading(channel),
             },
             ready => ready,
         }
+    }
+
+    /// The next line of a plain stream for the shell. One that is longer than the read-ahead is
+    /// ignored: a part of it would be another command.
+    fn command(&mut self) -> Option<Vec<u8>> {
+        while let Some(line) = self.typed.line() {
+            let goes_on = self.typed.goes_on(&line);
+            let was_cut = core::mem::replace(&mut self.cut, goes_on);
+            if !goes_on && !was_cut && line.len() <= input::MOST {
+                return Some(line);
+            }
+            if !was_cut {
+                self.screen.notice(&format!(
+                    "console: a line is ignored: it is longer than {} bytes",
+                    input::MOST
+                ));
+            }
+            // The device announces only what comes after it has been read empty.
+            self.typed.fill();
+        }
+        None
     }
 
     fn pump_job(&mut self) {
