@@ -9,6 +9,7 @@ use iced_x86::{
     IntelFormatter, Mnemonic, OpAccess, OpKind, Register,
 };
 use sing_abi::trap::Trap;
+use sing_files::standard;
 use sing_image::elf::Image;
 use sing_image::meta::Func;
 use std::collections::{BTreeMap, HashMap};
@@ -44,6 +45,9 @@ pub fn run(image: &Image<'_>, wanted: Option<&str>) -> Result<(), String> {
         ));
     }
     for (func, index) in funcs {
+        if standard::is_lost() {
+            break;
+        }
         function(image, func, index);
     }
     Ok(())

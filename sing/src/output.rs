@@ -1,11 +1,11 @@
 //! Printing to a reader that may have gone (`sing inspect FILE | head` ends quietly), and writing
 //! files.
 
-use std::io::{self, Write as _};
+use sing_files::standard;
 use std::path::Path;
 
 /// Prints a line, without control characters: a part of most comes from files whose authors nobody
-/// knows, and a terminal would obey them. Without a reader, the program ends.
+/// knows, and a terminal would obey them.
 pub fn line(text: impl AsRef<str>) {
     print(&readable(text.as_ref(), |_| false));
 }
@@ -22,14 +22,11 @@ pub fn report(text: impl AsRef<str>) {
 
 /// Prints a report, or any message, to standard error.
 pub fn complain(text: impl AsRef<str>) {
-    eprintln!("{}", readable(text.as_ref(), in_report));
+    standard::complain(readable(text.as_ref(), in_report) + "\n");
 }
 
 fn print(text: &str) {
-    let mut out = io::stdout().lock();
-    if writeln!(out, "{text}").is_err() {
-        std::process::exit(0);
-    }
+    standard::print(format!("{text}\n"));
 }
 
 /// A text with its control characters replaced, but for those at which what follows is `kept`.
