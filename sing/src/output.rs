@@ -2,7 +2,7 @@
 //! files.
 
 use sing_files::standard;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Prints a line, without control characters: a part of most comes from files whose authors nobody
 /// knows, and a terminal would obey them.
@@ -49,6 +49,25 @@ fn in_report(text: &str) -> bool {
         Some(codes.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';'))
     };
     text.starts_with('\n') || colour().is_some_and(|end| end.starts_with('m'))
+}
+
+/// Refuses to write to a place that is one of these files, by whatever name: the input would be lost.
+pub fn is_no_input<'a>(
+    out: &Path,
+    inputs: impl IntoIterator<Item = &'a PathBuf>,
+) -> Result<(), String> {
+    let mut inputs = inputs.into_iter();
+    match inputs.find(|input| sing_files::are_one(out, input)) {
+        None => Ok(()),
+        Some(input) if input == out => {
+            Err(format!("the output is also an input: {}", out.display()))
+        }
+        Some(input) => Err(format!(
+            "the output is also an input: {} is {}",
+            out.display(),
+            input.display()
+        )),
+    }
 }
 
 /// Writes a file, unless it has these contents already: then builds that depend on it stay up to

@@ -46,6 +46,7 @@ fn one(file: &Path, check: bool) -> Result<bool, String> {
         }
         text
     } else {
+        sources::is_text(file).map_err(|e| format!("sing: {e}"))?;
         sing_contract::read_text(file).map_err(unread)?
     };
     let laid =
