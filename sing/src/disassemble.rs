@@ -54,8 +54,9 @@ pub fn run(image: &Image<'_>, wanted: Option<&str>) -> Result<(), String> {
 }
 
 fn function(image: &Image<'_>, func: &Func, index: u32) {
+    output::line("");
     output::line(format!(
-        "\n{:#010x} <{}> function {index}",
+        "{:#010x} <{}> function {index}",
         func.offset, func.name
     ));
     for line in lines(image, func) {
