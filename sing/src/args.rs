@@ -52,11 +52,14 @@ sing: verify, compile and inspect the programs of a Singularity system, and thei
       contracts allow, as those without a behavior do; --closing: and close its channels at any time (both for images;
       a .system file says so itself). --svg: draws the first run.
 
+`sing --version` (-V) prints the version.
+
 Exit status: 0 done, 1 refused or failed, 2 the command line was not understood, 3 a check had to stop early.";
 
 /// A parsed command line.
 pub enum Command {
     Help,
+    Version,
     Verify {
         files: Vec<PathBuf>,
     },
@@ -84,6 +87,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command> {
     let command = match parser.next().map_err(|e| e.to_string())? {
         None => return Err("say what to do; `sing help` lists the commands".into()),
         Some(Arg::Short('h') | Arg::Long("help")) => return Ok(Command::Help),
+        Some(Arg::Short('V') | Arg::Long("version")) => return Ok(Command::Version),
         Some(Arg::Value(command)) => command.string().map_err(|e| e.to_string())?,
         Some(other) => return Err(other.unexpected().to_string()),
     };
@@ -316,6 +320,8 @@ mod tests {
     fn command_lines_are_understood() {
         assert!(matches!(line("help"), Ok(Command::Help)));
         assert!(matches!(line("compile --help"), Ok(Command::Help)));
+        assert!(matches!(line("-V"), Ok(Command::Version)));
+        assert!(matches!(line("--version"), Ok(Command::Version)));
         let Ok(Command::Compile { options, .. }) = line("compile a.wasm -o a --memory explicit")
         else {
             panic!("compile");

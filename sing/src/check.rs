@@ -10,6 +10,10 @@ use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
+/// What to name, where a file is of another kind.
+const WANTED: &str = "a system image, a FILE.system or a FILE.contract, or a system's manifest and programs \
+                      with --manifest and --bin";
+
 /// The subject of a check.
 pub enum Subject {
     /// A system image, a system's text or contracts.
@@ -21,6 +25,19 @@ pub enum Subject {
         /// Programs: name, module or image.
         programs: Vec<(String, PathBuf)>,
     },
+}
+
+impl Subject {
+    /// The files that are named for it.
+    fn files(&self) -> Vec<&PathBuf> {
+        match self {
+            Subject::File(path) => vec![path],
+            Subject::Parts { manifest, programs } => {
+                let programs = programs.iter().map(|(_, path)| path);
+                programs.chain([manifest]).collect()
+            }
+        }
+    }
 }
 
 /// The options of `sing check contracts`.
@@ -50,6 +67,9 @@ pub enum Verdict {
 
 /// Checks every given system.
 pub fn run(request: &Request) -> Result<Verdict, String> {
+    if let Some(svg) = &request.svg {
+        output::is_no_input(svg, request.subject.files())?;
+    }
     let systems = match &request.subject {
         Subject::Parts { manifest, programs } => {
             vec![parts(manifest, programs, &request.assumptions)?]
@@ -57,6 +77,9 @@ pub fn run(request: &Request) -> Result<Verdict, String> {
         Subject::File(path) => {
             let bytes = input::read(path)?;
             let contracts = path.extension().is_some_and(|e| e == "contract");
+            if !bytes.starts_with(MAGIC) {
+                input::is_text(path, &bytes, WANTED)?;
+            }
             if bytes.starts_with(MAGIC) {
                 vec![packed(path, &bytes, &request.assumptions)?]
             } else if !request.assumptions.any.is_empty() || request.assumptions.closing {

@@ -9,6 +9,7 @@ use iced_x86::{
     IntelFormatter, Mnemonic, OpAccess, OpKind, Register,
 };
 use sing_abi::trap::Trap;
+use sing_files::standard;
 use sing_image::elf::Image;
 use sing_image::meta::Func;
 use std::collections::{BTreeMap, HashMap};
@@ -44,14 +45,18 @@ pub fn run(image: &Image<'_>, wanted: Option<&str>) -> Result<(), String> {
         ));
     }
     for (func, index) in funcs {
+        if standard::is_lost() {
+            break;
+        }
         function(image, func, index);
     }
     Ok(())
 }
 
 fn function(image: &Image<'_>, func: &Func, index: u32) {
+    output::line("");
     output::line(format!(
-        "\n{:#010x} <{}> function {index}",
+        "{:#010x} <{}> function {index}",
         func.offset, func.name
     ));
     for line in lines(image, func) {

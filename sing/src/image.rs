@@ -21,7 +21,8 @@ pub struct Request {
 }
 
 /// Compiles a module to an image.
-pub fn compile(module: &Path, out: &Path, options: &Options) -> Result<bool, String> {
+pub fn compile(module: &PathBuf, out: &Path, options: &Options) -> Result<bool, String> {
+    output::is_no_input(out, [module])?;
     let bytes = input::read(module)?;
     let started = Instant::now();
     let compiled = input::compile(module, &bytes, options)?;
@@ -48,6 +49,9 @@ pub fn compile(module: &Path, out: &Path, options: &Options) -> Result<bool, Str
 
 /// Builds a system image.
 pub fn system(request: &Request) -> Result<bool, String> {
+    let given = request.programs.iter().chain(&request.files);
+    let given = given.map(|(_, path)| path);
+    output::is_no_input(&request.out, given.chain([&request.manifest]))?;
     let name = request.manifest.display();
     let text = input::read(&request.manifest)?;
     let manifest: SystemManifest =

@@ -42,6 +42,45 @@ pub fn kind(bytes: &[u8]) -> Result<Kind, String> {
     }
 }
 
+/// Refuses a file that is no text of contracts or of a system, by its first bytes and, under a name
+/// that is not usual for one, by its words: an error for each that means nothing there would not say
+/// what is wrong. `wanted` says what to name instead.
+pub fn is_text(path: &Path, bytes: &[u8], wanted: &str) -> Result<(), String> {
+    let usual = path.extension();
+    let usual = usual.is_some_and(|e| e == "contract" || e == "system");
+    let is = match kind(bytes) {
+        Ok(Kind::Module) => "a WebAssembly module",
+        Ok(Kind::Image) => "the image of a program (an ELF file)",
+        Err(_) if bytes.starts_with(MAGIC) => "a system image",
+        Err(_) if is_text_format(bytes) && !usual => "WebAssembly text",
+        Err(_) if bytes.contains(&0) => "no text",
+        Err(_) if !usual && !bytes.trim_ascii().is_empty() && !declares(bytes) => {
+            "no text of contracts or of a system"
+        }
+        Err(_) => return Ok(()),
+    };
+    Err(format!("{}: is {is}; name {wanted}", path.display()))
+}
+
+/// Whether some line of a text may begin a declaration.
+fn declares(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    let words = ["public", "contract", "enum", "rep", "process", "channel"];
+    let begins = |line: &str, word: &str| {
+        let rest = line.strip_prefix(word);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
+    };
+    let imports = |line: &str| {
+        let rest = line.strip_prefix("import").map(str::trim_start);
+        rest.is_some_and(|rest| rest.starts_with('"'))
+    };
+    let mut lines = text.split(['\n', ';', '/', '}']);
+    lines.any(|line| {
+        let line = line.trim_start();
+        imports(line) || words.iter().any(|word| begins(line, word))
+    })
+}
+
 /// Whether a file begins as a module in the text format does, perhaps after comments to the ends of
 /// their lines.
 fn is_text_format(bytes: &[u8]) -> bool {
@@ -65,9 +104,14 @@ pub fn image(path: &Path, bytes: Vec<u8>, options: &Options) -> Result<Vec<u8>, 
 
 /// Compiles a module.
 pub fn compile(path: &Path, bytes: &[u8], options: &Options) -> Result<Compiled, String> {
-    kind(bytes).map_err(|e| format!("{}: {e}", path.display()))?;
+    let name = path.display();
+    if kind(bytes).map_err(|e| format!("{name}: {e}"))? == Kind::Image {
+        return Err(format!(
+            "{name}: is an image already; `sing verify` and `sing inspect` say what is in it"
+        ));
+    }
     let compiled = sing_compiler::compile(bytes, options);
-    compiled.map_err(|e| format!("{}: refused: {e}", path.display()))
+    compiled.map_err(|e| format!("{name}: refused: {e}"))
 }
 
 /// A compiled module's image.
@@ -80,6 +124,44 @@ pub fn elf(compiled: &Compiled, path: &Path) -> Result<Vec<u8>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_of_another_kind_is_no_contract() {
+        let refusal = |name: &str, bytes: &[u8]| {
+            let refused = is_text(Path::new(name), bytes, "a FILE.contract");
+            refused.err().unwrap_or_default()
+        };
+        for (name, bytes, part) in [
+            (
+                "m.wasm",
+                &b"\0asm\x01"[..],
+                "a.contract: is a WebAssembly module; name a FILE",
+            ),
+            ("m", b"\x7fELF", "the image of a program"),
+            ("s", MAGIC, "a system image"),
+            ("a.wat", b"(module)", "WebAssembly text"),
+            ("a.png", b"\x89PNG\0", "no text;"),
+            (
+                "a.py",
+                b"import os\nprint('contract')\n",
+                "no text of contracts",
+            ),
+        ] {
+            let part = part.replace("a.contract", name);
+            assert!(refusal(name, bytes).contains(&part), "{name}");
+        }
+        for (name, text) in [
+            ("a.contract", "imprt \"b\";"),
+            ("a.system", ""),
+            ("any", "/* one */ contract C {"),
+            ("any", "import \"b.contract\"; process p: any;"),
+            ("any", "\n  public contract"),
+            ("any", "import \"b.contract\";"),
+            ("any", "\n"),
+        ] {
+            assert_eq!(refusal(name, text.as_bytes()), "", "{text}");
+        }
+    }
 
     #[test]
     fn a_file_is_recognised_by_its_beginning() {

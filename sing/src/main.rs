@@ -20,16 +20,25 @@ use args::Command;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let command = match args::parse(std::env::args_os()) {
-        Ok(command) => command,
+    let status = match args::parse(std::env::args_os()) {
+        Ok(command) => run(command),
         Err(message) => {
             output::complain(format!("sing: {message}\nTry `sing help`."));
-            return ExitCode::from(2);
+            2
         }
     };
+    ExitCode::from(sing_files::standard::finish("sing", status))
+}
+
+/// Runs a command; returns the exit status.
+fn run(command: Command) -> u8 {
     let done = match command {
         Command::Help => {
             output::lines(args::HELP);
+            Ok(true)
+        }
+        Command::Version => {
+            output::line(concat!("sing ", env!("CARGO_PKG_VERSION")));
             Ok(true)
         }
         Command::Verify { files } => Ok(verify::run(&files)),
@@ -50,17 +59,17 @@ fn main() -> ExitCode {
         Command::Image(request) => image::system(&request),
         Command::Contracts(request) => contracts::run(request),
         Command::Check(request) => match check::run(&request) {
-            Ok(check::Verdict::Misused) => return ExitCode::from(2),
-            Ok(check::Verdict::Unknown) => return ExitCode::from(3),
+            Ok(check::Verdict::Misused) => return 2,
+            Ok(check::Verdict::Unknown) => return 3,
             found => found.map(|verdict| verdict == check::Verdict::Sound),
         },
     };
     match done {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
+        Ok(true) => 0,
+        Ok(false) => 1,
         Err(message) => {
             output::complain(format!("sing: {message}"));
-            ExitCode::FAILURE
+            1
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Printing to a reader that may have gone (`sing inspect FILE | head` ends quietly), and writing
 //! files.
 
-use std::io::{self, Write as _};
-use std::path::Path;
+use sing_files::standard;
+use std::path::{Path, PathBuf};
 
 /// Prints a line, without control characters: a part of most comes from files whose authors nobody
-/// knows, and a terminal would obey them. Without a reader, the program ends.
+/// knows, and a terminal would obey them.
 pub fn line(text: impl AsRef<str>) {
     print(&readable(text.as_ref(), |_| false));
 }
@@ -22,14 +22,11 @@ pub fn report(text: impl AsRef<str>) {
 
 /// Prints a report, or any message, to standard error.
 pub fn complain(text: impl AsRef<str>) {
-    eprintln!("{}", readable(text.as_ref(), in_report));
+    standard::complain(readable(text.as_ref(), in_report) + "\n");
 }
 
 fn print(text: &str) {
-    let mut out = io::stdout().lock();
-    if writeln!(out, "{text}").is_err() {
-        std::process::exit(0);
-    }
+    standard::print(format!("{text}\n"));
 }
 
 /// A text with its control characters replaced, but for those at which what follows is `kept`.
@@ -52,6 +49,25 @@ fn in_report(text: &str) -> bool {
         Some(codes.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';'))
     };
     text.starts_with('\n') || colour().is_some_and(|end| end.starts_with('m'))
+}
+
+/// Refuses to write to a place that is one of these files, by whatever name: the input would be lost.
+pub fn is_no_input<'a>(
+    out: &Path,
+    inputs: impl IntoIterator<Item = &'a PathBuf>,
+) -> Result<(), String> {
+    let mut inputs = inputs.into_iter();
+    match inputs.find(|input| sing_files::are_one(out, input)) {
+        None => Ok(()),
+        Some(input) if input == out => {
+            Err(format!("the output is also an input: {}", out.display()))
+        }
+        Some(input) => Err(format!(
+            "the output is also an input: {} is {}",
+            out.display(),
+            input.display()
+        )),
+    }
 }
 
 /// Writes a file, unless it has these contents already: then builds that depend on it stay up to

@@ -94,6 +94,17 @@ fn a_terminal_obeys_nothing_that_is_inspected() {
 }
 
 #[test]
+fn functions_are_shown_with_an_empty_line_between() {
+    let text = r#"(module (@custom "singularity.manifest" "{\"name\": \"two\", \"abi\": 1}")
+        (func $other) (func (export "sip_main") (result i32) (i32.const 0)))"#;
+    let path = file("two.wasm", &wat::parse_str(text).unwrap());
+    let (status, text) = sing(&["inspect", path.to_str().unwrap(), "--disassemble"]);
+    assert_eq!(status, Some(0), "{text}");
+    assert_eq!(text.matches("\n\n0x").count(), 1, "{text}");
+    assert!(text.starts_with("\n0x") && !text.contains('\u{fffd}'));
+}
+
+#[test]
 fn webassembly_text_is_recognised() {
     let path = file("text.wat", b";; a module\n(module)\n");
     let (status, text) = sing(&["verify", path.to_str().unwrap()]);

@@ -290,7 +290,7 @@ fn memory_mode(name: &str) -> Result<MemoryMode> {
 pub fn execute(command: Command) -> Result<u8> {
     match command {
         Command::Help => {
-            println!("{USAGE}");
+            say!("{USAGE}");
             Ok(0)
         }
         Command::Run(request) => run::run(&request),

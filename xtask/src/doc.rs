@@ -14,7 +14,7 @@ pub fn run() -> Result<u8> {
     setup::prepare(&mut project, Needs::of(false))?;
     let system = image::system(&project, MemoryMode::Guard, None)?;
     let index = contracts(&project, &system)?;
-    println!("{}", index.display());
+    say!("{}", index.display());
     Ok(0)
 }
 

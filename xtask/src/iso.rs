@@ -79,7 +79,7 @@ pub fn run(request: &Request) -> Result<u8> {
         )?;
         for (name, part, package) in FIRMWARE {
             if !Path::new(part).exists() {
-                println!("not for {name}: {part} is missing, which the package {package} brings");
+                say!("not for {name}: {part} is missing, which the package {package} brings");
             }
         }
         disc
@@ -89,7 +89,7 @@ pub fn run(request: &Request) -> Result<u8> {
     } else {
         image
     };
-    println!("{}", made.display());
+    say!("{}", made.display());
     Ok(0)
 }
 

@@ -4,6 +4,20 @@
 //! builds in seconds. Everything it makes lies under `target/sing`.
 #![forbid(unsafe_code)]
 
+/// Prints a line, like `println!`, which panics without a reader.
+macro_rules! say {
+    ($($text:tt)*) => {
+        sing_files::standard::print(format!("{}\n", format_args!($($text)*)))
+    };
+}
+
+/// Prints a line to standard error, like `eprintln!`, which panics without a reader.
+macro_rules! complain {
+    ($($text:tt)*) => {
+        sing_files::standard::complain(format!("{}\n", format_args!($($text)*)))
+    };
+}
+
 mod bench;
 mod build;
 mod cargo;
@@ -30,21 +44,18 @@ mod wast;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let command = match cli::parse(lexopt::Parser::from_env()) {
-        Ok(command) => command,
+    let status = match cli::parse(lexopt::Parser::from_env()) {
+        Ok(command) => cli::execute(command).unwrap_or_else(|error| {
+            complain!("xtask: {error:#}");
+            1
+        }),
         Err(error) => {
-            eprintln!(
+            complain!(
                 "xtask: {}; `cargo xtask help` says what there is",
                 cli::reason(&error)
             );
-            return ExitCode::from(2);
+            2
         }
     };
-    match cli::execute(command) {
-        Ok(status) => ExitCode::from(status),
-        Err(error) => {
-            eprintln!("xtask: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    ExitCode::from(sing_files::standard::finish("xtask", status))
 }

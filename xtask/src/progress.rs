@@ -1,7 +1,8 @@
 //! A progress line on stderr: updated in place on a terminal, printed now and then elsewhere.
 
+use sing_files::standard;
 use std::collections::BTreeSet;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -72,17 +73,16 @@ impl<'a> Progress<'a> {
         self.front = true;
         let (what, seconds, detail) = (self.what, elapsed.as_secs(), &self.detail);
         if self.terminal {
-            eprint!("\r\x1b[K{what} ({seconds} s) {detail}");
-            let _ = std::io::stderr().flush();
+            standard::complain(format!("\r\x1b[K{what} ({seconds} s) {detail}"));
         } else {
             let first = SAID
                 .lock()
                 .is_ok_and(|mut said| said.insert(what.to_string()));
             if first {
-                eprintln!("{what} …");
+                complain!("{what} …");
             }
             if self.said.elapsed() >= REMINDER && !detail.is_empty() {
-                eprintln!("{what} ({seconds} s): {detail}");
+                complain!("{what} ({seconds} s): {detail}");
                 self.said = Instant::now();
             }
         }
@@ -94,8 +94,7 @@ impl Drop for Progress<'_> {
     /// Removes the line; another command at work may have it now.
     fn drop(&mut self) {
         if self.shown && self.terminal {
-            eprint!("\r\x1b[K");
-            let _ = std::io::stderr().flush();
+            standard::complain("\r\x1b[K");
         }
         if self.front {
             TAKEN.store(false, Ordering::Relaxed);

@@ -148,10 +148,10 @@ pub fn prepare(project: &mut Project, needs: Needs) -> Result<Without> {
         project
             .programs
             .retain(|p| !without.programs.contains(&p.name));
-        eprintln!("without {}: {reason}", without.programs.join(" and "));
+        complain!("without {}: {reason}", without.programs.join(" and "));
     }
     if let Some(reason) = without.qemu() {
-        eprintln!("without emulated machines: {reason}");
+        complain!("without emulated machines: {reason}");
     }
     Ok(without)
 }

@@ -7,9 +7,11 @@
 //! be.
 #![forbid(unsafe_code)]
 
+pub mod standard;
+
 use std::fs::{self, DirBuilder};
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -51,6 +53,13 @@ pub fn make<E: From<io::Error>>(
     }
     fs::rename(&place, &path)?;
     Ok(())
+}
+
+/// Whether two paths lead to one file, by whatever names.
+#[must_use]
+pub fn are_one(path: &Path, other: &Path) -> bool {
+    let identity = |path| fs::metadata(path).map(|file| (file.dev(), file.ino()));
+    matches!((identity(path), identity(other)), (Ok(one), Ok(two)) if one == two)
 }
 
 /// The path that links lead to, at which there is nothing.
@@ -104,7 +113,7 @@ impl Drop for Folder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     /// A folder for a test.
     fn folder(name: &str) -> Folder {
@@ -157,6 +166,22 @@ mod tests {
         assert!(write(&folder.0, b"").is_err() && folder.0.is_dir());
         assert!(write(&folder.0.join("no/such"), b"").is_err());
         assert!(write(Path::new(""), b"").is_err());
+    }
+
+    #[test]
+    fn a_file_is_recognised_under_other_names() {
+        let folder = folder("one");
+        let [file, link, name, other] = ["file", "link", "name", "other"].map(|n| folder.0.join(n));
+        fs::write(&file, "same").unwrap();
+        fs::write(&other, "same").unwrap();
+        symlink("file", &link).unwrap();
+        fs::hard_link(&file, &name).unwrap();
+        for same in [&file, &link, &name, &folder.0.join("./file")] {
+            assert!(are_one(&file, same), "{}", same.display());
+        }
+        let missing = folder.0.join("missing");
+        assert!(!are_one(&file, &other) && !are_one(&file, &missing));
+        assert!(!are_one(&missing, &missing));
     }
 
     #[test]

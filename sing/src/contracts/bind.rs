@@ -26,6 +26,9 @@ pub fn run(files: &[PathBuf], out: &Path) -> Result<bool, String> {
         }
     }
     std::fs::create_dir_all(out).map_err(|e| format!("{}: cannot be made: {e}", out.display()))?;
+    for name in headers.keys() {
+        output::is_no_input(&out.join(name), files)?;
+    }
     for (name, text) in headers {
         output::file(&out.join(name), &text)?;
     }

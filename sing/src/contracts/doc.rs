@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Writes the pages of all texts; programs and systems among the files show which processes use the
 /// contracts.
-pub fn run(files: &[PathBuf], system: Option<&Path>, out: &Path) -> Result<bool, String> {
+pub fn run(files: &[PathBuf], system: Option<&PathBuf>, out: &Path) -> Result<bool, String> {
     let mut texts = Vec::new();
     let mut usage = Usage::default();
     for file in files {
@@ -35,6 +35,10 @@ pub fn run(files: &[PathBuf], system: Option<&Path>, out: &Path) -> Result<bool,
     }
     let pages = doc::pages(&texts, &usage)?;
     std::fs::create_dir_all(out).map_err(|e| format!("{}: cannot be made: {e}", out.display()))?;
+    for page in &pages {
+        let inputs = files.iter().chain(system);
+        output::is_no_input(&out.join(&page.name), inputs)?;
+    }
     for page in &pages {
         output::file(&out.join(&page.name), &page.text)?;
     }

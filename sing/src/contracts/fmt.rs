@@ -2,7 +2,7 @@
 
 use super::sources;
 use crate::output;
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 /// Formats files, or names those that are not formatted; `-` is standard input, whose result goes
@@ -46,6 +46,7 @@ fn one(file: &Path, check: bool) -> Result<bool, String> {
         }
         text
     } else {
+        sources::is_text(file).map_err(|e| format!("sing: {e}"))?;
         sing_contract::read_text(file).map_err(unread)?
     };
     let laid =
@@ -57,8 +58,7 @@ fn one(file: &Path, check: bool) -> Result<bool, String> {
         return Ok(laid == text);
     }
     if is_input(file) {
-        // Without a reader, no output is lost.
-        let _ = std::io::stdout().write_all(laid.as_bytes());
+        sing_files::standard::print(laid);
     } else if laid != text {
         output::write(file, laid.as_bytes()).map_err(|e| format!("sing: {e}"))?;
     }

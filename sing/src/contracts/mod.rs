@@ -81,7 +81,7 @@ pub fn parse(command: &str, parser: &mut Parser) -> Result<Option<Request>, lexo
 pub fn run(request: Request) -> Result<bool, String> {
     match request {
         Request::Fmt { files, check } => fmt::run(&files, check),
-        Request::Doc { files, system, out } => doc::run(&files, system.as_deref(), &out),
+        Request::Doc { files, system, out } => doc::run(&files, system.as_ref(), &out),
         Request::Bind { files, out } => bind::run(&files, &out),
         Request::Count { files, each } => count::run(&files, each),
     }

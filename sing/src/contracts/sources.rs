@@ -53,6 +53,8 @@ pub fn read(path: &Path) -> Result<Source, String> {
         return system(&bytes).map_err(|e| format!("{name}: {e}"));
     }
     if input::kind(&bytes).is_err() {
+        let wanted = "a FILE.contract, a module, an image or a system image";
+        input::is_text(path, &bytes, wanted)?;
         return text(path).map(Source::Text);
     }
     // Only an image has all the information needed, so a module is compiled.
@@ -63,6 +65,7 @@ pub fn read(path: &Path) -> Result<Source, String> {
 
 /// Reads a text and its imports; warnings go to standard error.
 pub fn text(path: &Path) -> Result<Contracts, String> {
+    is_text(path)?;
     let contracts = sing_contract::load_file(path).map_err(|found| {
         output::complain(report(&found));
         format!("{}: its contracts do not hold", path.display())
@@ -71,6 +74,14 @@ pub fn text(path: &Path) -> Result<Contracts, String> {
         output::complain(report(&contracts.warnings));
     }
     Ok(contracts)
+}
+
+/// Refuses a file of another kind. One that cannot be read is refused by who reads it.
+pub fn is_text(path: &Path) -> Result<(), String> {
+    match input::read(path) {
+        Ok(bytes) => input::is_text(path, &bytes, "a FILE.contract"),
+        Err(_) => Ok(()),
+    }
 }
 
 /// Formats findings for people.

@@ -109,7 +109,7 @@ pub fn run(request: &Request) -> Result<u8> {
     let mut theirs = Vec::new();
     let rounds = if emulated { 1 } else { request.rounds };
     for round in 1..=rounds {
-        eprintln!("round {round} of {rounds}");
+        complain!("round {round} of {rounds}");
         ours.extend(measure(&kernel, &image)?);
         for peer in &mut peers {
             theirs.extend(measure_peer(peer)?);
@@ -125,7 +125,7 @@ pub fn run(request: &Request) -> Result<u8> {
         ours.push(start_up(&project, request, &images)?);
     }
     let rows = report::rows(&samples::join(&ours), &samples::join(&theirs));
-    print!("{}", report::table(&rows));
+    sing_files::standard::print(report::table(&rows));
     let result = report::Result {
         bench: request.name.clone(),
         machine: describe(request),
@@ -176,7 +176,7 @@ fn peer_programs(project: &Project, bench: &Bench) -> Result<Vec<Command>> {
         command.arg(&target);
         match cargo::quiet(&mut command, "building the wasmtime peer (minutes, once)") {
             Ok(()) => peers.push(Command::new(target.join("release/sing-bench-wasmtime"))),
-            Err(error) => eprintln!("without wasmtime: {error:#}"),
+            Err(error) => complain!("without wasmtime: {error:#}"),
         }
     }
     Ok(peers)
@@ -238,6 +238,6 @@ fn write(project: &Project, request: &Request, result: &report::Result) -> Resul
     );
     let svg = plot::svg(&title, &result.rows)?;
     files::write(&picture, svg)?;
-    eprintln!("wrote {} and {}", json.display(), picture.display());
+    complain!("wrote {} and {}", json.display(), picture.display());
     Ok(())
 }

@@ -112,7 +112,7 @@ pub fn run(request: &Request) -> Result<u8> {
         );
     }
     if request.keep {
-        println!("the roots are in {}", folder.path().display());
+        say!("the roots are in {}", folder.path().display());
     }
     Ok(print(&rows))
 }
@@ -154,7 +154,7 @@ fn case_rows(
             outcome: verdict.map_err(|reason| format!("{reason}; see {}", log.display())),
             time: since.elapsed(),
         };
-        println!("{}", text(&row));
+        say!("{}", text(&row));
         rows.push(row);
     }
     root.remove(request.keep)?;
@@ -175,11 +175,11 @@ fn text(row: &Row) -> String {
 }
 
 fn print(rows: &[Row]) -> u8 {
-    println!();
+    say!("");
     for row in rows {
-        println!("{}", text(row));
+        say!("{}", text(row));
     }
     let failed = rows.iter().filter(|row| row.outcome.is_err()).count();
-    println!("{} passed, {failed} failed", rows.len() - failed);
+    say!("{} passed, {failed} failed", rows.len() - failed);
     u8::from(failed > 0)
 }

@@ -212,7 +212,7 @@ impl Base {
             );
             return self.shell(&script, "installing rustup");
         }
-        eprintln!("/{home}: Rust is copied from this machine (--rustup installs it by rustup)");
+        complain!("/{home}: Rust is copied from this machine (--rustup installs it by rustup)");
         let own = |variable: &str, folder: &str| -> Result<PathBuf> {
             let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(folder));
             let found = std::env::var_os(variable).map(PathBuf::from).or_else(home);

@@ -94,15 +94,15 @@ pub fn run(request: &Request) -> Result<u8> {
     setup::prepare(&mut project, Needs::of(request.machine.is_emulated()))?;
     let findings = match request.what {
         What::Abi => {
-            let outcome = abi::run(&project, request, &mut |line| println!("{line}"))?;
-            print!("{}", outcome.coverage.table());
+            let outcome = abi::run(&project, request, &mut |line| say!("{line}"))?;
+            sing_files::standard::print(outcome.coverage.table());
             outcome.findings
         }
-        What::Code => code::run(&project, request, &mut |line| println!("{line}"))?.findings,
+        What::Code => code::run(&project, request, &mut |line| say!("{line}"))?.findings,
     };
     for finding in &findings {
-        println!("\nFINDING {finding}");
+        say!("\nFINDING {finding}");
     }
-    println!("{} findings", findings.len());
+    say!("{} findings", findings.len());
     Ok(u8::from(!findings.is_empty()))
 }

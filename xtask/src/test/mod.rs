@@ -273,7 +273,7 @@ pub fn run(request: &Request) -> Result<u8> {
     if let Some(word) = &filter
         && !may_name_a_test(&project.root, word)
     {
-        println!("no test has that name");
+        say!("no test has that name");
         return Ok(1);
     }
     let has = |name: &str| chosen.iter().any(|part| part.name == name);
@@ -306,10 +306,10 @@ pub fn run(request: &Request) -> Result<u8> {
             }),
         };
         for (name, reason) in &report.failures {
-            println!("FAILED {}: {name}\n{}\n", part.name, indent(reason));
+            say!("FAILED {}: {name}\n{}\n", part.name, indent(reason));
         }
         let row = (part.name, report, since.elapsed());
-        println!("{}", row_text(&row));
+        say!("{}", row_text(&row));
         rows.push(row);
     }
     Ok(summarize(&rows, started.elapsed()))
@@ -379,23 +379,23 @@ fn summarize(rows: &[(&str, Report, Duration)], time: Duration) -> u8 {
         .iter()
         .map(|(_, report, _)| report.failures.len())
         .sum();
-    println!();
+    say!("");
     for (name, report, _) in rows {
         let skipped: BTreeSet<&String> = report.skipped.iter().collect();
         for reason in skipped {
-            println!("not run, {name}: {reason}");
+            say!("not run, {name}: {reason}");
         }
     }
     for (name, report, _) in rows {
         for (test, _) in &report.failures {
-            println!("FAILED {name}: {test}");
+            say!("FAILED {name}: {test}");
         }
     }
     if passed + failed == 0 {
-        println!("no test has that name");
+        say!("no test has that name");
     }
-    println!("in {} s:", time.as_secs());
-    println!("{passed} passed, {failed} failed");
+    say!("in {} s:", time.as_secs());
+    say!("{passed} passed, {failed} failed");
     u8::from(failed > 0 || passed == 0)
 }
 
