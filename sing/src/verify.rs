@@ -56,7 +56,7 @@ fn one(file: &Path) -> Result<String, String> {
                 return Err("an open image, which no system loads".into());
             }
             Ok(describe(
-                "an image of a SIP",
+                "an image of a SIP, whose machine code is not checked",
                 &image.manifest,
                 &image.contracts,
             ))
