@@ -66,7 +66,7 @@ fn put_list<T: Serialize>(
 ) -> Result<i32, Trap> {
     let sip = caller();
     let write = |at: usize, bytes: &[u8]| {
-        let place = out.wrapping_add(at as u32);
+        let place = u32::try_from(out as usize + at).map_err(|_| Trap::MemoryOutOfBounds)?;
         sip.memory(place, bytes.len() as u64)?.write(place, bytes)
     };
     let len = reply::encode_list(max as usize, at, write, || let_others_run())?;

@@ -95,17 +95,21 @@ pub(crate) fn noted(done: bool) -> bool {
     done
 }
 
-/// Whether a request was ever refused that the SIP's own budget allowed.
-static SCARCE: AtomicBool = AtomicBool::new(false);
+/// When a request was last refused that the SIP's own budget allowed, in nanoseconds; 0 for never.
+static SCARCE: AtomicU64 = AtomicU64::new(0);
+/// For how long after such a refusal the end of an essential SIP is likely to be its consequence, in
+/// nanoseconds.
+const CONSEQUENCE: u64 = 100_000_000;
 
 /// Notes that the machine's memory did not suffice for a request that the SIP's own budget allowed.
 pub(crate) fn is_scarce_now() {
-    SCARCE.store(true, Relaxed);
+    SCARCE.store(hal().now().max(1), Relaxed);
 }
 
-/// Whether that was ever so.
+/// Whether that was so a moment ago.
 pub(crate) fn was_scarce() -> bool {
-    SCARCE.load(Relaxed)
+    let at = SCARCE.load(Relaxed);
+    at != 0 && hal().now() - at < CONSEQUENCE
 }
 
 /// Whether memory that is kept in reserve is needed.

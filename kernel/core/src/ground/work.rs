@@ -41,6 +41,12 @@ impl Work {
         self.bytes = self.bytes.saturating_sub(bytes);
     }
 
+    /// Counts this many items.
+    #[inline]
+    pub(crate) fn spend_items(&mut self, items: u32) {
+        self.items = self.items.saturating_sub(items);
+    }
+
     /// Whether the allowance is spent.
     #[inline]
     pub(crate) fn is_spent(&self) -> bool {

@@ -361,12 +361,15 @@ pub(crate) fn wake_one(list: &WaitList) -> bool {
     false
 }
 
-/// Wakes all threads that wait in `list`.
+/// Wakes all threads that wait in `list`; returns the number of its nodes.
 #[inline(always)]
-pub(crate) fn wake_all(list: &WaitList) {
+pub(crate) fn wake_all(list: &WaitList) -> u32 {
+    let mut nodes = 0;
     while let Some(node) = list.pop() {
         wake_node(node);
+        nodes += 1;
     }
+    nodes
 }
 
 /// Wakes a thread whose deadline has passed. Whether it preempts the running one.

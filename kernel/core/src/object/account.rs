@@ -300,7 +300,9 @@ impl Account {
             let near = (below || beside) && bytes > other.stock.load(Relaxed) && bytes <= rest;
             // A second move of this size fills the receiver's stock if memory is plentiful. Later
             // moves to and fro then change the two stocks alone.
-            let again = bytes <= other.kept.load(Relaxed) && other.has_ample_room(bytes);
+            let again = bytes <= other.kept.load(Relaxed)
+                && !machine::is_short()
+                && other.has_ample_room(bytes);
             let near = near && !again;
             if !near {
                 let moved = other.receives(bytes);

@@ -292,12 +292,13 @@ impl End {
         }
     }
 
-    /// Wakes all waiters: this end is closed, has moved, or will never get a message.
-    pub(crate) fn wake_all(&self) {
+    /// Wakes all waiters: this end is closed, has moved, or will never get a message. Returns their
+    /// number, without a single receiver.
+    pub(crate) fn wake_all(&self) -> u32 {
         if let Some(t) = self.receiver.take() {
             wait::wake(t);
         }
-        wait::wake_all(&self.waiters);
+        wait::wake_all(&self.waiters)
     }
 
     /// Whether it is closed and its queue is empty.

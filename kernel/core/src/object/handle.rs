@@ -78,7 +78,7 @@ impl Object {
         match self {
             Object::None => {}
             Object::Interrupt(device) => device.release(),
-            Object::Endpoint(c, side, _) => channel::close(c, side, by),
+            Object::Endpoint(c, side, _) => work.spend_items(channel::close(c, side, by)),
             Object::Set(s) => s.dispose(),
             Object::Parked(allocation) => exheap::free_later(allocation, work),
             Object::Event(e) => e.dispose(),

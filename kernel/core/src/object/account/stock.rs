@@ -25,6 +25,7 @@ impl Account {
     #[inline(never)]
     pub(super) fn take_stock(&'static self, bytes: u64) -> bool {
         if machine::is_short() {
+            machine::is_scarce_now();
             return machine::noted(false);
         }
         // In most cases there is so much that shares need not be computed.

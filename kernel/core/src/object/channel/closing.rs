@@ -12,21 +12,21 @@ use sing_image::manifest::Side;
 
 /// Closes an end that `by` owns, or nobody does: wakes all waiters at both ends. Queued messages
 /// are left to `by`, to be freed in steps ([`empty`]): they can be many and large, and contain
-/// endpoints whose closing finds further messages, to any depth.
-pub(crate) fn close(channel: &'static Channel, side: Side, by: &'static Sip) {
+/// endpoints whose closing finds further messages, to any depth. Returns the number of items of the
+/// caller's step that this took: one, and one for each waiter.
+pub(crate) fn close(channel: &'static Channel, side: Side, by: &'static Sip) -> u32 {
     let mut guard = channel.inner.lock();
     let inner = &mut *guard;
     let Some(contract) = inner.contract else {
-        return;
+        return 1;
     };
     let (mine, theirs) = inner.both(side);
     if mine.closed {
-        return;
+        return 1;
     }
     mine.closed = true;
     mine.owner.set(None);
-    mine.wake_all();
-    theirs.wake_all();
+    let items = 1 + mine.wake_all() + theirs.wake_all();
     let member = channel.member(side);
     member.leave();
     channel.member(side.peer()).notify();
@@ -36,6 +36,7 @@ pub(crate) fn close(channel: &'static Channel, side: Side, by: &'static Sip) {
         drop(guard);
         channel.give_back(contract);
     }
+    items
 }
 
 /// Frees queued messages of an end that `by` has closed, and with the last one the channel's record
@@ -51,10 +52,8 @@ pub(crate) fn empty(member: &'static Member, by: &'static Sip, work: &mut Work) 
                 Word::Scalar => {}
                 Word::Block => exheap::free_later(word as u32, work),
                 Word::Endpoint { .. } => {
-                    if let Some((channel, side)) = from_word(word) {
-                        close(channel, side, by);
-                    }
-                    work.spend(0);
+                    let end = from_word(word);
+                    work.spend_items(end.map_or(1, |(channel, side)| close(channel, side, by)));
                 }
             }
         }

@@ -166,10 +166,8 @@ fn step(sip: &'static Sip) -> bool {
         }
         let endpoint = sip.inner.lock().endpoints.pop();
         if let Some(endpoint) = endpoint {
-            if let Some((channel, side)) = endpoint {
-                channel::close(channel, side, sip);
-            }
-            work.spend(0);
+            let close = |(channel, side)| channel::close(channel, side, sip);
+            work.spend_items(endpoint.map_or(1, close));
             continue;
         }
         if work_off(sip, &mut work) {
