@@ -266,7 +266,10 @@ mod tests {
     fn cargo_takes_no_folder_of_a_program_in_c_for_a_package() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let workspace = std::fs::read_to_string(root.join("Cargo.toml")).unwrap();
-        assert!(!workspace.contains("system/c"), "neither by a pattern nor by name");
+        assert!(
+            !workspace.contains("system/c"),
+            "neither by a pattern nor by name"
+        );
         let names = |place| in_c(&root, place).unwrap().into_iter().map(|p| p.name);
         assert!(names("system/c").any(|name| name == "c-ping"));
         for place in PLACES.into_iter().filter(|place| *place != TESTS) {
