@@ -97,6 +97,7 @@ pub(crate) fn create(making: &Making<'_>) -> Result<&'static Sip, i32> {
         p.retain_record();
         sip.parent_sip.set(parent);
         p.children.lock().push(sip);
+        p.role.made();
         sip.depend_on(p);
     }
     sip.references.store(1, Relaxed);
