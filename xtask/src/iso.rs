@@ -54,6 +54,7 @@ pub struct Request {
 pub fn run(request: &Request) -> Result<u8> {
     let mut project = Project::find()?;
     // Before slow builds.
+    request.out.as_deref().map_or(Ok(()), files::expect_place)?;
     let needs = Needs {
         pc: request.disc,
         ..Needs::of(false)

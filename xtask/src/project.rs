@@ -26,8 +26,11 @@ pub struct Program {
     pub test: bool,
 }
 
-/// The folders of programs.
+/// The folders of programs that cargo builds. Each folder in them is a member of the workspace, and
+/// one without a `Cargo.toml` makes every cargo command fail.
 const PLACES: [&str; 3] = ["system/services", "system/apps", TESTS];
+/// The folders of programs in C. The root `Cargo.toml` excludes those among the tests' by name.
+const PLACES_OF_C: [&str; 2] = ["system/c", TESTS];
 /// The folders of the tests' programs.
 const TESTS: &str = "tests/sips";
 
@@ -38,7 +41,7 @@ pub struct Project {
     pub root: PathBuf,
     /// Cargo's target directory.
     pub target: PathBuf,
-    /// Programs under `system/services/`, `system/apps/` and `tests/sips/`, by name.
+    /// Programs under `system/services/`, `system/apps/`, `system/c/` and `tests/sips/`, by name.
     pub programs: Vec<Program>,
     /// Names and folders (relative to the root) of all packages.
     pub packages: Vec<(String, PathBuf)>,
@@ -98,7 +101,7 @@ impl Project {
         let metadata: Metadata =
             serde_json::from_slice(&output.stdout).context("cargo metadata: not understood")?;
         let mut project = Project::from_metadata(metadata);
-        for place in PLACES {
+        for place in PLACES_OF_C {
             project.programs.extend(in_c(&project.root, place)?);
         }
         project.programs.sort_by(|a, b| a.name.cmp(&b.name));
@@ -239,23 +242,41 @@ mod tests {
     fn programs_in_c_are_folders_with_c_files_and_no_package() {
         let root = std::env::temp_dir().join(format!("xtask-in-c-{}", std::process::id()));
         for file in [
-            "system/apps/c/c.c",
-            "system/apps/r/r.c",
-            "system/apps/r/Cargo.toml",
-            "system/apps/n/notes",
+            "system/c/c/c.c",
+            "system/c/r/r.c",
+            "system/c/r/Cargo.toml",
+            "system/c/n/notes",
         ] {
             let path = root.join(file);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, "").unwrap();
         }
-        let found = in_c(&root, "system/apps").unwrap();
+        let found = in_c(&root, "system/c").unwrap();
         assert!(in_c(&root, "nothing").unwrap().is_empty());
         std::fs::remove_dir_all(&root).unwrap();
         let wanted = Program {
-            maker: Maker::Clang("system/apps/c".into()),
+            maker: Maker::Clang("system/c/c".into()),
             name: "c".into(),
             test: false,
         };
         assert_eq!(found, [wanted]);
+    }
+
+    #[test]
+    fn cargo_takes_no_folder_of_a_program_in_c_for_a_package() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let workspace = std::fs::read_to_string(root.join("Cargo.toml")).unwrap();
+        assert!(
+            !workspace.contains("system/c"),
+            "neither by a pattern nor by name"
+        );
+        let names = |place| in_c(&root, place).unwrap().into_iter().map(|p| p.name);
+        assert!(names("system/c").any(|name| name == "c-ping"));
+        for place in PLACES.into_iter().filter(|place| *place != TESTS) {
+            assert_eq!(names(place).count(), 0, "{place}");
+        }
+        for name in names(TESTS) {
+            assert!(workspace.contains(&format!("\"{TESTS}/{name}\"")), "{name}");
+        }
     }
 }

@@ -262,13 +262,44 @@ fn memories_that_a_sip_cannot_have() {
     );
     let wasm = sip_with(small, "", &format!("(memory 1) (table 1 funcref) {MAIN}"));
     refused(&wasm, ErrorKind::Budget, &["8 bytes of tables"]);
-    assert!(
-        crate::verify(
-            &sip_with(small, "", &format!("(memory 1) {MAIN}")),
-            &Options::default()
-        )
-        .is_ok()
-    );
+}
+
+#[test]
+fn processes_that_could_never_start_within_their_budget() {
+    let with = |manifest: &str, pages: u32| {
+        let fields = format!("(memory {pages}) {MAIN}");
+        let manifest = format!(r#"{{"name":"test","abi":1{manifest}}}"#);
+        sip_with(&manifest, "", &fields)
+    };
+    let refuses = |manifest: &str, pages, parts: &[&str]| {
+        refused(&with(manifest, pages), ErrorKind::Budget, parts);
+    };
+    // Room for the memory alone is none for the stack and the kernel's records.
+    let sizes = [
+        "67108864 bytes of memory",
+        "stack of 65536",
+        "raise \"memory\"",
+    ];
+    refuses("", 1024, &sizes);
+    refuses("", 1024, &["no budget", "default one is 67108864"]);
+    refuses(r#","memory":67108864"#, 1024, &sizes);
+    refuses(r#","memory":65536,"stack":4096"#, 1, &["stack of 32768"]);
+    refuses(r#","memory":131072"#, 1, &["records"]);
+    refuses("", 65536, &["4294967296 bytes of memory"]);
+    for (manifest, pages) in [
+        ("", 1000),
+        // Its ancestors' budgets bound a process that may create others.
+        (r#","privileges":["create"]"#, 1024),
+        (r#","memory":67371008"#, 1024),
+        (r#","memory":131072,"stack":4096"#, 1),
+    ] {
+        let verified = crate::verify(&with(manifest, pages), &Options::default());
+        assert!(
+            verified.is_ok(),
+            "{manifest}, {pages}: {:?}",
+            verified.err()
+        );
+    }
 }
 
 #[test]

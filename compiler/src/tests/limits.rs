@@ -331,7 +331,7 @@ fn what_a_manifest_asks_for() {
             .map(|i| format!(r#"{{"name":"e{i}","contract":"Echo","side":"imp"}}"#))
             .collect();
         format!(
-            r#"{{"name":"{}","abi":1,"stack":{stack},"endpoints":[{}]}}"#,
+            r#"{{"name":"{}","abi":1,"memory":1073741824,"stack":{stack},"endpoints":[{}]}}"#,
             "n".repeat(name as usize),
             endpoints.join(",")
         )
@@ -438,7 +438,7 @@ fn sizes_of_64_bits_are_counted_without_overflow() {
     ));
     // A page of a byte is a part of one, and counts as a whole.
     let bytes = "(memory 1 (pagesize 1)) (memory 65535)";
-    let manifest = r#"{"name":"test","abi":1}"#;
+    let manifest = r#"{"name":"test","abi":1,"memory":8589934592}"#;
     assert!(verified(
         &sip_with(manifest, "", &format!("{bytes} {MAIN}")),
         limits::MEMORY_PAGES

@@ -5,7 +5,7 @@ use crate::error::{Error, ErrorKind, Place, Result};
 use crate::module::Module;
 use sing_abi::names::{EXPORT_MAIN, EXPORT_STACK_POINTER, EXPORT_THREAD, SECTION_MANIFEST};
 use sing_abi::{PAGE, entry};
-use sing_image::manifest::Manifest;
+use sing_image::manifest::{LEAST_RECORDS, Manifest};
 use sing_image::meta::{ExportKind, GlobalType, ImportKind, SegmentMode, ValType};
 
 /// Checks that the module is closed: its memory, tables and globals are its own.
@@ -134,19 +134,28 @@ pub(super) fn elements(module: &Module<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Checks that the initial memory and tables fit into the manifest's budget.
+/// Checks that a process of the module can start within the manifest's budget, or the default one:
+/// what the kernel certainly charges for it then fits.
 pub(super) fn budget(module: &Module<'_>, manifest: &Manifest) -> Result<()> {
-    let memory: u64 = module
+    let memory = module
         .memories
         .iter()
         .map(|m| m.min_bytes().next_multiple_of(PAGE))
-        .sum();
+        .fold(0, u64::saturating_add);
+    // The limits of a module have been checked: these are small.
     let tables: u64 = module.tables.iter().map(|t| t.limits.min * 8).sum();
-    if manifest.memory != 0 && memory + tables > manifest.memory {
+    let stack = manifest.stack_bytes();
+    let (budget, rest) = (manifest.budget(), tables + stack + LEAST_RECORDS);
+    let needed = memory.saturating_add(rest);
+    if needed > budget {
+        let from = match manifest.memory {
+            0 => "its manifest states no budget, and the default one is",
+            _ => "its manifest allows",
+        };
         let message = format!(
-            "the module starts with {memory} bytes of memory and {tables} bytes of tables; its manifest \
-             allows {} (\"memory\")",
-            manifest.memory
+            "the module starts with {memory} bytes of memory, {tables} bytes of tables, a stack of \
+             {stack} bytes and the kernel's records of {LEAST_RECORDS} bytes or more, together \
+             {needed}; {from} {budget}: raise \"memory\" in the manifest, or start with less"
         );
         return Err(Error::new(ErrorKind::Budget, message).at(Place::Section(SECTION_MANIFEST)));
     }

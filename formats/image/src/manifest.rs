@@ -3,9 +3,21 @@
 //! In a module it is JSON text in the custom section `singularity.manifest`, so that any language
 //! can write it; in an installed image it is this structure in postcard form.
 
+use crate::limits::STACK_BYTES;
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
+use sing_abi::entry::Privilege;
+
+/// Budget of a SIP whose manifest names none and that makes no children, in bytes. A SIP that makes
+/// children has none of its own: it and its descendants are bounded only by its ancestors' budgets.
+pub const DEFAULT_BUDGET: u64 = 64 << 20;
+/// Default size, in bytes, of the part of a stack that SIP code may use.
+const DEFAULT_STACK: u64 = 40 << 10;
+/// Part of a stack that SIP code never uses: kernel entries and interrupt frames need it.
+pub const STACK_RESERVE: u64 = 24 << 10;
+/// Bytes that the kernel's records of a SIP and its first thread cost at least.
+pub const LEAST_RECORDS: u64 = 1024;
 
 /// Which side of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -105,4 +117,32 @@ pub struct Manifest {
     /// Empty: none declared.
     #[serde(default)]
     pub behavior: String,
+}
+
+impl Manifest {
+    /// Returns the most bytes that may be charged to the SIP and its descendants.
+    #[must_use]
+    pub fn budget(&self) -> u64 {
+        let create = Privilege::Create.name();
+        match self.memory {
+            0 if self.privileges.iter().any(|p| p == create) => u64::MAX,
+            0 => DEFAULT_BUDGET,
+            bytes => bytes,
+        }
+    }
+
+    /// Returns the size of each thread's stack in bytes.
+    #[must_use]
+    pub fn stack_bytes(&self) -> u64 {
+        stack_bytes(match self.stack {
+            0 => DEFAULT_STACK,
+            bytes => u64::from(bytes),
+        })
+    }
+}
+
+/// Returns the size of a stack of which SIP code may use `usable` bytes.
+#[must_use]
+pub fn stack_bytes(usable: u64) -> u64 {
+    (usable.min(STACK_BYTES.most) + STACK_RESERVE).next_power_of_two()
 }

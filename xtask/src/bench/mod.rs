@@ -81,6 +81,10 @@ pub fn run(request: &Request) -> Result<u8> {
             names.join(", ")
         );
     };
+    request
+        .json
+        .as_deref()
+        .map_or(Ok(()), files::expect_place)?;
     let mut project = Project::find()?;
     let emulated = request.machine.is_emulated();
     setup::prepare(&mut project, Needs::of(emulated))?;

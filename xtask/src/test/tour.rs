@@ -10,6 +10,7 @@ use crate::system::expect;
 use crate::system::list::{Body, Expected, Status, Step, Test};
 use crate::system::suite::Suite;
 use anyhow::{Context, Result, bail};
+use sing_abi::exit::machine::NO_MEMORY;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -96,16 +97,17 @@ pub fn check(run: &Run) -> Result<Report> {
     Ok(report)
 }
 
-/// Runs programs with the least memory with which they run by `singularity --help`.
+/// Runs programs with the least memory with which they run by `singularity --help`; with less, they
+/// run or the machine says what is short.
 fn least_memory(project: &Project) -> Result<()> {
     let singularity = project.host_binary("singularity");
-    let printed = |arguments: &[&str]| -> Result<(bool, String)> {
+    let printed = |arguments: &[&str]| -> Result<(Option<i32>, String)> {
         let mut command = Command::new(&singularity);
         let output = command.args(arguments).stdin(Stdio::null()).output();
         let output = output.context("cannot start singularity")?;
         let text = [output.stdout, output.stderr].concat();
         Ok((
-            output.status.success(),
+            output.status.code(),
             String::from_utf8_lossy(&text).into_owned(),
         ))
     };
@@ -117,18 +119,26 @@ fn least_memory(project: &Project) -> Result<()> {
         .0;
     let image = image::system(project, MemoryMode::Guard, Some("hello | wc && ps"))?;
     let [script, path] = SCRIPT_ARGUMENTS;
-    let ran = printed(&[
-        "--memory-limit",
-        limit,
-        &image.to_string_lossy(),
-        script,
-        path,
-    ]);
+    let file = image.to_string_lossy();
+    let run = |limit: &str| printed(&["--memory-limit", limit, &file, script, path]);
+    let (enough, less) = (
+        run(limit),
+        ["8M", "9M", "10M"].map(|limit| (limit, run(limit))),
+    );
     let _ = std::fs::remove_file(&image);
-    match ran? {
-        (true, text) if text.contains("nameserver") => Ok(()),
+    match enough? {
+        (Some(0), text) if text.contains("nameserver") => {}
         (_, text) => bail!("with --memory-limit {limit} it printed:\n{text}"),
     }
+    for (limit, ran) in less {
+        match ran? {
+            (Some(NO_MEMORY), text) if text.contains("raise --memory-limit") => {}
+            // The shell ran, but not every program.
+            (_, text) if !text.contains("shell: out of memory") => {}
+            (status, text) => bail!("with --memory-limit {limit}, {status:?} after:\n{text}"),
+        }
+    }
+    Ok(())
 }
 
 /// Runs `sing` as the tour does.

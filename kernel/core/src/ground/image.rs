@@ -7,7 +7,6 @@ mod tests;
 
 use crate::ground::contract::Contract;
 use crate::ground::machine::hal;
-use crate::ground::memory::{DEFAULT_STACK, Stack};
 use crate::ground::trusted::System;
 use crate::object::channel::End;
 use alloc::boxed::Box;
@@ -19,7 +18,6 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Bound::Included;
 use loading::{LEAST, Loading};
-use sing_abi::entry::Privilege;
 use sing_arch::lock::SpinLock;
 use sing_image::manifest::{Manifest, Side, StartupEndpoint};
 use sing_image::system::BIN;
@@ -29,10 +27,6 @@ use sing_runtime::Template;
 /// Contract bits of an endpoint whose contract the SIP does not know: it can be passed on and
 /// closed.
 const UNKNOWN: u32 = 0xffff << 16;
-
-/// Budget of a SIP whose manifest names none and that makes no children, in bytes. A SIP that makes
-/// children has none of its own: it and its descendants are bounded only by its ancestors' budgets.
-const DEFAULT_BUDGET: u64 = 64 << 20;
 
 /// An installed image, loaded.
 pub(crate) struct Installed {
@@ -227,27 +221,6 @@ pub(crate) fn find(name: &str) -> Result<Option<&'static Installed>, Error> {
             Err(e) => return Err(Error::new(format!("image {name}: {e}"))),
         }
     }
-}
-
-/// Returns the budget of an image with this manifest.
-fn budget_of(manifest: &Manifest) -> u64 {
-    let makes = manifest
-        .privileges
-        .iter()
-        .any(|p| p == Privilege::Create.name());
-    match manifest.memory {
-        0 if makes => u64::MAX,
-        0 => DEFAULT_BUDGET,
-        bytes => bytes,
-    }
-}
-
-/// Bytes of the stack of each thread of a SIP of an image with this manifest.
-fn stack_of(manifest: &Manifest) -> u64 {
-    Stack::bytes_for(match manifest.stack {
-        0 => DEFAULT_STACK,
-        bytes => u64::from(bytes),
-    })
 }
 
 /// Name of the function whose code holds this address, and of its image.

@@ -12,7 +12,7 @@
 pub(crate) use crate::ground::trusted::{LinearMemory, Stack};
 
 use crate::ground::machine;
-use crate::ground::trusted::{Committed, STACK_RESERVE};
+use crate::ground::trusted::Committed;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use sing_abi::{GUARD, PAGE};
@@ -30,10 +30,6 @@ const POOL_PART: u64 = 64;
 /// The most slots and stacks that are taken from the pools for one refused request: the idle
 /// context frees the rest.
 const EMPTIED: usize = 16;
-/// Default size, in bytes, of the part of a stack that SIP code may use.
-pub(crate) const DEFAULT_STACK: u64 = 40 << 10;
-/// The largest stack that a manifest may ask for, in bytes.
-pub(crate) const MAX_STACK: u64 = 64 << 20;
 
 /// Pages that SIPs occupy: committed memories, stacks, exchange-heap blocks.
 static SIP_PAGES: AtomicU64 = AtomicU64::new(0);
@@ -222,13 +218,8 @@ impl Slot {
 }
 
 impl Stack {
-    /// Returns the size of a stack of which SIP code may use `usable` bytes.
-    pub(crate) fn bytes_for(usable: u64) -> u64 {
-        1 << log2_ceil(usable.min(MAX_STACK) + STACK_RESERVE)
-    }
-
-    /// Takes a stack of this many bytes (from [`Stack::bytes_for`]). Returns `None` if memory is
-    /// short.
+    /// Takes a stack of this many bytes (from [`sing_image::manifest::stack_bytes`]). Returns `None`
+    /// if memory is short.
     pub(crate) fn take(bytes: u64) -> Option<Stack> {
         if let Some(s) = SLOTS.lock().stacks[log2_ceil(bytes)].pop() {
             POOL_PAGES.sub(bytes / PAGE);

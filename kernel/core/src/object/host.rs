@@ -65,7 +65,7 @@ impl Guest {
         stack: u64,
     ) -> Option<&'static Guest> {
         machine::set(hal);
-        let stack = Stack::take(Stack::bytes_for(stack))?;
+        let stack = Stack::take(sing_image::manifest::stack_bytes(stack))?;
         let sip: &'static Sip = Box::leak(Box::default());
         let thread: &'static Thread = Box::leak(Box::default());
         thread.attach(sip, stack, first);

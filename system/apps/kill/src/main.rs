@@ -7,6 +7,7 @@ use sing_sdk::prelude::*;
 
 use sing_sdk::process::stop;
 use sing_sdk::system::{Stop, stop_by};
+use sing_sdk::usage::Value;
 
 sing_sdk::manifest! {
     name: "kill",
@@ -21,13 +22,26 @@ sing_sdk::arguments! {
     /// Even if the system cannot do without it, and ends then.
     force: flag "--force";
     /// The numbers of the processes, as `ps` shows them.
-    ids: some u32 "ID";
+    ids: some Id "ID";
+}
+
+/// The number of a process.
+struct Id(u32);
+
+impl Value for Id {
+    // For who types `kill -9 5`.
+    const KIND: &'static str =
+        "the number of a process; there are no signals: `kill ID`, `kill --force ID`";
+
+    fn parse(text: &str) -> Option<Id> {
+        text.parse().ok().map(Id)
+    }
 }
 
 #[sing_sdk::main]
 fn main(Arguments { only, force, ids }: Arguments) -> i32 {
     let mut status = 0;
-    for id in ids {
+    for Id(id) in ids {
         match stop_by(id, stop::KILLED, Stop { only, force }) {
             Ok(()) => continue,
             Err(Error::NotPermitted) => eprintln!(

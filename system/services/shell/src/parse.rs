@@ -215,14 +215,14 @@ pub fn parse(text: &str) -> Result<Vec<Pipeline>, Error> {
     let mut when = When::Always;
     let mut commands: Vec<Command> = Vec::new();
     let mut command: Command = Vec::new();
-    // Whether a command must follow: after `|`, `&&`, `||`.
-    let mut open = false;
+    // The line of the `|`, `&&` or `||` that a command must follow.
+    let mut open = None;
     loop {
         let token = lexer.token()?;
         match token {
             Some(Token::Word(word)) => {
                 command.push(word);
-                open = false;
+                open = None;
                 continue;
             }
             Some(Token::LineEnd) if command.is_empty() => {
@@ -233,14 +233,17 @@ pub fn parse(text: &str) -> Result<Vec<Pipeline>, Error> {
         }
         if command.is_empty() {
             match token {
-                None if open => return lexer.fail("something must follow |, && or ||"),
-                None => return Ok(done),
+                None => {
+                    let Some(line) = open else { return Ok(done) };
+                    lexer.line = line;
+                    return lexer.fail("something must follow |, && or ||");
+                }
                 Some(_) => return lexer.fail("a command is missing"),
             }
         }
         commands.push(core::mem::take(&mut command));
         if token == Some(Token::Pipe) {
-            open = true;
+            open = Some(lexer.line);
             continue;
         }
         let background = token == Some(Token::Background);
@@ -254,7 +257,7 @@ pub fn parse(text: &str) -> Result<Vec<Pipeline>, Error> {
             Some(Token::Or) => When::Or,
             _ => When::Always,
         };
-        open = when != When::Always;
+        open = (when != When::Always).then_some(lexer.line);
         match token {
             Some(Token::LineEnd) => lexer.line += 1,
             None => return Ok(done),
@@ -336,6 +339,9 @@ mod tests {
             ("a \\", 1),
             ("a > b", 1),
             ("a ||", 1),
+            // The line that is not complete, not the one behind its end.
+            ("a &&\n", 1),
+            ("a\nb |\n\n", 2),
         ] {
             match parse(text) {
                 Err(e) => assert_eq!(e.line, line, "{text}: {e}"),

@@ -235,8 +235,8 @@ impl Checked {
     fn install(self, name: &str) -> Result<&'static Installed, Error> {
         let mut installed = Installed {
             name: name.into(),
-            budget: super::budget_of(&self.manifest),
-            stack: super::stack_of(&self.manifest),
+            budget: self.manifest.budget(),
+            stack: self.manifest.stack_bytes(),
             code: self.program.code(),
             template: self.program.finish()?,
             startup: Vec::new(),

@@ -36,7 +36,5 @@ pub(crate) use code::{
 pub(crate) use committed::{Committed, LinearMemory};
 pub(crate) use records::{Records, Store};
 pub use reservation::{Part, Reservation};
+pub(crate) use sing_image::manifest::STACK_RESERVE;
 pub(crate) use stack::{Fiber, GivenUp, IDLE, Stack};
-
-/// Part of a stack that SIP code never uses: kernel entries and interrupt frames need it.
-pub(crate) const STACK_RESERVE: u64 = 24 << 10;

@@ -11,11 +11,15 @@ use crate::object::thread::{Start, Thread};
 use core::sync::atomic::Ordering::Relaxed;
 use sing_abi::status;
 use sing_arch::lock::Counter;
+use sing_image::manifest::LEAST_RECORDS;
 use sing_image::meta::{MemoryMode, MemoryType};
 use sing_runtime::Charged;
 
 /// Bytes of addresses that the memories behind a SIP's first have together.
 const FURTHER_ADDRESSES: u64 = 4 << 30;
+
+// The verifier counts on it.
+const _: () = assert!(COST + Thread::COST >= LEAST_RECORDS);
 
 /// Writes the arguments into a buffer; a status if they are invalid.
 pub(crate) type Put<'a> = &'a dyn Fn(&mut [u8]) -> Result<(), i32>;
@@ -93,6 +97,7 @@ pub(crate) fn create(making: &Making<'_>) -> Result<&'static Sip, i32> {
         p.retain_record();
         sip.parent_sip.set(parent);
         p.children.lock().push(sip);
+        p.role.made();
         sip.depend_on(p);
     }
     sip.references.store(1, Relaxed);

@@ -19,6 +19,8 @@ pub(crate) struct Role {
     essential: AtomicBool,
     /// When it exits, the system ends with its exit code.
     main: AtomicBool,
+    /// It has created a process.
+    has_made: AtomicBool,
 }
 
 impl Role {
@@ -26,6 +28,18 @@ impl Role {
     pub(crate) fn set(&self, essential: bool, main: bool) {
         self.essential.store(essential, Relaxed);
         self.main.store(main, Relaxed);
+        self.has_made.store(false, Relaxed);
+    }
+
+    /// Notes that it has created a process.
+    pub(super) fn made(&self) {
+        self.has_made.store(true, Relaxed);
+    }
+
+    /// Whether it is the main program, exits with this code, and that says nothing of a shortage:
+    /// a main program that has not created any process when it fails has not done anything yet.
+    fn decides(&self, code: i32) -> bool {
+        self.main.load(Relaxed) && (code == 0 || self.has_made.load(Relaxed) || !was_scarce())
     }
 
     /// Whether its end is the system's.
@@ -49,7 +63,7 @@ pub(super) fn ended(sip: &Sip, how: End) {
         return;
     }
     match how {
-        End::Exit(code) if sip.role.main.load(Relaxed) => watchdog::end_system(code),
+        End::Exit(code) if sip.role.decides(code) => watchdog::end_system(code),
         how => {
             let (name, id) = (sip.name(), sip.id());
             let reason =
