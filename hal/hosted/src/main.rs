@@ -8,12 +8,13 @@ use sing_abi::exit::machine;
 use sing_hosted::{Config, HostedHal};
 use sing_kernel::{BootImage, Options};
 use std::fmt::Display;
+use std::io::{self, Write};
 
 fn main() {
     match arguments::parse(lexopt::Parser::from_env()) {
         Ok(Command::Run(run)) => start(run),
-        Ok(Command::Help) => println!("{}", arguments::HELP),
-        Ok(Command::Version) => println!("singularity {}", env!("CARGO_PKG_VERSION")),
+        Ok(Command::Help) => say(arguments::HELP),
+        Ok(Command::Version) => say(concat!("singularity ", env!("CARGO_PKG_VERSION"))),
         Err(error) => {
             give_up(
                 machine::USAGE,
@@ -23,8 +24,19 @@ fn main() {
     }
 }
 
+/// Prints an answer; a reader that has gone is no fault.
+fn say(text: &str) {
+    if let Err(error) = writeln!(io::stdout(), "{text}")
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        let reason = format!("the output cannot be written: {error}");
+        give_up(machine::NOBODY_READS, &reason);
+    }
+}
+
 fn give_up(status: i32, error: &dyn Display) -> ! {
-    eprintln!("singularity: {error}");
+    // Without a reader the status says it alone.
+    let _ = writeln!(io::stderr(), "singularity: {error}");
     std::process::exit(status)
 }
 

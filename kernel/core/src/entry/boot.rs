@@ -13,7 +13,8 @@ use crate::object::sip::{self, Making, StartupEnd};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use sing_abi::exit::machine::{BAD_IMAGE, NO_MEMORY};
+use sing_abi::exit::machine::{BAD_IMAGE, NO_MEMORY, USAGE};
+use sing_abi::{MAX_ARGUMENT_BYTES, MAX_ARGUMENTS};
 use sing_image::Error;
 use sing_image::manifest::Side;
 use sing_image::system::{Start, SystemManifest};
@@ -39,6 +40,8 @@ enum Failed {
     Image(Error),
     /// Starting this part ran short of memory or addresses.
     Short(String),
+    /// The system's arguments are more than a process may have.
+    Arguments(String),
 }
 
 impl From<Error> for Failed {
@@ -63,6 +66,10 @@ pub fn boot(hal: &'static dyn Hal, options: Options, image: BootImage) -> ! {
             Failed::Image(e) => {
                 log!("system: cannot start: {e}");
                 hal.exit(BAD_IMAGE);
+            }
+            Failed::Arguments(reason) => {
+                log!("system: cannot start: {reason}");
+                hal.exit(USAGE);
             }
             Failed::Short(part) => {
                 log!("system: cannot start {part}: short of {}", hal.shortage());
@@ -89,7 +96,7 @@ fn start(options: &Options, image: BootImage) -> Result<(), Failed> {
     connect(&manifest, &mut parts)?;
     let mut sips = Vec::new();
     for (s, installed, endpoints) in parts {
-        let arguments = arguments(s, options);
+        let arguments = arguments(s, options)?;
         let put = |place: &mut [u8]| {
             place.copy_from_slice(&arguments);
             Ok(())
@@ -182,9 +189,11 @@ fn contract_of(image: &Installed, name: &str) -> Option<&'static Contract> {
         .find(|c| c.table.name == name)
 }
 
-fn arguments(s: &Start, options: &Options) -> Vec<u8> {
+fn arguments(s: &Start, options: &Options) -> Result<Vec<u8>, Failed> {
     let mut out = Vec::new();
+    let mut count = 0;
     let mut push = |a: &str| {
+        count += 1;
         out.extend_from_slice(&(a.len() as u32).to_le_bytes());
         out.extend_from_slice(a.as_bytes());
     };
@@ -195,5 +204,13 @@ fn arguments(s: &Start, options: &Options) -> Vec<u8> {
             push(a);
         }
     }
-    out
+    if count > MAX_ARGUMENTS || out.len() > MAX_ARGUMENT_BYTES as usize {
+        return Err(Failed::Arguments(format!(
+            "{} would have {count} arguments in {} bytes; a process has at most {MAX_ARGUMENTS} in \
+             {MAX_ARGUMENT_BYTES} bytes, of which each argument takes 4 more than it is long",
+            s.name,
+            out.len(),
+        )));
+    }
+    Ok(out)
 }
