@@ -50,3 +50,16 @@ pub const MAX_REGISTER_WORDS: usize = 3;
 /// Passed to `select` instead of the address of tags: `select` then returns the index of a ready
 /// handle.
 pub const NO_TAGS: u32 = u32::MAX;
+
+/// The most descriptors of a device's queue.
+pub const MAX_QUEUE: u32 = 256;
+
+/// The most parts of a request to a device.
+pub const MAX_PARTS: usize = 8;
+
+/// The most bytes of a request to a device, all parts together.
+pub const MAX_REQUEST: u32 = 1 << 20;
+
+/// In place of the number of bytes written: the device was reset before it was done with the
+/// request.
+pub const REQUEST_LOST: u32 = u32::MAX;

@@ -76,6 +76,30 @@ pub struct StartupEndpoint {
     pub many: bool,
 }
 
+/// A device that the program expects when it starts, and what it uses of it: it reaches nothing
+/// else of it, and no other device ([O] 5.2).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeviceUse {
+    /// The program's name for the device.
+    pub name: String,
+    /// Signatures of the devices that it can drive, or prefixes of them: `/pci/01/00/1af4/1042`,
+    /// `/virtio/2`.
+    pub signatures: Vec<String>,
+    /// The numbers of the ranges of registers that it uses.
+    #[serde(default)]
+    pub registers: Vec<u32>,
+    /// Whether it uses the device's interrupt.
+    #[serde(default)]
+    pub interrupt: bool,
+    /// How many queues it uses, from the first on.
+    #[serde(default)]
+    pub queues: u32,
+    /// Whether the program starts without the device.
+    #[serde(default)]
+    pub optional: bool,
+}
+
 /// A default for fields that are true unless stated.
 fn yes() -> bool {
     true
@@ -117,6 +141,9 @@ pub struct Manifest {
     /// Empty: none declared.
     #[serde(default)]
     pub behavior: String,
+    /// Devices, in order.
+    #[serde(default)]
+    pub devices: Vec<DeviceUse>,
 }
 
 impl Manifest {

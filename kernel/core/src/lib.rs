@@ -41,7 +41,7 @@ mod object;
 pub use entry::boot::{Options, boot};
 pub use entry::fault;
 pub use ground::trusted::{BootImage, GuestCall};
-pub use ground::{console, hal, output};
+pub use ground::{console, device, hal, output};
 pub use mechanism::interrupt;
 pub use object::host;
 

@@ -19,10 +19,14 @@
 //! - Its reservations overlap neither each other nor anything else; memory that [`Hal::commit`]
 //!   makes accessible is zeroed, and stays as it is until it is taken back.
 //! - Loaded code keeps its address, executable and never writable, until the kernel unloads it.
+//! - A device of [`Hal::devices`] is not able to reach memory after [`Hal::disconnect`] has returned
+//!   true for it, until it is connected again; before that, it reaches only memory whose addresses
+//!   the kernel has written into its transport or into queues that it has set up there.
 
 pub use crate::ground::trusted::{Part, Reservation};
 
 use crate::ground::console::ConsoleDevice;
+use crate::ground::device::Device;
 use crate::ground::output::Class;
 use core::ops::Range;
 
@@ -88,9 +92,67 @@ pub unsafe trait Hal: Sync {
     /// function; 0 if there was none. Time that the host spends on others does not count.
     fn held(&self) -> u64;
 
-    /// Returns the interrupt lines beside [`LINE_TIMER`] that the machine has, one bit each.
+    /// Returns the interrupt lines beside [`LINE_TIMER`] that the machine has, one bit each; those of
+    /// devices included.
     fn interrupt_lines(&self) -> u32 {
         1 << LINE_CONSOLE | 1 << LINE_OUTPUT
+    }
+
+    /// Returns the machine's devices, at most [`crate::device::MOST_DEVICES`]: the same list each
+    /// time, complete before the kernel starts. An index into it names a device below.
+    fn devices(&self) -> &[Device] {
+        &[]
+    }
+
+    /// Reads a register of `width` bytes (1, 2, 4 or 8) at `offset` of a range of a device, with one
+    /// access of that width where the machine can. The kernel has checked that the device has the
+    /// range, that the register lies in it, and that `offset` is a multiple of `width`. Never waits.
+    /// A read may have an effect on the device, but on nothing else.
+    fn io_read(&self, _device: usize, _range: usize, _offset: u32, _width: u32) -> u64 {
+        0
+    }
+
+    /// Writes a register, likewise. When this returns, the device has got the write or will get it
+    /// before any later access; what the kernel wrote to memory before is visible to the device
+    /// when it gets the write.
+    ///
+    /// # Safety
+    /// The register is not one by which the device is told addresses of memory, unless that memory
+    /// is the device's until it has been reset.
+    #[allow(unsafe_code, reason = "declared for HALs")]
+    unsafe fn io_write(
+        &self,
+        _device: usize,
+        _range: usize,
+        _offset: u32,
+        _width: u32,
+        _value: u64,
+    ) {
+    }
+
+    /// Gets a device ready for its holder: switches on its registers and its interrupt (the line
+    /// stays masked) and, if it has a transport, its access to memory. Returns false if the device
+    /// is broken. Called before any access to its registers.
+    fn connect(&self, _device: usize) -> bool {
+        true
+    }
+
+    /// The opposite: the device's line is masked, and the device does not reach memory any more when
+    /// this returns true, whatever its registers hold. The kernel resets a virtio device by its
+    /// transport before; `reset` says whether the device has confirmed that. Returns false if the
+    /// device could still reach memory (it has not confirmed, and the machine cannot cut it off): the
+    /// kernel then never frees what the device knew of, and never connects it again.
+    fn disconnect(&self, _device: usize, reset: bool) -> bool {
+        reset
+    }
+
+    /// Returns the address by which devices reach the byte at `at`, which lies in memory that
+    /// [`Hal::commit`] has made accessible: a physical address or, in a HAL that models devices, what
+    /// its model understands. Makes the page present first, so that it has memory of its own and not
+    /// that of zeros; `None` if memory is short. The answer holds for the whole page, until the page
+    /// is decommitted, blanked, discarded or released.
+    fn device_address(&self, _at: u64) -> Option<u64> {
+        None
     }
 
     /// Returns the number of pages that the machine has.

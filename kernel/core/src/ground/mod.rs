@@ -6,6 +6,7 @@ pub mod console;
     reason = "a contract is made ready once, with the first image that names it"
 )]
 pub(crate) mod contract;
+pub mod device;
 pub mod hal;
 pub(crate) mod ids;
 #[expect(
