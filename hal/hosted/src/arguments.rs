@@ -1,6 +1,9 @@
 //! The command line.
 
+use sing_hosted::{DiskFile, MOST_DISKS};
+use std::ffi::OsString;
 use std::fmt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
 /// The text that `--help` prints.
@@ -11,6 +14,8 @@ Runs a Singularity system image as an ordinary Linux process. The arguments go t
 says to which programs.
 
 Options:
+      --disk FILE[,ro]      give the machine a disk with the bytes of this file or block device, and keep what is
+                            written to it there; with `,ro` it cannot be written; may be given several times
       --memory-limit BYTES  the most memory to use, with K, M or G behind it if you like
                             (default: what Linux says is available)
       --watch MICROSECONDS  for tests: let the timer tick this often, and say at the end how long interrupts
@@ -42,6 +47,7 @@ pub(crate) enum Command {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     pub(crate) image: PathBuf,
+    pub(crate) disks: Vec<DiskFile>,
     pub(crate) args: Vec<String>,
     pub(crate) memory_limit: Option<u64>,
     /// Nanoseconds between timer ticks; 0 for none.
@@ -56,6 +62,8 @@ pub(crate) enum Error {
     NoImage,
     /// The value is no amount of memory.
     Memory(String),
+    /// There are more disks than the machine can have.
+    Disks,
     /// The value is no time between ticks.
     Watch(String),
     /// The value is no kind of stress.
@@ -80,6 +88,7 @@ impl fmt::Display for Error {
                     "--memory-limit {text}: not an amount of memory; write 512M or 2G"
                 )
             }
+            Self::Disks => write!(f, "--disk: the machine has at most {MOST_DISKS} disks"),
             Self::Watch(text) => write!(
                 f,
                 "--watch {text}: not a time between ticks; write microseconds from 50 to 1000000"
@@ -109,10 +118,24 @@ fn bytes(text: &str) -> Option<u64> {
         .checked_mul(1 << shift)
 }
 
+/// Reads a disk: a file's name, with `,ro` behind it for one that cannot be written.
+fn disk(text: OsString) -> DiskFile {
+    let bytes = text.as_bytes();
+    let (name, read_only) = match bytes.strip_suffix(b",ro") {
+        Some(name) => (name, true),
+        None => (bytes, false),
+    };
+    DiskFile {
+        path: OsString::from_vec(name.to_vec()).into(),
+        read_only,
+    }
+}
+
 /// Reads the command line. Arguments after the image are the system's, options or not.
 pub(crate) fn parse(mut parser: lexopt::Parser) -> Result<Command, Error> {
     use lexopt::prelude::*;
     let mut memory_limit = None;
+    let mut disks = Vec::new();
     let mut watch = 0;
     let mut stress = false;
     let image = loop {
@@ -121,6 +144,8 @@ pub(crate) fn parse(mut parser: lexopt::Parser) -> Result<Command, Error> {
                 let text = parser.value()?.string()?;
                 memory_limit = Some(bytes(&text).ok_or(Error::Memory(text))?);
             }
+            Some(Long("disk")) if disks.len() == MOST_DISKS => return Err(Error::Disks),
+            Some(Long("disk")) => disks.push(disk(parser.value()?)),
             Some(Long("watch")) => {
                 let text = parser.value()?.string()?;
                 let microseconds = text.parse::<u64>().ok();
@@ -144,6 +169,7 @@ pub(crate) fn parse(mut parser: lexopt::Parser) -> Result<Command, Error> {
         .collect::<Result<_, _>>()?;
     Ok(Command::Run(Run {
         image,
+        disks,
         args,
         memory_limit,
         watch,
@@ -169,6 +195,24 @@ mod tests {
         assert_eq!(run.args, ["-c", "--help", "--memory-limit", "x"]);
         assert_eq!((run.memory_limit, run.watch), (Some(2 << 30), 0));
         assert!(!run.stress);
+    }
+
+    #[test]
+    fn disks_are_in_order() {
+        let Ok(Command::Run(run)) = run("--disk a,ro --disk b,rw os.img --disk c") else {
+            panic!("not understood")
+        };
+        let disks: Vec<_> = run
+            .disks
+            .iter()
+            .map(|d| (d.path.to_str(), d.read_only))
+            .collect();
+        assert_eq!(disks, [(Some("a"), true), (Some("b,rw"), false)]);
+        let many = "--disk x ".repeat(MOST_DISKS + 1) + "os.img";
+        assert!(matches!(
+            super::parse(lexopt::Parser::from_args(many.split_whitespace())),
+            Err(Error::Disks)
+        ));
     }
 
     #[test]

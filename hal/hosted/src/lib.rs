@@ -13,6 +13,7 @@ mod clock;
 mod code;
 mod console;
 mod cpu;
+mod devices;
 mod heap;
 mod input;
 mod memory;
@@ -27,12 +28,15 @@ mod timer;
 use clock::{Clock, Noted};
 use code::Code;
 use console::Console;
+use devices::Devices;
+pub use devices::{DiskError, DiskFile, MOST_DISKS};
 use memory::Memory;
 use sing_abi::PAGE;
 use sing_abi::exit::machine;
 use sing_kernel::console::ConsoleDevice;
+use sing_kernel::device::Device;
 use sing_kernel::fault::{Action, Fault};
-use sing_kernel::hal::{Hal, Part, Reservation};
+use sing_kernel::hal::{Hal, LINE_CONSOLE, LINE_OUTPUT, Part, Reservation};
 use sing_kernel::output::Class;
 use std::ops::Range;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -58,13 +62,15 @@ impl Default for Hooks {
 }
 
 /// The configuration of the machine.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Config {
     /// The most memory to use, in bytes; `None`: the memory that Linux says is available.
     pub memory_limit: Option<u64>,
     /// Whether standard input is the console's input: a terminal becomes raw, and input raises an
     /// interrupt. Otherwise the console has output only.
     pub console: bool,
+    /// The machine's disks, at most [`MOST_DISKS`].
+    pub disks: Vec<DiskFile>,
     /// The kernel, or a replacement.
     pub hooks: Hooks,
 }
@@ -78,6 +84,8 @@ pub enum Error {
     MemoryLimit(u64),
     /// Linux gives too few addresses.
     Addresses(io::Error),
+    /// There is no disk of a file.
+    Disk(DiskError),
     /// Linux refuses a resource that the machine needs.
     Linux {
         /// The resource.
@@ -101,6 +109,7 @@ impl fmt::Display for Error {
                 f,
                 "1 GiB of addresses for code is not to be had: {error}; raise `ulimit -v`"
             ),
+            Self::Disk(error) => error.fmt(f),
             Self::Linux { what, error } => write!(f, "Linux refuses {what}: {error}"),
         }
     }
@@ -112,7 +121,7 @@ impl Error {
     pub fn status(&self) -> i32 {
         match self {
             Self::MemoryLimit(_) | Self::Addresses(_) => machine::NO_MEMORY,
-            Self::AlreadyStarted | Self::Linux { .. } => machine::REFUSED,
+            Self::AlreadyStarted | Self::Disk(_) | Self::Linux { .. } => machine::REFUSED,
         }
     }
 }
@@ -121,6 +130,7 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Addresses(error) | Self::Linux { error, .. } => Some(error),
+            Self::Disk(error) => Some(error),
             _ => None,
         }
     }
@@ -135,6 +145,7 @@ pub struct HostedHal {
     timer: Timer,
     noted: Noted,
     console: Console,
+    devices: Devices,
 }
 
 /// The machine, for the signal handlers, which get no argument of ours.
@@ -185,6 +196,7 @@ impl HostedHal {
         let timer = Timer::new(signals::TIMER).map_err(refused("a timer"))?;
         signals::start(config.console).map_err(refused("signal handlers"))?;
         let console = Console::new(config.console).map_err(refused("a thread"))?;
+        let devices = Devices::new(&config.disks).map_err(Error::Disk)?;
         let memory = Memory::new(limit / PAGE * PAGE);
         let hooks = config.hooks;
         let hosted = HOSTED.get_or_init(|| Self {
@@ -195,6 +207,7 @@ impl HostedHal {
             timer,
             noted: Noted::default(),
             console,
+            devices,
         });
         // Not before the handlers can find the machine, or the first input would go unnoticed.
         hosted.console.watch();
@@ -246,6 +259,45 @@ unsafe impl Hal for HostedHal {
 
     fn held(&self) -> u64 {
         self.noted.take()
+    }
+
+    fn interrupt_lines(&self) -> u32 {
+        1 << LINE_CONSOLE | 1 << LINE_OUTPUT | self.devices.lines()
+    }
+
+    fn mask(&self, line: u32) {
+        self.devices.mask(line);
+    }
+
+    fn unmask(&self, line: u32) {
+        if self.devices.unmask(line) {
+            devices::deliver(self, false);
+        }
+    }
+
+    fn devices(&self) -> &[Device] {
+        self.devices.list()
+    }
+
+    fn io_read(&self, device: usize, _: usize, offset: u32, width: u32) -> u64 {
+        self.devices.read(device, offset, width)
+    }
+
+    unsafe fn io_write(&self, device: usize, _: usize, offset: u32, width: u32, value: u64) {
+        if self.devices.write(device, offset, width, value) {
+            devices::deliver(self, false);
+        }
+    }
+
+    fn disconnect(&self, device: usize, _: bool) -> bool {
+        self.devices.disconnect(device);
+        true
+    }
+
+    /// The models use the process's own addresses. A page without memory gets some when it is
+    /// written, by Linux like any other.
+    fn device_address(&self, at: u64) -> Option<u64> {
+        Some(at)
     }
 
     fn total_pages(&self) -> u64 {

@@ -52,6 +52,7 @@ fn start(run: Run) -> ! {
     let config = Config {
         memory_limit: run.memory_limit,
         console: true,
+        disks: run.disks,
         ..Config::default()
     };
     // A panic is a bug of the kernel: whatever stack it happens on, the system ends, with the

@@ -32,8 +32,11 @@ pub(crate) const CONSOLE: c_int = libc::SIGIO;
 /// The signal of the threads that write the kernel's output.
 pub(crate) const OUTPUT: c_int = libc::SIGURG;
 
+/// The signal of the threads of devices.
+pub(crate) const DEVICE: c_int = libc::SIGUSR1;
+
 /// Signals that are interrupts.
-const INTERRUPTS: [c_int; 3] = [TIMER, CONSOLE, OUTPUT];
+const INTERRUPTS: [c_int; 4] = [TIMER, CONSOLE, OUTPUT, DEVICE];
 
 /// Signals that are faults of the processor.
 const FAULTS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE];
@@ -209,6 +212,9 @@ extern "C" fn on_interrupt(signal: c_int, _: *mut siginfo_t, context: *mut c_voi
 }
 
 fn interrupt(hosted: &HostedHal, signal: c_int, pc: u64) {
+    if signal == DEVICE {
+        return device_interrupt(hosted, pc);
+    }
     let line = match signal {
         TIMER if !hosted.timer.fired(&hosted.clock) => return,
         TIMER => LINE_TIMER,
@@ -227,6 +233,21 @@ fn interrupt(hosted: &HostedHal, signal: c_int, pc: u64) {
         if line == LINE_TIMER && !ASLEEP.load(Relaxed) {
             hosted.timer.remind(&hosted.clock);
         }
+    }
+}
+
+fn device_interrupt(hosted: &HostedHal, pc: u64) {
+    let in_sip = hosted.code.range().contains(&pc);
+    if in_sip {
+        block(libc::SIG_UNBLOCK, &set(&INTERRUPTS));
+    } else {
+        ARRIVED.store(true, Relaxed);
+        hosted.noted.note();
+    }
+    crate::devices::deliver(hosted, in_sip);
+    // As the timer's: the one that is noted may have been the last for a SIP that never calls.
+    if !in_sip && !ASLEEP.load(Relaxed) {
+        hosted.timer.remind(&hosted.clock);
     }
 }
 

@@ -51,6 +51,7 @@ pub fn play() -> ! {
         memory_limit: Some(64 << 20),
         console: true,
         hooks,
+        disks: Vec::new(),
     };
     let hal = HostedHal::new(config).unwrap();
     let console = hal.console();

@@ -1,0 +1,441 @@
+//! A disk ("5.2 Block Device"): a file of the host.
+//!
+//! What the host has in memory is read and written at once, between the file and the request's own
+//! memory. What may wait (a read from the medium, a flush, a discard) goes to a thread, in the order
+//! of the requests, with a copy of the data: the request's memory is touched only when the thread
+//! gives the request back, if the device has not been reset meanwhile.
+//!
+//! Invariants: nothing is read or written outside the capacity, which is the file's size when it was
+//! opened, and a disk that is read-only is opened so. A flush is answered when the host has said that
+//! all that was written before is safe.
+
+use super::DiskFile;
+use super::mmio::{Model, Ticket, Transport};
+use super::queue::{Chain, Piece, bytes};
+use crate::signals;
+use crate::thread::{Kernel, quiet_thread};
+use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
+use std::collections::VecDeque;
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, FileTypeExt};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+/// Bytes of a sector.
+const SECTOR: u64 = 512;
+/// Stack of a disk's thread.
+const STACK: usize = 128 << 10;
+/// The most pieces of memory of a request, beside its header and status.
+const PIECES: u32 = 126;
+/// The most bytes of a request.
+const MOST: usize = 4 << 20;
+/// The most sectors of a discard.
+const MOST_DISCARDED: u32 = 1 << 22;
+
+/// Features: the limit of pieces, read-only, flushes, discards.
+const SEG_MAX: u64 = 1 << 2;
+const READ_ONLY: u64 = 1 << 5;
+const FLUSH: u64 = 1 << 9;
+const DISCARD: u64 = 1 << 13;
+
+/// Kinds of requests.
+mod kind {
+    pub(super) const READ: u32 = 0;
+    pub(super) const WRITE: u32 = 1;
+    pub(super) const FLUSH: u32 = 4;
+    pub(super) const NAME: u32 = 8;
+    pub(super) const DISCARD: u32 = 11;
+}
+
+/// Statuses of requests.
+const OK: u8 = 0;
+const FAILED: u8 = 1;
+const UNSUPPORTED: u8 = 2;
+
+/// The reason for which there is no disk of a file.
+#[derive(Debug)]
+pub struct DiskError {
+    path: PathBuf,
+    reason: Reason,
+}
+
+#[derive(Debug)]
+enum Reason {
+    Open(io::Error),
+    NoDisk,
+    Size(u64),
+    InUse,
+    Thread(io::Error),
+}
+
+impl fmt::Display for DiskError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "disk {}: ", self.path.display())?;
+        match &self.reason {
+            Reason::Open(error) => error.fmt(f),
+            Reason::NoDisk => f.write_str("neither a file nor a block device"),
+            Reason::Size(bytes) => write!(
+                f,
+                "its {bytes} bytes are no whole sectors of {SECTOR} bytes; `truncate -s 64M` makes a disk"
+            ),
+            Reason::InUse => f.write_str(
+                "another system uses it, or this one twice; end that, or give each its own file",
+            ),
+            Reason::Thread(error) => write!(f, "no thread for it: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for DiskError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.reason {
+            Reason::Open(error) | Reason::Thread(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// A disk's file.
+pub(super) struct Disk {
+    file: Arc<File>,
+    path: PathBuf,
+    capacity: u64,
+    read_only: bool,
+}
+
+impl Disk {
+    /// Opens the file, for this system alone unless it is read-only.
+    pub(super) fn open(disk: &DiskFile) -> Result<Disk, DiskError> {
+        let error = |reason| DiskError {
+            path: disk.path.clone(),
+            reason,
+        };
+        let file = OpenOptions::new()
+            .read(true)
+            .write(!disk.read_only)
+            .open(&disk.path)
+            .map_err(|e| error(Reason::Open(e)))?;
+        let about = file.metadata().map_err(|e| error(Reason::Open(e)))?;
+        if !about.is_file() && !about.file_type().is_block_device() {
+            return Err(error(Reason::NoDisk));
+        }
+        // The length of a block device is where its end is.
+        let end = io::Seek::seek(&mut &file, io::SeekFrom::End(0));
+        let bytes = end.map_err(|e| error(Reason::Open(e)))?;
+        if bytes == 0 || !bytes.is_multiple_of(SECTOR) {
+            return Err(error(Reason::Size(bytes)));
+        }
+        let alone = if disk.read_only {
+            FlockOperation::NonBlockingLockShared
+        } else {
+            FlockOperation::NonBlockingLockExclusive
+        };
+        flock(&file, alone).map_err(|_| error(Reason::InUse))?;
+        Ok(Disk {
+            file: Arc::new(file),
+            path: disk.path.clone(),
+            capacity: bytes / SECTOR,
+            read_only: disk.read_only,
+        })
+    }
+
+    /// Starts the disk's thread, which gives requests back to this transport.
+    pub(super) fn start(self, transport: &Arc<Transport>) -> Result<Box<dyn Model>, DiskError> {
+        let jobs = Arc::new(Jobs::default());
+        let (file, transport) = (Arc::clone(&self.file), Arc::clone(transport));
+        let worker = Arc::clone(&jobs);
+        quiet_thread("disk", STACK, move |kernel| {
+            work(&worker, &file, &transport, kernel)
+        })
+        .map_err(|e| DiskError {
+            path: self.path.clone(),
+            reason: Reason::Thread(e),
+        })?;
+        let mut name = [0; 20];
+        let file_name = self.path.file_name().unwrap_or_default();
+        for (to, from) in name.iter_mut().zip(file_name.as_encoded_bytes()) {
+            *to = *from;
+        }
+        let mut model = DiskModel {
+            features: SEG_MAX | FLUSH | if self.read_only { READ_ONLY } else { DISCARD },
+            config: [0; 60],
+            name,
+            waiting: 0,
+            jobs,
+            disk: self,
+            vectors: Vec::new(),
+        };
+        let mut put = |at: usize, bytes: &[u8]| {
+            model.config[at..at + bytes.len()].copy_from_slice(bytes);
+        };
+        put(0, &model.disk.capacity.to_le_bytes());
+        put(12, &PIECES.to_le_bytes());
+        put(36, &MOST_DISCARDED.to_le_bytes());
+        put(40, &1u32.to_le_bytes());
+        put(44, &8u32.to_le_bytes());
+        Ok(Box::new(model))
+    }
+}
+
+/// Work for the disk's thread.
+enum Work {
+    Read { at: u64, len: usize },
+    Write { at: u64, data: Vec<u8> },
+    Flush,
+    Discard { at: u64, len: u64 },
+}
+
+struct Job {
+    work: Work,
+    ticket: Ticket,
+}
+
+/// Jobs in order, at most as many as a queue has requests.
+#[derive(Default)]
+struct Jobs {
+    queue: Mutex<VecDeque<Job>>,
+    more: Condvar,
+    /// Jobs that have been done.
+    done: AtomicU64,
+    /// Whether something was written that no flush has made safe.
+    dirty: AtomicBool,
+}
+
+impl Jobs {
+    fn next(&self) -> Job {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(job) = queue.pop_front() {
+                return job;
+            }
+            let woken = self.more.wait(queue);
+            queue = woken.unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// Does the jobs.
+fn work(jobs: &Jobs, file: &File, transport: &Transport, kernel: Kernel) {
+    loop {
+        let Job { work, ticket } = jobs.next();
+        let flush = matches!(work, Work::Flush);
+        let done = run(work, file);
+        if flush && done.is_err() {
+            jobs.dirty.store(true, SeqCst);
+        }
+        // Before the request is given back: the model then knows that nothing waits any more.
+        jobs.done.fetch_add(1, SeqCst);
+        let tell = transport.finish(ticket, |chain| {
+            // The head was taken when the request came, and is still there.
+            let mut header = [0; 16];
+            chain.take_head(&mut header);
+            let Some(status) = chain.take_status() else {
+                return 0;
+            };
+            let (value, written) = match &done {
+                Ok(data) => (OK, chain.fill(data)),
+                Err(_) => (FAILED, 0),
+            };
+            // SAFETY: a byte of the request, which `finish` has given.
+            unsafe { status.write_volatile(value) };
+            written as u32 + 1
+        });
+        if tell {
+            kernel.signal(signals::DEVICE);
+        }
+    }
+}
+
+fn run(work: Work, file: &File) -> io::Result<Vec<u8>> {
+    match work {
+        Work::Read { at, len } => {
+            let mut data = vec![0; len];
+            file.read_exact_at(&mut data, at)?;
+            Ok(data)
+        }
+        Work::Write { at, data } => file.write_all_at(&data, at).map(|()| Vec::new()),
+        Work::Flush => file.sync_data().map(|()| Vec::new()),
+        Work::Discard { at, len } => {
+            let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+            // A host that cannot forget need not: the contents are nobody's any more.
+            let _ = fallocate(file, hole, at, len);
+            Ok(Vec::new())
+        }
+    }
+}
+
+struct DiskModel {
+    disk: Disk,
+    features: u64,
+    config: [u8; 60],
+    name: [u8; 20],
+    jobs: Arc<Jobs>,
+    /// Jobs that have been put into the queue.
+    waiting: u64,
+    /// Kept for its room.
+    vectors: Vec<libc::iovec>,
+}
+
+// SAFETY: `vectors` is empty but for the time of a system call.
+unsafe impl Send for DiskModel {}
+
+impl Model for DiskModel {
+    fn id(&self) -> u32 {
+        2
+    }
+
+    fn features(&self) -> u64 {
+        self.features
+    }
+
+    fn config(&self) -> &[u8] {
+        &self.config
+    }
+
+    fn serve(&mut self, chain: &mut Chain, ticket: Ticket) -> Option<u32> {
+        let mut header = [0; 16];
+        let whole = chain.take_head(&mut header);
+        // Without a place for a status there is nobody to tell.
+        let Some(status) = chain.take_status() else {
+            return Some(0);
+        };
+        let (value, written) = if whole {
+            let kind = u32::from_le_bytes([header[0], header[1], header[2], header[3]]);
+            let [.., a, b, c, d, e, f, g, h] = header;
+            let sector = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
+            match self.request(kind, sector, chain) {
+                Answer::Done(value, written) => (value, written),
+                Answer::Later(work) => {
+                    self.later(work, ticket);
+                    return None;
+                }
+            }
+        } else {
+            (FAILED, 0)
+        };
+        // SAFETY: the last byte of the request's memory, which is valid during this call.
+        unsafe { status.write_volatile(value) };
+        Some(written + 1)
+    }
+}
+
+/// What becomes of a request.
+enum Answer {
+    Done(u8, u32),
+    Later(Work),
+}
+
+impl DiskModel {
+    fn request(&mut self, kind: u32, sector: u64, chain: &mut Chain) -> Answer {
+        match kind {
+            kind::READ => match self.place(sector, bytes(&chain.writable)) {
+                Some(at) => self.read(at, chain),
+                None => Answer::Done(FAILED, 0),
+            },
+            kind::WRITE if self.disk.read_only => Answer::Done(FAILED, 0),
+            kind::WRITE => match self.place(sector, bytes(&chain.readable)) {
+                Some(at) => self.write(at, chain),
+                None => Answer::Done(FAILED, 0),
+            },
+            kind::FLUSH if self.jobs.dirty.swap(false, SeqCst) || self.is_waiting() => {
+                Answer::Later(Work::Flush)
+            }
+            kind::FLUSH => Answer::Done(OK, 0),
+            kind::NAME => Answer::Done(OK, chain.fill(&self.name) as u32),
+            kind::DISCARD if self.features & DISCARD != 0 => self.discard(chain),
+            _ => Answer::Done(UNSUPPORTED, 0),
+        }
+    }
+
+    /// Where so many bytes from a sector on are in the file; `None` if they are no whole sectors, or
+    /// not all on the disk.
+    fn place(&self, sector: u64, len: usize) -> Option<u64> {
+        let sectors = len as u64 / SECTOR;
+        let whole = (len as u64).is_multiple_of(SECTOR);
+        let end = sector.checked_add(sectors)?;
+        let whole = whole && len <= MOST;
+        (whole && end <= self.disk.capacity).then_some(sector * SECTOR)
+    }
+
+    /// Whether the disk's thread has work. Then what changes the disk queues up behind it, so that
+    /// all of it happens in the order of the requests.
+    fn is_waiting(&self) -> bool {
+        self.jobs.done.load(SeqCst) != self.waiting
+    }
+
+    fn later(&mut self, work: Work, ticket: Ticket) {
+        self.waiting += 1;
+        let mut queue = self
+            .jobs
+            .queue
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        queue.push_back(Job { work, ticket });
+        self.jobs.more.notify_one();
+    }
+
+    fn vectors(&mut self, pieces: &[Piece]) -> (*const libc::iovec, i32) {
+        self.vectors.clear();
+        self.vectors.extend(pieces.iter().map(|p| libc::iovec {
+            iov_base: p.at.cast(),
+            iov_len: p.len,
+        }));
+        (self.vectors.as_ptr(), self.vectors.len() as i32)
+    }
+
+    fn read(&mut self, at: u64, chain: &Chain) -> Answer {
+        let len = bytes(&chain.writable);
+        if !self.is_waiting() {
+            let (vectors, count) = self.vectors(&chain.writable);
+            let fd = self.disk.file.as_raw_fd();
+            // SAFETY: the pieces are valid during this call, and Linux, not we, writes them; only
+            // what the host has in memory is read.
+            let read = unsafe { libc::preadv2(fd, vectors, count, at as i64, libc::RWF_NOWAIT) };
+            if usize::try_from(read) == Ok(len) {
+                return Answer::Done(OK, len as u32);
+            }
+        }
+        Answer::Later(Work::Read { at, len })
+    }
+
+    fn write(&mut self, at: u64, chain: &Chain) -> Answer {
+        let len = bytes(&chain.readable);
+        self.jobs.dirty.store(true, SeqCst);
+        if !self.is_waiting() {
+            let (vectors, count) = self.vectors(&chain.readable);
+            let fd = self.disk.file.as_raw_fd();
+            // Linux has no way to say that a write to most file systems would have to wait, and it
+            // hardly ever does: it goes to the host's memory. SAFETY: the pieces are valid during
+            // this call.
+            let written = unsafe { libc::pwritev(fd, vectors, count, at as i64) };
+            if usize::try_from(written) == Ok(len) {
+                return Answer::Done(OK, 0);
+            }
+        }
+        Answer::Later(Work::Write {
+            at,
+            data: chain.copy(),
+        })
+    }
+
+    fn discard(&self, chain: &mut Chain) -> Answer {
+        let mut segment = [0; 16];
+        if !chain.take_head(&mut segment) || bytes(&chain.readable) > 0 {
+            return Answer::Done(FAILED, 0);
+        }
+        let [a, b, c, d, e, f, g, h, i, j, k, l, ..] = segment;
+        let sector = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
+        let sectors = u32::from_le_bytes([i, j, k, l]);
+        let len = u64::from(sectors) * SECTOR;
+        let end = sector.checked_add(u64::from(sectors));
+        if sectors > MOST_DISCARDED || end.is_none_or(|end| end > self.disk.capacity) {
+            return Answer::Done(FAILED, 0);
+        }
+        let at = sector * SECTOR;
+        Answer::Later(Work::Discard { at, len })
+    }
+}

@@ -1,0 +1,81 @@
+//! Interrupt lines of the devices.
+//!
+//! A line has a level, as a device's pin has: high while the device has something to tell. It is
+//! masked when its interrupt is delivered, and delivered again if it is still high when the kernel
+//! unmasks it; so none is lost and none repeats itself.
+//!
+//! A model raises its line on the kernel's thread, which then calls the kernel itself, or on a
+//! thread of its own, which then sends a signal. A line to be delivered waits in [`DUE`] for either.
+
+use crate::HostedHal;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+
+/// Lines that are high, one bit each.
+static LEVEL: AtomicU32 = AtomicU32::new(0);
+/// Lines that are masked.
+static MASKED: AtomicU32 = AtomicU32::new(u32::MAX);
+/// Lines whose interrupts are to be delivered.
+static DUE: AtomicU32 = AtomicU32::new(0);
+
+/// Makes a line high. Returns whether an interrupt is now to be delivered.
+pub(super) fn raise(line: u32) -> bool {
+    LEVEL.fetch_or(1 << line, SeqCst);
+    offer(line)
+}
+
+/// Makes a line low.
+pub(super) fn lower(line: u32) {
+    LEVEL.fetch_and(!(1 << line), SeqCst);
+}
+
+/// Masks a line.
+pub(super) fn mask(line: u32) {
+    MASKED.fetch_or(1 << line, SeqCst);
+}
+
+/// Unmasks a line. Returns whether an interrupt is now to be delivered, as it is still high.
+pub(super) fn unmask(line: u32) -> bool {
+    // In this order, and the other way round in `raise`: one of the two sees the other.
+    MASKED.fetch_and(!(1 << line), SeqCst);
+    LEVEL.load(SeqCst) & 1 << line != 0 && offer(line)
+}
+
+fn offer(line: u32) -> bool {
+    let open = MASKED.fetch_or(1 << line, SeqCst) & 1 << line == 0;
+    if open {
+        DUE.fetch_or(1 << line, SeqCst);
+    }
+    open
+}
+
+/// Reports the interrupts that are due to the kernel: on its thread, outside SIP code or, in a
+/// signal handler, inside it.
+pub(crate) fn deliver(hosted: &HostedHal, in_sip: bool) {
+    let mut due = DUE.swap(0, SeqCst);
+    while due != 0 {
+        let line = due.trailing_zeros();
+        due &= due - 1;
+        // The report of the last one may switch to another thread: the others are only noted.
+        (hosted.hooks.interrupt)(line, in_sip && due == 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_delivered_once_until_it_is_unmasked() {
+        const LINE: u32 = 29;
+        assert!(!raise(LINE), "a masked line was delivered");
+        assert!(unmask(LINE), "a line that was high was forgotten");
+        assert_eq!(DUE.fetch_and(!(1 << LINE), SeqCst) >> LINE & 1, 1);
+        assert!(!raise(LINE));
+        lower(LINE);
+        assert!(!unmask(LINE), "a line that is low was delivered");
+        assert!(raise(LINE));
+        assert!(!raise(LINE));
+        mask(LINE);
+        lower(LINE);
+    }
+}

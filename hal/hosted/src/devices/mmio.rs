@@ -1,0 +1,291 @@
+//! The registers of a virtio device ("4.2.2 MMIO Device Register Layout", version 2).
+
+use super::lines;
+use super::queue::{Chain, MOST, Queue};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// "virt".
+const MAGIC: u32 = 0x7472_6976;
+const VERSION: u32 = 2;
+/// "sing".
+const VENDOR: u32 = 0x676e_6973;
+
+/// Offsets of the registers.
+mod at {
+    pub(super) const MAGIC: u32 = 0x000;
+    pub(super) const VERSION: u32 = 0x004;
+    pub(super) const DEVICE: u32 = 0x008;
+    pub(super) const VENDOR: u32 = 0x00c;
+    pub(super) const OFFERED: u32 = 0x010;
+    pub(super) const OFFERED_WORD: u32 = 0x014;
+    pub(super) const ACCEPTED: u32 = 0x020;
+    pub(super) const ACCEPTED_WORD: u32 = 0x024;
+    pub(super) const QUEUE: u32 = 0x030;
+    pub(super) const QUEUE_MOST: u32 = 0x034;
+    pub(super) const QUEUE_SIZE: u32 = 0x038;
+    pub(super) const QUEUE_READY: u32 = 0x044;
+    pub(super) const NOTIFY: u32 = 0x050;
+    pub(super) const INTERRUPT: u32 = 0x060;
+    pub(super) const INTERRUPT_ACK: u32 = 0x064;
+    pub(super) const STATUS: u32 = 0x070;
+    pub(super) const DESCRIPTORS: u32 = 0x080;
+    pub(super) const DRIVER: u32 = 0x090;
+    pub(super) const DEVICE_PART: u32 = 0x0a0;
+    pub(super) const CONFIG: u32 = 0x100;
+}
+
+/// Bytes of the registers before the device's own configuration.
+pub(super) const REGISTERS: u32 = at::CONFIG;
+
+/// The feature that every modern device has.
+const VERSION_1: u64 = 1 << 32;
+/// Bits of the status: the driver has accepted features; it is ready.
+const FEATURES_OK: u32 = 8;
+const DRIVER_OK: u32 = 4;
+/// The interrupt's reason: a request has been given back.
+const USED: u32 = 1;
+
+/// What stands behind the registers.
+pub(super) trait Model: Send {
+    /// The kind of device ("5 Device Types").
+    fn id(&self) -> u32;
+
+    /// The features that it offers beside those of the transport.
+    fn features(&self) -> u64 {
+        0
+    }
+
+    /// Its own configuration.
+    fn config(&self) -> &[u8] {
+        &[]
+    }
+
+    /// Serves a request; `chain` is valid during the call. Returns the bytes written, or `None` if
+    /// the model gives the request back later by [`Transport::finish`] with this ticket.
+    fn serve(&mut self, chain: &mut Chain, ticket: Ticket) -> Option<u32>;
+}
+
+/// A request that is to be given back later.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ticket {
+    /// The number of resets before the request.
+    resets: u64,
+    head: u16,
+}
+
+#[derive(Default)]
+struct State {
+    model: Option<Box<dyn Model>>,
+    status: u32,
+    offered_word: u32,
+    accepted_word: u32,
+    accepted: u64,
+    /// The number in the register that selects a queue. There is one, number 0.
+    selected: u32,
+    queue: Queue,
+    interrupt: u32,
+    resets: u64,
+    /// The request in work, kept for its room.
+    chain: Chain,
+}
+
+// SAFETY: a chain's addresses are used only by who has the lock around the state.
+unsafe impl Send for State {}
+
+/// A device of this transport.
+pub(super) struct Transport {
+    line: u32,
+    state: Mutex<State>,
+}
+
+impl Transport {
+    pub(super) fn new(line: u32) -> Transport {
+        Transport {
+            line,
+            state: Mutex::default(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts the model behind the registers.
+    pub(super) fn install(&self, model: Box<dyn Model>) {
+        self.lock().model = Some(model);
+    }
+
+    /// The kind of device and the length of its configuration.
+    pub(super) fn describe(&self) -> (u32, u32) {
+        let state = self.lock();
+        state
+            .model
+            .as_ref()
+            .map_or((0, 0), |m| (m.id(), m.config().len() as u32))
+    }
+
+    /// Forgets the queue: the device reaches no memory any more.
+    pub(super) fn reset(&self) {
+        self.lock().reset();
+        lines::lower(self.line);
+    }
+
+    /// Reads a register.
+    pub(super) fn read(&self, offset: u32, width: u32) -> u64 {
+        let state = self.lock();
+        let model = state.model.as_deref();
+        if let Some(offset) = offset.checked_sub(at::CONFIG) {
+            let config = model.map_or(&[][..], Model::config);
+            let mut bytes = [0; 8];
+            for (i, byte) in bytes.iter_mut().take(width as usize).enumerate() {
+                *byte = config.get(offset as usize + i).copied().unwrap_or(0);
+            }
+            return u64::from_le_bytes(bytes);
+        }
+        if width != 4 {
+            return 0;
+        }
+        let mine = state.selected == 0;
+        u64::from(match offset {
+            at::MAGIC => MAGIC,
+            at::VERSION => VERSION,
+            at::DEVICE => model.map_or(0, Model::id),
+            at::VENDOR => VENDOR,
+            at::OFFERED => word(state.offered(), state.offered_word),
+            at::QUEUE_MOST if mine => u32::from(MOST),
+            at::QUEUE_READY if mine => u32::from(state.queue.ready),
+            at::INTERRUPT => state.interrupt,
+            at::STATUS => state.status,
+            _ => 0,
+        })
+    }
+
+    /// Writes a register. Returns whether an interrupt is now to be delivered.
+    pub(super) fn write(&self, offset: u32, width: u32, value: u64) -> bool {
+        let mut state = self.lock();
+        let value = value as u32;
+        if width != 4 {
+            return false;
+        }
+        let set_up = state.selected == 0 && !state.queue.ready;
+        match offset {
+            at::OFFERED_WORD => state.offered_word = value,
+            at::ACCEPTED_WORD => state.accepted_word = value,
+            at::ACCEPTED => match state.accepted_word {
+                0 => state.accepted = state.accepted & !0xffff_ffff | u64::from(value),
+                1 => state.accepted = state.accepted & 0xffff_ffff | u64::from(value) << 32,
+                _ => {}
+            },
+            at::QUEUE => state.selected = value,
+            at::QUEUE_SIZE if set_up => state.queue.size = value.min(u32::from(u16::MAX)) as u16,
+            at::QUEUE_READY if set_up => state.queue.ready = value == 1 && state.queue.is_sound(),
+            at::QUEUE_READY if state.selected == 0 && value == 0 => state.queue.ready = false,
+            at::DESCRIPTORS if set_up => set_low(&mut state.queue.descriptors, value),
+            0x084 if set_up => set_high(&mut state.queue.descriptors, value),
+            at::DRIVER if set_up => set_low(&mut state.queue.driver, value),
+            0x094 if set_up => set_high(&mut state.queue.driver, value),
+            at::DEVICE_PART if set_up => set_low(&mut state.queue.device, value),
+            0x0a4 if set_up => set_high(&mut state.queue.device, value),
+            at::NOTIFY if value == 0 => {
+                let tell = state.serve();
+                return tell && self.told(&mut state);
+            }
+            at::INTERRUPT_ACK => {
+                state.interrupt &= !value;
+                if state.interrupt == 0 {
+                    lines::lower(self.line);
+                }
+            }
+            at::STATUS if value == 0 => {
+                state.reset();
+                lines::lower(self.line);
+            }
+            at::STATUS => {
+                state.status = value;
+                // A set of features that was not offered is refused by clearing the bit.
+                if state.accepted & !state.offered() != 0 || state.accepted & VERSION_1 == 0 {
+                    state.status &= !FEATURES_OK;
+                }
+            }
+            _ => {}
+        }
+        false
+    }
+
+    /// Gives a request back that has waited for the host: `fill` gets its memory, and returns the
+    /// bytes written. Nothing happens if the device has been reset meanwhile. Returns whether an
+    /// interrupt is now to be delivered.
+    pub(super) fn finish(&self, ticket: Ticket, fill: impl FnOnce(&mut Chain) -> u32) -> bool {
+        let mut state = self.lock();
+        if state.resets != ticket.resets || !state.queue.ready {
+            return false;
+        }
+        let State { queue, chain, .. } = &mut *state;
+        queue.chain(ticket.head, chain);
+        let written = fill(chain);
+        let tell = queue.give_back(ticket.head, written);
+        tell && self.told(&mut state)
+    }
+
+    fn told(&self, state: &mut State) -> bool {
+        state.interrupt |= USED;
+        lines::raise(self.line)
+    }
+}
+
+impl State {
+    fn offered(&self) -> u64 {
+        VERSION_1 | self.model.as_ref().map_or(0, |m| m.features())
+    }
+
+    fn reset(&mut self) {
+        self.status = 0;
+        self.offered_word = 0;
+        self.accepted_word = 0;
+        self.accepted = 0;
+        self.selected = 0;
+        self.queue = Queue::default();
+        self.interrupt = 0;
+        self.resets += 1;
+    }
+
+    /// Serves what the driver has added. Returns whether it wants an interrupt for it.
+    fn serve(&mut self) -> bool {
+        let mut tell = false;
+        // At most what a queue holds: the driver cannot add any more meanwhile, as it waits.
+        for _ in 0..MOST {
+            if !self.queue.ready || self.status & DRIVER_OK == 0 {
+                break;
+            }
+            let (Some(model), Some(head)) = (&mut self.model, self.queue.take()) else {
+                break;
+            };
+            let ticket = Ticket {
+                resets: self.resets,
+                head,
+            };
+            self.queue.chain(head, &mut self.chain);
+            if let Some(written) = model.serve(&mut self.chain, ticket) {
+                tell |= self.queue.give_back(head, written);
+            }
+        }
+        tell
+    }
+}
+
+/// One of the two halves of a set of features.
+fn word(features: u64, index: u32) -> u32 {
+    match index {
+        0 => features as u32,
+        1 => (features >> 32) as u32,
+        _ => 0,
+    }
+}
+
+fn set_low(address: &mut u64, value: u32) {
+    *address = *address & !0xffff_ffff | u64::from(value);
+}
+
+fn set_high(address: &mut u64, value: u32) {
+    *address = *address & 0xffff_ffff | u64::from(value) << 32;
+}

@@ -1,0 +1,141 @@
+//! The hosted machine's devices: models of virtio devices, behind the registers of virtio-mmio.
+//!
+//! They are there so that the same drivers run hosted and on a PC ([O] 5.1). A driver does not
+//! see the difference: it reaches the registers through checked accesses and memory through the
+//! queues that the kernel sets up, and the model does what QEMU's device does, with a file of the
+//! host behind it.
+//!
+//! Invariants:
+//! - A model touches the system's memory only with its device's state locked, in a request that the
+//!   kernel has put into a queue. A reset takes the same lock and forgets all queues: so a device
+//!   that has been reset reaches nothing, whatever the host still does for it.
+//! - Work that may wait for the host is done by a thread of the disk's own, into memory of its own.
+//! - Descriptors are the kernel's words, contents of requests a driver's: only the latter are
+//!   doubted.
+
+mod disk;
+mod entropy;
+mod lines;
+mod mmio;
+mod queue;
+#[cfg(test)]
+mod tests;
+
+pub use disk::DiskError;
+pub(crate) use lines::deliver;
+
+use disk::Disk;
+use entropy::Entropy;
+use mmio::Transport;
+use sing_kernel::device::{Device, IoRange, Space, Window};
+use sing_kernel::hal::LINES;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// The first interrupt line of a device.
+const FIRST_LINE: u32 = 4;
+/// The most disks: the lines are one a device, and one is the entropy device's.
+pub const MOST_DISKS: usize = (LINES - FIRST_LINE - 1) as usize;
+
+/// A disk of the machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiskFile {
+    /// The file whose bytes it holds.
+    pub path: PathBuf,
+    /// Whether it cannot be written.
+    pub read_only: bool,
+}
+
+/// The machine's devices.
+#[derive(Default)]
+pub(crate) struct Devices {
+    list: Vec<Device>,
+    models: Vec<Arc<Transport>>,
+}
+
+impl Devices {
+    /// Makes the devices; the disks come first, in the order given.
+    pub(crate) fn new(disks: &[DiskFile]) -> Result<Devices, DiskError> {
+        let mut devices = Devices::default();
+        for file in disks {
+            let disk = Disk::open(file)?;
+            devices.add(|transport| disk.start(transport))?;
+        }
+        devices.add(|_| Ok(Box::new(Entropy)))?;
+        Ok(devices)
+    }
+}
+
+impl Devices {
+    fn add(
+        &mut self,
+        model: impl FnOnce(&Arc<Transport>) -> Result<Box<dyn mmio::Model>, DiskError>,
+    ) -> Result<(), DiskError> {
+        let line = FIRST_LINE + self.list.len() as u32;
+        let transport = Arc::new(Transport::new(line));
+        transport.install(model(&transport)?);
+        let (id, config) = transport.describe();
+        let len = mmio::REGISTERS + config;
+        self.list.push(Device {
+            location: format!("/virtio-mmio/{}", self.list.len()),
+            signature: format!("/virtio/{id}"),
+            ranges: vec![IoRange {
+                space: Space::Memory,
+                len,
+            }],
+            line: Some(line),
+            transport: sing_kernel::device::Transport::Mmio(Window {
+                range: 0,
+                offset: 0,
+                len,
+            }),
+        });
+        self.models.push(transport);
+        Ok(())
+    }
+
+    /// As [`sing_kernel::hal::Hal::devices`].
+    pub(crate) fn list(&self) -> &[Device] {
+        &self.list
+    }
+
+    /// The devices' lines, one bit each.
+    pub(crate) fn lines(&self) -> u32 {
+        self.list
+            .iter()
+            .filter_map(|d| d.line)
+            .fold(0, |lines, line| lines | 1 << line)
+    }
+
+    /// As [`sing_kernel::hal::Hal::io_read`].
+    pub(crate) fn read(&self, device: usize, offset: u32, width: u32) -> u64 {
+        self.models.get(device).map_or(0, |m| m.read(offset, width))
+    }
+
+    /// As [`sing_kernel::hal::Hal::io_write`]. Returns whether interrupts are now to be delivered.
+    pub(crate) fn write(&self, device: usize, offset: u32, width: u32, value: u64) -> bool {
+        self.models
+            .get(device)
+            .is_some_and(|m| m.write(offset, width, value))
+    }
+
+    /// As [`sing_kernel::hal::Hal::disconnect`], which a model never fails.
+    pub(crate) fn disconnect(&self, device: usize) {
+        if let Some(model) = self.models.get(device) {
+            model.reset();
+            self.mask(FIRST_LINE + device as u32);
+        }
+    }
+
+    /// Masks a device's line.
+    pub(crate) fn mask(&self, line: u32) {
+        if self.lines() & 1 << line != 0 {
+            lines::mask(line);
+        }
+    }
+
+    /// Unmasks a device's line. Returns whether interrupts are now to be delivered.
+    pub(crate) fn unmask(&self, line: u32) -> bool {
+        self.lines() & 1 << line != 0 && lines::unmask(line)
+    }
+}

@@ -1,0 +1,179 @@
+//! A virtqueue ("2.7 Split Virtqueues"), from the device's side.
+//!
+//! The kernel lays out all three parts, and writes the descriptors and the driver's part; the model
+//! writes the device's part. Loops over descriptors are bounded by the queue's size all the same.
+
+use std::sync::atomic::{Ordering, fence};
+
+/// The most descriptors of a queue.
+pub(super) const MOST: u16 = 256;
+
+/// Flags of a descriptor: another follows; the device writes it.
+const NEXT: u16 = 1;
+const WRITE: u16 = 2;
+/// Flag in the driver's part: it wants no interrupts.
+const NO_INTERRUPT: u16 = 1;
+
+/// A piece of memory of a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece {
+    pub(super) at: *mut u8,
+    pub(super) len: usize,
+}
+
+/// The memory of a request: what the device reads, and what it writes.
+///
+/// The pieces are valid while the device's state is locked and the queue stands. Their contents may
+/// change at any time: a driver may have kept a view of them. So no references are made to them.
+#[derive(Debug, Default)]
+pub(super) struct Chain {
+    pub(super) readable: Vec<Piece>,
+    pub(super) writable: Vec<Piece>,
+}
+
+impl Chain {
+    /// Copies the first bytes of what the device reads, and takes them from it. Returns false, and
+    /// takes nothing, if they are not there in one piece.
+    pub(super) fn take_head(&mut self, out: &mut [u8]) -> bool {
+        let Some(piece) = self.readable.first_mut().filter(|p| p.len >= out.len()) else {
+            return false;
+        };
+        // SAFETY: the piece is valid (above) and at least as long as `out`, which is the caller's.
+        unsafe { std::ptr::copy_nonoverlapping(piece.at, out.as_mut_ptr(), out.len()) };
+        // SAFETY: stays within the piece, or comes to its end.
+        piece.at = unsafe { piece.at.add(out.len()) };
+        piece.len -= out.len();
+        true
+    }
+
+    /// Takes the last byte of what the device writes: the place of a status.
+    pub(super) fn take_status(&mut self) -> Option<*mut u8> {
+        let piece = self.writable.last_mut()?;
+        piece.len = piece.len.checked_sub(1)?;
+        // SAFETY: the byte behind the shortened piece was its last one.
+        Some(unsafe { piece.at.add(piece.len) })
+    }
+
+    /// Fills what the device writes, from its beginning. Returns the number of bytes that fitted.
+    pub(super) fn fill(&self, mut from: &[u8]) -> usize {
+        let all = from.len();
+        for piece in &self.writable {
+            let (now, rest) = from.split_at(piece.len.min(from.len()));
+            // SAFETY: the piece is valid (above), and `now` not longer than it.
+            unsafe { std::ptr::copy_nonoverlapping(now.as_ptr(), piece.at, now.len()) };
+            from = rest;
+        }
+        all - from.len()
+    }
+
+    /// A copy of what the device reads.
+    pub(super) fn copy(&self) -> Vec<u8> {
+        let mut out: Vec<u8> = Vec::with_capacity(bytes(&self.readable));
+        for piece in &self.readable {
+            let len = out.len();
+            // SAFETY: the room was reserved above; the piece is valid (above), and it is bytes that
+            // are copied, whatever they are at that moment.
+            unsafe {
+                std::ptr::copy_nonoverlapping(piece.at, out.as_mut_ptr().add(len), piece.len);
+                out.set_len(len + piece.len);
+            }
+        }
+        out
+    }
+}
+
+/// The length of some pieces together.
+pub(super) fn bytes(pieces: &[Piece]) -> usize {
+    pieces.iter().map(|p| p.len).sum()
+}
+
+/// A queue: addresses of its parts as the kernel has written them into the registers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Queue {
+    pub(super) size: u16,
+    pub(super) ready: bool,
+    pub(super) descriptors: u64,
+    pub(super) driver: u64,
+    pub(super) device: u64,
+    /// Requests taken out of the driver's part, and given back in the device's, modulo 2^16.
+    taken: u16,
+    returned: u16,
+}
+
+impl Queue {
+    /// Whether the parts can be used.
+    pub(super) fn is_sound(&self) -> bool {
+        let aligned = self.descriptors.is_multiple_of(16)
+            && self.driver.is_multiple_of(2)
+            && self.device.is_multiple_of(4);
+        self.size.is_power_of_two() && self.size <= MOST && aligned
+    }
+
+    /// Takes the next request that the driver has added: the number of its first descriptor.
+    pub(super) fn take(&mut self) -> Option<u16> {
+        // SAFETY: the kernel has set the queue up, and keeps its parts until the device is reset,
+        // which makes `ready` false under the lock that the caller holds ([`Hal::io_write`]'s
+        // contract); the indexes are within the queue.
+        let head = unsafe {
+            let index = (self.driver as *const u16).add(1).read_volatile();
+            if index == self.taken {
+                return None;
+            }
+            fence(Ordering::Acquire);
+            let place = 2 + usize::from(self.taken % self.size);
+            (self.driver as *const u16).add(place).read_volatile()
+        };
+        self.taken = self.taken.wrapping_add(1);
+        Some(head)
+    }
+
+    /// The memory of the request that begins with this descriptor.
+    pub(super) fn chain(&self, head: u16, chain: &mut Chain) {
+        chain.readable.clear();
+        chain.writable.clear();
+        let mut at = head;
+        for _ in 0..self.size {
+            let descriptor = self.descriptors as usize + usize::from(at % self.size) * 16;
+            // SAFETY: as in `take`; a descriptor has 16 bytes, and there are `size` of them.
+            let (address, len, flags, next) = unsafe {
+                (
+                    (descriptor as *const u64).read_volatile(),
+                    ((descriptor + 8) as *const u32).read_volatile(),
+                    ((descriptor + 12) as *const u16).read_volatile(),
+                    ((descriptor + 14) as *const u16).read_volatile(),
+                )
+            };
+            let piece = Piece {
+                at: address as *mut u8,
+                len: len as usize,
+            };
+            if flags & WRITE == 0 {
+                chain.readable.push(piece);
+            } else {
+                chain.writable.push(piece);
+            }
+            if flags & NEXT == 0 {
+                break;
+            }
+            at = next;
+        }
+    }
+
+    /// Gives a request back; `written` bytes of it are the device's. Returns whether the driver
+    /// wants an interrupt.
+    pub(super) fn give_back(&mut self, head: u16, written: u32) -> bool {
+        let place = self.device as usize + 4 + usize::from(self.returned % self.size) * 8;
+        self.returned = self.returned.wrapping_add(1);
+        // SAFETY: as in `take`; the device's part is the model's to write.
+        unsafe {
+            (place as *mut u32).write_volatile(u32::from(head));
+            ((place + 4) as *mut u32).write_volatile(written);
+            fence(Ordering::Release);
+            (self.device as *mut u16)
+                .add(1)
+                .write_volatile(self.returned);
+            fence(Ordering::SeqCst);
+            (self.driver as *const u16).read_volatile() & NO_INTERRUPT == 0
+        }
+    }
+}
