@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::disk::Disk;
 use crate::image::MemoryMode;
 use crate::machine::Machine;
 use crate::{bench, doc, fresh, fuzz, iso, run, test, wast};
@@ -13,8 +14,9 @@ pub const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   run [-c COMMANDS | --script FILE] [--machine hosted|pc|microvm|q35|pc-i440fx] [--memory guard|explicit] [--kvm]
-      [-- ARGS]
-      builds and starts the system: a shell on this terminal, or the commands given and the status of the last
+      [--disk FILE[,ro] ... | --fresh] [-- ARGS]
+      builds and starts the system: a shell on this terminal, or the commands given and the status of the last; its
+      disk is disk.img in the project's folder, which is made and kept, and cleared by --fresh, or the files given
   image [--iso [FILE]] [-o FILE] [--memory guard|explicit]
       makes a system image, or a CD or USB image that a PC starts from, with BIOS or UEFI
   test [--quick] [--all] [PART | TEST | PART/TEST]
@@ -116,6 +118,8 @@ fn parse_run(mut parser: lexopt::Parser) -> Result<Command> {
         memory: MemoryMode::Guard,
         script: None,
         kvm: false,
+        disks: Vec::new(),
+        fresh: false,
         arguments: Vec::new(),
     };
     loop {
@@ -141,8 +145,13 @@ fn parse_run(mut parser: lexopt::Parser) -> Result<Command> {
             Long("machine") => request.machine = Machine::named(&parser.value()?.string()?)?,
             Long("memory") => request.memory = memory_mode(&parser.value()?.string()?)?,
             Long("kvm") => request.kvm = true,
+            Long("disk") => request.disks.push(Disk::named(parser.value()?)),
+            Long("fresh") => request.fresh = true,
             other => return Err(other.unexpected().into()),
         }
+    }
+    if request.fresh && !request.disks.is_empty() {
+        bail!("run: --fresh clears the project's own disk; with --disk it has none");
     }
     Ok(Command::Run(request))
 }
@@ -353,6 +362,7 @@ mod tests {
             (&["run", "-c", "a", "-c", "b"], "once"),
             (&["run", "--script", "no/such/file"], "no/such/file"),
             (&["run", "extra"], "extra"),
+            (&["run", "--fresh", "--disk", "x"], "--fresh"),
             (&["image", "extra"], "extra"),
             (&["wast"], "which files"),
             (&["bench"], "which one"),

@@ -1,5 +1,6 @@
 //! The machines that the system runs on, and the commands that start it on each.
 
+use crate::disk::Disk;
 use crate::project::Project;
 use crate::{build, qemu};
 use anyhow::{Context, Result, bail};
@@ -92,6 +93,8 @@ pub struct Kernel {
     /// Microseconds between ticks of the timer, so that the kernel's watchdog also sees short
     /// stretches, and reports the longest one at the end.
     pub watch: Option<u32>,
+    /// The machine's disks.
+    pub disks: Vec<Disk>,
     stress: bool,
 }
 
@@ -123,6 +126,7 @@ impl Kernel {
             acceleration,
             scratch,
             watch: None,
+            disks: Vec::new(),
             stress: false,
         })
     }
@@ -181,6 +185,13 @@ impl Kernel {
             if self.stress {
                 command.args(["--stress", "switch"]);
             }
+            for disk in &self.disks {
+                let mut file = disk.path.clone().into_os_string();
+                if disk.read_only {
+                    file.push(",ro");
+                }
+                command.arg("--disk").arg(file);
+            }
             command.args(image).args(arguments);
             return Ok(Launch::new(command));
         }
@@ -202,6 +213,7 @@ impl Kernel {
             line: &line,
             verdict: &verdict,
             terminal,
+            disks: &self.disks,
         });
         let mut launch = Launch::new(command);
         launch.owns(verdict.clone());

@@ -23,6 +23,7 @@ mod build;
 mod cargo;
 mod clang;
 mod cli;
+mod disk;
 mod doc;
 mod files;
 mod fresh;

@@ -1,8 +1,10 @@
 //! QEMU: its packages and its command line.
 
+use crate::disk::Disk;
 use crate::machine::{Acceleration, Machine};
 use crate::packages::Tools;
 use anyhow::{Result, bail};
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
@@ -33,6 +35,8 @@ pub struct Guest<'a> {
     pub verdict: &'a Path,
     /// Whether the console is a terminal.
     pub terminal: bool,
+    /// The machine's disks.
+    pub disks: &'a [Disk],
 }
 
 /// QEMU's command line. On a terminal, control keys reach the guest, and Ctrl-A X ends the
@@ -63,6 +67,21 @@ pub fn command(guest: &Guest) -> Command {
         command.arg("-initrd").arg(image);
     }
     command.arg("-append").arg(guest.line);
+    for (number, disk) in guest.disks.iter().enumerate() {
+        let mut drive = OsString::from(format!("if=none,id=disk{number},format=raw,file="));
+        drive.push(disk.for_qemu());
+        if disk.read_only {
+            drive.push(",read-only=on");
+        }
+        command.arg("-drive").arg(drive);
+        let device = match guest.machine {
+            Machine::Microvm | Machine::Hosted => "virtio-blk-device",
+            Machine::Q35 | Machine::I440fx => "virtio-blk-pci,disable-legacy=on",
+        };
+        command
+            .arg("-device")
+            .arg(format!("{device},drive=disk{number}"));
+    }
     command
 }
 
@@ -130,6 +149,7 @@ mod tests {
             line: "-- a b",
             verdict: Path::new("v"),
             terminal: false,
+            disks: &[],
         };
         let line = format!("{:?}", command(&guest));
         for part in [

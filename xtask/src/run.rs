@@ -1,5 +1,6 @@
 //! `cargo xtask run`: builds everything, packs the image and starts the system.
 
+use crate::disk::Disk;
 use crate::image::{self, MemoryMode};
 use crate::machine::{Acceleration, Kernel, Machine};
 use crate::project::Project;
@@ -22,6 +23,10 @@ pub struct Request {
     pub script: Option<String>,
     /// Whether to use the host's processor under QEMU.
     pub kvm: bool,
+    /// The machine's disks; none: the project's own.
+    pub disks: Vec<Disk>,
+    /// Whether the project's own disk begins empty.
+    pub fresh: bool,
     /// Further arguments for the system.
     pub arguments: Vec<String>,
 }
@@ -38,7 +43,12 @@ pub fn run(request: &Request) -> Result<u8> {
     };
     let script = request.script.as_deref();
     let image = image::system(&project, request.memory, script)?;
-    let kernel = Kernel::prepare(&project, request.machine, acceleration)?;
+    let mut kernel = Kernel::prepare(&project, request.machine, acceleration)?;
+    kernel.disks = if request.disks.is_empty() {
+        Disk::kept(&project, request.fresh)?.into_iter().collect()
+    } else {
+        request.disks.clone()
+    };
     let mut arguments = Vec::new();
     if script.is_some() {
         arguments.extend(SCRIPT_ARGUMENTS.map(String::from));

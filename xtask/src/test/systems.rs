@@ -2,6 +2,7 @@
 
 use super::{Report, Run};
 use crate::build;
+use crate::disk::Disk;
 use crate::files;
 use crate::image::{self, MemoryMode, Programs};
 use crate::machine::{Acceleration, Kernel, Launch, Machine};
@@ -127,7 +128,7 @@ fn with(
     Ok(report)
 }
 
-/// A system of these programs that runs a script, or without one converses at a terminal.
+/// A system of these programs, with an empty disk, that runs a script, or without one converses at a terminal.
 pub fn launch(
     project: &Project,
     images: &[(String, PathBuf)],
@@ -139,8 +140,12 @@ pub fn launch(
         .join(format!("test-{}.img", std::process::id()));
     let image = image::pack(project, images, &image, script)?;
     let arguments = script.map_or(Vec::new(), |_| SCRIPT_ARGUMENTS.map(String::from).to_vec());
+    let mut kernel = kernel.clone();
+    let disk = Disk::scratch(project)?;
+    kernel.disks = vec![disk.clone()];
     let mut launch = kernel.launch(Some(&image), &arguments, script.is_none())?;
     launch.owns(image);
+    launch.owns(disk.path);
     Ok(launch)
 }
 
