@@ -1,5 +1,6 @@
 //! Why a call of the kernel did not do what it was asked.
 
+use crate::contracts::FileFault;
 use core::fmt;
 use sing_abi::status;
 
@@ -29,6 +30,9 @@ pub enum Error {
     TooDeep,
     /// Another process holds the thing, which has one holder at a time.
     Held,
+    /// A file system does not do it, for this reason. What other services say too has its own error:
+    /// [`Error::NotFound`], [`Error::NoResources`].
+    File(FileFault),
     /// A status that this version of the SDK does not know.
     Unknown(i32),
 }
@@ -53,7 +57,7 @@ impl Error {
         }
     }
 
-    /// The status that means this error.
+    /// The status that means this error. A file system's reason is none of the kernel's.
     #[must_use]
     pub fn status(self) -> i32 {
         match self {
@@ -68,6 +72,7 @@ impl Error {
             Error::NotPermitted => status::NOT_PERMITTED,
             Error::TooDeep => status::TOO_DEEP,
             Error::Held => status::HELD,
+            Error::File(_) => status::BAD_STATE,
             Error::Unknown(code) => code,
         }
     }
@@ -77,6 +82,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Unknown(code) => write!(f, "unknown status {code}"),
+            Error::File(fault) => fault.fmt(f),
             known => f.write_str(status::describe(known.status())),
         }
     }

@@ -1,8 +1,8 @@
-//! The name space, for clients: finding and binding services, reading files, registering.
+//! The name space, for clients: finding and binding services, registering.
 
 use crate::Error;
-use crate::contracts::{FileContract, NamespaceContract, NotifyContract, Refusal, ServiceContract};
-use crate::rt::{Text, Vector};
+use crate::contracts::{NamespaceContract, NotifyContract, Refusal, ServiceContract};
+use crate::rt::Text;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -90,16 +90,6 @@ impl Names {
         }
     }
 
-    /// Opens the file at this path.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] where there is none, [`Error::NoResources`] where this program has its share of open files.
-    pub fn open(&mut self, path: &str) -> Result<File, Error> {
-        let (imp, exp) = FileContract::new_channel()?;
-        self.bind(path, exp)?;
-        Ok(File(Some(imp.recv_success()?)))
-    }
-
     /// Registers a service or name server at a path. The channel that comes back announces clients
     /// that bind that path or one below it.
     ///
@@ -154,63 +144,5 @@ impl Names {
             Ready_Notify::Closed => None,
         };
         self.done(answer).map(|()| exp)
-    }
-}
-
-/// An open file.
-#[derive(Debug)]
-pub struct File(Option<FileContract::Imp<FileContract::Ready>>);
-
-impl File {
-    /// Its size in bytes.
-    ///
-    /// # Errors
-    /// [`Error::Closed`] if its server has gone.
-    pub fn size(&mut self) -> Result<u64, Error> {
-        let file = self.0.take().ok_or(Error::Closed)?;
-        let (size, next) = file.call_get_size().size()?;
-        self.0 = Some(next);
-        Ok(size)
-    }
-
-    /// Has a block filled from `offset` on; it comes back with the number of bytes that are the
-    /// file's.
-    ///
-    /// # Errors
-    /// [`Error::Closed`] if its server has gone.
-    pub fn read(&mut self, offset: u64, buffer: Vector<u8>) -> Result<(Vector<u8>, usize), Error> {
-        let file = self.0.take().ok_or(Error::Closed)?;
-        let (buffer, count, next) = file.call_read(offset, buffer).data()?;
-        self.0 = Some(next);
-        let count = (count as usize).min(buffer.len());
-        Ok((buffer, count))
-    }
-
-    /// A block with the bytes from `offset` on, at most `max` of them; `None` at the end.
-    ///
-    /// # Errors
-    /// [`Error::Closed`] if its server has gone.
-    pub fn read_block(&mut self, offset: u64, max: usize) -> Result<Option<Vector<u8>>, Error> {
-        let (buffer, count) = self.read(offset, Vector::new(max)?)?;
-        if count == 0 {
-            return Ok(None);
-        }
-        let mut block = buffer.into_block();
-        if count < block.len() {
-            drop(block.split(count)?);
-        }
-        Ok(Some(Vector::from_block(block)))
-    }
-
-    /// All of it.
-    ///
-    /// # Errors
-    /// [`Error::Closed`] if its server has gone.
-    pub fn read_to_end(&mut self) -> Result<Vec<u8>, Error> {
-        let mut out = Vec::new();
-        while let Some(block) = self.read_block(out.len() as u64, 16 << 10)? {
-            out.extend_from_slice(&block.to_vec());
-        }
-        Ok(out)
     }
 }

@@ -1,8 +1,8 @@
 //! The files of the system image, as a read-only part of the name space.
 //!
 //! A provider for the name server: it is asked to bind paths below its mount point and answers with
-//! files. Each bound file has a channel of its own, directly between this SIP and the reader;
-//! blocks are filled here and move back without a copy.
+//! files and directories. Each of them has a channel of its own, directly between this SIP and the
+//! reader; blocks are filled here and move back without a copy. All changes are refused.
 //!
 //! Invariant: no client can stop another. The service never waits for one client alone, every size
 //! is bounded, no program has more than its share of the open files, and their records are in
@@ -13,9 +13,12 @@
 
 extern crate alloc;
 
-use sing_sdk::path;
+mod serve;
+mod tree;
+
+use serve::{Client, Server};
 use sing_sdk::prelude::*;
-use sing_sdk::provider::Provider;
+use sing_sdk::time::Timeout;
 
 sing_sdk::manifest! {
     name: "bootfs",
@@ -37,39 +40,9 @@ sing_sdk::manifest! {
     ",
 }
 
-/// The size to which the heap is grown at the start: for each open file its path, and for a moment
-/// the answer to a Find.
+/// The size to which the heap is grown at the start: for the tree, each open file's record, and for
+/// a moment a path and the answer to a Find.
 const HEAP: usize = 1 << 20;
-
-/// Reads into the reader's block, which comes back cut to the bytes read.
-fn read(path: &str, offset: u64, buffer: Vector<u8>) -> (Vector<u8>, u32) {
-    let mut block = buffer.into_block();
-    let read = |offset| sing_sdk::boot::read(path, offset, &mut block);
-    // Nothing is read beyond the end, or into a block that cannot be written.
-    let count = u32::try_from(offset).map_or(Ok(0), read).unwrap_or(0);
-    (Vector::from_block(block), count)
-}
-
-/// Paths of the files, each with a leading `/`, as in the name space.
-struct Files(Vec<String>);
-
-impl Files {
-    /// The file at a path, by its name in the system image.
-    fn find(&self, path: &str) -> Option<String> {
-        let known = self.0.iter().any(|p| p == path);
-        known.then(|| path[1..].into())
-    }
-
-    fn list(&self, path: &str) -> Option<Vec<String>> {
-        let names = path::list(self.0.iter().map(String::as_str), path);
-        // The mount point is a directory even if the image has no files.
-        if path == "/" {
-            Some(names.unwrap_or_default())
-        } else {
-            names
-        }
-    }
-}
 
 sing_sdk::arguments! {}
 
@@ -79,27 +52,25 @@ fn main(_: Arguments) -> Result<(), Error> {
         return Ok(());
     };
     sing_sdk::reserve(HEAP)?;
-    let paths = (0..).map_while(sing_sdk::boot::name);
-    let files = Files(paths.map(|p| format!("/{p}")).collect());
-    // The file that each reader reads.
-    let mut readers: Provider<_, _, String> =
-        Provider::new(names, FileContract::Exp::send_success)?;
+    let mut server = Server::new((0..).map_while(sing_sdk::boot::name), names.send_success())?;
     loop {
-        switch_receive! {
-            case readers.clients[key].GetSize() as reader => {
-                let size = sing_sdk::boot::size(&readers[key]).unwrap_or(0);
-                readers.clients.put(key, reader.send_size(size.into()));
-            }
-            case readers.clients[key].Read(offset, buffer) as reader => {
-                let (data, count) = read(&readers[key], offset, buffer);
-                readers.clients.put(key, reader.send_data(data, count));
-            }
-            case readers.clients[_].ChannelClosed() => {}
-            case &readers.lookup => {
-                if readers.answer_tree(|path| files.find(path), |path| files.list(path)).is_err() {
-                    return Ok(());
+        let number = server.clients.wait(Timeout::FOREVER)?;
+        match server.clients.take(number) {
+            Some(Client::Door(door)) => match server.announced(door) {
+                Some(door) => server.clients.put(number, Client::Door(door)),
+                None => return Ok(()),
+            },
+            Some(Client::File(file, node)) => match server.file(file, node, number) {
+                Some(file) => server.clients.put(number, Client::File(file, node)),
+                None => drop(server.clients.remove(number)),
+            },
+            Some(Client::Directory(directory, node)) => {
+                match server.directory(directory, node, number) {
+                    Some(d) => server.clients.put(number, Client::Directory(d, node)),
+                    None => drop(server.clients.remove(number)),
                 }
             }
+            None => {}
         }
     }
 }

@@ -1,0 +1,368 @@
+//! An open file.
+
+use super::{PIECE, split};
+use crate::contracts::{FileAttributes, FileContract, FileFault};
+use crate::names::Names;
+use crate::rt::Vector;
+use crate::{Error, fs};
+use FileContract::imp;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+type Ready = FileContract::Imp<FileContract::Ready>;
+
+/// How a file is best read and written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Where offset and length are multiples of this, blocks move uncopied to the disk and back.
+    pub block: usize,
+    /// The most bytes of one request.
+    pub most: usize,
+}
+
+/// An open file, at no place in particular: each request says where.
+#[derive(Debug)]
+pub struct File(Option<Ready>);
+
+/// The outcome of a request, and the channel for the next one.
+type Answer<T> = Option<(Result<T, FileFault>, Ready)>;
+
+/// The bytes of a block that a request is about.
+fn within(block: &Vector<u8>, range: &Range<usize>) -> Result<(u32, u32), Error> {
+    if range.start > range.end || range.end > block.len() {
+        return Err(Error::BadArgument);
+    }
+    let word = |n: usize| u32::try_from(n).map_err(|_| Error::BadArgument);
+    Ok((word(range.start)?, word(range.len())?))
+}
+
+impl File {
+    /// Uses a channel to a file that has been opened.
+    ///
+    /// # Errors
+    /// [`Error::Closed`] if its server does not take part.
+    pub fn new(channel: FileContract::Imp<FileContract::Start>) -> Result<File, Error> {
+        Ok(File(Some(channel.recv_success()?)))
+    }
+
+    /// Opens the file at a path of the name space.
+    ///
+    /// # Errors
+    /// Why it cannot be opened, as its directory says it; [`Error::NotFound`] where there is none.
+    pub fn open(names: &mut Names, path: &str) -> Result<File, Error> {
+        match File::bind(names, path) {
+            // The name server knows no reasons; the directory does.
+            Err(Error::NotFound) => {
+                let (parent, name) = split(path).ok_or(Error::File(FileFault::IsDirectory))?;
+                let mut parent = fs::Directory::open(names, parent)?;
+                parent.open_with(name, fs::Options::write())
+            }
+            other => other,
+        }
+    }
+
+    /// Opens the file at a path of the name space, which is made if it does not exist.
+    ///
+    /// # Errors
+    /// Why it cannot be opened or made.
+    pub fn create(names: &mut Names, path: &str, options: fs::Options) -> Result<File, Error> {
+        let (parent, name) = split(path).ok_or(Error::File(FileFault::IsDirectory))?;
+        fs::Directory::open(names, parent)?.open_with(name, options)
+    }
+
+    pub(super) fn bind(names: &mut Names, path: &str) -> Result<File, Error> {
+        let (imp, exp) = FileContract::new_channel()?;
+        names.bind(path, exp)?;
+        File::new(imp)
+    }
+
+    /// Makes a request. The channel is kept for the next one, whatever the outcome.
+    fn ask<T>(&mut self, request: impl FnOnce(Ready) -> Answer<T>) -> Result<T, Error> {
+        let channel = self.0.take().ok_or(Error::Closed)?;
+        let (outcome, next) = request(channel).ok_or(Error::Closed)?;
+        self.0 = Some(next);
+        outcome.map_err(Error::from)
+    }
+
+    /// Its attributes.
+    ///
+    /// # Errors
+    /// [`Error::Closed`] if its server has gone; [`FileFault::Medium`].
+    pub fn attributes(&mut self) -> Result<FileAttributes, Error> {
+        use imp::Ready_GetAttributes as Reply;
+        self.ask(|file| match file.call_get_attributes() {
+            Reply::Attributes(attributes, next) => Some((Ok(attributes), next)),
+            Reply::Failed(fault, next) => Some((Err(fault), next)),
+            Reply::Closed => None,
+        })
+    }
+
+    /// Its size in bytes.
+    ///
+    /// # Errors
+    /// As [`File::attributes`].
+    pub fn size(&mut self) -> Result<u64, Error> {
+        Ok(self.attributes()?.bytes)
+    }
+
+    /// How it is best read and written.
+    ///
+    /// # Errors
+    /// [`Error::Closed`] if its server has gone.
+    pub fn limits(&mut self) -> Result<Limits, Error> {
+        self.ask(|file| {
+            let (block, most, next) = file.call_get_limits().limits().ok()?;
+            let limits = Limits {
+                block: block as usize,
+                most: most as usize,
+            };
+            Some((Ok(limits), next))
+        })
+    }
+
+    /// Has a block filled from `offset` on; it comes back with the number of bytes that are the
+    /// file's.
+    ///
+    /// # Errors
+    /// As [`File::read_part`].
+    pub fn read(&mut self, offset: u64, buffer: Vector<u8>) -> Result<(Vector<u8>, usize), Error> {
+        let all = 0..buffer.len();
+        self.read_part(offset, buffer, all)
+    }
+
+    /// Has a part of a block filled from `offset` on; it comes back with the number of bytes that
+    /// are the file's, fewer than asked for only at its end.
+    ///
+    /// # Errors
+    /// [`Error::Closed`] if its server has gone; [`Error::BadArgument`] for a part that the block has
+    /// not; [`FileFault::BadRequest`] for a block that is shared or too large;
+    /// [`FileFault::Medium`].
+    pub fn read_part(
+        &mut self,
+        offset: u64,
+        buffer: Vector<u8>,
+        part: Range<usize>,
+    ) -> Result<(Vector<u8>, usize), Error> {
+        use imp::Ready_Read as Reply;
+        let (start, count) = within(&buffer, &part)?;
+        let (buffer, filled) =
+            self.ask(|file| match file.call_read(offset, buffer, start, count) {
+                Reply::Data(buffer, count, next) => Some((Ok((buffer, count)), next)),
+                Reply::Refused(fault, _, next) => Some((Err(fault), next)),
+                Reply::Closed => None,
+            })?;
+        Ok((buffer, (filled as usize).min(part.len())))
+    }
+
+    /// A block with the bytes from `offset` on, at most `max` of them; `None` at the end.
+    ///
+    /// # Errors
+    /// As [`File::read_part`].
+    pub fn read_block(&mut self, offset: u64, max: usize) -> Result<Option<Vector<u8>>, Error> {
+        let (buffer, count) = self.read(offset, Vector::new(max)?)?;
+        if count == 0 {
+            return Ok(None);
+        }
+        let mut block = buffer.into_block();
+        if count < block.len() {
+            drop(block.split(count)?);
+        }
+        Ok(Some(Vector::from_block(block)))
+    }
+
+    /// Copies bytes from `offset` on into `out`; how many there are, fewer than fit only at the end.
+    ///
+    /// # Errors
+    /// As [`File::read_part`].
+    pub fn read_at(&mut self, offset: u64, out: &mut [u8]) -> Result<usize, Error> {
+        let mut done = 0;
+        while done < out.len() {
+            let piece = (out.len() - done).min(PIECE);
+            let (buffer, count) = self.read(offset + done as u64, Vector::new(piece)?)?;
+            let count = count.min(buffer.len());
+            buffer.block().read(0, &mut out[done..done + count]);
+            done += count;
+            if count < piece {
+                break;
+            }
+        }
+        Ok(done)
+    }
+
+    /// All of it.
+    ///
+    /// # Errors
+    /// As [`File::read_part`]; [`Error::NoResources`] for a file that memory does not hold.
+    pub fn read_to_end(&mut self) -> Result<Vec<u8>, Error> {
+        let mut out: Vec<u8> = Vec::new();
+        while let Some(block) = self.read_block(out.len() as u64, PIECE)? {
+            let len = out.len();
+            out.try_reserve(block.len())
+                .map_err(|_| Error::NoResources)?;
+            out.resize(len + block.len(), 0);
+            block.block().read(0, &mut out[len..]);
+        }
+        Ok(out)
+    }
+
+    /// Writes a part of a block at `offset`. It comes back with the number of bytes written: fewer
+    /// than asked for if the disk is full.
+    ///
+    /// # Errors
+    /// [`Error::Closed`] if its server has gone; [`FileFault::ReadOnly`], [`FileFault::NoSpace`],
+    /// [`FileFault::TooLarge`], [`FileFault::BadRequest`] for too many bytes, [`FileFault::Medium`].
+    pub fn write(
+        &mut self,
+        offset: u64,
+        data: Vector<u8>,
+        part: Range<usize>,
+    ) -> Result<(Vector<u8>, usize), Error> {
+        use imp::Ready_Write as Reply;
+        let (start, count) = within(&data, &part)?;
+        let (data, done) = self.ask(|file| match file.call_write(offset, data, start, count) {
+            Reply::Written(data, count, next) => Some((Ok((data, count)), next)),
+            Reply::Refused(fault, _, next) => Some((Err(fault), next)),
+            Reply::Closed => None,
+        })?;
+        Ok((data, (done as usize).min(part.len())))
+    }
+
+    /// Copies bytes to `offset`, all of them.
+    ///
+    /// # Errors
+    /// As [`File::write`]; a part may have been written.
+    pub fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<(), Error> {
+        let mut done = 0;
+        while done < bytes.len() {
+            let piece = &bytes[done..bytes.len().min(done + PIECE)];
+            let data = Vector::from_bytes(piece)?;
+            let (_, count) = self.write(offset + done as u64, data, 0..piece.len())?;
+            if count == 0 {
+                return Err(Error::File(FileFault::NoSpace));
+            }
+            done += count;
+        }
+        Ok(())
+    }
+
+    /// Writes a part of a block at the end, wherever that is: the block, how many bytes, and where.
+    ///
+    /// # Errors
+    /// As [`File::write`].
+    pub fn append_block(
+        &mut self,
+        data: Vector<u8>,
+        part: Range<usize>,
+    ) -> Result<(Vector<u8>, usize, u64), Error> {
+        use imp::Ready_Append as Reply;
+        let (start, count) = within(&data, &part)?;
+        let (data, done, at) = self.ask(|file| match file.call_append(data, start, count) {
+            Reply::Appended(data, count, at, next) => Some((Ok((data, count, at)), next)),
+            Reply::Refused(fault, _, next) => Some((Err(fault), next)),
+            Reply::Closed => None,
+        })?;
+        Ok((data, (done as usize).min(part.len()), at))
+    }
+
+    /// Copies bytes to the end. Up to [`PIECE`] of them are in one piece there, whoever else
+    /// appends.
+    ///
+    /// # Errors
+    /// As [`File::write`]; a part may have been written.
+    pub fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let piece = &rest[..rest.len().min(PIECE)];
+            let (_, count, _) = self.append_block(Vector::from_bytes(piece)?, 0..piece.len())?;
+            if count == 0 {
+                return Err(Error::File(FileFault::NoSpace));
+            }
+            rest = &rest[count..];
+        }
+        Ok(())
+    }
+
+    /// Cuts it off, or lets it grow by zeros.
+    ///
+    /// # Errors
+    /// As [`File::write`].
+    pub fn set_size(&mut self, bytes: u64) -> Result<(), Error> {
+        use imp::Ready_SetSize as Reply;
+        self.ask(|file| match file.call_set_size(bytes) {
+            Reply::Done(next) => Some((Ok(()), next)),
+            Reply::Failed(fault, next) => Some((Err(fault), next)),
+            Reply::Closed => None,
+        })
+    }
+
+    /// Sets times, in nanoseconds since 1970; [`super::KEEP`] leaves one as it is.
+    ///
+    /// # Errors
+    /// [`Error::Closed`] if its server has gone; [`FileFault::ReadOnly`], [`FileFault::Medium`].
+    pub fn set_times(&mut self, accessed: u64, modified: u64) -> Result<(), Error> {
+        use imp::Ready_SetTimes as Reply;
+        self.ask(|file| match file.call_set_times(accessed, modified) {
+            Reply::Done(next) => Some((Ok(()), next)),
+            Reply::Failed(fault, next) => Some((Err(fault), next)),
+            Reply::Closed => None,
+        })
+    }
+
+    /// Returns when all that was written to it is safe from a power cut.
+    ///
+    /// # Errors
+    /// [`Error::Closed`] if its server has gone; [`FileFault::Medium`]: then it is unknown.
+    pub fn sync(&mut self) -> Result<(), Error> {
+        use imp::Ready_Sync as Reply;
+        self.ask(|file| match file.call_sync() {
+            Reply::Done(next) => Some((Ok(()), next)),
+            Reply::Failed(fault, next) => Some((Err(fault), next)),
+            Reply::Closed => None,
+        })
+    }
+
+    /// A further channel to the same file, for requests in parallel.
+    ///
+    /// # Errors
+    /// [`Error::Closed`] if its server has gone, [`Error::NoResources`] where this program has its
+    /// share of open files.
+    pub fn another(&mut self) -> Result<File, Error> {
+        use imp::Ready_Another as Reply;
+        let (imp, exp) = FileContract::new_channel()?;
+        self.ask(|file| match file.call_another(exp.into()) {
+            Reply::Opened(next) => Some((Ok(()), next)),
+            Reply::NotOpened(fault, _, next) => Some((Err(fault), next)),
+            Reply::Closed => None,
+        })?;
+        File::new(imp)
+    }
+
+    /// The same for reading only: to be passed on.
+    ///
+    /// # Errors
+    /// As [`File::another`].
+    pub fn another_to_read(&mut self) -> Result<File, Error> {
+        use imp::Ready_AnotherToRead as Reply;
+        let (imp, exp) = FileContract::new_channel()?;
+        self.ask(|file| match file.call_another_to_read(exp.into()) {
+            Reply::Opened(next) => Some((Ok(()), next)),
+            Reply::NotOpened(fault, _, next) => Some((Err(fault), next)),
+            Reply::Closed => None,
+        })?;
+        File::new(imp)
+    }
+
+    /// Its channel, for who waits for several or passes it on.
+    ///
+    /// # Errors
+    /// [`Error::Closed`] if its server has gone.
+    pub fn into_channel(self) -> Result<FileContract::Imp<FileContract::Ready>, Error> {
+        self.0.ok_or(Error::Closed)
+    }
+
+    /// A file over a channel that no request is under way on.
+    #[must_use]
+    pub fn from_channel(channel: FileContract::Imp<FileContract::Ready>) -> File {
+        File(Some(channel))
+    }
+}
