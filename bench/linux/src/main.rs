@@ -8,6 +8,7 @@
 
 mod arguments;
 mod calls;
+mod files;
 mod host;
 mod measure;
 mod processes;
@@ -58,6 +59,9 @@ fn run(request: &Request) -> io::Result<()> {
     let mut out = host::keep_output()?;
     host::pin(cores.first)?;
     let mut peers = peers(cores);
+    if files::IDS.iter().any(|id| request.wants(id, "file")) {
+        peers.extend(files::peers()?);
+    }
     peers.retain(|peer| request.wants(peer.id, &peer.name));
     if request.list {
         for peer in &peers {

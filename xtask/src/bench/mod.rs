@@ -13,6 +13,7 @@ mod targets;
 
 pub use targets::TARGETS;
 
+use crate::disk::Disk;
 use crate::image::{self, MemoryMode, Programs};
 use crate::machine::{Acceleration, Kernel, Machine};
 use crate::project::Project;
@@ -51,20 +52,31 @@ struct Bench {
     wasmtime: bool,
     /// Whether the start of the whole system is measured, too.
     starts: bool,
+    /// How many empty disks the machine has.
+    disks: usize,
 }
 
-const BENCHES: [Bench; 2] = [
+const BENCHES: [Bench; 3] = [
     Bench {
         name: "basic",
         linux: "T1,T2,T3,T4,T6",
         wasmtime: true,
         starts: true,
+        disks: 0,
     },
     Bench {
         name: "channels",
         linux: "T3,T4,T5",
         wasmtime: false,
         starts: false,
+        disks: 0,
+    },
+    Bench {
+        name: "disk",
+        linux: "E6,T14,T15",
+        wasmtime: false,
+        starts: false,
+        disks: 2,
     },
 ];
 
@@ -93,7 +105,10 @@ pub fn run(request: &Request) -> Result<u8> {
     } else {
         Acceleration::Emulated
     };
-    let kernel = Kernel::prepare(&project, request.machine, acceleration)?;
+    let mut kernel = Kernel::prepare(&project, request.machine, acceleration)?;
+    for _ in 0..bench.disks {
+        kernel.disks.push(Disk::scratch(&project)?);
+    }
     let images = image::compile_programs(&project, Programs::Ordinary, request.memory)?;
     let image = project
         .out()
@@ -120,6 +135,9 @@ pub fn run(request: &Request) -> Result<u8> {
         }
     }
     let _ = std::fs::remove_file(&image);
+    for disk in &kernel.disks {
+        let _ = std::fs::remove_file(&disk.path);
+    }
     if emulated {
         for sample in ours.iter_mut().filter(|s| s.unit == "cycles") {
             sample.unit = "instructions".into();

@@ -50,7 +50,11 @@ pub fn rows(ours: &[Measured], peers: &[Measured]) -> Vec<Row> {
         let main = id.filter(|_| first);
         let main = main.and_then(|id| target(id, &measured.unit));
         let alike = |peer: &&Measured| peer.id == measured.id && peer.unit == measured.unit;
-        let beside = peers.iter().filter(|_| main.is_some()).filter(alike);
+        // A peer that is named after a row stands there and nowhere else.
+        let named = |peer: &&Measured| names(peer) == Some(&measured.name);
+        let beside = peers
+            .iter()
+            .filter(|peer| named(peer) || main.is_some() && alike(peer) && names(peer).is_none());
         rows.push(Row {
             id: measured.id.clone(),
             name: measured.name.clone(),
@@ -65,6 +69,11 @@ pub fn rows(ours: &[Measured], peers: &[Measured]) -> Vec<Row> {
         });
     }
     rows
+}
+
+/// The row that a peer is named after: `linux pread: disk read` after `disk read`.
+fn names(peer: &Measured) -> Option<&str> {
+    peer.name.split_once(": ").map(|(_, row)| row)
 }
 
 /// The table that a person reads.
@@ -182,6 +191,18 @@ mod tests {
             text.contains("met") && !text.contains("missed") && text.contains("60.0x"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_peer_named_after_a_row_stands_there() {
+        let ours = [
+            measured(Some("T3"), "block read", 140.0),
+            measured(Some("T3"), "block written", 230.0),
+        ];
+        let peers = [measured(Some("T3"), "linux pwrite: block written", 500.0)];
+        let rows = rows(&ours, &peers);
+        assert!(rows[0].peers.is_empty());
+        assert_eq!(rows[1].peers.len(), 1);
     }
 
     #[test]

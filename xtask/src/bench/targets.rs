@@ -81,6 +81,20 @@ pub const TARGETS: &[Target] = &[
         note: "",
     },
     Target {
+        id: "T14",
+        unit: "cycles",
+        paper: None,
+        most: None,
+        note: "at least 0.9 of the throughput of pread and pwrite",
+    },
+    Target {
+        id: "T15",
+        unit: "cycles",
+        paper: None,
+        most: None,
+        note: "at least 0.5 of the throughput of pread and pwrite",
+    },
+    Target {
         id: "T22",
         unit: "us",
         paper: None,

@@ -10,6 +10,7 @@ extern crate alloc;
 
 mod calls;
 mod channels;
+mod disks;
 mod heap;
 mod processes;
 mod stats;
@@ -26,19 +27,21 @@ sing_sdk::manifest! {
     endpoints: {
         stdout: optional PipeContract.Imp:Start,
         stderr: optional PipeContract.Imp:Start,
+        names: optional NamespaceContract.Imp:Start,
     },
 }
 
 sing_sdk::choices! {
     /// The measurements.
-    Which: "basic" Basic, "channels" Channels
+    Which: "basic" Basic, "channels" Channels, "disk" Disk
 }
 
 /// Bursts, unless the person asks for another number.
 const BURSTS: NonZeroU32 = NonZeroU32::new(100).unwrap();
 
 sing_sdk::arguments! {
-    /// Everything but idle channels, or channels beside many idle ones. Basic if left out.
+    /// Everything but idle channels and disks, channels beside many idle ones, or disks and files.
+    /// Basic if left out.
     which: optional Which "WHICH";
     /// Bursts of each measurement. 100 if left out.
     bursts: optional NonZeroU32 "BURSTS";
@@ -52,15 +55,17 @@ trait Measure {
 
 #[sing_sdk::main]
 fn main(Arguments { which, bursts }: Arguments) -> Result<(), Error> {
-    let channels = which == Some(Which::Channels);
+    let which = which.unwrap_or(Which::Basic);
     let mut all: Vec<(Row, Box<dyn Measure>)> = Vec::new();
-    if channels {
-        switching::add(&mut all)?;
-    } else {
-        calls::add(&mut all);
-        heap::add(&mut all)?;
-        channels::add(&mut all)?;
-        processes::add(&mut all);
+    match which {
+        Which::Channels => switching::add(&mut all)?,
+        Which::Disk => disks::add(&mut all)?,
+        Which::Basic => {
+            calls::add(&mut all);
+            heap::add(&mut all)?;
+            channels::add(&mut all)?;
+            processes::add(&mut all);
+        }
     }
     // The first burst of each touches memory for the first time, and does not count.
     for (_, measure) in &mut all {
@@ -72,13 +77,17 @@ fn main(Arguments { which, bursts }: Arguments) -> Result<(), Error> {
         }
     }
     let mut rows: Vec<Row> = all.into_iter().map(|(row, _)| row).collect();
-    if channels {
-        let derived = switching::derived(&rows);
-        rows.extend(derived);
-    } else {
-        rows.push(channels::flatness(&rows));
-        rows.push(processes::idle_memory()?);
-        rows.push(processes::longest_wait()?);
+    match which {
+        Which::Channels => {
+            let derived = switching::derived(&rows);
+            rows.extend(derived);
+        }
+        Which::Disk => {}
+        Which::Basic => {
+            rows.push(channels::flatness(&rows));
+            rows.push(processes::idle_memory()?);
+            rows.push(processes::longest_wait()?);
+        }
     }
     for row in &mut rows {
         row.print();
