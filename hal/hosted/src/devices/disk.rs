@@ -189,15 +189,25 @@ enum Work {
     Discard { at: u64, len: u64 },
 }
 
+/// What the disk's thread does next.
+enum Next {
+    /// A request.
+    Job(Job),
+    /// Further turns of what the queue holds.
+    Resume,
+}
+
 struct Job {
     work: Work,
     ticket: Ticket,
 }
 
-/// Jobs in order, at most as many as a queue has requests.
+/// Jobs in order, at most as many as a queue has requests, and one resumption.
 #[derive(Default)]
 struct Jobs {
-    queue: Mutex<VecDeque<Job>>,
+    queue: Mutex<VecDeque<Next>>,
+    /// Whether a resumption is among them.
+    resuming: AtomicBool,
     more: Condvar,
     /// Jobs that have been done.
     done: AtomicU64,
@@ -206,11 +216,17 @@ struct Jobs {
 }
 
 impl Jobs {
-    fn next(&self) -> Job {
+    fn put(&self, next: Next) {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.push_back(next);
+        self.more.notify_one();
+    }
+
+    fn next(&self) -> Next {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            if let Some(job) = queue.pop_front() {
-                return job;
+            if let Some(next) = queue.pop_front() {
+                return next;
             }
             let woken = self.more.wait(queue);
             queue = woken.unwrap_or_else(PoisonError::into_inner);
@@ -221,7 +237,14 @@ impl Jobs {
 /// Does the jobs.
 fn work(jobs: &Jobs, file: &File, transport: &Transport, kernel: Kernel) {
     loop {
-        let Job { work, ticket } = jobs.next();
+        let Job { work, ticket } = match jobs.next() {
+            Next::Job(job) => job,
+            Next::Resume => {
+                jobs.resuming.store(false, SeqCst);
+                resume(transport, kernel);
+                continue;
+            }
+        };
         let flush = matches!(work, Work::Flush);
         let done = run(work, file);
         if flush && done.is_err() {
@@ -246,6 +269,19 @@ fn work(jobs: &Jobs, file: &File, transport: &Transport, kernel: Kernel) {
         });
         if tell {
             kernel.signal(signals::DEVICE);
+        }
+    }
+}
+
+/// Serves what the queue holds, a turn at a time, so that a reset comes in between.
+fn resume(transport: &Transport, kernel: Kernel) {
+    loop {
+        let (tell, more) = transport.resume();
+        if tell {
+            kernel.signal(signals::DEVICE);
+        }
+        if !more {
+            return;
         }
     }
 }
@@ -294,6 +330,16 @@ impl Model for DiskModel {
 
     fn config(&self) -> &[u8] {
         &self.config
+    }
+
+    fn most(&self) -> usize {
+        MOST
+    }
+
+    fn more(&mut self) {
+        if !self.jobs.resuming.swap(true, SeqCst) {
+            self.jobs.put(Next::Resume);
+        }
     }
 
     fn serve(&mut self, chain: &mut Chain, ticket: Ticket) -> Option<u32> {
@@ -369,13 +415,7 @@ impl DiskModel {
 
     fn later(&mut self, work: Work, ticket: Ticket) {
         self.waiting += 1;
-        let mut queue = self
-            .jobs
-            .queue
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        queue.push_back(Job { work, ticket });
-        self.jobs.more.notify_one();
+        self.jobs.put(Next::Job(Job { work, ticket }));
     }
 
     fn vectors(&mut self, pieces: &[Piece]) -> (*const libc::iovec, i32) {

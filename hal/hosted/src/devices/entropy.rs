@@ -14,6 +14,10 @@ impl Model for Entropy {
         4
     }
 
+    fn most(&self) -> usize {
+        MOST
+    }
+
     fn serve(&mut self, chain: &mut Chain, _: Ticket) -> Option<u32> {
         let mut random = [0; MOST];
         let wanted = bytes(&chain.writable).min(MOST);

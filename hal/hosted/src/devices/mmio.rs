@@ -1,7 +1,7 @@
 //! The registers of a virtio device ("4.2.2 MMIO Device Register Layout", version 2).
 
 use super::lines;
-use super::queue::{Chain, MOST, Queue};
+use super::queue::{Chain, MOST, Queue, bytes};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// "virt".
@@ -45,6 +45,10 @@ const DRIVER_OK: u32 = 4;
 /// The interrupt's reason: a request has been given back.
 const USED: u32 = 1;
 
+/// Bytes that requests may move in one turn, beside the last one: what a turn moves delays the
+/// whole system, which waits for it.
+const TURN: usize = 256 << 10;
+
 /// What stands behind the registers.
 pub(super) trait Model: Send {
     /// The kind of device ("5 Device Types").
@@ -60,9 +64,16 @@ pub(super) trait Model: Send {
         &[]
     }
 
+    /// The most bytes that it writes for a request.
+    fn most(&self) -> usize;
+
     /// Serves a request; `chain` is valid during the call. Returns the bytes written, or `None` if
     /// the model gives the request back later by [`Transport::finish`] with this ticket.
     fn serve(&mut self, chain: &mut Chain, ticket: Ticket) -> Option<u32>;
+
+    /// There is more to serve than one turn may move: [`Transport::resume`] is to be called until
+    /// there is none. A model whose requests move little is never told so.
+    fn more(&mut self) {}
 }
 
 /// A request that is to be given back later.
@@ -187,7 +198,10 @@ impl Transport {
             at::DEVICE_PART if set_up => set_low(&mut state.queue.device, value),
             0x0a4 if set_up => set_high(&mut state.queue.device, value),
             at::NOTIFY if value == 0 => {
-                let tell = state.serve();
+                let (tell, more) = state.serve();
+                if more && let Some(model) = &mut state.model {
+                    model.more();
+                }
                 return tell && self.told(&mut state);
             }
             at::INTERRUPT_ACK => {
@@ -227,6 +241,14 @@ impl Transport {
         tell && self.told(&mut state)
     }
 
+    /// Serves one turn more. Returns whether an interrupt is now to be delivered, and whether there
+    /// is still more.
+    pub(super) fn resume(&self) -> (bool, bool) {
+        let mut state = self.lock();
+        let (tell, more) = state.serve();
+        (tell && self.told(&mut state), more)
+    }
+
     fn told(&self, state: &mut State) -> bool {
         state.interrupt |= USED;
         lines::raise(self.line)
@@ -249,13 +271,17 @@ impl State {
         self.resets += 1;
     }
 
-    /// Serves what the driver has added. Returns whether it wants an interrupt for it.
-    fn serve(&mut self) -> bool {
+    /// Serves what the driver has added, a turn's worth. Returns whether it wants an interrupt for
+    /// it, and whether there may be more.
+    fn serve(&mut self) -> (bool, bool) {
         let mut tell = false;
-        // At most what a queue holds: the driver cannot add any more meanwhile, as it waits.
+        let mut moved = 0;
         for _ in 0..MOST {
             if !self.queue.ready || self.status & DRIVER_OK == 0 {
                 break;
+            }
+            if moved >= TURN {
+                return (tell, true);
             }
             let (Some(model), Some(head)) = (&mut self.model, self.queue.take()) else {
                 break;
@@ -265,11 +291,12 @@ impl State {
                 head,
             };
             self.queue.chain(head, &mut self.chain);
+            moved += bytes(&self.chain.readable) + bytes(&self.chain.writable).min(model.most());
             if let Some(written) = model.serve(&mut self.chain, ticket) {
                 tell |= self.queue.give_back(head, written);
             }
         }
-        tell
+        (tell, false)
     }
 }
 

@@ -286,6 +286,30 @@ fn a_device_that_was_reset_touches_nothing() {
 }
 
 #[test]
+fn large_requests_are_served_in_turns() {
+    let file = scratch(&[7; 2048 * 512]);
+    let mut disk = disk(&file, false).unwrap();
+    let header = [0; 16];
+    let mut data = vec![0u8; 2048 * 512];
+    let mut status = [9u8; 2];
+    for status in &mut status {
+        disk.add(&[
+            (header.as_ptr(), 16, false),
+            (data.as_mut_ptr().cast_const(), data.len(), true),
+            (std::ptr::from_mut(status).cast_const(), 1, true),
+        ]);
+    }
+    disk.notify();
+    let start = Instant::now();
+    while disk.used() < 2 {
+        assert!(start.elapsed() < Duration::from_secs(60), "no answer");
+        thread::yield_now();
+    }
+    assert_eq!(status, [0, 0]);
+    assert!(data.iter().all(|b| *b == 7));
+}
+
+#[test]
 fn files_that_are_no_disks_are_refused_by_name() {
     for (bytes, says) in [(&[][..], "0 bytes"), (&[0; 513][..], "513 bytes")] {
         let file = scratch(bytes);
