@@ -12,7 +12,7 @@ use std::path::PathBuf;
 pub const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  run [-c COMMANDS | --script FILE] [--machine hosted|pc|microvm|q35|pc-i440fx] [--memory guard|explicit] [--kvm]
+  run [-c COMMANDS | --script FILE] [--machine hosted|pc|microvm|q35|pc-i440fx] [--memory guard|explicit] [--kvm] [--disk FILE]...
       [-- ARGS]
       builds and starts the system: a shell on this terminal, or the commands given and the status of the last
   image [--iso [FILE]] [-o FILE] [--memory guard|explicit]
@@ -116,6 +116,7 @@ fn parse_run(mut parser: lexopt::Parser) -> Result<Command> {
         memory: MemoryMode::Guard,
         script: None,
         kvm: false,
+        disks: Vec::new(),
         arguments: Vec::new(),
     };
     loop {
@@ -141,6 +142,7 @@ fn parse_run(mut parser: lexopt::Parser) -> Result<Command> {
             Long("machine") => request.machine = Machine::named(&parser.value()?.string()?)?,
             Long("memory") => request.memory = memory_mode(&parser.value()?.string()?)?,
             Long("kvm") => request.kvm = true,
+            Long("disk") => request.disks.push(parser.value()?.into()),
             other => return Err(other.unexpected().into()),
         }
     }

@@ -93,6 +93,8 @@ pub struct Kernel {
     /// stretches, and reports the longest one at the end.
     pub watch: Option<u32>,
     stress: bool,
+    /// Files that are disks of the machine.
+    pub disks: Vec<PathBuf>,
 }
 
 impl Kernel {
@@ -124,6 +126,7 @@ impl Kernel {
             scratch,
             watch: None,
             stress: false,
+            disks: Vec::new(),
         })
     }
 
@@ -174,6 +177,9 @@ impl Kernel {
         terminal: bool,
     ) -> Result<Launch> {
         if self.machine == Machine::Hosted {
+            if !self.disks.is_empty() {
+                bail!("--disk is for the emulated machines: microvm, q35 and pc-i440fx");
+            }
             let mut command = Command::new(&self.binary);
             if let Some(watch) = self.watch {
                 command.arg("--watch").arg(watch.to_string());
@@ -188,6 +194,10 @@ impl Kernel {
         if let Some(watch) = self.watch {
             line = format!("watch={watch} {line}");
         }
+        if self.disks.len() > qemu::DISKS {
+            bail!("a machine has at most {} disks", qemu::DISKS);
+        }
+        line.insert_str(0, &qemu::transports(self.machine, self.disks.len()));
         check_length(&line)?;
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let run = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -202,6 +212,7 @@ impl Kernel {
             line: &line,
             verdict: &verdict,
             terminal,
+            disks: &self.disks,
         });
         let mut launch = Launch::new(command);
         launch.owns(verdict.clone());

@@ -28,7 +28,7 @@ pub struct Program {
 
 /// The folders of programs that cargo builds. Each folder in them is a member of the workspace, and
 /// one without a `Cargo.toml` makes every cargo command fail.
-const PLACES: [&str; 3] = ["system/services", "system/apps", TESTS];
+const PLACES: [&str; 4] = ["system/drivers", "system/services", "system/apps", TESTS];
 /// The folders of programs in C. The root `Cargo.toml` excludes those among the tests' by name.
 const PLACES_OF_C: [&str; 2] = ["system/c", TESTS];
 /// The folders of the tests' programs.
@@ -41,7 +41,7 @@ pub struct Project {
     pub root: PathBuf,
     /// Cargo's target directory.
     pub target: PathBuf,
-    /// Programs under `system/services/`, `system/apps/`, `system/c/` and `tests/sips/`, by name.
+    /// Programs under `system/drivers/`, `system/services/`, `system/apps/`, `system/c/` and `tests/sips/`, by name.
     pub programs: Vec<Program>,
     /// Names and folders (relative to the root) of all packages.
     pub packages: Vec<(String, PathBuf)>,

@@ -3,7 +3,7 @@
 use crate::machine::{Acceleration, Machine};
 use crate::packages::Tools;
 use anyhow::{Result, bail};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The emulator's name.
@@ -33,6 +33,47 @@ pub struct Guest<'a> {
     pub verdict: &'a Path,
     /// Whether the console is a terminal.
     pub terminal: bool,
+    /// Files that are virtio disks of the machine, in order.
+    pub disks: &'a [PathBuf],
+}
+
+/// The most disks of a machine.
+pub const DISKS: usize = 8;
+/// Where `microvm` has its virtio transports, the bytes of each, and the input of the interrupt
+/// controllers to which the first is connected.
+const TRANSPORTS: usize = 0xfeb0_0000;
+const TRANSPORT_BYTES: usize = 512;
+const TRANSPORTS_INPUT: usize = 24;
+
+/// What the kernel's command line says of a machine's disks: `microvm` describes its transports only
+/// in tables that need an interpreter.
+pub fn transports(machine: Machine, disks: usize) -> String {
+    if machine != Machine::Microvm {
+        return String::new();
+    }
+    let word = |i: usize| {
+        let (at, input) = (TRANSPORTS + i * TRANSPORT_BYTES, TRANSPORTS_INPUT + i);
+        format!("virtio_mmio.device={TRANSPORT_BYTES}@{at:#x}:{input} ")
+    };
+    (0..disks).map(word).collect()
+}
+
+/// The arguments that make a file a disk.
+fn disk(machine: Machine, number: usize, file: &Path) -> [String; 4] {
+    // A comma in a value is written twice.
+    let file = file.display().to_string().replace(',', ",,");
+    let device = match machine {
+        Machine::Microvm | Machine::Hosted => {
+            format!("virtio-blk-device,bus=virtio-mmio-bus.{number}")
+        }
+        Machine::Q35 | Machine::I440fx => "virtio-blk-pci,disable-legacy=on".to_string(),
+    };
+    [
+        "-drive".into(),
+        format!("if=none,id=disk{number},format=raw,file={file}"),
+        "-device".into(),
+        format!("{device},drive=disk{number}"),
+    ]
 }
 
 /// QEMU's command line. On a terminal, control keys reach the guest, and Ctrl-A X ends the
@@ -63,6 +104,13 @@ pub fn command(guest: &Guest) -> Command {
         command.arg("-initrd").arg(image);
     }
     command.arg("-append").arg(guest.line);
+    if !guest.disks.is_empty() {
+        // Version 1 of the interface, not the one before it.
+        command.args(["-global", "virtio-mmio.force-legacy=false"]);
+    }
+    for (number, file) in guest.disks.iter().enumerate() {
+        command.args(disk(guest.machine, number, file));
+    }
     command
 }
 
@@ -130,6 +178,7 @@ mod tests {
             line: "-- a b",
             verdict: Path::new("v"),
             terminal: false,
+            disks: &[PathBuf::from("a,b")],
         };
         let line = format!("{:?}", command(&guest));
         for part in [
@@ -137,6 +186,8 @@ mod tests {
             "shift=0,sleep=off",
             "file:v",
             "isa-debug-exit",
+            "id=disk0,format=raw,file=a,,b",
+            "virtio-blk-pci,disable-legacy=on,drive=disk0",
             "\"-- a b\"",
         ] {
             assert!(line.contains(part), "{part} not in {line}");

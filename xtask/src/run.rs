@@ -6,6 +6,7 @@ use crate::project::Project;
 use crate::setup::{self, Needs};
 use anyhow::{Context, Result, bail};
 use std::io::IsTerminal;
+use std::path::PathBuf;
 use std::process::Stdio;
 
 /// The shell's input if a script is given.
@@ -22,6 +23,8 @@ pub struct Request {
     pub script: Option<String>,
     /// Whether to use the host's processor under QEMU.
     pub kvm: bool,
+    /// Files that are disks of the machine.
+    pub disks: Vec<PathBuf>,
     /// Further arguments for the system.
     pub arguments: Vec<String>,
 }
@@ -38,7 +41,16 @@ pub fn run(request: &Request) -> Result<u8> {
     };
     let script = request.script.as_deref();
     let image = image::system(&project, request.memory, script)?;
-    let kernel = Kernel::prepare(&project, request.machine, acceleration)?;
+    let mut kernel = Kernel::prepare(&project, request.machine, acceleration)?;
+    for disk in &request.disks {
+        if !disk.is_file() {
+            bail!(
+                "there is no file {}; `truncate -s 64M {0}` makes an empty disk",
+                disk.display()
+            );
+        }
+    }
+    kernel.disks.clone_from(&request.disks);
     let mut arguments = Vec::new();
     if script.is_some() {
         arguments.extend(SCRIPT_ARGUMENTS.map(String::from));
