@@ -199,6 +199,10 @@ impl Kernel {
         if let Some(watch) = self.watch {
             line = format!("watch={watch} {line}");
         }
+        if self.disks.len() > qemu::DISKS {
+            bail!("a machine has at most {} disks", qemu::DISKS);
+        }
+        line.insert_str(0, &qemu::transports(self.machine, self.disks.len()));
         check_length(&line)?;
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let run = COUNT.fetch_add(1, Ordering::Relaxed);

@@ -49,6 +49,14 @@ pub fn run(request: &Request) -> Result<u8> {
     } else {
         request.disks.clone()
     };
+    for disk in &kernel.disks {
+        if !disk.path.exists() {
+            bail!(
+                "there is no file {}; `truncate -s 64M {0}` makes an empty disk",
+                disk.path.display()
+            );
+        }
+    }
     let mut arguments = Vec::new();
     if script.is_some() {
         arguments.extend(SCRIPT_ARGUMENTS.map(String::from));

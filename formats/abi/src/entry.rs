@@ -495,9 +495,10 @@ entries! {
     /// the device reads the part, or 1 if it writes it; those that it writes come last. The
     /// allocations leave the thread's table and are the queue's until the request is taken back.
     /// Returns the request's number. Several parts may be in one allocation. `WOULD_BLOCK` if the
-    /// queue has no room now, `CLOSED` if the device has been reset, `BAD_ARGUMENT` if the request
-    /// has more than [`MAX_REQUEST`](crate::MAX_REQUEST) bytes or the queue could never hold it; the
-    /// caller then keeps the allocations.
+    /// queue has no room now, `CLOSED` if the device has been reset, `BAD_ARGUMENT` if a part
+    /// is not inside its allocation, or to be written and read-only, or if the request has more than
+    /// [`MAX_REQUEST`](crate::MAX_REQUEST) bytes or the queue could never hold it; the caller then
+    /// keeps the allocations.
     QUEUE_ADD = "queue_add" [IMPORT] (I32, I32, I32) -> I32;
     /// `(queue)`: tells the device that requests have been added.
     QUEUE_NOTIFY = "queue_notify" [IMPORT] (I32) -> I32;

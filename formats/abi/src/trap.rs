@@ -43,11 +43,13 @@ pub enum Trap {
     BrokenPromise = 17,
     /// A null reference where none may be.
     NullReference = 18,
+    /// An access outside the registers of a device, or not at a multiple of its width.
+    RegisterOutOfBounds = 19,
 }
 
 impl Trap {
     /// All reasons, in the order of their codes.
-    pub const ALL: [Trap; 18] = [
+    pub const ALL: [Trap; 19] = [
         Trap::Unreachable,
         Trap::MemoryOutOfBounds,
         Trap::TableOutOfBounds,
@@ -66,6 +68,7 @@ impl Trap {
         Trap::NotPermitted,
         Trap::BrokenPromise,
         Trap::NullReference,
+        Trap::RegisterOutOfBounds,
     ];
 
     /// The reason with this code.
@@ -102,6 +105,7 @@ impl Trap {
             Trap::NotPermitted => "call without the privilege for it",
             Trap::BrokenPromise => "message that breaks what its contract requires",
             Trap::NullReference => "null reference",
+            Trap::RegisterOutOfBounds => "out-of-bounds access to a device's registers",
         }
     }
 }
@@ -122,6 +126,6 @@ mod tests {
             assert_eq!(Trap::from_code(t.code()), Some(t));
         }
         assert_eq!(Trap::from_code(0), None);
-        assert_eq!(Trap::from_code(19), None);
+        assert_eq!(Trap::from_code(20), None);
     }
 }

@@ -159,6 +159,21 @@ pub struct System<Text = String, Texts = Vec<String>> {
     pub images: Texts,
 }
 
+/// A device of the machine (`device_info`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceInfo<Text = String> {
+    /// Where it is: `/pci/00/04.0`, `/virtio-mmio/3`.
+    pub location: Text,
+    /// What it is: `/pci/01/00/1af4/1042`, `/virtio/2`.
+    pub signature: Text,
+    /// Id of the SIP that has it; 0 for none.
+    pub holder: u32,
+    /// Whether it has an interrupt that can be used.
+    pub interrupt: bool,
+    /// Whether it was set aside, as it did not stop when its holder gave it up.
+    pub broken: bool,
+}
+
 /// A contract that an installed image uses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contract<Text = String, Texts = Vec<String>> {

@@ -4,7 +4,7 @@
 //! what the machine has), `clock=SOURCE` (take the clock's rate from nothing else),
 //! `watch=MICROSECONDS` (let the timer tick this often), `stress=switch` (let another thread run at
 //! every place where one could; both for tests). What a hypervisor adds to describe its devices
-//! (`virtio_mmio.device=…`) is passed over. The first other word begins the system's arguments, and
+//! (`virtio_mmio.device=SIZE@ADDRESS:INPUT`) stands among these or at the very end of the line. The first other word begins the system's arguments, and
 //! so does `--`, behind which every word is the system's. Double quotes keep blanks inside a word.
 
 use core::ops::RangeInclusive;
@@ -32,6 +32,8 @@ pub struct Request<'a> {
     pub stress: bool,
     /// The system's arguments, not yet split.
     pub rest: &'a str,
+    /// The HAL's words, and those that a hypervisor has put at the end.
+    devices: [&'a str; 2],
     /// Whether they stood behind `--`, so that all of them are the system's.
     pub whole: bool,
 }
@@ -49,9 +51,13 @@ impl<'a> Request<'a> {
             clock: None,
             stress: false,
             rest: "",
+            devices: [""; 2],
             whole: false,
         };
-        let mut rest = line.trim();
+        let line = line.trim();
+        let own = without_devices(line);
+        request.devices[1] = &line[own.len()..];
+        let mut rest = own;
         while !rest.is_empty() {
             let (word, after) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
             match word {
@@ -82,7 +88,14 @@ impl<'a> Request<'a> {
             }
             rest = after.trim_start();
         }
+        request.devices[0] = &own[..own.len() - request.rest.len()];
         request
+    }
+
+    /// The virtio transports that the line names.
+    pub fn virtio(&self) -> impl Iterator<Item = VirtioMmio> + use<'a> {
+        let words = self.devices.into_iter().flat_map(str::split_whitespace);
+        words.filter_map(VirtioMmio::parse)
     }
 
     /// The system's arguments.
@@ -105,6 +118,58 @@ impl<'a> Request<'a> {
             Some(Word(word))
         })
         .filter(move |w| whole || !w.0.starts_with("virtio_mmio.device="))
+    }
+}
+
+/// A virtio transport with memory-mapped registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VirtioMmio {
+    /// Physical address of its registers.
+    pub base: u64,
+    /// Bytes of registers.
+    pub len: u64,
+    /// The input of the I/O APICs at which its interrupt arrives.
+    pub input: u32,
+}
+
+impl VirtioMmio {
+    /// Reads `virtio_mmio.device=SIZE@ADDRESS:INPUT`, perhaps with `:ID` behind it, as Linux does:
+    /// numbers in decimal or, after `0x`, hexadecimal; the size perhaps in K or M.
+    fn parse(word: &str) -> Option<VirtioMmio> {
+        let (len, rest) = word.strip_prefix("virtio_mmio.device=")?.split_once('@')?;
+        let mut parts = rest.split(':');
+        let (base, input) = (number(parts.next()?)?, number(parts.next()?)?);
+        let (len, shift) = match len.strip_suffix(['K', 'k']) {
+            Some(len) => (len, 10),
+            None => match len.strip_suffix(['M', 'm']) {
+                Some(len) => (len, 20),
+                None => (len, 0),
+            },
+        };
+        Some(VirtioMmio {
+            base,
+            len: number(len)?.checked_mul(1 << shift)?,
+            input: u32::try_from(input).ok()?,
+        })
+    }
+}
+
+fn number(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+/// A line without the words at its end that name virtio transports.
+fn without_devices(line: &str) -> &str {
+    let mut rest = line;
+    loop {
+        let last = rest.rsplit(char::is_whitespace).next().unwrap_or("");
+        if VirtioMmio::parse(last).is_none() {
+            return rest;
+        }
+        rest = rest[..rest.len() - last.len()].trim_end();
     }
 }
 
@@ -171,6 +236,41 @@ mod tests {
             );
         }
         assert_eq!(Request::parse("console=axb").console, None);
+    }
+
+    #[test]
+    fn virtio_transports_are_named_before_the_arguments_or_behind_them() {
+        let found = |line: &str| -> Vec<_> {
+            let request = Request::parse(line);
+            request.virtio().map(|v| (v.len, v.base, v.input)).collect()
+        };
+        let one = (512, 0xfeb0_0e00, 12);
+        assert_eq!(found("virtio_mmio.device=512@0xfeb00e00:12"), [one]);
+        assert_eq!(
+            found("polled virtio_mmio.device=512@0xfeb00e00:12 -- a"),
+            [one]
+        );
+        let line = "a b virtio_mmio.device=4K@0xd0000000:5 virtio_mmio.device=512@0xfeb00e00:12:3";
+        assert_eq!(found(line), [(4096, 0xd000_0000, 5), one]);
+        assert_eq!(words(line), ["a", "b"]);
+        let line = "console=none -- a virtio_mmio.device=512@0xfeb00e00:12 ";
+        assert_eq!((found(line), words(line)), (vec![one], vec!["a".into()]));
+        // One in the middle is an argument, and what names none is a word.
+        let line = "-- virtio_mmio.device=512@0xfeb00e00:12 a";
+        assert_eq!(found(line), []);
+        assert_eq!(words(line).len(), 2);
+        for wrong in [
+            "",
+            "1",
+            "1@2",
+            "x@2:3",
+            "1@0xg:3",
+            "-1@2:3",
+            "1@2:99999999999",
+            "99999999999999999M@1:2",
+        ] {
+            assert_eq!(found(&format!("virtio_mmio.device={wrong} --")), []);
+        }
     }
 
     #[test]

@@ -7,8 +7,8 @@ use crate::hooks::{HOOKS, Start};
 use crate::regions::REACH;
 use crate::serial::line;
 use crate::{
-    acpi, apic, clock, exit, fpu, hal, interrupts, ioapic, machine_check, memory, power, processor,
-    report, serial,
+    acpi, apic, clock, devices, exit, fpu, hal, interrupts, ioapic, machine_check, memory, power,
+    processor, report, serial,
 };
 use alloc::vec::Vec;
 use sing_kernel::hal::LINE_CONSOLE;
@@ -103,8 +103,10 @@ extern "sysv64" fn main(info: u64, protocol: u32) -> ! {
         serial::enable_interrupt();
     }
     power::init(&platform);
+    devices::init(&platform, &boot.memory, &request);
     if request.report {
         report::print(&boot, &platform, source);
+        devices::print();
     }
     let processors = platform.processors.len();
     if processors > 1 {

@@ -3,11 +3,12 @@
 use crate::memory::{self, RESERVABLE};
 use crate::serial::Serial;
 use crate::spaces::Spaces;
-use crate::{apic, clock, exit, interrupts, ioapic, processor, serial};
+use crate::{apic, clock, devices, exit, interrupts, processor, serial};
 use core::ops::Range;
 use sing_arch::lock::SpinLock;
 use sing_kernel::console::ConsoleDevice;
-use sing_kernel::hal::{Hal, Part, Reservation};
+use sing_kernel::device::Device;
+use sing_kernel::hal::{Hal, LINE_CONSOLE, LINE_OUTPUT, Part, Reservation};
 use sing_kernel::output::Class;
 
 /// Reservations are aligned to this many bytes.
@@ -88,11 +89,40 @@ unsafe impl Hal for Pc {
     }
 
     fn mask(&self, line: u32) {
-        ioapic::mask(line);
+        devices::mask(line);
     }
 
     fn unmask(&self, line: u32) {
-        ioapic::unmask(line);
+        devices::unmask(line);
+    }
+
+    fn interrupt_lines(&self) -> u32 {
+        1 << LINE_CONSOLE | 1 << LINE_OUTPUT | devices::lines()
+    }
+
+    fn devices(&self) -> &[Device] {
+        devices::all()
+    }
+
+    fn io_read(&self, device: usize, range: usize, offset: u32, width: u32) -> u64 {
+        devices::read(device, range, offset, width)
+    }
+
+    unsafe fn io_write(&self, device: usize, range: usize, offset: u32, width: u32, value: u64) {
+        // SAFETY: the caller's promise is the one that is asked for.
+        unsafe { devices::write(device, range, offset, width, value) };
+    }
+
+    fn connect(&self, device: usize) -> bool {
+        devices::connect(device)
+    }
+
+    fn disconnect(&self, device: usize, reset: bool) -> bool {
+        devices::disconnect(device, reset)
+    }
+
+    fn device_address(&self, at: u64) -> Option<u64> {
+        memory::device_address(at)
     }
 
     fn idle(&self) {

@@ -7,7 +7,7 @@
 
 use crate::hooks::HOOKS;
 use crate::processor::FaultStack;
-use crate::{apic, clock, faults, fpu, ioapic, memory, power, serial};
+use crate::{apic, clock, devices, faults, fpu, memory, power, serial};
 use core::arch::naked_asm;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
@@ -142,7 +142,7 @@ extern "sysv64" fn dispatch(vector: u64, in_sip: bool) {
         LINE_POWER => (false, power::button_pressed().then_some(line)),
         // The device stays active until its driver has served it; the driver then unmasks the line.
         _ => {
-            ioapic::mask(line);
+            devices::mask(line);
             (false, Some(line))
         }
     };

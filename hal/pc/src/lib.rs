@@ -37,6 +37,8 @@ mod apic;
 #[cfg(target_os = "none")]
 mod clock;
 #[cfg(target_os = "none")]
+mod devices;
+#[cfg(target_os = "none")]
 mod entry;
 #[cfg(target_os = "none")]
 mod exit;

@@ -60,6 +60,7 @@ pub mod args;
 pub mod boot;
 pub mod console;
 pub mod contracts;
+pub mod device;
 pub mod door;
 pub mod error;
 pub mod fs;

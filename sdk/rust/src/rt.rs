@@ -25,5 +25,5 @@ pub use generated::{keeps, terminated, violated};
 pub use object::{Closed, Handle, Waitable};
 #[cfg(not(target_arch = "wasm32"))]
 pub use start::on_the_host;
-pub use start::{StartupEndpoints, Termination, not_a_sip, startup_endpoint};
+pub use start::{StartupEndpoints, Termination, not_a_sip, startup_device, startup_endpoint};
 pub use value::{Exchangeable, Plain};

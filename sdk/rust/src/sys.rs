@@ -111,6 +111,18 @@ imports! {
         sys_shutdown(status: i32);
         sys_stop_by(id: u32, exit_code: i32, how: u32) -> i32;
         process_detach(process: u32) -> i32;
+        device_give(process: u32, usage: u32, device: u32) -> i32;
+        startup_device(usage: u32) -> i32;
+        device_registers(device: u32, index: u32) -> i32;
+        device_irq(device: u32) -> i32;
+        io_len(io: u32) -> u32;
+        io_read(io: u32, offset: u32, width: u32) -> u64;
+        io_write(io: u32, offset: u32, width: u32, value: u64);
+        device_reset(device: u32) -> i64;
+        device_accept(device: u32, features: u64) -> i32;
+        device_ready(device: u32) -> i32;
+        queue_create(device: u32, index: u32, size: u32) -> i32;
+        queue_notify(queue: u32) -> i32;
         console_unwritten() -> i32;
     }
     unsafe {
@@ -120,6 +132,9 @@ imports! {
         ) -> i32;
         process_exit_status(process: u32, out: *mut u32) -> i32;
         image_manifest(image: *const u8, image_len: usize, out: *mut u8, max: usize) -> i32;
+        device_info(index: u32, out: *mut u8, max: usize) -> i32;
+        queue_add(queue: u32, parts: *const u32, count: u32) -> i32;
+        queue_take(queue: u32, out: *mut u32) -> i32;
         startup_arg(index: u32, out: *mut u8, max: usize) -> i32;
         debug_print(text: *const u8, len: usize) -> i32;
         thread_create(argument: usize, stack_pointer: usize) -> i32;

@@ -321,6 +321,19 @@ pub fn fill_blank(at: u64) -> bool {
     RESERVABLE.contains(&page) && with(|m| m.tables.fill(&mut m.frames, page))
 }
 
+/// The physical address of a committed byte, whose page gets a frame of its own if it is blank.
+/// `None` if there is no frame.
+pub fn device_address(at: u64) -> Option<u64> {
+    let page = at / PAGE * PAGE;
+    if !RESERVABLE.contains(&page) {
+        return None;
+    }
+    with(|m| {
+        m.tables.fill(&mut m.frames, page);
+        m.tables.frame(page).map(|frame| frame + at % PAGE)
+    })
+}
+
 /// Clears the committed pages of a range.
 pub fn discard(range: Range<u64>) {
     with(|m| m.tables.clear(range));

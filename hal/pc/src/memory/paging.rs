@@ -197,6 +197,13 @@ impl PageTables {
         (entry & PRESENT != 0).then_some((entry & ADDRESS) + at % SPAN[level])
     }
 
+    /// The frame that a page has for itself; `None` if it has none.
+    pub fn frame(&self, page: u64) -> Option<u64> {
+        let table = self.find(page, 0).ok()?;
+        let entry = self.table(table)[index(page, 0)];
+        (entry & PRESENT != 0 && self.has_frame(entry)).then_some(entry & ADDRESS)
+    }
+
     /// Calls `f` with each page table of a range and the range of entries in it.
     fn each_table(&self, range: Range<u64>, mut f: impl FnMut(&mut Table, Range<usize>)) {
         let mut rest = range;

@@ -9,14 +9,15 @@ use crate::mechanism::cpu;
 use crate::mechanism::watchdog;
 use crate::object::account;
 use crate::object::channel::Channel;
-use crate::object::sip::{self, Making, StartupEnd};
+use crate::object::device::{self, Device};
+use crate::object::sip::{self, Making, Sip, StartupEnd};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use sing_abi::exit::machine::{BAD_IMAGE, NO_MEMORY, USAGE};
 use sing_abi::{MAX_ARGUMENT_BYTES, MAX_ARGUMENTS};
 use sing_image::Error;
-use sing_image::manifest::Side;
+use sing_image::manifest::{Manifest, Side};
 use sing_image::system::{Start, SystemManifest};
 
 /// Argument in the system manifest that the arguments given at the start replace.
@@ -88,12 +89,15 @@ fn start(options: &Options, image: BootImage) -> Result<(), Failed> {
     let manifest = system.manifest().clone();
     image::set_system(system);
     let mut parts = Vec::new();
+    let mut devices = Given::default();
     for s in &manifest.start {
         let installed = image::find(&s.image)?
             .ok_or_else(|| Error::new(format!("{}: no image bin/{}", s.name, s.image)))?;
-        parts.push((s, installed, Vec::<StartupEnd>::new()));
+        if devices.choose(s, &installed.manifest)? {
+            parts.push((s, installed, Vec::<StartupEnd>::new()));
+        }
     }
-    connect(&manifest, &mut parts)?;
+    connect(&manifest, &devices.without, &mut parts)?;
     let mut sips = Vec::new();
     for (s, installed, endpoints) in parts {
         let arguments = arguments(s, options)?;
@@ -110,6 +114,7 @@ fn start(options: &Options, image: BootImage) -> Result<(), Failed> {
         let sip = sip::create(&making).map_err(|_| Failed::Short(s.name.clone()))?;
         sip.give_startup(endpoints.into_iter());
         sip.role.set(s.essential, s.main);
+        devices.give(s, sip)?;
         sips.push(sip);
     }
     for sip in sips {
@@ -118,14 +123,76 @@ fn start(options: &Options, image: BootImage) -> Result<(), Failed> {
     Ok(())
 }
 
+/// The devices for the programs that the kernel starts: each gets those that its own manifest
+/// declares, as far as the machine has them.
+#[derive(Default)]
+struct Given {
+    /// The program's name in the system manifest, the number of its declaration, the device.
+    chosen: Vec<(String, u32, &'static Device)>,
+    /// Programs that are not started.
+    without: Vec<String>,
+}
+
+impl Given {
+    /// Chooses the devices of a program, the first free ones that match. False if the machine lacks
+    /// one that the program needs: it is then not started ([O] 5.2, the second invariant).
+    fn choose(&mut self, s: &Start, manifest: &Manifest) -> Result<bool, Error> {
+        let mut chosen = Vec::new();
+        for (declared, usage) in manifest.devices.iter().zip(0..) {
+            let same = |d: &&Device, other: &&'static Device| core::ptr::eq(*d, *other);
+            let found = device::free(declared).find(|d| {
+                let taken = self.chosen.iter().chain(&chosen);
+                !taken.map(|(_, _, other)| other).any(|o| same(d, o))
+            });
+            match found {
+                Some(device) => chosen.push((s.name.clone(), usage, device)),
+                None if declared.optional => {}
+                None if s.essential || s.main => {
+                    return Err(Error::new(format!(
+                        "{}: the machine has no device {}",
+                        s.name,
+                        declared.signatures.join(" or ")
+                    )));
+                }
+                None => {
+                    self.without.push(s.name.clone());
+                    return Ok(false);
+                }
+            }
+        }
+        self.chosen.append(&mut chosen);
+        Ok(true)
+    }
+
+    /// Gives a program's SIP its devices.
+    fn give(&self, s: &Start, sip: &Sip) -> Result<(), Error> {
+        let own = self.chosen.iter().filter(|(name, ..)| *name == s.name);
+        for (_, usage, device) in own {
+            // Chosen as it is free and matches, and given to no other.
+            device.give(sip, *usage).map_err(|status| {
+                let reason = sing_abi::status::describe(status);
+                Error::new(format!("{}: its device: {reason}", s.name))
+            })?;
+        }
+        Ok(())
+    }
+}
+
 /// Makes the channels that the manifest declares and passes their ends to the instances, in the
-/// order of each instance's own manifest.
+/// order of each instance's own manifest. Leaves out channels of programs that are not started.
 fn connect(
     manifest: &SystemManifest,
+    without: &[String],
     parts: &mut [(&Start, &'static Installed, Vec<StartupEnd>)],
 ) -> Result<(), Error> {
     let mut channels = Vec::new();
     for c in &manifest.channels {
+        if [Side::Imp, Side::Exp]
+            .iter()
+            .any(|&side| without.contains(&c.end(side).of))
+        {
+            continue;
+        }
         let contract = parts
             .iter()
             .find_map(|(_, i, _)| contract_of(i, &c.contract))

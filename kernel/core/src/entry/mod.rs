@@ -13,10 +13,12 @@
 pub(crate) mod boot;
 mod channels;
 mod console;
+mod devices;
 mod exchange;
 pub mod fault;
 mod processes;
 pub(crate) mod query;
+mod queues;
 mod reply;
 mod routines;
 mod select;
@@ -49,8 +51,10 @@ fn build() -> Entries {
     let mut table = Entries::of(missing);
     channels::fill(&mut table);
     console::fill(&mut table);
+    devices::fill(&mut table);
     exchange::fill(&mut table);
     processes::fill(&mut table);
+    queues::fill(&mut table);
     routines::fill(&mut table);
     select::fill(&mut table);
     sync::fill(&mut table);

@@ -1,6 +1,7 @@
 //! Entries for events, mutexes, interrupts, waiting for several handles, disposing of handles.
 
 use super::{Entries, caller, fill_table, finish};
+use crate::ground::hal::{LINE_CONSOLE, LINE_OUTPUT};
 use crate::ground::work::Work;
 use crate::mechanism::cpu;
 use crate::mechanism::interrupt;
@@ -207,6 +208,10 @@ extern "C" fn dispose(_: CtxRef, handle: u32) -> i32 {
 }
 
 extern "C" fn interrupt_create(_: CtxRef, line: u32) -> i32 {
+    // Lines of devices go with their devices.
+    if line != LINE_CONSOLE && line != LINE_OUTPUT {
+        return finish(Ok(status::NOT_FOUND));
+    }
     let device = match interrupt::hold(line) {
         Ok(device) => device,
         Err(status) => return finish(Ok(status)),
@@ -221,6 +226,10 @@ extern "C" fn interrupt_create(_: CtxRef, line: u32) -> i32 {
 extern "C" fn interrupt_ack(_: CtxRef, handle: u32) -> i32 {
     finish(match caller().object(handle) {
         Object::Interrupt(device) => {
+            device.acknowledge();
+            Ok(status::OK)
+        }
+        Object::Irq(device) => {
             device.acknowledge();
             Ok(status::OK)
         }

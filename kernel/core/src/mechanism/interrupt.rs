@@ -178,6 +178,11 @@ fn act(place: &'static Location<'static>) -> (bool, bool) {
     (quantum_ended, woken)
 }
 
+/// A line, as threads wait for it.
+pub(crate) fn device(line: u32) -> Option<&'static Device> {
+    DEVICES.get(line as usize)
+}
+
 /// Gives a line its holder.
 ///
 /// # Errors
@@ -201,6 +206,11 @@ pub(crate) fn hold(index: u32) -> Result<&'static Device, i32> {
 }
 
 impl Device {
+    /// Keeps the line from interrupting.
+    pub(crate) fn mask(&self) {
+        hal().mask(self.index);
+    }
+
     /// Releases the line. Threads that still wait for it find that the handle is gone.
     pub(crate) fn release(&self) {
         hal().mask(self.index);

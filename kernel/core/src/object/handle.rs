@@ -5,10 +5,12 @@
 //! that stale handles are refused.
 
 use crate::ground::work::Work;
-use crate::mechanism::interrupt::Device;
+use crate::mechanism::interrupt;
 use crate::mechanism::wait::On;
 use crate::object::channel::{self, Channel};
+use crate::object::device::Device;
 use crate::object::exheap;
+use crate::object::queue::Queue;
 use crate::object::set::Set;
 use crate::object::sip::Sip;
 use crate::object::sync::{Event, Mutex};
@@ -42,8 +44,16 @@ pub(crate) enum Object {
     Thread(&'static Thread),
     /// A child process.
     Process(&'static Sip),
-    /// A device interrupt.
-    Interrupt(&'static Device),
+    /// An interrupt line of the console.
+    Interrupt(&'static interrupt::Device),
+    /// A device.
+    Device(&'static Device),
+    /// Registers of a device, by their number.
+    Io(&'static Device, u8),
+    /// A device's interrupt.
+    Irq(&'static Device),
+    /// A device's queue, by its number.
+    Queue(&'static Device, u8),
 }
 
 /// Everything that depends on the kind of object, other than the kinds' own entries.
@@ -52,6 +62,8 @@ impl Object {
     pub(crate) fn waitable(&self) -> Option<On> {
         Some(match *self {
             Object::None | Object::Parked(_) => return None,
+            Object::Device(_) | Object::Io(..) | Object::Queue(..) => return None,
+            Object::Irq(device) => device.line()?,
             Object::Endpoint(channel, side, _) => channel.member(side),
             Object::Set(s) => s,
             Object::Event(e) => e,
@@ -68,6 +80,7 @@ impl Object {
             Object::Event(_) => Event::COST,
             Object::Mutex(_) => Mutex::COST,
             Object::Set(_) => Set::COST,
+            Object::Queue(..) => Queue::COST,
             _ => 0,
         }
     }
@@ -77,7 +90,11 @@ impl Object {
     pub(crate) fn dispose(self, by: &'static Sip, work: &mut Work) {
         match self {
             Object::None => {}
-            Object::Interrupt(device) => device.release(),
+            Object::Interrupt(line) => line.release(),
+            Object::Device(d) => d.dispose(),
+            Object::Io(d, _) => d.release(),
+            Object::Irq(d) => d.release_irq(),
+            Object::Queue(d, index) => d.dispose_queue(index, work),
             Object::Endpoint(c, side, _) => work.spend_items(channel::close(c, side, by)),
             Object::Set(s) => s.dispose(),
             Object::Parked(allocation) => exheap::free_later(allocation, work),

@@ -1,4 +1,5 @@
-//! Kernel objects: what handles name (processes, threads, channels, sets, events, mutexes), and
+//! Kernel objects: what handles name (processes, threads, channels, sets, events, mutexes,
+//! devices), and
 //! what those are built on (accounts, the exchange heap).
 //!
 //! A `sweep` module checks the invariants of its kind of record, for tests.
@@ -6,9 +7,11 @@
 pub(crate) mod account;
 pub(crate) mod channel;
 pub(crate) mod crash;
+pub(crate) mod device;
 pub(crate) mod exheap;
 pub(crate) mod handle;
 pub mod host;
+pub(crate) mod queue;
 pub(crate) mod selection;
 pub(crate) mod set;
 pub(crate) mod sip;

@@ -12,7 +12,7 @@
 
 use crate::object::channel::Channel;
 use crate::object::handle::Object;
-use crate::object::{channel, exheap, set, sip, sync, thread};
+use crate::object::{channel, device, exheap, set, sip, sync, thread};
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
@@ -101,6 +101,7 @@ pub(crate) fn sweep() -> (u64, Vec<String>) {
     set::sweep(&mut found);
     sync::sweep(&mut found);
     exheap::sweep(&mut found);
+    device::sweep(&mut found);
     if found.wrong.len() == MOST {
         found
             .wrong

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod contract;
+mod devices;
 mod entry;
 mod manifest;
 mod names;

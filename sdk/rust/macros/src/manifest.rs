@@ -5,7 +5,7 @@ use crate::names;
 use proc_macro2::TokenStream;
 use quote::quote;
 use sing_abi::entry::Privilege;
-use sing_image::manifest::{Manifest, Side, StartupEndpoint};
+use sing_image::manifest::{DeviceUse, Manifest, Side, StartupEndpoint};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::{Error, Ident, LitInt, LitStr, Path, Token, braced, bracketed};
@@ -24,7 +24,7 @@ struct Call {
     endpoints: Vec<Endpoint>,
 }
 
-const KEYS: &str = "`name`, `version`, `description`, `privileges`, `endpoints`, `behavior`, `memory` and `stack` can be declared";
+const KEYS: &str = "`name`, `version`, `description`, `privileges`, `endpoints`, `devices`, `behavior`, `memory` and `stack` can be declared";
 
 impl Parse for Call {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
@@ -49,6 +49,7 @@ impl Parse for Call {
                 "description" => manifest.description = input.parse::<LitStr>()?.value(),
                 "privileges" => manifest.privileges = privileges(input)?,
                 "endpoints" => endpoints = self::endpoints(input)?,
+                "devices" => manifest.devices = crate::devices::parse(input)?,
                 "behavior" => manifest.behavior = input.parse::<LitStr>()?.value(),
                 "memory" => manifest.memory = size(input)?,
                 "stack" => {
@@ -73,6 +74,11 @@ impl Parse for Call {
             ));
         }
         manifest.endpoints = endpoints.iter().map(|e| e.declared.clone()).collect();
+        let same = |d: &&DeviceUse| manifest.endpoints.iter().any(|e| e.name == d.name);
+        if let Some(both) = manifest.devices.iter().find(same) {
+            let text = format!("`{}` is declared twice: as endpoint and as device", both.name);
+            return Err(Error::new(start, text));
+        }
         Ok(Call {
             manifest,
             endpoints,
@@ -219,6 +225,8 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
         .map_err(|e| Error::new(proc_macro2::Span::call_site(), e.to_string()))?;
     let section = section(&text, sing_abi::names::SECTION_MANIFEST, false);
     let accessors = call.endpoints.iter().enumerate().map(accessor);
+    let devices = call.manifest.devices.iter().enumerate();
+    let devices = devices.map(crate::devices::accessor);
     let streams = call.endpoints.iter().filter_map(stream);
     Ok(quote! {
         #section
@@ -238,6 +246,7 @@ pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
             #[allow(unused_imports)]
             use super::*;
             #(#accessors)*
+            #(#devices)*
 
             /// Connects the standard streams; the program's start does.
             #[doc(hidden)]

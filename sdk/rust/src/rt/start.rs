@@ -5,6 +5,7 @@
 
 use super::endpoint::{Endpoint, TypedEndpoint};
 use super::object::Handle;
+use crate::device::Device;
 use crate::sys;
 use core::marker::PhantomData;
 
@@ -20,6 +21,12 @@ pub unsafe fn startup_endpoint<T: TypedEndpoint>(index: u32) -> Option<T> {
         // SAFETY: the kernel hands out each start-up endpoint once, and has checked its type.
         unsafe { T::from_endpoint(Endpoint::from_raw(Handle::from_raw(handle as u32))) }
     })
+}
+
+/// Takes the device with this index in the manifest. `None` if there is none, or it has been taken.
+#[must_use]
+pub fn startup_device(index: u32) -> Option<Device> {
+    Device::take(index)
 }
 
 /// Takes one after another of the start-up endpoints from an index on: a manifest's `many`.

@@ -13,6 +13,8 @@
 //! | [`BootImage`], [`Program`] | code that the compiler made of a verified module |
 //! | [`KernelTable`] | functions of the types that compiled code calls |
 //! | [`Left`] | the outcome of a blocking entry |
+//! | [`Registers`] | registers of a device that a driver may reach |
+//! | [`Run`] | memory of a block, as a device sees it |
 //!
 //! The chapter "Soundness" of the book derives from them that safe code of the kernel cannot break
 //! memory safety, and names the assumptions and the guidelines that a change must keep.
@@ -21,8 +23,10 @@
 mod blocking;
 mod code;
 mod committed;
+mod device;
 mod records;
 mod reservation;
+mod ring;
 mod stack;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -34,7 +38,9 @@ pub(crate) use code::{
     instance,
 };
 pub(crate) use committed::{Committed, LinearMemory};
+pub(crate) use device::{Bell, Outside, Registers, Transport, device};
 pub(crate) use records::{Records, Store};
 pub use reservation::{Part, Reservation};
+pub(crate) use ring::{BYTES as RING_BYTES, Ring, Run};
 pub(crate) use sing_image::manifest::STACK_RESERVE;
 pub(crate) use stack::{Fiber, GivenUp, IDLE, Stack};

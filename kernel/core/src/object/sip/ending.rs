@@ -21,6 +21,7 @@ use crate::mechanism::interrupt;
 use crate::mechanism::wait;
 use crate::object::account;
 use crate::object::channel;
+use crate::object::device;
 use crate::object::exheap;
 use crate::object::handle::Object;
 use crate::object::surplus;
@@ -221,6 +222,7 @@ impl Sip {
 
 /// Finishes an ended SIP: nothing is left of it but messages in flight. Publishes its exit status.
 fn gone(sip: &'static Sip) {
+    device::forget(sip);
     sip.free_startup();
     sip.account().discharge(sip.memory.cost());
     sip.memory.take().give();

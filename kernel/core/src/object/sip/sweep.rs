@@ -140,6 +140,8 @@ fn used(found: &mut Findings, census: &Census, sip: &'static Sip) {
             Object::Thread(t) => t.is_there(),
             Object::Process(p) => p.is_there(),
             Object::Parked(a) => crate::object::exheap::is_there(*a),
+            // The devices' own check looks at these.
+            Object::Device(_) | Object::Io(..) | Object::Irq(_) | Object::Queue(..) => true,
             Object::None | Object::Interrupt(_) => true,
         };
         found.check(there, || {

@@ -1,0 +1,142 @@
+//! The configuration space of PCI functions: by memory where the firmware's tables give a window,
+//! else by the two ports.
+
+use crate::acpi::PciWindow;
+use crate::{memory, port};
+use core::fmt;
+use x86_64::instructions::interrupts::without_interrupts;
+
+const ADDRESS: u16 = 0xcf8;
+const DATA: u16 = 0xcfc;
+
+/// The register with the commands in its low half.
+pub const COMMAND: u16 = 0x04;
+/// Answers at ports; answers at memory addresses; masters the bus; does not raise its pin.
+const PORTS: u32 = 1;
+const MEMORY: u32 = 2;
+const MASTER: u32 = 4;
+const NO_PIN: u32 = 1 << 10;
+
+/// How a bus's configuration is reached.
+#[derive(Clone, Copy, Debug)]
+pub enum Way {
+    /// A virtual address, of the bus's first function.
+    Memory(u64),
+    /// The ports, for the first 256 bytes.
+    Ports,
+}
+
+impl Way {
+    /// The way to a bus.
+    pub fn to(bus: u8, windows: &[PciWindow]) -> Option<Way> {
+        let covers = |w: &&PciWindow| w.segment == 0 && (w.buses.0..=w.buses.1).contains(&bus);
+        match windows.iter().find(covers) {
+            Some(w) => {
+                let physical = w.base.checked_add(u64::from(bus) << 20)?;
+                memory::map_device(physical, 1 << 20).map(Way::Memory)
+            }
+            // A machine with a window may have no ports, and none may have neither.
+            None if windows.is_empty() => Some(Way::Ports),
+            None => None,
+        }
+    }
+}
+
+/// A PCI function.
+#[derive(Clone, Copy, Debug)]
+pub struct Function {
+    way: Way,
+    bus: u8,
+    /// Device and function: 5 and 3 bits.
+    number: u8,
+}
+
+impl fmt::Display for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (device, function) = (self.number >> 3, self.number & 7);
+        write!(f, "/pci/{:02x}/{device:02x}.{function}", self.bus)
+    }
+}
+
+impl Function {
+    /// The function of a bus with this number.
+    pub fn new(way: Way, bus: u8, number: u8) -> Function {
+        Function { way, bus, number }
+    }
+
+    /// Reads 32 bits of its configuration, at a multiple of 4 below 256.
+    pub fn read(&self, register: u16) -> u32 {
+        match self.way {
+            Way::Memory(base) => {
+                let at = base + (u64::from(self.number) << 12) + u64::from(register & 0xfc);
+                // SAFETY: `Way::to` has mapped the bus's window, uncached.
+                unsafe { (at as *const u32).read_volatile() }
+            }
+            Way::Ports => without_interrupts(|| {
+                port::write32(ADDRESS, self.address(register));
+                port::read32(DATA)
+            }),
+        }
+    }
+
+    /// Writes 32 bits.
+    pub fn write(&self, register: u16, value: u32) {
+        match self.way {
+            Way::Memory(base) => {
+                let at = base + (u64::from(self.number) << 12) + u64::from(register & 0xfc);
+                // SAFETY: as for `read`. Only this folder writes: it moves no registers of a device
+                // (their size is asked for with the device switched off), and lets a device master
+                // the bus only as the kernel says.
+                unsafe { (at as *mut u32).write_volatile(value) }
+            }
+            Way::Ports => without_interrupts(|| {
+                port::write32(ADDRESS, self.address(register));
+                port::write32(DATA, value);
+            }),
+        }
+    }
+
+    fn address(&self, register: u16) -> u32 {
+        let place = u32::from(self.bus) << 16 | u32::from(self.number) << 8;
+        1 << 31 | place | u32::from(register & 0xfc)
+    }
+
+    /// Reads a byte.
+    pub fn read8(&self, register: u16) -> u8 {
+        (self.read(register) >> (register % 4 * 8)) as u8
+    }
+
+    /// Reads 16 bits at an even place.
+    pub fn read16(&self, register: u16) -> u16 {
+        (self.read(register) >> (register % 4 * 8)) as u16
+    }
+
+    /// Changes its commands: the status in the upper half is cleared by ones, and so written as
+    /// zeros. Returns them as they were.
+    fn command(&self, clear: u32, set: u32) -> u32 {
+        let old = self.read(COMMAND) & 0xffff;
+        self.write(COMMAND, old & !clear | set);
+        // The read also makes sure that the write has arrived.
+        self.read(COMMAND);
+        old
+    }
+
+    /// Calls `f` while it answers at no address.
+    pub fn while_off<R>(&self, f: impl FnOnce() -> R) -> R {
+        let old = self.command(PORTS | MEMORY | MASTER, 0);
+        let result = f();
+        self.command(0xffff, old & !MASTER);
+        result
+    }
+
+    /// Lets it answer, and master the bus if it may. It never raises its pin.
+    pub fn switch_on(&self, masters: bool) {
+        let master = if masters { MASTER } else { 0 };
+        self.command(MASTER, PORTS | MEMORY | NO_PIN | master);
+    }
+
+    /// Keeps it from mastering the bus.
+    pub fn stop_mastering(&self) {
+        self.command(MASTER, NO_PIN);
+    }
+}

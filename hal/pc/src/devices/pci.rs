@@ -1,0 +1,245 @@
+//! Devices on the PCI bus: enumeration, registers, capabilities.
+//!
+//! The firmware has placed the registers; they stay where they are. What the firmware has not placed,
+//! or placed over something else, is left out.
+
+use super::config::{Function, Way};
+use super::msix;
+use super::{Known, Place, Search, give_line, range, take_line};
+use crate::memory;
+use crate::serial::line;
+use alloc::format;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+use sing_kernel::device::{Device, IoRange, Space, Transport, Window};
+
+const CAPABILITIES: u16 = 0x34;
+const FIRST_BAR: u16 = 0x10;
+const BARS: u16 = 6;
+/// Class of bridges, whose configuration is the machine's.
+const BRIDGE: u8 = 6;
+const VIRTIO: u16 = 0x1af4;
+/// Capabilities.
+const VENDOR: u8 = 0x09;
+const MSIX: u8 = 0x11;
+/// More than fit into the space.
+const MOST_CAPABILITIES: usize = 48;
+/// Bytes of virtio's common configuration that the kernel uses.
+const COMMON: u32 = 56;
+
+/// Adds the functions of all buses.
+pub fn find(search: &mut Search<'_>) {
+    let mut buses = Vec::from([0u8]);
+    let mut seen = 0;
+    while let Some(&bus) = buses.get(seen) {
+        seen += 1;
+        let Some(way) = Way::to(bus, &search.platform.pci) else {
+            continue;
+        };
+        for number in 0..=255 {
+            let function = Function::new(way, bus, number);
+            let first = Function::new(way, bus, number & !7);
+            // Function 0 says whether there are others.
+            if number % 8 != 0 && (first.read16(0) == 0xffff || first.read8(0x0e) & 0x80 == 0) {
+                continue;
+            }
+            if function.read16(0) == 0xffff {
+                continue;
+            }
+            if function.read8(0x0b) == BRIDGE {
+                // Beyond it lies another bus, once the firmware has given it a number.
+                let behind = function.read8(0x19);
+                let is_bridge = function.read8(0x0e) & 0x7f == 1;
+                if is_bridge && behind > bus && !buses.contains(&behind) {
+                    buses.push(behind);
+                }
+                continue;
+            }
+            function.stop_mastering();
+            add(search, &function);
+        }
+    }
+}
+
+/// A range of registers, with the number of its base address register.
+struct Bar {
+    number: u8,
+    place: Place,
+    range: IoRange,
+}
+
+fn add(search: &mut Search<'_>, function: &Function) {
+    let location = function.to_string();
+    let (vendor, id) = (function.read16(0), function.read16(2));
+    let (class, subclass) = (function.read8(0x0b), function.read8(0x0a));
+    let signature = format!("/pci/{class:02x}/{subclass:02x}/{vendor:04x}/{id:04x}");
+    if function.read8(0x0e) & 0x7f != 0 {
+        return;
+    }
+    let Some(bars) = bars(search, function, &location) else {
+        return;
+    };
+    let mut capabilities = Vec::new();
+    if function.read(0x04) >> 16 & 1 << 4 != 0 {
+        let mut at = u16::from(function.read8(CAPABILITIES) & !3);
+        while at >= 0x40 && capabilities.len() < MOST_CAPABILITIES {
+            capabilities.push((function.read8(at), at));
+            at = u16::from(function.read8(at + 1) & !3);
+        }
+    }
+    let mut transport = Transport::None;
+    if vendor == VIRTIO {
+        transport = virtio(function, &capabilities, &bars).unwrap_or(Transport::None);
+    }
+    let mut line = None;
+    if let Transport::Pci { vectors, .. } = &mut transport {
+        line = interrupt(function, &capabilities, &bars);
+        *vectors = line.is_some();
+    }
+    let known = Known {
+        places: bars.iter().map(|b| b.place).collect(),
+        function: Some(*function),
+        masters: transport != Transport::None,
+    };
+    let device = Device {
+        location,
+        signature,
+        ranges: bars.iter().map(|b| b.range).collect(),
+        line,
+        transport,
+    };
+    search.add(device, known);
+}
+
+/// Its base address registers. `None` if one of them cannot be used.
+fn bars(search: &mut Search<'_>, function: &Function, location: &str) -> Option<Vec<Bar>> {
+    let mut bars = Vec::new();
+    let mut number = 0;
+    while number < BARS {
+        let register = FIRST_BAR + 4 * number;
+        let low = function.read(register);
+        let wide = low & 1 == 0 && low >> 1 & 3 == 2 && number + 1 < BARS;
+        let sized = |register: u16| {
+            let old = function.read(register);
+            function.while_off(|| {
+                function.write(register, u32::MAX);
+                let size = function.read(register);
+                function.write(register, old);
+                (old, size)
+            })
+        };
+        let (low, low_size) = sized(register);
+        let (high, high_size) = if wide {
+            sized(register + 4)
+        } else {
+            (0, u32::MAX)
+        };
+        let bar = number as u8;
+        number += if wide { 2 } else { 1 };
+        if low_size == 0 {
+            continue;
+        }
+        if low & 1 == 1 {
+            let mask = (low_size & !3) as u16;
+            let (base, len) = ((low & !3) as u16, u64::from(mask.wrapping_neg()));
+            if base == 0 || mask == 0 {
+                continue;
+            }
+            bars.push(Bar {
+                number: bar,
+                place: Place::Port(base),
+                range: range(Space::Port, len)?,
+            });
+            continue;
+        }
+        let join = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low & !15);
+        let (base, mask) = (join(low, high), join(low_size, high_size));
+        let len = mask.wrapping_neg();
+        if base == 0 || mask == 0 {
+            // Not placed by the firmware.
+            continue;
+        }
+        let end = base.checked_add(len)?;
+        let Some(kernels) = range(Space::Memory, len) else {
+            continue;
+        };
+        if !search.claim(location, base..end) {
+            return None;
+        }
+        let Some(mapped) = memory::map_device(base, len) else {
+            line!("machine: {location} is not used: its registers at {base:#x} cannot be mapped");
+            return None;
+        };
+        bars.push(Bar {
+            number: bar,
+            place: Place::Memory(mapped),
+            range: kernels,
+        });
+    }
+    Some(bars)
+}
+
+/// The range of a base address register, and its index among the ranges.
+fn bar(bars: &[Bar], number: u8) -> Option<(usize, &Bar)> {
+    bars.iter().enumerate().find(|(_, b)| b.number == number)
+}
+
+/// The virtio transport that a function's capabilities describe; `None` if it lacks a part, as a
+/// device that speaks only the legacy interface does.
+fn virtio(function: &Function, capabilities: &[(u8, u16)], bars: &[Bar]) -> Option<Transport> {
+    let mut parts: [Option<Window>; 5] = [None; 5];
+    let mut multiplier = 0;
+    for &(id, at) in capabilities {
+        let kind = usize::from(function.read8(at + 3));
+        if id != VENDOR || at > 0xec || !(1..5).contains(&kind) || parts[kind].is_some() {
+            continue;
+        }
+        let (offset, len) = (function.read(at + 8), function.read(at + 12));
+        let Some((range, bar)) = bar(bars, function.read8(at + 4)) else {
+            continue;
+        };
+        let inside = offset
+            .checked_add(len)
+            .is_some_and(|end| end <= bar.range.len);
+        if !inside || offset % 4 != 0 || bar.range.space != Space::Memory {
+            continue;
+        }
+        parts[kind] = Some(Window { range, offset, len });
+        if kind == 2 {
+            multiplier = function.read(at + 16);
+        }
+    }
+    let [_, common, notify, isr, config] = parts;
+    Some(Transport::Pci {
+        common: common.filter(|c| c.len >= COMMON)?,
+        notify: notify?,
+        multiplier,
+        isr: isr?,
+        config: config.unwrap_or_default(),
+        vectors: false,
+    })
+}
+
+/// Connects a line to the first of a function's message vectors; the line.
+fn interrupt(function: &Function, capabilities: &[(u8, u16)], bars: &[Bar]) -> Option<u32> {
+    let (_, at) = *capabilities.iter().find(|(id, _)| *id == MSIX)?;
+    let place = function.read(at + 4);
+    let count = (function.read(at) >> 16 & 0x7ff) + 1;
+    let (_, bar) = bar(bars, (place & 7) as u8)?;
+    let offset = place & !7;
+    if offset.checked_add(count * msix::ENTRY)? > bar.range.len {
+        return None;
+    }
+    let Place::Memory(base) = bar.place else {
+        return None;
+    };
+    let line = take_line()?;
+    // The table answers only while the function does.
+    function.switch_on(false);
+    let table = Place::Memory(base + u64::from(offset));
+    let connected = msix::connect(function, at, table, line);
+    if !connected {
+        give_line(line);
+    }
+    connected.then_some(line)
+}

@@ -1,0 +1,55 @@
+//! Invariants of devices and queues ([`crate::object::sweep`]).
+#![allow(
+    clippy::disallowed_macros,
+    clippy::disallowed_methods,
+    reason = "a privileged look at everything, for tests"
+)]
+
+use super::{Device, each};
+use crate::object::exheap;
+use crate::object::handle::Object;
+use crate::object::sip;
+use crate::object::sweep::Findings;
+use alloc::format;
+
+/// Checks all of them.
+pub(crate) fn sweep(found: &mut Findings) {
+    for device in each() {
+        found.seen();
+        check(found, device);
+    }
+}
+
+fn check(found: &mut Findings, device: &'static Device) {
+    let n = device.index;
+    let state = *device.state.lock();
+    let mut handles = 0;
+    let mut foreign = 0;
+    for sip in sip::records() {
+        sip.handles.lock().each(|object| {
+            let of = match object {
+                Object::Device(d) | Object::Io(d, _) | Object::Irq(d) | Object::Queue(d, _) => d,
+                _ => return,
+            };
+            if core::ptr::eq(*of, device) {
+                handles += 1;
+                foreign += u32::from(sip.id() != state.holder);
+            }
+        });
+    }
+    found.check(handles == state.references && foreign == 0, || {
+        format!(
+            "device {n} has {} references, but {handles} handles, {foreign} of them foreign",
+            state.references
+        )
+    });
+    found.check(state.holder != 0 || state.references == 0, || {
+        format!("device {n} has no holder, but references")
+    });
+    for (i, queue) in device.queues.iter().enumerate() {
+        let there = queue.allocations_are_there(exheap::is_there);
+        found.check(there || state.broken, || {
+            format!("queue {i} of device {n} has a block that is free")
+        });
+    }
+}
