@@ -110,16 +110,21 @@ pub fn plan(manifest: &SystemManifest, files: &[(&str, &[u8])]) -> Result<Plan, 
 /// Programs that could use a contract which the manifest keeps for others: under its own name, or
 /// under that of a contract which can stand in for it.
 fn restricted(manifest: &SystemManifest, images: &Images<'_>, problems: &mut Vec<String>) {
+    // Several manifests may each add programs of their own.
+    let mut all: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for restricted in &manifest.restricted {
-        let contract = restricted.contract.as_str();
-        for name in restricted.to.iter().filter(|n| !images.contains_key(*n)) {
+        let to = restricted.to.iter().map(String::as_str);
+        all.entry(&restricted.contract).or_default().extend(to);
+    }
+    for (contract, to) in all {
+        for name in to.iter().filter(|n| !images.contains_key(**n)) {
             problems.push(format!(
                 "contract {contract:?} is kept for {name:?}, which is not there; add it with --bin \
                  {name}=FILE, or take it out of \"restricted\""
             ));
         }
         for (name, image) in images {
-            if restricted.to.contains(name) {
+            if to.contains(name.as_str()) {
                 continue;
             }
             let speaks = image.contracts.iter().find(|table| {
@@ -130,11 +135,12 @@ fn restricted(manifest: &SystemManifest, images: &Images<'_>, problems: &mut Vec
                 (is_it || derives || narrows) && uses(image, &table.name)
             });
             if let Some(table) = speaks {
+                let to: Vec<&str> = to.iter().copied().collect();
                 problems.push(format!(
                     "program {name:?} can use contract {:?}, which \"restricted\" keeps for {}; take the \
                      program out, or add it there",
                     table.name,
-                    restricted.to.join(", ")
+                    to.join(", ")
                 ));
             }
         }

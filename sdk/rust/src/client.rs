@@ -77,6 +77,7 @@ impl<S> Client<S> {
     ) -> Result<T, Error> {
         let start = time::uptime();
         let mut wait = FIRST_WAIT;
+        let mut missing_since = None;
         loop {
             let channel = match self.channel.take() {
                 Some(channel) => Ok(channel),
@@ -92,12 +93,16 @@ impl<S> Client<S> {
                 },
                 Err(error) => error,
             };
-            let patience = match error {
-                Error::Closed => Self::PATIENCE,
-                Error::NotFound => APPEARING,
+            let now = time::uptime();
+            let (since, patience) = match error {
+                Error::Closed => (start, Self::PATIENCE),
+                Error::NotFound => (*missing_since.get_or_insert(now), APPEARING),
                 other => return Err(other),
             };
-            if time::uptime().saturating_sub(start) >= patience {
+            if error == Error::Closed {
+                missing_since = None;
+            }
+            if now.saturating_sub(since) >= patience {
                 return Err(error);
             }
             time::sleep(wait);
