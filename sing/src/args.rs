@@ -27,8 +27,8 @@ sing: verify, compile and inspect the programs of a Singularity system, and thei
       Shows what a module or an image consists of; without a choice, its sizes. A module is compiled
       first (--memory and --cpu as above). Of a system image, it lists the programs and files.
 
-  sing image -o OUT --manifest SYSTEM.json [--bin NAME=FILE]... [--file PATH=FILE]...
-      Builds a system image. A program may be an image or a module, which is compiled on the way
+  sing image -o OUT --manifest SYSTEM.json... [--bin NAME=FILE]... [--file PATH=FILE]...
+      Builds a system image, of one system manifest or of several that belong together. A program may be an image or a module, which is compiled on the way
       (--memory and --cpu as above). Refused where a program, an endpoint or a contract does not fit.
 
   sing fmt [--check] FILE.contract...
@@ -44,6 +44,11 @@ sing: verify, compile and inspect the programs of a Singularity system, and thei
 
   sing bind c -o DIR FILE.contract...
       Writes a C header for each contract of the texts and of what they import.
+
+  sing check system SYSTEM.img
+  sing check system --manifest SYSTEM.json... [--bin NAME=FILE]...
+      Says what will start, in which order, and which programs can run, without running anything; or why the system
+      cannot start as it says: parts that are missing, that wait for each other, or that are in each other's way.
 
   sing check contracts SYSTEM.img | FILE.system | FILE.contract [--any PROCESS]... [--closing] [--limit N] [--svg FILE]
   sing check contracts --manifest SYSTEM.json [--bin NAME=FILE]... (and the same choices)
@@ -77,6 +82,7 @@ pub enum Command {
     Image(Request),
     Contracts(contracts::Request),
     Check(check::Request),
+    CheckSystem(check::Subject),
 }
 
 type Result<T> = std::result::Result<T, String>;
@@ -99,7 +105,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command> {
         "image" => image(&mut parser),
         name if contracts::COMMANDS.contains(&name) => contracts::parse(name, &mut parser)
             .map(|request| request.map_or(Command::Help, Command::Contracts)),
-        "check" => check_contracts(&mut parser),
+        "check" => check_one(&mut parser),
         other => return Err(format!("there is no command {other:?}")),
     };
     parsed.map_err(|e| format!("{command}: {e}"))
@@ -191,14 +197,14 @@ fn inspect(parser: &mut Parser) -> Parsed {
 
 fn image(parser: &mut Parser) -> Parsed {
     let mut out = None;
-    let mut manifest = None;
+    let mut manifests = Vec::new();
     let mut programs = Vec::new();
     let mut files = Vec::new();
     let mut options = Options::default();
     while let Some(arg) = parser.next()? {
         match arg {
             Arg::Short('o') | Arg::Long("output") => out = Some(parser.value()?.into()),
-            Arg::Long("manifest") => manifest = Some(parser.value()?.into()),
+            Arg::Long("manifest") => manifests.push(parser.value()?.into()),
             Arg::Long("bin") => programs.push(parser.value()?.parse_with(pair)?),
             Arg::Long("file") => files.push(parser.value()?.parse_with(pair)?),
             Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
@@ -208,25 +214,28 @@ fn image(parser: &mut Parser) -> Parsed {
         }
     }
     let out = out.ok_or("say where to, with -o OUT")?;
-    let manifest = manifest.ok_or("name the system manifest, with --manifest FILE")?;
+    if manifests.is_empty() {
+        return Err("name the system manifest, with --manifest FILE".into());
+    }
     Ok(Command::Image(Request {
         out,
-        manifest,
+        manifests,
         programs,
         files,
         options,
     }))
 }
 
-fn check_contracts(parser: &mut Parser) -> Parsed {
-    match parser.next()? {
-        Some(Arg::Value(what)) if what == "contracts" => {}
+fn check_one(parser: &mut Parser) -> Parsed {
+    let of_system = match parser.next()? {
+        Some(Arg::Value(what)) if what == "contracts" => false,
+        Some(Arg::Value(what)) if what == "system" => true,
         Some(Arg::Short('h') | Arg::Long("help")) => return Ok(Command::Help),
         Some(other) => return Err(other.unexpected()),
-        None => return Err("say what to check: contracts".into()),
-    }
+        None => return Err("say what to check: contracts or a system".into()),
+    };
     let mut file = None;
-    let mut manifest = None;
+    let mut manifests = Vec::new();
     let mut programs = Vec::new();
     let mut limit = sing_conformance::LIMIT;
     let mut assumptions = sing_conformance::Assumptions::default();
@@ -234,26 +243,33 @@ fn check_contracts(parser: &mut Parser) -> Parsed {
     while let Some(arg) = parser.next()? {
         match arg {
             Arg::Value(value) => set_once(&mut file, value)?,
-            Arg::Long("manifest") => manifest = Some(parser.value()?.into()),
+            Arg::Long("manifest") => manifests.push(parser.value()?.into()),
             Arg::Long("bin") => programs.push(parser.value()?.parse_with(pair)?),
+            Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
+            other if of_system => return Err(other.unexpected()),
             Arg::Long("limit") => limit = parser.value()?.parse_with(situations)?,
             Arg::Long("any") => assumptions.any.push(parser.value()?.string()?),
             Arg::Long("closing") => assumptions.closing = true,
             Arg::Long("svg") => svg = Some(parser.value()?.into()),
-            Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
             other => return Err(other.unexpected()),
         }
     }
-    let subject = match (file, manifest) {
-        (Some(file), None) if programs.is_empty() => check::Subject::File(file),
-        (None, Some(manifest)) => check::Subject::Parts { manifest, programs },
-        (None, None) => {
+    let subject = match file {
+        Some(file) if programs.is_empty() && manifests.is_empty() => check::Subject::File(file),
+        None if !manifests.is_empty() => check::Subject::Parts {
+            manifests,
+            programs,
+        },
+        None => {
             return Err(
                 "name a system image, a .system or .contract file, or --manifest FILE".into(),
             );
         }
         _ => return Err("name either a file, or --manifest and --bin".into()),
     };
+    if of_system {
+        return Ok(Command::CheckSystem(subject));
+    }
     Ok(Command::Check(check::Request {
         subject,
         limit,
@@ -410,6 +426,8 @@ mod tests {
             ("check contracts", "--manifest FILE"),
             ("check contracts a --manifest b", "either a file"),
             ("check contracts a --limit 0", "positive number"),
+            ("check system", "--manifest FILE"),
+            ("check system a --limit 2", "--limit"),
         ] {
             let message = line(text).err().unwrap_or_default();
             assert!(message.contains(part), "{text}: {message}");

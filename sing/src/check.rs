@@ -1,7 +1,6 @@
 //! `sing check contracts`: finds faults between the processes of a system before it runs.
 
 use crate::{input, output, system};
-use sing_compiler::Options;
 use sing_conformance::{Assumptions, System, svg};
 use sing_contract::Diagnostic;
 use sing_image::elf::Image;
@@ -20,8 +19,8 @@ pub enum Subject {
     File(PathBuf),
     /// A system manifest and the programs that it names.
     Parts {
-        /// The manifest.
-        manifest: PathBuf,
+        /// The manifest, in one file or several.
+        manifests: Vec<PathBuf>,
         /// Programs: name, module or image.
         programs: Vec<(String, PathBuf)>,
     },
@@ -32,9 +31,12 @@ impl Subject {
     fn files(&self) -> Vec<&PathBuf> {
         match self {
             Subject::File(path) => vec![path],
-            Subject::Parts { manifest, programs } => {
+            Subject::Parts {
+                manifests,
+                programs,
+            } => {
                 let programs = programs.iter().map(|(_, path)| path);
-                programs.chain([manifest]).collect()
+                programs.chain(manifests).collect()
             }
         }
     }
@@ -71,9 +73,10 @@ pub fn run(request: &Request) -> Result<Verdict, String> {
         output::is_no_input(svg, request.subject.files())?;
     }
     let systems = match &request.subject {
-        Subject::Parts { manifest, programs } => {
-            vec![parts(manifest, programs, &request.assumptions)?]
-        }
+        Subject::Parts {
+            manifests,
+            programs,
+        } => vec![parts(manifests, programs, &request.assumptions)?],
         Subject::File(path) => {
             let bytes = input::read(path)?;
             let contracts = path.extension().is_some_and(|e| e == "contract");
@@ -153,17 +156,13 @@ fn packed(path: &Path, bytes: &[u8], assumptions: &Assumptions) -> Result<System
 
 /// The system that a manifest and programs make.
 fn parts(
-    path: &Path,
+    manifests: &[PathBuf],
     programs: &[(String, PathBuf)],
     assumptions: &Assumptions,
 ) -> Result<System, String> {
-    let manifest: SystemManifest = serde_json::from_slice(&input::read(path)?)
-        .map_err(|e| format!("{}: does not read: {e}", path.display()))?;
-    let mut files = Vec::new();
-    for (name, file) in programs {
-        let image = input::image(file, input::read(file)?, &Options::default())?;
-        files.push((format!("{BIN}{name}"), image));
-    }
+    let manifest = system::read_all(manifests)?;
+    let files = system::compiled(programs)?;
+    let path = manifests.first().map_or(Path::new(""), PathBuf::as_path);
     build(path, &manifest, &system::borrowed(&files), assumptions)
 }
 

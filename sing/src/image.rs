@@ -2,7 +2,7 @@
 
 use crate::{input, output, system};
 use sing_compiler::Options;
-use sing_image::system::{BIN, SystemImage, SystemManifest};
+use sing_image::system::{BIN, PLAN, SystemImage};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -10,8 +10,8 @@ use std::time::Instant;
 pub struct Request {
     /// The file to write.
     pub out: PathBuf,
-    /// The system manifest.
-    pub manifest: PathBuf,
+    /// The system manifest, in one file or several.
+    pub manifests: Vec<PathBuf>,
     /// Programs: name, module or image.
     pub programs: Vec<(String, PathBuf)>,
     /// Files for `/boot`: path in the archive, file.
@@ -51,11 +51,12 @@ pub fn compile(module: &PathBuf, out: &Path, options: &Options) -> Result<bool, 
 pub fn system(request: &Request) -> Result<bool, String> {
     let given = request.programs.iter().chain(&request.files);
     let given = given.map(|(_, path)| path);
-    output::is_no_input(&request.out, given.chain([&request.manifest]))?;
-    let name = request.manifest.display();
-    let text = input::read(&request.manifest)?;
-    let manifest: SystemManifest =
-        serde_json::from_slice(&text).map_err(|e| format!("{name}: does not read: {e}"))?;
+    output::is_no_input(&request.out, given.chain(&request.manifests))?;
+    let manifest = system::read_all(&request.manifests)?;
+    let name = request
+        .manifests
+        .first()
+        .map_or_else(String::new, |path| path.display().to_string());
     let mut files: Vec<(String, Vec<u8>)> = Vec::new();
     for (program, path) in &request.programs {
         if program.contains('/') {
@@ -66,13 +67,17 @@ pub fn system(request: &Request) -> Result<bool, String> {
         let image = input::image(path, input::read(path)?, &request.options)?;
         add(&mut files, format!("{BIN}{program}"), image)?;
     }
-    let problems = system::check(&manifest, &system::borrowed(&files));
-    if !problems.is_empty() {
-        for problem in problems {
-            output::complain(format!("sing: {name}: {problem}"));
+    let plan = match system::plan(&manifest, &system::borrowed(&files)) {
+        Ok(plan) => plan,
+        Err(problems) => {
+            for problem in problems {
+                output::complain(format!("sing: {name}: {problem}"));
+            }
+            return Ok(false);
         }
-        return Ok(false);
-    }
+    };
+    let plan = plan.encode().map_err(|e| e.message)?;
+    add(&mut files, PLAN.into(), plan)?;
     for (path, file) in &request.files {
         if path.starts_with(BIN) {
             return Err(format!("--file {path}: programs are added with --bin"));
@@ -86,11 +91,12 @@ pub fn system(request: &Request) -> Result<bool, String> {
     let archive = SystemImage::encode(&manifest, &listed).map_err(|e| e.message)?;
     output::write(&request.out, &archive)?;
     output::line(format!(
-        "{}: {} programs, {} files, {} started, {} bytes",
+        "{}: {} programs, {} files, {} started, {} services, {} bytes",
         request.out.display(),
         request.programs.len(),
         request.files.len(),
         manifest.start.len(),
+        manifest.services.len(),
         archive.len()
     ));
     Ok(true)

@@ -7,6 +7,7 @@
 
 mod args;
 mod check;
+mod check_system;
 mod contracts;
 mod disassemble;
 mod image;
@@ -58,6 +59,7 @@ fn run(command: Command) -> u8 {
         } => inspect::run(&file, &views, &options),
         Command::Image(request) => image::system(&request),
         Command::Contracts(request) => contracts::run(request),
+        Command::CheckSystem(subject) => check_system::run(&subject),
         Command::Check(request) => match check::run(&request) {
             Ok(check::Verdict::Misused) => return 2,
             Ok(check::Verdict::Unknown) => return 3,

@@ -1,14 +1,47 @@
 //! Checks whether a system manifest and the given programs fit together: finds errors that would
 //! otherwise show only when the system starts.
 
+use crate::input;
+use sing_abi::names::CONTRACT_PREFIX;
+use sing_compiler::Options;
 use sing_image::contract::{ContractTable, Hash};
 use sing_image::elf::Image;
-use sing_image::manifest::{Side, StartupEndpoint};
+use sing_image::manifest::{Manifest, Side, StartupEndpoint};
+use sing_image::plan::{Plan, Programs};
 use sing_image::system::{BIN, Channel, End, SystemManifest};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
-/// Describes each mismatch; empty if there is none. `files` are the programs, by their paths.
-pub fn check(manifest: &SystemManifest, files: &[(&str, &[u8])]) -> Vec<String> {
+/// Reads a system manifest.
+pub fn read(path: &Path) -> Result<SystemManifest, String> {
+    let text = input::read(path)?;
+    serde_json::from_slice(&text).map_err(|e| format!("{}: does not read: {e}", path.display()))
+}
+
+/// Reads several system manifests as one.
+pub fn read_all(paths: &[PathBuf]) -> Result<SystemManifest, String> {
+    let mut whole = SystemManifest::default();
+    for path in paths {
+        whole.add(read(path)?);
+    }
+    Ok(whole)
+}
+
+/// Reads programs, and compiles those that are modules.
+pub fn compiled(programs: &[(String, PathBuf)]) -> Result<Vec<(String, Vec<u8>)>, String> {
+    let mut files = Vec::new();
+    for (name, file) in programs {
+        let image = input::image(file, input::read(file)?, &Options::default())?;
+        files.push((format!("{BIN}{name}"), image));
+    }
+    Ok(files)
+}
+
+/// The programs of a system, by name.
+pub type Images<'a> = BTreeMap<String, Image<'a>>;
+
+/// Reads programs, given by their paths; and what is wrong with those that do not read.
+pub fn images<'a>(files: &[(&str, &'a [u8])]) -> (Images<'a>, Vec<String>) {
     let mut problems = Vec::new();
     let mut images = BTreeMap::new();
     for (path, bytes) in files {
@@ -20,6 +53,37 @@ pub fn check(manifest: &SystemManifest, files: &[(&str, &[u8])]) -> Vec<String> 
             Err(e) => problems.push(format!("{path}: {e}")),
         }
     }
+    (images, problems)
+}
+
+/// The images, for questions about who serves whom.
+pub struct Installed<'a, 'i>(pub &'a Images<'i>);
+
+impl Programs for Installed<'_, '_> {
+    fn manifest(&self, image: &str) -> Option<&Manifest> {
+        self.0.get(image).map(|image| &image.manifest)
+    }
+
+    fn fits(&self, server: (&str, &str), user: (&str, &str)) -> bool {
+        let table = |(image, contract): (&str, &str)| known(self.0.get(image)?, contract);
+        let (Some(server), Some(user)) = (table(server), table(user)) else {
+            // A contract that an image has not is another fault.
+            return true;
+        };
+        server
+            .0
+            .stands_for(server.1, user.0, user.1, Side::Exp, (0, 0))
+    }
+}
+
+/// Describes each mismatch; empty if there is none. `files` are the programs, by their paths.
+pub fn check(manifest: &SystemManifest, files: &[(&str, &[u8])]) -> Vec<String> {
+    plan(manifest, files).err().unwrap_or_default()
+}
+
+/// Infers what starts, in which order, and describes each mismatch if there is one.
+pub fn plan(manifest: &SystemManifest, files: &[(&str, &[u8])]) -> Result<Plan, Vec<String>> {
+    let (images, problems) = images(files);
     let mut checker = Checker {
         started: manifest.start.iter().map(|s| s.name.as_str()).collect(),
         instances: BTreeMap::new(),
@@ -31,7 +95,64 @@ pub fn check(manifest: &SystemManifest, files: &[(&str, &[u8])]) -> Vec<String> 
         checker.channel(channel);
     }
     checker.unconnected(manifest);
-    checker.problems
+    let mut problems = checker.problems;
+    restricted(manifest, &images, &mut problems);
+    match sing_image::plan::infer(manifest, &Installed(&images)) {
+        Ok(plan) if problems.is_empty() => Ok(plan),
+        Ok(_) => Err(problems),
+        Err(more) => {
+            problems.extend(more);
+            Err(problems)
+        }
+    }
+}
+
+/// Programs that could use a contract which the manifest keeps for others: under its own name, or
+/// under that of a contract which can stand in for it.
+fn restricted(manifest: &SystemManifest, images: &Images<'_>, problems: &mut Vec<String>) {
+    // Several manifests may each add programs of their own.
+    let mut all: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for restricted in &manifest.restricted {
+        let to = restricted.to.iter().map(String::as_str);
+        all.entry(&restricted.contract).or_default().extend(to);
+    }
+    for (contract, to) in all {
+        for name in to.iter().filter(|n| !images.contains_key(**n)) {
+            problems.push(format!(
+                "contract {contract:?} is kept for {name:?}, which is not there; add it with --bin \
+                 {name}=FILE, or take it out of \"restricted\""
+            ));
+        }
+        for (name, image) in images {
+            if to.contains(name.as_str()) {
+                continue;
+            }
+            let speaks = image.contracts.iter().find(|table| {
+                let is_it = table.name == contract;
+                let derives = table.bases.iter().any(|base| base.name == contract);
+                let narrows = table.narrows.iter().flat_map(|n| &n.of);
+                let narrows = narrows.into_iter().any(|(of, _)| of == contract);
+                (is_it || derives || narrows) && uses(image, &table.name)
+            });
+            if let Some(table) = speaks {
+                let to: Vec<&str> = to.iter().copied().collect();
+                problems.push(format!(
+                    "program {name:?} can use contract {:?}, which \"restricted\" keeps for {}; take the \
+                     program out, or add it there",
+                    table.name,
+                    to.join(", ")
+                ));
+            }
+        }
+    }
+}
+
+/// Whether an image imports something of a contract's importing side.
+fn uses(image: &Image<'_>, contract: &str) -> bool {
+    image.meta.imports.iter().any(|import| {
+        let of = import.module.strip_prefix(CONTRACT_PREFIX);
+        of == Some(contract) && import.name.starts_with("imp.")
+    })
 }
 
 /// Files as [`check`] takes them.

@@ -14,6 +14,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::UNIX_EPOCH;
 
+/// The system manifest.
+const SYSTEM: &str = "system/system.json";
+/// The manifest of services that only tests have, and a program of theirs.
+const TEST_SYSTEM: &str = "tests/services.json";
+const TEST_SERVICE: &str = "unruly";
+
 /// How linear memories are kept within their bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryMode {
@@ -162,7 +168,10 @@ pub fn pack_with(
         .arg("image")
         .arg("-o")
         .arg(out);
-    command.args(["--manifest", "system/system.json"]);
+    command.args(["--manifest", SYSTEM]);
+    if images.iter().any(|(name, _)| name == TEST_SERVICE) {
+        command.args(["--manifest", TEST_SYSTEM]);
+    }
     for (name, image) in images {
         command
             .arg("--bin")

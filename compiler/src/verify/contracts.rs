@@ -127,3 +127,36 @@ pub(super) fn startup_endpoints(manifest: &Manifest, contracts: &[ContractTable]
     }
     Ok(())
 }
+
+/// Checks that the module can speak what its manifest says that it serves and uses: it imports an
+/// operation of the exporting or the importing side.
+pub(super) fn served_and_used(module: &Module<'_>, manifest: &Manifest) -> Result<()> {
+    let speaks = |contract: &str, side: &str| {
+        module.imports.iter().any(|import| {
+            let of = import.module.strip_prefix(CONTRACT_PREFIX);
+            of == Some(contract) && import.name.starts_with(side)
+        })
+    };
+    let fail = |message| {
+        Err(Error::new(ErrorKind::Manifest, message).at(Place::Section(SECTION_MANIFEST)))
+    };
+    for served in &manifest.serves {
+        let (name, contract) = (&served.name, &served.contract);
+        if !speaks(contract, "exp.") {
+            return fail(format!(
+                "the program says that it serves {name:?} by {contract:?}, and imports nothing of \
+                 that contract's exporting side; serve it, or take it out of `serves`"
+            ));
+        }
+    }
+    for used in &manifest.uses {
+        let (path, contract) = (&used.path, &used.contract);
+        if !speaks(contract, "imp.") {
+            return fail(format!(
+                "the program says that it uses {path:?} by {contract:?}, and imports nothing of that \
+                 contract's importing side; use it, or take it out of `uses`"
+            ));
+        }
+    }
+    Ok(())
+}

@@ -4,7 +4,8 @@ use crate::error::{Error, ErrorKind, Place, Result};
 use crate::module::Module;
 use sing_abi::entry::Privilege;
 use sing_abi::names::SECTION_MANIFEST;
-use sing_image::manifest::Manifest;
+use sing_image::manifest::{Manifest, Side};
+use sing_image::plan::NAMESPACE;
 use std::collections::HashSet;
 
 /// Reads and checks the manifest.
@@ -70,6 +71,38 @@ fn check(manifest: &Manifest) -> std::result::Result<(), String> {
             return Err(format!(
                 "start-up endpoint {name:?} may be given many times, so it must be declared last"
             ));
+        }
+    }
+    served(manifest)
+}
+
+/// Checks what it serves and uses: each once, each a path or a start-up endpoint.
+fn served(manifest: &Manifest) -> std::result::Result<(), String> {
+    let mut names = HashSet::new();
+    for served in &manifest.serves {
+        let name = &served.name;
+        if !names.insert(name) {
+            return Err(format!("the program serves {name:?} twice"));
+        }
+        let mut endpoints = manifest.endpoints.iter().filter(|e| e.name == *name);
+        let announced = endpoints.any(|e| e.contract == NAMESPACE && e.side == Side::Exp);
+        if !served.registers_itself() && !announced {
+            return Err(format!(
+                "the program serves {name:?} without a start-up endpoint {NAMESPACE}.Exp of that name, \
+                 on which clients are announced; declare one (`serves` in sing_sdk::manifest! does)"
+            ));
+        }
+    }
+    let mut paths = HashSet::new();
+    for used in &manifest.uses {
+        let path = &used.path;
+        if !path.starts_with('/') {
+            return Err(format!(
+                "the program uses {path:?}, which is no path; a path begins with /"
+            ));
+        }
+        if !paths.insert(path) {
+            return Err(format!("the program uses {path:?} twice"));
         }
     }
     Ok(())

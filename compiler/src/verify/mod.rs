@@ -66,6 +66,7 @@ pub(crate) fn check<'a>(wasm: &'a [u8], options: &Options) -> Result<Checked<'a>
     let manifest = manifest::of_module(&module)?;
     let contracts = contracts::of_module(&module)?;
     contracts::startup_endpoints(&manifest, &contracts)?;
+    contracts::served_and_used(&module, &manifest)?;
     let contracts = contracts::prune(contracts, &module, &manifest);
     limits::contracts(&contracts)?;
     let imports = imports::resolve(&module, &manifest, &contracts)?;

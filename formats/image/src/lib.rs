@@ -6,6 +6,8 @@
 //! - [`contract`]: contract tables, which the kernel steps at every message;
 //! - [`elf`]: the container of an installed image;
 //! - [`system`]: the system image that the kernel boots from;
+//! - [`policy`]: the system manifest's policy for each service;
+//! - [`plan`]: the order in which services start, inferred from what they serve and use;
 //! - [`snapshot`]: the kernel's reports on itself.
 //!
 //! Invariant: everything that is decoded here is checked before use; a broken image yields an
@@ -20,6 +22,8 @@ pub mod elf;
 pub mod limits;
 pub mod manifest;
 pub mod meta;
+pub mod plan;
+pub mod policy;
 pub mod snapshot;
 pub mod system;
 

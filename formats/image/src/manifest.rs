@@ -100,6 +100,67 @@ pub struct DeviceUse {
     pub optional: bool,
 }
 
+/// What a program is for ([O] 5.2.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Category {
+    /// A program that a person or another program starts.
+    #[default]
+    App,
+    /// A program that serves others in the name space.
+    Service,
+    /// A service that owns a device.
+    Driver,
+}
+
+impl Category {
+    /// All of them.
+    pub const ALL: [Category; 3] = [Category::App, Category::Service, Category::Driver];
+
+    /// Its name in `manifest!` and in texts.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Category::App => "app",
+            Category::Service => "service",
+            Category::Driver => "driver",
+        }
+    }
+}
+
+/// A contract that the program serves to clients of the name space.
+///
+/// A name that begins with `/` is a path at which the program registers itself. Any other name is
+/// the program's own for a start-up endpoint on which clients are announced; whoever starts the
+/// program decides where in the name space that is, so that the program has no global names in it
+/// ([O] 5.2.4).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Served {
+    /// A path, or the name of a start-up endpoint.
+    pub name: String,
+    /// The contract's name.
+    pub contract: String,
+}
+
+impl Served {
+    /// Whether the program registers the path itself.
+    #[must_use]
+    pub fn registers_itself(&self) -> bool {
+        self.name.starts_with('/')
+    }
+}
+
+/// A service of the name space that the program cannot do without.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Used {
+    /// The path that it binds.
+    pub path: String,
+    /// The contract's name.
+    pub contract: String,
+}
+
 /// A default for fields that are true unless stated.
 fn yes() -> bool {
     true
@@ -144,6 +205,15 @@ pub struct Manifest {
     /// Devices, in order.
     #[serde(default)]
     pub devices: Vec<DeviceUse>,
+    /// What the program is for.
+    #[serde(default)]
+    pub category: Category,
+    /// What it serves.
+    #[serde(default)]
+    pub serves: Vec<Served>,
+    /// The services that it uses. The start order is inferred from both.
+    #[serde(default)]
+    pub uses: Vec<Used>,
 }
 
 impl Manifest {

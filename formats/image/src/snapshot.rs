@@ -18,6 +18,17 @@ pub const QUERY_SYSTEM: u32 = 3;
 pub const QUERY_CONTRACTS: u32 = 4;
 /// `sys_query` code: [`Sweep`].
 pub const QUERY_SWEEP: u32 = 5;
+/// `sys_query` code: `Vec<Crash>`, the last crash reports.
+pub const QUERY_CRASHES: u32 = 16;
+
+/// The first line of a crash report.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Crash<Text = String> {
+    /// Id of the SIP that crashed.
+    pub id: u32,
+    /// Of what, and where.
+    pub text: Text,
+}
 
 /// State of a SIP or thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

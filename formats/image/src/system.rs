@@ -9,15 +9,18 @@
 
 use crate::Error;
 use crate::manifest::Side;
+pub use crate::policy::{Backoff, Dependants, Limit, Restart, Service, When};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 /// First bytes of a system image.
-pub const MAGIC: &[u8; 8] = b"SINGSYS2";
+pub const MAGIC: &[u8; 8] = b"SINGSYS3";
 /// The most bytes of a system image.
 pub const MOST_BYTES: u64 = 1 << 30;
+/// The boot file with the [`Plan`](crate::plan::Plan), which the service manager reads.
+pub const PLAN: &str = "services.plan";
 /// Folder of the installed images.
 pub const BIN: &str = "bin/";
 
@@ -91,6 +94,35 @@ pub struct SystemManifest {
     /// Channels between them.
     #[serde(default)]
     pub channels: Vec<Channel>,
+    /// Services that the service manager starts, in any order, each with its policy.
+    #[serde(default)]
+    pub services: Vec<Service>,
+    /// Contracts that only some programs may use.
+    #[serde(default)]
+    pub restricted: Vec<Restricted>,
+}
+
+impl SystemManifest {
+    /// Adds what another manifest says: a system may be described in several files.
+    pub fn add(&mut self, other: SystemManifest) {
+        self.start.extend(other.start);
+        self.channels.extend(other.channels);
+        self.services.extend(other.services);
+        self.restricted.extend(other.restricted);
+    }
+}
+
+/// A contract whose importing side only these programs may have in their images.
+///
+/// As only the programs of the image can ever run, and a program can send only what it imports,
+/// nobody else can use the contract.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Restricted {
+    /// The contract's name.
+    pub contract: String,
+    /// The programs, by the names of their images.
+    pub to: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,7 +1,8 @@
 //! A look at the whole system. Needs the privilege `inspect`.
 
 pub use sing_image::snapshot::{
-    Channel, ChannelEnd, Contract, Memory, Process, State, Sweep, System, TraceEvent, TraceKind,
+    Channel, ChannelEnd, Contract, Crash, Memory, Process, State, Sweep, System, TraceEvent,
+    TraceKind,
 };
 
 use crate::args::with_buffer;
@@ -53,6 +54,14 @@ pub fn memory() -> Result<Memory, Error> {
 /// If memory is short.
 pub fn sweep() -> Result<Sweep, Error> {
     query(snapshot::QUERY_SWEEP)
+}
+
+/// The first lines of the last crash reports, the oldest first. There are sixteen at most.
+///
+/// # Errors
+/// If memory is short.
+pub fn crashes() -> Result<Vec<Crash>, Error> {
+    query(snapshot::QUERY_CRASHES)
 }
 
 /// The counts that differ, of those that a program must leave as it found them; `None` if nothing

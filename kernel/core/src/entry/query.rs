@@ -12,6 +12,7 @@ use crate::mechanism::sched::{Current, Scheduler};
 use crate::mechanism::watchdog;
 use crate::object::account;
 use crate::object::channel;
+use crate::object::crash::{self, Line};
 use crate::object::exheap;
 use crate::object::sip::{self, Sip, Totals};
 use crate::object::sweep;
@@ -21,8 +22,8 @@ use serde::Serialize;
 use sing_abi::status;
 use sing_abi::trap::Trap;
 use sing_image::snapshot::{
-    Channel, ChannelEnd, Contract, Memory, Process, QUERY_CHANNELS, QUERY_CONTRACTS, QUERY_MEMORY,
-    QUERY_PROCESSES, QUERY_SWEEP, QUERY_SYSTEM, Sweep, System,
+    Channel, ChannelEnd, Contract, Crash, Memory, Process, QUERY_CHANNELS, QUERY_CONTRACTS,
+    QUERY_CRASHES, QUERY_MEMORY, QUERY_PROCESSES, QUERY_SWEEP, QUERY_SYSTEM, Sweep, System,
 };
 
 /// Handle tables visited in one step.
@@ -52,6 +53,7 @@ pub(super) fn answer(what: u32, out: u32, max: u32) -> Result<i32, Trap> {
         }
         QUERY_SYSTEM => put_encoded(&system(), out, max),
         QUERY_CONTRACTS => put_list(out, max, |i| Some(Some(messages(contract::numbered(i)?)))),
+        QUERY_CRASHES => put_list(out, max, last_crash),
         QUERY_SWEEP => put_encoded(&swept(), out, max),
         _ => Ok(status::BAD_ARGUMENT),
     }
@@ -94,6 +96,12 @@ fn process(s: &'static Sip, totals: &Totals) -> Process<&'static str> {
         budget: s.account().limit(),
         essential: s.role.is_essential(),
     }
+}
+
+/// Returns a crash report of those kept, `Some(None)` for a place that holds none.
+fn last_crash(index: u32) -> Option<Option<Crash<Line>>> {
+    let kept = crash::kept(index as usize)?;
+    Some(kept.map(|(id, text)| Crash { id, text }))
 }
 
 fn swept() -> Sweep {

@@ -8,9 +8,12 @@ use crate::ground::image::{self, Callee, Installed};
 use crate::ground::log;
 use crate::object::sip::Sip;
 use crate::object::thread::Thread;
+use core::fmt::{self, Write};
 use core::ops::Range;
+use serde::{Serialize, Serializer};
 use sing_abi::trap::Trap;
 use sing_arch::frame;
+use sing_arch::lock::SpinLock;
 
 /// The most frames that a report shows.
 const FRAMES: usize = 16;
@@ -251,6 +254,7 @@ pub(crate) fn report(sip: &Sip, trap: Trap) {
         voice,
         format_args!("crash: {name} (SIP {id}) died of: {trap}, in {place}"),
     );
+    LAST.lock().keep(id, format_args!("{trap}, in {place}"));
     if trap == Trap::BrokenPromise
         && let Some((contract, message, condition)) = crash.broken
         && let Some(message) = contract.table.messages.get(message as usize)
@@ -267,9 +271,115 @@ pub(crate) fn report(sip: &Sip, trap: Trap) {
     }
 }
 
+/// How many reports are kept for those that ask later: for the parent of a process that crashed.
+const KEPT: usize = 16;
+/// The most bytes of a report's first line that are kept.
+const LINE: usize = 120;
+
+/// The last reports. Their memory is there from the start: a crash needs none.
+static LAST: SpinLock<Last> = SpinLock::new(Last {
+    lines: [(0, Line::EMPTY); KEPT],
+    next: 0,
+});
+
+/// Of each report the SIP's id, 0 if there is none, and the first line. The oldest is at `next`.
+struct Last {
+    lines: [(u32, Line); KEPT],
+    next: usize,
+}
+
+impl Last {
+    fn keep(&mut self, id: u32, text: fmt::Arguments<'_>) {
+        let mut line = Line::EMPTY;
+        // A line that is full takes no more, and says so to nobody.
+        let _ = line.write_fmt(text);
+        if let Some(place) = self.lines.get_mut(self.next) {
+            *place = (id, line);
+        }
+        self.next = (self.next + 1) % KEPT;
+    }
+
+    fn at(&self, index: usize) -> Option<Option<(u32, Line)>> {
+        let place = (index < KEPT).then_some((self.next + index) % KEPT)?;
+        self.lines
+            .get(place)
+            .map(|kept| (kept.0 != 0).then_some(*kept))
+    }
+}
+
+/// Returns a report's SIP and first line, the oldest at 0: `Some(None)` if there is none there,
+/// `None` behind the last.
+pub(crate) fn kept(index: usize) -> Option<Option<(u32, Line)>> {
+    LAST.lock().at(index)
+}
+
+/// A text of a bounded length, without control characters: names of functions come from modules.
+#[derive(Clone, Copy)]
+pub(crate) struct Line {
+    text: [u8; LINE],
+    len: usize,
+}
+
+impl Line {
+    const EMPTY: Line = Line {
+        text: [0; LINE],
+        len: 0,
+    };
+
+    fn as_str(&self) -> &str {
+        // Only whole characters are written.
+        let written = self.text.get(..self.len).unwrap_or(&[]);
+        core::str::from_utf8(written).unwrap_or("")
+    }
+}
+
+impl fmt::Write for Line {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for c in text.chars() {
+            let c = if c.is_control() { '?' } else { c };
+            let end = self.len + c.len_utf8();
+            let place = self.text.get_mut(self.len..end).ok_or(fmt::Error)?;
+            c.encode_utf8(place);
+            self.len = end;
+        }
+        Ok(())
+    }
+}
+
+impl Serialize for Line {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_reports_are_kept_whole_and_without_control_characters() {
+        let mut last = Last {
+            lines: [(0, Line::EMPTY); KEPT],
+            next: 0,
+        };
+        let all = |last: &Last| -> Vec<(u32, alloc::string::String)> {
+            (0..)
+                .map_while(|i| last.at(i))
+                .flatten()
+                .map(|(id, line)| (id, line.as_str().into()))
+                .collect()
+        };
+        assert_eq!(all(&last), []);
+        last.keep(7, format_args!("a trap, in f\x1b[2J\n"));
+        assert_eq!(all(&last), [(7, "a trap, in f?[2J?".into())]);
+        for id in 1..=40 {
+            last.keep(id, format_args!("{}{id}", "\u{20ac}".repeat(60)));
+        }
+        let kept = all(&last);
+        let ids: Vec<u32> = kept.iter().map(|k| k.0).collect();
+        assert_eq!(ids, (25..=40).collect::<Vec<_>>());
+        assert!(kept.iter().all(|k| k.1 == "\u{20ac}".repeat(40)));
+    }
     use alloc::vec;
     use alloc::vec::Vec;
     use core::cell::Cell;

@@ -2,13 +2,15 @@
 
 use crate::contract::section;
 use crate::names;
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use sing_abi::entry::Privilege;
-use sing_image::manifest::{DeviceUse, Manifest, Side, StartupEndpoint};
+use sing_image::manifest::{
+    Category, DeviceUse, Manifest, Served, Side, StartupEndpoint, Used,
+};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
-use syn::{Error, Ident, LitInt, LitStr, Path, Token, braced, bracketed};
+use syn::{Error, Ident, LitInt, LitStr, Path, Token, braced, bracketed, parse_quote};
 
 /// An endpoint with the path of its contract.
 struct Endpoint {
@@ -22,9 +24,11 @@ struct Endpoint {
 struct Call {
     manifest: Manifest,
     endpoints: Vec<Endpoint>,
+    /// The contracts that it serves and uses, so that the compiler knows that they exist.
+    named: Vec<Path>,
 }
 
-const KEYS: &str = "`name`, `version`, `description`, `privileges`, `endpoints`, `devices`, `behavior`, `memory` and `stack` can be declared";
+const KEYS: &str = "`name`, `version`, `description`, `category`, `privileges`, `endpoints`, `serves`, `uses`, `devices`, `behavior`, `memory` and `stack` can be declared";
 
 impl Parse for Call {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
@@ -35,6 +39,8 @@ impl Parse for Call {
             ..Manifest::default()
         };
         let mut endpoints = Vec::new();
+        let mut serves = Vec::new();
+        let mut named = Vec::new();
         let mut seen: Vec<String> = Vec::new();
         while !input.is_empty() {
             let key: Ident = input.parse()?;
@@ -50,6 +56,24 @@ impl Parse for Call {
                 "privileges" => manifest.privileges = privileges(input)?,
                 "endpoints" => endpoints = self::endpoints(input)?,
                 "devices" => manifest.devices = crate::devices::parse(input)?,
+                "category" => manifest.category = category(input)?,
+                "serves" => {
+                    serves = contracts(input)?;
+                    named.extend(serves.iter().map(|(_, _, path)| path.clone()));
+                }
+                "uses" => {
+                    for (name, span, path) in contracts(input)? {
+                        if !name.starts_with('/') {
+                            let text = "what a program uses is a path: `\"/clock\": ClockContract`";
+                            return Err(Error::new(span, text));
+                        }
+                        manifest.uses.push(Used {
+                            path: name,
+                            contract: last(&path),
+                        });
+                        named.push(path);
+                    }
+                }
                 "behavior" => manifest.behavior = input.parse::<LitStr>()?.value(),
                 "memory" => manifest.memory = size(input)?,
                 "stack" => {
@@ -73,6 +97,26 @@ impl Parse for Call {
                 "a manifest has at least a name: `name: \"hello\"`",
             ));
         }
+        for (name, span, path) in serves {
+            let served = Served {
+                name,
+                contract: last(&path),
+            };
+            if !served.registers_itself() {
+                if endpoints.iter().any(|e| e.declared.name == served.name) {
+                    let text = format!(
+                        "`{}` is an endpoint already; what a program serves gets one of its own",
+                        served.name
+                    );
+                    return Err(Error::new(span, text));
+                }
+                endpoints.insert(0, announced(&served));
+            }
+            manifest.serves.push(served);
+        }
+        if !manifest.serves.is_empty() && !seen.contains(&"category".into()) {
+            manifest.category = Category::Service;
+        }
         manifest.endpoints = endpoints.iter().map(|e| e.declared.clone()).collect();
         let same = |d: &&DeviceUse| manifest.endpoints.iter().any(|e| e.name == d.name);
         if let Some(both) = manifest.devices.iter().find(same) {
@@ -82,8 +126,84 @@ impl Parse for Call {
         Ok(Call {
             manifest,
             endpoints,
+            named,
         })
     }
+}
+
+/// The last part of a path: a contract's name.
+fn last(path: &Path) -> String {
+    let last = path.segments.last();
+    last.map(|s| s.ident.to_string()).unwrap_or_default()
+}
+
+/// The start-up endpoint on which clients of something served are announced.
+fn announced(served: &Served) -> Endpoint {
+    let text = format!(
+        "On it, clients of `{}` are announced: for `Provider::new`.",
+        served.contract
+    );
+    Endpoint {
+        docs: vec![parse_quote!(#[doc = #text])],
+        declared: StartupEndpoint {
+            name: served.name.clone(),
+            contract: "NamespaceContract".into(),
+            side: Side::Exp,
+            state: Some("Start".into()),
+            optional: false,
+            many: false,
+        },
+        contract: parse_quote!(::sing_sdk::contracts::NamespaceContract),
+        state: Some(Ident::new("Start", Span::call_site())),
+    }
+}
+
+fn category(input: ParseStream<'_>) -> syn::Result<Category> {
+    let name: Ident = input.parse()?;
+    let all = Category::ALL.into_iter();
+    all.clone().find(|c| name == c.name()).ok_or_else(|| {
+        let known: Vec<&str> = all.map(Category::name).collect();
+        let text = format!(
+            "there is no category `{name}`; there are {}",
+            known.join(", ")
+        );
+        Error::new(name.span(), text)
+    })
+}
+
+/// `{ name: PATH, "/path": PATH, … }`: names with their places and contracts.
+fn contracts(input: ParseStream<'_>) -> syn::Result<Vec<(String, Span, Path)>> {
+    let list;
+    braced!(list in input);
+    let mut all: Vec<(String, Span, Path)> = Vec::new();
+    while !list.is_empty() {
+        let span = list.span();
+        let name = if list.peek(LitStr) {
+            let path = list.parse::<LitStr>()?.value();
+            if path.len() < 2
+                || !path.starts_with('/')
+                || path.ends_with('/')
+                || path.contains("//")
+            {
+                return Err(Error::new(
+                    span,
+                    "a path in quotes is like \"/clock\" or \"/dev/disk\"",
+                ));
+            }
+            path
+        } else {
+            list.parse::<Ident>()?.unraw().to_string()
+        };
+        if all.iter().any(|(other, ..)| *other == name) {
+            return Err(Error::new(span, format!("`{name}` is declared twice")));
+        }
+        list.parse::<Token![:]>()?;
+        all.push((name, span, list.call(Path::parse_mod_style)?));
+        if !list.is_empty() {
+            list.parse::<Token![,]>()?;
+        }
+    }
+    Ok(all)
 }
 
 fn privileges(input: ParseStream<'_>) -> syn::Result<Vec<String>> {
@@ -222,14 +342,19 @@ fn endpoints(input: ParseStream<'_>) -> syn::Result<Vec<Endpoint>> {
 pub(crate) fn expand(input: TokenStream) -> syn::Result<TokenStream> {
     let call: Call = syn::parse2(input)?;
     let text = serde_json::to_string(&call.manifest)
-        .map_err(|e| Error::new(proc_macro2::Span::call_site(), e.to_string()))?;
+        .map_err(|e| Error::new(Span::call_site(), e.to_string()))?;
     let section = section(&text, sing_abi::names::SECTION_MANIFEST, false);
     let accessors = call.endpoints.iter().enumerate().map(accessor);
     let devices = call.manifest.devices.iter().enumerate();
     let devices = devices.map(crate::devices::accessor);
     let streams = call.endpoints.iter().filter_map(stream);
+    let named = call.named.iter();
     Ok(quote! {
         #section
+
+        // The contracts that it serves and uses are there.
+        #(const _: ::core::marker::PhantomData<#named::Exp<#named::Initial>> =
+            ::core::marker::PhantomData;)*
 
         // The SDK's contracts; the installer keeps those that the program uses.
         #[cfg(target_arch = "wasm32")]

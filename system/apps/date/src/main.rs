@@ -5,20 +5,24 @@
 
 use sing_sdk::prelude::*;
 
+use sing_sdk::client::Client;
 use sing_sdk::names::Names;
 
 sing_sdk::manifest! {
     name: "date",
     description: "asks the service at /clock for the time",
+    uses: { "/clock": ClockContract },
     endpoints: { stdout: optional PipeContract.Imp:Start, stderr: optional PipeContract.Imp:Start, names: optional NamespaceContract.Imp:Start },
     behavior: "
         // Asked for its usage, it prints that and binds nothing.
         state Start: ( names.Success? -> Binding or names.ChannelClosed? -> Failing or skip -> Failing
           or stdout.Write! -> ( stdout.Ack? -> end or stdout.ChannelClosed? -> end ) );
         state Binding: names.Bind! -> (
-          names.AckBind? -> Asking or names.NakBind? -> Failing or names.ChannelClosed? -> Failing );
-        // It asks the clock on a channel of its own.
-        state Asking: (
+          names.AckBind? -> Asking or names.NakBind? -> Again or names.ChannelClosed? -> Failing );
+        // The clock may be starting.
+        state Again: ( skip -> Binding or skip -> Failing );
+        // It asks the clock on a channel of its own. If that closes, it binds again.
+        state Asking: ( skip -> Again or
           stdout.Write! -> ( stdout.Ack? -> end or stdout.ChannelClosed? -> end )
           or skip -> Failing );
         state Failing: ( stderr.Write! -> end or skip -> end );
@@ -42,15 +46,19 @@ sing_sdk::arguments! {}
 #[sing_sdk::main]
 fn main(_: Arguments) -> Result<i32, Error> {
     let mut names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
-    let (clock, exp) = ClockContract::new_channel()?;
-    match names.bind("/clock", exp) {
+    let mut clock = Client::new("/clock", |names, path| {
+        let (clock, exp) = ClockContract::new_channel()?;
+        names.bind(path, exp)?;
+        Ok(clock.recv_success()?)
+    });
+    // If the clock is restarted meanwhile, it is asked again.
+    let nanoseconds = match clock.ask(&mut names, |clock| clock.call_get_utc().utc()) {
         Err(Error::NotFound) => {
-            eprintln!("date: /clock: no service is registered there; start one with `clock &`");
+            eprintln!("date: /clock: no service answers there; `services clock` says why");
             return Ok(1);
         }
-        bound => bound?,
-    }
-    let (nanoseconds, _) = clock.recv_success()?.call_get_utc().utc()?;
+        asked => asked?,
+    };
     let seconds = nanoseconds / 1_000_000_000;
     let (year, month, day) = civil(seconds / 86_400);
     let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);

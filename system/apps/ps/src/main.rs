@@ -7,12 +7,13 @@ use sing_sdk::prelude::*;
 
 use core::time::Duration;
 use sing_sdk::inspect::{self, State};
+use sing_sdk::names::Names;
 
 sing_sdk::manifest! {
     name: "ps",
     description: "lists all processes",
     privileges: [inspect],
-    endpoints: { stdout: optional PipeContract.Imp:Start, stderr: optional PipeContract.Imp:Start },
+    endpoints: { stdout: optional PipeContract.Imp:Start, stderr: optional PipeContract.Imp:Start, names: optional NamespaceContract.Imp:Start },
 }
 
 fn state(state: State) -> &'static str {
@@ -25,17 +26,33 @@ fn state(state: State) -> &'static str {
     }
 }
 
+/// The processes of services, which the service manager has restarted so often. None without a
+/// manager: the table is not worth less without them.
+fn restarts() -> Option<Vec<ServiceProcess>> {
+    use ServicesContract::imp::Ready_GetProcesses as Answer;
+    let mut names = Names::new(startup::names()?).ok()?;
+    let (info, exp) = ServicesContract::new_channel().ok()?;
+    names.bind("/services", exp).ok()?;
+    match info.recv_success().ok()?.call_get_processes() {
+        Answer::Processes(all, _) => Some(all.iter().collect()),
+        Answer::NoProcesses(_) | Answer::Closed => None,
+    }
+}
+
 sing_sdk::arguments! {}
 
 #[sing_sdk::main]
 fn main(_: Arguments) -> Result<(), Error> {
     let mut table = format!(
-        "{:>5} {:<14} {:<9} {:>7} {:>7} {:>11} {:>11} {:>6} {}\n",
-        "ID", "NAME", "STATE", "THREADS", "PAGES", "EXCHANGE", "CPU", "PARENT", "ROLE"
+        "{:>5} {:<14} {:<9} {:>7} {:>7} {:>11} {:>11} {:>6} {:>8} {}\n",
+        "ID", "NAME", "STATE", "THREADS", "PAGES", "EXCHANGE", "CPU", "PARENT", "RESTARTS", "ROLE"
     );
+    let restarts = restarts().unwrap_or_default();
     for p in inspect::processes()? {
+        let service = restarts.iter().find(|s| s.process == p.id);
+        let restarts = service.map_or("-".into(), |s| s.restarts.to_string());
         table.push_str(&format!(
-            "{:>5} {:<14} {:<9} {:>7} {:>7} {:>11} {:>11} {:>6} {}\n",
+            "{:>5} {:<14} {:<9} {:>7} {:>7} {:>11} {:>11} {:>6} {restarts:>8} {}\n",
             p.id,
             p.name,
             state(p.state),

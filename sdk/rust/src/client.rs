@@ -1,0 +1,112 @@
+//! A client of a service that may be restarted while it is used.
+//!
+//! When a service ends, its clients find their channels closed. The service manager starts it again
+//! under the same name, so a client can bind that name again and go on. [`Client`] does so for
+//! requests that may be repeated: those that a service can answer twice without harm.
+//!
+//! Invariant: no wait is without end. After [`Client::PATIENCE`] without an answer the error is the
+//! caller's.
+
+use crate::names::Names;
+use crate::rt::Closed;
+use crate::{Error, time};
+use alloc::string::String;
+use core::fmt;
+use core::time::Duration;
+
+/// The first wait before a service is bound again.
+const FIRST_WAIT: Duration = Duration::from_millis(2);
+/// The longest.
+const LONGEST_WAIT: Duration = Duration::from_millis(100);
+/// How long a name that is not there may still appear: the system may be starting.
+const APPEARING: Duration = Duration::from_millis(200);
+
+/// A service in the name space, of which requests are repeated when it was restarted meanwhile.
+///
+/// ```
+/// use sing_sdk::client::Client;
+/// use sing_sdk::names::Names;
+/// use sing_sdk::prelude::*;
+///
+/// /// The time, also if the clock ends while it is asked.
+/// fn now(names: &mut Names) -> Result<u64, Error> {
+///     let mut clock = Client::new("/clock", |names, path| {
+///         let (clock, exp) = ClockContract::new_channel()?;
+///         names.bind(path, exp)?;
+///         Ok(clock.recv_success()?)
+///     });
+///     clock.ask(names, |clock| clock.call_get_utc().utc())
+/// }
+/// ```
+pub struct Client<S> {
+    path: String,
+    bind: fn(&mut Names, &str) -> Result<S, Error>,
+    channel: Option<S>,
+}
+
+impl<S> fmt::Debug for Client<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Client({})", self.path)
+    }
+}
+
+impl<S> Client<S> {
+    /// How long a request is repeated.
+    pub const PATIENCE: Duration = Duration::from_secs(10);
+
+    /// A client of the service at a path. `bind` binds it; it does so when it is asked first, and
+    /// again after its channel was closed.
+    #[must_use]
+    pub fn new(path: &str, bind: fn(&mut Names, &str) -> Result<S, Error>) -> Self {
+        Client {
+            path: path.into(),
+            bind,
+            channel: None,
+        }
+    }
+
+    /// Sends a request and receives the answer; again over a new channel if this one was closed.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if nobody serves the path, [`Error::Closed`] if no answer came for
+    /// [`Client::PATIENCE`], and the other errors of [`Names::bind`].
+    pub fn ask<T>(
+        &mut self,
+        names: &mut Names,
+        mut request: impl FnMut(S) -> Result<(T, S), Closed>,
+    ) -> Result<T, Error> {
+        let start = time::uptime();
+        let mut wait = FIRST_WAIT;
+        let mut missing_since = None;
+        loop {
+            let channel = match self.channel.take() {
+                Some(channel) => Ok(channel),
+                None => (self.bind)(names, &self.path),
+            };
+            let error = match channel {
+                Ok(channel) => match request(channel) {
+                    Ok((answer, channel)) => {
+                        self.channel = Some(channel);
+                        return Ok(answer);
+                    }
+                    Err(Closed) => Error::Closed,
+                },
+                Err(error) => error,
+            };
+            let now = time::uptime();
+            let (since, patience) = match error {
+                Error::Closed => (start, Self::PATIENCE),
+                Error::NotFound => (*missing_since.get_or_insert(now), APPEARING),
+                other => return Err(other),
+            };
+            if error == Error::Closed {
+                missing_since = None;
+            }
+            if now.saturating_sub(since) >= patience {
+                return Err(error);
+            }
+            time::sleep(wait);
+            wait = (wait * 2).min(LONGEST_WAIT);
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! `sing check system`: what will start, in which order, and what can run, from the image alone
+//! ([O] 5.2).
+
+use crate::check::Subject;
+use crate::{input, output, system};
+use sing_image::manifest::Category;
+use sing_image::plan::{Plan, Provider, provider_of, providers};
+use sing_image::policy::When;
+use sing_image::system::{BIN, MAGIC, SystemImage, SystemManifest};
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// Answers for a system; whether it can start as it says.
+pub fn run(subject: &Subject) -> Result<bool, String> {
+    match subject {
+        Subject::File(path) => {
+            let bytes = input::read(path)?;
+            if !bytes.starts_with(MAGIC) {
+                return Err(format!(
+                    "{}: not a system image; for its parts, say --manifest SYSTEM.json and --bin",
+                    path.display()
+                ));
+            }
+            let archive =
+                SystemImage::decode(&bytes).map_err(|e| format!("{}: {e}", path.display()))?;
+            let programs: Vec<(&str, &[u8])> = archive
+                .files()
+                .filter(|(path, _)| path.starts_with(BIN))
+                .collect();
+            Ok(check(path, archive.manifest(), &programs))
+        }
+        Subject::Parts {
+            manifests,
+            programs,
+        } => {
+            let manifest = system::read_all(manifests)?;
+            let files = system::compiled(programs)?;
+            let name = manifests.first().cloned().unwrap_or_default();
+            Ok(check(&name, &manifest, &system::borrowed(&files)))
+        }
+    }
+}
+
+fn check(name: &PathBuf, manifest: &SystemManifest, files: &[(&str, &[u8])]) -> bool {
+    let name = name.display();
+    let plan = match system::plan(manifest, files) {
+        Ok(plan) => plan,
+        Err(problems) => {
+            for problem in &problems {
+                output::line(format!("error: {problem}"));
+            }
+            let faults = if problems.len() == 1 {
+                "fault"
+            } else {
+                "faults"
+            };
+            output::line(format!(
+                "{name}: {} {faults}: the system cannot start as it says",
+                problems.len()
+            ));
+            return false;
+        }
+    };
+    output::lines(&answer(manifest, &plan, &system::images(files).0));
+    output::line(format!(
+        "{name}: nothing is missing, nothing is in the way of anything else"
+    ));
+    true
+}
+
+/// The order, and the programs that can run.
+fn answer(manifest: &SystemManifest, plan: &Plan, images: &system::Images<'_>) -> String {
+    let mut text = String::from("The kernel starts these, with all channels connected before:\n");
+    // Writing to memory does not fail.
+    for start in &manifest.start {
+        let what = match (start.main, start.essential) {
+            (true, _) => "main",
+            (false, true) => "essential",
+            (false, false) => "-",
+        };
+        let _ = writeln!(text, "  {:<16} {what}", start.name);
+    }
+    if !plan.services.is_empty() {
+        text += "The service manager starts these, each after those that it uses:\n";
+    }
+    for (at, planned) in plan.services.iter().enumerate() {
+        let service = &planned.service;
+        let when = match service.start {
+            When::Boot => "with the system",
+            When::Demand => "on demand",
+        };
+        let places = planned.places.iter();
+        let places: Vec<String> = places
+            .map(|p| format!("{} ({})", p.path, p.contract))
+            .collect();
+        let needs: Vec<&str> = (planned.needs.iter())
+            .filter_map(|n| plan.services.get(*n))
+            .map(|n| n.service.name.as_str())
+            .collect();
+        let uses = match needs.as_slice() {
+            [] => String::new(),
+            needs => format!(", uses {}", needs.join(", ")),
+        };
+        let _ = writeln!(
+            text,
+            "  {:>2} {:<16} {when}, restart {}: {}{uses}",
+            at + 1,
+            service.name,
+            service.restart.name(),
+            places.join(", ")
+        );
+    }
+    let providers = providers(manifest, &system::Installed(images));
+    let (mut free, mut shown) = (0, String::new());
+    for (name, image) in images {
+        if image.manifest.category != Category::App {
+            continue;
+        }
+        if image.manifest.uses.is_empty() {
+            free += 1;
+            continue;
+        }
+        let uses = image.manifest.uses.iter();
+        let uses: Vec<String> = uses.map(|used| served(&providers, &used.path)).collect();
+        let can = if uses.iter().any(|u| u.ends_with(NOBODY)) {
+            "cannot run"
+        } else {
+            "can run"
+        };
+        let _ = writeln!(shown, "  {name:<16} {can}: uses {}", uses.join(", "));
+    }
+    let _ = writeln!(text, "{free} programs can run without any service.");
+    if !shown.is_empty() {
+        text += "Of the others:\n";
+    }
+    (text + &shown).trim_end().to_owned()
+}
+
+const NOBODY: &str = "which nobody serves";
+
+fn served(providers: &[Provider<'_>], path: &str) -> String {
+    match provider_of(providers, path) {
+        Some(provider) => format!("{path} of {}", provider.name),
+        None => format!("{path}, {NOBODY}"),
+    }
+}

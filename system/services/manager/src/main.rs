@@ -1,0 +1,61 @@
+//! The service manager: parent of the services that the system manifest names ([O] 5.2.4, S6).
+//!
+//! It starts them in the order that `sing image` has inferred, those on demand when a client binds
+//! them, waits until each is ready, asks after its health, and starts it again when it has ended, as
+//! its policy says. Clients find a closed channel, bind the same name again and go on.
+//!
+//! Invariant: no service and no client can stop or fill the manager. It never waits for one alone,
+//! what it keeps of each is bounded, and it has that memory from its start.
+#![no_std]
+#![no_main]
+#![deny(unsafe_code)]
+
+extern crate alloc;
+
+mod clients;
+mod front;
+mod manager;
+mod report;
+mod service;
+
+use sing_sdk::names::Names;
+use sing_sdk::plan;
+use sing_sdk::prelude::*;
+
+sing_sdk::manifest! {
+    name: "manager",
+    description: "starts the system's services, and starts them again",
+    category: service,
+    privileges: [create, inspect],
+    endpoints: { names: NamespaceContract.Imp:Start },
+    serves: { "/services": ServicesContract },
+    behavior: "
+        // Arguments that it does not understand end it.
+        state Start: ( names.Success? -> Opening or names.ChannelClosed? -> end or skip -> end );
+        // It reads the plan, and registers itself and the services.
+        state Opening: one {
+          names.Bind! -> ( names.AckBind? -> Opening or names.NakBind? -> Opening or names.ChannelClosed? -> Lost );
+          names.Register! -> ( names.AckRegister? -> Opening or names.NakRegister? -> Opening or names.ChannelClosed? -> Lost );
+          skip -> end;
+        }
+        state Lost: skip -> end;
+    ",
+}
+
+/// The size to which the heap is grown at the start: for what is kept of each service and client.
+const HEAP: usize = 1 << 20;
+
+sing_sdk::arguments! {}
+
+#[sing_sdk::main]
+fn main(_: Arguments) -> Result<(), Error> {
+    sing_sdk::reserve(HEAP)?;
+    let mut names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
+    let bytes = names.open(plan::FILE)?.read_to_end()?;
+    let plan = plan::Plan::decode(&bytes).map_err(|e| {
+        sing_sdk::log!("{}: {e}", plan::FILE);
+        Error::BadState
+    })?;
+    manager::Manager::new(names, plan)?.run();
+    Ok(())
+}
