@@ -68,6 +68,7 @@ pub mod io;
 pub mod names;
 pub mod panic;
 pub mod path;
+pub mod pattern;
 pub mod process;
 pub mod provider;
 pub mod rt;
@@ -82,6 +83,7 @@ pub mod tree;
 pub mod tref;
 pub mod usage;
 pub mod view;
+pub mod walk;
 #[cfg(feature = "wrong")]
 pub mod wrong;
 
