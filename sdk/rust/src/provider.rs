@@ -40,12 +40,13 @@
 //!   is room ([`share`]).
 
 use crate::Error;
-use crate::contracts::{NamespaceContract, Refusal, ServiceContract};
+use crate::contracts::{NameKind, NamespaceContract, Refusal, ServiceContract};
 use crate::names::Names;
 use crate::path;
 use crate::rt::{Closed, Handle, Text, TypedEndpoint, Waitable, stand_for};
 use crate::set::EndpointSet;
 use crate::share;
+use crate::walk::{self, Directories, Entry};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -107,6 +108,15 @@ impl<S: TypedEndpoint, E: TypedEndpoint, T> Provider<S, E, T> {
     /// # Errors
     /// As [`Names::register`].
     pub fn register(names: &mut Names, path: &str, begin: fn(S) -> E) -> Result<Self, Error> {
+        Self::on(names.register_as(path, S::CONTRACT)?, begin)
+    }
+
+    /// Registers a service of a path and all below it: a part of the name space, with directories.
+    /// Clients find what is in them by patterns, too.
+    ///
+    /// # Errors
+    /// As [`Names::register`].
+    pub fn register_tree(names: &mut Names, path: &str, begin: fn(S) -> E) -> Result<Self, Error> {
         Self::on(names.register(path)?, begin)
     }
 
@@ -134,38 +144,69 @@ impl<S: TypedEndpoint, E: TypedEndpoint, T> Provider<S, E, T> {
     /// # Errors
     /// The name server has gone, so that no clients will come any more.
     pub fn answer(&mut self, bind: impl FnOnce(&str) -> Option<T>) -> Result<(), Closed> {
-        self.answer_tree(bind, |_| None)
+        self.answer_names(&mut Single(Some(bind)))
     }
 
-    /// The same for a service that is a directory: `list` names what lies directly below a path.
+    /// The same for a service that is a small directory: `list` names all that lies directly below
+    /// a path, with a `/` behind directories.
     ///
     /// # Errors
     /// As [`Provider::answer`].
     pub fn answer_tree(
         &mut self,
         bind: impl FnOnce(&str) -> Option<T>,
-        list: impl FnOnce(&str) -> Option<Vec<String>>,
+        list: impl FnMut(&str) -> Option<Vec<String>>,
     ) -> Result<(), Closed> {
+        self.answer_names(&mut Listed {
+            bind: Some(bind),
+            list,
+            contract: S::CONTRACT,
+        })
+    }
+
+    /// The same for directories of any size, with links, which are read in pieces.
+    ///
+    /// # Errors
+    /// As [`Provider::answer`].
+    pub fn answer_names(&mut self, tree: &mut impl Tree<T>) -> Result<(), Closed> {
         use NamespaceContract::exp::Ready as Request;
         let lookup = self.lookup.0.take().ok_or(Closed)?;
         self.lookup.0 = Some(match lookup.recv() {
             Request::Bind(path, origin, service, next) => {
-                match self.take(asked(&path).and_then(|p| bind(&p)), origin, service) {
+                let bound = asked(&path).and_then(|path| tree.bind(&path));
+                match self.take(bound, origin, service) {
                     Ok(()) => next.send_ack_bind(),
                     Err((reason, service)) => next.send_nak_bind(reason, service),
                 }
             }
-            Request::Find(path, next) => match asked(&path).and_then(|p| list(&p)) {
-                Some(names) => match lines(&names) {
-                    Ok(names) => next.send_ack_find(names),
-                    Err(_) => next.send_nak_find(Refusal::NoResources),
-                },
-                None => next.send_nak_find(Refusal::NotFound),
-            },
+            Request::Find(spec, at, after, next) => {
+                match walk::answer(tree, &spec, &at, &after).and_then(|a| Ok((a, empty()?))) {
+                    Ok(((count, results, text, after), at)) => {
+                        next.send_ack_find(count, results, text, at, after)
+                    }
+                    Err(reason) => next.send_nak_find(reason),
+                }
+            }
+            Request::ReadLink(path, next) => {
+                let link = asked(&path).and_then(|p| tree.link(&p).ok_or(Refusal::NotFound));
+                let answer = link.and_then(|link| {
+                    let target = Text::new(&link.target).map_err(|_| Refusal::NoResources)?;
+                    Ok((link.used as u32, target))
+                });
+                match answer {
+                    Ok((used, target)) => next.send_ack_read_link(used, target),
+                    Err(reason) => next.send_nak_read_link(reason),
+                }
+            }
             // Nothing below a service changes by itself, and nobody else serves a part of it.
-            Request::Notify(_, watcher, next) => next.send_nak_notify(Refusal::NotFound, watcher),
-            Request::Register(_, provider, next) => next.send_nak_register(Refusal::Held, provider),
-            Request::Deregister(_, next) => next.send_nak_deregister(),
+            Request::Notify(_, _, watcher, next) => {
+                next.send_nak_notify(Refusal::NotFound, watcher)
+            }
+            Request::Register(_, _, _, provider, next) => {
+                next.send_nak_register(Refusal::Held, provider)
+            }
+            Request::Deregister(_, _, next) => next.send_nak_deregister(Refusal::Held),
+            Request::Link(_, _, _, next) => next.send_nak_link(Refusal::Held),
             Request::Closed => return Err(Closed),
         });
         Ok(())
@@ -173,17 +214,18 @@ impl<S: TypedEndpoint, E: TypedEndpoint, T> Provider<S, E, T> {
 
     fn take(
         &mut self,
-        note: Option<T>,
+        note: Result<T, Refusal>,
         origin: u32,
         service: Service,
     ) -> Result<(), (Refusal, Service)> {
-        let Some(note) = note else {
-            return Err((Refusal::NotFound, service));
+        let note = match note {
+            Ok(note) => note,
+            Err(reason) => return Err((reason, service)),
         };
         if !self.has_room(origin) {
             return Err((Refusal::NoResources, service));
         }
-        let client = accept(service).map_err(|other| (Refusal::NotFound, other))?;
+        let client = accept(service).map_err(|other| (Refusal::OtherContract, other))?;
         // If handles are short, the client finds its channel closed.
         if let Ok(key) = self.clients.insert((self.begin)(client)) {
             if key >= self.notes.len() {
@@ -230,19 +272,115 @@ pub fn accept<S: TypedEndpoint>(service: Service) -> Result<S, Service> {
     service.into_endpoint().cast().map_err(stand_for)
 }
 
-/// A path as it came in a request, in its normal form; `None` for what is no path.
-#[must_use]
-pub fn asked(path: &Text) -> Option<String> {
-    path.get_within(path::LONGEST)
-        .as_deref()
-        .and_then(path::normalize)
-}
-
-/// The answer to a Find: one line for each name.
+/// A path as it came in a request, in its normal form.
 ///
 /// # Errors
-/// [`Error::NoResources`] where memory is short.
-pub fn lines(names: &[String]) -> Result<Text, Error> {
-    let lines: String = names.iter().flat_map(|n| [n.as_str(), "\n"]).collect();
-    Text::new(&lines)
+/// If it is too long, or no path.
+pub fn asked(path: &Text) -> Result<String, Refusal> {
+    if path.block().len() > path::LONGEST {
+        return Err(Refusal::TooLong);
+    }
+    let path = path.get();
+    path.as_deref()
+        .and_then(path::normalize)
+        .ok_or(Refusal::BadPath)
+}
+
+fn empty() -> Result<Text, Refusal> {
+    Text::new("").map_err(|_| Refusal::NoResources)
+}
+
+/// What a service that is a part of the name space says of its paths, `/` being its own. `T` is its
+/// note of a client.
+pub trait Tree<T>: Directories {
+    /// Takes a client of this path.
+    ///
+    /// # Errors
+    /// Why it does not: [`Refusal::IsLink`] if the path leads through a link, which the name server
+    /// then asks for.
+    fn bind(&mut self, path: &str) -> Result<T, Refusal>;
+
+    /// The first link on a path.
+    fn link(&mut self, path: &str) -> Option<Link> {
+        let _ = path;
+        None
+    }
+}
+
+/// A link on a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// How many bytes of the path name it.
+    pub used: usize,
+    /// Where it leads: an absolute path of the whole name space, or one relative to the directory
+    /// of the link.
+    pub target: String,
+}
+
+/// A service without directories.
+struct Single<B>(Option<B>);
+
+impl<B> Directories for Single<B> {
+    fn list(&mut self, at: &str, _: Option<&str>, _: usize) -> Result<Vec<Entry>, Refusal> {
+        Err(match at {
+            "/" => Refusal::NotADirectory,
+            _ => Refusal::NotFound,
+        })
+    }
+}
+
+impl<T, B: FnOnce(&str) -> Option<T>> Tree<T> for Single<B> {
+    fn bind(&mut self, path: &str) -> Result<T, Refusal> {
+        let bind = self.0.take().ok_or(Refusal::NotFound)?;
+        bind(path).ok_or(Refusal::NotFound)
+    }
+}
+
+/// A service with directories that are listed whole.
+struct Listed<B, L> {
+    bind: Option<B>,
+    list: L,
+    contract: &'static str,
+}
+
+impl<B, L: FnMut(&str) -> Option<Vec<String>>> Listed<B, L> {
+    fn all(&mut self, at: &str) -> Option<Vec<Entry>> {
+        let names = (self.list)(at)?;
+        let entry = |name: &String| match name.strip_suffix('/') {
+            Some(name) => Entry::directory(name),
+            None => Entry::service(name, self.contract),
+        };
+        let mut all: Vec<Entry> = names.iter().map(entry).collect();
+        all.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        Some(all)
+    }
+}
+
+impl<B, L: FnMut(&str) -> Option<Vec<String>>> Directories for Listed<B, L> {
+    fn list(&mut self, at: &str, after: Option<&str>, most: usize) -> Result<Vec<Entry>, Refusal> {
+        if let Some(mut all) = self.all(at) {
+            all.retain(|entry| after.is_none_or(|after| entry.name.as_str() > after));
+            all.truncate(most);
+            return Ok(all);
+        }
+        let (above, name) = at.rsplit_once('/').unwrap_or_default();
+        let above = if above.is_empty() { "/" } else { above };
+        let beside = if at == "/" { None } else { self.all(above) };
+        let is = |entry: &Entry| entry.name == name && entry.kind != NameKind::Directory;
+        Err(match beside.is_some_and(|all| all.iter().any(is)) {
+            true => Refusal::NotADirectory,
+            false => Refusal::NotFound,
+        })
+    }
+}
+
+impl<T, B, L> Tree<T> for Listed<B, L>
+where
+    B: FnOnce(&str) -> Option<T>,
+    L: FnMut(&str) -> Option<Vec<String>>,
+{
+    fn bind(&mut self, path: &str) -> Result<T, Refusal> {
+        let bind = self.bind.take().ok_or(Refusal::NotFound)?;
+        bind(path).ok_or(Refusal::NotFound)
+    }
 }

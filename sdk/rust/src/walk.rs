@@ -318,6 +318,35 @@ impl Walk<'_> {
     }
 }
 
+/// The answer to a Find by a server all of whose directories are its own: how many results, the
+/// results, their text, and where to go on.
+///
+/// # Errors
+/// If the request is not one, or there is no directory in which to look.
+pub fn answer(
+    names: &mut impl Directories,
+    spec: &Text,
+    at: &Text,
+    after: &Text,
+) -> Result<(u32, Vector<FindResponse>, Text, Text), Refusal> {
+    let text = |text: &Text| text.get_within(path::LONGEST).ok_or(Refusal::TooLong);
+    let (directory, pattern) = pattern::split(&text(spec)?)?;
+    let walk = Walk {
+        directory: &directory,
+        pattern: &Pattern::new(&pattern)?,
+        at: &text(at)?,
+        after: &text(after)?,
+    };
+    let (piece, end) = walk.piece(names)?;
+    let after = match end {
+        End::Complete => String::new(),
+        End::More(after) | End::Foreign(after) => after,
+    };
+    let blocks = piece.into_blocks().and_then(|b| Ok((b, Text::new(&after)?)));
+    let ((count, results, text), after) = blocks.map_err(|_| Refusal::NoResources)?;
+    Ok((count, results, text, after))
+}
+
 /// The specification's refusal for a text that is none.
 impl From<pattern::Wrong> for Refusal {
     fn from(wrong: pattern::Wrong) -> Refusal {
