@@ -262,16 +262,19 @@ fn results_of(
         Some(taken)
     };
     let count = count as usize;
-    (0..count).try_fold(Vec::with_capacity(count.min(text.len() + 1)), |mut all, i| {
-        let FindResponse { kind, path, detail } = results.get(i)?;
-        let path = match take(path)? {
-            "" => String::from(base),
-            path => format!("{}/{path}", base.trim_end_matches('/')),
-        };
-        let detail = take(detail)?.into();
-        all.push(Found { path, kind, detail });
-        Some(all)
-    })
+    (0..count).try_fold(
+        Vec::with_capacity(count.min(text.len() + 1)),
+        |mut all, i| {
+            let FindResponse { kind, path, detail } = results.get(i)?;
+            let path = match take(path)? {
+                "" => String::from(base),
+                path => format!("{}/{path}", base.trim_end_matches('/')),
+            };
+            let detail = take(detail)?.into();
+            all.push(Found { path, kind, detail });
+            Some(all)
+        },
+    )
 }
 
 /// A name that was found.

@@ -18,6 +18,7 @@ use crate::rt::{Text, Vector};
 use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::cmp::Ordering;
 
 /// The most names in a piece.
 pub const NAMES: usize = 256;
@@ -191,6 +192,9 @@ impl Walk<'_> {
     /// # Errors
     /// If there is no directory in which to begin.
     pub fn piece(&self, names: &mut impl Directories) -> Result<(Piece, End), Refusal> {
+        if !path::is_relative(self.at) || !path::is_relative(self.after) {
+            return Err(Refusal::BadPath);
+        }
         let pattern = self.pattern;
         let start = pattern.follow(pattern.start(), self.at);
         let mut piece = Piece::default();
@@ -301,7 +305,9 @@ impl Walk<'_> {
             Some(name) if frame.after.as_deref().is_some_and(|after| after >= name) => {
                 return Ok(None);
             }
-            Some(name) => names.entry(&at, name).map(|entry| entry.into_iter().collect()),
+            Some(name) => names
+                .entry(&at, name)
+                .map(|entry| entry.into_iter().collect()),
             None => {
                 // What matches a last part needs no look below.
                 let deep = self.pattern.is_deeper(frame.places);
@@ -316,6 +322,20 @@ impl Walk<'_> {
         }
         Ok(ahead.pop_front())
     }
+}
+
+/// The order of places where a walk can go on: as [`pattern::order`], and with a `/` at the end
+/// behind all that begins so.
+#[must_use]
+pub fn order(a: &str, b: &str) -> Ordering {
+    let parts = |path| {
+        let (path, past) = match str::strip_suffix(path, "/") {
+            Some(path) => (path, Some((true, ""))),
+            None => (path, None),
+        };
+        path.split('/').map(|part| (false, part)).chain(past)
+    };
+    parts(a).cmp(parts(b))
 }
 
 /// The answer to a Find by a server all of whose directories are its own: how many results, the
@@ -342,7 +362,9 @@ pub fn answer(
         End::Complete => String::new(),
         End::More(after) | End::Foreign(after) => after,
     };
-    let blocks = piece.into_blocks().and_then(|b| Ok((b, Text::new(&after)?)));
+    let blocks = piece
+        .into_blocks()
+        .and_then(|b| Ok((b, Text::new(&after)?)));
     let ((count, results, text), after) = blocks.map_err(|_| Refusal::NoResources)?;
     Ok((count, results, text, after))
 }

@@ -125,7 +125,13 @@ fn a_name_that_stays_is_found_once_whatever_comes_and_goes() {
             after: &after,
         };
         let (piece, end) = walk.piece(&mut model).unwrap();
-        seen.extend(piece.text.as_bytes().chunks(4 + "FileContract".len()).map(|c| c[..4].to_vec()));
+        seen.extend(
+            piece
+                .text
+                .as_bytes()
+                .chunks(4 + "FileContract".len())
+                .map(|c| c[..4].to_vec()),
+        );
         // The name to go on behind is removed, and one before it is made.
         let End::More(next) = end else { break };
         model.0.remove(&format!("/d/{next}"));
@@ -175,4 +181,14 @@ fn a_walk_ends_before_another_servers_directory() {
     let (piece, end) = walk.piece(&mut Mounted).unwrap();
     assert!(piece.is_empty());
     assert_eq!(end, End::Foreign("m".into()));
+}
+
+#[test]
+fn places_are_in_the_order_of_the_walk() {
+    let all = ["", "a", "a/b", "a/b/c", "a/b/", "a/c", "a/", "a-b", "b"];
+    for (i, one) in all.iter().enumerate() {
+        for (j, other) in all.iter().enumerate() {
+            assert_eq!(super::order(one, other), i.cmp(&j), "{one} {other}");
+        }
+    }
 }
