@@ -100,6 +100,30 @@ pub struct DeviceUse {
     pub optional: bool,
 }
 
+impl DeviceUse {
+    /// Whether it names the device with this signature: by the signature, or by a prefix that ends
+    /// where a component ends.
+    #[must_use]
+    pub fn names(&self, device: &str) -> bool {
+        self.signatures.iter().any(|s| is_prefix(s, device))
+    }
+
+    /// Whether there can be a device that both name.
+    #[must_use]
+    pub fn overlaps(&self, other: &DeviceUse) -> bool {
+        let mut pairs = self
+            .signatures
+            .iter()
+            .flat_map(|s| other.signatures.iter().map(move |o| (s, o)));
+        pairs.any(|(s, o)| is_prefix(s, o) || is_prefix(o, s))
+    }
+}
+
+fn is_prefix(prefix: &str, signature: &str) -> bool {
+    let rest = signature.strip_prefix(prefix.trim_end_matches('/'));
+    !prefix.is_empty() && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 /// What a program is for ([O] 5.2.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

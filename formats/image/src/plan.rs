@@ -204,6 +204,7 @@ pub fn infer(manifest: &SystemManifest, programs: &impl Programs) -> Result<Plan
     faults.services();
     let providers = providers(manifest, programs);
     faults.conflicts(&providers);
+    faults.drivers();
     let needs = faults.needs(&providers);
     let order = faults.order(&needs);
     if !faults.found.is_empty() {
@@ -345,6 +346,35 @@ impl<P: Programs> Faults<'_, P> {
                         "{:?} and {:?} {what}; give one of them another path with \"names\", or take \
                          it away",
                         other.name, one.name
+                    ));
+                }
+            }
+        }
+    }
+
+    /// Devices that programs of two images could drive.
+    fn drivers(&mut self) {
+        let services = &self.manifest.services;
+        for (i, one) in services.iter().enumerate() {
+            for other in &services[..i] {
+                let (image, rival) = (image_of(one), image_of(other));
+                let devices = |image| {
+                    self.programs
+                        .manifest(image)
+                        .map_or(&[][..], |m| &m.devices)
+                };
+                let both = devices(image)
+                    .iter()
+                    .find(|d| devices(rival).iter().any(|r| d.overlaps(r)));
+                if image != rival
+                    && let Some(device) = both
+                {
+                    self.found.push(format!(
+                        "{:?} and {:?} would drive the same device: images {rival:?} and {image:?} both \
+                         name {}; take one of them away",
+                        other.name,
+                        one.name,
+                        device.signatures.join(" or ")
                     ));
                 }
             }

@@ -26,7 +26,9 @@ pub struct Device(Object);
 impl Device {
     /// The device with this index in the manifest.
     pub(crate) fn take(index: u32) -> Option<Device> {
-        Object::from_status(sys::startup_device(index)).ok().map(Device)
+        Object::from_status(sys::startup_device(index))
+            .ok()
+            .map(Device)
     }
 
     /// A range of its registers. Of a virtio device, number 0 is its own configuration.
@@ -195,7 +197,11 @@ impl Queue {
     /// The blocks, with [`Error::WouldBlock`] if the queue has no room now, [`Error::Closed`] if the
     /// device has been reset, [`Error::BadArgument`] for parts outside their blocks, for read-only
     /// blocks that the device should write, and for a request that is too large.
-    pub fn add(&mut self, blocks: Vec<Block>, parts: &[Part]) -> Result<usize, Refused<Vec<Block>>> {
+    pub fn add(
+        &mut self,
+        blocks: Vec<Block>,
+        parts: &[Part],
+    ) -> Result<usize, Refused<Vec<Block>>> {
         match self.try_add(&blocks, parts) {
             Ok(number) => {
                 // The device has them now.

@@ -1,12 +1,15 @@
-//! The channel on which the name server announces clients, for services whose clients use more than
-//! one contract. A service with one kind of clients has it simpler: [`provider`](crate::provider).
+//! The channel on which the name server announces clients ([O] 5.3), for services whose clients use
+//! more than one contract. A service with one kind of clients has it simpler:
+//! [`provider`](crate::provider).
 //!
-//! Invariant: every announcement is answered, and an endpoint that is not taken goes back.
+//! Invariant: every request is answered, and an endpoint that is not taken goes back.
 
 use crate::contracts::{NamespaceContract, Refusal, ServiceContract};
 use crate::provider::asked;
 use crate::rt::{Closed, Endpoint, Handle, Text, TypedEndpoint, Waitable, stand_for};
+use crate::walk::{self, Directories};
 use NamespaceContract::exp::Ready as Request;
+use alloc::string::String;
 
 type Ready = NamespaceContract::Exp<NamespaceContract::Ready>;
 type Service = ServiceContract::Exp<ServiceContract::Start>;
@@ -18,6 +21,32 @@ pub struct Door(Ready);
 /// A client that is not taken: why, and its endpoint.
 pub type Turned = (Refusal, Endpoint);
 
+/// A link on a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// How many bytes of the path name it.
+    pub used: usize,
+    /// Where it leads: an absolute path of the whole name space, or one relative to the directory
+    /// of the link.
+    pub target: String,
+}
+
+/// A part of the name space, `/` being the service's own path.
+pub trait Place: Directories {
+    /// Takes the endpoint of a client from this origin for a path.
+    ///
+    /// # Errors
+    /// Why it does not, and the endpoint: [`Refusal::IsLink`] if the path leads through a link, which
+    /// the name server then asks for.
+    fn bind(&mut self, path: &str, origin: u32, client: Endpoint) -> Result<(), Turned>;
+
+    /// The first link on a path.
+    fn link(&mut self, path: &str) -> Option<Link> {
+        let _ = path;
+        None
+    }
+}
+
 impl Door {
     /// Serves what is announced over this channel, which comes from
     /// [`Names::register`](crate::names::Names::register) or with the start of the program.
@@ -26,41 +55,55 @@ impl Door {
         Door(lookup)
     }
 
-    /// Answers one request of the name server, waiting for it if there is none. `bind` takes the
-    /// endpoint of an origin for a path, `/` being the service's own, or gives it back; `list` has
-    /// a line for each name directly below a path.
+    /// The channel again.
+    #[must_use]
+    pub fn into_lookup(self) -> Ready {
+        self.0
+    }
+
+    /// Answers one request of the name server, waiting for it if there is none.
     ///
     /// # Errors
     /// The name server has gone, so that no clients will come any more.
-    pub fn answer(
-        self,
-        bind: impl FnOnce(&str, u32, Endpoint) -> Result<(), Turned>,
-        list: impl FnOnce(&str) -> Result<Text, Refusal>,
-    ) -> Result<Door, Closed> {
+    pub fn answer(self, place: &mut impl Place) -> Result<Door, Closed> {
         Ok(Door(match self.0.recv() {
             Request::Bind(path, origin, service, next) => {
+                let client = service.into_endpoint();
                 let taken = match asked(&path) {
-                    Some(path) => bind(&path, origin, service.into_endpoint()),
-                    None => Err((Refusal::NotFound, service.into_endpoint())),
+                    Ok(path) => place.bind(&path, origin, client),
+                    Err(reason) => Err((reason, client)),
                 };
                 match taken {
                     Ok(()) => next.send_ack_bind(),
-                    Err((reason, endpoint)) => {
-                        next.send_nak_bind(reason, stand_for::<Service>(endpoint))
+                    Err((reason, client)) => {
+                        next.send_nak_bind(reason, stand_for::<Service>(client))
                     }
                 }
             }
-            Request::Find(path, next) => {
-                let path = asked(&path).ok_or(Refusal::NotFound);
-                match path.and_then(|path| list(&path)) {
-                    Ok(names) => next.send_ack_find(names),
+            Request::Find(spec, at, after, next) => {
+                match walk::answer(place, &spec, &at, &after).and_then(|a| Ok((a, text("")?))) {
+                    Ok(((count, results, text, after), at)) => {
+                        next.send_ack_find(count, results, text, at, after)
+                    }
                     Err(reason) => next.send_nak_find(reason),
                 }
             }
+            Request::ReadLink(path, next) => {
+                let link = asked(&path).and_then(|p| place.link(&p).ok_or(Refusal::NotFound));
+                match link.and_then(|link| Ok((link.used as u32, text(&link.target)?))) {
+                    Ok((used, target)) => next.send_ack_read_link(used, target),
+                    Err(reason) => next.send_nak_read_link(reason),
+                }
+            }
             // Nobody is told of changes, and nobody else serves a part of it.
-            Request::Notify(_, watcher, next) => next.send_nak_notify(Refusal::NotFound, watcher),
-            Request::Register(_, provider, next) => next.send_nak_register(Refusal::Held, provider),
-            Request::Deregister(_, next) => next.send_nak_deregister(),
+            Request::Notify(_, _, watcher, next) => {
+                next.send_nak_notify(Refusal::NotFound, watcher)
+            }
+            Request::Register(_, _, _, provider, next) => {
+                next.send_nak_register(Refusal::Held, provider)
+            }
+            Request::Deregister(_, _, next) => next.send_nak_deregister(Refusal::Held),
+            Request::Link(_, _, _, next) => next.send_nak_link(Refusal::Held),
             Request::Closed => return Err(Closed),
         }))
     }
@@ -70,4 +113,8 @@ impl Waitable for Door {
     fn handle(&self) -> Handle {
         self.0.handle()
     }
+}
+
+fn text(text: &str) -> Result<Text, Refusal> {
+    Text::new(text).map_err(|_| Refusal::NoResources)
 }

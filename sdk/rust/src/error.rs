@@ -1,6 +1,6 @@
 //! Why a call of the kernel did not do what it was asked.
 
-use crate::contracts::FileFault;
+use crate::contracts::{FileFault, Refusal};
 use core::fmt;
 use sing_abi::status;
 
@@ -33,6 +33,8 @@ pub enum Error {
     /// A file system does not do it, for this reason. What other services say too has its own error:
     /// [`Error::NotFound`], [`Error::NoResources`].
     File(FileFault),
+    /// Refused by a name server, for a reason that no call of the kernel has.
+    Refused(Refusal),
     /// A status that this version of the SDK does not know.
     Unknown(i32),
 }
@@ -57,7 +59,7 @@ impl Error {
         }
     }
 
-    /// The status that means this error. A file system's reason is none of the kernel's.
+    /// The status that means this error, or comes nearest to it.
     #[must_use]
     pub fn status(self) -> i32 {
         match self {
@@ -73,6 +75,8 @@ impl Error {
             Error::TooDeep => status::TOO_DEEP,
             Error::Held => status::HELD,
             Error::File(_) => status::BAD_STATE,
+            Error::Refused(Refusal::TooLong | Refusal::BadPath) => status::BAD_ARGUMENT,
+            Error::Refused(_) => status::NOT_FOUND,
             Error::Unknown(code) => code,
         }
     }
@@ -81,6 +85,7 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Error::Refused(reason) => f.write_str(describe(*reason)),
             Error::Unknown(code) => write!(f, "unknown status {code}"),
             Error::File(fault) => fault.fmt(f),
             known => f.write_str(status::describe(known.status())),
@@ -89,6 +94,32 @@ impl fmt::Display for Error {
 }
 
 impl core::error::Error for Error {}
+
+impl From<Refusal> for Error {
+    fn from(reason: Refusal) -> Error {
+        match reason {
+            Refusal::NotFound => Error::NotFound,
+            Refusal::NoResources => Error::NoResources,
+            Refusal::Held => Error::Held,
+            other => Error::Refused(other),
+        }
+    }
+}
+
+/// A name server's reason in words.
+fn describe(reason: Refusal) -> &'static str {
+    match reason {
+        Refusal::NotFound => status::describe(status::NOT_FOUND),
+        Refusal::NoResources => status::describe(status::NO_RESOURCES),
+        Refusal::Held => status::describe(status::HELD),
+        Refusal::NotADirectory => "not a directory",
+        Refusal::OtherContract => "a service of another contract",
+        Refusal::TooLong => "longer than a path or pattern may be",
+        Refusal::Loop => "leads through too many links",
+        Refusal::BadPath => "not a path; one begins with / and has no part . or ..",
+        Refusal::IsLink => "leads through a link of another name server",
+    }
+}
 
 /// The value of a status that is zero or more, else its error.
 pub(crate) fn check(code: i32) -> Result<u32, Error> {

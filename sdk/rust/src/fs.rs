@@ -32,6 +32,7 @@
 mod directory;
 mod entries;
 mod file;
+pub mod text;
 
 pub use directory::{Directory, Options};
 pub use entries::{Entries, Entry, pack, unpack};

@@ -73,6 +73,7 @@ pub mod io;
 pub mod names;
 pub mod panic;
 pub mod path;
+pub mod pattern;
 pub mod plan;
 pub mod process;
 pub mod provider;
@@ -89,6 +90,7 @@ pub mod tree;
 pub mod tref;
 pub mod usage;
 pub mod view;
+pub mod walk;
 #[cfg(feature = "wrong")]
 pub mod wrong;
 

@@ -1,23 +1,30 @@
 //! The name space, for clients: finding and binding services, registering.
+//!
+//! ```
+//! use sing_sdk::names::Names;
+//! use sing_sdk::prelude::*;
+//!
+//! /// Names all text files of the system image, piece by piece.
+//! fn texts(names: &mut Names) -> Result<(), Error> {
+//!     for found in names.search("/boot/**/*.txt")? {
+//!         println!("{}", found?.path);
+//!     }
+//!     Ok(())
+//! }
+//! ```
 
 use crate::Error;
-use crate::contracts::{NamespaceContract, NotifyContract, Refusal, ServiceContract};
-use crate::rt::Text;
+use crate::contracts::{
+    FindResponse, NameKind, NamespaceContract, NotifyContract, Refusal, ServiceContract,
+};
+use crate::pattern;
+use crate::rt::{Text, Vector};
+use alloc::format;
 use alloc::string::String;
-use alloc::vec::Vec;
+use alloc::vec::{self, Vec};
 
 type Ready = NamespaceContract::Imp<NamespaceContract::Ready>;
 type Service = ServiceContract::Exp<ServiceContract::Start>;
-
-impl From<Refusal> for Error {
-    fn from(reason: Refusal) -> Error {
-        match reason {
-            Refusal::NotFound => Error::NotFound,
-            Refusal::NoResources => Error::NoResources,
-            Refusal::Held => Error::Held,
-        }
-    }
-}
 
 /// A channel to the name server.
 #[derive(Debug)]
@@ -49,7 +56,7 @@ impl Names {
     ///
     /// # Errors
     /// [`Error::NotFound`] where there is no such service, or it refused; [`Error::NoResources`] where it has no room, or this
-    /// program its share.
+    /// program its share; [`Error::Refused`] with [`Refusal::OtherContract`] where the service is of another.
     pub fn bind(&mut self, path: &str, exp: impl Into<Service>) -> Result<(), Error> {
         use NamespaceContract::imp::Binding;
         let path = Text::new(path)?;
@@ -71,78 +78,240 @@ impl Names {
         Ok(imp)
     }
 
-    /// The names directly below a path; directories have a `/` at their end.
+    /// What matches a path specification ([`pattern`]), found as the results are taken, with one
+    /// piece of them in memory at a time.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where there is no such directory, [`Error::NoResources`] where there is no room for the answer.
-    pub fn find(&mut self, path: &str) -> Result<Vec<String>, Error> {
+    /// [`Error::Refused`] for what is no specification.
+    pub fn search(&mut self, spec: &str) -> Result<Search<'_>, Error> {
+        let (directory, _) = pattern::split(spec).map_err(Refusal::from)?;
+        Ok(Search {
+            names: self,
+            spec: spec.into(),
+            directory,
+            after: Some(String::new()),
+            piece: Vec::new().into_iter(),
+        })
+    }
+
+    /// All that matches a path specification.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where there is no directory in which to look, or nothing at a path
+    /// without wildcards; [`Error::Refused`] where the directory is none, or the specification;
+    /// [`Error::NoResources`] where there is no room for the answer.
+    pub fn find(&mut self, spec: &str) -> Result<Vec<Found>, Error> {
+        let found: Vec<Found> = self.search(spec)?.collect::<Result<_, _>>()?;
+        if found.is_empty() && !pattern::is_pattern(spec) {
+            return Err(Error::NotFound);
+        }
+        Ok(found)
+    }
+
+    /// All names directly below a directory.
+    ///
+    /// # Errors
+    /// As [`Names::find`].
+    pub fn list(&mut self, directory: &str) -> Result<Vec<Found>, Error> {
+        self.find(&pattern::under(directory, "*"))
+    }
+
+    /// One piece of a search.
+    fn piece(&mut self, spec: &str, directory: &str, after: &str) -> Result<Piece, Error> {
         use NamespaceContract::imp::Finding;
-        let path = Text::new(path)?;
-        match self.take()?.call_find(path) {
-            Finding::AckFind(names, next) => {
+        let (spec, at, after) = (Text::new(spec)?, Text::new("")?, Text::new(after)?);
+        match self.take()?.call_find(spec, at, after) {
+            Finding::AckFind(count, results, text, at, after, next) => {
                 self.0 = Some(next);
-                Ok(names.to_lossy().lines().map(String::from).collect())
+                let base = at.get().map(|at| crate::path::join(directory, &at));
+                let found = base.and_then(|base| results_of(count, &results, &text, &base));
+                let piece = found.zip(after.get());
+                // A server has answered what the contract does not say.
+                piece.ok_or(Error::BadState)
             }
             Finding::NakFind(reason, next) => {
-                self.done(Some((next, Err(reason)))).map(|()| Vec::new())
+                self.0 = Some(next);
+                Err(reason.into())
             }
             Finding::Closed => Err(Error::Closed),
         }
     }
 
-    /// Registers a service or name server at a path. The channel that comes back announces clients
-    /// that bind that path or one below it.
+    /// Registers a name server for a path and all below it. The channel that comes back brings the
+    /// requests of clients there, with paths relative to this one.
     ///
     /// # Errors
     /// [`Error::Held`] where the path, or one above or below it, is another's; [`Error::NoResources`] where the name server has
-    /// no room, or this program its share; [`Error::NotFound`] for what is no path.
+    /// no room, or this program its share; [`Error::Refused`] for what is no path.
     pub fn register(
         &mut self,
         path: &str,
     ) -> Result<NamespaceContract::Exp<NamespaceContract::Ready>, Error> {
-        use NamespaceContract::imp::Ready_Register;
+        self.register_as(path, "NamespaceContract")
+    }
+
+    /// Registers a service of a contract at a path.
+    ///
+    /// # Errors
+    /// As [`Names::register`].
+    pub fn register_as(
+        &mut self,
+        path: &str,
+        contract: &str,
+    ) -> Result<NamespaceContract::Exp<NamespaceContract::Ready>, Error> {
+        use NamespaceContract::imp::Registering;
         let (imp, exp) = NamespaceContract::new_channel()?;
         let exp = exp.send_success();
-        let path = Text::new(path)?;
-        let answer = match self.take()?.call_register(path, imp) {
-            Ready_Register::AckRegister(next) => Some((next, Ok(()))),
-            Ready_Register::NakRegister(reason, _, next) => Some((next, Err(reason))),
-            Ready_Register::Closed => None,
+        let (path, contract) = (Text::new(path)?, Text::new(contract)?);
+        let answer = match self.take()?.call_register(path, contract, 0, imp) {
+            Registering::AckRegister(next) => Some((next, Ok(()))),
+            Registering::NakRegister(reason, _, next) => Some((next, Err(reason))),
+            Registering::Closed => None,
         };
         self.done(answer).map(|()| exp)
     }
 
-    /// Takes back a registration that this channel has made.
+    /// Makes a symbolic link. It stays as long as this channel is open, as a registration does.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if nothing was registered there by the caller.
-    pub fn deregister(&mut self, path: &str) -> Result<(), Error> {
-        use NamespaceContract::imp::Ready_Deregister;
-        let path = Text::new(path)?;
-        let answer = match self.take()?.call_deregister(path) {
-            Ready_Deregister::AckDeregister(next) => Some((next, Ok(()))),
-            Ready_Deregister::NakDeregister(next) => Some((next, Err(Refusal::NotFound))),
-            Ready_Deregister::Closed => None,
+    /// As [`Names::register`].
+    pub fn link(&mut self, path: &str, target: &str) -> Result<(), Error> {
+        use NamespaceContract::imp::Linking;
+        let (path, target) = (Text::new(path)?, Text::new(target)?);
+        let answer = match self.take()?.call_link(path, target, 0) {
+            Linking::AckLink(next) => Some((next, Ok(()))),
+            Linking::NakLink(reason, next) => Some((next, Err(reason))),
+            Linking::Closed => None,
         };
         self.done(answer)
     }
 
-    /// Asks to be told when something has been registered or deregistered below a path.
+    /// The target of the link at a path.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where there is nothing; [`Error::BadArgument`] where there is no link.
+    pub fn read_link(&mut self, path: &str) -> Result<String, Error> {
+        match self.find(&pattern::literal(path))?.pop() {
+            Some(found) if found.kind == NameKind::Link => Ok(found.detail),
+            _ => Err(Error::BadArgument),
+        }
+    }
+
+    /// Takes back a registration or a link that this channel has made.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if nothing is there, [`Error::Held`] if it is not the caller's.
+    pub fn deregister(&mut self, path: &str) -> Result<(), Error> {
+        use NamespaceContract::imp::Deregistering;
+        let path = Text::new(path)?;
+        let answer = match self.take()?.call_deregister(path, 0) {
+            Deregistering::AckDeregister(next) => Some((next, Ok(()))),
+            Deregistering::NakDeregister(reason, next) => Some((next, Err(reason))),
+            Deregistering::Closed => None,
+        };
+        self.done(answer)
+    }
+
+    /// Asks to be told when something has been registered or deregistered that matches a path
+    /// specification, or is below a path that does.
     ///
     /// # Errors
     /// [`Error::NoResources`] where the name server has no room, or this program its share.
     pub fn notify(
         &mut self,
-        path: &str,
+        spec: &str,
     ) -> Result<NotifyContract::Exp<NotifyContract::Start>, Error> {
-        use NamespaceContract::imp::Ready_Notify;
+        use NamespaceContract::imp::Notifying;
         let (imp, exp) = NotifyContract::new_channel()?;
-        let path = Text::new(path)?;
-        let answer = match self.take()?.call_notify(path, imp) {
-            Ready_Notify::AckNotify(next) => Some((next, Ok(()))),
-            Ready_Notify::NakNotify(reason, _, next) => Some((next, Err(reason))),
-            Ready_Notify::Closed => None,
+        let spec = Text::new(spec)?;
+        let answer = match self.take()?.call_notify(spec, 0, imp) {
+            Notifying::AckNotify(next) => Some((next, Ok(()))),
+            Notifying::NakNotify(reason, _, next) => Some((next, Err(reason))),
+            Notifying::Closed => None,
         };
         self.done(answer).map(|()| exp)
+    }
+}
+
+/// The results of a piece, and where the next one begins.
+type Piece = (Vec<Found>, String);
+
+/// The results in an answer, whose server may be any program; `None` if they are none.
+fn results_of(
+    count: u32,
+    results: &Vector<FindResponse>,
+    text: &Text,
+    base: &str,
+) -> Option<Vec<Found>> {
+    let text = text.get()?;
+    let mut rest = text.as_str();
+    let mut take = |len: u32| {
+        let (taken, behind) = rest.split_at_checked(len as usize)?;
+        rest = behind;
+        Some(taken)
+    };
+    let count = count as usize;
+    (0..count).try_fold(
+        Vec::with_capacity(count.min(text.len() + 1)),
+        |mut all, i| {
+            let FindResponse { kind, path, detail } = results.get(i)?;
+            let path = match take(path)? {
+                "" => String::from(base),
+                path => format!("{}/{path}", base.trim_end_matches('/')),
+            };
+            let detail = take(detail)?.into();
+            all.push(Found { path, kind, detail });
+            Some(all)
+        },
+    )
+}
+
+/// A name that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The path, with the directory of the specification as it was asked.
+    pub path: String,
+    /// What it names.
+    pub kind: NameKind,
+    /// A link's target or a service's contract; empty if it is not known.
+    pub detail: String,
+}
+
+impl Found {
+    /// The last part of the path.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or_default()
+    }
+}
+
+/// Results of a search, piece by piece.
+#[derive(Debug)]
+pub struct Search<'a> {
+    names: &'a mut Names,
+    spec: String,
+    directory: String,
+    /// Where the next piece begins; `None` if there is no more.
+    after: Option<String>,
+    piece: vec::IntoIter<Found>,
+}
+
+impl Iterator for Search<'_> {
+    type Item = Result<Found, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(found) = self.piece.next() {
+                return Some(Ok(found));
+            }
+            let after = self.after.take()?;
+            match self.names.piece(&self.spec, &self.directory, &after) {
+                Ok((found, after)) => {
+                    self.piece = found.into_iter();
+                    self.after = (!after.is_empty()).then_some(after);
+                }
+                Err(reason) => return Some(Err(reason)),
+            }
+        }
     }
 }

@@ -29,6 +29,18 @@ pub fn normalize(path: &str) -> Option<String> {
     Some(out)
 }
 
+/// Whether a text is a path from some directory on: parts divided by `/`, as in a normalized path,
+/// or nothing; a `/` may be at its end.
+#[must_use]
+pub fn is_relative(path: &str) -> bool {
+    let parts = path.strip_suffix('/').unwrap_or(path);
+    path.len() <= LONGEST
+        && (path.is_empty()
+            || parts
+                .split('/')
+                .all(|part| !matches!(part, "" | "." | "..") && !part.contains(char::is_control)))
+}
+
 /// The path that a program means by `path` when it is in the directory `from`: `..` goes up.
 #[must_use]
 pub fn join(from: &str, path: &str) -> String {
@@ -100,6 +112,17 @@ mod tests {
             assert_eq!(normalize(bad), None, "{bad}");
         }
         assert_eq!(normalize(&"/a".repeat(LONGEST)), None);
+    }
+
+    #[test]
+    fn relative() {
+        for good in ["", "a", "a/b", "a/b/"] {
+            assert!(is_relative(good), "{good}");
+        }
+        for bad in ["/", "/a", "a//b", "a//", "..", "a/../b", "a/\n"] {
+            assert!(!is_relative(bad), "{bad}");
+        }
+        assert!(!is_relative(&"a".repeat(LONGEST + 1)));
     }
 
     #[test]

@@ -40,12 +40,15 @@
 //!   is room ([`share`]).
 
 use crate::Error;
-use crate::contracts::{NamespaceContract, Refusal, ServiceContract};
+use crate::contracts::{NameKind, NamespaceContract, Refusal, ServiceContract};
+pub use crate::door::Link;
+use crate::door::{Door, Place, Turned};
 use crate::names::Names;
 use crate::path;
-use crate::rt::{Closed, Handle, Text, TypedEndpoint, Waitable, stand_for};
+use crate::rt::{Closed, Endpoint, Handle, Text, TypedEndpoint, Waitable, stand_for};
 use crate::set::EndpointSet;
 use crate::share;
+use crate::walk::{Directories, Entry};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -107,6 +110,15 @@ impl<S: TypedEndpoint, E: TypedEndpoint, T> Provider<S, E, T> {
     /// # Errors
     /// As [`Names::register`].
     pub fn register(names: &mut Names, path: &str, begin: fn(S) -> E) -> Result<Self, Error> {
+        Self::on(names.register_as(path, S::CONTRACT)?, begin)
+    }
+
+    /// Registers a service of a path and all below it: a part of the name space, with directories.
+    /// Clients find what is in them by patterns, too.
+    ///
+    /// # Errors
+    /// As [`Names::register`].
+    pub fn register_tree(names: &mut Names, path: &str, begin: fn(S) -> E) -> Result<Self, Error> {
         Self::on(names.register(path)?, begin)
     }
 
@@ -134,56 +146,48 @@ impl<S: TypedEndpoint, E: TypedEndpoint, T> Provider<S, E, T> {
     /// # Errors
     /// The name server has gone, so that no clients will come any more.
     pub fn answer(&mut self, bind: impl FnOnce(&str) -> Option<T>) -> Result<(), Closed> {
-        self.answer_tree(bind, |_| None)
+        self.answer_names(&mut Single(Some(bind)))
     }
 
-    /// The same for a service that is a directory: `list` names what lies directly below a path.
+    /// The same for a service that is a small directory: `list` names all that lies directly below
+    /// a path, with a `/` behind directories.
     ///
     /// # Errors
     /// As [`Provider::answer`].
     pub fn answer_tree(
         &mut self,
         bind: impl FnOnce(&str) -> Option<T>,
-        list: impl FnOnce(&str) -> Option<Vec<String>>,
+        list: impl FnMut(&str) -> Option<Vec<String>>,
     ) -> Result<(), Closed> {
-        use NamespaceContract::exp::Ready as Request;
-        let lookup = self.lookup.0.take().ok_or(Closed)?;
-        self.lookup.0 = Some(match lookup.recv() {
-            Request::Bind(path, origin, service, next) => {
-                match self.take(asked(&path).and_then(|p| bind(&p)), origin, service) {
-                    Ok(()) => next.send_ack_bind(),
-                    Err((reason, service)) => next.send_nak_bind(reason, service),
-                }
-            }
-            Request::Find(path, next) => match asked(&path).and_then(|p| list(&p)) {
-                Some(names) => match lines(&names) {
-                    Ok(names) => next.send_ack_find(names),
-                    Err(_) => next.send_nak_find(Refusal::NoResources),
-                },
-                None => next.send_nak_find(Refusal::NotFound),
-            },
-            // Nothing below a service changes by itself, and nobody else serves a part of it.
-            Request::Notify(_, watcher, next) => next.send_nak_notify(Refusal::NotFound, watcher),
-            Request::Register(_, provider, next) => next.send_nak_register(Refusal::Held, provider),
-            Request::Deregister(_, next) => next.send_nak_deregister(),
-            Request::Closed => return Err(Closed),
-        });
+        self.answer_names(&mut Listed {
+            bind: Some(bind),
+            list,
+            contract: S::CONTRACT,
+        })
+    }
+
+    /// The same for directories of any size, with links, which are read in pieces.
+    ///
+    /// # Errors
+    /// As [`Provider::answer`].
+    pub fn answer_names(&mut self, tree: &mut impl Tree<T>) -> Result<(), Closed> {
+        let door = Door::new(self.lookup.0.take().ok_or(Closed)?);
+        let mut taking = Taking {
+            provider: self,
+            tree,
+        };
+        self.lookup.0 = Some(door.answer(&mut taking)?.into_lookup());
         Ok(())
     }
 
-    fn take(
-        &mut self,
-        note: Option<T>,
-        origin: u32,
-        service: Service,
-    ) -> Result<(), (Refusal, Service)> {
-        let Some(note) = note else {
-            return Err((Refusal::NotFound, service));
-        };
+    /// Takes a client, with the service's note of it.
+    fn take(&mut self, note: T, origin: u32, client: Endpoint) -> Result<(), Turned> {
         if !self.has_room(origin) {
-            return Err((Refusal::NoResources, service));
+            return Err((Refusal::NoResources, client));
         }
-        let client = accept(service).map_err(|other| (Refusal::NotFound, other))?;
+        let client = client
+            .cast()
+            .map_err(|other| (Refusal::OtherContract, other))?;
         // If handles are short, the client finds its channel closed.
         if let Ok(key) = self.clients.insert((self.begin)(client)) {
             if key >= self.notes.len() {
@@ -230,19 +234,135 @@ pub fn accept<S: TypedEndpoint>(service: Service) -> Result<S, Service> {
     service.into_endpoint().cast().map_err(stand_for)
 }
 
-/// A path as it came in a request, in its normal form; `None` for what is no path.
-#[must_use]
-pub fn asked(path: &Text) -> Option<String> {
-    path.get_within(path::LONGEST)
-        .as_deref()
-        .and_then(path::normalize)
-}
-
-/// The answer to a Find: one line for each name.
+/// A path as it came in a request, in its normal form.
 ///
 /// # Errors
-/// [`Error::NoResources`] where memory is short.
-pub fn lines(names: &[String]) -> Result<Text, Error> {
-    let lines: String = names.iter().flat_map(|n| [n.as_str(), "\n"]).collect();
-    Text::new(&lines)
+/// If it is too long, or no path.
+pub fn asked(path: &Text) -> Result<String, Refusal> {
+    if path.block().len() > path::LONGEST {
+        return Err(Refusal::TooLong);
+    }
+    let path = path.get();
+    path.as_deref()
+        .and_then(path::normalize)
+        .ok_or(Refusal::BadPath)
+}
+
+/// A provider that answers a request, with what it says of paths.
+struct Taking<'a, S, E, T, N> {
+    provider: &'a mut Provider<S, E, T>,
+    tree: &'a mut N,
+}
+
+impl<S, E, T, N: Directories> Directories for Taking<'_, S, E, T, N> {
+    fn list(&mut self, at: &str, after: Option<&str>, most: usize) -> Result<Vec<Entry>, Refusal> {
+        self.tree.list(at, after, most)
+    }
+
+    fn entry(&mut self, at: &str, name: &str) -> Result<Option<Entry>, Refusal> {
+        self.tree.entry(at, name)
+    }
+}
+
+impl<S, E, T, N> Place for Taking<'_, S, E, T, N>
+where
+    S: TypedEndpoint,
+    E: TypedEndpoint,
+    N: Tree<T>,
+{
+    fn bind(&mut self, path: &str, origin: u32, client: Endpoint) -> Result<(), Turned> {
+        match self.tree.bind(path) {
+            Ok(note) => self.provider.take(note, origin, client),
+            Err(reason) => Err((reason, client)),
+        }
+    }
+
+    fn link(&mut self, path: &str) -> Option<Link> {
+        self.tree.link(path)
+    }
+}
+
+/// What a service that is a part of the name space says of its paths, `/` being its own. `T` is its
+/// note of a client.
+pub trait Tree<T>: Directories {
+    /// Takes a client of this path.
+    ///
+    /// # Errors
+    /// Why it does not: [`Refusal::IsLink`] if the path leads through a link, which the name server
+    /// then asks for.
+    fn bind(&mut self, path: &str) -> Result<T, Refusal>;
+
+    /// The first link on a path.
+    fn link(&mut self, path: &str) -> Option<Link> {
+        let _ = path;
+        None
+    }
+}
+
+/// A service without directories.
+struct Single<B>(Option<B>);
+
+impl<B> Directories for Single<B> {
+    fn list(&mut self, at: &str, _: Option<&str>, _: usize) -> Result<Vec<Entry>, Refusal> {
+        Err(match at {
+            "/" => Refusal::NotADirectory,
+            _ => Refusal::NotFound,
+        })
+    }
+}
+
+impl<T, B: FnOnce(&str) -> Option<T>> Tree<T> for Single<B> {
+    fn bind(&mut self, path: &str) -> Result<T, Refusal> {
+        let bind = self.0.take().ok_or(Refusal::NotFound)?;
+        bind(path).ok_or(Refusal::NotFound)
+    }
+}
+
+/// A service with directories that are listed whole.
+struct Listed<B, L> {
+    bind: Option<B>,
+    list: L,
+    contract: &'static str,
+}
+
+impl<B, L: FnMut(&str) -> Option<Vec<String>>> Listed<B, L> {
+    fn all(&mut self, at: &str) -> Option<Vec<Entry>> {
+        let names = (self.list)(at)?;
+        let entry = |name: &String| match name.strip_suffix('/') {
+            Some(name) => Entry::directory(name),
+            None => Entry::service(name, self.contract),
+        };
+        let mut all: Vec<Entry> = names.iter().map(entry).collect();
+        all.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        Some(all)
+    }
+}
+
+impl<B, L: FnMut(&str) -> Option<Vec<String>>> Directories for Listed<B, L> {
+    fn list(&mut self, at: &str, after: Option<&str>, most: usize) -> Result<Vec<Entry>, Refusal> {
+        if let Some(mut all) = self.all(at) {
+            all.retain(|entry| after.is_none_or(|after| entry.name.as_str() > after));
+            all.truncate(most);
+            return Ok(all);
+        }
+        let (above, name) = at.rsplit_once('/').unwrap_or_default();
+        let above = if above.is_empty() { "/" } else { above };
+        let beside = if at == "/" { None } else { self.all(above) };
+        let is = |entry: &Entry| entry.name == name && entry.kind != NameKind::Directory;
+        Err(match beside.is_some_and(|all| all.iter().any(is)) {
+            true => Refusal::NotADirectory,
+            false => Refusal::NotFound,
+        })
+    }
+}
+
+impl<T, B, L> Tree<T> for Listed<B, L>
+where
+    B: FnOnce(&str) -> Option<T>,
+    L: FnMut(&str) -> Option<Vec<String>>,
+{
+    fn bind(&mut self, path: &str) -> Result<T, Refusal> {
+        let bind = self.bind.take().ok_or(Refusal::NotFound)?;
+        bind(path).ok_or(Refusal::NotFound)
+    }
 }

@@ -118,13 +118,6 @@ impl Device {
         let space = self.ranges.get(window.range)?.space;
         (window.len > 0).then_some((space, window))
     }
-
-    /// Whether a manifest's signature names this device: it is the device's own, or a prefix of it
-    /// that ends where a component ends.
-    pub(crate) fn matches(&self, signature: &str) -> bool {
-        let rest = self.signature.strip_prefix(signature.trim_end_matches('/'));
-        !signature.is_empty() && rest.is_some_and(|r| r.is_empty() || r.starts_with('/'))
-    }
 }
 
 /// Offset of the device's own configuration in the registers of virtio-mmio.

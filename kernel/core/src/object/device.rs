@@ -161,7 +161,7 @@ impl Device {
 
     fn matches(&self, declared: &DeviceUse) -> bool {
         let device = trusted::device(self.index);
-        device.is_some_and(|d| declared.signatures.iter().any(|s| d.matches(s)))
+        device.is_some_and(|d| declared.names(&d.signature))
     }
 
     /// Gives it to a SIP that has not been started, under number `usage` of its manifest's devices.

@@ -74,9 +74,9 @@ fn list(names: &mut Names) -> Result<i32, Error> {
         "{:<16} {:<9} {:>7} {:>8} {:>10} {}\n",
         "NAME", "STATE", "PROCESS", "RESTARTS", "FOR", "REASON"
     );
-    for name in names.find(PLACE)? {
-        let Some((state, process, restarts, time, reason)) = status(&mut info, names, &name)?
-        else {
+    for found in names.find(PLACE)? {
+        let name = found.name();
+        let Some((state, process, restarts, time, reason)) = status(&mut info, names, name)? else {
             continue;
         };
         let process = if process == 0 {

@@ -1,7 +1,6 @@
 //! The driver of virtio disks (virtio 1.x, device id 2), over memory-mapped registers and PCI alike.
 //!
-//! It registers a disk in the name space, at the path of its argument, and serves `DiskContract` to
-//! whoever binds it. A client's block goes to the device as it came and back to the client: its bytes
+//! It serves `DiskContract` to whoever binds it; who starts it says where in the name space it is. A client's block goes to the device as it came and back to the client: its bytes
 //! are not copied, and this driver never looks at them.
 //!
 //! Invariant: no client can stop another. Each has one request at a time; a request that the device
@@ -17,48 +16,50 @@ mod server;
 
 use disk::Disk;
 use server::Server;
-use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
 use sing_sdk::provider::Provider;
 
 sing_sdk::manifest! {
     name: "virtio-blk",
     description: "drives a virtio disk",
-    endpoints: { names: NamespaceContract.Imp:Start },
+    category: driver,
+    serves: { disk: DiskContract },
+    endpoints: { stderr: optional PipeContract.Imp:Start },
     devices: {
-        disk: ["/virtio/2", "/pci/01/00/1af4/1042", "/pci/01/00/1af4/1001"] {
+        device: ["/virtio/2", "/pci/01/00/1af4/1042", "/pci/01/00/1af4/1001"] {
             registers: [0], interrupt, queues: 1,
         },
     },
     memory: 32 MiB,
     behavior: "
-        // Without a name or with a device that does not work, it ends at once.
-        state Start: ( names.Success? -> Registering or names.ChannelClosed? -> end or skip -> end );
-        state Registering: names.Register! -> (
-          names.AckRegister? -> Serving or names.NakRegister? -> end or names.ChannelClosed? -> end );
-        // From now on it communicates only with clients that the name server hands over.
-        state Serving: skip -> end;
+        // Without a device that works, it ends at once.
+        state Start: ( disk.Success! -> Serving or stderr.Write! -> end or skip -> end );
+        // The device's requests are none of the channels'.
+        state Serving: one {
+          disk.Bind? -> ( disk.AckBind! or disk.NakBind! ) -> Serving;
+          disk.Find? -> ( disk.AckFind! or disk.NakFind! ) -> Serving;
+          disk.Notify? -> disk.NakNotify! -> Serving;
+          disk.Register? -> disk.NakRegister! -> Serving;
+          disk.Deregister? -> disk.NakDeregister! -> Serving;
+          disk.Link? -> disk.NakLink! -> Serving;
+          disk.ReadLink? -> ( disk.AckReadLink! or disk.NakReadLink! ) -> Serving;
+          disk.ChannelClosed? -> end;
+          skip -> end;
+        }
     ",
 }
 
-sing_sdk::arguments! {
-    /// Where the disk is to be in the name space: /dev/disk0.
-    path: one String "PATH";
-}
+sing_sdk::arguments! {}
 
 /// The size to which the heap is grown at the start: clients and their requests need no more.
 const HEAP: usize = 1 << 20;
 
 #[sing_sdk::main]
-fn main(arguments: Arguments) -> Result<(), Error> {
-    let device = startup::disk().ok_or(Error::NotFound)?;
+fn main(_: Arguments) -> Result<(), Error> {
+    let device = startup::device().ok_or(Error::NotFound)?;
     sing_sdk::reserve(HEAP)?;
     let disk = Disk::start(device)?;
-    let mut names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
-    let provider = Provider::register(
-        &mut names,
-        &arguments.path,
-        DiskContract::Exp::send_success,
-    )?;
+    let lookup = startup::disk().ok_or(Error::NotFound)?;
+    let provider = Provider::new(lookup, DiskContract::Exp::send_success)?;
     Server::new(disk, provider).run()
 }

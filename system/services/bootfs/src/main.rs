@@ -35,6 +35,8 @@ sing_sdk::manifest! {
           names.Notify? -> names.NakNotify! -> Serving;
           names.Register? -> names.NakRegister! -> Serving;
           names.Deregister? -> names.NakDeregister! -> Serving;
+          names.Link? -> names.NakLink! -> Serving;
+          names.ReadLink? -> ( names.AckReadLink! or names.NakReadLink! ) -> Serving;
           names.ChannelClosed? -> end;
         }
     ",

@@ -2,12 +2,13 @@
 
 use crate::tree::{Node, ROOT, Tree};
 use sing_sdk::contracts::{DirectoryContract, FileContract, FileFault, OpenHow, Refusal};
-use sing_sdk::door::{Door, Turned};
+use sing_sdk::door::{Door, Place, Turned};
 use sing_sdk::path::LONGEST;
 use sing_sdk::prelude::*;
 use sing_sdk::provider::CLIENTS;
 use sing_sdk::rt::{Endpoint, stand_for};
 use sing_sdk::slots::Slots;
+use sing_sdk::walk::{self, Directories};
 
 pub type File = FileContract::Exp<FileContract::Ready>;
 pub type Directory = DirectoryContract::Exp<DirectoryContract::Ready>;
@@ -85,24 +86,7 @@ impl Server {
 
     /// Answers the name server; `None` when it has gone.
     pub fn announced(&mut self, door: Door) -> Option<Door> {
-        let (tree, clients) = (&self.tree, &mut self.clients);
-        let bind = |path: &str, origin, endpoint| -> Result<(), Turned> {
-            let turned = |(fault, endpoint)| match fault {
-                FileFault::NoResources => (Refusal::NoResources, endpoint),
-                _ => (Refusal::NotFound, endpoint),
-            };
-            match tree.resolve(ROOT, &path[1..]) {
-                Ok(node) => Self::open(clients, tree, origin, node, endpoint).map_err(turned),
-                Err(_) => Err((Refusal::NotFound, endpoint)),
-            }
-        };
-        let list = |path: &str| match tree.resolve(ROOT, &path[1..]) {
-            Ok(node) if tree.file(node).is_none() => {
-                Text::new(&tree.lines(node)).map_err(|_| Refusal::NoResources)
-            }
-            _ => Err(Refusal::NotFound),
-        };
-        door.answer(bind, list).ok()
+        door.answer(self).ok()
     }
 
     /// Serves one request of a reader; `None` when it has gone.
@@ -289,5 +273,39 @@ impl Server {
             Request::Sync(next) => next.send_done(),
             Request::Closed => return None,
         })
+    }
+}
+
+impl Directories for Server {
+    fn list(
+        &mut self,
+        at: &str,
+        after: Option<&str>,
+        most: usize,
+    ) -> Result<Vec<walk::Entry>, Refusal> {
+        match self.tree.resolve(ROOT, &at[1..]) {
+            Ok(node) if self.tree.file(node).is_none() => Ok(self.tree.entries(node, after, most)),
+            Ok(_) => Err(Refusal::NotADirectory),
+            Err(_) => Err(Refusal::NotFound),
+        }
+    }
+}
+
+impl Place for Server {
+    fn bind(&mut self, path: &str, origin: u32, client: Endpoint) -> Result<(), Turned> {
+        let turned = |(fault, endpoint)| {
+            let reason = match fault {
+                FileFault::NoResources => Refusal::NoResources,
+                FileFault::NotFound => Refusal::NotFound,
+                _ => Refusal::OtherContract,
+            };
+            (reason, endpoint)
+        };
+        match self.tree.resolve(ROOT, &path[1..]) {
+            Ok(node) => {
+                Self::open(&mut self.clients, &self.tree, origin, node, client).map_err(turned)
+            }
+            Err(_) => Err((Refusal::NotFound, client)),
+        }
     }
 }

@@ -3,6 +3,7 @@
 use sing_sdk::contracts::{FileAttributes, FileFault, FileKind};
 use sing_sdk::fs::pack;
 use sing_sdk::prelude::*;
+use sing_sdk::walk;
 
 /// A place in the tree; the first one is the mount point.
 pub type Node = usize;
@@ -131,19 +132,18 @@ impl Tree {
         Ok(bytes)
     }
 
-    /// Names directly below a directory, in order, a line each, directories with a `/`.
-    pub fn lines(&self, directory: Node) -> String {
-        let mut names: Vec<String> = self.children(directory).map(|n| self.line(n)).collect();
-        names.sort_unstable();
-        names.concat()
-    }
-
-    fn line(&self, node: Node) -> String {
-        let end = if self.file(node).is_some() {
-            "\n"
-        } else {
-            "/\n"
+    /// At most so many names directly below a directory, in order, those after `after`.
+    pub fn entries(&self, directory: Node, after: Option<&str>, most: usize) -> Vec<walk::Entry> {
+        let name = |node: &Node| self.0[*node].name.as_str();
+        let mut behind: Vec<Node> = self
+            .children(directory)
+            .filter(|node| after.is_none_or(|after| name(node) > after))
+            .collect();
+        behind.sort_unstable_by_key(name);
+        let entry = |node: Node| match self.file(node) {
+            Some(_) => walk::Entry::service(name(&node), "FileContract"),
+            None => walk::Entry::directory(name(&node)),
         };
-        format!("{}{end}", self.0[node].name)
+        behind.into_iter().take(most).map(entry).collect()
     }
 }

@@ -30,6 +30,8 @@ sing_sdk::manifest! {
           clock.Notify? -> clock.NakNotify! -> Serving;
           clock.Register? -> clock.NakRegister! -> Serving;
           clock.Deregister? -> clock.NakDeregister! -> Serving;
+          clock.Link? -> clock.NakLink! -> Serving;
+          clock.ReadLink? -> ( clock.AckReadLink! or clock.NakReadLink! ) -> Serving;
           clock.ChannelClosed? -> end;
           health.Ping? -> health.Pong! -> Serving;
           health.ChannelClosed? -> Serving;

@@ -5,8 +5,10 @@
 //! - Clients are bounded in number, and each program has its share of them; what a client sends is
 //!   bounded before it is read.
 
+use sing_sdk::door::Turned;
+use sing_sdk::fs::text;
 use sing_sdk::prelude::*;
-use sing_sdk::provider;
+use sing_sdk::rt::Endpoint;
 use sing_sdk::set::WaitSet;
 use sing_sdk::share;
 
@@ -16,8 +18,6 @@ const MOST: usize = 256;
 const LEAST: usize = 8;
 /// The longest name of a service.
 const NAME: usize = 64;
-
-type Service = ServiceContract::Exp<ServiceContract::Start>;
 
 /// A client's channel.
 enum Talk {
@@ -60,11 +60,11 @@ impl Clients {
     pub fn take(
         &mut self,
         origin: u32,
-        client: Service,
+        client: Endpoint,
         text: Option<String>,
         set: &WaitSet,
         number: impl Fn(usize) -> u32,
-    ) -> Result<(), (Refusal, Service)> {
+    ) -> Result<(), Turned> {
         let (mut all, mut same) = (0, 0);
         for (of, _) in self.0.iter().flatten() {
             all += 1;
@@ -82,27 +82,25 @@ impl Clients {
         let (talk, watched) = match text {
             Some(text) => {
                 let file: FileContract::Exp<FileContract::Start> =
-                    provider::accept(client).map_err(|c| (Refusal::NotFound, c))?;
+                    client.cast().map_err(|c| (Refusal::OtherContract, c))?;
                 let file = file.send_success();
                 let watched = set.add(&file, number(place));
                 (Talk::File(text, file), watched)
             }
-            None => {
-                match provider::accept::<ServicesContract::Exp<ServicesContract::Start>>(client) {
-                    Ok(info) => {
-                        let info = info.send_success();
-                        let watched = set.add(&info, number(place));
-                        (Talk::Info(info), watched)
-                    }
-                    Err(client) => {
-                        let control: ServiceControlContract::Exp<ServiceControlContract::Start> =
-                            provider::accept(client).map_err(|c| (Refusal::NotFound, c))?;
-                        let control = control.send_success();
-                        let watched = set.add(&control, number(place));
-                        (Talk::Control(control), watched)
-                    }
+            None => match client.cast::<ServicesContract::Exp<ServicesContract::Start>>() {
+                Ok(info) => {
+                    let info = info.send_success();
+                    let watched = set.add(&info, number(place));
+                    (Talk::Info(info), watched)
                 }
-            }
+                Err(client) => {
+                    let control: ServiceControlContract::Exp<ServiceControlContract::Start> =
+                        client.cast().map_err(|c| (Refusal::OtherContract, c))?;
+                    let control = control.send_success();
+                    let watched = set.add(&control, number(place));
+                    (Talk::Control(control), watched)
+                }
+            },
         };
         if watched.is_ok() {
             if place == self.0.len() {
@@ -131,7 +129,7 @@ impl Clients {
                 Talk::Info(channel) => inform(channel, services).map(Talk::Info),
                 Talk::Control(channel) => control(channel, services).map(Talk::Control),
                 Talk::File(text, channel) => {
-                    read(&text, channel).map(|channel| Talk::File(text, channel))
+                    text::answer(&text, channel).map(|channel| Talk::File(text, channel))
                 }
             };
             next.map(|talk| (origin, talk))
@@ -196,30 +194,6 @@ fn control(
         Request::StartService(name, next) => answer!(next, done(&name, Wish::Start)),
         Request::StopService(name, next) => answer!(next, done(&name, Wish::Stop)),
         Request::RestartService(name, next) => answer!(next, done(&name, Wish::Restart)),
-        Request::Closed => return None,
-    })
-}
-
-fn read(
-    text: &str,
-    channel: FileContract::Exp<FileContract::Ready>,
-) -> Option<FileContract::Exp<FileContract::Ready>> {
-    use FileContract::exp::Ready as Request;
-    Some(match channel.recv() {
-        Request::GetSize(next) => next.send_size(text.len() as u64),
-        Request::Read(offset, buffer, next) => {
-            let rest = usize::try_from(offset)
-                .ok()
-                .and_then(|at| text.as_bytes().get(at..));
-            let rest = rest.unwrap_or(&[]);
-            let rest = &rest[..rest.len().min(buffer.len())];
-            // A block of the manager's own: to write into one that the client has shared would end
-            // the manager.
-            match Vector::from_bytes(rest) {
-                Ok(own) if !rest.is_empty() => next.send_data(own, rest.len() as u32),
-                _ => next.send_data(buffer, 0),
-            }
-        }
         Request::Closed => return None,
     })
 }

@@ -32,7 +32,9 @@ enum Asked {
     },
     /// A path is to be listed.
     Find {
-        path: Text,
+        spec: Text,
+        at: Text,
+        after: Text,
         next: Exp<NamespaceContract::Finding>,
     },
     /// The service has the client, and its answer is awaited.
@@ -158,15 +160,26 @@ impl Front {
                 client,
                 next,
             },
-            Request::Find(path, next) => Asked::Find { path, next },
+            Request::Find(spec, at, after, next) => Asked::Find {
+                spec,
+                at,
+                after,
+                next,
+            },
             // Nothing below a service changes by itself, and nobody else serves a part of it.
-            Request::Notify(_, watcher, next) => {
+            Request::Notify(_, _, watcher, next) => {
                 Asked::Nothing(next.send_nak_notify(Refusal::NotFound, watcher))
             }
-            Request::Register(_, provider, next) => {
+            Request::Register(_, _, _, provider, next) => {
                 Asked::Nothing(next.send_nak_register(Refusal::Held, provider))
             }
-            Request::Deregister(_, next) => Asked::Nothing(next.send_nak_deregister()),
+            Request::Deregister(_, _, next) => {
+                Asked::Nothing(next.send_nak_deregister(Refusal::Held))
+            }
+            Request::Link(_, _, _, next) => Asked::Nothing(next.send_nak_link(Refusal::Held)),
+            Request::ReadLink(_, next) => {
+                Asked::Nothing(next.send_nak_read_link(Refusal::NotFound))
+            }
             Request::Closed => Asked::Gone,
         };
         self.waits_since().is_some()
@@ -194,8 +207,13 @@ impl Front {
                 self.back = Back::Binding(back.send_bind(path, origin, client));
                 self.asked = Asked::Binding(next);
             }
-            Asked::Find { path, next } => {
-                self.back = Back::Finding(back.send_find(path));
+            Asked::Find {
+                spec,
+                at,
+                after,
+                next,
+            } => {
+                self.back = Back::Finding(back.send_find(spec, at, after));
                 self.asked = Asked::Finding(next);
             }
             other => {
@@ -257,10 +275,12 @@ impl Front {
                 imp::Binding::Closed => {}
             },
             Back::Finding(back) => match back.recv() {
-                imp::Finding::AckFind(names, back) => {
+                imp::Finding::AckFind(count, results, text, at, after, back) => {
                     self.back = Back::Ready(back);
                     self.answer(|asked| match asked {
-                        Asked::Finding(next) => Asked::Nothing(next.send_ack_find(names)),
+                        Asked::Finding(next) => {
+                            Asked::Nothing(next.send_ack_find(count, results, text, at, after))
+                        }
                         other => other,
                     });
                     return Said::Nothing;

@@ -26,7 +26,7 @@ sing_sdk::manifest! {
     name: "manager",
     description: "starts the system's services, and starts them again",
     category: service,
-    privileges: [create, inspect],
+    privileges: [create, devices, inspect],
     endpoints: { names: NamespaceContract.Imp:Start },
     serves: { "/services": ServicesContract },
     behavior: "

@@ -12,14 +12,17 @@ use crate::report;
 use crate::service::{Probe, Service, State, how};
 use core::time::Duration;
 use manager::{How, Next};
+use sing_sdk::device::{self, DeviceInfo};
+use sing_sdk::door::{Door, Place, Turned};
 use sing_sdk::names::Names;
 use sing_sdk::plan::{Dependants, HEALTH, NAMES, Plan};
 use sing_sdk::prelude::*;
-use sing_sdk::process::{self, Side, stop};
-use sing_sdk::rt::Handle;
+use sing_sdk::process::{self, Manifest, Side, stop};
+use sing_sdk::rt::{Endpoint, Handle};
 use sing_sdk::set::WaitSet;
 use sing_sdk::sync::wait_any;
 use sing_sdk::time::{self, Timeout};
+use sing_sdk::walk::{Directories, Entry};
 
 /// Where the manager itself is in the name space.
 const PLACE: &str = "/services";
@@ -69,6 +72,20 @@ impl Source {
             3 => Source::Probe(at),
             _ => Source::Client(at),
         }
+    }
+}
+
+/// Why a service has no process.
+enum NotMade {
+    /// The machine has no device that it can drive.
+    NoDevice,
+    /// For this reason.
+    Failed(String),
+}
+
+impl From<String> for NotMade {
+    fn from(reason: String) -> NotMade {
+        NotMade::Failed(reason)
     }
 }
 
@@ -175,55 +192,14 @@ impl Manager {
 
     /// Answers the name server, which asks for the manager itself.
     fn asked(&mut self, now: Duration) {
-        use NamespaceContract::exp::Ready as Request;
         let Some(own) = self.own.take_if(|own| own.is_ready()) else {
             return;
         };
-        self.own = match own.recv() {
-            Request::Bind(path, origin, client, next) => {
-                let path = sing_sdk::provider::asked(&path);
-                Some(match self.bind(path.as_deref(), origin, client, now) {
-                    Ok(()) => next.send_ack_bind(),
-                    Err((reason, client)) => next.send_nak_bind(reason, client),
-                })
-            }
-            Request::Find(path, next) => {
-                let root = sing_sdk::provider::asked(&path).is_some_and(|path| path == "/");
-                let names: Vec<String> = self.services.iter().map(|s| s.name().into()).collect();
-                Some(match sing_sdk::provider::lines(&names) {
-                    Ok(lines) if root => next.send_ack_find(lines),
-                    Ok(_) => next.send_nak_find(Refusal::NotFound),
-                    Err(_) => next.send_nak_find(Refusal::NoResources),
-                })
-            }
-            Request::Notify(_, watcher, next) => {
-                Some(next.send_nak_notify(Refusal::NotFound, watcher))
-            }
-            Request::Register(_, provider, next) => {
-                Some(next.send_nak_register(Refusal::Held, provider))
-            }
-            Request::Deregister(_, next) => Some(next.send_nak_deregister()),
-            Request::Closed => None,
-        };
-    }
-
-    fn bind(
-        &mut self,
-        path: Option<&str>,
-        origin: u32,
-        client: ServiceContract::Exp<ServiceContract::Start>,
-        now: Duration,
-    ) -> Result<(), (Refusal, ServiceContract::Exp<ServiceContract::Start>)> {
-        let text = match path {
-            Some("/") => None,
-            Some(path) => match self.find(&path[1..]) {
-                Some(i) => Some(report::text(&self.services[i], &self.services, now)),
-                None => return Err((Refusal::NotFound, client)),
-            },
-            None => return Err((Refusal::NotFound, client)),
-        };
-        let number = |place| Source::Client(place).number();
-        self.clients.take(origin, client, text, &self.set, number)
+        let mut own_place = Own { manager: self, now };
+        self.own = Door::new(own)
+            .answer(&mut own_place)
+            .ok()
+            .map(Door::into_lookup);
     }
 
     fn hear_names(&mut self, at: usize, now: Duration) {
@@ -336,17 +312,55 @@ impl Manager {
                     self.up(i, now);
                 }
             }
-            Err(reason) => {
+            Err(NotMade::NoDevice) => {
+                self.services[i].set_reason("the machine has no device for it");
+                self.services[i].enter(State::Ended, now);
+                self.pass(i, now);
+            }
+            Err(NotMade::Failed(reason)) => {
                 self.disconnect(i);
                 self.decide(i, How::Failed, &format!("cannot start: {reason}"), now);
             }
         }
     }
 
-    fn make(&mut self, i: usize) -> Result<process::Child, String> {
-        let service = &mut self.services[i];
-        let image = &service.plan.service.image;
+    /// Chooses the devices of a service when it starts for the first time: the first ones of the
+    /// machine that its program can drive, and no other service has. False if there are none.
+    fn choose_devices(&mut self, i: usize, manifest: &Manifest) -> Result<bool, Error> {
+        if self.services[i].devices.len() == manifest.devices.len() {
+            return Ok(true);
+        }
+        let all = device::all()?;
+        let mut chosen: Vec<Option<u32>> = Vec::new();
+        for declared in &manifest.devices {
+            let taken = |index: u32| {
+                let mut others = self.services.iter().flat_map(|s| &s.devices).chain(&chosen);
+                others.any(|other| *other == Some(index))
+            };
+            let free = |d: &DeviceInfo| d.holder == 0 && !d.broken && declared.names(&d.signature);
+            let mut fitting = (0..).zip(&all).filter(|(_, d)| free(d));
+            let found = fitting
+                .find(|(index, _)| !taken(*index))
+                .map(|(index, _)| index);
+            if found.is_none() && !declared.optional {
+                return Ok(false);
+            }
+            chosen.push(found);
+        }
+        self.services[i].devices = chosen;
+        Ok(true)
+    }
+
+    fn make(&mut self, i: usize) -> Result<process::Child, NotMade> {
+        let image = &self.services[i].plan.service.image;
         let manifest = process::manifest(image).map_err(|e| format!("{image}: {e}"))?;
+        if !self
+            .choose_devices(i, &manifest)
+            .map_err(|e| e.to_string())?
+        {
+            return Err(NotMade::NoDevice);
+        }
+        let service = &mut self.services[i];
         let asks = |name: &str, contract: &str, side| {
             let mut all = manifest.endpoints.iter();
             all.any(|e| e.name == name && e.contract == contract && e.side == side)
@@ -378,7 +392,7 @@ impl Manager {
         let served = endpoints.zip(ends).collect();
         service.broken = None;
         service.stopped_for = None;
-        service.make(&manifest, names, health, served)
+        Ok(service.make(&manifest, names, health, served)?)
     }
 
     /// Forgets the channels to a service.
@@ -629,5 +643,54 @@ impl Services for Manager {
         self.services[i].history.forget();
         self.start(i, now);
         Ok(())
+    }
+}
+
+/// The manager's own place in the name space: itself, and a report for each service.
+struct Own<'a> {
+    manager: &'a mut Manager,
+    now: Duration,
+}
+
+impl Directories for Own<'_> {
+    fn list(&mut self, at: &str, after: Option<&str>, most: usize) -> Result<Vec<Entry>, Refusal> {
+        if at != "/" {
+            let known = self.manager.find(&at[1..]).is_some();
+            return Err(if known {
+                Refusal::NotADirectory
+            } else {
+                Refusal::NotFound
+            });
+        }
+        let mut names: Vec<&str> = self.manager.services.iter().map(Service::name).collect();
+        names.sort_unstable();
+        let behind = names
+            .into_iter()
+            .filter(|name| after.is_none_or(|after| *name > after));
+        Ok(behind
+            .take(most)
+            .map(|name| Entry::service(name, "FileContract"))
+            .collect())
+    }
+}
+
+impl Place for Own<'_> {
+    fn bind(&mut self, path: &str, origin: u32, client: Endpoint) -> Result<(), Turned> {
+        let manager = &mut *self.manager;
+        let text = match path {
+            "/" => None,
+            path => match manager.find(&path[1..]) {
+                Some(i) => Some(report::text(
+                    &manager.services[i],
+                    &manager.services,
+                    self.now,
+                )),
+                None => return Err((Refusal::NotFound, client)),
+            },
+        };
+        let number = |place| Source::Client(place).number();
+        manager
+            .clients
+            .take(origin, client, text, &manager.set, number)
     }
 }

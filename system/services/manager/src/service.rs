@@ -84,6 +84,9 @@ pub struct Service {
     pub since: Duration,
     pub history: History,
     pub child: Option<Child>,
+    /// The devices that it drives, by their indexes, one for each that its manifest declares; the
+    /// same ones whenever it starts.
+    pub devices: Vec<Option<u32>>,
     pub probe: Probe,
     /// Why it ended last, or does not start.
     pub reason: String,
@@ -109,6 +112,7 @@ impl Service {
             since: Duration::ZERO,
             history: History::default(),
             child: None,
+            devices: Vec::new(),
             probe: Probe::None,
             reason: String::new(),
             stopped_for: None,
@@ -167,7 +171,15 @@ impl Service {
         for (name, end) in served {
             child = child.endpoint(name, end);
         }
-        child.start().map_err(|e| e.to_string())
+        let child = child.create().map_err(|e| e.to_string())?;
+        for (usage, device) in (0..).zip(&self.devices) {
+            if let Some(device) = device {
+                let given = child.give_device(usage, *device);
+                given.map_err(|e| format!("its device: {e}"))?;
+            }
+        }
+        child.start().map_err(|e| e.to_string())?;
+        Ok(child)
     }
 
     /// Puts a line into the log, unless it had one a moment ago: a service that ends again and again

@@ -24,20 +24,29 @@ pub const CLIENT: usize = 256;
 // A quarter, but at most 4 MiB, is not available for received blocks.
 const _: () = assert!(HEAP + TOTAL / CLIENT * 256 + TOTAL + ANSWERS + (4 << 20) < MEMORY);
 
-/// A registration: its path twice, in the tree and with the provider, and the provider's entry.
+/// A registration: its path twice, in the tree and with the provider, the provider's entry, and the
+/// report of changes below a name server. The same for one that a name server below holds, which is
+/// kept here to be taken back.
 pub const fn registration(path: &str) -> usize {
-    512 + 2 * path.len()
+    1024 + 2 * path.len()
 }
 
-/// A watcher with its path.
-pub const fn watcher(path: &str) -> usize {
-    256 + path.len()
+/// A link with its path and target.
+pub const fn link(path: &str, target: &str) -> usize {
+    512 + path.len() + target.len()
 }
 
-/// A request to a provider until it is answered: its path is in the exchange heap, where a block
-/// takes up to twice its length.
-pub const fn request(path: &str) -> usize {
-    512 + 2 * path.len()
+/// A watcher with its path specification: each of its 63 parts at most is a token, a list or a name
+/// of its own. A change is compared with all of them, so that one with patterns has a higher price
+/// than its memory.
+pub const fn watcher(path: &str, pattern: &str) -> usize {
+    256 + path.len() + 4096 + 48 * pattern.len()
+}
+
+/// A request to a provider until it is answered, with so many bytes of texts: they are in the
+/// exchange heap, where a block takes up to twice its length, and in the record of what was asked.
+pub const fn request(len: usize) -> usize {
+    1024 + 4 * len
 }
 
 /// An answer of this many bytes.

@@ -1,28 +1,88 @@
 //! Clients, each in its state of the conversation, with its origin.
 
+use crate::request::{Asking, Back, Reply};
 use crate::server::Source;
+use NamespaceContract::{
+    Binding, Deregistering, Exp, Finding, Linking, Notifying, Reading, Ready, Registering,
+};
 use alloc::collections::BTreeMap;
 use nameserver::next_number;
 use sing_sdk::prelude::*;
 use sing_sdk::set::WaitSet;
 use sing_sdk::share::Shares;
 
-type Service = ServiceContract::Exp<ServiceContract::Start>;
-
-/// A client's channel.
+/// A client's channel: it may ask, or waits for an answer.
 pub enum State {
-    /// It may ask.
-    Ready(NamespaceContract::Exp<NamespaceContract::Ready>),
-    /// It waits for the answer to a bind.
-    Binding(NamespaceContract::Exp<NamespaceContract::Binding>),
-    /// It waits for the answer to a find.
-    Finding(NamespaceContract::Exp<NamespaceContract::Finding>),
+    Ready(Exp<Ready>),
+    Binding(Exp<Binding>),
+    Finding(Exp<Finding>),
+    Notifying(Exp<Notifying>),
+    Registering(Exp<Registering>),
+    Deregistering(Exp<Deregistering>),
+    Linking(Exp<Linking>),
+    Reading(Exp<Reading>),
+}
+
+impl State {
+    /// No longer watches the channel.
+    fn unwatch(&self, set: &WaitSet) {
+        match self {
+            State::Ready(channel) => set.remove(channel),
+            State::Binding(channel) => set.remove(channel),
+            State::Finding(channel) => set.remove(channel),
+            State::Notifying(channel) => set.remove(channel),
+            State::Registering(channel) => set.remove(channel),
+            State::Deregistering(channel) => set.remove(channel),
+            State::Linking(channel) => set.remove(channel),
+            State::Reading(channel) => set.remove(channel),
+        };
+    }
+
+    /// Sends the answer; `None` for one that does not belong to the request.
+    fn answer(self, reply: Reply) -> Option<Exp<Ready>> {
+        Some(match (self, reply) {
+            (State::Binding(channel), Reply::Done) => channel.send_ack_bind(),
+            (State::Binding(channel), Reply::Refused(reason, Back::Service(service))) => {
+                channel.send_nak_bind(reason, service)
+            }
+            (State::Finding(channel), Reply::Found(f)) => {
+                channel.send_ack_find(f.count, f.results, f.text, f.at, f.after)
+            }
+            (State::Finding(channel), Reply::Refused(reason, _)) => channel.send_nak_find(reason),
+            (State::Notifying(channel), Reply::Done) => channel.send_ack_notify(),
+            (State::Notifying(channel), Reply::Refused(reason, Back::Watcher(watcher))) => {
+                channel.send_nak_notify(reason, watcher)
+            }
+            (State::Registering(channel), Reply::Done) => channel.send_ack_register(),
+            (State::Registering(channel), Reply::Refused(reason, Back::Provider(provider))) => {
+                channel.send_nak_register(reason, provider)
+            }
+            (State::Deregistering(channel), Reply::Done) => channel.send_ack_deregister(),
+            (State::Deregistering(channel), Reply::Refused(reason, _)) => {
+                channel.send_nak_deregister(reason)
+            }
+            (State::Linking(channel), Reply::Done) => channel.send_ack_link(),
+            (State::Linking(channel), Reply::Refused(reason, _)) => channel.send_nak_link(reason),
+            (State::Reading(channel), Reply::Link(used, target, _)) => {
+                channel.send_ack_read_link(used as u32, target)
+            }
+            (State::Reading(channel), Reply::Refused(reason, _)) => {
+                channel.send_nak_read_link(reason)
+            }
+            _ => return None,
+        })
+    }
 }
 
 struct Client {
     origin: u32,
+    /// It is a name server above this one, whose clients' origins it states.
+    above: bool,
     /// `None` while it is served.
     state: Option<State>,
+    /// What a provider has been asked for it. In a box, as most clients ask nothing most of the
+    /// time, and charged with the request.
+    asking: Option<Box<Asking>>,
     /// The price of the last answer, which it may not have received yet.
     answer: usize,
 }
@@ -64,13 +124,16 @@ impl Clients {
         &mut self,
         id: u32,
         origin: u32,
-        channel: NamespaceContract::Exp<NamespaceContract::Ready>,
+        above: bool,
+        channel: Exp<Ready>,
         set: &WaitSet,
     ) -> Result<(), Error> {
         set.add(&channel, Source::Client(id).number())?;
         let client = Client {
             origin,
+            above,
             state: Some(State::Ready(channel)),
+            asking: None,
             answer: 0,
         };
         self.all.insert(id, client);
@@ -83,6 +146,11 @@ impl Clients {
         self.all.get(&id).map_or(u32::MAX, |c| c.origin)
     }
 
+    /// Whether the client is a name server above this one.
+    pub fn is_above(&self, id: u32) -> bool {
+        self.all.get(&id).is_some_and(|c| c.above)
+    }
+
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
@@ -91,25 +159,16 @@ impl Clients {
     /// Takes the channel of a client that may ask, until [`Clients::put`] or [`Clients::remove`]. A
     /// client that closes while it waits for an answer is noticed with the answer: until then it is
     /// not watched.
-    pub fn take(
-        &mut self,
-        id: u32,
-        set: &WaitSet,
-    ) -> Option<NamespaceContract::Exp<NamespaceContract::Ready>> {
+    pub fn take(&mut self, id: u32, set: &WaitSet) -> Option<Exp<Ready>> {
         let client = self.all.get_mut(&id)?;
-        match client.state.take() {
-            Some(State::Ready(channel)) => return Some(channel),
-            Some(State::Binding(channel)) => {
-                set.remove(&channel);
-                client.state = Some(State::Binding(channel));
+        match client.state.take()? {
+            State::Ready(channel) => Some(channel),
+            waiting => {
+                waiting.unwatch(set);
+                client.state = Some(waiting);
+                None
             }
-            Some(State::Finding(channel)) => {
-                set.remove(&channel);
-                client.state = Some(State::Finding(channel));
-            }
-            None => {}
         }
-        None
     }
 
     /// Gives a client's channel back, in its new state.
@@ -117,6 +176,18 @@ impl Clients {
         if let Some(client) = self.all.get_mut(&id) {
             client.state = Some(state);
         }
+    }
+
+    /// Keeps what has been asked for a client.
+    pub fn keep(&mut self, id: u32, asking: Box<Asking>) {
+        if let Some(client) = self.all.get_mut(&id) {
+            client.asking = Some(asking);
+        }
+    }
+
+    /// What has been asked for a client.
+    pub fn asking(&mut self, id: u32) -> Option<Box<Asking>> {
+        self.all.get_mut(&id)?.asking.take()
     }
 
     /// Removes a client.
@@ -131,73 +202,29 @@ impl Clients {
         client.map_or(0, |c| core::mem::take(&mut c.answer))
     }
 
-    /// A client may ask again, and is watched again.
-    fn ready(
+    /// Answers a client, which may then ask again and is watched again. The price of the answer is
+    /// charged until it has received it.
+    ///
+    /// # Errors
+    /// If the client cannot be watched any more.
+    pub fn answer(
         &mut self,
         id: u32,
-        channel: NamespaceContract::Exp<NamespaceContract::Ready>,
         set: &WaitSet,
+        reply: Reply,
+        cost: usize,
     ) -> Result<(), Gone> {
+        let Some(client) = self.all.get_mut(&id) else {
+            return Ok(());
+        };
+        let Some(state) = client.state.take() else {
+            return Ok(());
+        };
+        client.answer = cost;
+        let channel = state.answer(reply).ok_or(Gone)?;
         set.add(&channel, Source::Client(id).number())
             .map_err(|_| Gone)?;
-        self.put(id, State::Ready(channel));
+        client.state = Some(State::Ready(channel));
         Ok(())
-    }
-
-    /// Answers a bind: done, or refused with the endpoint that comes back.
-    ///
-    /// # Errors
-    /// If the client cannot be watched any more.
-    pub fn bound(
-        &mut self,
-        id: u32,
-        set: &WaitSet,
-        refused: Option<(Refusal, Service)>,
-    ) -> Result<(), Gone> {
-        match self.all.get_mut(&id).and_then(|c| c.state.take()) {
-            Some(State::Binding(channel)) => {
-                let channel = match refused {
-                    None => channel.send_ack_bind(),
-                    Some((reason, service)) => channel.send_nak_bind(reason, service),
-                };
-                self.ready(id, channel, set)
-            }
-            Some(other) => {
-                self.put(id, other);
-                Ok(())
-            }
-            None => Ok(()),
-        }
-    }
-
-    /// Answers a find. The answer is charged until the client has received it.
-    ///
-    /// # Errors
-    /// If the client cannot be watched any more.
-    pub fn found(
-        &mut self,
-        id: u32,
-        set: &WaitSet,
-        names: Result<(Text, usize), Refusal>,
-    ) -> Result<(), Gone> {
-        match self.all.get_mut(&id).and_then(|c| c.state.take()) {
-            Some(State::Finding(channel)) => {
-                let channel = match names {
-                    Ok((names, cost)) => {
-                        if let Some(client) = self.all.get_mut(&id) {
-                            client.answer = cost;
-                        }
-                        channel.send_ack_find(names)
-                    }
-                    Err(reason) => channel.send_nak_find(reason),
-                };
-                self.ready(id, channel, set)
-            }
-            Some(other) => {
-                self.put(id, other);
-                Ok(())
-            }
-            None => Ok(()),
-        }
     }
 }

@@ -1,23 +1,47 @@
-//! The name server's logic without its channels: the provider of each path. Tested on the host.
+//! The name server's logic without its channels: who serves each path. Tested on the host.
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
 use alloc::collections::BTreeMap;
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Bound;
+use sing_sdk::contracts::Refusal;
 use sing_sdk::path;
+use sing_sdk::walk::{Directories, Entry};
 
-/// Registered paths and their providers.
-#[derive(Debug)]
-pub struct Tree<T> {
-    entries: BTreeMap<String, T>,
+/// The most links through which a path may lead.
+pub const HOPS: u8 = 16;
+
+/// What is registered at a path. `T` is a provider, `L` the owner of a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Node<T, L> {
+    /// A service or a name server.
+    Provider(T),
+    /// A symbolic link with its target.
+    Link(L, String),
 }
 
-impl<T> Default for Tree<T> {
+/// Registered paths.
+///
+/// Invariant: nothing is below a link.
+#[derive(Debug)]
+pub struct Tree<T, L> {
+    /// By path, each `/` as the character [`DIVIDER`], below all that a name may have: so the order
+    /// of the keys is that of a walk, and a directory's names are together.
+    entries: BTreeMap<String, Node<T, L>>,
+}
+
+/// Control characters are in no path.
+const DIVIDER: &str = "\u{1}";
+
+fn key(path: &str) -> String {
+    path.trim_end_matches('/').replace('/', DIVIDER)
+}
+
+impl<T, L> Default for Tree<T, L> {
     fn default() -> Self {
         Tree {
             entries: BTreeMap::new(),
@@ -27,96 +51,207 @@ impl<T> Default for Tree<T> {
 
 /// The server of a path.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Place<'a, T> {
+pub enum Place<'a, T, L> {
     /// The name server itself: a directory above registered paths, or the root.
     Here,
-    /// A provider, and the path relative to it.
-    Provider(&'a T, &'a str),
+    /// A provider, and where the path relative to it begins.
+    Provider(&'a T, usize),
+    /// A link: its owner, where its path ends, and its target.
+    Link(&'a L, usize, &'a str),
     /// No provider.
     Nowhere,
 }
 
-impl<T> Tree<T> {
+impl<T, L> Tree<T, L> {
     /// Whether a normalized path can be registered: it is free, and every path above or below it
     /// belongs to `mine`, so that no provider can take another's place, before or behind it. The
     /// root is the name server's own.
-    pub fn is_free(&self, path: &str, mine: impl Fn(&T) -> bool) -> bool {
-        path != "/" && !self.entries.contains_key(path) && !self.meets(path, mine)
+    pub fn is_free(&self, path: &str, mine: impl Fn(&Node<T, L>) -> bool) -> bool {
+        let key = key(path);
+        path != "/" && !self.entries.contains_key(&key) && !self.meets(&key, mine)
     }
 
-    /// Registers a provider at a free path.
-    pub fn register(&mut self, path: &str, provider: T) {
-        self.entries.insert(path.into(), provider);
+    /// Whether a link can lie at a path: one that is free, with nothing below.
+    pub fn is_free_leaf(&self, path: &str, mine: impl Fn(&Node<T, L>) -> bool) -> bool {
+        self.is_free(path, mine) && self.below(&key(path)).next().is_none()
     }
 
-    /// Whether a path above or below this one belongs to another.
-    fn meets(&self, path: &str, mine: impl Fn(&T) -> bool) -> bool {
-        let mut above = self.above(path);
-        while let Some((at, provider)) = above {
-            if !mine(provider) {
+    /// Registers at a free path.
+    pub fn register(&mut self, path: &str, node: Node<T, L>) {
+        self.entries.insert(key(path), node);
+    }
+
+    /// Whether a path above or below this one belongs to another, or a link is above.
+    fn meets(&self, key: &str, mine: impl Fn(&Node<T, L>) -> bool) -> bool {
+        let mut above = self.above(key);
+        while let Some((at, node)) = above {
+            if !mine(node) || matches!(node, Node::Link(..)) {
                 return true;
             }
-            above = at.rfind('/').and_then(|end| self.above(&at[..end]));
+            above = at.rfind(DIVIDER).and_then(|end| self.above(&at[..end]));
         }
-        self.below(path).any(|(_, provider)| !mine(provider))
+        self.below(key).any(|(_, node)| !mine(node))
     }
 
     /// The longest registered prefix of a path, itself included. The cost of a look-up in the tree
     /// grows with the path's length, so there is not one for each part: a path of thousands of
     /// parts would delay all others.
-    fn above(&self, path: &str) -> Option<(&str, &T)> {
+    fn above(&self, path: &str) -> Option<(&str, &Node<T, L>)> {
         let mut path = path;
         loop {
             let to = (Bound::Unbounded, Bound::Included(path));
-            let (at, provider) = self.entries.range::<str, _>(to).next_back()?;
-            if path::below(path, at).is_some() {
-                return Some((at, provider));
+            let (at, node) = self.entries.range::<str, _>(to).next_back()?;
+            let rest = path.strip_prefix(at.as_str());
+            if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(DIVIDER)) {
+                return Some((at, node));
             }
             // No prefix of the path sorts after this one, so it is a prefix of this one, too.
             let same = path.bytes().zip(at.bytes()).take_while(|(a, b)| a == b);
             let same = same.count();
+            let divider = DIVIDER.as_bytes()[0];
             let end = match path.as_bytes().get(same) {
-                Some(b'/') => same,
-                _ => path.as_bytes()[..same].iter().rposition(|b| *b == b'/')?,
+                Some(b) if *b == divider => same,
+                _ => path.as_bytes()[..same]
+                    .iter()
+                    .rposition(|b| *b == divider)?,
             };
             path = &path[..end];
         }
     }
 
     /// The registrations below a path.
-    fn below(&self, path: &str) -> impl Iterator<Item = (&str, &T)> {
-        let below = format!("{}/", path.trim_end_matches('/'));
+    fn below(&self, key: &str) -> impl Iterator<Item = (&str, &Node<T, L>)> {
+        let below = String::from(key) + DIVIDER;
         let from = (Bound::Included(below.as_str()), Bound::Unbounded);
         let behind = self.entries.range::<str, _>(from);
         behind
-            .map(|(at, provider)| (at.as_str(), provider))
+            .map(|(at, node)| (at.as_str(), node))
             .take_while(move |(at, _)| at.starts_with(&below))
     }
 
+    /// What is registered at a path.
+    #[must_use]
+    pub fn get(&self, path: &str) -> Option<&Node<T, L>> {
+        self.entries.get(&key(path))
+    }
+
     /// Removes a path.
-    pub fn deregister(&mut self, path: &str) -> Option<T> {
-        self.entries.remove(path)
+    pub fn deregister(&mut self, path: &str) -> Option<Node<T, L>> {
+        self.entries.remove(&key(path))
     }
 
-    /// The server of a normalized path: the provider with the longest registered prefix.
+    /// The paths of all links of an owner.
+    pub fn links_of(&self, owner: impl Fn(&L) -> bool) -> Vec<String> {
+        let mine = |node: &Node<T, L>| matches!(node, Node::Link(of, _) if owner(of));
+        let all = self.entries.iter().filter(|(_, node)| mine(node));
+        all.map(|(at, _)| at.replace(DIVIDER, "/")).collect()
+    }
+
+    /// The server of a normalized path: what has the longest registered prefix.
     #[must_use]
-    pub fn resolve<'a>(&'a self, path: &'a str) -> Place<'a, T> {
-        if let Some((at, provider)) = self.above(path) {
-            let rest = path::below(path, at).unwrap_or("/");
-            return Place::Provider(provider, rest);
-        }
-        if path == "/" || self.below(path).next().is_some() {
-            Place::Here
-        } else {
-            Place::Nowhere
+    pub fn resolve(&self, path: &str) -> Place<'_, T, L> {
+        let key = key(path);
+        match self.above(&key) {
+            Some((at, Node::Provider(provider))) => Place::Provider(provider, at.len()),
+            Some((at, Node::Link(owner, target))) => Place::Link(owner, at.len(), target),
+            None if key.is_empty() || self.below(&key).next().is_some() => Place::Here,
+            None => Place::Nowhere,
         }
     }
 
-    /// The names directly below a directory of the name server's own.
-    #[must_use]
-    pub fn list(&self, directory: &str) -> Option<Vec<String>> {
-        path::list(self.below(directory).map(|(at, _)| at), directory)
+    /// What is directly below a directory of the name server's own, in walk order: each name, with
+    /// what is registered there itself.
+    fn next(&self, directory: &str, after: Option<&str>) -> Option<(&str, Option<&Node<T, L>>)> {
+        let below = key(directory) + DIVIDER;
+        // Behind a name and all below it.
+        let from = match after {
+            None => below.clone(),
+            Some(after) => below.clone() + after + "\u{2}",
+        };
+        let range = (Bound::Included(from.as_str()), Bound::Unbounded);
+        let (at, node) = self.entries.range::<str, _>(range).next()?;
+        let rest = at.strip_prefix(&below)?;
+        match rest.split_once(DIVIDER) {
+            Some((name, _)) => Some((name, None)),
+            None => Some((rest, Some(node))),
+        }
     }
+}
+
+/// The tree as directories, for a walk. `describe` says of a provider whether it is a name server,
+/// and else its contract.
+pub struct Own<'a, T, L, F> {
+    /// What is registered.
+    pub tree: &'a Tree<T, L>,
+    /// Of a provider: its contract, `None` for a name server.
+    pub describe: F,
+}
+
+impl<'a, T, L, F: Fn(&T) -> Option<&'a str>> Own<'a, T, L, F> {
+    fn show(&self, name: &str, node: Option<&Node<T, L>>) -> Entry {
+        match node {
+            None => Entry::directory(name),
+            Some(Node::Link(_, target)) => Entry::link(name, target),
+            Some(Node::Provider(provider)) => match (self.describe)(provider) {
+                None => Entry {
+                    foreign: true,
+                    ..Entry::directory(name)
+                },
+                Some(contract) => Entry::service(name, contract),
+            },
+        }
+    }
+}
+
+impl<'a, T, L, F: Fn(&T) -> Option<&'a str>> Directories for Own<'a, T, L, F> {
+    fn list(&mut self, at: &str, after: Option<&str>, most: usize) -> Result<Vec<Entry>, Refusal> {
+        let mut all: Vec<Entry> = Vec::new();
+        while all.len() < most {
+            let after = all.last().map(|e| e.name.as_str()).or(after);
+            let Some((name, node)) = self.tree.next(at, after) else {
+                break;
+            };
+            let entry = self.show(name, node);
+            all.push(entry);
+        }
+        if all.is_empty() && at != "/" && self.tree.below(&key(at)).next().is_none() {
+            return Err(Refusal::NotFound);
+        }
+        Ok(all)
+    }
+
+    fn entry(&mut self, at: &str, name: &str) -> Result<Option<Entry>, Refusal> {
+        let path = path::join(at, name);
+        let node = self.tree.get(&path);
+        let there = node.is_some() || self.tree.below(&key(&path)).next().is_some();
+        if !there && at != "/" && self.tree.below(&key(at)).next().is_none() {
+            return Err(Refusal::NotFound);
+        }
+        Ok(there.then(|| self.show(name, node)))
+    }
+}
+
+/// The path to go on with where `path`, up to `used`, is a link to `target`.
+///
+/// # Errors
+/// If that is no path.
+pub fn follow(path: &str, used: usize, target: &str) -> Result<String, Refusal> {
+    let (Some(link), Some(rest)) = (path.get(..used), path.get(used..)) else {
+        return Err(Refusal::NotFound);
+    };
+    if used == 0 || !(rest.is_empty() || rest.starts_with('/')) {
+        return Err(Refusal::NotFound);
+    }
+    let from = link.rsplit_once('/').map_or("/", |(above, _)| above);
+    let mut led = path::join(from, target);
+    if !rest.is_empty() {
+        led.truncate(led.trim_end_matches('/').len());
+        led.push_str(rest);
+    }
+    if led.len() > path::LONGEST {
+        return Err(Refusal::TooLong);
+    }
+    path::normalize(&led).ok_or(Refusal::BadPath)
 }
 
 /// Numbers of clients, providers and watchers, bounded so that the number of each in the wait set
@@ -135,89 +270,4 @@ pub fn next_number(last: u32, taken: impl Fn(u32) -> bool) -> u32 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_longest_prefix_answers() {
-        let mut tree = Tree::default();
-        tree.register("/boot", 1);
-        tree.register("/svc/clock", 2);
-        tree.register("/boot/deep/er", 3);
-        assert!(!tree.is_free("/boot", |_| true) && !tree.is_free("/", |_| true));
-        assert_eq!(tree.resolve("/boot"), Place::Provider(&1, "/"));
-        assert_eq!(tree.resolve("/boot/deep/e"), Place::Provider(&1, "/deep/e"));
-        assert_eq!(tree.resolve("/boot/deep/er/x"), Place::Provider(&3, "/x"));
-        assert_eq!(tree.resolve("/bootleg"), Place::Nowhere);
-        assert_eq!(tree.resolve("/svc"), Place::Here);
-        assert_eq!(tree.resolve("/"), Place::Here);
-        assert_eq!(tree.list("/").unwrap(), ["boot/", "svc/"]);
-        assert_eq!(tree.deregister("/svc/clock"), Some(2));
-        assert_eq!(tree.resolve("/svc"), Place::Nowhere);
-        assert_eq!(Tree::<()>::default().resolve("/"), Place::Here);
-    }
-
-    #[test]
-    fn what_answers_is_what_a_look_at_each_prefix_finds() {
-        let parts = ["a", "b", "a-", "a."];
-        let path = |n: usize| -> String {
-            let deep = 1 + n % 4;
-            (0..deep)
-                .map(|i| {
-                    format!(
-                        "/{}",
-                        parts[n / 4 / parts.len().pow(i as u32) % parts.len()]
-                    )
-                })
-                .collect()
-        };
-        for seed in 0..200 {
-            let mut tree = Tree::default();
-            for i in 0..seed % 23 {
-                tree.register(&path(seed * 31 + i * 97), i);
-            }
-            for n in 0..1024 {
-                let path = path(n);
-                let ends = (1..=path.len()).rev();
-                let mut prefixes =
-                    ends.filter(|end| matches!(path.as_bytes().get(*end), None | Some(b'/')));
-                let first = prefixes.find_map(|end| Some((end, tree.entries.get(&path[..end])?)));
-                let wanted = first.map(|(end, provider)| match &path[end..] {
-                    "" => Place::Provider(provider, "/"),
-                    rest => Place::Provider(provider, rest),
-                });
-                let here = tree
-                    .entries
-                    .keys()
-                    .any(|at| path::below(at, &path).is_some());
-                let nobody = if here { Place::Here } else { Place::Nowhere };
-                assert_eq!(tree.resolve(&path), wanted.unwrap_or(nobody), "{path}");
-            }
-        }
-    }
-
-    #[test]
-    fn nobody_registers_above_or_below_another() {
-        let mut tree = Tree::default();
-        let mut register = |path: &str, owner| {
-            let free = tree.is_free(path, |p| *p == owner);
-            if free {
-                tree.register(path, owner);
-            }
-            free
-        };
-        assert!(register("/boot", 1) && register("/svc/clock", 2));
-        for path in ["/boot/notes.txt", "/boot/bin/ls", "/svc", "/svc/clock/utc"] {
-            assert!(!register(path, 3), "{path}");
-        }
-        assert!(register("/bootleg", 3) && register("/svc/clock2", 3) && register("/svc/a", 3));
-        assert!(register("/boot/notes.txt", 1) && register("/svc/clock/utc", 2));
-        assert!(!register("/svc/clock/utc/x", 3) && !register("/svc", 2));
-    }
-
-    #[test]
-    fn numbers_begin_anew_and_pass_over_those_that_are_taken() {
-        assert_eq!(next_number(0, |_| false), 1);
-        assert_eq!(next_number(NUMBERS - 1, |n| n < 5), 5);
-    }
-}
+mod tests;

@@ -16,12 +16,17 @@
 
 extern crate alloc;
 
+mod asking;
 mod budget;
 mod clients;
 mod providers;
+mod queue;
+mod registry;
+mod request;
 mod server;
 mod watchers;
 
+use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
 
 sing_sdk::manifest! {
@@ -29,12 +34,23 @@ sing_sdk::manifest! {
     description: "finds the provider of each part of the name space",
     endpoints: {
         boot: optional NamespaceContract.Imp:Start,
+        names: optional NamespaceContract.Imp:Start,
         clients: many NamespaceContract.Exp:Start,
     },
     memory: 24 MiB,
     behavior: "
-        // Arguments that it does not understand end it.
-        state Start: ( all clients.Success! -> Starting or skip -> end );
+        // Arguments that it does not understand end it. With a place to be mounted at, it registers
+        // there first.
+        state Start: ( all clients.Success! -> Starting or skip -> end or skip -> Mounting );
+        state Mounting: one {
+          names.Success? -> names.Register! -> one {
+            names.AckRegister? -> Mounted;
+            names.NakRegister? -> end;
+            names.ChannelClosed? -> end;
+          };
+          names.ChannelClosed? -> end;
+        }
+        state Mounted: ( all clients.Success! -> Starting );
         // Requests to the provider wait until it is ready. Meanwhile others are served, which this
         // description leaves out.
         serial state Starting: one {
@@ -56,9 +72,46 @@ sing_sdk::manifest! {
             };
             boot.ChannelClosed? -> clients.NakFind! -> Alone;
           } );
-          clients.Notify? -> ( clients.AckNotify! or clients.NakNotify! ) -> Starting;
-          clients.Register? -> ( clients.AckRegister! or clients.NakRegister! ) -> Starting;
-          clients.Deregister? -> ( clients.AckDeregister! or clients.NakDeregister! ) -> Starting;
+          clients.Notify? -> ( clients.AckNotify! -> Starting or clients.NakNotify! -> Starting or skip -> one {
+            boot.Success? -> boot.Notify! -> one {
+              boot.AckNotify? -> clients.AckNotify! -> Serving;
+              boot.NakNotify? -> clients.NakNotify! -> Serving;
+              boot.ChannelClosed? -> clients.AckNotify! -> Alone;
+            };
+            boot.ChannelClosed? -> clients.NakNotify! -> Alone;
+          } );
+          clients.Register? -> ( clients.AckRegister! -> Starting or clients.NakRegister! -> Starting or skip -> one {
+            boot.Success? -> boot.Register! -> one {
+              boot.AckRegister? -> clients.AckRegister! -> Serving;
+              boot.NakRegister? -> clients.NakRegister! -> Serving;
+              boot.ChannelClosed? -> clients.AckRegister! -> Alone;
+            };
+            boot.ChannelClosed? -> clients.NakRegister! -> Alone;
+          } );
+          clients.Deregister? -> ( clients.AckDeregister! -> Starting or clients.NakDeregister! -> Starting or skip -> one {
+            boot.Success? -> boot.Deregister! -> one {
+              boot.AckDeregister? -> clients.AckDeregister! -> Serving;
+              boot.NakDeregister? -> clients.NakDeregister! -> Serving;
+              boot.ChannelClosed? -> clients.AckDeregister! -> Alone;
+            };
+            boot.ChannelClosed? -> clients.NakDeregister! -> Alone;
+          } );
+          clients.Link? -> ( clients.AckLink! -> Starting or clients.NakLink! -> Starting or skip -> one {
+            boot.Success? -> boot.Link! -> one {
+              boot.AckLink? -> clients.AckLink! -> Serving;
+              boot.NakLink? -> clients.NakLink! -> Serving;
+              boot.ChannelClosed? -> clients.NakLink! -> Alone;
+            };
+            boot.ChannelClosed? -> clients.NakLink! -> Alone;
+          } );
+          clients.ReadLink? -> ( clients.AckReadLink! -> Starting or clients.NakReadLink! -> Starting or skip -> one {
+            boot.Success? -> boot.ReadLink! -> one {
+              boot.AckReadLink? -> clients.AckReadLink! -> Serving;
+              boot.NakReadLink? -> clients.NakReadLink! -> Serving;
+              boot.ChannelClosed? -> clients.NakReadLink! -> Alone;
+            };
+            boot.ChannelClosed? -> clients.NakReadLink! -> Alone;
+          } );
           clients.ChannelClosed? -> Starting;
           clients.AllClosed? -> end;
         }
@@ -67,15 +120,37 @@ sing_sdk::manifest! {
             boot.AckBind? -> clients.AckBind! -> Serving;
             boot.NakBind? -> clients.NakBind! -> Serving;
             boot.ChannelClosed? -> clients.AckBind! -> Alone;
-            } );
+          } );
           clients.Find? -> ( clients.AckFind! -> Serving or clients.NakFind! -> Serving or boot.Find! -> one {
             boot.AckFind? -> clients.AckFind! -> Serving;
             boot.NakFind? -> clients.NakFind! -> Serving;
             boot.ChannelClosed? -> clients.NakFind! -> Alone;
-            } );
-          clients.Notify? -> ( clients.AckNotify! or clients.NakNotify! ) -> Serving;
-          clients.Register? -> ( clients.AckRegister! or clients.NakRegister! ) -> Serving;
-          clients.Deregister? -> ( clients.AckDeregister! or clients.NakDeregister! ) -> Serving;
+          } );
+          clients.Notify? -> ( clients.AckNotify! -> Serving or clients.NakNotify! -> Serving or boot.Notify! -> one {
+            boot.AckNotify? -> clients.AckNotify! -> Serving;
+            boot.NakNotify? -> clients.NakNotify! -> Serving;
+            boot.ChannelClosed? -> clients.AckNotify! -> Alone;
+          } );
+          clients.Register? -> ( clients.AckRegister! -> Serving or clients.NakRegister! -> Serving or boot.Register! -> one {
+            boot.AckRegister? -> clients.AckRegister! -> Serving;
+            boot.NakRegister? -> clients.NakRegister! -> Serving;
+            boot.ChannelClosed? -> clients.AckRegister! -> Alone;
+          } );
+          clients.Deregister? -> ( clients.AckDeregister! -> Serving or clients.NakDeregister! -> Serving or boot.Deregister! -> one {
+            boot.AckDeregister? -> clients.AckDeregister! -> Serving;
+            boot.NakDeregister? -> clients.NakDeregister! -> Serving;
+            boot.ChannelClosed? -> clients.AckDeregister! -> Alone;
+          } );
+          clients.Link? -> ( clients.AckLink! -> Serving or clients.NakLink! -> Serving or boot.Link! -> one {
+            boot.AckLink? -> clients.AckLink! -> Serving;
+            boot.NakLink? -> clients.NakLink! -> Serving;
+            boot.ChannelClosed? -> clients.NakLink! -> Alone;
+          } );
+          clients.ReadLink? -> ( clients.AckReadLink! -> Serving or clients.NakReadLink! -> Serving or boot.ReadLink! -> one {
+            boot.AckReadLink? -> clients.AckReadLink! -> Serving;
+            boot.NakReadLink? -> clients.NakReadLink! -> Serving;
+            boot.ChannelClosed? -> clients.NakReadLink! -> Alone;
+          } );
           clients.ChannelClosed? -> Serving;
           clients.AllClosed? -> end;
           boot.ChannelClosed? -> Alone;
@@ -87,6 +162,8 @@ sing_sdk::manifest! {
           clients.Notify? -> ( clients.AckNotify! or clients.NakNotify! ) -> Alone;
           clients.Register? -> ( clients.AckRegister! or clients.NakRegister! ) -> Alone;
           clients.Deregister? -> ( clients.AckDeregister! or clients.NakDeregister! ) -> Alone;
+          clients.Link? -> ( clients.AckLink! or clients.NakLink! ) -> Alone;
+          clients.ReadLink? -> ( clients.AckReadLink! or clients.NakReadLink! ) -> Alone;
           clients.ChannelClosed? -> Alone;
           clients.AllClosed? -> end;
         }
@@ -94,19 +171,35 @@ sing_sdk::manifest! {
 }
 
 sing_sdk::arguments! {
-    /// Where the files of the system image appear. /boot if left out.
+    /// Serves the part of the name space below PATH, for the name server above.
+    mount: flag "--mount";
+    /// Where the files of the system image appear, /boot if left out; with --mount, its own place.
     at: optional String "PATH";
 }
 
 #[sing_sdk::main]
-fn main(Arguments { at }: Arguments) -> Result<(), Error> {
+fn main(Arguments { mount, at }: Arguments) -> Result<i32, Error> {
     let mut server = server::Server::new()?;
-    if let Some(provider) = startup::boot() {
-        server.mount(at.as_deref().unwrap_or("/boot"), provider);
+    let at = at.as_deref().unwrap_or("/boot");
+    // The registration lasts as long as the channel over which it was made.
+    let mut above = None;
+    if mount {
+        let mut names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
+        match names.register(at) {
+            Ok(lookup) => server.connect_above(lookup),
+            Err(reason) => {
+                eprintln!("nameserver: cannot serve {at}: {reason}");
+                return Ok(1);
+            }
+        }
+        above = Some(names);
+    } else if let Some(provider) = startup::boot() {
+        server.mount(at, provider);
     }
     for client in startup::clients() {
         server.connect(client);
     }
     server.run();
-    Ok(())
+    drop(above);
+    Ok(0)
 }

@@ -1,111 +1,153 @@
 //! Providers: the servers of parts of the name space. Each gets one request at a time.
 
+use crate::queue::Queue;
+use crate::request::{Asker, Back, Body, Found, Reply, Request};
 use crate::server::Source;
-use alloc::collections::{BTreeMap, VecDeque};
-use core::ops::Bound;
+use NamespaceContract::{
+    Binding, Deregistering, Finding, Imp, Linking, Notifying, Reading, Ready, Registering, Start,
+    imp,
+};
+use alloc::collections::BTreeMap;
 use nameserver::next_number;
 use sing_sdk::prelude::*;
 use sing_sdk::set::WaitSet;
 use sing_sdk::share::Shares;
 
-type Service = ServiceContract::Exp<ServiceContract::Start>;
+/// The contract of providers that are themselves name servers.
+pub const NAME_SERVER: &str = "NamespaceContract";
 
-/// The origin of a request to a provider.
-#[derive(Clone, Copy)]
-pub struct Asker {
-    pub client: u32,
-    /// The origin and the price that it is charged until the request is answered.
-    pub origin: u32,
-    pub cost: usize,
-}
-
-/// A client's request to a provider. The path is in the exchange heap already, so that passing the
-/// request on cannot fail for lack of memory, which would leave the client without an answer.
-pub struct Request {
-    pub asker: Asker,
-    pub path: Text,
-    /// The endpoint to bind; `None` if the path is to be listed.
-    pub bind: Option<Service>,
-}
-
-/// A provider's answer.
+/// What came from a provider.
 pub enum Answer {
-    /// No answer to a client.
+    /// No answer to a request.
     Nothing,
-    /// To a bind: done, or refused with the endpoint that comes back.
-    Bound {
-        asker: Asker,
-        refused: Option<(Refusal, Service)>,
-    },
-    /// To a find.
-    Found {
-        asker: Asker,
-        names: Result<Text, Refusal>,
-    },
+    Reply(Asker, Reply),
     /// It has closed.
     Gone,
 }
 
-/// A provider's unanswered request.
-pub enum Asked {
-    Bind(Asker),
-    Find(Asker),
-}
-
+/// A provider's channel, with who waits for an answer.
 enum Channel {
-    Starting(NamespaceContract::Imp<NamespaceContract::Start>),
-    Ready(NamespaceContract::Imp<NamespaceContract::Ready>),
-    Binding(Asker, NamespaceContract::Imp<NamespaceContract::Binding>),
-    Finding(Asker, NamespaceContract::Imp<NamespaceContract::Finding>),
+    Starting(Imp<Start>),
+    Ready(Imp<Ready>),
+    Binding(Asker, Imp<Binding>),
+    Finding(Asker, Imp<Finding>),
+    Notifying(Asker, Imp<Notifying>),
+    Registering(Asker, Imp<Registering>),
+    Deregistering(Asker, Imp<Deregistering>),
+    Linking(Asker, Imp<Linking>),
+    Reading(Asker, Back, Imp<Reading>),
     /// Closed by the other side; the request will not be answered.
-    Gone(Option<Asked>),
+    Gone(Option<(Asker, Reply)>),
 }
 
-/// Waiting requests: origins take turns, so that none waits behind all requests of another.
-#[derive(Default)]
-struct Queue {
-    waiting: BTreeMap<u32, VecDeque<Request>>,
-    /// The origin of the last turn.
-    turn: u32,
-}
-
-impl Queue {
-    fn push(&mut self, request: Request) {
-        let same = self.waiting.entry(request.asker.origin).or_default();
-        same.push_back(request);
+impl Channel {
+    /// The answer to a request whose provider has gone. An endpoint that it had taken has gone with
+    /// it: its owner sees its channel closed.
+    fn lost(self) -> Option<(Asker, Reply)> {
+        let refused = |back| Reply::Refused(Refusal::NotFound, back);
+        match self {
+            Channel::Starting(_) | Channel::Ready(_) => None,
+            Channel::Binding(asker, _) => Some((asker, Reply::Done)),
+            Channel::Notifying(asker, _) => Some((asker, Reply::Done)),
+            Channel::Registering(asker, _) => Some((asker, Reply::Done)),
+            Channel::Deregistering(asker, _) => Some((asker, Reply::Done)),
+            Channel::Finding(asker, _) => Some((asker, refused(Back::Nothing))),
+            Channel::Linking(asker, _) => Some((asker, refused(Back::Nothing))),
+            Channel::Reading(asker, back, _) => Some((asker, refused(back))),
+            Channel::Gone(lost) => lost,
+        }
     }
 
-    fn pop(&mut self) -> Option<Request> {
-        let behind = (Bound::Excluded(self.turn), Bound::Unbounded);
-        let next = self.waiting.range(behind).next();
-        let (&origin, _) = next.or_else(|| self.waiting.first_key_value())?;
-        self.turn = origin;
-        let same = self.waiting.get_mut(&origin)?;
-        let request = same.pop_front();
-        if same.is_empty() {
-            self.waiting.remove(&origin);
-        }
-        request
-    }
-
-    /// Removes a client's request.
-    fn withdraw(&mut self, client: u32) -> Option<Request> {
-        let place = |same: &VecDeque<Request>| same.iter().position(|r| r.asker.client == client);
-        let mut all = self.waiting.iter();
-        let (&origin, at) = all.find_map(|(origin, same)| Some((origin, place(same)?)))?;
-        let same = self.waiting.get_mut(&origin)?;
-        let request = same.remove(at);
-        if same.is_empty() {
-            self.waiting.remove(&origin);
-        }
-        request
+    /// Receives what has come.
+    fn hear(self) -> (Channel, Answer) {
+        use Answer::Reply as Answered;
+        let refused = |reason, back| Reply::Refused(reason, back);
+        let gone = |asker, reply| (Channel::Gone(Some((asker, reply))), Answer::Gone);
+        let (next, asker, reply) = match self {
+            Channel::Starting(channel) => {
+                return match channel.recv_success() {
+                    Ok(channel) => (Channel::Ready(channel), Answer::Nothing),
+                    Err(Closed) => (Channel::Gone(None), Answer::Gone),
+                };
+            }
+            Channel::Binding(asker, channel) => match channel.recv() {
+                imp::Binding::AckBind(next) => (next, asker, Reply::Done),
+                imp::Binding::NakBind(reason, service, next) => {
+                    (next, asker, refused(reason, Back::Service(service)))
+                }
+                imp::Binding::Closed => return gone(asker, Reply::Done),
+            },
+            Channel::Finding(asker, channel) => match channel.recv() {
+                imp::Finding::AckFind(count, results, text, at, after, next) => {
+                    let found = Found {
+                        count,
+                        results,
+                        text,
+                        at,
+                        after,
+                    };
+                    (next, asker, Reply::Found(found))
+                }
+                imp::Finding::NakFind(reason, next) => {
+                    (next, asker, refused(reason, Back::Nothing))
+                }
+                imp::Finding::Closed => {
+                    return gone(asker, refused(Refusal::NotFound, Back::Nothing));
+                }
+            },
+            Channel::Notifying(asker, channel) => match channel.recv() {
+                imp::Notifying::AckNotify(next) => (next, asker, Reply::Done),
+                imp::Notifying::NakNotify(reason, watcher, next) => {
+                    (next, asker, refused(reason, Back::Watcher(watcher)))
+                }
+                imp::Notifying::Closed => return gone(asker, Reply::Done),
+            },
+            Channel::Registering(asker, channel) => match channel.recv() {
+                imp::Registering::AckRegister(next) => (next, asker, Reply::Done),
+                imp::Registering::NakRegister(reason, provider, next) => {
+                    (next, asker, refused(reason, Back::Provider(provider)))
+                }
+                imp::Registering::Closed => return gone(asker, Reply::Done),
+            },
+            Channel::Deregistering(asker, channel) => match channel.recv() {
+                imp::Deregistering::AckDeregister(next) => (next, asker, Reply::Done),
+                imp::Deregistering::NakDeregister(reason, next) => {
+                    (next, asker, refused(reason, Back::Nothing))
+                }
+                imp::Deregistering::Closed => return gone(asker, Reply::Done),
+            },
+            Channel::Linking(asker, channel) => match channel.recv() {
+                imp::Linking::AckLink(next) => (next, asker, Reply::Done),
+                imp::Linking::NakLink(reason, next) => {
+                    (next, asker, refused(reason, Back::Nothing))
+                }
+                imp::Linking::Closed => {
+                    return gone(asker, refused(Refusal::NotFound, Back::Nothing));
+                }
+            },
+            Channel::Reading(asker, back, channel) => match channel.recv() {
+                imp::Reading::AckReadLink(used, target, next) => {
+                    (next, asker, Reply::Link(used as usize, target, back))
+                }
+                imp::Reading::NakReadLink(_, next) => {
+                    (next, asker, refused(Refusal::NotFound, back))
+                }
+                imp::Reading::Closed => return gone(asker, refused(Refusal::NotFound, back)),
+            },
+            // It may not send in this state, so its channel is closed.
+            Channel::Ready(_) => return (Channel::Gone(None), Answer::Gone),
+            Channel::Gone(lost) => return (Channel::Gone(lost), Answer::Gone),
+        };
+        (Channel::Ready(next), Answered(asker, reply))
     }
 }
 
 struct Provider {
+    /// The client that registered it, and on whose share.
     owner: u32,
     origin: u32,
     path: String,
+    contract: String,
     channel: Channel,
     queue: Queue,
 }
@@ -123,11 +165,22 @@ impl Provider {
     }
 }
 
-fn send(channel: NamespaceContract::Imp<NamespaceContract::Ready>, request: Request) -> Channel {
-    let Request { asker, path, bind } = request;
-    match bind {
-        Some(service) => Channel::Binding(asker, channel.send_bind(path, asker.origin, service)),
-        None => Channel::Finding(asker, channel.send_find(path)),
+fn send(channel: Imp<Ready>, request: Request) -> Channel {
+    let Request { asker, path, body } = request;
+    let origin = asker.origin;
+    match body {
+        Body::Bind(service) => Channel::Binding(asker, channel.send_bind(path, origin, service)),
+        Body::Find { at, after } => Channel::Finding(asker, channel.send_find(path, at, after)),
+        Body::Notify(watcher) => {
+            Channel::Notifying(asker, channel.send_notify(path, origin, watcher))
+        }
+        Body::Register { contract, provider } => {
+            let next = channel.send_register(path, contract, origin, provider);
+            Channel::Registering(asker, next)
+        }
+        Body::Deregister => Channel::Deregistering(asker, channel.send_deregister(path, origin)),
+        Body::Link { target } => Channel::Linking(asker, channel.send_link(path, target, origin)),
+        Body::ReadLink(back) => Channel::Reading(asker, back, channel.send_read_link(path)),
     }
 }
 
@@ -136,8 +189,8 @@ pub struct Removed {
     /// Its path, and the origin that it was charged to.
     pub path: String,
     pub origin: u32,
-    /// Requests that will not be answered now: the one that it got, and those that waited for it.
-    pub asked: Option<Asked>,
+    /// The answer to the request that it got, and the requests that waited for it.
+    pub lost: Option<(Asker, Reply)>,
     pub waiting: Vec<Request>,
 }
 
@@ -149,19 +202,19 @@ pub struct Providers {
 }
 
 impl Providers {
-    /// Adds a client's provider, registered at a path; returns its number. Client 0 is the system
-    /// itself.
+    /// Adds a provider that a client registers at a path, on the share of an origin; returns its
+    /// number. Client 0 is the system itself.
     ///
     /// # Errors
     /// The channel, if it cannot be watched.
     pub fn add(
         &mut self,
-        owner: u32,
-        origin: u32,
+        (owner, origin): (u32, u32),
         path: &str,
-        channel: NamespaceContract::Imp<NamespaceContract::Start>,
+        contract: &str,
+        channel: Imp<Start>,
         set: &WaitSet,
-    ) -> Result<u32, NamespaceContract::Imp<NamespaceContract::Start>> {
+    ) -> Result<u32, Imp<Start>> {
         self.last = next_number(self.last, |id| self.all.contains_key(&id));
         // Each may answer, or go away, in every state.
         let number = Source::Provider(self.last).number();
@@ -174,6 +227,7 @@ impl Providers {
                 owner,
                 origin,
                 path: path.into(),
+                contract: contract.into(),
                 channel: Channel::Starting(channel),
                 queue: Queue::default(),
             },
@@ -187,19 +241,31 @@ impl Providers {
         Some(Removed {
             origin: provider.origin,
             path: provider.path,
-            asked: match provider.channel {
-                Channel::Binding(asker, _) => Some(Asked::Bind(asker)),
-                Channel::Finding(asker, _) => Some(Asked::Find(asker)),
-                Channel::Gone(asked) => asked,
-                Channel::Starting(_) | Channel::Ready(_) => None,
-            },
-            waiting: provider.queue.waiting.into_values().flatten().collect(),
+            lost: provider.channel.lost(),
+            waiting: provider.queue.into_requests(),
         })
     }
 
-    /// The client that owns the provider.
-    pub fn owner(&self, id: u32) -> Option<u32> {
-        self.all.get(&id).map(|p| p.owner)
+    /// The client that owns the provider, and the origin that it is charged to.
+    pub fn owner(&self, id: u32) -> Option<(u32, u32)> {
+        self.all.get(&id).map(|p| (p.owner, p.origin))
+    }
+
+    /// The path at which it is registered.
+    pub fn path(&self, id: u32) -> Option<&str> {
+        self.all.get(&id).map(|p| p.path.as_str())
+    }
+
+    /// The contract of a service, as its provider says; `None` for a name server.
+    pub fn contract(&self, id: u32) -> Option<&str> {
+        let contract = self.all.get(&id).map(|p| p.contract.as_str());
+        contract.filter(|name| *name != NAME_SERVER)
+    }
+
+    /// The numbers of all name servers.
+    pub fn name_servers(&self) -> impl Iterator<Item = (u32, &str)> {
+        let all = self.all.iter().filter(|(_, p)| p.contract == NAME_SERVER);
+        all.map(|(id, p)| (*id, p.path.as_str()))
     }
 
     /// The providers that a client has registered.
@@ -238,39 +304,11 @@ impl Providers {
 
     /// Receives from a provider whose channel is ready.
     pub fn hear(&mut self, id: u32) -> Answer {
-        use NamespaceContract::imp;
         let Some(provider) = self.all.get_mut(&id) else {
             return Answer::Nothing;
         };
-        let bound = |asker, refused| Answer::Bound { asker, refused };
-        let found = |asker, names| Answer::Found { asker, names };
-        let gone = |asked| (Channel::Gone(asked), Answer::Gone);
-        let (next, answer) = match core::mem::replace(&mut provider.channel, Channel::Gone(None)) {
-            Channel::Starting(channel) => match channel.recv_success() {
-                Ok(channel) => (Channel::Ready(channel), Answer::Nothing),
-                Err(Closed) => gone(None),
-            },
-            Channel::Binding(asker, channel) => match channel.recv() {
-                imp::Binding::AckBind(channel) => (Channel::Ready(channel), bound(asker, None)),
-                imp::Binding::NakBind(reason, service, channel) => (
-                    Channel::Ready(channel),
-                    bound(asker, Some((reason, service))),
-                ),
-                imp::Binding::Closed => gone(Some(Asked::Bind(asker))),
-            },
-            Channel::Finding(asker, channel) => match channel.recv() {
-                imp::Finding::AckFind(names, channel) => {
-                    (Channel::Ready(channel), found(asker, Ok(names)))
-                }
-                imp::Finding::NakFind(reason, channel) => {
-                    (Channel::Ready(channel), found(asker, Err(reason)))
-                }
-                imp::Finding::Closed => gone(Some(Asked::Find(asker))),
-            },
-            // It may not send in this state, so its channel is closed.
-            Channel::Ready(_) => gone(None),
-            Channel::Gone(asked) => gone(asked),
-        };
+        let channel = core::mem::replace(&mut provider.channel, Channel::Gone(None));
+        let (next, answer) = channel.hear();
         provider.channel = next;
         provider.advance();
         answer

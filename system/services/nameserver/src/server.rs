@@ -2,22 +2,27 @@
 
 use crate::budget;
 use crate::clients::{Clients, Gone, State};
-use crate::providers::{Answer, Asked, Asker, Providers, Request};
+use crate::providers::{Answer, NAME_SERVER, Providers};
+use crate::registry::Remote;
+use crate::request::{Asker, Asking, Back, Found, Provided, Reply, Search, Verb};
 use crate::watchers::Watchers;
+use alloc::collections::BTreeMap;
 use core::time::Duration;
-use nameserver::{Place, Tree};
+use nameserver::{HOPS, Tree, follow};
 use sing_sdk::path;
+use sing_sdk::pattern;
 use sing_sdk::prelude::*;
-use sing_sdk::provider::{self, asked};
+use sing_sdk::provider::asked;
 use sing_sdk::set::WaitSet;
 use sing_sdk::share::{SYSTEM, Shares};
 use sing_sdk::time::{self, Timeout};
+use sing_sdk::walk;
 
 /// How long the server waits for memory before it tries again.
 const RETRY: Duration = Duration::from_millis(20);
 
-type Service = ServiceContract::Exp<ServiceContract::Start>;
-type Provided = NamespaceContract::Imp<NamespaceContract::Start>;
+/// Set in origins that a name server above states, so that they are not those of clients here.
+const FROM_ABOVE: u32 = 1 << 30;
 
 /// The owner of an endpoint in the wait set.
 #[derive(Clone, Copy)]
@@ -25,6 +30,8 @@ pub enum Source {
     Client(u32),
     Provider(u32),
     Watcher(u32),
+    /// The changes below a provider that is a name server.
+    Below(u32),
 }
 
 impl Source {
@@ -34,6 +41,7 @@ impl Source {
             Source::Client(id) => id << 2,
             Source::Provider(id) => id << 2 | 1,
             Source::Watcher(id) => id << 2 | 2,
+            Source::Below(id) => id << 2 | 3,
         }
     }
 
@@ -41,23 +49,32 @@ impl Source {
         match number & 3 {
             0 => Source::Client(number >> 2),
             1 => Source::Provider(number >> 2),
-            _ => Source::Watcher(number >> 2),
+            2 => Source::Watcher(number >> 2),
+            _ => Source::Below(number >> 2),
         }
     }
 }
 
+/// A client that asks, and on whose share.
+pub type Who = (u32, u32);
+
 /// The name server's state.
 pub struct Server {
     /// All channels from which a message or a close is awaited.
-    set: WaitSet,
-    tree: Tree<u32>,
-    clients: Clients,
-    providers: Providers,
-    watchers: Watchers,
+    pub(crate) set: WaitSet,
+    /// Providers by their numbers; links with who has made them.
+    pub(crate) tree: Tree<u32, Who>,
+    pub(crate) clients: Clients,
+    pub(crate) providers: Providers,
+    pub(crate) watchers: Watchers,
+    /// What clients have registered with name servers below, by those and the paths there.
+    pub(crate) remote: BTreeMap<(u32, String), Remote>,
+    /// Reports of changes from name servers below; `None` from those that give none.
+    pub(crate) below: BTreeMap<u32, Option<NotifyContract::Exp<NotifyContract::Start>>>,
     /// Clients that could not be watched any more: closed, and to be removed.
     gone: Vec<u32>,
     /// The accounts of all records, by origin.
-    shares: Shares,
+    pub(crate) shares: Shares,
     /// The accounts of answers that may not have been received yet, by origin.
     answers: Shares,
 }
@@ -77,17 +94,19 @@ impl Server {
             clients: Clients::default(),
             providers: Providers::default(),
             watchers: Watchers::default(),
+            remote: BTreeMap::new(),
+            below: BTreeMap::new(),
             gone: Vec::new(),
         })
     }
 
-    /// Mounts a provider that exists from the start.
+    /// Mounts a name server that exists from the start.
     pub fn mount(&mut self, at: &str, provider: Provided) {
-        let mounted = asked_at(path::normalize(at)).and_then(|at| {
-            self.offer(0, SYSTEM, &at, provider)
-                .map_err(|(reason, _)| reason)
-        });
-        if let Err(reason) = mounted {
+        let mounted = match path::normalize(at) {
+            Some(path) => self.offer((0, SYSTEM), &path, NAME_SERVER, provider),
+            None => Err((Refusal::BadPath, provider)),
+        };
+        if let Err((reason, _)) = mounted {
             eprintln!("nameserver: cannot mount at {at}: {}", Error::from(reason));
         }
     }
@@ -95,26 +114,35 @@ impl Server {
     /// Adds a client that exists from the start: it is the system's own. Its further connections
     /// are programs that it has started, each an origin of its own.
     pub fn connect(&mut self, client: NamespaceContract::Exp<NamespaceContract::Start>) {
+        self.start(client.send_success(), false);
+    }
+
+    /// Serves a name server above this one.
+    pub fn connect_above(&mut self, lookup: NamespaceContract::Exp<NamespaceContract::Ready>) {
+        self.start(lookup, true);
+    }
+
+    fn start(&mut self, client: NamespaceContract::Exp<NamespaceContract::Ready>, above: bool) {
         let id = self.clients.number(&self.shares);
         let taken = self.shares.take(SYSTEM, budget::CLIENT);
-        if !taken || !self.admit(id, SYSTEM, client) {
+        if !taken || !self.admit(id, SYSTEM, above, client) {
             eprintln!("nameserver: no room for a client of the system's own");
         }
     }
 
     /// Adds a client whose price is already charged to its origin.
-    fn admit(
+    pub(crate) fn admit(
         &mut self,
         id: u32,
         origin: u32,
-        client: NamespaceContract::Exp<NamespaceContract::Start>,
+        above: bool,
+        client: NamespaceContract::Exp<NamespaceContract::Ready>,
     ) -> bool {
-        let client = client.send_success();
-        let watched = self.clients.add(id, origin, client, &self.set).is_ok();
-        if !watched {
+        let added = self.clients.add(id, origin, above, client, &self.set);
+        if added.is_err() {
             self.shares.give_back(origin, budget::CLIENT);
         }
-        watched
+        added.is_ok()
     }
 
     /// Serves until the last client has closed.
@@ -141,56 +169,169 @@ impl Server {
     fn serve(&mut self, source: Source) {
         match source {
             Source::Client(id) => self.client(id),
-            Source::Provider(id) => self.provider(id),
+            Source::Provider(id) => match self.providers.hear(id) {
+                Answer::Nothing => {}
+                Answer::Reply(asker, reply) => self.replied(Some(id), asker, reply),
+                Answer::Gone => self.forget(id),
+            },
             Source::Watcher(id) => {
-                if let Some((path, origin)) = self.watchers.hear(id) {
-                    self.shares.give_back(origin, budget::watcher(&path));
+                if let Some(watched) = self.watchers.hear(id) {
+                    self.shares.give_back(watched.origin, watched.cost);
                 }
             }
+            Source::Below(id) => self.hear_below(id),
+        }
+    }
+
+    /// The origin of a request: a name server above states it, clients cannot.
+    fn origin(&self, client: u32, stated: u32) -> u32 {
+        if !self.clients.is_above(client) {
+            self.clients.origin(client)
+        } else if stated == SYSTEM {
+            SYSTEM
+        } else {
+            stated | FROM_ABOVE
         }
     }
 
     fn client(&mut self, id: u32) {
-        use NamespaceContract::exp;
+        use NamespaceContract::exp::Ready as Request;
         let Some(channel) = self.clients.take(id, &self.set) else {
             return self.abandon(id);
         };
         // A message means that it has received the last answer, or has closed.
         let taken = self.clients.took_answer(id);
         self.answers.give_back(self.clients.origin(id), taken);
-        match channel.recv() {
-            exp::Ready::Bind(path, _, service, next) => {
+        let (origin, path, verb, back) = match channel.recv() {
+            Request::Bind(path, origin, service, next) => {
                 self.clients.put(id, State::Binding(next));
-                let path = asked_at(asked(&path));
-                self.bind(id, path, service);
+                (origin, asked(&path), Verb::Bind, Back::Service(service))
             }
-            exp::Ready::Find(path, next) => {
+            Request::Find(spec, at, after, next) => {
                 self.clients.put(id, State::Finding(next));
-                let path = asked_at(asked(&path));
-                self.find(id, path);
+                let (path, verb) = search(&spec, &at, &after).unzip();
+                (0, path, verb, Back::Nothing)
             }
-            exp::Ready::Notify(path, watcher, next) => {
-                let next = match self.watch(id, asked(&path), watcher) {
-                    Ok(()) => next.send_ack_notify(),
-                    Err((reason, watcher)) => next.send_nak_notify(reason, watcher),
+            Request::Notify(spec, origin, watcher, next) => {
+                self.clients.put(id, State::Notifying(next));
+                let (path, pattern) = divided(&spec).unzip();
+                let verb = Verb::Notify(pattern);
+                (origin, path, verb, Back::Watcher(watcher))
+            }
+            Request::Register(path, contract, origin, provider, next) => {
+                self.clients.put(id, State::Registering(next));
+                let contract = contract.get_within(255).unwrap_or_default();
+                let verb = Verb::Register { contract, price: 0 };
+                (origin, asked(&path), verb, Back::Provider(provider))
+            }
+            Request::Deregister(path, origin, next) => {
+                self.clients.put(id, State::Deregistering(next));
+                (origin, asked(&path), Verb::Deregister, Back::Nothing)
+            }
+            Request::Link(path, target, origin, next) => {
+                self.clients.put(id, State::Linking(next));
+                let (path, target) = link(&path, &target).unzip();
+                let verb = Verb::Link { target, price: 0 };
+                (origin, path, verb, Back::Nothing)
+            }
+            Request::ReadLink(path, next) => {
+                self.clients.put(id, State::Reading(next));
+                (0, asked(&path), Verb::ReadLink, Back::Nothing)
+            }
+            Request::Closed => return self.leave(id),
+        };
+        match path {
+            Ok(path) => {
+                let (hops, mount) = (0, 0);
+                let asking = Asking {
+                    path,
+                    hops,
+                    mount,
+                    verb,
                 };
-                self.clients.put(id, State::Ready(next));
+                self.ask((id, self.origin(id, origin)), asking, back);
             }
-            exp::Ready::Register(path, provider, next) => {
-                let next = match self.register(id, asked(&path), provider) {
-                    Ok(()) => next.send_ack_register(),
-                    Err((reason, provider)) => next.send_nak_register(reason, provider),
+            Err(reason) => self.answer(id, Reply::Refused(reason, back)),
+        }
+    }
+
+    /// A provider has answered, or it has been answered for it if it has gone.
+    pub(crate) fn replied(&mut self, provider: Option<u32>, asker: Asker, reply: Reply) {
+        self.shares.give_back(asker.origin, asker.cost);
+        let Some(mut asking) = self.clients.asking(asker.client) else {
+            return;
+        };
+        let who = (asker.client, asker.origin);
+        match (&mut asking.verb, reply) {
+            (Verb::ReadLink, Reply::Link(used, target, _)) => {
+                let used = asking.mount.saturating_add(used);
+                let known = asking.path.get(..used).is_some();
+                let reply = match known && target.block().len() <= path::LONGEST {
+                    true => Reply::Link(used, target, Back::Nothing),
+                    false => Reply::Refused(Refusal::NotFound, Back::Nothing),
                 };
-                self.clients.put(id, State::Ready(next));
+                self.answer(who.0, reply);
             }
-            exp::Ready::Deregister(path, next) => {
-                let next = match asked(&path).is_some_and(|path| self.deregister(id, &path)) {
-                    true => next.send_ack_deregister(),
-                    false => next.send_nak_deregister(),
-                };
-                self.clients.put(id, State::Ready(next));
+            // The path leads through a link of the provider: from there on it is looked up anew.
+            (_, Reply::Link(used, target, back)) => {
+                let target = target.get_within(path::LONGEST).unwrap_or_default();
+                let used = asking.mount.saturating_add(used);
+                self.go_on(who, *asking, used, &target, back);
             }
-            exp::Ready::Closed => self.leave(id),
+            (verb, Reply::Refused(Refusal::IsLink, back))
+                if !matches!(verb, Verb::ReadLink) && !self.clients.is_above(who.0) =>
+            {
+                match provider {
+                    Some(provider) => self.read_link(who, provider, asking, back),
+                    None => self.end(who, *asking, Reply::Refused(Refusal::NotFound, back)),
+                }
+            }
+            (Verb::Find(search), reply) if search.into.is_some() => {
+                let reply = below(search, reply);
+                self.answer(who.0, reply);
+            }
+            (_, reply) => self.granted(provider, who, *asking, reply),
+        }
+    }
+
+    /// Goes on where a path leads through a link.
+    pub(crate) fn go_on(
+        &mut self,
+        who: Who,
+        mut asking: Asking,
+        used: usize,
+        target: &str,
+        back: Back,
+    ) {
+        // A name server above knows where absolute links lead.
+        if self.clients.is_above(who.0) {
+            return self.end(who, asking, Reply::Refused(Refusal::IsLink, back));
+        }
+        asking.hops += 1;
+        match follow(&asking.path, used, target) {
+            Ok(_) if asking.hops > HOPS => {
+                self.end(who, asking, Reply::Refused(Refusal::Loop, back));
+            }
+            Ok(path) => {
+                asking.path = path;
+                self.ask(who, asking, back);
+            }
+            Err(reason) => self.end(who, asking, Reply::Refused(reason, back)),
+        }
+    }
+
+    /// Answers a client. A list is charged to its origin until it has received it.
+    pub(crate) fn answer(&mut self, client: u32, reply: Reply) {
+        let (mut reply, mut cost) = (reply, 0);
+        if let Reply::Found(found) = &reply {
+            cost = budget::answer(found.len());
+            if !self.answers.take(self.clients.origin(client), cost) {
+                reply = Reply::Refused(Refusal::NoResources, Back::Nothing);
+                cost = 0;
+            }
+        }
+        if let Err(Gone) = self.clients.answer(client, &self.set, reply, cost) {
+            self.gone.push(client);
         }
     }
 
@@ -212,246 +353,110 @@ impl Server {
             self.unanswered(request);
         }
     }
+}
 
-    /// Removes all registrations of a client from the name space.
-    fn forget_all(&mut self, client: u32) {
-        for provider in self.providers.owned_by(client) {
-            self.forget(provider);
-        }
-    }
-
-    /// Answers a bind.
-    fn bound(&mut self, client: u32, refused: Option<(Refusal, Service)>) {
-        if let Err(Gone) = self.clients.bound(client, &self.set, refused) {
-            self.gone.push(client);
-        }
-    }
-
-    /// Answers a find. The answer is charged to the client's origin until the client has received
-    /// it.
-    fn found(&mut self, client: u32, names: Result<Text, Refusal>) {
-        let names = names.and_then(|names| {
-            let (origin, cost) = (
-                self.clients.origin(client),
-                budget::answer(names.block().len()),
-            );
-            match self.answers.take(origin, cost) {
-                true => Ok((names, cost)),
-                false => Err(Refusal::NoResources),
-            }
-        });
-        if let Err(Gone) = self.clients.found(client, &self.set, names) {
-            self.gone.push(client);
-        }
-    }
-
-    fn bind(&mut self, client: u32, path: Result<String, Refusal>, service: Service) {
-        let place = path.as_deref().map(|path| (path, self.tree.resolve(path)));
-        let refused = match place {
-            Ok((_, Place::Provider(&provider, rest))) => {
-                return self.request(client, provider, rest.into(), Some(service));
-            }
-            // The name server's own directories are served by itself.
-            Ok(("/", Place::Here)) => self.accept(client, service).err(),
-            Ok(_) => Some((Refusal::NotFound, service)),
-            Err(reason) => Some((*reason, service)),
-        };
-        self.bound(client, refused);
-    }
-
-    /// Adds a further client; returns an endpoint that is not of the contract.
-    fn accept(&mut self, asking: u32, service: Service) -> Result<(), (Refusal, Service)> {
-        let id = self.clients.number(&self.shares);
-        let origin = match self.clients.origin(asking) {
-            SYSTEM => id,
-            origin => origin,
-        };
-        if !self.shares.take(origin, budget::CLIENT) {
-            return Err((Refusal::NoResources, service));
-        }
-        match provider::accept(service) {
-            // If it cannot be watched, it is closed, which the client sees.
-            Ok(client) => {
-                self.admit(id, origin, client);
-                Ok(())
-            }
-            Err(other) => {
-                self.shares.give_back(origin, budget::CLIENT);
-                Err((Refusal::NotFound, other))
-            }
-        }
-    }
-
-    fn find(&mut self, client: u32, path: Result<String, Refusal>) {
-        let place = path.as_deref().map(|path| (path, self.tree.resolve(path)));
-        let names = match place {
-            Ok((_, Place::Provider(&provider, rest))) => {
-                return self.request(client, provider, rest.into(), None);
-            }
-            Ok((path, Place::Here)) => {
-                let names = self.tree.list(path).unwrap_or_default();
-                provider::lines(&names).map_err(|_| Refusal::NoResources)
-            }
-            Ok((_, Place::Nowhere)) => Err(Refusal::NotFound),
-            Err(reason) => Err(*reason),
-        };
-        self.found(client, names);
-    }
-
-    /// Passes a client's request on to a provider, which sees this path.
-    fn request(&mut self, client: u32, provider: u32, path: String, bind: Option<Service>) {
-        let origin = self.clients.origin(client);
-        let cost = budget::request(&path);
-        let refused = match Text::new(&path) {
-            Ok(path) => {
-                let asker = Asker {
-                    client,
-                    origin,
-                    cost,
-                };
-                let request = Request { asker, path, bind };
-                match self.providers.request(provider, request, &mut self.shares) {
-                    Ok(()) => return,
-                    Err((reason, request)) => (reason, request.bind),
-                }
-            }
-            Err(_) => (Refusal::NoResources, bind),
-        };
-        self.refuse(client, refused);
-    }
-
-    /// Answers a request that failed.
-    fn refuse(&mut self, client: u32, (reason, bind): (Refusal, Option<Service>)) {
-        match bind {
-            Some(service) => self.bound(client, Some((reason, service))),
-            None => self.found(client, Err(reason)),
-        }
-    }
-
-    fn watch(
-        &mut self,
-        client: u32,
-        path: Option<String>,
-        watcher: NotifyContract::Imp<NotifyContract::Start>,
-    ) -> Result<(), (Refusal, NotifyContract::Imp<NotifyContract::Start>)> {
-        let Some(path) = path else {
-            return Err((Refusal::NotFound, watcher));
-        };
-        let (origin, cost) = (self.clients.origin(client), budget::watcher(&path));
-        if !self.shares.take(origin, cost) {
-            return Err((Refusal::NoResources, watcher));
-        }
-        match self.watchers.add(path, origin, watcher, &self.set) {
-            None => Ok(()),
-            Some(watcher) => {
-                self.shares.give_back(origin, cost);
-                Err((Refusal::NoResources, watcher))
-            }
-        }
-    }
-
-    fn register(
-        &mut self,
-        client: u32,
-        path: Option<String>,
-        provider: Provided,
-    ) -> Result<(), (Refusal, Provided)> {
-        match path {
-            Some(path) => self.offer(client, self.clients.origin(client), &path, provider),
-            None => Err((Refusal::NotFound, provider)),
-        }
-    }
-
-    /// Registers a client's provider, on the share of an origin.
-    fn offer(
-        &mut self,
-        client: u32,
-        origin: u32,
-        path: &str,
-        provider: Provided,
-    ) -> Result<(), (Refusal, Provided)> {
-        let mine = |id: &u32| self.providers.owner(*id) == Some(client);
-        if !self.tree.is_free(path, mine) {
-            return Err((Refusal::Held, provider));
-        }
-        let cost = budget::registration(path);
-        if !self.shares.take(origin, cost) {
-            return Err((Refusal::NoResources, provider));
-        }
-        match self
-            .providers
-            .add(client, origin, path, provider, &self.set)
-        {
-            Ok(id) => self.tree.register(path, id),
-            Err(provider) => {
-                self.shares.give_back(origin, cost);
-                return Err((Refusal::NoResources, provider));
-            }
-        }
-        self.watchers.changed(path);
-        Ok(())
-    }
-
-    fn deregister(&mut self, client: u32, path: &str) -> bool {
-        match self.tree.resolve(path) {
-            Place::Provider(&id, "/") if self.providers.owner(id) == Some(client) => {
-                self.forget(id);
-                true
-            }
-            _ => false,
-        }
-    }
-
-    /// Takes a provider out of the name space, and answers those that wait for it.
-    fn forget(&mut self, provider: u32) {
-        let Some(removed) = self.providers.remove(provider) else {
-            return;
-        };
-        self.tree.deregister(&removed.path);
-        self.shares
-            .give_back(removed.origin, budget::registration(&removed.path));
-        self.watchers.changed(&removed.path);
-        match removed.asked {
-            // The endpoint that it had taken is gone with it; the client sees its channel closed.
-            Some(Asked::Bind(asker)) => self.answer_bind(asker, None),
-            Some(Asked::Find(asker)) => self.answer_find(asker, Err(Refusal::NotFound)),
-            None => {}
-        }
-        for request in removed.waiting {
-            self.unanswered(request);
-        }
-    }
-
-    /// Answers a request that no provider will answer.
-    fn unanswered(&mut self, request: Request) {
-        let Request { asker, bind, .. } = request;
-        match bind {
-            Some(service) => self.answer_bind(asker, Some((Refusal::NotFound, service))),
-            None => self.answer_find(asker, Err(Refusal::NotFound)),
-        }
-    }
-
-    fn answer_bind(&mut self, asker: Asker, refused: Option<(Refusal, Service)>) {
-        self.shares.give_back(asker.origin, asker.cost);
-        self.bound(asker.client, refused);
-    }
-
-    fn answer_find(&mut self, asker: Asker, names: Result<Text, Refusal>) {
-        self.shares.give_back(asker.origin, asker.cost);
-        self.found(asker.client, names);
-    }
-
-    fn provider(&mut self, id: u32) {
-        match self.providers.hear(id) {
-            Answer::Nothing => {}
-            Answer::Bound { asker, refused } => self.answer_bind(asker, refused),
-            Answer::Found { asker, names } => self.answer_find(asker, names),
-            Answer::Gone => self.forget(id),
-        }
+/// A specification's directory and pattern.
+fn divided(spec: &Text) -> Parsed<String> {
+    let Some(spec) = spec.get_within(path::LONGEST) else {
+        return Parsed(Err(Refusal::TooLong), String::new());
+    };
+    let parts = pattern::split(&spec).and_then(|(directory, text)| {
+        pattern::Pattern::new(&text)?;
+        Ok((directory, text))
+    });
+    match parts {
+        Ok((directory, text)) => Parsed(Ok(directory), text),
+        Err(wrong) => Parsed(Err(wrong.into()), String::new()),
     }
 }
 
-/// The requested path; an invalid one is `None`.
-fn asked_at(path: Option<String>) -> Result<String, Refusal> {
-    path.ok_or(Refusal::NotFound)
+/// What a Find asks for.
+fn search(spec: &Text, at: &Text, after: &Text) -> Parsed<Verb> {
+    let (mut directory, pattern) = divided(spec).unzip();
+    let mut relative = |text: &Text| {
+        let text = text
+            .get_within(path::LONGEST)
+            .filter(|t| path::is_relative(t));
+        if text.is_none() {
+            directory = Err(Refusal::BadPath);
+        }
+        text.unwrap_or_default()
+    };
+    let search = Search {
+        pattern,
+        at: relative(at),
+        after: relative(after),
+        into: None,
+    };
+    Parsed(directory, Verb::Find(search))
+}
+
+/// What a Link asks for.
+fn link(path: &Text, target: &Text) -> Parsed<String> {
+    let target = match target.get_within(path::LONGEST) {
+        None => Err(Refusal::TooLong),
+        Some(text) if text.is_empty() || text.contains(char::is_control) => Err(Refusal::BadPath),
+        Some(text) => Ok(text),
+    };
+    match target {
+        Ok(target) => Parsed(asked(path), target),
+        Err(reason) => Parsed(Err(reason), String::new()),
+    }
+}
+
+/// A path, or why it is none, and what else was asked.
+struct Parsed<T>(Result<String, Refusal>, T);
+
+impl<T> Parsed<T> {
+    fn unzip(self) -> (Result<String, Refusal>, T) {
+        (self.0, self.1)
+    }
+}
+
+/// The answer of a name server that was asked for a part of a walk. One that refuses, or names no
+/// place behind that from which it was asked to go on, has no more.
+fn below(search: &Search, reply: Reply) -> Reply {
+    let into = search.into.as_deref().unwrap_or_default();
+    let past = || Text::new(&format!("{into}/"));
+    let found = match reply {
+        Reply::Found(found) => {
+            let text = |text: &Text| {
+                let text = text.get_within(path::LONGEST)?;
+                path::is_relative(&text).then_some(text)
+            };
+            let (at, after) = (text(&found.at), text(&found.after).unwrap_or_default());
+            let behind = search.after.strip_prefix(into).unwrap_or_default();
+            let behind = behind.strip_prefix('/').unwrap_or(behind);
+            let goes_on = !after.is_empty() && walk::order(&after, behind).is_gt();
+            let at = match at.as_deref() {
+                None => return Reply::Refused(Refusal::TooLong, Back::Nothing),
+                Some("") => Text::new(into),
+                Some(at) => Text::new(&format!("{into}/{at}")),
+            };
+            let after = match goes_on {
+                true => Text::new(&format!("{into}/{after}")),
+                false => past(),
+            };
+            at.and_then(|at| {
+                Ok(Found {
+                    at,
+                    after: after?,
+                    ..found
+                })
+            })
+        }
+        _ => past().and_then(|after| {
+            Ok(Found {
+                count: 0,
+                results: Vector::new(1)?,
+                text: Text::new("")?,
+                at: Text::new("")?,
+                after,
+            })
+        }),
+    };
+    match found {
+        Ok(found) => Reply::Found(found),
+        Err(_) => Reply::Refused(Refusal::NoResources, Back::Nothing),
+    }
 }

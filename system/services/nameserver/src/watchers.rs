@@ -3,14 +3,14 @@
 //! A watcher that does not answer costs no more than one that does: it gets one message for all
 //! changes since.
 
+use crate::request::Watcher as Channel;
 use crate::server::Source;
 use alloc::collections::BTreeMap;
 use nameserver::next_number;
 use sing_sdk::path;
+use sing_sdk::pattern::Pattern;
 use sing_sdk::prelude::*;
 use sing_sdk::set::WaitSet;
-
-type Channel = NotifyContract::Imp<NotifyContract::Start>;
 
 enum State {
     Idle(Channel),
@@ -19,9 +19,32 @@ enum State {
     Gone,
 }
 
+/// What a watcher watches: all that matches a pattern below a directory, and what is below that.
+pub struct Watched {
+    pub directory: String,
+    pub pattern: Pattern,
+    /// The origin that is charged for it, and how much.
+    pub origin: u32,
+    pub cost: usize,
+}
+
+impl Watched {
+    /// Whether a change at a path is one that it is told of.
+    fn covers(&self, at: &str) -> bool {
+        path::below(at, &self.directory).is_some_and(|rest| self.pattern.meets(rest))
+    }
+
+    /// Whether a change somewhere below a path may be one.
+    pub fn reaches(&self, at: &str) -> bool {
+        path::below(at, &self.directory).is_some_and(|rest| {
+            let places = self.pattern.follow(self.pattern.start(), rest);
+            self.pattern.goes_on(places) || self.pattern.meets(rest)
+        })
+    }
+}
+
 struct Watcher {
-    path: String,
-    origin: u32,
+    watched: Watched,
     state: State,
     /// There was a change since the last message.
     changed: bool,
@@ -46,15 +69,8 @@ pub struct Watchers {
 }
 
 impl Watchers {
-    /// Adds a watcher of a normalized path and everything below; returns it if it cannot be
-    /// watched.
-    pub fn add(
-        &mut self,
-        path: String,
-        origin: u32,
-        channel: Channel,
-        set: &WaitSet,
-    ) -> Option<Channel> {
+    /// Adds a watcher; returns it if it cannot be watched itself.
+    pub fn add(&mut self, watched: Watched, channel: Channel, set: &WaitSet) -> Option<Channel> {
         self.last = next_number(self.last, |id| self.all.contains_key(&id));
         // It may become ready for more, or close.
         if set
@@ -66,8 +82,7 @@ impl Watchers {
         self.all.insert(
             self.last,
             Watcher {
-                path,
-                origin,
+                watched,
                 state: State::Idle(channel),
                 changed: false,
             },
@@ -75,9 +90,8 @@ impl Watchers {
         None
     }
 
-    /// Receives from a watcher whose channel is ready. If it has closed, returns its path and
-    /// origin.
-    pub fn hear(&mut self, id: u32) -> Option<(String, u32)> {
+    /// Receives from a watcher whose channel is ready. If it has closed, returns what it watched.
+    pub fn hear(&mut self, id: u32) -> Option<Watched> {
         let watcher = self.all.get_mut(&id)?;
         if let State::Telling(channel) = core::mem::replace(&mut watcher.state, State::Gone)
             && let Ok(channel) = channel.recv_ack()
@@ -88,18 +102,28 @@ impl Watchers {
         if !matches!(watcher.state, State::Gone) {
             return None;
         }
-        self.all.remove(&id).map(|w| (w.path, w.origin))
+        self.all.remove(&id).map(|w| w.watched)
     }
 
-    /// Tells the watchers of this path of a change.
+    /// Tells those that watch this path of a change there.
     pub fn changed(&mut self, at: &str) {
-        for watcher in self
-            .all
-            .values_mut()
-            .filter(|w| path::below(at, &w.path).is_some())
-        {
+        self.tell(|watched| watched.covers(at));
+    }
+
+    /// Tells those that watch something below this path of a change anywhere there.
+    pub fn changed_below(&mut self, at: &str) {
+        self.tell(|watched| watched.reaches(at));
+    }
+
+    fn tell(&mut self, of: impl Fn(&Watched) -> bool) {
+        for watcher in self.all.values_mut().filter(|w| of(&w.watched)) {
             watcher.changed = true;
             watcher.advance();
         }
+    }
+
+    /// Whether any watches something below this path.
+    pub fn reach(&self, at: &str) -> bool {
+        self.all.values().any(|w| w.watched.reaches(at))
     }
 }

@@ -137,13 +137,11 @@ fn help(session: &mut Session, _: &Given, out: &mut String) -> i32 {
     for builtin in ALL {
         line(builtin.name, builtin.about);
     }
-    let mut programs = session.names.find("/boot/bin").unwrap_or_default();
-    programs.sort();
-    for name in programs {
-        let text = process::manifest(&name)
+    for program in session.names.list("/boot/bin").unwrap_or_default() {
+        let text = process::manifest(program.name())
             .map(|m| m.description)
             .unwrap_or_default();
-        line(&name, &text);
+        line(program.name(), &text);
     }
     0
 }

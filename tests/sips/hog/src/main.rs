@@ -99,7 +99,7 @@ fn silent(names: &mut Names) -> Result<impl Sized + use<>, Error> {
     let lookup = names.register("/silent")?;
     let waiting = take_all("waiting clients", |_| {
         let channel = names.connect()?.recv_success()?;
-        Ok(channel.send_find(Text::new("/silent")?))
+        find(channel, "/silent/*")
     })?;
     Ok((lookup, waiting))
 }
@@ -122,7 +122,7 @@ fn poison(names: &mut Names) -> Result<(), Error> {
         };
         let asking = match i % 3 {
             0 => Asked::Binding(bind(asking, &path)?),
-            _ => Asked::Finding(asking.send_find(Text::new(&path)?)),
+            _ => Asked::Finding(find(asking, &format!("{path}/*"))?),
         };
         // The request is with the provider.
         sing_sdk::sync::wait(&lookup, Timeout::FOREVER)?;
@@ -157,6 +157,14 @@ impl Asked {
     }
 }
 
+/// Asks what matches a specification.
+fn find(
+    asking: Asking,
+    spec: &str,
+) -> Result<NamespaceContract::Imp<NamespaceContract::Finding>, Error> {
+    Ok(asking.send_find(Text::new(spec)?, Text::new("")?, Text::new("")?))
+}
+
 /// Asks to bind a path, with an endpoint whose contract does not matter.
 fn bind(
     asking: Asking,
@@ -169,7 +177,7 @@ fn bind(
 /// Clients whose providers have the name server itself, or the request, at their other end, and
 /// which ask these and close.
 fn circle(names: &mut Names) -> Result<(), Error> {
-    use NamespaceContract::imp::Ready_Register;
+    use NamespaceContract::imp::Registering;
     let mut count = 0;
     while let Ok(asking) = client(names) {
         let path = format!("/circle-{count}");
@@ -182,12 +190,13 @@ fn circle(names: &mut Names) -> Result<(), Error> {
             },
             _ => Some(exp),
         };
-        let registered = asking.call_register(Text::new(&path)?, imp);
-        let Ready_Register::AckRegister(asking) = registered else {
+        let (at, contract) = (Text::new(&path)?, Text::new("NamespaceContract")?);
+        let registered = asking.call_register(at, contract, 0, imp);
+        let Registering::AckRegister(asking) = registered else {
             break;
         };
         match kept {
-            None => drop(asking.send_find(Text::new(&format!("{path}{path}/x"))?)),
+            None => drop(find(asking, &format!("{path}{path}/x/*"))?),
             Some(exp) => drop(asking.send_bind(Text::new(&path)?, 0, exp.into())),
         }
         count += 1;
@@ -206,11 +215,11 @@ fn unread(names: &mut Names) -> Result<impl Sized + use<>, Error> {
     let lookups = [names.register(&long)?, names.register("/unread/s/x")?];
     let asked = take_all("clients with a list", |i| {
         let path = match i {
-            0..150 => "/",
-            150..220 => "/unread/m",
-            _ => "/unread/s",
+            0..150 => "/*",
+            150..220 => "/unread/m/*",
+            _ => "/unread/s/*",
         };
-        Ok(client(names)?.send_find(Text::new(path)?))
+        find(client(names)?, path)
     })?;
     // All of them have their answers, since each is served in turn.
     for _ in 0..2 {
@@ -226,17 +235,17 @@ fn deep(names: &mut Names, time: u64) -> Result<(), Error> {
     for i in 0..8 {
         core::mem::forget(names.register(&format!("{long}/{i}"))?);
     }
-    let asked = format!("{long}/nowhere/at/all");
+    let asked = format!("{long}/nowhere/at/all/*");
     let mut clients = take_all("clients that ask", |_| client(names))?;
     let end = sing_sdk::time::uptime() + Duration::from_millis(time);
     while sing_sdk::time::uptime() < end {
         let asking: Result<Vec<_>, Error> = clients
             .into_iter()
-            .map(|client| Ok(client.send_find(Text::new(&asked)?)))
+            .map(|client| find(client, &asked))
             .collect();
         let answer =
             |asking: NamespaceContract::Imp<NamespaceContract::Finding>| match asking.recv() {
-                Finding::AckFind(_, next) | Finding::NakFind(_, next) => Some(next),
+                Finding::AckFind(.., next) | Finding::NakFind(_, next) => Some(next),
                 Finding::Closed => None,
             };
         clients = asking?.into_iter().filter_map(answer).collect();

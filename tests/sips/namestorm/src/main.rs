@@ -18,6 +18,9 @@ sing_sdk::manifest! {
     memory: 32 MiB,
 }
 
+/// The refusal of an endpoint that is not of the service's contract.
+const OTHER: Error = Error::Refused(Refusal::OtherContract);
+
 type Lookup = NamespaceContract::Exp<NamespaceContract::Ready>;
 
 struct Checks {
@@ -53,25 +56,33 @@ fn odd_paths() -> Vec<String> {
 fn odd_requests(c: &mut Checks, names: &mut Names) -> Result<(), Error> {
     for path in odd_paths() {
         let short: String = path.chars().take(30).collect();
-        let refused = names.open(&path).err() == Some(Error::NotFound);
+        let reason = if path.len() > 4096 {
+            Error::Refused(Refusal::TooLong)
+        } else if !path.starts_with('/') || path.contains("..") || path.contains('\n') {
+            Error::Refused(Refusal::BadPath)
+        } else {
+            Error::NotFound
+        };
+        let refused = names.open(&path).err() == Some(reason);
         c.check(&format!("open of {short:?} is refused"), refused);
-        let refused = names.find(&path).err() == Some(Error::NotFound);
-        c.check(&format!("find of {short:?} is refused"), refused);
+        let refused = match names.list(&path).err() {
+            // A file is no directory.
+            Some(Error::Refused(Refusal::NotADirectory)) => path.contains("notes.txt"),
+            refused => refused == Some(reason) || path.is_empty(),
+        };
+        c.check(&format!("list of {short:?} is refused"), refused);
         c.check(
             &format!("register of {short:?}"),
             path.starts_with("/a") || names.register(&path).is_err(),
         );
     }
     let (_imp, exp) = ClockContract::new_channel()?;
-    let refused = names.bind("/boot/notes.txt", exp) == Err(Error::NotFound);
+    let refused = names.bind("/boot/notes.txt", exp) == Err(OTHER);
     c.check("a file is bound only over its contract", refused);
     let (_imp, exp) = FileContract::new_channel()?;
-    c.check(
-        "the root is no file",
-        names.bind("/", exp) == Err(Error::NotFound),
-    );
+    c.check("the root is no file", names.bind("/", exp) == Err(OTHER));
     let (_imp, exp) = NamespaceContract::new_channel()?;
-    let refused = names.bind("/boot/notes.txt", exp) == Err(Error::NotFound);
+    let refused = names.bind("/boot/notes.txt", exp) == Err(OTHER);
     c.check("a file is no name server", refused);
     c.check(
         "the root cannot be registered",
@@ -104,11 +115,11 @@ fn many_clients(c: &mut Checks, names: &mut Names) -> Result<(), Error> {
     for _ in 0..150 {
         clients.push(Names::new(names.connect()?)?);
     }
-    let listed = names.find("/")?;
+    let listed = names.list("/")?;
     for (i, client) in clients.iter_mut().enumerate() {
         c.check(
             &format!("client {i} is served"),
-            client.find("/").as_ref() == Ok(&listed),
+            client.list("/").as_ref() == Ok(&listed),
         );
         c.check(
             &format!("client {i} opens a file"),
@@ -140,7 +151,7 @@ fn provide(
     let lookup = match (lookup.recv(), how) {
         (NamespaceContract::exp::Ready::Bind(_, _, _, next), Provider::Accepts) => {
             // Another client is served while this one waits.
-            names.find("/boot")?;
+            names.list("/boot")?;
             Some(next.send_ack_bind())
         }
         (NamespaceContract::exp::Ready::Bind(_, _, service, next), Provider::Refuses) => {
@@ -153,12 +164,12 @@ fn provide(
 
 fn providers(c: &mut Checks, names: &mut Names) -> Result<(), Error> {
     let mut told = names.notify("/storm")?;
-    let lookup = names.register("/storm/clock")?;
+    let lookup = names.register_as("/storm/clock", "ClockContract")?;
     c.check("a registration is told", told.is_ready());
     told = told.recv_changed()?.send_ack();
     c.check(
         "the directory above is there",
-        names.find("/storm")? == ["clock"],
+        names.list("/storm")?[0].path == "/storm/clock",
     );
     c.check("twice is refused", names.register("/storm/clock").is_err());
     let mut other = Names::new(names.connect()?)?;
@@ -187,14 +198,14 @@ fn providers(c: &mut Checks, names: &mut Names) -> Result<(), Error> {
     told = next.send_ack();
     // Waits until they are told.
     told = told.recv_changed()?.send_ack();
-    names.find("/")?;
+    names.list("/")?;
     c.check("of many at once", !told.is_ready());
     c.check(
         "the directory above is gone",
-        names.find("/storm") == Err(Error::NotFound),
+        names.list("/storm") == Err(Error::NotFound),
     );
 
-    let lookup = names.register("/storm/clock")?;
+    let lookup = names.register_as("/storm/clock", "ClockContract")?;
     names.deregister("/storm/clock")?;
     let closed = matches!(lookup.recv(), NamespaceContract::exp::Ready::Closed);
     c.check("who was deregistered hears of it", closed);
@@ -213,31 +224,30 @@ fn providers(c: &mut Checks, names: &mut Names) -> Result<(), Error> {
     let channel = names.connect()?.recv_success()?;
     let (imp, exp) = NamespaceContract::new_channel()?;
     drop(exp);
-    let channel = channel.call_register(Text::new("/storm/dead")?, imp);
-    let taken = matches!(
-        channel,
-        NamespaceContract::imp::Ready_Register::AckRegister(_)
-    );
+    let channel = channel.call_register(Text::new("/storm/dead")?, Text::new("")?, 0, imp);
+    let taken = matches!(channel, NamespaceContract::imp::Registering::AckRegister(_));
     c.check("a dead provider is taken at first", taken);
     thread::sleep(core::time::Duration::from_millis(5));
     c.check(
         "and forgotten then",
-        names.find("/storm") == Err(Error::NotFound),
+        names.list("/storm") == Err(Error::NotFound),
     );
 
     // Its own name server, which would have to wait for itself.
     let (imp, exp) = NamespaceContract::new_channel()?;
     names.bind("/", exp)?;
     let channel = names.connect()?.recv_success()?;
-    let channel = channel.call_register(Text::new("/storm/loop")?, imp);
-    let taken = matches!(
-        channel,
-        NamespaceContract::imp::Ready_Register::AckRegister(_)
+    let channel = channel.call_register(
+        Text::new("/storm/loop")?,
+        Text::new("NamespaceContract")?,
+        0,
+        imp,
     );
+    let taken = matches!(channel, NamespaceContract::imp::Registering::AckRegister(_));
     c.check("the name server below itself", taken);
     c.check(
         "is served through itself",
-        names.find("/storm/loop/boot").is_ok(),
+        names.list("/storm/loop/boot").is_ok(),
     );
     Ok(())
 }

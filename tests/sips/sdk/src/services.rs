@@ -40,7 +40,7 @@ fn without_memory() -> Check {
         names.deregister(&path),
         names.notify(&path).map(drop),
     ];
-    Ok(refused == [Err(Error::NoResources); 5] && names.find("/").is_ok())
+    Ok(refused == [Err(Error::NoResources); 5] && names.list("/").is_ok())
 }
 
 /// The provider's path.
@@ -58,7 +58,7 @@ fn client(mut names: Names) -> Check {
     let first = bind(&mut names, PLACE)?;
     let (time, first) = first.call_get_utc().utc()?;
     let (_other, exp) = FileContract::new_channel()?;
-    let other_contract = names.bind(PLACE, exp) == Err(Error::NotFound);
+    let other_contract = names.bind(PLACE, exp) == Err(Error::Refused(Refusal::OtherContract));
     let other_path = bind(&mut names, &below("/x")).is_err();
     let (again, second) = bind(&mut names, &below("/y"))?.call_get_utc().utc()?;
     // The provider takes two at a time.
@@ -71,7 +71,12 @@ fn client(mut names: Names) -> Check {
         }
     };
     drop(second);
-    let listed = names.find(PLACE)? == ["y"] && names.find(&below("/y")) == Err(Error::NotFound);
+    let found = names.list(PLACE)?;
+    let listed = found.len() == 1
+        && (found[0].name(), found[0].kind) == ("y", NameKind::Service)
+        && found[0].detail == "ClockContract"
+        && names.list(&below("/y")) == Err(Error::Refused(Refusal::NotADirectory))
+        && names.list(&below("/z")) == Err(Error::NotFound);
     // It is told to end, whether there is room for one more or not.
     let _ = names.bind(&below("/end"), ClockContract::new_channel()?.1);
     Ok((time, again) == (1, 2) && other_contract && other_path && too_many && room_again && listed)
@@ -111,7 +116,7 @@ fn provider() -> Check {
     drop(clock);
     let served = client.join()??;
     // The name server learns of the closed channel in its turn.
-    while names.find("/sdk") != Err(Error::NotFound) {
+    while names.list("/sdk") != Err(Error::NotFound) {
         sing_sdk::thread::yield_now();
     }
     Ok(served)

@@ -1,0 +1,204 @@
+//! Registrations and links: who holds what, here and with name servers below, and how it ends.
+
+use crate::asking::Made;
+use crate::budget;
+use crate::request::{Asking, Provided, Reply, Verb};
+use crate::server::{Server, Source, Who};
+use nameserver::Node;
+use sing_sdk::prelude::*;
+
+/// What a client has registered with a name server below.
+pub struct Remote {
+    pub client: u32,
+    pub origin: u32,
+    pub price: usize,
+}
+
+impl Server {
+    /// Whether a client has registered what is at this path of a name server below.
+    pub(crate) fn has_remote(&self, who: Who, id: u32, rest: &str) -> bool {
+        let remote = self.remote.get(&(id, rest.into()));
+        remote.is_some_and(|r| (r.client, r.origin) == who)
+    }
+
+    /// A name server below has answered; what it has registered or taken back is noted.
+    pub(crate) fn granted(&mut self, id: Option<u32>, who: Who, mut asking: Asking, reply: Reply) {
+        if let (Reply::Done, Some(id)) = (&reply, id) {
+            let rest = asking.path.get(asking.mount..).unwrap_or_default();
+            let key = (id, String::from(rest));
+            match &mut asking.verb {
+                Verb::Register { price, .. } | Verb::Link { price, .. } => {
+                    let remote = Remote {
+                        client: who.0,
+                        origin: who.1,
+                        price: core::mem::take(price),
+                    };
+                    // The server below says that it is this client's now.
+                    if let Some(old) = self.remote.insert(key, remote) {
+                        self.shares.give_back(old.origin, old.price);
+                    }
+                }
+                Verb::Deregister => {
+                    if let Some(old) = self.remote.remove(&key) {
+                        self.shares.give_back(old.origin, old.price);
+                    }
+                }
+                Verb::Bind | Verb::Find(_) | Verb::Notify(_) | Verb::ReadLink => {}
+            }
+        }
+        self.end(who, asking, reply);
+    }
+
+    /// Registers a client's provider, on the share of an origin.
+    pub(crate) fn offer(
+        &mut self,
+        who: Who,
+        path: &str,
+        contract: &str,
+        provider: Provided,
+    ) -> Result<(), (Refusal, Provided)> {
+        if !self.tree.is_free(path, |node| self.is_owner(node, who)) {
+            return Err((Refusal::Held, provider));
+        }
+        let cost = budget::registration(path);
+        if !self.shares.take(who.1, cost) {
+            return Err((Refusal::NoResources, provider));
+        }
+        let added = self.providers.add(who, path, contract, provider, &self.set);
+        match added {
+            Ok(id) => self.tree.register(path, Node::Provider(id)),
+            Err(provider) => {
+                self.shares.give_back(who.1, cost);
+                return Err((Refusal::NoResources, provider));
+            }
+        }
+        self.watchers.changed(path);
+        self.subscribe_all();
+        Ok(())
+    }
+
+    fn is_owner(&self, node: &Node<u32, Who>, who: Who) -> bool {
+        match node {
+            Node::Provider(id) => self.providers.owner(*id) == Some(who),
+            Node::Link(owner, _) => *owner == who,
+        }
+    }
+
+    /// Makes a link.
+    pub(crate) fn link(&mut self, who: Who, path: &str, target: &str) -> Result<(), Refusal> {
+        if !self
+            .tree
+            .is_free_leaf(path, |node| self.is_owner(node, who))
+        {
+            return Err(Refusal::Held);
+        }
+        if !self.shares.take(who.1, budget::link(path, target)) {
+            return Err(Refusal::NoResources);
+        }
+        self.tree.register(path, Node::Link(who, target.into()));
+        self.watchers.changed(path);
+        Ok(())
+    }
+
+    /// Takes back a client's registration or link.
+    pub(crate) fn deregister(&mut self, who: Who, path: &str) -> Result<(), Refusal> {
+        match self.tree.get(path) {
+            None => Err(Refusal::NotFound),
+            Some(node) if !self.is_owner(node, who) => Err(Refusal::Held),
+            Some(Node::Provider(id)) => {
+                self.forget(*id);
+                Ok(())
+            }
+            Some(Node::Link(..)) => {
+                self.unlink(path);
+                Ok(())
+            }
+        }
+    }
+
+    fn unlink(&mut self, path: &str) {
+        if let Some(Node::Link((_, origin), target)) = self.tree.deregister(path) {
+            self.shares.give_back(origin, budget::link(path, &target));
+            self.watchers.changed(path);
+        }
+    }
+
+    /// Removes all registrations of a client from the name space.
+    pub(crate) fn forget_all(&mut self, client: u32) {
+        for provider in self.providers.owned_by(client) {
+            self.forget(provider);
+        }
+        for path in self.tree.links_of(|(owner, _)| *owner == client) {
+            self.unlink(&path);
+        }
+        let mut remote = Vec::new();
+        self.remote.retain(|(id, rest), r| {
+            if r.client == client {
+                remote.push((*id, rest.clone(), r.origin, r.price));
+            }
+            r.client != client
+        });
+        for (id, rest, origin, price) in remote {
+            // The request is charged to the client's origin in place of the record.
+            self.shares.give_back(origin, price);
+            let _ = self.send((0, origin), id, &rest, Made::Deregister);
+        }
+    }
+
+    /// Takes a provider out of the name space, and answers those that wait for it.
+    pub(crate) fn forget(&mut self, provider: u32) {
+        let Some(removed) = self.providers.remove(provider) else {
+            return;
+        };
+        self.below.remove(&provider);
+        self.tree.deregister(&removed.path);
+        self.shares
+            .give_back(removed.origin, budget::registration(&removed.path));
+        self.remote.retain(|(id, _), remote| {
+            if *id == provider {
+                self.shares.give_back(remote.origin, remote.price);
+            }
+            *id != provider
+        });
+        self.watchers.changed(&removed.path);
+        if let Some((asker, reply)) = removed.lost {
+            self.replied(None, asker, reply);
+        }
+        for request in removed.waiting {
+            self.unanswered(request);
+        }
+    }
+
+    /// Asks the name servers below to report changes, as far as somebody watches there. Each is
+    /// asked once, for all that watch it.
+    pub(crate) fn subscribe_all(&mut self) {
+        let all = self.providers.name_servers();
+        let wanted =
+            all.filter(|(id, path)| !self.below.contains_key(id) && self.watchers.reach(path));
+        let wanted: Vec<(u32, u32)> = wanted
+            .filter_map(|(id, _)| Some((id, self.providers.owner(id)?.1)))
+            .collect();
+        for (id, origin) in wanted {
+            let reports = NotifyContract::new_channel().ok().and_then(|(imp, exp)| {
+                self.set.add(&exp, Source::Below(id).number()).ok()?;
+                let asked = self.send((0, origin), id, "/**", Made::Notify(imp));
+                asked.is_ok().then_some(exp)
+            });
+            self.below.insert(id, reports);
+        }
+    }
+
+    /// A name server below reports changes, or that it will not report any.
+    pub(crate) fn hear_below(&mut self, id: u32) {
+        let Some(reports) = self.below.get_mut(&id) else {
+            return;
+        };
+        let Some(Ok(told)) = reports.take().map(|channel| channel.recv_changed()) else {
+            return;
+        };
+        *reports = Some(told.send_ack());
+        if let Some(path) = self.providers.path(id) {
+            self.watchers.changed_below(path);
+        }
+    }
+}

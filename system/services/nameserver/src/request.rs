@@ -1,0 +1,122 @@
+//! What clients ask and what is answered, on the way through the name server.
+
+use sing_sdk::prelude::*;
+
+pub type Service = ServiceContract::Exp<ServiceContract::Start>;
+pub type Watcher = NotifyContract::Imp<NotifyContract::Start>;
+pub type Provided = NamespaceContract::Imp<NamespaceContract::Start>;
+
+/// An endpoint that came with a request, and goes back if it is refused.
+pub enum Back {
+    Nothing,
+    Service(Service),
+    Watcher(Watcher),
+    Provider(Provided),
+}
+
+/// A piece of results.
+pub struct Found {
+    pub count: u32,
+    pub results: Vector<FindResponse>,
+    pub text: Text,
+    pub at: Text,
+    pub after: Text,
+}
+
+impl Found {
+    /// Its size in bytes.
+    pub fn len(&self) -> usize {
+        let texts = [&self.text, &self.at, &self.after];
+        let texts: usize = texts.iter().map(|text| text.block().len()).sum();
+        self.results.block().len() + texts
+    }
+}
+
+/// An answer to a request.
+pub enum Reply {
+    Done,
+    Refused(Refusal, Back),
+    Found(Found),
+    /// How much of the path names a link, its target, and what came with the request.
+    Link(usize, Text, Back),
+}
+
+/// What a client wants of a path.
+pub enum Verb {
+    Bind,
+    /// The path is the directory.
+    Find(Search),
+    /// The path is the directory.
+    Notify(String),
+    Register {
+        contract: String,
+        /// What the record of it will cost, charged already.
+        price: usize,
+    },
+    Deregister,
+    Link {
+        target: String,
+        price: usize,
+    },
+    ReadLink,
+}
+
+/// A search in a directory.
+pub struct Search {
+    pub pattern: String,
+    pub at: String,
+    pub after: String,
+    /// The name server below the directory that has been asked for the next piece.
+    pub into: Option<String>,
+}
+
+/// A request of a client that is not answered yet.
+pub struct Asking {
+    /// As far as links on it have been followed.
+    pub path: String,
+    pub hops: u8,
+    /// How much of the path names the provider that has been asked.
+    pub mount: usize,
+    pub verb: Verb,
+}
+
+/// Who asks a provider, and what for that is charged until it answers.
+#[derive(Clone, Copy)]
+pub struct Asker {
+    /// 0 for the name server itself, which needs no answer.
+    pub client: u32,
+    pub origin: u32,
+    pub cost: usize,
+}
+
+/// A request to a provider. Its texts are in the exchange heap already, so that sending it cannot
+/// fail for lack of memory, which would leave the client without an answer.
+pub struct Request {
+    pub asker: Asker,
+    pub path: Text,
+    pub body: Body,
+}
+
+/// What a provider is asked to do.
+pub enum Body {
+    Bind(Service),
+    Find { at: Text, after: Text },
+    Notify(Watcher),
+    Register { contract: Text, provider: Provided },
+    Deregister,
+    Link { target: Text },
+    ReadLink(Back),
+}
+
+impl Body {
+    /// The endpoint that goes back to the client.
+    pub fn back(self) -> Back {
+        match self {
+            Body::Bind(service) => Back::Service(service),
+            Body::Notify(watcher) => Back::Watcher(watcher),
+            Body::Register { provider, .. } => Back::Provider(provider),
+            Body::ReadLink(back) => back,
+            Body::Find { .. } | Body::Deregister | Body::Link { .. } => Back::Nothing,
+        }
+    }
+}
