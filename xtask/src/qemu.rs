@@ -59,7 +59,10 @@ pub fn transports(machine: Machine, disks: usize) -> String {
     }
     let word = |i: usize| {
         let number = transport(i);
-        let (at, input) = (TRANSPORTS + number * TRANSPORT_BYTES, TRANSPORTS_INPUT + number);
+        let (at, input) = (
+            TRANSPORTS + number * TRANSPORT_BYTES,
+            TRANSPORTS_INPUT + number,
+        );
         format!("virtio_mmio.device={TRANSPORT_BYTES}@{at:#x}:{input} ")
     };
     (0..disks).map(word).collect()
@@ -71,7 +74,10 @@ fn disk(machine: Machine, number: usize, file: &Path) -> [String; 4] {
     let file = file.display().to_string().replace(',', ",,");
     let device = match machine {
         Machine::Microvm | Machine::Hosted => {
-            format!("virtio-blk-device,bus=virtio-mmio-bus.{}", transport(number))
+            format!(
+                "virtio-blk-device,bus=virtio-mmio-bus.{}",
+                transport(number)
+            )
         }
         Machine::Q35 | Machine::I440fx => "virtio-blk-pci,disable-legacy=on".to_string(),
     };

@@ -24,9 +24,17 @@ pub use sing_image::snapshot::DeviceInfo;
 pub struct Device(Object);
 
 impl Device {
+    /// Its handle, which stays the device's.
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        Handle::from_raw(self.0.raw())
+    }
+
     /// The device with this index in the manifest.
     pub(crate) fn take(index: u32) -> Option<Device> {
-        Object::from_status(sys::startup_device(index)).ok().map(Device)
+        Object::from_status(sys::startup_device(index))
+            .ok()
+            .map(Device)
     }
 
     /// A range of its registers. Of a virtio device, number 0 is its own configuration.
@@ -186,6 +194,12 @@ pub struct Done {
 pub struct Queue(Object);
 
 impl Queue {
+    /// Its handle, which stays the queue's.
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        Handle::from_raw(self.0.raw())
+    }
+
     /// Hands the device a request: blocks, and the parts of them that it is to read and then those
     /// that it is to write. Each block has a part at least. The device learns of it by
     /// [`Queue::notify`]. Returns the request's number, which none other has until this one is taken
@@ -195,7 +209,11 @@ impl Queue {
     /// The blocks, with [`Error::WouldBlock`] if the queue has no room now, [`Error::Closed`] if the
     /// device has been reset, [`Error::BadArgument`] for parts outside their blocks, for read-only
     /// blocks that the device should write, and for a request that is too large.
-    pub fn add(&mut self, blocks: Vec<Block>, parts: &[Part]) -> Result<usize, Refused<Vec<Block>>> {
+    pub fn add(
+        &mut self,
+        blocks: Vec<Block>,
+        parts: &[Part],
+    ) -> Result<usize, Refused<Vec<Block>>> {
         match self.try_add(&blocks, parts) {
             Ok(number) => {
                 // The device has them now.

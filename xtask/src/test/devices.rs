@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// How long a boot may take under emulation.
-const TIME: Duration = Duration::from_secs(240);
+const TIME: Duration = Duration::from_secs(60);
 const MIB: usize = 1 << 20;
 /// Bytes of a disk.
 const DISK: usize = 16 * MIB;
@@ -28,6 +28,9 @@ const SERVED: [&str; 7] = [
     "after others have gone: 0 wrong",
     "swept",
 ];
+
+/// What the hostile drivers' parent says when each got what it should.
+const HELD_OFF: &str = "20 attempts, 0 wrong";
 
 /// The byte at this place of a disk, as the client (`tests/sips/disk`) has it.
 fn pattern(at: u64) -> u8 {
@@ -69,6 +72,28 @@ pub fn run(run: &Run) -> Result<Report> {
             fs::remove_file(&disk).ok();
             bytes[..MIB].copy_from_slice(&filled(0..MIB));
             report.count(name("disk"), served(ran, &now, &bytes));
+        }
+        if run.wants(&name("hostile driver")) {
+            // Two have their drivers; the third is free.
+            let disks: Vec<PathBuf> = (0..3).map(file).collect();
+            for disk in &disks {
+                files::write(disk, vec![0x5a; MIB])?;
+            }
+            let ran = boot("hostile-driver && sweep", disks.clone())?;
+            let whole = disks.iter().all(|disk| {
+                fs::read(disk).is_ok_and(|bytes| bytes.iter().all(|&byte| byte == 0x5a))
+            });
+            disks.iter().for_each(|disk| drop(fs::remove_file(disk)));
+            let judged = ran.and_then(|output| {
+                if !output.lines().any(|line| line == HELD_OFF) {
+                    Err(format!("no line `{HELD_OFF}` in\n{output}"))
+                } else if !whole {
+                    Err("a disk has been written".into())
+                } else {
+                    Ok(())
+                }
+            });
+            report.count(name("hostile driver"), judged);
         }
     }
     Ok(report)

@@ -43,9 +43,19 @@ const UNANSWERED: u8 = 0xff;
 /// What is asked of the disk.
 pub enum Request {
     /// Fill these bytes of the block from the disk.
-    Read { sector: u64, block: Block, start: u32, count: u32 },
+    Read {
+        sector: u64,
+        block: Block,
+        start: u32,
+        count: u32,
+    },
     /// Write these bytes of the block to the disk.
-    Write { sector: u64, block: Block, start: u32, count: u32 },
+    Write {
+        sector: u64,
+        block: Block,
+        start: u32,
+        count: u32,
+    },
     /// Make all that was written before safe.
     Flush,
     /// Forget these sectors.
@@ -161,7 +171,10 @@ impl Disk {
         let whole = start.is_multiple_of(SECTOR) && count.is_multiple_of(SECTOR);
         let in_block = u64::from(start) + u64::from(count) <= len as u64;
         let end = sector.checked_add(sectors);
-        whole && (SECTOR..=self.most).contains(&count) && in_block && end.is_some_and(|e| e <= self.sectors)
+        whole
+            && (SECTOR..=self.most).contains(&count)
+            && in_block
+            && end.is_some_and(|e| e <= self.sectors)
     }
 
     /// Hands a request to the device; its number. [`Error::WouldBlock`] says that there is no room
@@ -186,21 +199,43 @@ impl Disk {
         let header = Part::read(0, 0..HEADER);
         let status = Part::written(0, STATUS..STATUS + 1);
         let (blocks, result) = match request {
-            Request::Read { sector, block, start, count } => {
+            Request::Read {
+                sector,
+                block,
+                start,
+                count,
+            } => {
                 let data = Part::written(1, start..start + count);
                 let added = self.queue.add(vec![own, block], &[header, data, status]);
-                let again = move |block| Request::Read { sector, block, start, count };
+                let again = move |block| Request::Read {
+                    sector,
+                    block,
+                    start,
+                    count,
+                };
                 split(added, again)
             }
-            Request::Write { sector, block, start, count } => {
+            Request::Write {
+                sector,
+                block,
+                start,
+                count,
+            } => {
                 let data = Part::read(1, start..start + count);
                 let added = self.queue.add(vec![own, block], &[header, data, status]);
-                let again = move |block| Request::Write { sector, block, start, count };
+                let again = move |block| Request::Write {
+                    sector,
+                    block,
+                    start,
+                    count,
+                };
                 split(added, again)
             }
             Request::Flush => alone(self.queue.add(vec![own], &[header, status]), Request::Flush),
             Request::Discard { sector, sectors } => {
-                let count = u32::try_from(sectors).unwrap_or(u32::MAX).min(self.discards);
+                let count = u32::try_from(sectors)
+                    .unwrap_or(u32::MAX)
+                    .min(self.discards);
                 own.store_u64(HEADER as usize, sector);
                 own.store_u32(HEADER as usize + 8, count);
                 own.store_u32(HEADER as usize + 12, 0);

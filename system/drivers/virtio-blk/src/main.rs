@@ -55,10 +55,7 @@ fn main(arguments: Arguments) -> Result<(), Error> {
     sing_sdk::reserve(HEAP)?;
     let disk = Disk::start(device)?;
     let mut names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
-    let provider = Provider::register(
-        &mut names,
-        &arguments.path,
-        DiskContract::Exp::send_success,
-    )?;
+    let provider =
+        Provider::register(&mut names, &arguments.path, DiskContract::Exp::send_success)?;
     Server::new(disk, provider).run()
 }

@@ -132,7 +132,10 @@ impl Server {
                     }
                     self.begun[number] = Some(job);
                 }
-                Err(NotBegun { request, reason: Error::WouldBlock }) => {
+                Err(NotBegun {
+                    request,
+                    reason: Error::WouldBlock,
+                }) => {
                     self.waiting.push_front((job, request));
                     break;
                 }
@@ -160,7 +163,11 @@ impl Server {
     fn answer_all(&mut self) -> Result<(), Error> {
         loop {
             match self.disk.take() {
-                Ok(Answer { number, done, block }) => {
+                Ok(Answer {
+                    number,
+                    done,
+                    block,
+                }) => {
                     let job = self.begun.get_mut(number).and_then(Option::take);
                     if let Some(job) = job {
                         let result = if done { Ok(()) } else { Err(DiskFault::Medium) };

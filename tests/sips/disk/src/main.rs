@@ -73,10 +73,14 @@ fn main(Arguments { path }: Arguments) -> Result<(), Error> {
     let mut names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
     let disk = connect(&mut names, &path)?;
     let (sectors, sector, read_only, parallel, most, disk) = match disk.call_get_geometry() {
-        DiskContract::imp::Ready_GetGeometry::Geometry(a, b, c, d, e, next) => (a, b, c, d, e, next),
+        DiskContract::imp::Ready_GetGeometry::Geometry(a, b, c, d, e, next) => {
+            (a, b, c, d, e, next)
+        }
         DiskContract::imp::Ready_GetGeometry::Closed => return Err(Error::Closed),
     };
-    println!("geometry: {sectors} sectors of {sector} bytes, read-only {read_only}, {parallel} at once, up to {most} bytes");
+    println!(
+        "geometry: {sectors} sectors of {sector} bytes, read-only {read_only}, {parallel} at once, up to {most} bytes"
+    );
     let (disk, bytes) = read(disk, MIB, 65536)?;
     println!("what the host wrote: {} wrong", wrong(MIB, &bytes));
 
@@ -125,14 +129,23 @@ fn main(Arguments { path }: Arguments) -> Result<(), Error> {
     // A part of a block, in the middle of it.
     let mut disk = disk;
     let mut differ = 0;
-    for (sector, start, count) in [(0, 512, 512), (3, 1024, 4096), (100, 0, 65536), (1, 3584, 12288)] {
+    for (sector, start, count) in [
+        (0, 512, 512),
+        (3, 1024, 4096),
+        (100, 0, 65536),
+        (1, 3584, 12288),
+    ] {
         let block = Vector::<u8>::new(128 << 10)?;
         disk = match disk.call_read(sector, block, start, count) {
             Reading::Data(block, next) => {
                 let bytes = block.to_vec();
                 let (start, end) = (start as usize, (start + count) as usize);
                 differ += wrong(sector * u64::from(SECTOR), &bytes[start..end]);
-                differ += bytes[..start].iter().chain(&bytes[end..]).filter(|b| **b != 0).count();
+                differ += bytes[..start]
+                    .iter()
+                    .chain(&bytes[end..])
+                    .filter(|b| **b != 0)
+                    .count();
                 next
             }
             Reading::Failed(_, _, next) => {
@@ -177,7 +190,10 @@ fn main(Arguments { path }: Arguments) -> Result<(), Error> {
         }
         Reading::Closed => return Err(Error::Closed),
     };
-    println!("refused: {refused} of 9, the view has {} bytes set", view.to_vec().iter().filter(|b| **b != 0).count());
+    println!(
+        "refused: {refused} of 9, the view has {} bytes set",
+        view.to_vec().iter().filter(|b| **b != 0).count()
+    );
 
     // Clients that go while their requests are under way.
     for channel in others {
