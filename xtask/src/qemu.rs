@@ -47,6 +47,12 @@ const TRANSPORTS: usize = 0xfeb0_0000;
 const TRANSPORT_BYTES: usize = 512;
 const TRANSPORTS_INPUT: usize = 24;
 
+/// The transport of a disk. They are used from the last on, as QEMU itself does: the interrupt of
+/// the first arrives at another input than the machine's tables say.
+fn transport(disk: usize) -> usize {
+    23 - disk
+}
+
 /// What the kernel's command line says of a machine's disks: `microvm` describes its transports only
 /// in tables that need an interpreter.
 pub fn transports(machine: Machine, disks: usize) -> String {
@@ -54,7 +60,11 @@ pub fn transports(machine: Machine, disks: usize) -> String {
         return String::new();
     }
     let word = |i: usize| {
-        let (at, input) = (TRANSPORTS + i * TRANSPORT_BYTES, TRANSPORTS_INPUT + i);
+        let number = transport(i);
+        let (at, input) = (
+            TRANSPORTS + number * TRANSPORT_BYTES,
+            TRANSPORTS_INPUT + number,
+        );
         format!("virtio_mmio.device={TRANSPORT_BYTES}@{at:#x}:{input} ")
     };
     (0..disks).map(word).collect()
@@ -64,7 +74,10 @@ pub fn transports(machine: Machine, disks: usize) -> String {
 fn drive(machine: Machine, number: usize, disk: &Disk) -> [OsString; 4] {
     let device = match machine {
         Machine::Microvm | Machine::Hosted => {
-            format!("virtio-blk-device,bus=virtio-mmio-bus.{number}")
+            format!(
+                "virtio-blk-device,bus=virtio-mmio-bus.{}",
+                transport(number)
+            )
         }
         Machine::Q35 | Machine::I440fx => "virtio-blk-pci,disable-legacy=on".to_string(),
     };

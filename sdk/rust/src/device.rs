@@ -24,6 +24,12 @@ pub use sing_image::snapshot::DeviceInfo;
 pub struct Device(Object);
 
 impl Device {
+    /// Its handle, which stays the device's.
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        Handle::from_raw(self.0.raw())
+    }
+
     /// The device with this index in the manifest.
     pub(crate) fn take(index: u32) -> Option<Device> {
         Object::from_status(sys::startup_device(index))
@@ -188,6 +194,12 @@ pub struct Done {
 pub struct Queue(Object);
 
 impl Queue {
+    /// Its handle, which stays the queue's.
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        Handle::from_raw(self.0.raw())
+    }
+
     /// Hands the device a request: blocks, and the parts of them that it is to read and then those
     /// that it is to write. Each block has a part at least. The device learns of it by
     /// [`Queue::notify`]. Returns the request's number, which none other has until this one is taken

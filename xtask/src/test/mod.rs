@@ -3,6 +3,7 @@
 mod boot;
 mod conformance;
 mod dependencies;
+mod devices;
 mod docs;
 mod format;
 mod fuzz;
@@ -248,6 +249,13 @@ const PARTS: &[Part] = &[
         filters: false,
         emulated: true,
         run: systems::selftest,
+    },
+    Part {
+        name: "devices",
+        quick: false,
+        filters: true,
+        emulated: true,
+        run: devices::run,
     },
     Part {
         name: "boot",

@@ -12,6 +12,9 @@
 //!   anything else is reset.
 //! - The chain of descriptors is kept here; what lies in the shared memory is never read back.
 
+#[cfg(test)]
+mod tests;
+
 use crate::ground::memory;
 use crate::ground::trusted::{Bell, RING_BYTES, Ring, Run, Transport};
 use crate::ground::work::Work;

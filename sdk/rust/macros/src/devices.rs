@@ -33,7 +33,8 @@ pub(crate) fn parse(input: ParseStream<'_>) -> syn::Result<Vec<DeviceUse>> {
         while !signatures.is_empty() {
             let text: LitStr = signatures.parse()?;
             if !text.value().starts_with('/') {
-                let message = "a signature is a path, like \"/virtio/2\" or \"/pci/01/00/1af4/1042\"";
+                let message =
+                    "a signature is a path, like \"/virtio/2\" or \"/pci/01/00/1af4/1042\"";
                 return Err(Error::new(text.span(), message));
             }
             device.signatures.push(text.value());
@@ -42,7 +43,10 @@ pub(crate) fn parse(input: ParseStream<'_>) -> syn::Result<Vec<DeviceUse>> {
             }
         }
         if device.signatures.is_empty() {
-            return Err(Error::new(name.span(), "a device has at least one signature"));
+            return Err(Error::new(
+                name.span(),
+                "a device has at least one signature",
+            ));
         }
         uses(&list, &mut device)?;
         all.push(device);
@@ -70,7 +74,9 @@ fn uses(input: ParseStream<'_>, device: &mut DeviceUse) -> syn::Result<()> {
                 let numbers;
                 bracketed!(numbers in list);
                 while !numbers.is_empty() {
-                    device.registers.push(numbers.parse::<LitInt>()?.base10_parse()?);
+                    device
+                        .registers
+                        .push(numbers.parse::<LitInt>()?.base10_parse()?);
                     if !numbers.is_empty() {
                         numbers.parse::<Token![,]>()?;
                     }

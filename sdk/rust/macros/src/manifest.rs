@@ -120,7 +120,10 @@ impl Parse for Call {
         manifest.endpoints = endpoints.iter().map(|e| e.declared.clone()).collect();
         let same = |d: &&DeviceUse| manifest.endpoints.iter().any(|e| e.name == d.name);
         if let Some(both) = manifest.devices.iter().find(same) {
-            let text = format!("`{}` is declared twice: as endpoint and as device", both.name);
+            let text = format!(
+                "`{}` is declared twice: as endpoint and as device",
+                both.name
+            );
             return Err(Error::new(start, text));
         }
         Ok(Call {

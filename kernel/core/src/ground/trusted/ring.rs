@@ -158,6 +158,16 @@ impl Ring {
         (self.read(place), self.read(place + 4))
     }
 
+    /// Claims, as a device would, to be done with the request that begins with `head`.
+    #[cfg(test)]
+    pub(crate) fn claim(&self, head: u32, len: u32) {
+        let used: u16 = self.read(USED + 2);
+        let place = USED + ENTRIES + 8 * u64::from(used % self.size);
+        self.write(place, head);
+        self.write(place + 4, len);
+        self.write(USED + 2, used.wrapping_add(1));
+    }
+
     /// Marks it as seen.
     pub(crate) fn see(&mut self) {
         self.seen = self.seen.wrapping_add(1);

@@ -1,5 +1,5 @@
-//! Tests that wrong numbers or a wrong order of calls break nothing: with a machine of one
-//! megabyte.
+//! Tests that wrong numbers or a wrong order of calls break nothing: with a machine of two
+//! megabytes.
 
 use super::{Committed, Fiber, LinearMemory, Part, Reservation, Stack};
 use crate::ground::console::ConsoleDevice;
@@ -11,6 +11,9 @@ use sing_abi::PAGE;
 use sing_runtime::Trap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+/// Bytes of the machine.
+const MEMORY: u64 = 2 << 20;
+
 #[repr(align(65536))]
 #[derive(Clone)]
 struct Grain([u8; 65_536]);
@@ -18,7 +21,7 @@ struct Grain([u8; 65_536]);
 /// Addresses of code, which is never stored.
 pub(crate) const ARENA: u64 = 0x10_0000;
 
-/// Hands out its megabyte from the start on, and counts released addresses. Of code it keeps only
+/// Hands out its megabytes from the start on, and counts released addresses. Of code it keeps only
 /// the account: none of it is ever run.
 pub(crate) struct Small {
     memory: AtomicU64,
@@ -48,7 +51,7 @@ static SMALL: Small = Small {
 pub(crate) fn small() -> &'static Small {
     static STARTED: std::sync::Once = std::sync::Once::new();
     STARTED.call_once(|| {
-        let memory = std::vec![Grain([0xee; 65_536]); 16].leak();
+        let memory = std::vec![Grain([0xee; 65_536]); MEMORY as usize / 65_536].leak();
         SMALL.memory.store(memory[0].0.as_ptr() as u64, Relaxed);
         machine::note(&SMALL);
     });
@@ -63,11 +66,11 @@ pub(crate) fn system(bytes: &'static [u8]) -> super::System {
 
 fn zero(part: &Part<'_>) {
     let Range { start, end } = part.range();
-    // SAFETY: part of the megabyte, which is given to reservations alone.
+    // SAFETY: part of its memory, which is given to reservations alone.
     unsafe { core::ptr::write_bytes(start as *mut u8, 0, (end - start) as usize) };
 }
 
-// SAFETY: each reservation is a part of the leaked megabyte that no other is; all of it is always
+// SAFETY: each reservation is a part of the leaked memory that no other is; all of it is always
 // accessible.
 unsafe impl Hal for Small {
     fn name(&self) -> &'static str {
@@ -102,7 +105,7 @@ unsafe impl Hal for Small {
     fn reserve(&self, bytes: u64) -> Option<Reservation> {
         let bytes = bytes.next_multiple_of(65_536);
         let at = self.taken.load(Relaxed);
-        (at + bytes <= 1 << 20).then(|| {
+        (at + bytes <= MEMORY).then(|| {
             self.taken.store(at + bytes, Relaxed);
             // SAFETY: whole pages behind everything that was given before.
             unsafe { Reservation::new(self.memory.load(Relaxed) + at, bytes) }
@@ -126,6 +129,9 @@ unsafe impl Hal for Small {
     }
     fn held(&self) -> u64 {
         0
+    }
+    fn device_address(&self, at: u64) -> Option<u64> {
+        Some(at)
     }
     fn load_code(&self, code: &[u8]) -> Option<u64> {
         let len = (code.len() as u64).next_multiple_of(PAGE);

@@ -1,0 +1,115 @@
+//! Devices of the emulated PCs: a driver serves a disk whose file the host looks at, and a hostile one
+//! gets nowhere.
+
+use super::systems::launch;
+use super::{Report, Run};
+use crate::files;
+use crate::image::{self, MemoryMode, Programs};
+use crate::machine::{Acceleration, Kernel, Machine};
+use crate::system::session::Session;
+use anyhow::{Context, Result};
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// How long a boot may take under emulation.
+const TIME: Duration = Duration::from_secs(60);
+const MIB: usize = 1 << 20;
+/// Bytes of a disk.
+const DISK: usize = 16 * MIB;
+
+/// What the client of the disk says when all is as it should be.
+const SERVED: [&str; 7] = [
+    "geometry: 32768 sectors of 512 bytes, read-only false, 32 at once, up to 524288 bytes",
+    "what the host wrote: 0 wrong",
+    "writes: 0 failed",
+    "what was written: 0 wrong",
+    "refused: 9 of 9, the view has 0 bytes set",
+    "after others have gone: 0 wrong",
+    "swept",
+];
+
+/// What the hostile drivers' parent says when each got what it should.
+const HELD_OFF: &str = "20 attempts, 0 wrong";
+
+/// The byte at this place of a disk, as the client (`tests/sips/disk`) has it.
+fn pattern(at: u64) -> u8 {
+    let mixed = (at / 8 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> (at % 8 * 8)) as u8
+}
+
+fn filled(places: std::ops::Range<usize>) -> Vec<u8> {
+    places.map(|at| pattern(at as u64)).collect()
+}
+
+/// On each machine: a disk, and a hostile driver.
+pub fn run(run: &Run) -> Result<Report> {
+    let mut report = Report::default();
+    let images = image::compile_programs(&run.project, Programs::WithTests, MemoryMode::Guard)?;
+    for machine in [Machine::Microvm, Machine::Q35, Machine::I440fx] {
+        let name = |what: &str| format!("{} on {}", what, machine.name());
+        let boot = |script: &str, disks: Vec<PathBuf>| -> Result<Result<String, String>> {
+            let mut kernel = Kernel::prepare(&run.project, machine, Acceleration::Emulated)?;
+            kernel.disks = disks;
+            let session = Session::start(launch(&run.project, &images, &kernel, Some(script))?)?;
+            let (output, ended) = session.finish(Instant::now() + TIME);
+            Ok(match ended {
+                Ok(Some(0)) => Ok(output),
+                ended => Err(format!("{ended:?}\n{output}")),
+            })
+        };
+        let file = |number: usize| {
+            let name = format!("disk-{}-{number}.img", std::process::id());
+            run.project.out().join(name)
+        };
+        if run.wants(&name("disk")) {
+            let disk = file(0);
+            let mut bytes = vec![0; DISK];
+            bytes[MIB..2 * MIB].copy_from_slice(&filled(MIB..2 * MIB));
+            files::write(&disk, &bytes)?;
+            let ran = boot("disk /dev/disk0 && sweep && echo swept", vec![disk.clone()])?;
+            let now = fs::read(&disk).with_context(|| format!("cannot read {}", disk.display()))?;
+            fs::remove_file(&disk).ok();
+            bytes[..MIB].copy_from_slice(&filled(0..MIB));
+            report.count(name("disk"), served(ran, &now, &bytes));
+        }
+        if run.wants(&name("hostile driver")) {
+            // Two have their drivers; the third is free.
+            let disks: Vec<PathBuf> = (0..3).map(file).collect();
+            for disk in &disks {
+                files::write(disk, vec![0x5a; MIB])?;
+            }
+            let ran = boot("hostile-driver && sweep", disks.clone())?;
+            let whole = disks.iter().all(|disk| {
+                fs::read(disk).is_ok_and(|bytes| bytes.iter().all(|&byte| byte == 0x5a))
+            });
+            disks.iter().for_each(|disk| drop(fs::remove_file(disk)));
+            let judged = ran.and_then(|output| {
+                if !output.lines().any(|line| line == HELD_OFF) {
+                    Err(format!("no line `{HELD_OFF}` in\n{output}"))
+                } else if !whole {
+                    Err("a disk has been written".into())
+                } else {
+                    Ok(())
+                }
+            });
+            report.count(name("hostile driver"), judged);
+        }
+    }
+    Ok(report)
+}
+
+/// Whether the client says what it should, and the file is as it should be.
+fn served(ran: Result<String, String>, now: &[u8], wanted: &[u8]) -> Result<(), String> {
+    let output = ran?;
+    for line in SERVED {
+        if !output.lines().any(|l| l == line) {
+            return Err(format!("no line `{line}` in\n{output}"));
+        }
+    }
+    let differ = now.iter().zip(wanted).filter(|(a, b)| a != b).count();
+    match (differ, now.len() == wanted.len()) {
+        (0, true) => Ok(()),
+        _ => Err(format!("{differ} bytes of the file are wrong")),
+    }
+}
