@@ -36,7 +36,7 @@ sing_sdk::manifest! {
           names.Register? -> names.NakRegister! -> Serving;
           names.Deregister? -> names.NakDeregister! -> Serving;
           names.Link? -> names.NakLink! -> Serving;
-          names.ReadLink? -> ( names.AckReadLink! or names.NakReadLink! ) -> Serving;
+          names.ReadLink? -> names.NakReadLink! -> Serving;
           names.ChannelClosed? -> end;
         }
     ",

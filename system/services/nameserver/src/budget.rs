@@ -46,7 +46,7 @@ pub const fn watcher(path: &str, pattern: &str) -> usize {
 /// A request to a provider until it is answered, with so many bytes of texts: they are in the
 /// exchange heap, where a block takes up to twice its length, and in the record of what was asked.
 pub const fn request(len: usize) -> usize {
-    1024 + 4 * len
+    768 + 4 * len
 }
 
 /// An answer of this many bytes.
