@@ -47,9 +47,10 @@ fn main(_: Arguments) -> Result<(), Error> {
         "{:>5} {:<14} {:<9} {:>7} {:>7} {:>11} {:>11} {:>6} {:>8} {}\n",
         "ID", "NAME", "STATE", "THREADS", "PAGES", "EXCHANGE", "CPU", "PARENT", "RESTARTS", "ROLE"
     );
-    // First, as to ask the manager wakes others.
-    let processes = inspect::processes()?;
     let restarts = restarts().unwrap_or_default();
+    // Lets those finish that were asked, so that the table shows what they do by themselves.
+    sing_sdk::thread::yield_now();
+    let processes = inspect::processes()?;
     for p in processes {
         let service = restarts.iter().find(|s| s.process == p.id);
         let restarts = service.map_or("-".into(), |s| s.restarts.to_string());

@@ -45,7 +45,7 @@ sing_sdk::manifest! {
 }
 
 /// The size to which the heap is grown at the start: for what is kept of each service and client.
-const HEAP: usize = 1 << 20;
+const HEAP: usize = 512 << 10;
 
 sing_sdk::arguments! {}
 
