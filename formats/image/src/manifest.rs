@@ -76,6 +76,9 @@ pub struct StartupEndpoint {
     pub many: bool,
 }
 
+/// The most names that a program can serve and use together.
+pub const MOST_NAMES: usize = 64;
+
 /// What a program is for ([O] 5.2.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
