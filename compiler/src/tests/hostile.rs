@@ -3,7 +3,7 @@
 use super::{ECHO, ECHOING, MAIN, PLAIN, section, sip, sip_with, wat};
 use crate::{ErrorKind, Options};
 
-fn refused(wasm: &[u8], kind: ErrorKind, parts: &[&str]) {
+pub(super) fn refused(wasm: &[u8], kind: ErrorKind, parts: &[&str]) {
     let e = match crate::verify(wasm, &Options::default()) {
         Ok(_) => panic!("accepted, though it should say {parts:?}"),
         Err(e) => e,

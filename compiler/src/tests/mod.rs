@@ -7,6 +7,7 @@ mod hostile;
 mod image;
 mod limits;
 mod mutation;
+mod served;
 mod vectors;
 
 use crate::{Compiled, MemoryMode, Options};

@@ -4,7 +4,7 @@ use crate::error::{Error, ErrorKind, Place, Result};
 use crate::module::Module;
 use sing_abi::entry::Privilege;
 use sing_abi::names::SECTION_MANIFEST;
-use sing_image::manifest::{Manifest, Side};
+use sing_image::manifest::{MOST_NAMES, Manifest, Side};
 use sing_image::plan::NAMESPACE;
 use std::collections::HashSet;
 
@@ -78,6 +78,13 @@ fn check(manifest: &Manifest) -> std::result::Result<(), String> {
 
 /// Checks what it serves and uses: each once, each a path or a start-up endpoint.
 fn served(manifest: &Manifest) -> std::result::Result<(), String> {
+    let count = manifest.serves.len() + manifest.uses.len();
+    if count > MOST_NAMES {
+        return Err(format!(
+            "the program serves and uses {count} names, where {MOST_NAMES} are allowed: split it into \
+             several"
+        ));
+    }
     let mut names = HashSet::new();
     for served in &manifest.serves {
         let name = &served.name;

@@ -124,6 +124,9 @@ fn is_prefix(prefix: &str, signature: &str) -> bool {
     !prefix.is_empty() && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
+/// The most names that a program can serve and use together.
+pub const MOST_NAMES: usize = 64;
+
 /// What a program is for ([O] 5.2.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

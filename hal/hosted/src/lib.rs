@@ -102,7 +102,7 @@ impl fmt::Display for Error {
             Self::MemoryLimit(bytes) => {
                 write!(
                     f,
-                    "a memory limit of {bytes} bytes is too little; no system starts with less than 1M, and the one with a shell needs 11M"
+                    "a memory limit of {bytes} bytes is too little; no system starts with less than 1M, and the one with a shell needs 12M"
                 )
             }
             Self::Addresses(error) => write!(

@@ -48,7 +48,10 @@ fn main(_: Arguments) -> Result<(), Error> {
         "ID", "NAME", "STATE", "THREADS", "PAGES", "EXCHANGE", "CPU", "PARENT", "RESTARTS", "ROLE"
     );
     let restarts = restarts().unwrap_or_default();
-    for p in inspect::processes()? {
+    // Lets those finish that were asked, so that the table shows what they do by themselves.
+    sing_sdk::thread::yield_now();
+    let processes = inspect::processes()?;
+    for p in processes {
         let service = restarts.iter().find(|s| s.process == p.id);
         let restarts = service.map_or("-".into(), |s| s.restarts.to_string());
         table.push_str(&format!(

@@ -31,11 +31,13 @@ sing_sdk::manifest! {
     serves: { "/services": ServicesContract },
     behavior: "
         // Arguments that it does not understand end it.
-        state Start: ( names.Success? -> Opening or names.ChannelClosed? -> end or skip -> end );
-        // It reads the plan, and registers itself and the services.
-        state Opening: one {
-          names.Bind! -> ( names.AckBind? -> Opening or names.NakBind? -> Opening or names.ChannelClosed? -> Lost );
-          names.Register! -> ( names.AckRegister? -> Opening or names.NakRegister? -> Opening or names.ChannelClosed? -> Lost );
+        state Start: ( names.Success? -> Running or names.ChannelClosed? -> end or skip -> end );
+        // It reads the plan, registers itself and the services, and asks for a channel for each service
+        // that it starts. (Finds it passes on to services, over channels of their own.)
+        state Running: one {
+          names.Bind! -> ( names.AckBind? -> Running or names.NakBind? -> Running or names.ChannelClosed? -> Lost );
+          names.Find! -> ( names.AckFind? -> Running or names.NakFind? -> Running or names.ChannelClosed? -> Lost );
+          names.Register! -> ( names.AckRegister? -> Running or names.NakRegister? -> Running or names.ChannelClosed? -> Lost );
           skip -> end;
         }
         state Lost: skip -> end;
@@ -43,7 +45,7 @@ sing_sdk::manifest! {
 }
 
 /// The size to which the heap is grown at the start: for what is kept of each service and client.
-const HEAP: usize = 1 << 20;
+const HEAP: usize = 512 << 10;
 
 sing_sdk::arguments! {}
 

@@ -12,7 +12,7 @@ use sing_sdk::Error;
 use sing_sdk::contracts::JobContract;
 use sing_sdk::io::Writer;
 use sing_sdk::names::Names;
-use sing_sdk::process::{Exit, NotMade, status, stop};
+use sing_sdk::process::{self, Exit, NotMade, status, stop};
 use sing_sdk::rt::Vector;
 use sing_sdk::thread;
 use sing_sdk::time;
@@ -37,6 +37,11 @@ pub struct Session {
     pub foreground: Option<JobContract::Exp<JobContract::Start>>,
     /// Set by Ctrl-C: the rest of the line is not run.
     pub interrupted: bool,
+}
+
+/// Whether a program is a service whose clients somebody must announce to it.
+fn is_managed(image: &str) -> bool {
+    process::manifest(image).is_ok_and(|m| m.serves.iter().any(|s| !s.registers_itself()))
 }
 
 /// A word before a command that applies to it.
@@ -254,6 +259,11 @@ impl Session {
         self.say(&if code == status::NO_PROGRAM {
             let name = &failed.image;
             format!("{name}: no such program; `help` lists what there is")
+        } else if is_managed(&failed.image) {
+            let name = &failed.image;
+            format!(
+                "{name}: is a service, which the service manager starts: `services {name} start`"
+            )
         } else {
             failed.to_string()
         });

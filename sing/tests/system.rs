@@ -1,0 +1,215 @@
+//! `sing image` and `sing check system` on the command line: which systems are refused before they
+//! start, in which words, and what is said of those that are not.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Runs `sing`; returns the exit status and the output.
+fn sing(arguments: &[&str]) -> (Option<i32>, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_sing"))
+        .args(arguments)
+        .output()
+        .unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    (output.status.code(), text)
+}
+
+/// A folder of one test's own.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+const CONTRACTS: &str =
+    "contract NamespaceContract { in message Bind(); out message AckBind(); state Start: Bind? -> AckBind! -> Start; }
+    contract Clock { in message Ask(); out message Tell(); state Start: Ask? -> Tell! -> Start; }
+    contract Other { in message Ask(); out message Tell(); state Start: Ask? -> Tell! -> Start; }";
+
+/// Writes a module: what it serves (a name, or a path that it registers), what it uses.
+fn program(
+    folder: &Path,
+    name: &str,
+    category: &str,
+    serves: &str,
+    uses: &[(&str, &str)],
+) -> String {
+    let text = |text: &str| -> String { text.bytes().map(|b| format!("\\{b:02x}")).collect() };
+    let announced = match serves {
+        "" => String::new(),
+        name if name.starts_with('/') => String::new(),
+        name => format!(
+            r#"{{"name":"{name}","contract":"NamespaceContract","side":"exp","state":"Start"}}"#
+        ),
+    };
+    let served = match serves {
+        "" => String::new(),
+        name => format!(r#"{{"name":"{name}","contract":"Clock"}}"#),
+    };
+    let used: Vec<String> = uses
+        .iter()
+        .map(|(path, contract)| format!(r#"{{"path":"{path}","contract":"{contract}"}}"#))
+        .collect();
+    let manifest = format!(
+        r#"{{"name":"{name}","abi":1,"category":"{category}","endpoints":[{announced}],
+        "serves":[{served}],"uses":[{}],"memory":1048576}}"#,
+        used.join(",")
+    );
+    let mut imports = String::new();
+    if !serves.is_empty() {
+        imports += r#"(import "contract:Clock" "new" (func (param i32) (result i32)))
+            (import "contract:Clock" "exp.recv" (func (param i32 i32) (result i32)))"#;
+    }
+    let mut contracts: Vec<&str> = uses.iter().map(|(_, contract)| *contract).collect();
+    contracts.dedup();
+    for contract in contracts {
+        imports += &format!(
+            r#"(import "contract:{contract}" "new" (func (param i32) (result i32)))
+            (import "contract:{contract}" "imp.send.Ask" (func (param i32) (result i32)))"#
+        );
+    }
+    let module = format!(
+        r#"(module {imports} (memory (export "memory") 1)
+        (func (export "sip_main") (result i32) i32.const 0)
+        (@custom "singularity.manifest" "{}") (@custom "singularity.contracts" "{}"))"#,
+        text(&manifest),
+        text(CONTRACTS)
+    );
+    let path = folder.join(format!("{name}.wasm"));
+    std::fs::write(&path, wat::parse_str(&module).unwrap()).unwrap();
+    format!("{name}={}", path.display())
+}
+
+/// Runs `sing check system` on these parts.
+fn check(folder: &Path, manifest: &str, programs: &[String]) -> (Option<i32>, String) {
+    let path = folder.join("system.json");
+    std::fs::write(&path, manifest).unwrap();
+    let mut arguments = vec!["check", "system", "--manifest", path.to_str().unwrap()];
+    for program in programs {
+        arguments.extend(["--bin", program]);
+    }
+    sing(&arguments)
+}
+
+#[test]
+fn what_will_start_and_what_can_run_is_told_without_running_it() {
+    let folder = folder("told");
+    let programs = [
+        program(&folder, "web", "service", "web", &[("/clock", "Clock")]),
+        program(&folder, "clock", "service", "clock", &[]),
+        program(&folder, "date", "app", "", &[("/clock", "Clock")]),
+        program(&folder, "lost", "app", "", &[("/nowhere", "Clock")]),
+        program(&folder, "plain", "app", "", &[]),
+    ];
+    let manifest =
+        r#"{"start": [], "services": [{"name": "web", "start": "boot"}, {"name": "clock"}]}"#;
+    let (status, text) = check(&folder, manifest, &programs);
+    assert_eq!(status, Some(0), "{text}");
+    for part in [
+        "   1 clock            on demand, restart on-failure: /clock (Clock)",
+        "   2 web              with the system, restart on-failure: /web (Clock), uses clock",
+        "1 programs can run without any service",
+        "date             can run: uses /clock of clock",
+        "lost             cannot run: uses /nowhere, which nobody serves",
+    ] {
+        assert!(text.contains(part), "{part}:\n{text}");
+    }
+    // The image says the same.
+    let out = folder.join("system.img");
+    let path = folder.join("system.json");
+    let mut arguments = vec!["image", "-o", out.to_str().unwrap()];
+    arguments.extend(["--manifest", path.to_str().unwrap()]);
+    for program in &programs {
+        arguments.extend(["--bin", program]);
+    }
+    assert_eq!(sing(&arguments).0, Some(0));
+    let (status, of_image) = sing(&["check", "system", out.to_str().unwrap()]);
+    assert_eq!(status, Some(0));
+    let body = |text: &str| {
+        text.lines()
+            .rev()
+            .skip(1)
+            .map(String::from)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(body(&of_image), body(&text));
+}
+
+#[test]
+fn all_that_keeps_a_system_from_starting_is_told_at_once() {
+    let folder = folder("faulty");
+    let programs = [
+        program(&folder, "a", "service", "a", &[("/b", "Clock")]),
+        program(&folder, "b", "service", "b", &[("/a", "Clock")]),
+        program(&folder, "c", "service", "a", &[("/nothing", "Clock")]),
+        program(&folder, "d", "service", "d", &[("/e", "Other")]),
+        program(&folder, "e", "service", "/e", &[]),
+    ];
+    let manifest = r#"{"start": [], "services": [{"name": "a"}, {"name": "b"}, {"name": "c"}, {"name": "d"},
+        {"name": "e", "start": "boot"}, {"name": "missing"}, {"name": "late", "image": "e", "memory": 1000}],
+        "restricted": [{"contract": "Other", "to": ["a"]}]}"#;
+    let (status, text) = check(&folder, manifest, &programs);
+    assert_eq!(status, Some(1), "{text}");
+    for part in [
+        "services wait for each other to start: \"a\" uses /b of \"b\", and \"b\" uses /a of \"a\"",
+        "\"a\" and \"c\" both serve /a",
+        "\"c\" uses /nothing (Clock), which nobody serves",
+        "\"d\" uses /e as Other, but \"e\" serves Clock there",
+        "\"e\" and \"late\" both serve /e",
+        "runs image \"missing\", which is not there",
+        "may have 1000 bytes of memory",
+        "\"late\" starts on demand, but nobody can demand it",
+        "program \"d\" can use contract \"Other\", which \"restricted\" keeps for a",
+        "the system cannot start as it says",
+    ] {
+        assert!(text.contains(part), "{part}:\n{text}");
+    }
+    // An image of it is not made.
+    let out = folder.join("system.img");
+    let path = folder.join("system.json");
+    let mut arguments = vec!["image", "-o", out.to_str().unwrap()];
+    arguments.extend(["--manifest", path.to_str().unwrap()]);
+    for program in &programs {
+        arguments.extend(["--bin", program]);
+    }
+    let (status, text) = sing(&arguments);
+    assert_eq!(status, Some(1));
+    assert!(
+        text.contains("both serve /a") && text.contains("wait for each other"),
+        "{text}"
+    );
+    assert!(!out.exists());
+}
+
+#[test]
+fn several_manifests_are_one_system() {
+    let folder = folder("several");
+    let programs = [
+        program(&folder, "web", "service", "web", &[("/clock", "Clock")]),
+        program(&folder, "clock", "service", "clock", &[]),
+    ];
+    let (one, other) = (folder.join("one.json"), folder.join("other.json"));
+    std::fs::write(&one, r#"{"start": [], "services": [{"name": "web"}]}"#).unwrap();
+    std::fs::write(&other, r#"{"start": [], "services": [{"name": "clock"}]}"#).unwrap();
+    let run = |manifests: &[&PathBuf]| {
+        let mut arguments = vec!["check", "system"];
+        for path in manifests {
+            arguments.extend(["--manifest", path.to_str().unwrap()]);
+        }
+        for program in &programs {
+            arguments.extend(["--bin", program]);
+        }
+        sing(&arguments)
+    };
+    assert_eq!(run(&[&one]).0, Some(1));
+    let (status, text) = run(&[&one, &other]);
+    assert_eq!(status, Some(0), "{text}");
+    // What is no system image is said to be none.
+    let (status, text) = sing(&["check", "system", one.to_str().unwrap()]);
+    assert_eq!(status, Some(1));
+    assert!(
+        text.contains("not a system image; for its parts, say --manifest"),
+        "{text}"
+    );
+}
