@@ -1,6 +1,8 @@
 //! Disks for tests.
 #![allow(dead_code, missing_docs)]
 
+pub mod model;
+
 use sing_store::{Disk, DiskFault, FormatOptions, MountOptions, Store};
 
 /// A disk in memory.
