@@ -116,7 +116,7 @@ fn mount(disk: &Text, at: &Text, read_only: bool) -> Result<(), VolumeFault> {
     let (worker, exp) = volume::Work::new_channel().map_err(|_| VolumeFault::NoResources)?;
     let (of, place) = (disk.clone(), at.clone());
     let run = move || volume::run(&of, &place, read_only, exp, disk_in_use);
-    let thread = sing_sdk::thread::spawn_with_stack(run, STACK);
+    let thread = sing_sdk::thread::spawn_with_stack(STACK, run);
     drop(thread.map_err(|_| VolumeFault::NoResources)?);
     match worker.recv() {
         volume::Work::imp::Start::Mounted(label, worker) => {

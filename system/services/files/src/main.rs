@@ -109,7 +109,7 @@ fn take(path: &str, origin: u32, endpoint: Endpoint) -> Result<(), (Refusal, End
         give_back();
     };
     // Without room for a thread, the client finds its channel closed.
-    match sing_sdk::thread::spawn_with_stack(serve, STACK) {
+    match sing_sdk::thread::spawn_with_stack(STACK, serve) {
         Ok(thread) => drop(thread),
         Err(_) => give_back(),
     }

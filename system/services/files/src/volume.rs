@@ -465,7 +465,7 @@ impl Volume {
         drop((slots, names));
         match store.unmount() {
             Ok(_) => drop(asked.send_unmounted()),
-            Err((_, error)) => drop(asked.send_lost(faults::number(faults::volume(error)))),
+            Err(error) => drop(asked.send_lost(faults::number(faults::volume(error)))),
         }
         None
     }
