@@ -14,8 +14,17 @@
 
 extern crate alloc;
 
+mod bits;
+mod check;
+mod data;
 mod disk;
 mod error;
+mod layout;
+mod meta;
+mod names;
+mod records;
+mod region;
+mod space;
 mod store;
 mod types;
 

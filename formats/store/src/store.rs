@@ -1,304 +1,289 @@
-//! The operations.
+//! A store from its making to its unmounting, and what all operations share: each is done as a
+//! whole or not at all, and begins only if there is room for the metadata it will write.
 
 use crate::disk::Disk;
 use crate::error::Error;
+use crate::layout::{Layout, Map, SPARES, Super, VERSION};
+use crate::meta::Meta;
+use crate::records::{Node, State, VOLUME_KEY, key, tag};
+use crate::region::Region;
+use crate::space::Space as Allocator;
 use crate::types::*;
+use alloc::collections::BTreeMap;
 use alloc::string::String;
-use alloc::vec::Vec;
-use core::marker::PhantomData;
+
+/// Pages that a commit may write besides those of the records that have changed.
+const PAGES_OF_A_COMMIT: usize = 24;
+/// Pages that a changed record may cost a commit.
+const PAGES_OF_A_CHANGE: usize = 2;
+/// Records that a request in flight may change when it ends, for each of its pieces.
+const CHANGES_OF_A_PIECE: usize = 4;
 
 /// A mounted file system.
-pub struct Store<D: Disk>(PhantomData<D>);
+pub struct Store<D: Disk> {
+    pub(crate) meta: Meta<D>,
+    pub(crate) region: Region<D>,
+    pub(crate) space: Allocator,
+    pub(crate) state: State,
+    /// The state differs from the record.
+    dirty: bool,
+    pub(crate) layout: Layout,
+    volume: Volume,
+    read_only: bool,
+    /// So many changes are gathered.
+    limit: usize,
+    /// How many users each node has that has any.
+    pub(crate) held: BTreeMap<NodeId, u32>,
+    /// Pieces of the writes in flight.
+    pub(crate) pieces: usize,
+    /// Where tidying goes on.
+    pub(crate) tidied: u64,
+}
 
 impl<D: Disk> Store<D> {
     /// Makes an empty file system; what was on the disk is lost.
-    pub fn format(disk: D, options: &FormatOptions) -> Result<D, Error> {
-        let _ = (disk, options);
-        todo!()
+    pub fn format(mut disk: D, options: &FormatOptions) -> Result<D, Error> {
+        if options.label.len() > LONGEST_NAME {
+            return Err(Error::BadName);
+        }
+        let layout = Layout::of(disk.bytes() / BLOCK)?;
+        let found = Super {
+            layout,
+            uuid: options.uuid,
+        };
+        Super::erase(&layout, &mut disk)?;
+        let region = Region::new(disk, layout, Map::new(&layout), false);
+        // At the end of the disk, where the allocator takes chunks, too.
+        let last = layout.blocks / layout.chunk;
+        for chunk in 1..=2 * SPARES as u64 {
+            region.give((last - chunk) as u32);
+        }
+        let mut meta = Meta::open(region.clone(), 1 << 20, false)?;
+        let root = Node::new(Kind::Directory, ROOT, options.now);
+        let state = State {
+            next: ROOT.0 + 1,
+            nodes: 1,
+            used: 0,
+        };
+        meta.put(&key(tag::NODE, ROOT.0), &root.encode());
+        meta.put(VOLUME_KEY, &state.encode(&options.label));
+        meta.commit()?;
+        drop(meta.close());
+        // Only now the disk says that it holds a file system.
+        region.with_disk(|disk| {
+            found.write(disk)?;
+            disk.flush().map_err(Error::from)
+        })?;
+        region.into_disk().ok_or(Error::Busy)
     }
 
-    /// What there is on a disk, from its first blocks alone. [`Error::NotStore`] if it is none.
+    /// What there is on a disk, from its first blocks alone; the label is left out.
+    /// [`Error::NotStore`] if there is none.
     pub fn probe(disk: &mut D) -> Result<Volume, Error> {
-        let _ = disk;
-        todo!()
+        Ok(volume(&Super::read(disk)?, String::new()))
     }
 
     /// Takes the file system of a disk into use.
-    pub fn mount(disk: D, options: &MountOptions) -> Result<Self, Error> {
-        let _ = (disk, options);
-        todo!()
+    pub fn mount(mut disk: D, options: &MountOptions) -> Result<Self, Error> {
+        let found = Super::read(&mut disk)?;
+        let layout = found.layout;
+        let map = Map::read(&layout, &mut disk)?;
+        let region = Region::new(disk, layout, map, options.read_only);
+        let mut meta = Meta::open(region.clone(), options.cache, options.verify)?;
+        let record = meta
+            .get(VOLUME_KEY)?
+            .ok_or(Error::Corrupt("it has no volume's record"))?;
+        let (state, label) = State::decode(&record)?;
+        let space = Allocator::new(layout, &region.chunks());
+        let mut store = Store {
+            meta,
+            region,
+            space,
+            state,
+            dirty: false,
+            layout,
+            volume: volume(&found, label),
+            read_only: options.read_only,
+            limit: options.changes.min((layout.blocks / 64) as usize).max(32),
+            held: BTreeMap::new(),
+            pieces: 0,
+            tidied: 0,
+        };
+        if store.node(ROOT)?.kind != Kind::Directory {
+            return Err(Error::Corrupt("its root is not a directory"));
+        }
+        Ok(store)
     }
 
     /// Syncs and gives the disk back. If the sync fails, what was gathered is lost.
-    pub fn unmount(self) -> Result<D, (D, Error)> {
-        todo!()
+    pub fn unmount(mut self) -> Result<D, Error> {
+        self.sync()?;
+        drop(self.meta.close());
+        self.region.into_disk().ok_or(Error::Busy)
     }
 
-    /// The disk, for reading and writing file data. Must not be held across other calls.
+    /// The disk, for reading and writing file data.
     pub fn with_disk<R>(&mut self, work: impl FnOnce(&mut D) -> R) -> R {
-        let _ = work;
-        todo!()
+        self.region.with_disk(work)
     }
 
     /// What there is on the disk.
     pub fn volume(&self) -> &Volume {
-        todo!()
+        &self.volume
     }
 
     /// Changes the label.
     pub fn set_label(&mut self, label: &str) -> Result<(), Error> {
-        let _ = label;
-        todo!()
+        if label.len() > LONGEST_NAME {
+            return Err(Error::BadName);
+        }
+        self.change(1, |_| Ok(()))?;
+        self.volume.label = label.into();
+        self.dirty = true;
+        Ok(())
     }
 
     /// How the space is used.
     pub fn space(&self) -> Space {
-        todo!()
+        let metadata = self.region.chunks().len() as u64 * self.layout.chunk;
+        Space {
+            total: (self.layout.blocks - self.layout.first()) * BLOCK,
+            free: self.space.free(self.state.used) * BLOCK,
+            metadata: metadata * BLOCK,
+            nodes: self.state.nodes,
+        }
     }
 
-    /// How many changes of records wait for a sync. 0: nothing to sync, not even data.
+    /// How many changes of records wait for a sync. 0: nothing to sync.
     pub fn changes(&self) -> usize {
-        todo!()
+        self.meta.changes() + usize::from(self.dirty)
     }
 
     /// Makes all that was done before safe from a power cut: the operations, and the data of
     /// which [`written`](Store::written) was told. If it fails, nothing is lost, and the next
     /// sync tries again.
     pub fn sync(&mut self) -> Result<(), Error> {
-        todo!()
-    }
-
-    /// Gives back blocks of files that were truncated or removed, a bounded number in a call.
-    pub fn tidy(&mut self) -> Result<Progress, Error> {
-        todo!()
+        if self.read_only {
+            return Ok(());
+        }
+        if self.changes() == 0 {
+            return Ok(self.with_disk(D::flush)?);
+        }
+        // For the allocator's records of the database, if there is room. If there is none, it may
+        // do with pages of its own.
+        self.reserve(self.meta.changes())?;
+        self.meta
+            .put(VOLUME_KEY, &self.state.encode(&self.volume.label));
+        self.meta.commit()?;
+        self.dirty = false;
+        self.space.committed();
+        Ok(())
     }
 
     /// Tidies and syncs to get space back, a bounded amount of work in a call. Whether trying
     /// again after [`Error::NoSpace`] makes sense.
     pub fn reclaim(&mut self) -> Result<bool, Error> {
-        todo!()
+        let before = self.space.free(self.state.used);
+        let tidied = self.tidy()?;
+        if self.changes() > 0 {
+            self.sync()?;
+        }
+        self.give_back();
+        Ok(self.space.free(self.state.used) > before || tidied == Progress::More)
     }
 
-    /// Looks through the whole file system for contradictions; names at most `most` of them. To be
-    /// called between requests: with requests in flight it is [`Error::Busy`].
-    pub fn check(&mut self, most: usize) -> Result<Report, Error> {
-        let _ = most;
-        todo!()
+    /// Makes the file system read-only for [`Error::ReadOnly`]'s sake.
+    pub(crate) fn writable(&self) -> Result<(), Error> {
+        if self.read_only {
+            Err(Error::ReadOnly)
+        } else {
+            Ok(())
+        }
     }
 
-    // Names.
-
-    /// The node of this name in a directory.
-    pub fn lookup(&mut self, directory: NodeId, name: &str) -> Result<Entry, Error> {
-        let _ = (directory, name);
-        todo!()
-    }
-
-    /// What is known of a node.
-    pub fn attributes(&mut self, node: NodeId) -> Result<Attributes, Error> {
-        let _ = node;
-        todo!()
-    }
-
-    /// The directory in which a directory lies. The root lies in itself.
-    pub fn parent(&mut self, directory: NodeId) -> Result<NodeId, Error> {
-        let _ = directory;
-        todo!()
-    }
-
-    /// Makes an empty file.
-    pub fn create(&mut self, directory: NodeId, name: &str, now: u64) -> Result<NodeId, Error> {
-        let _ = (directory, name, now);
-        todo!()
-    }
-
-    /// Makes a directory.
-    pub fn make_directory(
+    /// Does an operation as a whole or not at all. `growth`: it adds so many records at most; 0 if
+    /// it only gives back.
+    pub(crate) fn change<R>(
         &mut self,
-        directory: NodeId,
-        name: &str,
-        now: u64,
-    ) -> Result<NodeId, Error> {
-        let _ = (directory, name, now);
-        todo!()
+        growth: usize,
+        work: impl FnOnce(&mut Self) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        self.writable()?;
+        if self.meta.changes() + growth > self.limit {
+            self.sync()?;
+        }
+        if growth > 0 && !self.has_room(growth)? {
+            self.sync()?;
+            if !self.has_room(growth)? {
+                return Err(Error::NoSpace);
+            }
+        }
+        self.meta.begin();
+        self.space.begin();
+        let before = (self.state, self.pieces);
+        let done = work(self);
+        if done.is_ok() {
+            self.dirty |= self.state != before.0;
+        } else {
+            self.meta.undo();
+            self.space.undo();
+            (self.state, self.pieces) = before;
+        }
+        done
     }
 
-    /// Makes a symbolic link; `target` is 1 to [`LONGEST_TARGET`] bytes without NUL.
-    pub fn make_link(
-        &mut self,
-        directory: NodeId,
-        name: &str,
-        target: &str,
-        now: u64,
-    ) -> Result<NodeId, Error> {
-        let _ = (directory, name, target, now);
-        todo!()
+    /// Whether the metadata can grow by so many records, with those that wait already. What only
+    /// gives back is done without asking, and has what is left here.
+    fn has_room(&mut self, growth: usize) -> Result<bool, Error> {
+        let waiting = self.meta.changes() + self.pieces * CHANGES_OF_A_PIECE;
+        self.reserve(waiting + growth + PAGES_OF_A_COMMIT)
     }
 
-    /// The target of a symbolic link.
-    pub fn read_link(&mut self, link: NodeId) -> Result<String, Error> {
-        let _ = link;
-        todo!()
+    /// Takes chunks for a commit of so many changes; whether there are enough.
+    fn reserve(&mut self, changes: usize) -> Result<bool, Error> {
+        let pages = (PAGES_OF_A_COMMIT + changes * PAGES_OF_A_CHANGE) as u64;
+        let chunks = pages.div_ceil(self.layout.chunk) as usize;
+        while self.region.reserve() < chunks {
+            match self.space.find_chunk(&mut self.meta)? {
+                Some(chunk) => self.region.give(chunk),
+                None => return Ok(false),
+            }
+        }
+        Ok(true)
     }
 
-    /// Gives a file or symbolic link a further name.
-    pub fn link(
-        &mut self,
-        node: NodeId,
-        directory: NodeId,
-        name: &str,
-        now: u64,
-    ) -> Result<(), Error> {
-        let _ = (node, directory, name, now);
-        todo!()
+    /// Gives chunks to the files that no commit of the changes there are will need.
+    pub(crate) fn give_back(&mut self) {
+        let changes = self.meta.changes() + self.pieces * CHANGES_OF_A_PIECE;
+        let pages = 2 * PAGES_OF_A_COMMIT + changes * PAGES_OF_A_CHANGE;
+        let chunks = (pages as u64).div_ceil(self.layout.chunk) as usize;
+        while self.region.reserve() > chunks {
+            let Some(chunk) = self.region.take() else {
+                return;
+            };
+            self.space
+                .unwithhold(u64::from(chunk) * self.layout.chunk, self.layout.chunk);
+        }
     }
 
-    /// Removes a name of a file or symbolic link. Without a name, a node lives until nobody holds
-    /// it; its blocks come back by [`tidy`](Store::tidy).
-    pub fn unlink(&mut self, directory: NodeId, name: &str, now: u64) -> Result<(), Error> {
-        let _ = (directory, name, now);
-        todo!()
+    pub(crate) fn node(&mut self, id: NodeId) -> Result<Node, Error> {
+        let value = self
+            .meta
+            .get(&key(tag::NODE, id.0))?
+            .ok_or(Error::NotFound)?;
+        Node::decode(&value)
     }
 
-    /// Removes an empty directory.
-    pub fn remove_directory(
-        &mut self,
-        directory: NodeId,
-        name: &str,
-        now: u64,
-    ) -> Result<(), Error> {
-        let _ = (directory, name, now);
-        todo!()
+    pub(crate) fn put_node(&mut self, id: NodeId, node: &Node) {
+        self.meta.put(&key(tag::NODE, id.0), &node.encode());
     }
+}
 
-    /// Moves a name, as POSIX's rename does: what had the new name is replaced, if it is of the
-    /// same kind (and empty, if it is a directory); two names of one node stay as they are.
-    pub fn rename(
-        &mut self,
-        from: (NodeId, &str),
-        to: (NodeId, &str),
-        now: u64,
-    ) -> Result<(), Error> {
-        let _ = (from, to, now);
-        todo!()
-    }
-
-    /// The entries of a directory after `cookie` (0: from the beginning), at most `most` of them.
-    /// Fewer than that, if there are no more. An entry that stays is listed once, whatever else is
-    /// made or removed meanwhile; one that comes meanwhile is listed later or not at all.
-    pub fn list(
-        &mut self,
-        directory: NodeId,
-        cookie: u64,
-        most: usize,
-    ) -> Result<Vec<Entry>, Error> {
-        let _ = (directory, cookie, most);
-        todo!()
-    }
-
-    /// Sets the times that are given.
-    pub fn set_times(
-        &mut self,
-        node: NodeId,
-        accessed: Option<u64>,
-        modified: Option<u64>,
-        now: u64,
-    ) -> Result<(), Error> {
-        let _ = (node, accessed, modified, now);
-        todo!()
-    }
-
-    /// The node is open: it lives until as many calls of [`release`](Store::release).
-    pub fn hold(&mut self, node: NodeId) -> Result<(), Error> {
-        let _ = node;
-        todo!()
-    }
-
-    /// One user of the node less.
-    pub fn release(&mut self, node: NodeId) -> Result<(), Error> {
-        let _ = node;
-        todo!()
-    }
-
-    // Data.
-
-    /// Sets the size of a file: what is beyond is lost, what is added reads as zeros. The size
-    /// changes at once; blocks come back by [`tidy`](Store::tidy).
-    pub fn set_size(&mut self, file: NodeId, size: u64, now: u64) -> Result<Progress, Error> {
-        let _ = (file, size, now);
-        todo!()
-    }
-
-    /// Where `bytes` bytes of a file from `offset` on lie: at most `most` pieces (and at most
-    /// [`MOST_PIECES`]), which cover whole blocks. Nothing at or beyond the end of the file.
-    pub fn map(
-        &mut self,
-        file: NodeId,
-        offset: u64,
-        bytes: u64,
-        most: usize,
-    ) -> Result<Reading, Error> {
-        let _ = (file, offset, bytes, most);
-        todo!()
-    }
-
-    /// The blocks of a [`map`](Store::map) have been read, or will not be.
-    pub fn done(&mut self, reading: Reading) {
-        let _ = reading;
-        todo!()
-    }
-
-    /// Where to write `bytes` bytes of a file from `offset` on, both multiples of [`BLOCK`]: at
-    /// most `most` pieces. Blocks that the file has are to be written in place; new ones are found
-    /// where it has none. The file does not change before [`written`](Store::written).
-    ///
-    /// A caller that writes a part of a block only reads the piece first if it is not `fresh`, and
-    /// fills the rest with zeros if it is; it lets one request after the other have the block.
-    pub fn prepare_write(
-        &mut self,
-        file: NodeId,
-        offset: u64,
-        bytes: u64,
-        most: usize,
-    ) -> Result<Writing, Error> {
-        let _ = (file, offset, bytes, most);
-        todo!()
-    }
-
-    /// The pieces have been handed to the disk, which has answered that they are written: the file
-    /// has them now and is at least `end` bytes long; `end` is not beyond [`Writing::end`].
-    pub fn written(&mut self, writing: Writing, end: u64, now: u64) -> Result<(), Error> {
-        let _ = (writing, end, now);
-        todo!()
-    }
-
-    /// The pieces have not been written, or perhaps a part of them: new blocks are given back.
-    pub fn abandon(&mut self, writing: Writing) {
-        let _ = writing;
-        todo!()
-    }
-
-    /// Reads from `offset` on, by copying; returns how many bytes, fewer than asked for only at
-    /// the end of the file.
-    pub fn read_at(
-        &mut self,
-        file: NodeId,
-        offset: u64,
-        buffer: &mut [u8],
-    ) -> Result<usize, Error> {
-        let _ = (file, offset, buffer);
-        todo!()
-    }
-
-    /// Writes all of `data` from `offset` on, by copying.
-    pub fn write_at(
-        &mut self,
-        file: NodeId,
-        offset: u64,
-        data: &[u8],
-        now: u64,
-    ) -> Result<(), Error> {
-        let _ = (file, offset, data, now);
-        todo!()
+fn volume(found: &Super, label: String) -> Volume {
+    Volume {
+        label,
+        uuid: found.uuid,
+        version: VERSION,
+        bytes: found.layout.blocks * BLOCK,
     }
 }

@@ -100,6 +100,16 @@ impl<T> Slots<T> {
         Ok(number)
     }
 
+    /// Whether an origin can have one more.
+    #[must_use]
+    pub fn has_room(&mut self, origin: u32) -> bool {
+        let granted = self.shares.take(origin, 1);
+        if granted {
+            self.shares.give_back(origin, 1);
+        }
+        granted
+    }
+
     /// Waits for one that has a message or has been closed; its number.
     ///
     /// # Errors

@@ -289,7 +289,12 @@ impl Directory {
 
     /// Its entries, in no particular order.
     pub fn list(&mut self) -> Entries<'_> {
-        Entries::new(self)
+        self.list_from(0)
+    }
+
+    /// Its entries behind a place, which is the `next` of one.
+    pub fn list_from(&mut self, place: u64) -> Entries<'_> {
+        Entries::new(self, place)
     }
 
     /// Fills a block with entries from a place on, as the contract packs them; how many bytes.

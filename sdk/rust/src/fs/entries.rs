@@ -89,10 +89,10 @@ pub struct Entries<'a> {
 }
 
 impl<'a> Entries<'a> {
-    pub(super) fn new(directory: &'a mut Directory) -> Entries<'a> {
+    pub(super) fn new(directory: &'a mut Directory, from: u64) -> Entries<'a> {
         Entries {
             directory,
-            from: 0,
+            from,
             piece: Vec::new(),
             used: 0,
             ended: false,

@@ -129,6 +129,10 @@ fn help(session: &mut Session, _: &Given, out: &mut String) -> i32 {
         "A && B, A || B",
         "B after success, after failure; A ; B in any case",
     );
+    line(
+        "A < X, A > Y",
+        "A reads the file X, writes the file Y; A >> Y at its end",
+    );
     line("$?", "the last status");
     line(
         "trace COMMAND",

@@ -12,6 +12,7 @@ extern crate alloc;
 
 mod builtins;
 mod console;
+mod files;
 mod pipeline;
 mod session;
 

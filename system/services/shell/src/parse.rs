@@ -3,9 +3,10 @@
 //! ```text
 //! script   = pipeline { ( ";" | "&" | "&&" | "||" | end of line ) pipeline }
 //! pipeline = command { "|" command }
-//! command  = word { word }
+//! command  = word { word } with "<" word, ">" word or ">>" word anywhere behind the first word
 //! ```
 //!
+//! The first command of a pipeline can read from a file, the last one can write to one.
 //! Words are quoted as in other shells: `'as it is'`, `"with $? expanded"`, `\x`. `#` begins a
 //! comment. Invariant: any text is accepted; a mistake is reported with its place.
 
@@ -40,6 +41,12 @@ impl Word {
         out
     }
 
+    fn is_number(&self) -> bool {
+        let digits =
+            |text: &String| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        matches!(&self.0[..], [Part::Text(text)] if digits(text))
+    }
+
     fn push(&mut self, c: char) {
         if let Some(Part::Text(text)) = self.0.last_mut() {
             text.push(c);
@@ -70,8 +77,21 @@ pub struct Pipeline {
     pub when: When,
     /// The commands; at least one.
     pub commands: Vec<Command>,
+    /// The file that the first command reads.
+    pub input: Option<Word>,
+    /// The file that the last command writes.
+    pub output: Option<Output>,
     /// Whether the shell does not wait for it.
     pub background: bool,
+}
+
+/// A file that a pipeline writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// Its path.
+    pub path: Word,
+    /// Whether it is written at its end, else anew.
+    pub append: bool,
 }
 
 /// A mistake in a script.
@@ -98,6 +118,9 @@ enum Token {
     Semicolon,
     Background,
     LineEnd,
+    Input,
+    Output,
+    Append,
 }
 
 struct Lexer<'a> {
@@ -143,8 +166,16 @@ impl Lexer<'_> {
                     _ => self.doubled('&', Token::And, Token::Background),
                 }
             }
-            '<' | '>' => {
-                return self.fail("there are no redirections; programs are connected by pipes");
+            '<' => {
+                self.chars.next();
+                if self.chars.peek() == Some(&'<') {
+                    return self.fail("there is no <<; a file is read with <");
+                }
+                Token::Input
+            }
+            '>' => {
+                self.chars.next();
+                self.doubled('>', Token::Append, Token::Output)
             }
             _ => Token::Word(self.word()?),
         };
@@ -189,6 +220,10 @@ impl Lexer<'_> {
                 c => word.push(c),
             }
         }
+        // Elsewhere that is the number of a stream; as an argument it would be a surprise.
+        if matches!(self.chars.peek(), Some('<' | '>')) && word.is_number() {
+            return self.fail("a number before < or > means nothing; put a space between them");
+        }
         Ok(word)
     }
 
@@ -215,6 +250,7 @@ pub fn parse(text: &str) -> Result<Vec<Pipeline>, Error> {
     let mut when = When::Always;
     let mut commands: Vec<Command> = Vec::new();
     let mut command: Command = Vec::new();
+    let (mut input, mut output) = (None, None);
     // The line of the `|`, `&&` or `||` that a command must follow.
     let mut open = None;
     loop {
@@ -223,6 +259,25 @@ pub fn parse(text: &str) -> Result<Vec<Pipeline>, Error> {
             Some(Token::Word(word)) => {
                 command.push(word);
                 open = None;
+                continue;
+            }
+            Some(Token::Input | Token::Output | Token::Append) if !command.is_empty() => {
+                let Some(Token::Word(path)) = lexer.token()? else {
+                    return lexer.fail("a path must follow < or >");
+                };
+                if token == Some(Token::Input) {
+                    if !commands.is_empty() {
+                        return lexer.fail("only the first command of a pipeline reads a file");
+                    }
+                    if input.replace(path).is_some() {
+                        return lexer.fail("there are two < ; a command reads one file");
+                    }
+                    continue;
+                }
+                let append = token == Some(Token::Append);
+                if output.replace(Output { path, append }).is_some() {
+                    return lexer.fail("there are two > ; a command writes one file");
+                }
                 continue;
             }
             Some(Token::LineEnd) if command.is_empty() => {
@@ -243,6 +298,9 @@ pub fn parse(text: &str) -> Result<Vec<Pipeline>, Error> {
         }
         commands.push(core::mem::take(&mut command));
         if token == Some(Token::Pipe) {
+            if output.is_some() {
+                return lexer.fail("only the last command of a pipeline writes a file");
+            }
             open = Some(lexer.line);
             continue;
         }
@@ -250,6 +308,8 @@ pub fn parse(text: &str) -> Result<Vec<Pipeline>, Error> {
         done.push(Pipeline {
             when,
             commands: core::mem::take(&mut commands),
+            input: input.take(),
+            output: output.take(),
             background,
         });
         when = match token {
@@ -328,6 +388,28 @@ mod tests {
     }
 
     #[test]
+    fn files_are_read_and_written() {
+        let done = parse("a <in x >>'o u t'; b | c>$? & d 2 >e").unwrap();
+        assert_eq!(words(&done[0]), [vec!["a", "x"]]);
+        let files = |p: &Pipeline| {
+            let input = p.input.as_ref().map(|word| word.expand(7));
+            let output = p.output.as_ref().map(|o| (o.path.expand(7), o.append));
+            (input, output)
+        };
+        assert_eq!(
+            files(&done[0]),
+            (Some("in".into()), Some(("o u t".into(), true)))
+        );
+        assert_eq!(words(&done[1]), [vec!["b"], vec!["c"]]);
+        assert_eq!(files(&done[1]), (None, Some(("7".into(), false))));
+        assert!(done[1].background);
+        assert_eq!(words(&done[2]), [vec!["d", "2"]]);
+        assert_eq!(files(&done[2]), (None, Some(("e".into(), false))));
+        // Quoted, they are text.
+        assert_eq!(one("a '>' \\< \">>\""), [vec!["a", ">", "<", ">>"]]);
+    }
+
+    #[test]
     fn mistakes_are_named_with_their_line() {
         for (text, line) in [
             ("a\nb |", 2),
@@ -337,7 +419,18 @@ mod tests {
             ("a\n'b", 2),
             ("\"b\\", 1),
             ("a \\", 1),
-            ("a > b", 1),
+            ("a >", 1),
+            ("\na > > b", 2),
+            ("a >\nb", 1),
+            ("> b", 1),
+            ("a | > b", 1),
+            ("a << b", 1),
+            ("a 2> b", 1),
+            ("a > b > c", 1),
+            ("a < b < c", 1),
+            ("a | b < c", 1),
+            ("a > b | c", 1),
+            ("a &> b", 1),
             ("a ||", 1),
             // The line that is not complete, not the one behind its end.
             ("a &&\n", 1),
@@ -355,7 +448,7 @@ mod tests {
     #[test]
     fn any_text_is_taken() {
         let parts = [
-            "a", " ", "|", "&", ";", "'", "\"", "\\", "$?", "#", "\n", ">", "é",
+            "a", " ", "|", "&", ";", "'", "\"", "\\", "$?", "#", "\n", ">", "<", "é",
         ];
         for i in 0..parts.len().pow(4) {
             let pick = |n: usize| parts[i / parts.len().pow(n as u32) % parts.len()];

@@ -31,8 +31,6 @@ pub struct Started<'a> {
     pub builtins: Vec<(&'static Builtin, &'a [String], Option<Out>)>,
     /// The channel over which the console interrupts the job.
     pub foreground: Option<JobContract::Exp<JobContract::Start>>,
-    /// Whether the last command is a program: its status is the pipeline's.
-    pub last_is_program: bool,
 }
 
 /// The endpoints that a command gets beside those that every program gets.
@@ -92,14 +90,10 @@ pub fn start<'a>(
             return Err(failed(name)(error));
         }
     }
-    let last_is_program = commands
-        .last()
-        .is_some_and(|c| builtins::find(&c[0]).is_none());
     Ok(Started {
         job,
         builtins: own,
         foreground,
-        last_is_program,
     })
 }
 

@@ -2,6 +2,7 @@
 
 use crate::builtins::{self, Builtin};
 use crate::console::{Console, Read};
+use crate::files::Files;
 use crate::pipeline::{self, Job, Out};
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -143,11 +144,16 @@ impl Session {
     fn pipeline(&mut self, pipeline: &Pipeline) -> i32 {
         let expand = |c: &parse::Command| c.iter().map(|w| w.expand(self.status)).collect();
         let commands: Vec<Vec<String>> = pipeline.commands.iter().map(expand).collect();
-        self.commands(commands, pipeline.background)
+        let path = |word: &parse::Word| word.expand(self.status);
+        let files = Files {
+            input: pipeline.input.as_ref().map(path),
+            output: pipeline.output.as_ref().map(|o| (path(&o.path), o.append)),
+        };
+        self.commands(commands, files, pipeline.background)
     }
 
     /// Runs commands connected by pipes; returns their status.
-    fn commands(&mut self, mut commands: Vec<Vec<String>>, background: bool) -> i32 {
+    fn commands(&mut self, mut commands: Vec<Vec<String>>, files: Files, background: bool) -> i32 {
         // A list instead of recursion: a line may have thousands of these words.
         let mut around = Vec::new();
         let status = loop {
@@ -164,7 +170,7 @@ impl Session {
                 }
                 _ => {
                     commands[0].drain(..around.len());
-                    break self.start(commands, background);
+                    break self.start(commands, &files, background);
                 }
             }
         };
@@ -180,18 +186,19 @@ impl Session {
         status
     }
 
-    fn start(&mut self, commands: Vec<Vec<String>>, background: bool) -> i32 {
-        let text = commands
-            .iter()
-            .map(|c| c.join(" "))
-            .collect::<Vec<_>>()
-            .join(" | ");
+    fn start(&mut self, commands: Vec<Vec<String>>, files: &Files, background: bool) -> i32 {
+        let text = files.text(&commands);
         // A built-in command alone starts nothing.
         if let [command] = &commands[..]
+            && *files == Files::NONE
             && let Some(builtin) = builtins::find(&command[0])
         {
             return self.builtin(builtin, command, None);
         }
+        let last_is_program = commands
+            .last()
+            .is_some_and(|c| builtins::find(&c[0]).is_none());
+        let commands = files.stages(commands);
         let started = match pipeline::start(self, &commands, background) {
             Ok(started) => started,
             Err(failed) => return self.report(&failed),
@@ -226,8 +233,10 @@ impl Session {
                 exit => self.say(&format!("{name}: {exit}")),
             }
         }
-        match ended.last() {
-            Some((_, exit)) if started.last_is_program => exit.status(),
+        let (failed, ended) = files.outcome(&ended);
+        match (failed, ended.last()) {
+            (Some(status), _) => status,
+            (None, Some((_, exit))) if last_is_program => exit.status(),
             _ => status,
         }
     }

@@ -1,0 +1,60 @@
+//! Copies files and directories. Links are copied as links.
+#![no_std]
+#![no_main]
+#![deny(unsafe_code)]
+
+use file_commands::copy::How;
+use file_commands::failure::Failure;
+use file_commands::place::Place;
+use file_commands::{moving, open, program};
+use sing_sdk::names::Names;
+use sing_sdk::prelude::*;
+
+sing_sdk::manifest! {
+    name: "cp",
+    description: "copies files: cp [-r] PATH… TO",
+    endpoints: { stdout: optional PipeContract.Imp:Start, stderr: optional PipeContract.Imp:Start, names: optional NamespaceContract.Imp:Start },
+}
+
+sing_sdk::arguments! {
+    /// Directories too, with all below them.
+    all: flag "-r";
+    /// From where, and at the end to where: a directory, or a new name.
+    paths: some String "PATH";
+}
+
+fn copy(names: &mut Names, from: &Place, to: &Place, all: bool) -> Result<(), Failure> {
+    if !all && open::is_directory(names, from)? {
+        let text = "is a directory; `cp -r` copies it with all below it";
+        return Err(Failure::because(from.path(), text));
+    }
+    moving::copy_to(names, from, to, How::default())
+}
+
+#[sing_sdk::main]
+fn main(Arguments { all, paths }: Arguments) -> i32 {
+    let Some((sources, to)) = program::to_last(&paths) else {
+        return USAGE.refuse("the last PATH says to where, and is missing");
+    };
+    let to = match Place::new(to) {
+        Ok(to) => to,
+        Err(failure) => return program::report("cp", Err(failure)),
+    };
+    let mut names = match program::names("cp", startup::names()) {
+        Ok(names) => names,
+        Err(code) => return code,
+    };
+    if sources.len() > 1 {
+        let outcome = open::is_directory(&mut names, &to).and_then(|is| match is {
+            true => Ok(()),
+            false => Err(Failure::because(to.path(), "is no directory for several")),
+        });
+        if outcome.is_err() {
+            return program::report("cp", outcome);
+        }
+    }
+    program::each("cp", sources, |from| {
+        let to = open::destination(&mut names, &to, from.name())?;
+        copy(&mut names, from, &to, all)
+    })
+}

@@ -1,0 +1,126 @@
+//! From a path to an open directory of the file system that holds it.
+
+use crate::failure::Failure;
+use crate::place::Place;
+use alloc::string::String;
+use sing_sdk::Error;
+use sing_sdk::contracts::FileAttributes;
+use sing_sdk::fs::Directory;
+use sing_sdk::names::Names;
+
+/// An open directory with its place, and a path in it.
+pub struct Opened {
+    /// The directory.
+    pub directory: Directory,
+    /// Its place.
+    pub place: Place,
+    /// The path in it of what is meant; empty for itself.
+    pub path: String,
+}
+
+impl Opened {
+    /// Whether there is something, and what: links followed.
+    ///
+    /// # Errors
+    /// As the file system says.
+    pub fn attributes(&mut self) -> Result<FileAttributes, Error> {
+        self.directory.attributes(&self.path)
+    }
+}
+
+/// Opens the deepest directory that is `from` or above it.
+fn deepest(names: &mut Names, from: Place) -> Result<Option<(Directory, Place)>, Failure> {
+    let mut at = Some(from);
+    while let Some(place) = at {
+        match Directory::open(names, place.path()) {
+            Ok(directory) => return Ok(Some((directory, place))),
+            // The name server does not say why; the directory above does, if there is one.
+            Err(Error::NotFound) => at = place.above(),
+            Err(error) => return Err(Failure::of(place.path())(error)),
+        }
+    }
+    Ok(None)
+}
+
+fn no_file_system(place: &Place) -> Failure {
+    Failure::because(place.path(), "no file system is there")
+}
+
+/// Opens the directory that holds what is at a place, or the nearest one above: there, the file
+/// system says what is wrong with the rest.
+///
+/// # Errors
+/// No file system holds the place, or it cannot be reached.
+pub fn above(names: &mut Names, place: &Place) -> Result<Opened, Failure> {
+    let from = place.above().ok_or_else(|| no_file_system(place))?;
+    opened(names, from, place)
+}
+
+/// The same, or the directory itself if the place is one.
+///
+/// # Errors
+/// No file system holds the place, or it cannot be reached.
+pub fn at(names: &mut Names, place: &Place) -> Result<Opened, Failure> {
+    opened(names, place.clone(), place)
+}
+
+fn opened(names: &mut Names, from: Place, place: &Place) -> Result<Opened, Failure> {
+    let (directory, at) = deepest(names, from)?.ok_or_else(|| no_file_system(place))?;
+    let path = place.from(&at).unwrap_or_default().into();
+    Ok(Opened {
+        directory,
+        place: at,
+        path,
+    })
+}
+
+/// Opens a directory above two places, and says their paths in it; `None` if they are on two file
+/// systems.
+///
+/// # Errors
+/// The file system cannot be reached.
+pub fn above_both(
+    names: &mut Names,
+    a: &Place,
+    b: &Place,
+) -> Result<Option<(Directory, String, String)>, Failure> {
+    let mut common = a.common(b);
+    if &common == a || &common == b {
+        let Some(above) = common.above() else {
+            return Ok(None);
+        };
+        common = above;
+    }
+    let found = deepest(names, common)?;
+    Ok(found.map(|(directory, at)| {
+        let path = |of: &Place| of.from(&at).unwrap_or_default().into();
+        (directory, path(a), path(b))
+    }))
+}
+
+/// Where something of this name goes if a person says `to`: into the directory that is there, or
+/// to that place itself.
+///
+/// # Errors
+/// No file system holds the place, or it cannot be reached.
+pub fn destination(names: &mut Names, to: &Place, name: Option<&str>) -> Result<Place, Failure> {
+    match (is_directory(names, to)?, name) {
+        (true, Some(name)) => Ok(to.below(name)),
+        (true, None) => Err(Failure::because(to.path(), "is a directory")),
+        (false, _) => Ok(to.clone()),
+    }
+}
+
+/// Whether a directory is at this place.
+///
+/// # Errors
+/// No file system holds the place, or it cannot be reached.
+pub fn is_directory(names: &mut Names, place: &Place) -> Result<bool, Failure> {
+    let mut opened = at(names, place)?;
+    match opened.attributes() {
+        Ok(attributes) => Ok(crate::tree::is_directory(&attributes)),
+        // The command says what is wrong, when it uses the place.
+        Err(Error::File(_) | Error::NotFound) => Ok(false),
+        Err(error) => Err(Failure::of(place.path())(error)),
+    }
+}

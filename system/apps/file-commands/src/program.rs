@@ -1,0 +1,55 @@
+//! The frame of these commands: the channel to the name server, and what is said of failures.
+
+use crate::failure::Failure;
+use crate::place::Place;
+use alloc::string::String;
+use sing_sdk::eprintln;
+use sing_sdk::names::Names;
+use sing_sdk::prelude::NamespaceContract;
+
+/// The channel to the name server that the program was started with, if that takes part.
+///
+/// # Errors
+/// The exit code; the reason has been printed.
+pub fn names(
+    program: &str,
+    given: Option<NamespaceContract::Imp<NamespaceContract::Start>>,
+) -> Result<Names, i32> {
+    given.and_then(|n| Names::new(n).ok()).ok_or_else(|| {
+        eprintln!("{program}: no name server");
+        1
+    })
+}
+
+/// Prints a failure; the exit code.
+pub fn report(program: &str, outcome: Result<(), Failure>) -> i32 {
+    match outcome {
+        Ok(()) => 0,
+        Err(failure) => {
+            eprintln!("{program}: {failure}");
+            1
+        }
+    }
+}
+
+/// Does something for each path; a failure is printed, and does not keep the others from being
+/// tried. The exit code.
+pub fn each(
+    program: &str,
+    paths: &[String],
+    mut with: impl FnMut(&Place) -> Result<(), Failure>,
+) -> i32 {
+    paths.iter().fold(0, |status, path| {
+        let outcome = Place::new(path).and_then(|place| with(&place));
+        status | report(program, outcome)
+    })
+}
+
+/// The paths before the last, and the last; `None` if there are fewer than two.
+#[must_use]
+pub fn to_last(paths: &[String]) -> Option<(&[String], &str)> {
+    match paths {
+        [from @ .., to] if !from.is_empty() => Some((from, to)),
+        _ => None,
+    }
+}

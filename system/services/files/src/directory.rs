@@ -1,0 +1,367 @@
+//! The directory worker: requests about names.
+
+use crate::faults;
+use crate::volume::{At, Client, Directory, Sync, Volume, now};
+use crate::walk::{Place, text, walk};
+use sing_sdk::contracts::{DirectoryContract, FileAttributes, FileFault, FileKind, OpenHow};
+use sing_sdk::fs::{KEEP, pack};
+use sing_sdk::prelude::*;
+use sing_sdk::rt::{Endpoint, TypedEndpoint, stand_for};
+use sing_store::{Attributes, Error as Fault, Kind, LONGEST_TARGET, NodeId};
+
+type Service = ServiceContract::Exp<ServiceContract::Start>;
+
+/// Bytes of one answer with entries.
+const ENTRIES: usize = 16 << 10;
+/// How often a change is tried again while the store gets space back.
+const TRIES: usize = 64;
+
+fn kind(kind: Kind) -> FileKind {
+    match kind {
+        Kind::File => FileKind::File,
+        Kind::Directory => FileKind::Directory,
+        Kind::Link => FileKind::Link,
+    }
+}
+
+/// A time as a message has it.
+pub fn time(time: u64) -> Option<u64> {
+    (time != KEEP).then_some(time)
+}
+
+/// Attributes as a message has them.
+pub fn attributes(of: &Attributes) -> FileAttributes {
+    FileAttributes {
+        id: of.id.0,
+        kind: kind(of.kind),
+        links: of.links,
+        bytes: of.size,
+        allocated: of.allocated,
+        accessed: of.accessed,
+        modified: of.modified,
+        changed: of.changed,
+        created: of.created,
+    }
+}
+
+/// How a client wants something opened.
+struct Wish {
+    how: OpenHow,
+    truncate: bool,
+    follow: bool,
+    write: bool,
+}
+
+impl Volume {
+    /// Makes a change, which may need space that the store has to get back first.
+    pub fn change<T>(
+        &mut self,
+        mut work: impl FnMut(&mut Volume) -> Result<T, Fault>,
+    ) -> Result<T, FileFault> {
+        for _ in 0..TRIES {
+            let again = match work(self) {
+                Err(Fault::NoSpace) => self.store.reclaim().unwrap_or(false),
+                Err(Fault::Busy) => self.store.tidy().is_ok(),
+                other => {
+                    self.changed();
+                    return other.map_err(faults::file);
+                }
+            };
+            if !again {
+                return Err(FileFault::NoSpace);
+            }
+        }
+        Err(FileFault::NoSpace)
+    }
+
+    /// Where a path leads from what a client has open.
+    fn place(&mut self, at: At, path: &Text, follow: bool) -> Result<Place, FileFault> {
+        walk(&mut self.store, at.node, &text(path)?, follow)
+    }
+
+    /// The same for a change.
+    fn place_to_change(&mut self, at: At, path: &Text) -> Result<Place, FileFault> {
+        if !at.write {
+            return Err(FileFault::ReadOnly);
+        }
+        self.place(at, path, false)
+    }
+
+    /// Serves one request of a directory's holder.
+    pub fn directory(&mut self, number: u32, directory: Directory, at: At) {
+        use DirectoryContract::exp::Ready as Request;
+        macro_rules! done {
+            ($outcome:expr, $next:expr) => {
+                match $outcome {
+                    Ok(()) => $next.send_done(),
+                    Err(fault) => $next.send_failed(fault),
+                }
+            };
+        }
+        let next = match directory.recv() {
+            Request::GetAttributes(path, follow, next) => {
+                match self.attributes_at(at, &path, follow) {
+                    Ok(attributes) => next.send_attributes(attributes),
+                    Err(fault) => next.send_failed(fault),
+                }
+            }
+            Request::Open(path, how, truncate, follow, exp, next) => {
+                let wish = Wish {
+                    how,
+                    truncate,
+                    follow,
+                    write: true,
+                };
+                match self.open_at(number, at, &path, &wish, exp) {
+                    Ok(()) => next.send_opened(),
+                    Err((fault, exp)) => next.send_not_opened(fault, exp),
+                }
+            }
+            Request::OpenToRead(path, follow, exp, next) => {
+                let how = OpenHow::Existing;
+                let wish = Wish {
+                    how,
+                    truncate: false,
+                    follow,
+                    write: false,
+                };
+                match self.open_at(number, at, &path, &wish, exp) {
+                    Ok(()) => next.send_opened(),
+                    Err((fault, exp)) => next.send_not_opened(fault, exp),
+                }
+            }
+            Request::MakeDirectory(path, next) => done!(self.make_directory(at, &path), next),
+            Request::Remove(path, next) => done!(self.remove(at, &path), next),
+            Request::RemoveDirectory(path, next) => done!(self.remove_directory(at, &path), next),
+            Request::Rename(from, to, next) => done!(self.rename(at, &from, &to), next),
+            Request::Link(from, to, next) => done!(self.link(at, &from, &to), next),
+            Request::MakeLink(path, target, next) => {
+                done!(self.make_link(at, &path, &target), next)
+            }
+            Request::ReadLink(path, next) => match self.read_link(at, &path) {
+                Ok(target) => next.send_target(target),
+                Err(fault) => next.send_failed(fault),
+            },
+            Request::SetTimes(path, follow, accessed, modified, next) => {
+                done!(self.set_times(at, &path, follow, accessed, modified), next)
+            }
+            Request::List(from, buffer, next) => {
+                let mut block = buffer.into_block();
+                match self.list(at.node, from, &mut block) {
+                    Ok(count) => next.send_entries(Vector::from_block(block), count),
+                    Err(fault) => next.send_not_listed(fault, Vector::from_block(block)),
+                }
+            }
+            Request::Sync(next) => return self.ask_sync(number, Sync::Directory(next), at),
+            Request::Closed => return self.close(number, at),
+        };
+        self.slots.put(number, Client::Directory(next, at));
+    }
+
+    fn attributes_at(
+        &mut self,
+        at: At,
+        path: &Text,
+        follow: bool,
+    ) -> Result<FileAttributes, FileFault> {
+        let (node, _) = self.place(at, path, follow)?.existing()?;
+        let known = self.store.attributes(node).map_err(faults::file)?;
+        Ok(attributes(&known))
+    }
+
+    fn open_at(
+        &mut self,
+        number: u32,
+        at: At,
+        path: &Text,
+        wish: &Wish,
+        exp: Service,
+    ) -> Result<(), (FileFault, Service)> {
+        let origin = self.slots.origin(number).unwrap_or(u32::MAX);
+        let endpoint = exp.into_endpoint();
+        // Before anything is made or thrown away.
+        if !self.slots.has_room(origin) {
+            return Err((FileFault::NoResources, stand_for(endpoint)));
+        }
+        let node = match self.opened(at, path, wish, &endpoint) {
+            Ok(node) => node,
+            Err(fault) => return Err((fault, stand_for(endpoint))),
+        };
+        let open = At {
+            node: node.0,
+            write: at.write && wish.write,
+        };
+        let opened = self.open(origin, open, node.1, endpoint);
+        opened.map_err(|(fault, endpoint)| (fault, stand_for(endpoint)))
+    }
+
+    /// Finds or makes what is to be opened.
+    fn opened(
+        &mut self,
+        at: At,
+        path: &Text,
+        wish: &Wish,
+        endpoint: &Endpoint,
+    ) -> Result<(NodeId, Kind), FileFault> {
+        let file = sing_sdk::contracts::FileContract::Exp::<FileStart>::matches(endpoint);
+        let makes = wish.how != OpenHow::Existing;
+        if (makes || wish.truncate) && !file {
+            return Err(FileFault::BadRequest);
+        }
+        let follow = wish.follow && wish.how != OpenHow::Create;
+        let place = self.place(at, path, follow)?;
+        if let Some((node, kind)) = place.node {
+            if wish.how == OpenHow::Create {
+                return Err(FileFault::Exists);
+            }
+            if wish.truncate && !at.write {
+                return Err(FileFault::ReadOnly);
+            }
+            if wish.truncate && kind == Kind::File {
+                self.truncate(node)?;
+            }
+            return Ok((node, kind));
+        }
+        if !makes {
+            return Err(FileFault::NotFound);
+        }
+        if !at.write {
+            return Err(FileFault::ReadOnly);
+        }
+        if place.directory {
+            return Err(FileFault::IsDirectory);
+        }
+        let (above, name) = place.named()?;
+        let node = self.change(|v| v.store.create(above, name, now()))?;
+        Ok((node, Kind::File))
+    }
+
+    fn make_directory(&mut self, at: At, path: &Text) -> Result<(), FileFault> {
+        let place = self.place_to_change(at, path)?;
+        let (above, name) = place.fresh()?;
+        self.change(|v| v.store.make_directory(above, name, now()).map(drop))
+    }
+
+    fn remove(&mut self, at: At, path: &Text) -> Result<(), FileFault> {
+        let place = self.place_to_change(at, path)?;
+        if place.existing()?.1 == Kind::Directory {
+            return Err(FileFault::IsDirectory);
+        }
+        let (above, name) = place.named()?;
+        self.tidying = true;
+        self.change(|v| v.store.unlink(above, name, now()))
+    }
+
+    fn remove_directory(&mut self, at: At, path: &Text) -> Result<(), FileFault> {
+        let place = self.place_to_change(at, path)?;
+        if place.existing()?.1 != Kind::Directory {
+            return Err(FileFault::NotDirectory);
+        }
+        let (above, name) = place.named()?;
+        self.tidying = true;
+        self.change(|v| v.store.remove_directory(above, name, now()))
+    }
+
+    fn rename(&mut self, at: At, from: &Text, to: &Text) -> Result<(), FileFault> {
+        let from = self.place_to_change(at, from)?;
+        let to = self.place_to_change(at, to)?;
+        let (_, kind) = from.existing()?;
+        if to.directory && kind != Kind::Directory {
+            return Err(FileFault::NotDirectory);
+        }
+        let (source, target) = (from.named()?, to.named()?);
+        self.tidying = true;
+        self.change(|v| v.store.rename(source, target, now()))
+    }
+
+    fn link(&mut self, at: At, from: &Text, to: &Text) -> Result<(), FileFault> {
+        let from = self.place_to_change(at, from)?;
+        let (node, kind) = from.existing()?;
+        if kind == Kind::Directory {
+            return Err(FileFault::IsDirectory);
+        }
+        let to = self.place_to_change(at, to)?;
+        if to.directory {
+            return Err(FileFault::NotFound);
+        }
+        let (above, name) = to.fresh()?;
+        self.change(|v| v.store.link(node, above, name, now()))
+    }
+
+    fn make_link(&mut self, at: At, path: &Text, target: &Text) -> Result<(), FileFault> {
+        let target = target
+            .get_within(LONGEST_TARGET)
+            .ok_or(FileFault::BadName)?;
+        if target.is_empty() || target.contains('\0') {
+            return Err(FileFault::BadName);
+        }
+        let place = self.place_to_change(at, path)?;
+        let (above, name) = place.fresh()?;
+        self.change(|v| v.store.make_link(above, name, &target, now()).map(drop))
+    }
+
+    fn read_link(&mut self, at: At, path: &Text) -> Result<Text, FileFault> {
+        let (node, kind) = self.place(at, path, false)?.existing()?;
+        if kind != Kind::Link {
+            return Err(FileFault::BadRequest);
+        }
+        let target = self.store.read_link(node).map_err(faults::file)?;
+        Text::new(&target).map_err(|_| FileFault::NoResources)
+    }
+
+    fn set_times(
+        &mut self,
+        at: At,
+        path: &Text,
+        follow: bool,
+        accessed: u64,
+        modified: u64,
+    ) -> Result<(), FileFault> {
+        if !at.write {
+            return Err(FileFault::ReadOnly);
+        }
+        let (node, _) = self.place(at, path, follow)?.existing()?;
+        self.change(|v| {
+            v.store
+                .set_times(node, time(accessed), time(modified), now())
+        })
+    }
+
+    /// Fills a block with entries from a place on; how many bytes.
+    fn list(&mut self, node: NodeId, from: u64, block: &mut Block) -> Result<u32, FileFault> {
+        block.unshare().map_err(|_| FileFault::BadRequest)?;
+        let room = block.len().min(ENTRIES);
+        let (mut bytes, mut cookie) = (Vec::new(), from);
+        'all: loop {
+            let entries = match self.store.list(node, cookie, 32) {
+                Ok(entries) => entries,
+                // It has been removed since it was opened.
+                Err(Fault::NotFound) => break,
+                Err(fault) => return Err(faults::file(fault)),
+            };
+            let Some(last) = entries.last() else { break };
+            for entry in &entries {
+                let kind = kind(entry.kind);
+                if !pack(
+                    &mut bytes,
+                    room,
+                    entry.cookie,
+                    entry.node.0,
+                    kind,
+                    &entry.name,
+                ) {
+                    break 'all;
+                }
+            }
+            cookie = last.cookie;
+        }
+        if bytes.is_empty() && !matches!(self.store.list(node, from, 1).as_deref(), Ok([]) | Err(_))
+        {
+            return Err(FileFault::BadRequest);
+        }
+        block.write(0, &bytes);
+        Ok(bytes.len() as u32)
+    }
+}
+
+type FileStart = sing_sdk::contracts::FileContract::Start;

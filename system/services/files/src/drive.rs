@@ -1,0 +1,270 @@
+//! A disk driver, found by name: the store's own requests, and further channels for file data.
+//!
+//! Invariants:
+//! - No wait is longer than [`PATIENCE`] for an answer, and [`RETURN`] for a driver to come back.
+//! - After a driver has died, requests go to the next one under the same name, if it serves the same
+//!   disk: its size is the same, and so is the identity of the file system on it.
+
+use core::time::Duration;
+use sing_sdk::contracts::{DiskContract, NamespaceContract, VolumeFault};
+use sing_sdk::names::Names;
+use sing_sdk::prelude::*;
+use sing_sdk::time::uptime;
+use sing_store::{Disk, DiskFault as Fault, SECTOR, Store};
+
+pub type Channel = DiskContract::Imp<DiskContract::Ready>;
+
+/// How long an answer may take: a disk that spins up takes seconds.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a name server or a driver may take to connect.
+const CONNECT: Duration = Duration::from_secs(2);
+/// How long a dead driver's successor is waited for.
+const RETURN: Duration = Duration::from_secs(5);
+/// Between two looks for it.
+const LOOK: Duration = Duration::from_millis(20);
+/// The store's own requests are this large at most.
+const PIECE: usize = 64 << 10;
+
+/// A disk as it presents itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Geometry {
+    pub bytes: u64,
+    pub read_only: bool,
+    pub parallel: u32,
+    pub most: usize,
+}
+
+/// Connects to the driver under a path.
+fn connect(names: &mut Names, path: &str) -> Result<(Channel, Geometry), VolumeFault> {
+    // A connection of its own: one on which a bind hangs is given up.
+    let names = names.connect().map_err(|_| VolumeFault::NoResources)?;
+    let names = names.recv_success().map_err(|_| VolumeFault::NoResources)?;
+    let (disk, exp) = DiskContract::new_channel().map_err(|_| VolumeFault::NoResources)?;
+    let text = Text::new(path).map_err(|_| VolumeFault::NoResources)?;
+    let binding: NamespaceContract::Imp<_> = names.send_bind(text, 0, exp.into());
+    switch_receive! {
+        case binding.AckBind() as _ => {}
+        case binding.NakBind(reason, _exp) as _ => return Err(match reason {
+            Refusal::NoResources => VolumeFault::NoResources,
+            _ => VolumeFault::NotFound,
+        }),
+        case binding.ChannelClosed() => return Err(VolumeFault::NotFound),
+        timeout CONNECT => return Err(VolumeFault::NotFound),
+    }
+    let disk = switch_receive! {
+        case disk.Success() as ready => ready,
+        case disk.ChannelClosed() => return Err(VolumeFault::NotFound),
+        timeout CONNECT => return Err(VolumeFault::Medium),
+    };
+    let asked = disk.send_get_geometry();
+    switch_receive! {
+        case asked.Geometry(sectors, sector_bytes, read_only, parallel, most) as disk => {
+            let bytes = sectors.checked_mul(SECTOR).ok_or(VolumeFault::BadSize)?;
+            let most = most as usize / 4096 * 4096;
+            // Larger sectors would need requests of the store in their size.
+            if u64::from(sector_bytes) != SECTOR || most == 0 {
+                return Err(VolumeFault::BadSize);
+            }
+            Ok((disk, Geometry { bytes, read_only, parallel, most }))
+        }
+        case asked.ChannelClosed() => Err(VolumeFault::Medium),
+        timeout CONNECT => Err(VolumeFault::Medium),
+    }
+}
+
+pub struct Drive {
+    path: String,
+    names: Names,
+    channel: Option<Channel>,
+    pub geometry: Geometry,
+    /// Of the file system, once it is known.
+    identity: Option<[u8; 16]>,
+    /// Not to look for a successor before, after a vain search.
+    patience_until: Duration,
+    searching: bool,
+}
+
+impl Drive {
+    pub fn new(mut names: Names, path: &str) -> Result<Drive, VolumeFault> {
+        let (channel, geometry) = connect(&mut names, path)?;
+        Ok(Drive {
+            path: path.into(),
+            names,
+            channel: Some(channel),
+            geometry,
+            identity: None,
+            patience_until: Duration::ZERO,
+            searching: false,
+        })
+    }
+
+    /// From now on only a disk with this file system is taken for the same.
+    pub fn know(&mut self, identity: [u8; 16]) {
+        self.identity = Some(identity);
+    }
+
+    /// A further channel to the same driver, or to its successor.
+    pub fn further(&mut self) -> Result<Channel, Fault> {
+        if self.channel.is_none() {
+            self.search()?;
+        }
+        match connect(&mut self.names, &self.path) {
+            Ok((channel, geometry)) if self.same(geometry) => Ok(channel),
+            _ => Err(Fault::Gone),
+        }
+    }
+
+    fn same(&self, geometry: Geometry) -> bool {
+        geometry.bytes == self.geometry.bytes && geometry.most >= self.geometry.most
+    }
+
+    /// The driver has gone: connects to its successor, for which it waits a bounded time.
+    pub fn search(&mut self) -> Result<(), Fault> {
+        if self.searching {
+            return Err(Fault::Gone);
+        }
+        self.channel = None;
+        self.searching = true;
+        let begun = uptime();
+        let found = loop {
+            if self.found() {
+                break true;
+            }
+            // After a vain search, further requests do not wait as long again.
+            if uptime() > begun + RETURN || begun < self.patience_until {
+                break false;
+            }
+            sing_sdk::time::sleep(LOOK);
+        };
+        self.searching = false;
+        if found {
+            return Ok(());
+        }
+        self.channel = None;
+        self.patience_until = uptime() + RETURN;
+        Err(Fault::Gone)
+    }
+
+    fn found(&mut self) -> bool {
+        let Ok((channel, geometry)) = connect(&mut self.names, &self.path) else {
+            return false;
+        };
+        if !self.same(geometry) {
+            return false;
+        }
+        self.channel = Some(channel);
+        let Some(identity) = self.identity else {
+            return true;
+        };
+        let same = Store::probe(self).is_ok_and(|volume| volume.uuid == identity);
+        if !same {
+            self.channel = None;
+        }
+        same
+    }
+
+    /// Makes a request until a driver answers it or none comes back.
+    fn ask<T>(
+        &mut self,
+        mut request: impl FnMut(Channel) -> Option<(Channel, Result<T, Fault>)>,
+    ) -> Result<T, Fault> {
+        loop {
+            let channel = match self.channel.take() {
+                Some(channel) => channel,
+                None => {
+                    self.search()?;
+                    continue;
+                }
+            };
+            if let Some((channel, outcome)) = request(channel) {
+                self.channel = Some(channel);
+                return outcome;
+            }
+            if self.searching {
+                return Err(Fault::Gone);
+            }
+        }
+    }
+}
+
+pub fn fault(fault: DiskFault) -> Fault {
+    match fault {
+        DiskFault::OutOfRange => Fault::OutOfRange,
+        DiskFault::ReadOnly => Fault::ReadOnly,
+        DiskFault::Medium => Fault::Medium,
+        DiskFault::NoResources => Fault::NoResources,
+    }
+}
+
+fn short(_: Error) -> Fault {
+    Fault::NoResources
+}
+
+impl Disk for Drive {
+    fn bytes(&self) -> u64 {
+        self.geometry.bytes
+    }
+
+    fn read(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), Fault> {
+        let piece = PIECE.min(self.geometry.most);
+        let mut at = offset;
+        for part in buffer.chunks_mut(piece) {
+            let block = self.ask(|disk| {
+                let block = match Vector::new(part.len()) {
+                    Ok(block) => block,
+                    Err(error) => return Some((disk, Err(short(error)))),
+                };
+                let asked = disk.send_read(at / SECTOR, block, 0, part.len() as u32);
+                switch_receive! {
+                    case asked.Data(block) as disk => Some((disk, Ok(block))),
+                    case asked.Failed(reason, _block) as disk => Some((disk, Err(fault(reason)))),
+                    case asked.ChannelClosed() => None,
+                    timeout PATIENCE => None,
+                }
+            })?;
+            if block.len() < part.len() {
+                return Err(Fault::Medium);
+            }
+            block.block().read(0, part);
+            at += part.len() as u64;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), Fault> {
+        if self.geometry.read_only {
+            return Err(Fault::ReadOnly);
+        }
+        let piece = PIECE.min(self.geometry.most);
+        let mut at = offset;
+        for part in data.chunks(piece) {
+            self.ask(|disk| {
+                let block = match Vector::from_bytes(part) {
+                    Ok(block) => block,
+                    Err(error) => return Some((disk, Err(short(error)))),
+                };
+                let asked = disk.send_write(at / SECTOR, block, 0, part.len() as u32);
+                switch_receive! {
+                    case asked.Written(_block) as disk => Some((disk, Ok(()))),
+                    case asked.Failed(reason, _block) as disk => Some((disk, Err(fault(reason)))),
+                    case asked.ChannelClosed() => None,
+                    timeout PATIENCE => None,
+                }
+            })?;
+            at += part.len() as u64;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), Fault> {
+        self.ask(|disk| {
+            let asked = disk.send_flush();
+            switch_receive! {
+                case asked.Flushed() as disk => Some((disk, Ok(()))),
+                case asked.NotFlushed(reason) as disk => Some((disk, Err(fault(reason)))),
+                case asked.ChannelClosed() => None,
+                timeout PATIENCE => None,
+            }
+        })
+    }
+}

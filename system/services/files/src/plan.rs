@@ -1,0 +1,329 @@
+//! The next step of a request that moves data: which run of blocks, and through whose block.
+
+use crate::faults;
+use crate::transfer::{Busy, Op};
+use crate::volume::{Volume, now};
+use sing_sdk::contracts::FileFault;
+use sing_sdk::prelude::*;
+use sing_store::{BLOCK, Reading, SECTOR, Writing};
+
+/// A run that goes through this program's own block is this large at most.
+const OWN: u64 = 64 << 10;
+/// Zeros are written in pieces of this size.
+const ZEROS: [u8; 512] = [0; 512];
+
+/// What the disk is doing for a request.
+pub enum Step {
+    None,
+    /// Filling the client's block.
+    Fill(Reading, usize),
+    /// Filling our own, of so many bytes, whose bytes from `skip` on are asked for.
+    Fetch(Reading, usize, usize),
+    /// Reading what stands, so that a part of it can be changed.
+    Old(Writing, Part),
+    /// Writing so many bytes of the client's.
+    Store(Writing, usize, bool, usize),
+}
+
+/// The part of a run that is changed.
+#[derive(Clone, Copy)]
+pub struct Part {
+    base: u64,
+    bytes: usize,
+    skip: usize,
+    count: usize,
+    disk: u64,
+}
+
+impl Step {
+    /// Whether the disk has our own block.
+    pub const fn own(&self) -> bool {
+        matches!(
+            self,
+            Step::Fetch(..) | Step::Old(..) | Step::Store(_, _, true, _)
+        )
+    }
+
+    /// The size of our own block.
+    pub const fn own_len(&self) -> usize {
+        match self {
+            Step::Fetch(_, len, _) | Step::Store(_, _, _, len) => *len,
+            Step::Old(_, part) => part.bytes,
+            Step::Fill(..) | Step::None => 0,
+        }
+    }
+}
+
+fn zero(block: &mut Block, from: usize, to: usize) {
+    let mut at = from;
+    while at < to {
+        let len = ZEROS.len().min(to - at);
+        block.write(at, &ZEROS[..len]);
+        at += len;
+    }
+}
+
+/// Where the next bytes are, and the run to ask for.
+struct Next {
+    at: u64,
+    base: u64,
+    place: usize,
+    left: usize,
+    want: u64,
+    direct: bool,
+}
+
+impl Busy {
+    fn next(&self, most: usize) -> Next {
+        let at = self.offset + self.done as u64;
+        let (place, left) = (self.start + self.done, self.count - self.done);
+        // Of a read at the end of the file, the rest of the last block has room, too.
+        let room = if self.writes() {
+            left
+        } else {
+            self.asked - self.done
+        };
+        let sector = SECTOR as usize;
+        let whole = (room as u64 / BLOCK * BLOCK).min((left as u64).next_multiple_of(BLOCK));
+        if at.is_multiple_of(BLOCK) && place.is_multiple_of(sector) && whole > 0 {
+            let (base, want) = (at, whole.min(most as u64));
+            return Next {
+                at,
+                base,
+                place,
+                left,
+                want,
+                direct: true,
+            };
+        }
+        let base = at / BLOCK * BLOCK;
+        let end = (at + left as u64).next_multiple_of(BLOCK);
+        // If the client's block fits behind the first one, that alone goes through ours.
+        let first = (base + BLOCK - at) as usize;
+        let fits = (place + first).is_multiple_of(sector) && left >= first + BLOCK as usize;
+        let most = if fits && first < BLOCK as usize {
+            BLOCK
+        } else {
+            OWN.min(most as u64)
+        };
+        let want = (end - base).min(most);
+        Next {
+            at,
+            base,
+            place,
+            left,
+            want,
+            direct: false,
+        }
+    }
+}
+
+impl Volume {
+    /// The next thing that the disk has to do; `None` if all has been done.
+    pub fn plan(&mut self, busy: &mut Busy) -> Result<Option<Op>, FileFault> {
+        if let Step::Old(..) = busy.step {
+            return Ok(Some(overlaid(busy)));
+        }
+        if busy.writes() {
+            self.plan_write(busy)
+        } else {
+            self.plan_read(busy)
+        }
+    }
+
+    fn most(&mut self) -> usize {
+        self.store.with_disk(|drive| drive.geometry.most)
+    }
+
+    fn plan_read(&mut self, busy: &mut Busy) -> Result<Option<Op>, FileFault> {
+        let most = self.most();
+        while busy.done < busy.count {
+            let next = busy.next(most);
+            let node = busy.at.node;
+            let reading = self
+                .store
+                .map(node, next.base, next.want, 1)
+                .map_err(faults::file)?;
+            let Some(piece) = reading.pieces.first().copied() else {
+                // The file has become shorter meanwhile.
+                self.store.done(reading);
+                busy.count = busy.done;
+                break;
+            };
+            let bytes = piece.bytes.min(next.want) as usize;
+            let skip = (next.at - next.base) as usize;
+            let count = bytes.saturating_sub(skip).min(next.left);
+            let Some(disk) = piece.disk else {
+                self.store.done(reading);
+                if let Some(block) = busy.block.as_mut() {
+                    zero(block, next.place, next.place + count);
+                }
+                busy.done += count;
+                continue;
+            };
+            if next.direct {
+                busy.step = Step::Fill(reading, bytes);
+                let start = next.place;
+                return Ok(Some(Op {
+                    write: false,
+                    disk,
+                    start,
+                    count: bytes,
+                    own: false,
+                }));
+            }
+            busy.own = Block::new(bytes).ok();
+            busy.step = Step::Fetch(reading, bytes, skip);
+            return Ok(Some(Op {
+                write: false,
+                disk,
+                start: 0,
+                count: bytes,
+                own: true,
+            }));
+        }
+        Ok(None)
+    }
+
+    fn plan_write(&mut self, busy: &mut Busy) -> Result<Option<Op>, FileFault> {
+        if busy.done >= busy.count {
+            return Ok(None);
+        }
+        let most = self.most();
+        let next = busy.next(most);
+        let node = busy.at.node;
+        let writing = self.change(|v| v.store.prepare_write(node, next.base, next.want, 1))?;
+        let piece = writing.pieces.first().copied();
+        let Some((piece, disk)) = piece.and_then(|p| p.disk.map(|d| (p, d))) else {
+            self.store.abandon(writing);
+            return Err(FileFault::NoSpace);
+        };
+        let bytes = piece.bytes.min(next.want) as usize;
+        if next.direct {
+            busy.step = Step::Store(writing, bytes, false, 0);
+            let start = next.place;
+            return Ok(Some(Op {
+                write: true,
+                disk,
+                start,
+                count: bytes,
+                own: false,
+            }));
+        }
+        let skip = (next.at - next.base) as usize;
+        let count = (bytes - skip).min(next.left);
+        let part = Part {
+            base: next.base,
+            bytes,
+            skip,
+            count,
+            disk,
+        };
+        busy.own = Block::new(bytes).ok();
+        busy.step = Step::Old(writing, part);
+        if piece.fresh || skip == 0 && count == bytes {
+            return Ok(Some(overlaid(busy)));
+        }
+        Ok(Some(Op {
+            write: false,
+            disk,
+            start: 0,
+            count: bytes,
+            own: true,
+        }))
+    }
+
+    /// The disk has done its part of a step.
+    pub fn stepped(&mut self, busy: &mut Busy) -> Result<(), FileFault> {
+        match core::mem::replace(&mut busy.step, Step::None) {
+            Step::None => Ok(()),
+            Step::Fill(reading, bytes) => {
+                self.store.done(reading);
+                let count = bytes.min(busy.count - busy.done);
+                // What the disk has behind the end of the file is nobody's business.
+                let place = busy.start + busy.done;
+                if let Some(block) = busy.block.as_mut() {
+                    zero(block, place + count, place + bytes);
+                }
+                busy.done += count;
+                Ok(())
+            }
+            Step::Fetch(reading, bytes, skip) => {
+                self.store.done(reading);
+                let count = (bytes - skip).min(busy.count - busy.done);
+                let place = busy.start + busy.done;
+                if let (Some(own), Some(block)) = (busy.own.take(), busy.block.as_mut()) {
+                    let mut copy = vec![0; count];
+                    own.read(skip, &mut copy);
+                    block.write(place, &copy);
+                }
+                busy.done += count;
+                Ok(())
+            }
+            Step::Old(writing, part) => {
+                // Behind the end of the file there may be what it had before it became shorter.
+                let known = self.store.attributes(busy.at.node).map_err(faults::file);
+                let size = match known {
+                    Ok(known) => known.size,
+                    Err(fault) => {
+                        self.store.abandon(writing);
+                        return Err(fault);
+                    }
+                };
+                let inside = size.saturating_sub(part.base).min(part.bytes as u64) as usize;
+                if let Some(own) = busy.own.as_mut() {
+                    zero(own, inside, part.bytes);
+                }
+                busy.step = Step::Old(writing, part);
+                Ok(())
+            }
+            Step::Store(writing, count, _, _) => {
+                busy.own = None;
+                let end = busy.offset + (busy.done + count) as u64;
+                self.store
+                    .written(writing, end, now())
+                    .map_err(faults::file)?;
+                busy.done += count;
+                Ok(())
+            }
+        }
+    }
+
+    /// Gives back what a step has of the store.
+    pub fn cancel(&mut self, busy: &mut Busy) {
+        match core::mem::replace(&mut busy.step, Step::None) {
+            Step::None => {}
+            Step::Fill(reading, _) | Step::Fetch(reading, ..) => self.store.done(reading),
+            Step::Old(writing, _) | Step::Store(writing, ..) => self.store.abandon(writing),
+        }
+    }
+}
+
+/// Puts the client's bytes over what stands, or over zeros; the run is to be written then.
+fn overlaid(busy: &mut Busy) -> Op {
+    let step = core::mem::replace(&mut busy.step, Step::None);
+    let Step::Old(writing, part) = step else {
+        busy.step = step;
+        return Op {
+            write: false,
+            disk: 0,
+            start: 0,
+            count: 0,
+            own: true,
+        };
+    };
+    let mut copy = vec![0; part.count];
+    if let (Some(own), Some(block)) = (busy.own.as_mut(), busy.block.as_ref()) {
+        block.read(busy.start + busy.done, &mut copy);
+        own.write(part.skip, &copy);
+    }
+    let (disk, count) = (part.disk, part.bytes);
+    busy.step = Step::Store(writing, part.count, true, part.bytes);
+    Op {
+        write: true,
+        disk,
+        start: 0,
+        count,
+        own: true,
+    }
+}

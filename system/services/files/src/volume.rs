@@ -1,0 +1,471 @@
+//! A mounted file system: its thread, its clients, its commits.
+//!
+//! Invariants:
+//! - Every channel is in one slot, with all that is kept for it; a slot is freed when its client
+//!   goes, and the file it had open is released then.
+//! - Changes wait at most [`COMMIT`] for a sync, while the disk works.
+
+use crate::drive::Drive;
+use crate::mounts::Use;
+use crate::queue::Queue;
+use crate::transfer::{Busy, Lane, Ranges};
+use crate::walk::walk;
+use crate::{connected, faults};
+use alloc::collections::BTreeMap;
+use core::time::Duration;
+use sing_sdk::contracts::{DirectoryContract, FileContract, FileFault, Refusal, VolumeFault};
+use sing_sdk::door::{Door, Place, Turned};
+use sing_sdk::names::Names;
+use sing_sdk::prelude::*;
+use sing_sdk::rt::{Endpoint, TypedEndpoint};
+use sing_sdk::share::SYSTEM;
+use sing_sdk::slots::Slots;
+use sing_sdk::time::{Timeout, uptime, utc};
+use sing_sdk::walk::{self as names, Directories};
+use sing_store::{Kind, MountOptions, NodeId, Progress, ROOT, Store};
+
+sing_sdk::contract!(
+    "
+    // Between the control worker and the thread of a mounted file system.
+    contract Work {
+      out message Mounted(char[] in ExHeap label);
+      out message NotMounted(uint reason);
+      in message Unmount(bool force);
+      out message Unmounted();
+      // Unmounted, and the last changes are lost.
+      out message Lost(uint reason);
+      out message Refused(uint reason);
+      in message GetSpace();
+      out message Space(ulong total, ulong free, ulong nodes);
+
+      state Start: (Mounted! -> Ready or NotMounted! -> closed);
+      state Ready: one {
+        Unmount? -> (Unmounted! -> closed or Lost! -> closed or Refused! -> Ready);
+        GetSpace? -> Space! -> Ready;
+      }
+    }
+    "
+);
+
+pub type Mounted = Work::Imp<Work::Ready>;
+pub type File = FileContract::Exp<FileContract::Ready>;
+pub type Directory = DirectoryContract::Exp<DirectoryContract::Ready>;
+type FileStart = FileContract::Exp<FileContract::Start>;
+type DirectoryStart = DirectoryContract::Exp<DirectoryContract::Start>;
+
+/// How long changes wait for a sync.
+const COMMIT: Duration = Duration::from_secs(1);
+/// So many changes are written down at once.
+const CHANGES: usize = 2048;
+/// Metadata in memory.
+const CACHE: usize = 4 << 20;
+/// Channels of a file system: open files and directories, and its own.
+const SLOTS: usize = 1024;
+/// Those that each origin may have while there is room.
+const LEAST: usize = 16;
+/// Events between two looks at what else is to be done.
+const TURN: usize = 64;
+
+/// What a client has open.
+#[derive(Clone, Copy)]
+pub struct At {
+    pub node: NodeId,
+    /// It may change it, or what is below.
+    pub write: bool,
+}
+
+/// A request for a sync that is not answered yet.
+pub enum Sync {
+    File(FileContract::Exp<FileContract::Ready_Sync>),
+    Directory(DirectoryContract::Exp<DirectoryContract::Ready_Sync>),
+}
+
+/// What is kept for a channel.
+pub enum Client {
+    Door(Door),
+    Control(Work::Exp<Work::Ready>),
+    Lane(Lane),
+    File(File, At),
+    Directory(Directory, At),
+    /// A request that moves data.
+    Busy(Box<Busy>),
+    Syncing(Sync, At),
+}
+
+pub struct Volume {
+    pub slots: Slots<Client>,
+    pub store: Store<Drive>,
+    pub read_only: bool,
+    /// Writes under way, by file.
+    pub ranges: BTreeMap<NodeId, Ranges>,
+    /// Requests whose next step needs the disk.
+    pub queue: Queue,
+    /// The channels for file data, by their slots.
+    pub lanes: Vec<u32>,
+    pub idle: Vec<u32>,
+    /// Since when changes wait.
+    dirty: Option<Duration>,
+    syncs: Vec<u32>,
+    pub tidying: bool,
+    /// The connection that holds the registration.
+    _names: Names,
+    _use: Use,
+}
+
+/// The time that files show.
+pub fn now() -> u64 {
+    u64::try_from(utc().as_nanos()).unwrap_or(u64::MAX - 1)
+}
+
+/// How the service of a file system ends.
+enum End {
+    Unmount(Work::Exp<Work::Ready_Unmount>, bool),
+    NoNames,
+}
+
+/// Mounts the file system on a disk and serves it until it is unmounted.
+pub fn run(disk: &str, at: &str, read_only: bool, asker: Work::Exp<Work::Start>, used: Use) {
+    let mut volume = match mount(disk, at, read_only, used) {
+        Ok(volume) => volume,
+        Err(fault) => return drop(asker.send_not_mounted(faults::number(fault))),
+    };
+    let Ok(label) = Text::new(&volume.store.volume().label) else {
+        return drop(asker.send_not_mounted(faults::number(VolumeFault::NoResources)));
+    };
+    let control = asker.send_mounted(label);
+    if volume
+        .slots
+        .insert(SYSTEM, control, Client::Control)
+        .is_err()
+    {
+        return;
+    }
+    loop {
+        match volume.serve() {
+            End::Unmount(asked, force) => match volume.unmount(asked, force) {
+                Some(still) => volume = still,
+                None => return,
+            },
+            End::NoNames => {
+                // The system ends; there is nobody to tell.
+                let _ = volume.store.unmount();
+                return;
+            }
+        }
+    }
+}
+
+fn mount(disk: &str, at: &str, read_only: bool, used: Use) -> Result<Volume, VolumeFault> {
+    let short = |_| VolumeFault::NoResources;
+    let drive = Drive::new(connected().map_err(short)?, disk)?;
+    if drive.geometry.read_only && !read_only {
+        return Err(VolumeFault::ReadOnly);
+    }
+    let lanes = drive.geometry.parallel.clamp(2, 16);
+    let options = MountOptions {
+        read_only,
+        cache: CACHE,
+        ..MountOptions::default()
+    };
+    let mut store = Store::mount(drive, &options).map_err(faults::volume)?;
+    let identity = store.volume().uuid;
+    store.with_disk(|drive| drive.know(identity));
+    let mut names = connected().map_err(short)?;
+    let lookup = names.register(at).map_err(|error| match error {
+        Error::NoResources => VolumeFault::NoResources,
+        _ => VolumeFault::Held,
+    })?;
+    let mut volume = Volume {
+        slots: Slots::new(SLOTS, LEAST).map_err(short)?,
+        store,
+        read_only,
+        ranges: BTreeMap::new(),
+        queue: Queue::default(),
+        lanes: Vec::new(),
+        idle: Vec::new(),
+        dirty: None,
+        syncs: Vec::new(),
+        tidying: true,
+        _names: names,
+        _use: used,
+    };
+    volume
+        .connect(lanes as usize)
+        .map_err(|_| VolumeFault::Medium)?;
+    let door = volume
+        .slots
+        .insert(SYSTEM, lookup, |e| Client::Door(Door::new(e)));
+    door.map_err(|_| VolumeFault::NoResources)?;
+    Ok(volume)
+}
+
+impl Volume {
+    fn serve(&mut self) -> End {
+        loop {
+            for _ in 0..TURN {
+                let found = self.slots.wait(self.patience());
+                let Ok(number) = found else { break };
+                if let Some(end) = self.step(number) {
+                    return end;
+                }
+                self.issue();
+            }
+            self.housekeeping();
+        }
+    }
+
+    /// How long to wait for an event.
+    fn patience(&self) -> Timeout {
+        if self.tidying || !self.syncs.is_empty() {
+            return Timeout::NONE;
+        }
+        match self.dirty {
+            Some(since) => Timeout::from((since + COMMIT).saturating_sub(uptime())),
+            None => Timeout::FOREVER,
+        }
+    }
+
+    /// Serves one channel.
+    fn step(&mut self, number: u32) -> Option<End> {
+        match self.slots.take(number)? {
+            Client::Door(door) => match self.announced(door) {
+                Some(door) => self.slots.put(number, Client::Door(door)),
+                None => return Some(End::NoNames),
+            },
+            Client::Control(control) => {
+                use Work::exp::Ready as Request;
+                match control.recv() {
+                    Request::Unmount(force, asked) => {
+                        self.slots.remove(number);
+                        return Some(End::Unmount(asked, force));
+                    }
+                    Request::GetSpace(next) => {
+                        let space = self.store.space();
+                        let next = next.send_space(space.total, space.free, space.nodes);
+                        self.slots.put(number, Client::Control(next));
+                    }
+                    Request::Closed => return Some(End::NoNames),
+                }
+            }
+            Client::Lane(lane) => self.answered(number, lane),
+            Client::File(file, at) => self.file(number, file, at),
+            Client::Directory(directory, at) => self.directory(number, directory, at),
+            // The client has gone: nobody else is to send now.
+            Client::Busy(mut busy) => {
+                busy.withdraw();
+                self.slots.put(number, Client::Busy(busy));
+            }
+            Client::Syncing(_, at) => {
+                self.syncs.retain(|n| *n != number);
+                self.close(number, at);
+            }
+        }
+        None
+    }
+
+    /// A client has gone.
+    pub fn close(&mut self, number: u32, at: At) {
+        self.slots.remove(number);
+        // A node that cannot be released now is removed at the next mount.
+        let _ = self.store.release(at.node);
+        self.tidying = true;
+    }
+
+    fn housekeeping(&mut self) {
+        if self.tidying {
+            self.tidying = matches!(self.store.tidy(), Ok(Progress::More));
+        }
+        if !self.syncs.is_empty() {
+            let outcome = self.sync();
+            for number in core::mem::take(&mut self.syncs) {
+                self.synced(number, outcome);
+            }
+            return;
+        }
+        let changes = self.store.changes();
+        match self.dirty {
+            None if changes > 0 => self.dirty = Some(uptime()),
+            Some(since) if uptime() >= since + COMMIT || changes >= CHANGES => {
+                // If it fails, the changes wait for the next one.
+                let _ = self.sync();
+            }
+            _ => {}
+        }
+    }
+
+    fn sync(&mut self) -> Result<(), FileFault> {
+        let outcome = if self.read_only {
+            Ok(())
+        } else {
+            self.store.sync().map_err(faults::file)
+        };
+        self.dirty = outcome.is_err().then(uptime);
+        self.tidying = true;
+        outcome
+    }
+
+    /// Notes that something may have changed.
+    pub fn changed(&mut self) {
+        if self.dirty.is_none() && self.store.changes() > 0 {
+            self.dirty = Some(uptime());
+        }
+    }
+
+    /// A client waits for a sync.
+    pub fn ask_sync(&mut self, number: u32, sync: Sync, at: At) {
+        self.slots.put(number, Client::Syncing(sync, at));
+        self.syncs.push(number);
+    }
+
+    fn synced(&mut self, number: u32, outcome: Result<(), FileFault>) {
+        let Some(Client::Syncing(sync, at)) = self.slots.take(number) else {
+            return;
+        };
+        let client = match (sync, outcome) {
+            (Sync::File(file), Ok(())) => Client::File(file.send_done(), at),
+            (Sync::File(file), Err(fault)) => Client::File(file.send_failed(fault), at),
+            (Sync::Directory(d), Ok(())) => Client::Directory(d.send_done(), at),
+            (Sync::Directory(d), Err(fault)) => Client::Directory(d.send_failed(fault), at),
+        };
+        self.slots.put(number, client);
+    }
+
+    /// Opens a node for an endpoint, as what it is.
+    pub fn open(
+        &mut self,
+        origin: u32,
+        at: At,
+        kind: Kind,
+        endpoint: Endpoint,
+    ) -> Result<(), (FileFault, Endpoint)> {
+        let short = |endpoint| (FileFault::NoResources, endpoint);
+        let is_file = FileStart::matches(&endpoint);
+        let refused = match kind {
+            Kind::File if !is_file => Some(FileFault::NotDirectory),
+            Kind::Directory if is_file => Some(FileFault::IsDirectory),
+            Kind::Link => Some(FileFault::Loop),
+            _ => self.store.hold(at.node).err().map(faults::file),
+        };
+        if let Some(fault) = refused {
+            return Err((fault, endpoint));
+        }
+        let opened = if is_file {
+            let unknown = |e| (FileFault::NotSupported, e);
+            endpoint
+                .cast::<FileStart>()
+                .map_err(unknown)
+                .and_then(|file| {
+                    let begin = |e: FileStart| Client::File(e.send_success(), at);
+                    let taken = self.slots.insert(origin, file, begin);
+                    taken.map_err(|(_, file)| short(file.into_endpoint()))
+                })
+        } else {
+            let unknown = |e| (FileFault::NotSupported, e);
+            endpoint
+                .cast::<DirectoryStart>()
+                .map_err(unknown)
+                .and_then(|directory| {
+                    let begin = |e: DirectoryStart| Client::Directory(e.send_success(), at);
+                    let taken = self.slots.insert(origin, directory, begin);
+                    taken.map_err(|(_, directory)| short(directory.into_endpoint()))
+                })
+        };
+        if opened.is_err() {
+            let _ = self.store.release(at.node);
+        }
+        opened.map(drop)
+    }
+
+    /// The name-space worker: answers the name server; `None` when it has gone.
+    fn announced(&mut self, door: Door) -> Option<Door> {
+        door.answer(self).ok()
+    }
+
+    /// Whether anybody has something open.
+    fn in_use(&self) -> bool {
+        let mut clients = self.slots.numbers().filter_map(|n| self.slots.get(n));
+        clients.any(|client| !matches!(client, Client::Door(_) | Client::Lane(_)))
+    }
+
+    /// Takes it out of the name space; the file system itself if it stays mounted.
+    fn unmount(mut self, asked: Work::Exp<Work::Ready_Unmount>, force: bool) -> Option<Volume> {
+        let synced = self.sync();
+        let refused = match synced {
+            _ if force => None,
+            Err(_) => Some(VolumeFault::Medium),
+            Ok(()) if self.in_use() => Some(VolumeFault::Busy),
+            Ok(()) => None,
+        };
+        if let Some(fault) = refused {
+            let control = asked.send_refused(faults::number(fault));
+            // The slot that this channel had is free.
+            let _ = self.slots.insert(SYSTEM, control, Client::Control);
+            return Some(self);
+        }
+        self.drain();
+        // Closes all channels, so that the name is free before this is answered.
+        let Volume {
+            slots,
+            store,
+            _names: names,
+            ..
+        } = self;
+        drop((slots, names));
+        match store.unmount() {
+            Ok(_) => drop(asked.send_unmounted()),
+            Err(error) => drop(asked.send_lost(faults::number(faults::volume(error)))),
+        }
+        None
+    }
+}
+
+impl Directories for Volume {
+    fn list(
+        &mut self,
+        at: &str,
+        after: Option<&str>,
+        most: usize,
+    ) -> Result<Vec<names::Entry>, Refusal> {
+        let found = walk(&mut self.store, ROOT, &at[1..], true).and_then(|place| place.existing());
+        let node = match found {
+            Ok((node, Kind::Directory)) => node,
+            Ok(_) => return Err(Refusal::NotADirectory),
+            Err(_) => return Err(Refusal::NotFound),
+        };
+        let entries = self.store.list_by_name(node, after, most);
+        let mut all = Vec::new();
+        for entry in entries.map_err(|_| Refusal::NotFound)? {
+            all.push(match entry.kind {
+                Kind::Directory => names::Entry::directory(&entry.name),
+                Kind::File => names::Entry::service(&entry.name, "FileContract"),
+                Kind::Link => {
+                    let target = self.store.read_link(entry.node).unwrap_or_default();
+                    names::Entry::link(&entry.name, &target)
+                }
+            });
+        }
+        Ok(all)
+    }
+}
+
+impl Place for Volume {
+    fn bind(&mut self, path: &str, origin: u32, endpoint: Endpoint) -> Result<(), Turned> {
+        let found =
+            walk(&mut self.store, ROOT, &path[1..], true).and_then(|place| place.existing());
+        let opened = match found {
+            Ok((node, kind)) => {
+                let write = !self.read_only;
+                self.open(origin, At { node, write }, kind, endpoint)
+            }
+            Err(fault) => Err((fault, endpoint)),
+        };
+        opened.map_err(|(fault, endpoint)| match fault {
+            FileFault::NoResources => (Refusal::NoResources, endpoint),
+            FileFault::NotDirectory | FileFault::IsDirectory | FileFault::NotSupported => {
+                (Refusal::OtherContract, endpoint)
+            }
+            FileFault::Loop => (Refusal::Loop, endpoint),
+            _ => (Refusal::NotFound, endpoint),
+        })
+    }
+}

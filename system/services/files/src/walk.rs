@@ -1,0 +1,136 @@
+//! Paths below an open directory, part by part.
+//!
+//! Invariants:
+//! - A walk never leads above the directory in which it begins: it remembers the way down, and goes
+//!   up that way alone.
+//! - It takes a bounded number of steps: a path is bounded, and so are the links on it.
+
+use crate::drive::Drive;
+use crate::faults;
+use sing_sdk::contracts::FileFault;
+use sing_sdk::path::LONGEST;
+use sing_sdk::prelude::*;
+use sing_store::{Error as Fault, Kind, NodeId, Store};
+
+/// Symbolic links on one way.
+const LINKS: usize = 40;
+
+/// Where a path leads.
+#[derive(Debug)]
+pub struct Place {
+    /// The directory and the name in it; `None` if the path ends with a directory on the way, such
+    /// as the one in which it begins.
+    pub named: Option<(NodeId, String)>,
+    /// What is there.
+    pub node: Option<(NodeId, Kind)>,
+    /// The path says that it must be a directory.
+    pub directory: bool,
+}
+
+impl Place {
+    /// What is there, which must be something.
+    pub fn existing(&self) -> Result<(NodeId, Kind), FileFault> {
+        self.node.ok_or(FileFault::NotFound)
+    }
+
+    /// The directory and the name under which something is, or is to be.
+    pub fn named(&self) -> Result<(NodeId, &str), FileFault> {
+        let named = self.named.as_ref();
+        named
+            .map(|(d, n)| (*d, n.as_str()))
+            .ok_or(FileFault::BadName)
+    }
+
+    /// The same for something that must not be there yet.
+    pub fn fresh(&self) -> Result<(NodeId, &str), FileFault> {
+        if self.node.is_some() {
+            return Err(FileFault::Exists);
+        }
+        self.named()
+    }
+}
+
+/// A path as it came in a message.
+pub fn text(path: &Text) -> Result<String, FileFault> {
+    path.get_within(LONGEST).ok_or(FileFault::BadName)
+}
+
+/// Puts the parts of a path before those that are left, the next one last; whether it must be a
+/// directory.
+fn prepend(rest: &mut Vec<String>, path: &str) -> bool {
+    let before = rest.len();
+    let parts = path
+        .split('/')
+        .filter(|part| !part.is_empty() && *part != ".");
+    rest.extend(parts.map(String::from));
+    rest[before..].reverse();
+    path.ends_with('/') || path.ends_with("/.")
+}
+
+/// Goes along a path.
+pub fn walk(
+    store: &mut Store<Drive>,
+    from: NodeId,
+    path: &str,
+    follow: bool,
+) -> Result<Place, FileFault> {
+    if path.starts_with('/') {
+        return Err(FileFault::Outside);
+    }
+    let (mut way, mut rest, mut links) = (vec![from], Vec::new(), 0);
+    let mut directory = prepend(&mut rest, path);
+    while let Some(part) = rest.pop() {
+        let last = rest.is_empty();
+        let at = way[way.len() - 1];
+        if part == ".." {
+            if way.len() == 1 {
+                return Err(FileFault::Outside);
+            }
+            way.pop();
+            continue;
+        }
+        let entry = match store.lookup(at, &part) {
+            Ok(entry) => entry,
+            Err(Fault::NotFound) if last => {
+                return Ok(Place {
+                    named: Some((at, part)),
+                    node: None,
+                    directory,
+                });
+            }
+            Err(fault) => return Err(faults::file(fault)),
+        };
+        if entry.kind == Kind::Link && (!last || follow || directory) {
+            links += 1;
+            if links > LINKS {
+                return Err(FileFault::Loop);
+            }
+            let target = store.read_link(entry.node).map_err(faults::file)?;
+            if target.starts_with('/') {
+                return Err(FileFault::Outside);
+            }
+            let must = prepend(&mut rest, &target);
+            directory |= last && must;
+            continue;
+        }
+        if last {
+            if directory && entry.kind != Kind::Directory {
+                return Err(FileFault::NotDirectory);
+            }
+            return Ok(Place {
+                named: Some((at, part)),
+                node: Some((entry.node, entry.kind)),
+                directory,
+            });
+        }
+        if entry.kind != Kind::Directory {
+            return Err(FileFault::NotDirectory);
+        }
+        way.push(entry.node);
+    }
+    Ok(Place {
+        named: None,
+        node: Some((way[way.len() - 1], Kind::Directory)),
+        directory: true,
+    })
+}

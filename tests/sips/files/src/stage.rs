@@ -1,0 +1,202 @@
+//! The processes of a check: a disk and a file system of its own, ended with it.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+use sing_sdk::contracts::{VolumeContract, VolumeFault};
+use sing_sdk::fs::Directory;
+use sing_sdk::names::Names;
+use sing_sdk::prelude::*;
+use sing_sdk::process::Child;
+use sing_sdk::sync::Mutex;
+
+static NAMES: Mutex<Option<Names>> = Mutex::new(None);
+static STAGES: AtomicU32 = AtomicU32::new(0);
+
+/// A further channel to the name server.
+pub fn connected() -> Result<Names, Error> {
+    let mut kept = NAMES.lock();
+    let names = match kept.take() {
+        Some(names) => names,
+        None => Names::new(crate::startup::names().ok_or(Error::NotFound)?)?,
+    };
+    Names::new(kept.insert(names).connect()?)
+}
+
+/// A program that runs until it is dropped.
+pub struct Running(pub Child);
+
+impl Running {
+    pub fn new(image: &str, arguments: &[&str]) -> Result<Running, Error> {
+        let names = NAMES.lock().as_mut().ok_or(Error::NotFound)?.connect()?;
+        let child = Child::of(image)
+            .arg(image)
+            .args(arguments)
+            .endpoint("names", names);
+        Ok(Running(child.start().map_err(|e| e.error())?))
+    }
+
+    pub fn kill(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.stop(0);
+        let _ = self.0.join();
+    }
+}
+
+/// Waits until a name is registered.
+pub fn appears(names: &mut Names, path: &str) -> Result<(), Error> {
+    let (above, name) = sing_sdk::fs::split(path).ok_or(Error::BadArgument)?;
+    for _ in 0..2000 {
+        let there = names.find(above).unwrap_or_default();
+        if there.iter().any(|n| n.trim_end_matches('/') == name) {
+            return Ok(());
+        }
+        sing_sdk::time::sleep(core::time::Duration::from_millis(2));
+    }
+    println!("filetest: {path} does not appear");
+    Err(Error::Timeout)
+}
+
+/// The control worker of a file system.
+pub struct Control(Option<VolumeContract::Imp<VolumeContract::Ready>>);
+
+/// A control worker's answer.
+pub type Answer<T> = Result<T, VolumeFault>;
+
+impl Control {
+    pub fn new(names: &mut Names, path: &str) -> Result<Control, Error> {
+        let (imp, exp) = VolumeContract::new_channel()?;
+        names.bind(path, exp)?;
+        Ok(Control(Some(imp.recv_success()?)))
+    }
+
+    fn channel(&mut self) -> Result<VolumeContract::Imp<VolumeContract::Ready>, Error> {
+        self.0.take().ok_or(Error::Closed)
+    }
+
+    pub fn format(&mut self, disk: &str, label: &str, force: bool) -> Result<Answer<()>, Error> {
+        use VolumeContract::imp::Ready_Format as Reply;
+        let (disk, label) = (Text::new(disk)?, Text::new(label)?);
+        let (answer, next) = match self.channel()?.call_format(disk, label, force) {
+            Reply::Done(next) => (Ok(()), next),
+            Reply::Failed(fault, next) => (Err(fault), next),
+            Reply::Closed => return Err(Error::Closed),
+        };
+        self.0 = Some(next);
+        Ok(answer)
+    }
+
+    pub fn mount(&mut self, disk: &str, at: &str, read_only: bool) -> Result<Answer<()>, Error> {
+        use VolumeContract::imp::Ready_Mount as Reply;
+        let (disk, at) = (Text::new(disk)?, Text::new(at)?);
+        let (answer, next) = match self.channel()?.call_mount(disk, at, read_only) {
+            Reply::Done(next) => (Ok(()), next),
+            Reply::Failed(fault, next) => (Err(fault), next),
+            Reply::Closed => return Err(Error::Closed),
+        };
+        self.0 = Some(next);
+        Ok(answer)
+    }
+
+    pub fn unmount(&mut self, at: &str, force: bool) -> Result<Answer<()>, Error> {
+        use VolumeContract::imp::Ready_Unmount as Reply;
+        let at = Text::new(at)?;
+        let (answer, next) = match self.channel()?.call_unmount(at, force) {
+            Reply::Done(next) => (Ok(()), next),
+            Reply::Failed(fault, next) => (Err(fault), next),
+            Reply::Closed => return Err(Error::Closed),
+        };
+        self.0 = Some(next);
+        Ok(answer)
+    }
+
+    pub fn check(&mut self, disk: &str) -> Result<Answer<(u32, String)>, Error> {
+        use VolumeContract::imp::Ready_Check as Reply;
+        let disk = Text::new(disk)?;
+        let (answer, next) = match self.channel()?.call_check(disk) {
+            Reply::Report(problems, text, next) => (Ok((problems, text.to_lossy())), next),
+            Reply::Failed(fault, next) => (Err(fault), next),
+            Reply::Closed => return Err(Error::Closed),
+        };
+        self.0 = Some(next);
+        Ok(answer)
+    }
+
+    pub fn space(&mut self, at: &str) -> Result<Answer<(u64, u64, u64)>, Error> {
+        use VolumeContract::imp::Ready_GetSpace as Reply;
+        let at = Text::new(at)?;
+        let (answer, next) = match self.channel()?.call_get_space(at) {
+            Reply::Space(total, free, nodes, next) => (Ok((total, free, nodes)), next),
+            Reply::Failed(fault, next) => (Err(fault), next),
+            Reply::Closed => return Err(Error::Closed),
+        };
+        self.0 = Some(next);
+        Ok(answer)
+    }
+
+    pub fn mounts(&mut self) -> Result<String, Error> {
+        use VolumeContract::imp::Ready_GetMounts as Reply;
+        match self.channel()?.call_get_mounts() {
+            Reply::Mounts(lines, next) => {
+                self.0 = Some(next);
+                Ok(lines.to_lossy())
+            }
+            Reply::Failed(..) | Reply::Closed => Err(Error::Closed),
+        }
+    }
+}
+
+/// A disk in memory with an empty file system, mounted.
+pub struct Stage {
+    pub names: Names,
+    pub control: Control,
+    pub files: Option<Running>,
+    pub ram: Running,
+    pub disk: String,
+    pub at: String,
+    pub ctrl: String,
+}
+
+impl Stage {
+    pub fn new(mib: u32) -> Result<Stage, Error> {
+        let mut stage = Stage::unmounted(mib)?;
+        let (disk, at) = (stage.disk.clone(), stage.at.clone());
+        let made = stage.control.format(&disk, "test", false)?;
+        let mounted = stage.control.mount(&disk, &at, false)?;
+        if (made, mounted) != (Ok(()), Ok(())) {
+            println!("filetest: {made:?}, {mounted:?}");
+            return Err(Error::BadState);
+        }
+        Ok(stage)
+    }
+
+    /// With nothing on the disk.
+    pub fn unmounted(mib: u32) -> Result<Stage, Error> {
+        let mut names = connected()?;
+        let number = STAGES.fetch_add(1, Ordering::Relaxed);
+        let (disk, at) = (format!("/test/disk{number}"), format!("/test/fs{number}"));
+        let ctrl = format!("/test/ctrl{number}");
+        let ram = Running::new("ramdisk", &[&disk, &mib.to_string()])?;
+        appears(&mut names, &disk)?;
+        let files = Running::new("files", &[&ctrl])?;
+        appears(&mut names, &ctrl)?;
+        let control = Control::new(&mut names, &ctrl)?;
+        let files = Some(files);
+        Ok(Stage {
+            names,
+            control,
+            files,
+            ram,
+            disk,
+            at,
+            ctrl,
+        })
+    }
+
+    pub fn root(&mut self) -> Result<Directory, Error> {
+        Directory::open(&mut self.names, &self.at)
+    }
+}
