@@ -3,6 +3,7 @@
 
 use super::systems::launch;
 use super::{Report, Run};
+use crate::disk::Disk;
 use crate::files;
 use crate::image::{self, MemoryMode, Programs};
 use crate::machine::{Acceleration, Kernel, Machine};
@@ -50,7 +51,7 @@ pub fn run(run: &Run) -> Result<Report> {
         let name = |what: &str| format!("{} on {}", what, machine.name());
         let boot = |script: &str, disks: Vec<PathBuf>| -> Result<Result<String, String>> {
             let mut kernel = Kernel::prepare(&run.project, machine, Acceleration::Emulated)?;
-            kernel.disks = disks;
+            kernel.disks = disks.into_iter().map(|d| Disk::named(d.into())).collect();
             let session = Session::start(launch(&run.project, &images, &kernel, Some(script))?)?;
             let (output, ended) = session.finish(Instant::now() + TIME);
             Ok(match ended {

@@ -128,7 +128,7 @@ fn with(
     Ok(report)
 }
 
-/// A system of these programs, with an empty disk, that runs a script, or without one converses at a terminal.
+/// A system of these programs, with an empty disk if the kernel has none, that runs a script, or without one converses at a terminal.
 pub fn launch(
     project: &Project,
     images: &[(String, PathBuf)],
@@ -141,11 +141,17 @@ pub fn launch(
     let image = image::pack(project, images, &image, script)?;
     let arguments = script.map_or(Vec::new(), |_| SCRIPT_ARGUMENTS.map(String::from).to_vec());
     let mut kernel = kernel.clone();
-    let disk = Disk::scratch(project)?;
-    kernel.disks = vec![disk.clone()];
+    let mut scratch = None;
+    if kernel.disks.is_empty() {
+        let disk = Disk::scratch(project)?;
+        scratch = Some(disk.path.clone());
+        kernel.disks.push(disk);
+    }
     let mut launch = kernel.launch(Some(&image), &arguments, script.is_none())?;
     launch.owns(image);
-    launch.owns(disk.path);
+    if let Some(disk) = scratch {
+        launch.owns(disk);
+    }
     Ok(launch)
 }
 
