@@ -25,7 +25,10 @@ fn main(_: Arguments) -> Result<(), Error> {
             (0, _) => "-".to_string(),
             (id, _) => id.to_string(),
         };
-        table.push_str(&format!("{:<16} {:<24} {holder:>6}\n", d.location, d.signature));
+        table.push_str(&format!(
+            "{:<16} {:<24} {holder:>6}\n",
+            d.location, d.signature
+        ));
     }
     print!("{table}");
     Ok(())
