@@ -378,6 +378,42 @@ fn startup_endpoints_that_do_not_fit() {
 }
 
 #[test]
+fn devices_that_cannot_be_declared() {
+    let manifest =
+        |devices: &str| format!(r#"{{"name":"t","abi":1,"endpoints":[],"devices":[{devices}]}}"#);
+    let long = format!(r#"{{"name":"d","signatures":["/{}"]}}"#, "x".repeat(64));
+    let many = vec![r#""/virtio/2""#; 17].join(",");
+    let many = format!(r#"{{"name":"d","signatures":[{many}]}}"#);
+    let queues = r#"{"name":"d","signatures":["/virtio/2"],"queues":17}"#;
+    let one = |n: usize| format!(r#"{{"name":"d{n}","signatures":["/virtio/2"]}}"#);
+    let crowd: Vec<String> = (0..17).map(one).collect();
+    for (devices, part) in [
+        (r#"{"name":"d","signatures":[]}"#, "has no signature"),
+        (
+            r#"{"name":"d","signatures":["virtio/2"]}"#,
+            "is no signature",
+        ),
+        (r#"{"name":"d","signatures":["/"]}"#, "is no signature"),
+        (&long, "is no signature"),
+        (&many, "more than 16"),
+        (queues, "more than 16"),
+        (&crowd.join(","), "17 devices are declared"),
+        (
+            r#"{"name":"d","signatures":["/a"],"ports":1}"#,
+            "unknown field",
+        ),
+        (&[one(1), one(1)].join(","), "name of another"),
+    ] {
+        let wasm = sip_with(&manifest(devices), "", MAIN);
+        refused(&wasm, ErrorKind::Manifest, &[part]);
+    }
+    let good =
+        r#"{"name":"d","signatures":["/virtio/2"],"registers":[0],"interrupt":true,"queues":1}"#;
+    let wasm = sip_with(&manifest(good), "", MAIN);
+    assert!(crate::verify(&wasm, &Options::default()).is_ok());
+}
+
+#[test]
 fn messages_that_no_contract_allows() {
     for (import, parts) in [
         (

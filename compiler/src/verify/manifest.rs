@@ -73,7 +73,8 @@ fn check(manifest: &Manifest) -> std::result::Result<(), String> {
             ));
         }
     }
-    served(manifest)
+    served(manifest)?;
+    check_devices(manifest)
 }
 
 /// Checks what it serves and uses: each once, each a path or a start-up endpoint.
@@ -110,6 +111,48 @@ fn served(manifest: &Manifest) -> std::result::Result<(), String> {
         }
         if !paths.insert(path) {
             return Err(format!("the program uses {path:?} twice"));
+        }
+    }
+    Ok(())
+}
+
+/// The most devices of a program, and the most signatures, ranges of registers and queues of each.
+const DEVICES: usize = 16;
+const OF_DEVICE: usize = 16;
+
+fn check_devices(manifest: &Manifest) -> std::result::Result<(), String> {
+    let devices = &manifest.devices;
+    if devices.len() > DEVICES {
+        return Err(format!(
+            "{} devices are declared, where {DEVICES} are allowed: make a driver for each kind",
+            devices.len()
+        ));
+    }
+    let mut names: HashSet<_> = manifest.endpoints.iter().map(|e| &e.name).collect();
+    for device in devices {
+        let name = &device.name;
+        if !names.insert(name) {
+            return Err(format!(
+                "device {name:?} has the name of another declaration"
+            ));
+        }
+        if device.signatures.is_empty() {
+            return Err(format!(
+                "device {name:?} has no signature, like \"/virtio/2\" or \"/pci/01/00/1af4/1042\""
+            ));
+        }
+        let wrong = |s: &&String| !s.starts_with('/') || s.len() < 2 || s.len() > 64;
+        if let Some(wrong) = device.signatures.iter().find(wrong) {
+            return Err(format!(
+                "{wrong:?} of device {name:?} is no signature; it is a path of at most 64 characters, like \
+                 \"/virtio/2\" or \"/pci/01/00/1af4/1042\""
+            ));
+        }
+        let most = device.signatures.len().max(device.registers.len());
+        if most.max(device.queues as usize) > OF_DEVICE {
+            return Err(format!(
+                "device {name:?} has more than {OF_DEVICE} signatures, ranges of registers or queues"
+            ));
         }
     }
     Ok(())

@@ -78,7 +78,7 @@ const FAILED: u8 = 128;
 /// The feature without which a device is not driven: version 1 of the interface.
 const VERSION_1: u64 = 1 << 32;
 /// The features that concern the kind of device, and not transport and queues.
-const OF_KIND: u64 = (1 << 24) - 1 | !0 << 50;
+const OF_KIND: u64 = ((1 << 24) - 1) | (!0 << 50);
 
 /// How often the status of a device that is being reset is read: some milliseconds at least, as each
 /// read goes to the device.

@@ -125,7 +125,7 @@ fn a_full_queue_says_so_and_keeps_nothing_of_what_it_refuses() {
     let q = queue(account, 16);
     let mut blocks = Vec::new();
     // Three parts each that are not neighbours: five requests fit, and a sixth does not.
-    let mut add = || {
+    let add = || {
         let a = block(account);
         let parts = [
             part(a, 0, 8, false),
