@@ -170,8 +170,8 @@ impl Service {
         child.start().map_err(|e| e.to_string())
     }
 
-    /// Puts a line into the log, unless it had one a moment ago: a service that ends again and again
-    /// does not fill it.
+    /// Puts a line into the log, unless it had one a moment ago: a service that ends again and
+    /// again does not fill it.
     pub fn log(&mut self, now: Duration, text: &str) {
         if self
             .logged
