@@ -43,8 +43,8 @@ pub fn kind(bytes: &[u8]) -> Result<Kind, String> {
 }
 
 /// Refuses a file that is no text of contracts or of a system, by its first bytes and, under a name
-/// that is not usual for one, by its words: an error for each that means nothing there would not say
-/// what is wrong. `wanted` says what to name instead.
+/// that is not usual for one, by its words: an error for each that means nothing there would not
+/// say what is wrong. `wanted` says what to name instead.
 pub fn is_text(path: &Path, bytes: &[u8], wanted: &str) -> Result<(), String> {
     let usual = path.extension();
     let usual = usual.is_some_and(|e| e == "contract" || e == "system");

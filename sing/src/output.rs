@@ -51,7 +51,8 @@ fn in_report(text: &str) -> bool {
     text.starts_with('\n') || colour().is_some_and(|end| end.starts_with('m'))
 }
 
-/// Refuses to write to a place that is one of these files, by whatever name: the input would be lost.
+/// Refuses to write to a place that is one of these files, by whatever name: the input would be
+/// lost.
 pub fn is_no_input<'a>(
     out: &Path,
     inputs: impl IntoIterator<Item = &'a PathBuf>,

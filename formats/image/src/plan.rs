@@ -420,7 +420,8 @@ impl<P: Programs> Faults<'_, P> {
         all
     }
 
-    /// An order in which each service comes behind those that it uses, otherwise as in the manifest.
+    /// An order in which each service comes behind those that it uses, otherwise as in the
+    /// manifest.
     fn order(&mut self, needs: &[Needs]) -> Vec<usize> {
         let mut order: Vec<usize> = Vec::new();
         loop {

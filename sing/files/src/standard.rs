@@ -37,8 +37,8 @@ pub fn is_lost() -> bool {
     LOST.lock().is_ok_and(|lost| lost.is_some())
 }
 
-/// Ends the output of a command that would exit with this status. Returns the status to exit with: 1
-/// instead of 0 if output could not be written, which is said.
+/// Ends the output of a command that would exit with this status. Returns the status to exit with:
+/// 1 instead of 0 if output could not be written, which is said.
 pub fn finish(command: &str, status: u8) -> u8 {
     if !is_lost() {
         note(io::stdout().flush());

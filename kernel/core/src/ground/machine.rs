@@ -97,8 +97,8 @@ pub(crate) fn noted(done: bool) -> bool {
 
 /// When a request was last refused that the SIP's own budget allowed, in nanoseconds; 0 for never.
 static SCARCE: AtomicU64 = AtomicU64::new(0);
-/// For how long after such a refusal the end of an essential SIP is likely to be its consequence, in
-/// nanoseconds.
+/// For how long after such a refusal the end of an essential SIP is likely to be its consequence,
+/// in nanoseconds.
 const CONSEQUENCE: u64 = 100_000_000;
 
 /// Notes that the machine's memory did not suffice for a request that the SIP's own budget allowed.

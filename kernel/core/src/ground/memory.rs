@@ -218,8 +218,8 @@ impl Slot {
 }
 
 impl Stack {
-    /// Takes a stack of this many bytes (from [`sing_image::manifest::stack_bytes`]). Returns `None`
-    /// if memory is short.
+    /// Takes a stack of this many bytes (from [`sing_image::manifest::stack_bytes`]). Returns
+    /// `None` if memory is short.
     pub(crate) fn take(bytes: u64) -> Option<Stack> {
         if let Some(s) = SLOTS.lock().stacks[log2_ceil(bytes)].pop() {
             POOL_PAGES.sub(bytes / PAGE);

@@ -121,8 +121,8 @@ impl Server {
             let edited = edited.then_some(&self.editors[FOR_SHELL]);
             let held_back = self.screen.is_far_behind();
             let shown = self.screen.advance(edited);
-            // Typed text that was held back goes on now: a device that has taken everything will not
-            // announce room.
+            // Typed text that was held back goes on now: a device that has taken everything will
+            // not announce room.
             let goes_on = held_back && !self.screen.is_far_behind();
             if goes_on || !shown.is_empty() {
                 shown

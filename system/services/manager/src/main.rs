@@ -1,8 +1,8 @@
 //! The service manager: parent of the services that the system manifest names ([O] 5.2.4, S6).
 //!
 //! It starts them in the order that `sing image` has inferred, those on demand when a client binds
-//! them, waits until each is ready, asks after its health, and starts it again when it has ended, as
-//! its policy says. Clients find a closed channel, bind the same name again and go on.
+//! them, waits until each is ready, asks after its health, and starts it again when it has ended,
+//! as its policy says. Clients find a closed channel, bind the same name again and go on.
 //!
 //! Invariant: no service and no client can stop or fill the manager. It never waits for one alone,
 //! what it keeps of each is bounded, and it has that memory from its start.
@@ -32,8 +32,8 @@ sing_sdk::manifest! {
     behavior: "
         // Arguments that it does not understand end it.
         state Start: ( names.Success? -> Running or names.ChannelClosed? -> end or skip -> end );
-        // It reads the plan, registers itself and the services, and asks for a channel for each service
-        // that it starts. (Finds it passes on to services, over channels of their own.)
+        // It reads the plan, registers itself and the services, and asks for a channel for each
+        // service that it starts. (Finds it passes on to services, over channels of their own.)
         state Running: one {
           names.Bind! -> ( names.AckBind? -> Running or names.NakBind? -> Running or names.ChannelClosed? -> Lost );
           names.Find! -> ( names.AckFind? -> Running or names.NakFind? -> Running or names.ChannelClosed? -> Lost );

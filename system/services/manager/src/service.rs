@@ -182,8 +182,8 @@ impl Service {
         Ok(child)
     }
 
-    /// Puts a line into the log, unless it had one a moment ago: a service that ends again and again
-    /// does not fill it.
+    /// Puts a line into the log, unless it had one a moment ago: a service that ends again and
+    /// again does not fill it.
     pub fn log(&mut self, now: Duration, text: &str) {
         if self
             .logged
