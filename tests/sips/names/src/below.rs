@@ -4,11 +4,20 @@
 use crate::{Check, checks, connected, found, is, soon};
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
+use sing_sdk::process::Child;
 use sing_sdk::provider::Provider;
 use sing_sdk::thread;
 
-/// Makes the checks with the name server that is mounted at a path.
-pub fn run(at: &str) -> i32 {
+/// Mounts a name server at a path, and makes the checks with it.
+pub fn run(at: &str) -> Result<i32, Error> {
+    let mut n = connected()?;
+    let child = Child::of("nameserver")
+        .args(["nameserver", "--mount", at])
+        .endpoint("names", n.connect()?)
+        .start()?;
+    if !soon(|| n.find(at).is_ok()) {
+        return Ok(1);
+    }
     type Step = fn(&str) -> Check;
     let all: [(&str, Step); 7] = [
         ("a service registered below", service),
@@ -20,7 +29,14 @@ pub fn run(at: &str) -> i32 {
         ("a mount below a mount", nested),
     ];
     let all = all.map(|(name, step)| (name, move || step(at)));
-    checks::run("names", all)
+    let failed = checks::run("names", all);
+    // What was below it ends with it.
+    child.stop(0)?;
+    Ok(if soon(|| n.find(at).is_err()) {
+        failed
+    } else {
+        1
+    })
 }
 
 fn ask(names: &mut Names, path: &str) -> Result<u64, Error> {
@@ -159,12 +175,27 @@ fn nested(at: &str) -> Check {
     Ok(ok & direct)
 }
 
-/// Says that it watches, and then what it is told.
-pub fn watch(spec: &str) -> Result<i32, Error> {
-    let mut told = connected()?.notify(spec)?;
-    println!("names: watching");
+/// The papers' chronology ([O] 5.3), with this program as the service and `date` as the client: the
+/// trace shows its steps.
+pub fn chronology() -> Result<i32, Error> {
+    let mut names = connected()?;
+    let begin = ClockContract::Exp::send_success;
+    let mut clock = Provider::register(&mut names, "/clock", begin)?;
+    let date = Child::of("date")
+        .arg("date")
+        .endpoint("names", names.connect()?)
+        .start()?;
     loop {
-        told = told.recv_changed()?.send_ack();
-        println!("names: changed");
+        switch_receive! {
+            case clock.clients[key].GetUtc() as client => {
+                clock.clients.put(key, client.send_utc(0));
+            }
+            case clock.clients[_].ChannelClosed() => return Ok(date.join()?.status()),
+            case &clock.lookup => {
+                if clock.answer(|path| (path == "/").then_some(())).is_err() {
+                    return Ok(1);
+                }
+            }
+        }
     }
 }

@@ -2,6 +2,7 @@
 //! all others what they ask for.
 
 use crate::{Check, Test, connected, found, is};
+use core::time::Duration;
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
 use sing_sdk::thread;
@@ -207,12 +208,10 @@ pub fn breach(path: &str) -> Result<i32, Error> {
     Ok(1)
 }
 
-/// Registers, and never answers.
-pub fn silent(path: &str) -> Result<i32, Error> {
+/// Registers, and answers nothing until the time is over.
+pub fn silent(path: &str, time: Duration) -> Result<i32, Error> {
     let mut names = connected()?;
     let _lookup = names.register(path)?;
-    println!("names: silent");
-    loop {
-        thread::sleep(core::time::Duration::from_secs(3600));
-    }
+    thread::sleep(time);
+    Ok(0)
 }

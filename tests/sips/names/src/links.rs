@@ -1,6 +1,7 @@
 //! Symbolic links in the root name server.
 
 use crate::{Check, Test, connected, found, is};
+use core::time::Duration;
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
 
@@ -112,11 +113,10 @@ fn walked() -> Check {
         ))
 }
 
-/// Makes a link and keeps it until the program is ended.
-pub fn keep(path: &str, target: &str) -> Result<i32, Error> {
+/// Makes a link and keeps it for some time.
+pub fn keep(path: &str, target: &str, time: Duration) -> Result<i32, Error> {
     let mut n = connected()?;
     n.link(path, target)?;
-    loop {
-        sing_sdk::thread::sleep(core::time::Duration::from_secs(3600));
-    }
+    sing_sdk::thread::sleep(time);
+    Ok(0)
 }

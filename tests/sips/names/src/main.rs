@@ -15,6 +15,7 @@ mod links;
 mod checks;
 
 use checks::{Check, Test};
+use core::time::Duration;
 use sing_sdk::names::{Found, Names};
 use sing_sdk::prelude::*;
 use sing_sdk::sync::Mutex;
@@ -22,17 +23,21 @@ use sing_sdk::sync::Mutex;
 sing_sdk::manifest! {
     name: "names",
     description: "tries what the name server promises",
+    privileges: [create],
     endpoints: { stdout: optional PipeContract.Imp:Start, names: optional NamespaceContract.Imp:Start },
     memory: 8 MiB,
 }
 
 sing_sdk::arguments! {
-    /// find, links, helper, hostile; below with the path of a mounted name server; watch with a
-    /// specification; breach, silent with a path; link with a path and a target; bench.
+    /// find, links, helper, hostile, chronology; below, breach or silent with a path; link with a
+    /// path and a target; bench.
     what: one String "WHAT";
     /// What it is about.
     args: many String "PATH";
 }
+
+/// How long a background program keeps what it has, while others look at it.
+const KEPT: Duration = Duration::from_millis(1500);
 
 /// The channel to the name server with which the program has started.
 static NAMES: Mutex<Option<Names>> = Mutex::new(None);
@@ -119,11 +124,14 @@ fn main(Arguments { what, args }: Arguments) -> Result<i32, Error> {
         "links" => run(links::ALL),
         "helper" => run(helper::ALL),
         "hostile" => run(hostile::ALL),
-        "below" => below::run(path),
-        "watch" => return below::watch(path),
+        "below" => return below::run(path),
         "breach" => return hostile::breach(path),
-        "silent" => return hostile::silent(path),
-        "link" => return links::keep(path, args.get(1).map_or("/", String::as_str)),
+        "silent" => return hostile::silent(path, KEPT),
+        "link" => {
+            let target = args.get(1).map_or("/", String::as_str);
+            return links::keep(path, target, KEPT);
+        }
+        "chronology" => return below::chronology(),
         "bench" => return bench(),
         _ => 2,
     })
