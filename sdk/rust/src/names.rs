@@ -17,8 +17,10 @@ use crate::Error;
 use crate::contracts::{
     FindResponse, NameKind, NamespaceContract, NotifyContract, Refusal, ServiceContract,
 };
+use crate::path;
 use crate::pattern;
 use crate::rt::{Text, Vector};
+use crate::walk;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::{self, Vec};
@@ -117,15 +119,19 @@ impl Names {
     }
 
     /// One piece of a search.
-    fn piece(&mut self, spec: &str, directory: &str, after: &str) -> Result<Piece, Error> {
+    fn piece(&mut self, spec: &str, directory: &str, from: &str) -> Result<Piece, Error> {
         use NamespaceContract::imp::Finding;
-        let (spec, at, after) = (Text::new(spec)?, Text::new("")?, Text::new(after)?);
+        let (spec, at, after) = (Text::new(spec)?, Text::new("")?, Text::new(from)?);
         match self.take()?.call_find(spec, at, after) {
             Finding::AckFind(count, results, text, at, after, next) => {
                 self.0 = Some(next);
-                let base = at.get().map(|at| crate::path::join(directory, &at));
+                let base = at.get().filter(|at| path::is_relative(at));
+                let base = base.map(|at| path::join(directory, &at));
                 let found = base.and_then(|base| results_of(count, &results, &text, &base));
-                let piece = found.zip(after.get());
+                let goes_on = |next: &String| {
+                    next.is_empty() || path::is_relative(next) && walk::order(next, from).is_gt()
+                };
+                let piece = found.zip(after.get().filter(goes_on));
                 // A server has answered what the contract does not say.
                 piece.ok_or(Error::BadState)
             }
@@ -200,7 +206,8 @@ impl Names {
     /// Takes back a registration or a link that this channel has made.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if nothing is there, [`Error::Held`] if it is not the caller's.
+    /// [`Error::NotFound`] if nothing is there, [`Error::Held`] if it is another's. A name server
+    /// below may say [`Error::NotFound`] in both cases.
     pub fn deregister(&mut self, path: &str) -> Result<(), Error> {
         use NamespaceContract::imp::Deregistering;
         let path = Text::new(path)?;
@@ -257,6 +264,7 @@ fn results_of(
             let FindResponse { kind, path, detail } = results.get(i)?;
             let path = match take(path)? {
                 "" => String::from(base),
+                path if !path::is_relative(path) => return None,
                 path => format!("{}/{path}", base.trim_end_matches('/')),
             };
             let detail = take(detail)?.into();

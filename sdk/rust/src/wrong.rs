@@ -4,7 +4,7 @@
 //! These functions break Rust's rules deliberately. Their effect is defined all the same: in
 //! WebAssembly, and by the kernel's checks.
 
-use crate::contracts::PipeContract;
+use crate::contracts::{NamespaceContract, PipeContract};
 use crate::rt::{Endpoint, Handle, TypedEndpoint, Vector};
 use crate::{Error, sys};
 
@@ -57,4 +57,16 @@ pub fn speak_out_of_turn() -> Result<(), Error> {
     };
     drop(again.send_write(Vector::from_bytes(b"two")?));
     Ok(())
+}
+
+/// Answers as a name server that nobody has asked.
+pub fn answer_unasked(lookup: NamespaceContract::Exp<NamespaceContract::Ready>) {
+    let handle: Handle = lookup.into_endpoint().into_raw();
+    // SAFETY: not safe, which is the point: the type claims a state that the channel is not in.
+    let asked = unsafe {
+        NamespaceContract::Exp::<NamespaceContract::Binding>::from_endpoint(Endpoint::from_raw(
+            handle,
+        ))
+    };
+    drop(asked.send_ack_bind());
 }
