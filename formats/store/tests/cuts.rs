@@ -31,7 +31,12 @@ fn point(disk: &Recorded, model: &Model, synced: bool) -> Point {
     // The contents of what is held without a name count, too: it may still have its name on the
     // disk.
     let model = model.clone();
-    Point { events: disk.count(), tree: model.tree(), model, synced }
+    Point {
+        events: disk.count(),
+        tree: model.tree(),
+        model,
+        synced,
+    }
 }
 
 /// Looks at what a cut has left; `points` are the states from the last sync before the cut to the
@@ -41,7 +46,10 @@ fn verify(store: &mut Store<Recorded>, points: &[Point]) {
     // Of the operation that was cut off nothing may be seen but data.
     let named = &points[..points.len().saturating_sub(1).max(1)];
     let Some(first) = named.iter().position(|p| p.tree == found) else {
-        panic!("{found:#?}\nis no state since the last sync:\n{:#?}", points[0].tree);
+        panic!(
+            "{found:#?}\nis no state since the last sync:\n{:#?}",
+            points[0].tree
+        );
     };
     for (path, (id, kind, _, _)) in &found {
         if *kind != Kind::Directory {
@@ -57,7 +65,10 @@ fn verify(store: &mut Store<Recorded>, points: &[Point]) {
 /// Each sector is of that state or of a later one. If the file was cut off meanwhile, what lies
 /// beyond is still the old, or zeros.
 fn verify_data(path: &str, id: NodeId, data: &[u8], points: &[Point]) {
-    let versions: Vec<_> = points.iter().filter_map(|p| p.model.nodes.get(&id)).collect();
+    let versions: Vec<_> = points
+        .iter()
+        .filter_map(|p| p.model.nodes.get(&id))
+        .collect();
     for (index, sector) in data.chunks(512).enumerate() {
         let fits = versions.iter().any(|version| {
             sector.iter().enumerate().all(|(i, byte)| {
@@ -68,7 +79,10 @@ fn verify_data(path: &str, id: NodeId, data: &[u8], points: &[Point]) {
                 }
             })
         });
-        assert!(fits, "{path}: sector {index} is of no state since the last sync");
+        assert!(
+            fits,
+            "{path}: sector {index} is of no state since the last sync"
+        );
     }
 }
 
@@ -104,12 +118,7 @@ fn workload(seed: u64, operations: usize) -> usize {
 }
 
 /// Mounts what a cut has left and looks at it; cuts the power now and then while that goes on.
-fn come_back(
-    disk: Recorded,
-    points: &[Point],
-    random: &mut fastrand::Rng,
-    depth: usize,
-) -> usize {
+fn come_back(disk: Recorded, points: &[Point], random: &mut fastrand::Rng, depth: usize) -> usize {
     let image = disk.image();
     let mut store = Store::mount(disk.clone(), &mount_options(random)).expect("mount");
     verify(&mut store, points);

@@ -9,7 +9,11 @@ use common::{Ram, options};
 use sing_store::{Error, MountOptions, ROOT, Store};
 
 fn mount<D: sing_store::Disk>(disk: D) -> Result<Store<D>, Error> {
-    let options = MountOptions { cache: 1 << 17, changes: 64, ..MountOptions::default() };
+    let options = MountOptions {
+        cache: 1 << 17,
+        changes: 64,
+        ..MountOptions::default()
+    };
     Store::mount(disk, &options)
 }
 
@@ -24,8 +28,10 @@ fn with_faults(seed: u64, first: u64, count: u64) -> u64 {
         return u64::MAX;
     };
     let mut model = Model::new();
-    for _ in 0..80 {
-        step(&mut store, &mut model, &mut random, |e| matches!(e, Error::Disk(_)));
+    for _ in 0..160 {
+        step(&mut store, &mut model, &mut random, |e| {
+            matches!(e, Error::Disk(_))
+        });
     }
     let requests = disk.requests();
     disk.fail(0..0);
@@ -67,7 +73,10 @@ fn a_full_disk_refuses_what_grows_and_goes_on() {
         while let Ok(()) = store.write_at(ballast, at, &[1; 4096], 1) {
             at += 4096;
         }
-        assert!(at > size as u64 / 8, "only {at} of {size} bytes are for files");
+        assert!(
+            at > size as u64 / 8,
+            "only {at} of {size} bytes are for files"
+        );
         let mut model = Model::new();
         store.unlink(ROOT, "ballast", 1).expect("unlink");
         tidy_all(&mut store);
@@ -104,7 +113,9 @@ fn remove_all(store: &mut Store<Ram>, directory: sing_store::NodeId) {
     for entry in store.list(directory, 0, 1000).expect("list") {
         if entry.kind == sing_store::Kind::Directory {
             remove_all(store, entry.node);
-            store.remove_directory(directory, &entry.name, 9).expect("rmdir");
+            store
+                .remove_directory(directory, &entry.name, 9)
+                .expect("rmdir");
         } else {
             store.unlink(directory, &entry.name, 9).expect("unlink");
         }
@@ -118,13 +129,18 @@ fn names_fill_a_disk_and_go_again() {
     let mut rounds = Vec::new();
     for _ in 0..4 {
         let mut made = 0u32;
-        while store.create(ROOT, &format!("a file with a number, {made}"), 1).is_ok() {
+        while store
+            .create(ROOT, &format!("a file with a number, {made}"), 1)
+            .is_ok()
+        {
             made += 1;
         }
         store.sync().expect("sync");
         check(&mut store);
         for number in 0..made {
-            store.unlink(ROOT, &format!("a file with a number, {number}"), 2).expect("unlink");
+            store
+                .unlink(ROOT, &format!("a file with a number, {number}"), 2)
+                .expect("unlink");
         }
         tidy_all(&mut store);
         store.sync().expect("sync");

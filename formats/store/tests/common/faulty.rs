@@ -17,7 +17,11 @@ pub struct Faulty(Arc<Mutex<Inner>>);
 
 impl Faulty {
     pub fn new(ram: Ram) -> Faulty {
-        Faulty(Arc::new(Mutex::new(Inner { ram, requests: 0, failing: 0..0 })))
+        Faulty(Arc::new(Mutex::new(Inner {
+            ram,
+            requests: 0,
+            failing: 0..0,
+        })))
     }
 
     pub fn requests(&self) -> u64 {

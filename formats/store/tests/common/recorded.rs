@@ -64,7 +64,10 @@ pub struct Replay {
 
 impl Replay {
     pub fn new(image: Vec<u8>) -> Replay {
-        Replay { durable: image, pending: Vec::new() }
+        Replay {
+            durable: image,
+            pending: Vec::new(),
+        }
     }
 
     pub fn apply(&mut self, event: &Event) {
@@ -101,7 +104,11 @@ impl Replay {
             // All but one.
             4 if count > 0 => {
                 let lost = random.usize(..count);
-                let kept = self.pending.iter().enumerate().filter(|(at, _)| *at != lost);
+                let kept = self
+                    .pending
+                    .iter()
+                    .enumerate()
+                    .filter(|(at, _)| *at != lost);
                 kept.for_each(|(_, sector)| put(sector));
             }
             _ => {
