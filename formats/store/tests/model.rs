@@ -63,7 +63,10 @@ fn a_store_that_was_only_read_is_as_it_was() {
     let mut store = Store::mount(disk, &options).expect("mount");
     compare(&mut store, &model);
     check(&mut store);
-    assert_eq!(store.create(sing_store::ROOT, "new", 1), Err(sing_store::Error::ReadOnly));
+    assert_eq!(
+        store.create(sing_store::ROOT, "new", 1),
+        Err(sing_store::Error::ReadOnly)
+    );
     let disk = store.unmount().expect("unmount");
     assert!(disk.0 == before, "the disk has changed");
 }
