@@ -8,7 +8,7 @@ use crate::bits::{self, Bits, NONE};
 use crate::disk::Disk;
 use crate::error::Error;
 use crate::records::{EntryValue, Extent, GROUP, Node, decode_bitmap, entry_key, key, key2};
-use crate::records::{VOLUME_KEY, number, second, tag};
+use crate::records::{LAST_COOKIE, VOLUME_KEY, number, second, tag};
 use crate::store::Store;
 use crate::types::*;
 use alloc::collections::BTreeMap;
@@ -237,6 +237,16 @@ impl<D: Disk> Store<D> {
         if node.links > 1 {
             report.say(most, || format!("directory {id} has several names"));
         }
+        let last = self.meta.last(
+            &key2(tag::COOKIE, id, 0),
+            Bound::Excluded(&key2(tag::COOKIE, id, u64::MAX)),
+        )?;
+        let last = last.and_then(|(key, _)| second(&key)).unwrap_or(0);
+        if last > node.cookie || node.cookie > LAST_COOKIE {
+            report.say(most, || {
+                format!("directory {id} has given other cookies than it says")
+            });
+        }
         let mut at = *node;
         for _ in 0..DEEPEST {
             if at.links == 0 || at.parent == ROOT.0 {
@@ -404,13 +414,13 @@ impl<D: Disk> Store<D> {
         let used = seen.count();
         self.each(tag::SPACE, |store, found, value| {
             let group = number(found).unwrap_or(0);
-            if !(from..to).contains(&group) {
-                return Ok(());
-            }
-            if group * GROUP >= store.layout.blocks {
+            if from == 0 && group >= store.layout.blocks.div_ceil(GROUP) {
                 report.say(most, || {
                     format!("there is a bitmap of group {group}, which is not")
                 });
+            }
+            if !(from..to).contains(&group) {
+                return Ok(());
             }
             let Some(stored) = report.catch(most, decode_bitmap(value))? else {
                 return Ok(());

@@ -18,6 +18,8 @@ use core::ops::Bound;
 
 /// Records that a step of tidying changes at most, about.
 const STEP: u64 = 64;
+/// The same, if there is hardly any room for metadata.
+const SMALL_STEP: u64 = 2;
 /// Nodes that a call of tidy looks at.
 const MOST_LOOKS: usize = 1024;
 /// Bytes that a copying write has in flight.
@@ -332,13 +334,13 @@ impl<D: Disk> Store<D> {
             self.zero_tail(file, node.size)?;
         }
         let trims = self.change(if grows { 4 } else { 0 }, |store| {
-            let mut node = node;
+            // Tidying has changed it.
+            let mut node = store.file(file)?;
             node.size = size;
             node.modified = now;
             node.changed = now;
             store.put_node(file, &node);
-            let last = store.extent_up_to(file, u64::MAX)?;
-            let trims = last.is_some_and(|last| last.end() > size.div_ceil(BLOCK));
+            let trims = store.has_blocks_beyond(file)?;
             if trims {
                 store.meta.put(&key(tag::TIDY, file.0), &[]);
             }
@@ -354,7 +356,7 @@ impl<D: Disk> Store<D> {
     /// A file that is about to grow must have no blocks beyond its end.
     fn settle(&mut self, file: NodeId) -> Result<(), Error> {
         let busy = self.meta.get(&key(tag::TIDY, file.0))?.is_some()
-            && self.node(file)?.links > 0
+            && self.has_blocks_beyond(file)?
             && self.tidy_node(file)? == Progress::More;
         if busy { Err(Error::Busy) } else { Ok(()) }
     }
@@ -394,7 +396,7 @@ impl<D: Disk> Store<D> {
             };
             let id = Self::node_of(&found)?;
             at = id.0;
-            if self.is_kept(id)? {
+            if self.is_kept(id)? && !self.has_blocks_beyond(id)? {
                 continue;
             }
             // The next one's turn comes even if this one fails.
@@ -415,21 +417,27 @@ impl<D: Disk> Store<D> {
     }
 
     fn tidy_node(&mut self, id: NodeId) -> Result<Progress, Error> {
-        if self.is_kept(id)? {
-            return Ok(Progress::Done);
-        }
         self.change(0, |store| store.trim(id))
+    }
+
+    fn has_blocks_beyond(&mut self, id: NodeId) -> Result<bool, Error> {
+        let keep = self.node(id)?.size.div_ceil(BLOCK);
+        Ok(self
+            .extent_up_to(id, u64::MAX)?
+            .is_some_and(|last| last.end() > keep))
     }
 
     /// Takes some blocks beyond the end of a file; in the end, removes what has no name.
     fn trim(&mut self, id: NodeId) -> Result<Progress, Error> {
         let mut node = self.node(id)?;
-        let keep = if node.links == 0 {
-            0
+        let gone = node.links == 0 && !self.is_kept(id)?;
+        let keep = if gone { 0 } else { node.size.div_ceil(BLOCK) };
+        let waiting = self.meta.changes() + 2 * STEP as usize;
+        let mut budget = if self.reserve(waiting)? {
+            STEP
         } else {
-            node.size.div_ceil(BLOCK)
+            SMALL_STEP
         };
-        let mut budget = STEP;
         while let Some(last) = self.extent_up_to(id, u64::MAX)? {
             if last.end() <= keep {
                 break;
@@ -444,8 +452,10 @@ impl<D: Disk> Store<D> {
             self.cut(id, &mut node, last, from, last.end())?;
             budget = budget.saturating_sub(groups + 1);
         }
-        self.meta.remove(&key(tag::TIDY, id.0));
-        if node.links == 0 {
+        if gone || node.links > 0 {
+            self.meta.remove(&key(tag::TIDY, id.0));
+        }
+        if gone {
             self.meta.remove(&key(tag::NODE, id.0));
             if node.kind == Kind::Link {
                 self.meta.remove(&key(tag::TARGET, id.0));

@@ -20,6 +20,8 @@ mod data;
 mod disk;
 mod error;
 mod layout;
+#[cfg(test)]
+mod lies;
 mod meta;
 mod names;
 mod records;

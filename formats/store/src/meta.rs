@@ -217,6 +217,27 @@ impl<D: Disk> Meta<D> {
         Ok(())
     }
 
+    /// How many pages the database uses, or has used until the last commit. Looks at all of them.
+    pub fn pages(&mut self) -> Result<u64, Error> {
+        let stats = self.database()?.try_begin_write().map(|transaction| {
+            let stats = transaction.stats();
+            transaction.abort().and(stats)
+        });
+        match stats {
+            Ok(Ok(stats)) => Ok(stats.allocated_pages()),
+            _ => Err(self.failed("its metadata cannot be read")),
+        }
+    }
+
+    /// Moves the database's pages to its front and gives the rest back. Only between commits.
+    pub fn compact(&mut self) -> Result<(), Error> {
+        self.committed = None;
+        match self.database()?.compact() {
+            Ok(_) => Ok(()),
+            Err(_) => Err(self.failed("its metadata cannot be compacted")),
+        }
+    }
+
     /// Compares the checksums of everything committed; whether they are right.
     pub fn verify(&mut self) -> Result<bool, Error> {
         self.committed = None;

@@ -2,7 +2,7 @@
 
 use crate::disk::Disk;
 use crate::error::Error;
-use crate::records::{EntryValue, Node, entry_key, key, key2, number, second, tag};
+use crate::records::{EntryValue, LAST_COOKIE, Node, entry_key, key, key2, number, second, tag};
 use crate::store::Store;
 use crate::types::*;
 use alloc::string::String;
@@ -409,10 +409,10 @@ impl<D: Disk> Store<D> {
         kind: Kind,
         now: u64,
     ) -> Result<(), Error> {
-        record.cookie += 1;
-        if record.cookie >= u64::MAX / 2 || record.size >= LARGEST_FILE {
+        if record.cookie >= LAST_COOKIE || record.size >= LARGEST_FILE {
             return Err(Error::TooLarge);
         }
+        record.cookie += 1;
         record.size += 1;
         record.modified = now;
         record.changed = now;

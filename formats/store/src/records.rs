@@ -23,6 +23,9 @@ use alloc::vec::Vec;
 /// Blocks of a group, whose bitmap is one record.
 pub const GROUP: u64 = 2048;
 
+/// No entry of a directory has a higher cookie.
+pub const LAST_COOKIE: u64 = u64::MAX / 2;
+
 /// A bitmap of a group.
 pub type Bitmap = [u64; GROUP as usize / 64];
 
@@ -301,7 +304,7 @@ impl State {
             nodes: u64_at(value, 8),
             used: u64_at(value, 16),
         };
-        if state.next > u64::MAX / 2 || state.nodes > state.next {
+        if state.next > u64::MAX / 2 || state.nodes > state.next || state.used > LARGEST_FILE {
             return Err(Error::Corrupt("the volume's counters are wrong"));
         }
         Ok((state, label.into()))

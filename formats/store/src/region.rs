@@ -90,6 +90,11 @@ impl<D: Disk> Region<D> {
             .collect()
     }
 
+    /// How many chunks the metadata uses.
+    pub fn mapped(&self) -> u64 {
+        self.0.lock().map.chunks.iter().filter(|&&c| c != 0).count() as u64
+    }
+
     /// How many chunks are there for growth.
     pub fn reserve(&self) -> usize {
         self.0.lock().reserve.len()

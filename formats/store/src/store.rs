@@ -16,6 +16,10 @@ use alloc::string::String;
 const PAGES_OF_A_COMMIT: usize = 24;
 /// Pages that a changed record may cost a commit.
 const PAGES_OF_A_CHANGE: usize = 2;
+/// Records that an operation changes that only gives back, about.
+const SMALL: usize = 8;
+/// Pages that may be looked at for each commit to find out how many are unused.
+const PAGES_FOR_A_COMMIT: u64 = 4096;
 /// Records that a request in flight may change when it ends, for each of its pieces.
 const CHANGES_OF_A_PIECE: usize = 4;
 
@@ -38,6 +42,12 @@ pub struct Store<D: Disk> {
     pub(crate) pieces: usize,
     /// Where tidying goes on.
     pub(crate) tidied: u64,
+    /// So many pages at least the database has to itself that it does not use.
+    unused: u64,
+    /// That is exact.
+    measured: bool,
+    /// Commits since it was.
+    commits: u64,
 }
 
 impl<D: Disk> Store<D> {
@@ -108,6 +118,9 @@ impl<D: Disk> Store<D> {
             held: BTreeMap::new(),
             pieces: 0,
             tidied: 0,
+            unused: 0,
+            measured: false,
+            commits: u64::from(u32::MAX),
         };
         if store.node(ROOT)?.kind != Kind::Directory {
             return Err(Error::Corrupt("its root is not a directory"));
@@ -174,22 +187,54 @@ impl<D: Disk> Store<D> {
         self.reserve(self.meta.changes())?;
         self.meta
             .put(VOLUME_KEY, &self.state.encode(&self.volume.label));
+        let pages = (PAGES_OF_A_COMMIT + self.meta.changes() * PAGES_OF_A_CHANGE) as u64;
         self.meta.commit()?;
         self.dirty = false;
         self.space.committed();
+        self.unused = self.unused.saturating_sub(pages);
+        self.measured = false;
+        self.commits = self.commits.saturating_add(1);
         Ok(())
     }
 
-    /// Tidies and syncs to get space back, a bounded amount of work in a call. Whether trying
-    /// again after [`Error::NoSpace`] makes sense.
+    /// Tidies and syncs to get space back, a bounded amount of work in a call, except that
+    /// metadata of which the greater part is unused is compacted. Whether trying again after
+    /// [`Error::NoSpace`] makes sense.
     pub fn reclaim(&mut self) -> Result<bool, Error> {
         let before = self.space.free(self.state.used);
         let tidied = self.tidy()?;
         if self.changes() > 0 {
             self.sync()?;
         }
+        if self.meta.changes() == 0 && self.measure()? {
+            let mapped = self.region.mapped() * self.layout.chunk;
+            if mapped > 4 * self.layout.chunk && self.unused > mapped / 2 {
+                self.meta.compact()?;
+                self.meta
+                    .put(VOLUME_KEY, &self.state.encode(&self.volume.label));
+                self.meta.commit()?;
+                self.measured = false;
+            }
+        }
         self.give_back();
         Ok(self.space.free(self.state.used) > before || tidied == Progress::More)
+    }
+
+    /// Finds out how many pages the database has to itself; whether that is known now.
+    fn measure(&mut self) -> Result<bool, Error> {
+        let mapped = self.region.mapped() * self.layout.chunk;
+        // It takes a look at all pages: that must not be done for each commit, if they are many.
+        if !self.measured && self.commits.saturating_mul(PAGES_FOR_A_COMMIT) >= mapped {
+            // The pages that the last commit has replaced are free after another one.
+            self.meta
+                .put(VOLUME_KEY, &self.state.encode(&self.volume.label));
+            self.meta.commit()?;
+            self.space.committed();
+            self.unused = mapped.saturating_sub(self.meta.pages()?);
+            self.measured = true;
+            self.commits = 0;
+        }
+        Ok(self.measured)
     }
 
     /// Makes the file system read-only for [`Error::ReadOnly`]'s sake.
@@ -212,8 +257,15 @@ impl<D: Disk> Store<D> {
         if self.meta.changes() + growth > self.limit {
             self.sync()?;
         }
-        if growth > 0 && !self.has_room(growth)? {
+        if growth == 0 && self.meta.changes() > 0 && !self.reserve(self.meta.changes() + SMALL)? {
+            // What gives back goes in small commits, which find room in what the last one left.
             self.sync()?;
+        }
+        if growth > 0 && !self.has_room(growth)? {
+            if self.changes() > 0 {
+                self.sync()?;
+            }
+            self.measure()?;
             if !self.has_room(growth)? {
                 return Err(Error::NoSpace);
             }
@@ -240,13 +292,16 @@ impl<D: Disk> Store<D> {
     }
 
     /// Takes chunks for a commit of so many changes; whether there are enough.
-    fn reserve(&mut self, changes: usize) -> Result<bool, Error> {
+    pub(crate) fn reserve(&mut self, changes: usize) -> Result<bool, Error> {
         let pages = (PAGES_OF_A_COMMIT + changes * PAGES_OF_A_CHANGE) as u64;
         let chunks = pages.div_ceil(self.layout.chunk) as usize;
         while self.region.reserve() < chunks {
             match self.space.find_chunk(&mut self.meta)? {
                 Some(chunk) => self.region.give(chunk),
-                None => return Ok(false),
+                None => {
+                    let reserved = self.region.reserve() as u64 * self.layout.chunk;
+                    return Ok(reserved + self.unused >= pages);
+                }
             }
         }
         Ok(true)

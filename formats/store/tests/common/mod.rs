@@ -1,7 +1,9 @@
 //! Disks for tests.
 #![allow(dead_code, missing_docs)]
 
+pub mod faulty;
 pub mod model;
+pub mod recorded;
 
 use sing_store::{Disk, DiskFault, FormatOptions, MountOptions, Store};
 

@@ -1,6 +1,6 @@
 //! An open directory.
 
-use super::{Entries, File, Service};
+use super::{Entries, File, Service, split};
 use crate::Error;
 use crate::contracts::{DirectoryContract, FileAttributes, FileContract, FileFault, OpenHow};
 use crate::names::Names;
@@ -98,12 +98,42 @@ impl Directory {
     /// Opens the directory at a path of the name space.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where there is none that a file system serves, [`Error::NoResources`]
-    /// where this program has its share of open ones.
+    /// Why it cannot be opened, as a directory above says it; [`Error::NotFound`] where none is that
+    /// a file system serves, [`Error::NoResources`] where this program has its share of open ones.
     pub fn open(names: &mut Names, path: &str) -> Result<Directory, Error> {
+        match Directory::bind(names, path) {
+            Err(Error::NotFound) => {
+                let (mut above, rest) = Directory::nearest(names, path)?;
+                above.open_directory(rest)
+            }
+            other => other,
+        }
+    }
+
+    fn bind(names: &mut Names, path: &str) -> Result<Directory, Error> {
         let (imp, exp) = DirectoryContract::new_channel()?;
         names.bind(path, exp)?;
         Directory::new(imp)
+    }
+
+    /// The nearest directory above a path that there is, and the rest of the path.
+    pub(super) fn nearest<'a>(
+        names: &mut Names,
+        path: &'a str,
+    ) -> Result<(Directory, &'a str), Error> {
+        let mut above = path;
+        while let Some((parent, _)) = split(above) {
+            above = parent;
+            match Directory::bind(names, above) {
+                Ok(directory) => {
+                    let rest = path.get(above.len()..).unwrap_or_default();
+                    return Ok((directory, rest.trim_start_matches('/')));
+                }
+                Err(Error::NotFound) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(Error::NotFound)
     }
 
     /// Makes a request. The channel is kept for the next one, whatever the outcome.

@@ -1,6 +1,6 @@
 //! An open file.
 
-use super::{PIECE, split};
+use super::PIECE;
 use crate::contracts::{FileAttributes, FileContract, FileFault};
 use crate::names::Names;
 use crate::rt::Vector;
@@ -51,11 +51,10 @@ impl File {
     /// Why it cannot be opened, as its directory says it; [`Error::NotFound`] where there is none.
     pub fn open(names: &mut Names, path: &str) -> Result<File, Error> {
         match File::bind(names, path) {
-            // The name server knows no reasons; the directory does.
+            // The name server knows no reasons; a directory above does.
             Err(Error::NotFound) => {
-                let (parent, name) = split(path).ok_or(Error::File(FileFault::IsDirectory))?;
-                let mut parent = fs::Directory::open(names, parent)?;
-                parent.open_with(name, fs::Options::write())
+                let (mut above, rest) = fs::Directory::nearest(names, path)?;
+                above.open_with(rest, fs::Options::write())
             }
             other => other,
         }
@@ -66,8 +65,8 @@ impl File {
     /// # Errors
     /// Why it cannot be opened or made.
     pub fn create(names: &mut Names, path: &str, options: fs::Options) -> Result<File, Error> {
-        let (parent, name) = split(path).ok_or(Error::File(FileFault::IsDirectory))?;
-        fs::Directory::open(names, parent)?.open_with(name, options)
+        let (mut above, rest) = fs::Directory::nearest(names, path)?;
+        above.open_with(rest, options)
     }
 
     pub(super) fn bind(names: &mut Names, path: &str) -> Result<File, Error> {

@@ -4,8 +4,14 @@
 #![no_main]
 #![deny(unsafe_code)]
 
+extern crate alloc;
+
 mod basic;
+mod faults;
+mod kills;
+mod model;
 mod stage;
+mod volumes;
 
 #[path = "../../checks.rs"]
 mod checks;
@@ -22,12 +28,19 @@ sing_sdk::manifest! {
 sing_sdk::arguments! {
     /// Which of the checks.
     part: one String "PART";
+    /// Of a storm, the directory.
+    at: optional String "AT";
 }
 
 #[sing_sdk::main]
-fn main(Arguments { part }: Arguments) -> i32 {
+fn main(Arguments { part, at }: Arguments) -> i32 {
     match part.as_str() {
         "basic" => checks::run("filetest", basic::ALL.iter().copied()),
+        "volumes" => checks::run("filetest", volumes::ALL.iter().copied()),
+        "faults" => checks::run("filetest", faults::ALL.iter().copied()),
+        "model" => checks::run("filetest", model::ALL.iter().copied()),
+        "kills" => checks::run("filetest", kills::ALL.iter().copied()),
+        "storm" => kills::storm(&at.unwrap_or_default()),
         other => {
             println!("filetest: there is no part {other}");
             2

@@ -8,6 +8,11 @@ use sing_sdk::prelude::*;
 use sing_sdk::process::Child;
 use sing_sdk::sync::Mutex;
 
+sing_sdk::contract!(
+    "../faultydisk/switches.contract",
+    use sing_sdk::contracts::ServiceContract
+);
+
 static NAMES: Mutex<Option<Names>> = Mutex::new(None);
 static STAGES: AtomicU32 = AtomicU32::new(0);
 
@@ -32,10 +37,6 @@ impl Running {
             .args(arguments)
             .endpoint("names", names);
         Ok(Running(child.start().map_err(|e| e.error())?))
-    }
-
-    pub fn kill(self) {
-        drop(self);
     }
 }
 
@@ -154,7 +155,7 @@ pub struct Stage {
     pub names: Names,
     pub control: Control,
     pub files: Option<Running>,
-    pub ram: Running,
+    _ram: Running,
     pub disk: String,
     pub at: String,
     pub ctrl: String,
@@ -189,7 +190,7 @@ impl Stage {
             names,
             control,
             files,
-            ram,
+            _ram: ram,
             disk,
             at,
             ctrl,
@@ -198,5 +199,59 @@ impl Stage {
 
     pub fn root(&mut self) -> Result<Directory, Error> {
         Directory::open(&mut self.names, &self.at)
+    }
+}
+
+/// A disk that fails as told, before another.
+pub struct Faulty {
+    _running: Running,
+    pub path: String,
+    switches: Option<SwitchContract::Imp<SwitchContract::Ready>>,
+}
+
+impl Faulty {
+    /// `through`: nothing is kept in it that an end of it could lose.
+    pub fn new(names: &mut Names, of: &str, path: &str, through: bool) -> Result<Faulty, Error> {
+        let arguments = [of, path, "--through"];
+        let given = if through {
+            &arguments[..]
+        } else {
+            &arguments[..2]
+        };
+        let running = Running::new("faultydisk", given)?;
+        appears(names, path)?;
+        let (imp, exp) = SwitchContract::new_channel()?;
+        names.bind(&format!("{path}-switches"), exp)?;
+        let switches = Some(imp.recv_success()?);
+        let path = path.into();
+        Ok(Faulty {
+            _running: running,
+            path,
+            switches,
+        })
+    }
+
+    fn channel(&mut self) -> Result<SwitchContract::Imp<SwitchContract::Ready>, Error> {
+        self.switches.take().ok_or(Error::Closed)
+    }
+
+    pub fn bad(&mut self, from: u64, to: u64) -> Result<(), Error> {
+        self.switches = Some(self.channel()?.call_bad(from, to).done()?);
+        Ok(())
+    }
+
+    pub fn read_only(&mut self, on: bool) -> Result<(), Error> {
+        self.switches = Some(self.channel()?.call_read_only(on).done()?);
+        Ok(())
+    }
+
+    pub fn slow(&mut self, milliseconds: u32) -> Result<(), Error> {
+        self.switches = Some(self.channel()?.call_slow(milliseconds).done()?);
+        Ok(())
+    }
+
+    pub fn cut(&mut self, seed: u64) -> Result<(), Error> {
+        self.switches = Some(self.channel()?.call_cut(seed).done()?);
+        Ok(())
     }
 }

@@ -1,0 +1,397 @@
+//! File systems whose checksums are right and whose records lie: a check finds each lie, and no
+//! operation panics over it or goes on for ever.
+
+use crate::disk::{Disk, DiskFault};
+use crate::records::{EntryValue, Extent, Node, State, VOLUME_KEY, encode_bitmap, entry_key};
+use crate::records::{key, key2, tag};
+use crate::{Error, FormatOptions, Kind, MountOptions, NodeId, Progress, ROOT, Store};
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+struct Ram(Vec<u8>);
+
+impl Disk for Ram {
+    fn bytes(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn read(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), DiskFault> {
+        let end = offset as usize + buffer.len();
+        let data = self
+            .0
+            .get(offset as usize..end)
+            .ok_or(DiskFault::OutOfRange)?;
+        buffer.copy_from_slice(data);
+        Ok(())
+    }
+
+    fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), DiskFault> {
+        let end = offset as usize + data.len();
+        let place = self
+            .0
+            .get_mut(offset as usize..end)
+            .ok_or(DiskFault::OutOfRange)?;
+        place.copy_from_slice(data);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), DiskFault> {
+        Ok(())
+    }
+}
+
+/// The nodes of the file system that the lies are told about.
+struct Nodes {
+    directory: NodeId,
+    file: NodeId,
+    other: NodeId,
+    link: NodeId,
+}
+
+fn truth() -> (Store<Ram>, Nodes) {
+    let options = FormatOptions {
+        label: "l".into(),
+        uuid: [1; 16],
+        now: 1,
+    };
+    let disk = Store::format(Ram(vec![0; 2 << 20]), &options).expect("format");
+    let mut store = Store::mount(disk, &MountOptions::default()).expect("mount");
+    let directory = store
+        .make_directory(ROOT, "directory", 1)
+        .expect("directory");
+    let file = store.create(directory, "file", 1).expect("file");
+    let other = store.create(ROOT, "other", 1).expect("other");
+    for at in 0..4 {
+        // Apart, so that there are several extents.
+        store
+            .write_at(file, at * 40_960, &[1; 9000], 2)
+            .expect("write");
+        store
+            .write_at(other, at * 20_480, &[2; 9000], 2)
+            .expect("write");
+    }
+    let link = store.make_link(directory, "link", "file", 1).expect("link");
+    (
+        store,
+        Nodes {
+            directory,
+            file,
+            other,
+            link,
+        },
+    )
+}
+
+fn exercise(store: &mut Store<Ram>, nodes: &Nodes) {
+    for id in [
+        ROOT,
+        nodes.directory,
+        nodes.file,
+        nodes.other,
+        nodes.link,
+        NodeId(77),
+    ] {
+        let _ = store.attributes(id);
+        let _ = store.hold(id);
+        let _ = store.read_at(id, 0, &mut [0; 50_000]);
+        let _ = store.read_link(id);
+        let _ = store.list(id, 0, 10);
+        for name in ["directory", "file", "link", "other"] {
+            let _ = store.lookup(id, name);
+            let _ = store.rename((id, name), (nodes.directory, "x"), 3);
+            let _ = store.rename((nodes.directory, "x"), (id, name), 3);
+            let _ = store.link(nodes.file, id, "more", 3);
+            let _ = store.unlink(id, "more", 3);
+        }
+        let _ = store.write_at(id, 10_000, &[7; 50_000], 3);
+        let _ = store.set_size(id, 5000, 3);
+        let _ = store.set_size(id, 100_000, 3);
+        let _ = store
+            .map(id, 0, u64::MAX, 64)
+            .map(|reading| store.done(reading));
+        let _ = store.release(id);
+    }
+    for (directory, name) in [
+        (nodes.directory, "file"),
+        (ROOT, "other"),
+        (nodes.directory, "link"),
+    ] {
+        let _ = store.unlink(directory, name, 4);
+    }
+    let _ = store.remove_directory(ROOT, "directory", 4);
+    let mut steps = 0;
+    while store.tidy() == Ok(Progress::More) && steps < 1000 {
+        steps += 1;
+    }
+    let _ = store.sync();
+    let _ = store.reclaim();
+    let _ = store.check(3);
+}
+
+fn change_node(store: &mut Store<Ram>, id: NodeId, change: impl FnOnce(&mut Node)) {
+    let mut node = store.node(id).expect("node");
+    change(&mut node);
+    store.put_node(id, &node);
+}
+
+fn extent(store: &mut Store<Ram>, file: NodeId, extent: Extent) {
+    store.meta.put(&extent.key(file), &extent.encode());
+}
+
+type Lie = (&'static str, fn(&mut Store<Ram>, &Nodes));
+
+const LIES: &[Lie] = &[
+    ("a record of no kind", |s, _| s.meta.put(b"?", b"what")),
+    ("a key that is too long", |s, n| {
+        s.meta.put(&key2(tag::NODE, n.file.0, 1), &[0; 69])
+    }),
+    ("a node that is too short", |s, n| {
+        s.meta.put(&key(tag::NODE, n.file.0), &[0; 3])
+    }),
+    ("a node of no kind", |s, n| {
+        s.meta.put(&key(tag::NODE, n.file.0), &[9; 69])
+    }),
+    ("no node", |s, n| s.meta.remove(&key(tag::NODE, n.file.0))),
+    ("too few links", |s, n| {
+        change_node(s, n.file, |node| node.links = 0)
+    }),
+    ("too many links", |s, n| {
+        change_node(s, n.file, |node| node.links = u32::MAX)
+    }),
+    ("too few blocks", |s, n| {
+        change_node(s, n.file, |node| node.blocks = 1)
+    }),
+    ("a size below the extents", |s, n| {
+        change_node(s, n.file, |node| node.size = 1)
+    }),
+    ("a directory that counts wrongly", |s, n| {
+        change_node(s, n.directory, |node| node.size = 0);
+    }),
+    ("a directory of many entries", |s, n| {
+        change_node(s, n.directory, |node| node.size = u64::MAX / 4);
+    }),
+    ("a directory at the end of its cookies", |s, n| {
+        change_node(s, n.directory, |node| node.cookie = u64::MAX);
+    }),
+    ("a directory in itself", |s, n| {
+        change_node(s, n.directory, |node| node.parent = n.directory.0);
+    }),
+    ("a directory below a file", |s, n| {
+        change_node(s, n.directory, |node| node.parent = n.file.0);
+    }),
+    ("a directory that is a file", |s, n| {
+        change_node(s, n.directory, |node| node.kind = Kind::File);
+    }),
+    ("a file that is a directory", |s, n| {
+        change_node(s, n.file, |node| node.kind = Kind::Directory);
+    }),
+    ("a link without a target", |s, n| {
+        s.meta.remove(&key(tag::TARGET, n.link.0))
+    }),
+    ("a target that is not UTF-8", |s, n| {
+        s.meta.put(&key(tag::TARGET, n.link.0), &[0xFF; 3]);
+    }),
+    ("an entry of another node", |s, n| {
+        let entry = EntryValue {
+            node: n.other,
+            kind: Kind::File,
+            cookie: 1,
+        };
+        s.meta.put(&entry_key(n.directory, "file"), &entry.encode());
+    }),
+    ("an entry of the root", |s, n| {
+        let entry = EntryValue {
+            node: ROOT,
+            kind: Kind::Directory,
+            cookie: 9,
+        };
+        s.meta.put(&entry_key(n.directory, "x"), &entry.encode());
+        s.meta.put(
+            &key2(tag::COOKIE, n.directory.0, 9),
+            &entry.encode_named("x"),
+        );
+    }),
+    ("an entry that is not listed", |s, n| {
+        s.meta.remove(&key2(tag::COOKIE, n.directory.0, 1));
+    }),
+    ("an entry with an invalid name", |s, n| {
+        let entry = EntryValue {
+            node: n.file,
+            kind: Kind::File,
+            cookie: 9,
+        };
+        s.meta.put(&entry_key(n.directory, "../x"), &entry.encode());
+        s.meta.put(
+            &key2(tag::COOKIE, n.directory.0, 9),
+            &entry.encode_named("../x"),
+        );
+    }),
+    ("an entry that is too short", |s, n| {
+        s.meta.put(&entry_key(n.directory, "file"), &[1; 5]);
+    }),
+    ("a listing of what is not there", |s, n| {
+        s.meta.remove(&entry_key(n.directory, "file"));
+    }),
+    ("an extent of no blocks", |s, n| {
+        extent(
+            s,
+            n.file,
+            Extent {
+                first: 90,
+                start: 100,
+                blocks: 0,
+            },
+        );
+    }),
+    ("an extent beyond the disk", |s, n| {
+        extent(
+            s,
+            n.file,
+            Extent {
+                first: 90,
+                start: u64::MAX - 5,
+                blocks: 100,
+            },
+        );
+    }),
+    ("an extent longer than the disk", |s, n| {
+        extent(
+            s,
+            n.file,
+            Extent {
+                first: 0,
+                start: 20,
+                blocks: 1 << 40,
+            },
+        );
+    }),
+    ("an extent over the first block", |s, n| {
+        extent(
+            s,
+            n.file,
+            Extent {
+                first: 0,
+                start: 0,
+                blocks: 3,
+            },
+        );
+    }),
+    ("an extent over the metadata", |s, n| {
+        let chunk = u64::from(s.region.chunks()[0]) * s.layout.chunk;
+        extent(
+            s,
+            n.file,
+            Extent {
+                first: 0,
+                start: chunk,
+                blocks: 3,
+            },
+        );
+    }),
+    ("an extent that two files have", |s, n| {
+        let start = s.map(n.other, 0, 4096, 1).map(|r| {
+            let start = r.pieces[0].disk.unwrap_or(0) / 4096;
+            s.done(r);
+            start
+        });
+        let start = start.expect("map");
+        extent(
+            s,
+            n.file,
+            Extent {
+                first: 0,
+                start,
+                blocks: 2,
+            },
+        );
+    }),
+    ("extents that overlap", |s, n| {
+        extent(
+            s,
+            n.file,
+            Extent {
+                first: 1,
+                start: 200,
+                blocks: 30,
+            },
+        );
+    }),
+    ("an extent of no file", |s, _| {
+        extent(
+            s,
+            NodeId(77),
+            Extent {
+                first: 0,
+                start: 200,
+                blocks: 3,
+            },
+        );
+    }),
+    ("a bitmap without blocks", |s, _| {
+        s.meta.remove(&key(tag::SPACE, 0))
+    }),
+    ("a bitmap of all blocks", |s, _| {
+        s.meta
+            .put(&key(tag::SPACE, 0), &encode_bitmap(&[u64::MAX; 32]));
+    }),
+    ("a bitmap that is too short", |s, _| {
+        s.meta.put(&key(tag::SPACE, 0), &[1; 5])
+    }),
+    ("a bitmap beyond the disk", |s, _| {
+        s.meta
+            .put(&key(tag::SPACE, 1 << 50), &encode_bitmap(&[1; 32]));
+    }),
+    ("something to tidy that is not", |s, _| {
+        s.meta.put(&key(tag::TIDY, 77), &[])
+    }),
+    ("too few nodes", |s, _| {
+        s.state = State {
+            nodes: 1,
+            ..s.state
+        }
+    }),
+    ("too many blocks", |s, _| {
+        s.state = State {
+            used: u64::MAX,
+            ..s.state
+        }
+    }),
+    ("numbers that were given already", |s, _| {
+        s.state = State { next: 5, ..s.state }
+    }),
+];
+
+#[test]
+fn the_truth_is_clean() {
+    let (mut store, nodes) = truth();
+    assert_eq!(
+        store.check(5).map(|report| report.texts),
+        Ok(Vec::<String>::new())
+    );
+    exercise(&mut store, &nodes);
+    assert!(store.check(5).expect("check").is_clean());
+}
+
+#[test]
+fn each_lie_is_found_and_does_no_harm() {
+    for (name, tell) in LIES {
+        let (mut store, nodes) = truth();
+        store.meta.begin();
+        tell(&mut store, &nodes);
+        let label = store.volume().label.clone();
+        store.meta.put(VOLUME_KEY, &store.state.encode(&label));
+        store.meta.commit().expect("commit");
+        let disk = store.meta.close();
+        drop(store.region);
+        let disk = disk.into_disk().expect("disk");
+        let mut store = match Store::mount(disk, &MountOptions::default()) {
+            Ok(store) => store,
+            Err(Error::Corrupt(_)) => continue,
+            Err(error) => panic!("{name}: {error:?}"),
+        };
+        let report = store.check(5).expect("check");
+        assert!(!report.is_clean(), "{name} is not found");
+        exercise(&mut store, &nodes);
+    }
+}

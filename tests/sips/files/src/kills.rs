@@ -1,0 +1,221 @@
+//! Clients, drivers and the file system itself, ended at random.
+
+use crate::checks::{Check, Test};
+use crate::model::Draw;
+use crate::stage::{Control, Faulty, Running, Stage, appears, connected};
+use core::time::Duration;
+use sing_sdk::fs::{Directory, Options};
+use sing_sdk::prelude::*;
+use sing_sdk::time::{sleep, uptime};
+
+pub const ALL: &[Test] = &[
+    ("clients that are killed", clients),
+    ("a driver that is killed", driver),
+    ("the power fails", power),
+];
+
+/// Does this and that in a directory until it is killed.
+pub fn storm(at: &str) -> i32 {
+    let mut draw = Draw(sing_sdk::time::cycle_count());
+    let mut go = || -> Result<(), Error> {
+        let mut names = connected()?;
+        let mut root = Directory::open(&mut names, at)?;
+        let mut open = Vec::new();
+        loop {
+            let name = format!("f{}", draw.below(8));
+            let mut file = root.open_with(&name, Options::create())?;
+            match draw.below(5) {
+                0 => file.write_at(draw.below(100_000), &vec![1; draw.below(50_000) as usize])?,
+                1 => file.append(&[2; 700])?,
+                2 => drop(file.read_to_end()?),
+                3 => file.set_size(draw.below(60_000))?,
+                _ => {
+                    let _ = root.remove(&name);
+                    open.push(file);
+                    if open.len() > 10 {
+                        open.clear();
+                    }
+                }
+            }
+        }
+    };
+    match go() {
+        Ok(()) => 0,
+        Err(error) => {
+            println!("filetest: storm: {error}");
+            1
+        }
+    }
+}
+
+fn clients() -> Check {
+    let mut stage = Stage::new(32)?;
+    let mut draw = Draw(sing_sdk::time::cycle_count());
+    for round in 0..12 {
+        let directory = format!("d{}", round % 3);
+        let _ = stage.root()?.make_directory(&directory);
+        let at = format!("{}/{directory}", stage.at);
+        let pair = [
+            Running::new("filetest", &["storm", &at])?,
+            Running::new("filetest", &["storm", &at])?,
+        ];
+        sleep(Duration::from_millis(20 + draw.below(60)));
+        drop(pair);
+    }
+    let (disk, at) = (stage.disk.clone(), stage.at.clone());
+    let until = uptime() + Duration::from_secs(5);
+    // Nothing that they had open stays open.
+    let unmounted = loop {
+        let outcome = stage.control.unmount(&at, false)?;
+        if outcome.is_ok() || uptime() > until {
+            break outcome;
+        }
+        sleep(Duration::from_millis(10));
+    };
+    let checked = stage.control.check(&disk)?;
+    if unmounted != Ok(()) || checked != Ok((0, String::new())) {
+        println!("filetest: {unmounted:?} {checked:?}");
+        return Ok(false);
+    }
+    Ok(true)
+}
+
+fn driver() -> Check {
+    let mut stage = Stage::unmounted(32)?;
+    let (disk, at) = (stage.disk.clone(), stage.at.clone());
+    let path = format!("{disk}-faulty");
+    let mut driver = Some(Faulty::new(&mut stage.names, &disk, &path, true)?);
+    let made = stage.control.format(&path, "x", false)? == Ok(());
+    let mounted = stage.control.mount(&path, &at, false)? == Ok(());
+    let killer = sing_sdk::thread::spawn({
+        let (disk, path) = (disk.clone(), path.clone());
+        let mut names = connected()?;
+        let first = driver.take();
+        move || -> Result<(), Error> {
+            let mut draw = Draw(sing_sdk::time::cycle_count());
+            let mut now = first;
+            for _ in 0..15 {
+                sleep(Duration::from_millis(10 + draw.below(50)));
+                drop(now.take());
+                sleep(Duration::from_millis(draw.below(50)));
+                now = Some(Faulty::new(&mut names, &disk, &path, true)?);
+            }
+            // Until the check has ended.
+            core::mem::forget(now);
+            Ok(())
+        }
+    })?;
+    // Meanwhile no request fails, and nothing is lost.
+    let mut draw = Draw(9);
+    let mut root = stage.root()?;
+    let mut file = root.open_with("f", Options::create())?;
+    let mut want = vec![0; 400_000];
+    file.set_size(400_000)?;
+    let until = uptime() + Duration::from_millis(1500);
+    let mut rounds = 0;
+    while uptime() < until {
+        let (at, len) = (draw.below(300_000) as usize, draw.below(100_000) as usize);
+        let fill = vec![draw.next() as u8; len];
+        file.write_at(at as u64, &fill)?;
+        want[at..at + len].copy_from_slice(&fill);
+        if rounds % 4 == 0 && file.read_to_end()? != want {
+            println!("filetest: round {rounds} reads something else");
+            return Ok(false);
+        }
+        if rounds % 16 == 0 {
+            root.sync()?;
+        }
+        rounds += 1;
+    }
+    killer.join()??;
+    let kept = file.read_to_end()? == want;
+    drop((file, root));
+    let unmounted = stage.control.unmount(&at, false)? == Ok(());
+    let checked = stage.control.check(&path)?;
+    let good = [
+        made,
+        mounted,
+        rounds > 10,
+        kept,
+        unmounted,
+        checked == Ok((0, String::new())),
+    ];
+    if !good.iter().all(|g| *g) {
+        println!("filetest: {good:?}, {rounds}, {checked:?}");
+    }
+    Ok(good.iter().all(|g| *g))
+}
+
+/// The bytes of the file of this number.
+fn content(number: u64) -> Vec<u8> {
+    let mut draw = Draw(number);
+    let len = draw.below(60_000) as usize;
+    (0..len).map(|at| (at as u64 * 7 + number) as u8).collect()
+}
+
+fn power() -> Check {
+    let mut stage = Stage::unmounted(64)?;
+    let (disk, at, ctrl) = (stage.disk.clone(), stage.at.clone(), stage.ctrl.clone());
+    let path = format!("{disk}-faulty");
+    let mut draw = Draw(sing_sdk::time::cycle_count());
+    let mut driver = Faulty::new(&mut stage.names, &disk, &path, false)?;
+    if stage.control.format(&path, "x", false)? != Ok(()) {
+        return Ok(false);
+    }
+    // Files up to this number have been synced.
+    let (mut synced, mut made) = (0, 0);
+    for round in 0..20 {
+        let mounted = stage.control.mount(&path, &at, false)?;
+        if mounted != Ok(()) {
+            println!("filetest: round {round}: {mounted:?}");
+            return Ok(false);
+        }
+        let mut root = stage.root()?;
+        for number in 0..synced {
+            // Some are removed again, which may have been synced or not.
+            let bytes = root.open_file(&format!("f{number}"))?.read_to_end()?;
+            if bytes != content(number) {
+                println!("filetest: round {round}: file {number} of {synced} differs");
+                return Ok(false);
+            }
+        }
+        // What is behind may be there or not, and in part; it is made anew.
+        for number in synced..made {
+            let _ = root.remove(&format!("f{number}"));
+        }
+        made = synced;
+        let until = uptime() + Duration::from_millis(draw.below(60));
+        while uptime() < until {
+            let mut file = root.open_with(&format!("f{made}"), Options::create_new())?;
+            file.write_at(0, &content(made))?;
+            made += 1;
+            match draw.below(4) {
+                0 => {
+                    file.sync()?;
+                    synced = made;
+                }
+                1 => {
+                    root.sync()?;
+                    synced = made;
+                }
+                _ => {}
+            }
+        }
+        // The machine stops: the file system too, in the midst of what it does.
+        driver.cut(draw.next())?;
+        drop(root);
+        stage.files = None;
+        drop(driver);
+        driver = Faulty::new(&mut stage.names, &disk, &path, false)?;
+        stage.files = Some(Running::new("files", &[&ctrl])?);
+        appears(&mut stage.names, &ctrl)?;
+        stage.control = Control::new(&mut stage.names, &ctrl)?;
+        let checked = stage.control.check(&path)?;
+        if checked != Ok((0, String::new())) {
+            println!("filetest: round {round}: {checked:?}");
+            return Ok(false);
+        }
+    }
+    println!("filetest: {made} files, {synced} of them synced");
+    Ok(synced > 20)
+}

@@ -1,0 +1,100 @@
+//! The control worker: formatting, mounting, checking, and what it refuses.
+
+use crate::checks::{Check, Test};
+use crate::stage::{Control, Stage};
+use sing_sdk::contracts::VolumeFault;
+use sing_sdk::fs::{Directory, Options};
+use sing_sdk::prelude::*;
+
+pub const ALL: &[Test] = &[
+    ("what the control worker refuses", refusals),
+    ("remounted", remounted),
+    ("in use", in_use),
+    ("several", several),
+];
+
+fn refusals() -> Check {
+    let mut stage = Stage::unmounted(8)?;
+    let (disk, at, ctrl) = (stage.disk.clone(), stage.at.clone(), stage.ctrl.clone());
+    let control = &mut stage.control;
+    let before = [
+        control.mount(&disk, &at, false)? == Err(VolumeFault::NotFormatted),
+        control.check(&disk)? == Err(VolumeFault::NotFormatted),
+        control.mount("/test/none", &at, false)? == Err(VolumeFault::NotFound),
+        control.format("/test/none", "x", false)? == Err(VolumeFault::NotFound),
+        // A name, but of no disk.
+        control.format("/boot/notes.txt", "x", false)? == Err(VolumeFault::NotFound),
+        control.format(&ctrl, "x", false)? == Err(VolumeFault::NotFound),
+        control.format(&disk, &"x".repeat(64), false)? == Err(VolumeFault::BadName),
+        control.format("", "x", false)? == Err(VolumeFault::NotFound),
+        control.unmount(&at, false)? == Err(VolumeFault::NotFound),
+        control.space(&at)? == Err(VolumeFault::NotFound),
+        control.mounts()?.is_empty(),
+        control.format(&disk, "one", false)? == Ok(()),
+        control.format(&disk, "two", false)? == Err(VolumeFault::InUse),
+        control.format(&disk, "two", true)? == Ok(()),
+        control.check(&disk)? == Ok((0, String::new())),
+        control.mount(&disk, "/boot", false)? == Err(VolumeFault::Held),
+        control.mount(&disk, &at, false)? == Ok(()),
+        control.mount(&disk, "/test/other", false)? == Err(VolumeFault::Busy),
+        control.format(&disk, "x", true)? == Err(VolumeFault::Busy),
+        control.check(&disk)? == Err(VolumeFault::Busy),
+        control.mounts()? == format!("{at}\t{disk}\trw\ttwo\n"),
+        control.unmount(&at, false)? == Ok(()),
+        control.mounts()?.is_empty(),
+    ];
+    if let Some(wrong) = before.iter().position(|holds| !holds) {
+        println!("filetest: number {wrong} does not hold");
+    }
+    Ok(before.iter().all(|holds| *holds))
+}
+
+fn remounted() -> Check {
+    let mut stage = Stage::new(8)?;
+    let (disk, at) = (stage.disk.clone(), stage.at.clone());
+    stage.root()?.make_directory("d")?;
+    let file = stage.root()?.open_with("d/f", Options::create());
+    file?.write_at(0, b"kept")?;
+    let unmounted = stage.control.unmount(&at, false)?;
+    let gone = stage.root().err() == Some(Error::NotFound);
+    let mounted = stage.control.mount(&disk, &at, false)?;
+    let kept = stage.root()?.open_file("d/f")?.read_to_end()?;
+    let (total, free, nodes) = stage.control.space(&at)?.map_err(|_| Error::BadState)?;
+    let sizes = total > 7 << 20 && total <= 8 << 20 && free < total && nodes == 3;
+    Ok((unmounted, mounted) == (Ok(()), Ok(())) && gone && kept == b"kept" && sizes)
+}
+
+fn in_use() -> Check {
+    let mut stage = Stage::new(8)?;
+    let (disk, at) = (stage.disk.clone(), stage.at.clone());
+    let mut file = stage.root()?.open_with("f", Options::create())?;
+    file.write_at(0, b"text")?;
+    let busy = stage.control.unmount(&at, false)? == Err(VolumeFault::Busy);
+    let forced = stage.control.unmount(&at, true)? == Ok(());
+    let closed = file.size() == Err(Error::Closed);
+    let mounted = stage.control.mount(&disk, &at, false)? == Ok(());
+    let kept = stage.root()?.open_file("f")?.read_to_end()? == b"text";
+    Ok(busy && forced && closed && mounted && kept)
+}
+
+fn several() -> Check {
+    let mut one = Stage::new(8)?;
+    let other = Stage::unmounted(8)?;
+    // A second client of the first's control worker, and a second disk.
+    let mut second = Control::new(&mut one.names, &one.ctrl)?;
+    let made = second.format(&other.disk, "second", false)?;
+    let mounted = second.mount(&other.disk, "/test/second", false)?;
+    let mut root = Directory::open(&mut one.names, "/test/second")?;
+    root.open_with("f", Options::create())?
+        .write_at(0, b"two")?;
+    one.root()?
+        .open_with("f", Options::create())?
+        .write_at(0, b"one")?;
+    let first = one.root()?.open_file("f")?.read_to_end()?;
+    let same = root.open_file("f")?.read_to_end()?;
+    let lines = second.mounts()?.lines().count();
+    drop(root);
+    let unmounted = second.unmount("/test/second", false)?;
+    let good = [made, mounted, unmounted].iter().all(Result::is_ok);
+    Ok(good && first == b"one" && same == b"two" && lines == 2)
+}
