@@ -5,7 +5,13 @@ use crate::cargo;
 use anyhow::Result;
 
 /// Packages with tests on this machine that the workspace does not build by default.
-const FURTHER: [&str; 3] = ["sing-pc", "sing-sdk", "compile-fail"];
+const FURTHER: [&str; 5] = [
+    "sing-pc",
+    "sing-sdk",
+    "compile-fail",
+    "shell",
+    "file-commands",
+];
 
 /// How the names of tests that compile C begin.
 const NEEDS_CLANG: &str = "clang_";

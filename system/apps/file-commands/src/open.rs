@@ -53,7 +53,13 @@ fn no_file_system(place: &Place) -> Failure {
 /// No file system holds the place, or it cannot be reached.
 pub fn above(names: &mut Names, place: &Place) -> Result<Opened, Failure> {
     let from = place.above().ok_or_else(|| no_file_system(place))?;
-    opened(names, from, place)
+    match deepest(names, from)? {
+        Some(found) => Ok(relative(found, place)),
+        None => Err(match Directory::open(names, place.path()) {
+            Ok(_) => Failure::because(place.path(), "is the root of a file system"),
+            Err(_) => no_file_system(place),
+        }),
+    }
 }
 
 /// The same, or the directory itself if the place is one.
@@ -61,17 +67,16 @@ pub fn above(names: &mut Names, place: &Place) -> Result<Opened, Failure> {
 /// # Errors
 /// No file system holds the place, or it cannot be reached.
 pub fn at(names: &mut Names, place: &Place) -> Result<Opened, Failure> {
-    opened(names, place.clone(), place)
+    let found = deepest(names, place.clone())?.ok_or_else(|| no_file_system(place))?;
+    Ok(relative(found, place))
 }
 
-fn opened(names: &mut Names, from: Place, place: &Place) -> Result<Opened, Failure> {
-    let (directory, at) = deepest(names, from)?.ok_or_else(|| no_file_system(place))?;
-    let path = place.from(&at).unwrap_or_default().into();
-    Ok(Opened {
+fn relative((directory, at): (Directory, Place), place: &Place) -> Opened {
+    Opened {
         directory,
+        path: place.from(&at).unwrap_or_default().into(),
         place: at,
-        path,
-    })
+    }
 }
 
 /// Opens a directory above two places, and says their paths in it; `None` if they are on two file

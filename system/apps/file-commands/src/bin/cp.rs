@@ -24,9 +24,15 @@ sing_sdk::arguments! {
 }
 
 fn copy(names: &mut Names, from: &Place, to: &Place, all: bool) -> Result<(), Failure> {
-    if !all && open::is_directory(names, from)? {
-        let text = "is a directory; `cp -r` copies it with all below it";
-        return Err(Failure::because(from.path(), text));
+    let refused = |text: String| Err(Failure::because(from.path(), text));
+    if open::is_directory(names, from)? {
+        if !all {
+            return refused("is a directory; `cp -r` copies it with all below it".into());
+        }
+        // Said before anything is made. Where a link leads back, the copy finds it on its way.
+        if to.from(from).is_some() {
+            return refused(format!("cannot be copied into itself, to {to}"));
+        }
     }
     moving::copy_to(names, from, to, How::default())
 }
