@@ -114,7 +114,7 @@ impl Manager {
                     continue;
                 }
                 let path = &place.path;
-                let front = match names.register(path) {
+                let front = match names.register_as(path, &place.contract) {
                     Ok(registered) => Front::new(i, &place.endpoint, registered),
                     Err(e) => {
                         sing_sdk::log!("{}: cannot be at {path}: {e}", service.plan.service.name);
