@@ -34,9 +34,12 @@ fn deepest(names: &mut Names, from: Place) -> Result<Option<(Directory, Place)>,
     while let Some(place) = at {
         match Directory::open(names, place.path()) {
             Ok(directory) => return Ok(Some((directory, place))),
+            // Looking further up would not help.
+            Err(error @ (Error::NoResources | Error::Closed)) => {
+                return Err(Failure::of(place.path())(error));
+            }
             // The name server does not say why; the directory above does, if there is one.
-            Err(Error::NotFound) => at = place.above(),
-            Err(error) => return Err(Failure::of(place.path())(error)),
+            Err(_) => at = place.above(),
         }
     }
     Ok(None)
