@@ -12,8 +12,8 @@ use std::path::PathBuf;
 pub const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  run [-c COMMANDS | --script FILE] [--machine hosted|pc|microvm|q35|pc-i440fx] [--memory guard|explicit] [--kvm] [--disk FILE]...
-      [-- ARGS]
+  run [-c COMMANDS | --script FILE] [--machine hosted|pc|microvm|q35|pc-i440fx] [--memory guard|explicit] [--kvm]
+      [--disk FILE]... [-- ARGS]
       builds and starts the system: a shell on this terminal, or the commands given and the status of the last
   image [--iso [FILE]] [-o FILE] [--memory guard|explicit]
       makes a system image, or a CD or USB image that a PC starts from, with BIOS or UEFI
