@@ -212,6 +212,38 @@ pub const OPS: &[Op] = &[
     body("any_memory_copy", 1),
     body("any_memory_fill", 1),
     body("any_memory_init", 1),
+    // The fuzzing SIPs declare no device and are given none, so that all handles of devices are of
+    // other kinds, stale or forged; drivers that have one are `tests/sips/hostile-driver`.
+    op("device_info", 1, &[Below(4), Pointer, Length], Status),
+    op(
+        "device_give",
+        2,
+        &[Use(Process), Below(3), Below(4)],
+        Status,
+    ),
+    op("startup_device", 1, &[Below(3)], Status),
+    op("device_registers", 3, &[Use(Interrupt), Below(3)], Status),
+    op("device_irq", 3, &[Use(Interrupt)], Status),
+    op("io_len", 3, &[Use(Interrupt)], Status),
+    op("io_read", 3, &[Use(Interrupt), Any, Below(9)], Status),
+    op(
+        "io_write",
+        3,
+        &[Use(Interrupt), Any, Below(9), Any],
+        Nothing,
+    ),
+    op("device_reset", 3, &[Use(Interrupt)], Status),
+    op("device_accept", 3, &[Use(Interrupt), Any], Status),
+    op("device_ready", 3, &[Use(Interrupt)], Status),
+    op("queue_create", 3, &[Use(Interrupt), Below(3), Any], Status),
+    op(
+        "queue_add",
+        3,
+        &[Use(Interrupt), Pointer, Below(10)],
+        Status,
+    ),
+    op("queue_notify", 3, &[Use(Interrupt)], Status),
+    op("queue_take", 3, &[Use(Interrupt), Pointer], Status),
 ];
 
 /// Entries that no fuzzing SIP calls: one ends the system, as the end of every run does, and one
