@@ -8,7 +8,7 @@ use sing_image::plan::{Plan, Provider, provider_of, providers};
 use sing_image::policy::When;
 use sing_image::system::{BIN, MAGIC, SystemImage, SystemManifest};
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::Path;
 
 /// Answers for a system; whether it can start as it says.
 pub fn run(subject: &Subject) -> Result<bool, String> {
@@ -41,7 +41,7 @@ pub fn run(subject: &Subject) -> Result<bool, String> {
     }
 }
 
-fn check(name: &PathBuf, manifest: &SystemManifest, files: &[(&str, &[u8])]) -> bool {
+fn check(name: &Path, manifest: &SystemManifest, files: &[(&str, &[u8])]) -> bool {
     let name = name.display();
     let plan = match system::plan(manifest, files) {
         Ok(plan) => plan,
@@ -61,7 +61,7 @@ fn check(name: &PathBuf, manifest: &SystemManifest, files: &[(&str, &[u8])]) -> 
             return false;
         }
     };
-    output::lines(&answer(manifest, &plan, &system::images(files).0));
+    output::lines(answer(manifest, &plan, &system::images(files).0));
     output::line(format!(
         "{name}: nothing is missing, nothing is in the way of anything else"
     ));

@@ -141,6 +141,7 @@ fn who_speaks_what() {
                 imp: end("client"),
                 exp: end("server"),
             }],
+            ..SystemManifest::default()
         }],
     };
     let pages = pages(&texts(TEXT), &usage).unwrap();

@@ -66,5 +66,6 @@ pub fn system(channel: Option<&str>) -> SystemManifest {
             })
             .into_iter()
             .collect(),
+        ..SystemManifest::default()
     }
 }

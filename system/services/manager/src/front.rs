@@ -248,13 +248,12 @@ impl Front {
             return Said::Nothing;
         }
         match core::mem::replace(&mut self.back, Back::None) {
-            Back::Starting(back) => match back.recv_success() {
-                Ok(back) => {
+            Back::Starting(back) => {
+                if let Ok(back) = back.recv_success() {
                     self.back = Back::Ready(back);
                     return Said::Up;
                 }
-                Err(Closed) => {}
-            },
+            }
             Back::Binding(back) => match back.recv() {
                 imp::Binding::AckBind(back) => {
                     self.back = Back::Ready(back);
