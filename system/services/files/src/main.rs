@@ -17,6 +17,7 @@
 
 extern crate alloc;
 
+mod cache;
 mod control;
 mod directory;
 mod drive;

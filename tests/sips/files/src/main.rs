@@ -7,6 +7,7 @@
 extern crate alloc;
 
 mod basic;
+mod bench;
 mod faults;
 mod kills;
 mod model;
@@ -40,6 +41,7 @@ fn main(Arguments { part, at }: Arguments) -> i32 {
         "faults" => checks::run("filetest", faults::ALL.iter().copied()),
         "model" => checks::run("filetest", model::ALL.iter().copied()),
         "kills" => checks::run("filetest", kills::ALL.iter().copied()),
+        "bench" => bench::run(),
         "storm" => kills::storm(&at.unwrap_or_default()),
         other => {
             println!("filetest: there is no part {other}");
