@@ -23,6 +23,7 @@ mod directory;
 mod drive;
 mod faults;
 mod file;
+mod lanes;
 mod mounts;
 mod plan;
 mod queue;

@@ -1,7 +1,8 @@
 //! The next step of a request that moves data: which run of blocks, and through whose block.
 
 use crate::faults;
-use crate::transfer::{Busy, Op};
+use crate::lanes::Op;
+use crate::transfer::Busy;
 use crate::volume::{Volume, now};
 use sing_sdk::contracts::FileFault;
 use sing_sdk::prelude::*;

@@ -11,6 +11,7 @@ mod bench;
 mod faults;
 mod kills;
 mod model;
+mod names;
 mod stage;
 mod volumes;
 
@@ -36,7 +37,7 @@ sing_sdk::arguments! {
 #[sing_sdk::main]
 fn main(Arguments { part, at }: Arguments) -> i32 {
     match part.as_str() {
-        "basic" => checks::run("filetest", basic::ALL.iter().copied()),
+        "basic" => checks::run("filetest", basic::ALL.iter().chain(names::ALL).copied()),
         "volumes" => checks::run("filetest", volumes::ALL.iter().copied()),
         "faults" => checks::run("filetest", faults::ALL.iter().copied()),
         "model" => checks::run("filetest", model::ALL.iter().copied()),
