@@ -1,5 +1,5 @@
-//! The sing command: verify, compile, inspect, check, build images, and generate files from
-//! contracts.
+//! The sing command: verify, compile, inspect, check, build images of systems and disks, and generate
+//! files from contracts.
 //!
 //! Exit status: 0 if everything asked for was done, 1 if something was refused or failed, 2 if the
 //! command line was not understood, 3 if a check had to stop before it was complete.
@@ -9,6 +9,7 @@ mod args;
 mod check;
 mod contracts;
 mod disassemble;
+mod disk;
 mod image;
 mod input;
 mod inspect;
@@ -58,6 +59,7 @@ fn run(command: Command) -> u8 {
         } => inspect::run(&file, &views, &options),
         Command::Image(request) => image::system(&request),
         Command::Contracts(request) => contracts::run(request),
+        Command::Disk(request) => disk::run(&request),
         Command::Check(request) => match check::run(&request) {
             Ok(check::Verdict::Misused) => return 2,
             Ok(check::Verdict::Unknown) => return 3,
