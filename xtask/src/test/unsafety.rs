@@ -57,7 +57,12 @@ fn check_crate(root: &Path, folder: &Path, budget: Option<usize>) -> Result<Resu
         count += found.keywords;
         allowed |= found.allows;
     }
-    let programs = ["system/services", "system/apps", "tests/sips"];
+    let programs = [
+        "system/drivers",
+        "system/services",
+        "system/apps",
+        "tests/sips",
+    ];
     let program = programs.iter().any(|place| folder.starts_with(place));
     Ok(judge(
         count,
