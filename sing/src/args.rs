@@ -2,6 +2,7 @@
 
 use crate::check;
 use crate::contracts;
+use crate::disk;
 use crate::image::Request;
 use crate::inspect::View;
 use lexopt::{Arg, Parser, ValueExt as _};
@@ -57,6 +58,12 @@ sing: verify, compile and inspect the programs of a Singularity system, and thei
       contracts allow, as those without a behavior do; --closing: and close its channels at any time (both for images;
       a .system file says so itself). --svg: draws the first run.
 
+  sing disk create FILE SIZE [--label NAME] [--force]
+  sing disk ls FILE [PATH]; get FILE PATH TO; put FILE FROM PATH; rm FILE PATH; mkdir FILE PATH
+  sing disk check FILE; df FILE
+      Makes a disk image with a file system (SIZE such as 64M), and works with what is in it. TO may be - for standard
+      output; PATH a directory to put the file in. check looks for contradictions; df shows how the space is used.
+
 `sing --version` (-V) prints the version.
 
 Exit status: 0 done, 1 refused or failed, 2 the command line was not understood, 3 a check had to stop early.";
@@ -83,6 +90,7 @@ pub enum Command {
     Contracts(contracts::Request),
     Check(check::Request),
     CheckSystem(check::Subject),
+    Disk(disk::Request),
 }
 
 type Result<T> = std::result::Result<T, String>;
@@ -106,6 +114,9 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command> {
         name if contracts::COMMANDS.contains(&name) => contracts::parse(name, &mut parser)
             .map(|request| request.map_or(Command::Help, Command::Contracts)),
         "check" => check_one(&mut parser),
+        "disk" => {
+            disk::parse(&mut parser).map(|request| request.map_or(Command::Help, Command::Disk))
+        }
         other => return Err(format!("there is no command {other:?}")),
     };
     parsed.map_err(|e| format!("{command}: {e}"))

@@ -1,5 +1,5 @@
-//! The sing command: verify, compile, inspect, check, build images, and generate files from
-//! contracts.
+//! The sing command: verify, compile, inspect, check, build images of systems and disks, and generate
+//! files from contracts.
 //!
 //! Exit status: 0 if everything asked for was done, 1 if something was refused or failed, 2 if the
 //! command line was not understood, 3 if a check had to stop before it was complete.
@@ -10,6 +10,7 @@ mod check;
 mod check_system;
 mod contracts;
 mod disassemble;
+mod disk;
 mod image;
 mod input;
 mod inspect;
@@ -60,6 +61,7 @@ fn run(command: Command) -> u8 {
         Command::Image(request) => image::system(&request),
         Command::Contracts(request) => contracts::run(request),
         Command::CheckSystem(subject) => check_system::run(&subject),
+        Command::Disk(request) => disk::run(&request),
         Command::Check(request) => match check::run(&request) {
             Ok(check::Verdict::Misused) => return 2,
             Ok(check::Verdict::Unknown) => return 3,

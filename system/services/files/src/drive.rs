@@ -5,6 +5,7 @@
 //! - After a driver has died, requests go to the next one under the same name, if it serves the same
 //!   disk: its size is the same, and so is the identity of the file system on it.
 
+use crate::cache::Cache;
 use core::time::Duration;
 use sing_sdk::contracts::{DiskContract, NamespaceContract, VolumeFault};
 use sing_sdk::names::Names;
@@ -77,6 +78,8 @@ pub struct Drive {
     names: Names,
     channel: Option<Channel>,
     pub geometry: Geometry,
+    /// Of file data.
+    pub cache: Cache,
     /// Of the file system, once it is known.
     identity: Option<[u8; 16]>,
     /// Not to look for a successor before, after a vain search.
@@ -92,6 +95,7 @@ impl Drive {
             names,
             channel: Some(channel),
             geometry,
+            cache: Cache::default(),
             identity: None,
             patience_until: Duration::ZERO,
             searching: false,
@@ -235,6 +239,7 @@ impl Disk for Drive {
         if self.geometry.read_only {
             return Err(Fault::ReadOnly);
         }
+        self.cache.forget(offset, data.len() as u64);
         let piece = PIECE.min(self.geometry.most);
         let mut at = offset;
         for part in data.chunks(piece) {

@@ -17,11 +17,13 @@
 
 extern crate alloc;
 
+mod cache;
 mod control;
 mod directory;
 mod drive;
 mod faults;
 mod file;
+mod lanes;
 mod mounts;
 mod plan;
 mod queue;

@@ -1,7 +1,8 @@
 //! The next step of a request that moves data: which run of blocks, and through whose block.
 
 use crate::faults;
-use crate::transfer::{Busy, Op};
+use crate::lanes::Op;
+use crate::transfer::Busy;
 use crate::volume::{Volume, now};
 use sing_sdk::contracts::FileFault;
 use sing_sdk::prelude::*;
@@ -18,7 +19,7 @@ pub enum Step {
     /// Filling the client's block.
     Fill(Reading, usize),
     /// Filling our own, of so many bytes, whose bytes from `skip` on are asked for.
-    Fetch(Reading, usize, usize),
+    Fetch(Reading, usize, usize, u64),
     /// Reading what stands, so that a part of it can be changed.
     Old(Writing, Part),
     /// Writing so many bytes of the client's.
@@ -47,7 +48,7 @@ impl Step {
     /// The size of our own block.
     pub const fn own_len(&self) -> usize {
         match self {
-            Step::Fetch(_, len, _) | Step::Store(_, _, _, len) => *len,
+            Step::Fetch(_, len, ..) | Step::Store(_, _, _, len) => *len,
             Step::Old(_, part) => part.bytes,
             Step::Fill(..) | Step::None => 0,
         }
@@ -172,8 +173,14 @@ impl Volume {
                     own: false,
                 }));
             }
+            let first = (BLOCK as usize - skip).min(count);
+            if self.cached(busy, disk, skip, (next.place, first)) {
+                self.store.done(reading);
+                busy.done += first;
+                continue;
+            }
             busy.own = Block::new(bytes).ok();
-            busy.step = Step::Fetch(reading, bytes, skip);
+            busy.step = Step::Fetch(reading, bytes, skip, disk);
             return Ok(Some(Op {
                 write: false,
                 disk,
@@ -183,6 +190,29 @@ impl Volume {
             }));
         }
         Ok(None)
+    }
+
+    /// Fills a part of the client's block from the cache, if the block of the disk is there.
+    fn cached(
+        &mut self,
+        busy: &mut Busy,
+        disk: u64,
+        skip: usize,
+        (place, count): (usize, usize),
+    ) -> bool {
+        let Some(block) = busy.block.as_mut() else {
+            return false;
+        };
+        self.store.with_disk(|drive| {
+            let kept = drive
+                .cache
+                .get(disk)
+                .and_then(|b| b.get(skip..skip + count));
+            kept.is_some_and(|bytes| {
+                block.write(place, bytes);
+                true
+            })
+        })
     }
 
     fn plan_write(&mut self, busy: &mut Busy) -> Result<Option<Op>, FileFault> {
@@ -199,6 +229,8 @@ impl Volume {
             return Err(FileFault::NoSpace);
         };
         let bytes = piece.bytes.min(next.want) as usize;
+        self.store
+            .with_disk(|drive| drive.cache.forget(disk, bytes as u64));
         if next.direct {
             busy.step = Step::Store(writing, bytes, false, 0);
             let start = next.place;
@@ -248,8 +280,12 @@ impl Volume {
                 busy.done += count;
                 Ok(())
             }
-            Step::Fetch(reading, bytes, skip) => {
+            Step::Fetch(reading, bytes, skip, disk) => {
                 self.store.done(reading);
+                if let Some(own) = &busy.own {
+                    self.store
+                        .with_disk(|drive| drive.cache.keep(disk, own, bytes));
+                }
                 let count = (bytes - skip).min(busy.count - busy.done);
                 let place = busy.start + busy.done;
                 if let (Some(own), Some(block)) = (busy.own.take(), busy.block.as_mut()) {
@@ -279,6 +315,12 @@ impl Volume {
             }
             Step::Store(writing, count, _, _) => {
                 busy.own = None;
+                for piece in &writing.pieces {
+                    // A read beside the write may have seen what was there before.
+                    let (disk, bytes) = (piece.disk.unwrap_or(0), piece.bytes);
+                    self.store
+                        .with_disk(|drive| drive.cache.forget(disk, bytes));
+                }
                 let end = busy.offset + (busy.done + count) as u64;
                 self.store
                     .written(writing, end, now())

@@ -2,31 +2,22 @@
 //!
 //! A request goes in steps, each with one run of blocks that lie together. Where place in the file,
 //! place in the client's block and length fit, that block itself moves to the driver and back; else
-//! the run goes through a block of this program's own. Between steps others have their turns.
+//! the run goes through a block of this program's own (`plan.rs`). Between steps others have their
+//! turns at the disk's driver (`lanes.rs`).
 //!
 //! Invariants:
 //! - Writes of one file whose blocks overlap, appends and changes of size happen one after the
 //!   other, in the order in which they came.
 //! - Blocks of the disk are asked of the store when a channel is free, and given back when the disk
 //!   has answered: nobody else gets them while it works on them.
-//! - What a driver that dies was working on is begun again with its successor.
 
 use crate::volume::{At, Client, Volume, now};
 use crate::{faults, plan};
 use alloc::collections::VecDeque;
-use core::time::Duration;
-use sing_sdk::contracts::{DiskContract, FileContract, FileFault};
+use sing_sdk::contracts::{FileContract, FileFault};
 use sing_sdk::prelude::*;
 use sing_sdk::share::SYSTEM;
-use sing_sdk::time::{Timeout, uptime};
-use sing_store::{BLOCK, NodeId, SECTOR};
-
-/// A channel to the disk's driver.
-pub enum Lane {
-    Idle(crate::drive::Channel),
-    Reading(DiskContract::Imp<DiskContract::Ready_Read>, u32),
-    Writing(DiskContract::Imp<DiskContract::Ready_Write>, u32),
-}
+use sing_store::{BLOCK, NodeId};
 
 /// Where the answer goes.
 pub enum Reply {
@@ -45,7 +36,7 @@ pub struct Busy {
     /// The client's block, while it is here.
     pub block: Option<Block>,
     /// Its size, for another in its place if it is lost with a driver.
-    len: usize,
+    pub len: usize,
     pub offset: u64,
     pub start: usize,
     /// Bytes to be moved; of a read, those of the file.
@@ -57,7 +48,9 @@ pub struct Busy {
     /// This program's own block of a run that does not fit.
     pub own: Option<Block>,
     /// A view of the block that is being written: a driver that dies takes the other.
-    kept: Option<Block>,
+    pub kept: Option<Block>,
+    /// How many drivers have gone while they had it.
+    pub losses: u32,
     writes: bool,
 }
 
@@ -86,6 +79,7 @@ impl Busy {
             step: plan::Step::None,
             own: None,
             kept: None,
+            losses: 0,
             writes,
         }
     }
@@ -109,6 +103,7 @@ impl Busy {
             step: plan::Step::None,
             own: None,
             kept: None,
+            losses: 0,
             writes: true,
         }
     }
@@ -118,7 +113,7 @@ impl Busy {
         self.reply = Reply::Gone;
     }
 
-    fn gone(&self) -> bool {
+    pub const fn gone(&self) -> bool {
         matches!(self.reply, Reply::Gone)
     }
 
@@ -151,16 +146,6 @@ impl Ranges {
     }
 }
 
-/// What the disk is asked.
-pub struct Op {
-    pub write: bool,
-    pub disk: u64,
-    pub start: usize,
-    pub count: usize,
-    /// With this program's own block.
-    pub own: bool,
-}
-
 impl Volume {
     /// Begins a request.
     pub fn begin(&mut self, number: u32, busy: Busy) {
@@ -178,12 +163,12 @@ impl Volume {
         }
     }
 
-    fn wait_for_disk(&mut self, number: u32) {
+    pub fn wait_for_disk(&mut self, number: u32) {
         let origin = self.slots.origin(number).unwrap_or(SYSTEM);
         self.queue.push(origin, number);
     }
 
-    fn take_busy(&mut self, number: u32) -> Option<Box<Busy>> {
+    pub fn take_busy(&mut self, number: u32) -> Option<Box<Busy>> {
         match self.slots.take(number)? {
             Client::Busy(busy) => Some(busy),
             other => {
@@ -216,7 +201,7 @@ impl Volume {
     }
 
     /// Answers a request, and starts those that waited for it.
-    fn finish(&mut self, number: u32, mut busy: Busy, outcome: Result<(), FileFault>) {
+    pub fn finish(&mut self, number: u32, mut busy: Busy, outcome: Result<(), FileFault>) {
         let (node, at, done) = (busy.at.node, busy.at, busy.done as u32);
         let writes = busy.writes;
         // What has been written before the disk was full is told as such.
@@ -280,239 +265,6 @@ impl Volume {
         }
         if self.ranges.get(&node).is_some_and(|r| r.active.is_empty()) {
             self.ranges.remove(&node);
-        }
-    }
-
-    /// Opens channels to the driver, as many as there shall be.
-    pub fn connect(&mut self, lanes: usize) -> Result<(), FileFault> {
-        while self.lanes.len() < lanes {
-            let Ok(channel) = self.store.with_disk(|drive| drive.further()) else {
-                break;
-            };
-            let lane = self
-                .slots
-                .insert(SYSTEM, channel, |c| Client::Lane(Lane::Idle(c)));
-            let Ok(number) = lane else { break };
-            self.lanes.push(number);
-            self.idle.push(number);
-        }
-        if self.lanes.is_empty() {
-            return Err(FileFault::Medium);
-        }
-        Ok(())
-    }
-
-    /// Gives waiting requests to free channels.
-    pub fn issue(&mut self) {
-        while !self.queue.is_empty() {
-            if self.lanes.is_empty() && self.revive().is_err() {
-                while let Some(number) = self.queue.pop() {
-                    if let Some(busy) = self.take_busy(number) {
-                        self.finish(number, *busy, Err(FileFault::Medium));
-                    }
-                }
-                return;
-            }
-            let Some(lane) = self.idle.pop() else { return };
-            let busy = self
-                .queue
-                .pop()
-                .and_then(|n| self.take_busy(n).map(|b| (n, b)));
-            let Some((number, mut busy)) = busy else {
-                self.idle.push(lane);
-                continue;
-            };
-            let planned = if busy.gone() {
-                Ok(None)
-            } else {
-                self.plan(&mut busy)
-            };
-            match planned {
-                Ok(Some(op)) => self.send(lane, number, busy, op),
-                Ok(None) => {
-                    self.idle.push(lane);
-                    self.finish(number, *busy, Ok(()));
-                }
-                Err(fault) => {
-                    self.idle.push(lane);
-                    self.finish(number, *busy, Err(fault));
-                }
-            }
-        }
-    }
-
-    /// All channels to the driver have been closed: looks for its successor.
-    fn revive(&mut self) -> Result<(), FileFault> {
-        let lanes = self.store.with_disk(|drive| {
-            let found = drive.search();
-            found.map(|()| drive.geometry.parallel.clamp(2, 16))
-        });
-        self.connect(lanes.map_err(|_| FileFault::Medium)? as usize)
-    }
-
-    /// Moves a block to the driver.
-    fn send(&mut self, lane: u32, number: u32, mut busy: Box<Busy>, op: Op) {
-        let mut block = if op.own {
-            busy.own.take()
-        } else {
-            busy.block.take()
-        };
-        if op.write {
-            busy.kept = block.as_mut().and_then(|b| b.share(0..b.len()).ok());
-        }
-        let Some(Client::Lane(Lane::Idle(channel))) = self.slots.take(lane) else {
-            return;
-        };
-        let Some(block) = block.map(Vector::from_block) else {
-            self.slots.put(lane, Client::Lane(Lane::Idle(channel)));
-            self.idle.push(lane);
-            self.cancel(&mut busy);
-            return self.finish(number, *busy, Err(FileFault::NoResources));
-        };
-        let (sector, start, count) = (op.disk / SECTOR, op.start as u32, op.count as u32);
-        let lane_now = if op.write {
-            Lane::Writing(channel.send_write(sector, block, start, count), number)
-        } else {
-            Lane::Reading(channel.send_read(sector, block, start, count), number)
-        };
-        self.slots.put(lane, Client::Lane(lane_now));
-        self.slots.put(number, Client::Busy(busy));
-    }
-
-    /// The driver has answered, or has gone.
-    pub fn answered(&mut self, lane: u32, state: Lane) {
-        use DiskContract::imp::{Ready_Read, Ready_Write};
-        let (number, channel, outcome) = match state {
-            Lane::Idle(_) => return self.lose(lane),
-            Lane::Reading(asked, number) => match asked.recv() {
-                Ready_Read::Data(block, next) => (number, Some(next), Ok(block)),
-                Ready_Read::Failed(reason, block, next) => (
-                    number,
-                    Some(next),
-                    Err((crate::drive::fault(reason), block)),
-                ),
-                Ready_Read::Closed => return self.again(lane, number),
-            },
-            Lane::Writing(asked, number) => match asked.recv() {
-                Ready_Write::Written(block, next) => (number, Some(next), Ok(block)),
-                Ready_Write::Failed(reason, block, next) => (
-                    number,
-                    Some(next),
-                    Err((crate::drive::fault(reason), block)),
-                ),
-                Ready_Write::Closed => return self.again(lane, number),
-            },
-        };
-        if let Some(channel) = channel {
-            self.slots.put(lane, Client::Lane(Lane::Idle(channel)));
-            self.idle.push(lane);
-        }
-        let Some(mut busy) = self.take_busy(number) else {
-            return;
-        };
-        let (block, fault) = match outcome {
-            Ok(block) => (block, None),
-            Err((fault, block)) => (block, Some(faults::file(fault.into()))),
-        };
-        let whole = self.take_back(&mut busy, block.into_block());
-        let outcome = match fault {
-            Some(fault) => Err(fault),
-            None if !whole => Err(FileFault::Medium),
-            None => self.stepped(&mut busy),
-        };
-        match outcome {
-            Ok(()) if !busy.gone() => {
-                if busy.done >= busy.count && matches!(busy.step, plan::Step::None) {
-                    return self.finish(number, *busy, Ok(()));
-                }
-                self.slots.put(number, Client::Busy(busy));
-                self.wait_for_disk(number);
-            }
-            other => {
-                self.cancel(&mut busy);
-                self.finish(number, *busy, other);
-            }
-        }
-    }
-
-    /// Takes a block back from the driver; whether it is the one that was given, writable.
-    fn take_back(&mut self, busy: &mut Busy, block: Block) -> bool {
-        let written = busy.kept.take();
-        let own = busy.step.own();
-        let expected = if own { busy.step.own_len() } else { busy.len };
-        let mut block = match written {
-            // The driver's view goes; this one is the block again.
-            Some(kept) => {
-                drop(block);
-                kept
-            }
-            None => block,
-        };
-        // A client's block that was shared before stays so, and can be written to the disk.
-        let writable = block.unshare().is_ok() || busy.writes && !own;
-        let whole = block.len() == expected && writable;
-        if !whole {
-            // Not what was lent: finish gives the client another.
-            return false;
-        }
-        *(if own { &mut busy.own } else { &mut busy.block }) = Some(block);
-        true
-    }
-
-    /// A channel has been closed while it had a request, which begins its step again.
-    fn again(&mut self, lane: u32, number: u32) {
-        self.lose(lane);
-        let Some(mut busy) = self.take_busy(number) else {
-            return;
-        };
-        let own = busy.step.own();
-        self.cancel(&mut busy);
-        let kept = busy.kept.take();
-        if !own {
-            let len = busy.len;
-            busy.block = match kept {
-                Some(mut kept) => {
-                    // The dead driver's view goes with it.
-                    let _ = kept.unshare();
-                    Some(kept)
-                }
-                // What was filled before is read again.
-                None => {
-                    busy.done = 0;
-                    Block::new(len).ok()
-                }
-            };
-        }
-        busy.own = None;
-        if busy.block.is_none() {
-            return self.finish(number, *busy, Err(FileFault::NoResources));
-        }
-        self.slots.put(number, Client::Busy(busy));
-        self.wait_for_disk(number);
-    }
-
-    fn lose(&mut self, lane: u32) {
-        self.slots.remove(lane);
-        self.lanes.retain(|n| *n != lane);
-        self.idle.retain(|n| *n != lane);
-    }
-
-    /// Lets the disk finish what it is working on, before the store is given up.
-    pub fn drain(&mut self) {
-        let until = uptime() + Duration::from_secs(10);
-        while self.queue.pop().is_some() {}
-        while self.idle.len() < self.lanes.len() && uptime() < until {
-            let left = Timeout::from(until.saturating_sub(uptime()));
-            let Ok(number) = self.slots.wait(left) else {
-                return;
-            };
-            match self.slots.take(number) {
-                Some(Client::Lane(lane)) => self.answered(number, lane),
-                // Nobody else is served any more.
-                Some(_) => drop(self.slots.remove(number)),
-                None => {}
-            }
-            while self.queue.pop().is_some() {}
         }
     }
 }

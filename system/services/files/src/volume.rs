@@ -6,9 +6,10 @@
 //! - Changes wait at most [`COMMIT`] for a sync, while the disk works.
 
 use crate::drive::Drive;
+use crate::lanes::Lane;
 use crate::mounts::Use;
 use crate::queue::Queue;
-use crate::transfer::{Busy, Lane, Ranges};
+use crate::transfer::{Busy, Ranges};
 use crate::walk::walk;
 use crate::{connected, faults};
 use alloc::collections::BTreeMap;
@@ -103,6 +104,8 @@ pub struct Volume {
     /// The channels for file data, by their slots.
     pub lanes: Vec<u32>,
     pub idle: Vec<u32>,
+    /// Since when the driver has a request, by channel.
+    pub flights: BTreeMap<u32, Duration>,
     /// Since when changes wait.
     dirty: Option<Duration>,
     syncs: Vec<u32>,
@@ -183,6 +186,7 @@ fn mount(disk: &str, at: &str, read_only: bool, used: Use) -> Result<Volume, Vol
         queue: Queue::default(),
         lanes: Vec::new(),
         idle: Vec::new(),
+        flights: BTreeMap::new(),
         dirty: None,
         syncs: Vec::new(),
         tidying: true,
@@ -221,6 +225,8 @@ impl Volume {
         }
         match self.dirty {
             Some(since) => Timeout::from((since + COMMIT).saturating_sub(uptime())),
+            // From time to time, whether the driver still answers.
+            None if !self.flights.is_empty() => Timeout::from(COMMIT),
             None => Timeout::FOREVER,
         }
     }
@@ -272,6 +278,9 @@ impl Volume {
     }
 
     fn housekeeping(&mut self) {
+        if !self.flights.is_empty() {
+            self.expire();
+        }
         if self.tidying {
             self.tidying = matches!(self.store.tidy(), Ok(Progress::More));
         }

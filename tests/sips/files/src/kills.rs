@@ -153,6 +153,27 @@ fn content(number: u64) -> Vec<u8> {
     (0..len).map(|at| (at as u64 * 7 + number) as u8).collect()
 }
 
+/// Makes one more file, and syncs now and then, until the power fails.
+fn cut(
+    root: &mut Directory,
+    draw: &mut Draw,
+    made: &mut u64,
+    synced: &mut u64,
+) -> Result<(), Error> {
+    let mut file = root.open_with(&format!("f{made}"), Options::create_new())?;
+    *made += 1;
+    file.write_at(0, &content(*made - 1))?;
+    // So that there are not too many.
+    sleep(Duration::from_millis(1));
+    match draw.below(12) {
+        0 => file.sync()?,
+        1 => root.sync()?,
+        _ => return Ok(()),
+    }
+    *synced = *made;
+    Ok(())
+}
+
 fn power() -> Check {
     let mut stage = Stage::unmounted(64)?;
     let (disk, at, ctrl) = (stage.disk.clone(), stage.at.clone(), stage.ctrl.clone());
@@ -163,7 +184,7 @@ fn power() -> Check {
         return Ok(false);
     }
     // Files up to this number have been synced.
-    let (mut synced, mut made) = (0, 0);
+    let (mut synced, mut made, mut lost) = (0, 0, 0);
     for round in 0..20 {
         let mounted = stage.control.mount(&path, &at, false)?;
         if mounted != Ok(()) {
@@ -172,7 +193,6 @@ fn power() -> Check {
         }
         let mut root = stage.root()?;
         for number in 0..synced {
-            // Some are removed again, which may have been synced or not.
             let bytes = root.open_file(&format!("f{number}"))?.read_to_end()?;
             if bytes != content(number) {
                 println!("filetest: round {round}: file {number} of {synced} differs");
@@ -184,25 +204,19 @@ fn power() -> Check {
             let _ = root.remove(&format!("f{number}"));
         }
         made = synced;
-        let until = uptime() + Duration::from_millis(draw.below(60));
-        while uptime() < until {
-            let mut file = root.open_with(&format!("f{made}"), Options::create_new())?;
-            file.write_at(0, &content(made))?;
-            made += 1;
-            match draw.below(4) {
-                0 => {
-                    file.sync()?;
-                    synced = made;
-                }
-                1 => {
-                    root.sync()?;
-                    synced = made;
-                }
-                _ => {}
-            }
-        }
-        // The machine stops: the file system too, in the midst of what it does.
-        driver.cut(draw.next())?;
+        // In the midst of whatever is going on; now and then when a commit by itself is due.
+        let (wait, seed) = (
+            draw.below(if round % 5 == 0 { 1200 } else { 80 }),
+            draw.next(),
+        );
+        let cutter = sing_sdk::thread::spawn(move || {
+            sleep(Duration::from_millis(wait));
+            driver.cut(seed).map(|()| driver)
+        })?;
+        while cut(&mut root, &mut draw, &mut made, &mut synced).is_ok() {}
+        driver = cutter.join()??;
+        lost += made - synced;
+        // The machine stops: the file system too.
         drop(root);
         stage.files = None;
         drop(driver);
@@ -216,6 +230,6 @@ fn power() -> Check {
             return Ok(false);
         }
     }
-    println!("filetest: {made} files, {synced} of them synced");
-    Ok(synced > 20)
+    println!("filetest: {synced} files synced, {lost} not");
+    Ok(synced > 20 && lost > 0)
 }

@@ -7,9 +7,11 @@
 extern crate alloc;
 
 mod basic;
+mod bench;
 mod faults;
 mod kills;
 mod model;
+mod names;
 mod stage;
 mod volumes;
 
@@ -35,11 +37,12 @@ sing_sdk::arguments! {
 #[sing_sdk::main]
 fn main(Arguments { part, at }: Arguments) -> i32 {
     match part.as_str() {
-        "basic" => checks::run("filetest", basic::ALL.iter().copied()),
+        "basic" => checks::run("filetest", basic::ALL.iter().chain(names::ALL).copied()),
         "volumes" => checks::run("filetest", volumes::ALL.iter().copied()),
         "faults" => checks::run("filetest", faults::ALL.iter().copied()),
         "model" => checks::run("filetest", model::ALL.iter().copied()),
         "kills" => checks::run("filetest", kills::ALL.iter().copied()),
+        "bench" => bench::run(),
         "storm" => kills::storm(&at.unwrap_or_default()),
         other => {
             println!("filetest: there is no part {other}");

@@ -1,16 +1,20 @@
 //! The control worker: formatting, mounting, checking, and what it refuses.
 
 use crate::checks::{Check, Test};
-use crate::stage::{Control, Stage};
+use crate::stage::{Control, Stage, connected};
+use core::time::Duration;
 use sing_sdk::contracts::VolumeFault;
 use sing_sdk::fs::{Directory, Options};
 use sing_sdk::prelude::*;
+use sing_sdk::time::{sleep, uptime};
 
 pub const ALL: &[Test] = &[
     ("what the control worker refuses", refusals),
     ("remounted", remounted),
     ("in use", in_use),
     ("several", several),
+    ("a disk that does not answer", silent),
+    ("shares", shares),
 ];
 
 fn refusals() -> Check {
@@ -97,4 +101,56 @@ fn several() -> Check {
     let unmounted = second.unmount("/test/second", false)?;
     let good = [made, mounted, unmounted].iter().all(Result::is_ok);
     Ok(good && first == b"one" && same == b"two" && lines == 2)
+}
+
+/// A name under which nobody answers costs only those who ask for it.
+fn silent() -> Check {
+    let mut stage = Stage::new(8)?;
+    let (at, ctrl) = (stage.at.clone(), stage.ctrl.clone());
+    let mut names = connected()?;
+    let silent = names.register("/test/silent")?;
+    let waiting = sing_sdk::thread::spawn(move || -> Result<_, Error> {
+        let mut names = connected()?;
+        let mut control = Control::new(&mut names, &ctrl)?;
+        let begun = uptime();
+        let answer = control.mount("/test/silent", "/test/nowhere", false)?;
+        Ok((answer, uptime() - begun))
+    })?;
+    sleep(Duration::from_millis(50));
+    // Others are served meanwhile: the control worker's clients, and those of file systems.
+    let begun = uptime();
+    let space = stage.control.space(&at)?.is_ok();
+    stage
+        .root()?
+        .open_with("f", Options::create())?
+        .write_at(0, b"x")?;
+    let quick = uptime() - begun < Duration::from_millis(1500);
+    let (answer, took) = waiting.join()??;
+    drop(silent);
+    let refused = answer == Err(VolumeFault::NotFound) && took < Duration::from_secs(8);
+    // A file system cannot be its own disk.
+    let own = stage
+        .control
+        .mount(&format!("{at}/f"), "/test/nowhere", false)?;
+    Ok(space && quick && refused && own == Err(VolumeFault::NotFound))
+}
+
+/// One origin does not get all of the open files; what it closes comes back.
+fn shares() -> Check {
+    let mut stage = Stage::new(8)?;
+    let mut root = stage.root()?;
+    drop(root.open_with("f", Options::create())?);
+    let take_all = |root: &mut Directory| -> Result<usize, Error> {
+        let mut open = Vec::new();
+        loop {
+            match root.open_file("f") {
+                Ok(file) => open.push(file),
+                Err(Error::NoResources) => return Ok(open.len()),
+                Err(error) => return Err(error),
+            }
+        }
+    };
+    let first = take_all(&mut root)?;
+    let again = take_all(&mut root)?;
+    Ok((64..=160).contains(&first) && again.abs_diff(first) <= 2)
 }
