@@ -9,6 +9,7 @@ use crate::request::{
 };
 use crate::server::{Server, Who};
 use crate::watchers::Watched;
+use alloc::borrow::Cow;
 use nameserver::{Own, Place};
 use sing_sdk::path;
 use sing_sdk::pattern::{self, Pattern};
@@ -232,10 +233,10 @@ impl Server {
         };
         let mut price = 0;
         let made = match (&asking.verb, back) {
-            (Verb::Bind, Back::Service(service)) => Ok((rest.into(), Made::Bind(service))),
-            (Verb::Find(search), _) => place(rest, search),
+            (Verb::Bind, Back::Service(service)) => Ok((Cow::Borrowed(rest), Made::Bind(service))),
+            (Verb::Find(search), _) => place(rest, search).map(|(spec, made)| (spec.into(), made)),
             (Verb::Notify(pattern), Back::Watcher(watcher)) => {
-                Ok((pattern::under(rest, pattern), Made::Notify(watcher)))
+                Ok((pattern::under(rest, pattern).into(), Made::Notify(watcher)))
             }
             (Verb::Register { contract, .. }, Back::Provider(provider)) => {
                 price = budget::registration(rest);
@@ -264,7 +265,7 @@ impl Server {
             _ => {}
         }
         match sent {
-            Ok(()) => self.clients.keep(who.0, Box::new(asking)),
+            Ok(()) => self.clients.keep(who.0, asking),
             Err((reason, back)) => self.end(who, asking, Reply::Refused(reason, back)),
         }
     }
@@ -293,14 +294,14 @@ impl Server {
     }
 
     /// Asks a provider for the link of which it says that the path leads through it.
-    pub(crate) fn read_link(&mut self, who: Who, id: u32, asking: Box<Asking>, back: Back) {
+    pub(crate) fn read_link(&mut self, who: Who, id: u32, asking: Asking, back: Back) {
         let rest = match asking.path.get(asking.mount..) {
             None | Some("") => "/",
             Some(rest) => rest,
         };
         match self.send(who, id, rest, Made::ReadLink(back)) {
             Ok(()) => self.clients.keep(who.0, asking),
-            Err((reason, back)) => self.end(who, *asking, Reply::Refused(reason, back)),
+            Err((reason, back)) => self.end(who, asking, Reply::Refused(reason, back)),
         }
     }
 

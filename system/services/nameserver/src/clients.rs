@@ -80,9 +80,8 @@ struct Client {
     above: bool,
     /// `None` while it is served.
     state: Option<State>,
-    /// What a provider has been asked for it. In a box, as most clients ask nothing most of the
-    /// time, and charged with the request.
-    asking: Option<Box<Asking>>,
+    /// What a provider has been asked for it.
+    asking: Option<Asking>,
     /// The price of the last answer, which it may not have received yet.
     answer: usize,
 }
@@ -179,14 +178,14 @@ impl Clients {
     }
 
     /// Keeps what has been asked for a client.
-    pub fn keep(&mut self, id: u32, asking: Box<Asking>) {
+    pub fn keep(&mut self, id: u32, asking: Asking) {
         if let Some(client) = self.all.get_mut(&id) {
             client.asking = Some(asking);
         }
     }
 
     /// What has been asked for a client.
-    pub fn asking(&mut self, id: u32) -> Option<Box<Asking>> {
+    pub fn asking(&mut self, id: u32) -> Option<Asking> {
         self.all.get_mut(&id)?.asking.take()
     }
 

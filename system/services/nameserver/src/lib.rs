@@ -38,7 +38,13 @@ pub struct Tree<T, L> {
 const DIVIDER: &str = "\u{1}";
 
 fn key(path: &str) -> String {
-    path.trim_end_matches('/').replace('/', DIVIDER)
+    let mut key = String::with_capacity(path.len());
+    // The root's key is empty.
+    for part in path.split('/').skip(1).filter(|part| !part.is_empty()) {
+        key.push_str(DIVIDER);
+        key.push_str(part);
+    }
+    key
 }
 
 impl<T, L> Default for Tree<T, L> {

@@ -262,6 +262,9 @@ impl Server {
             return;
         };
         let who = (asker.client, asker.origin);
+        if let (Verb::Bind, Reply::Done) = (&asking.verb, &reply) {
+            return self.answer(who.0, reply);
+        }
         match (&mut asking.verb, reply) {
             (Verb::ReadLink, Reply::Link(used, target, _)) => {
                 let used = asking.mount.saturating_add(used);
@@ -276,21 +279,21 @@ impl Server {
             (_, Reply::Link(used, target, back)) => {
                 let target = target.get_within(path::LONGEST).unwrap_or_default();
                 let used = asking.mount.saturating_add(used);
-                self.go_on(who, *asking, used, &target, back);
+                self.go_on(who, asking, used, &target, back);
             }
             (verb, Reply::Refused(Refusal::IsLink, back))
                 if !matches!(verb, Verb::ReadLink) && !self.clients.is_above(who.0) =>
             {
                 match provider {
                     Some(provider) => self.read_link(who, provider, asking, back),
-                    None => self.end(who, *asking, Reply::Refused(Refusal::NotFound, back)),
+                    None => self.end(who, asking, Reply::Refused(Refusal::NotFound, back)),
                 }
             }
             (Verb::Find(search), reply) if search.into.is_some() => {
                 let reply = below(search, reply);
                 self.answer(who.0, reply);
             }
-            (_, reply) => self.granted(provider, who, *asking, reply),
+            (_, reply) => self.granted(provider, who, asking, reply),
         }
     }
 
