@@ -5,9 +5,7 @@ use crate::names;
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use sing_abi::entry::Privilege;
-use sing_image::manifest::{
-    Category, DeviceUse, Manifest, Served, Side, StartupEndpoint, Used,
-};
+use sing_image::manifest::{Category, DeviceUse, Manifest, Served, Side, StartupEndpoint, Used};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::{Error, Ident, LitInt, LitStr, Path, Token, braced, bracketed, parse_quote};

@@ -17,6 +17,7 @@ extern crate alloc;
 
 pub mod calendar;
 pub mod copy;
+pub mod ends;
 pub mod failure;
 pub mod moving;
 pub mod open;
@@ -24,6 +25,7 @@ pub mod place;
 pub mod program;
 pub mod remove;
 pub mod tree;
+pub mod volume;
 
 #[cfg(test)]
 mod model;

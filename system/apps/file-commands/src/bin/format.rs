@@ -1,0 +1,36 @@
+//! Makes an empty file system on a disk.
+#![no_std]
+#![no_main]
+#![deny(unsafe_code)]
+
+use file_commands::{failure::Failure, program, volume::Worker};
+use sing_sdk::names::Names;
+use sing_sdk::prelude::*;
+
+sing_sdk::manifest! {
+    name: "format",
+    description: "makes an empty file system: format DISK [--label LABEL] [--force]",
+    endpoints: { stdout: optional PipeContract.Imp:Start, stderr: optional PipeContract.Imp:Start, names: optional NamespaceContract.Imp:Start },
+}
+
+sing_sdk::arguments! {
+    /// Also on a disk that holds something.
+    force: flag "--force";
+    /// The file system's label.
+    label: option String "--label LABEL";
+    /// The disk, by its path: /dev/disk0.
+    disk: one String "DISK";
+}
+
+fn act(names: &mut Names, arguments: &Arguments) -> Result<(), Failure> {
+    let label = arguments.label.as_deref().unwrap_or_default();
+    Worker::bind(names)?.format(&arguments.disk, label, arguments.force)
+}
+
+#[sing_sdk::main]
+fn main(arguments: Arguments) -> i32 {
+    match program::names("format", startup::names()) {
+        Ok(mut names) => program::report("format", act(&mut names, &arguments)),
+        Err(code) => code,
+    }
+}
