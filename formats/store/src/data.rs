@@ -1,31 +1,15 @@
-//! Where the data of files lies: mappings to read, places to write, sizes, and what is given back.
+//! Where the data of files lies: mappings to read, and places to write.
 //!
-//! Blocks beyond the end of a file are either none (the normal case) or being given back, for which
-//! a record of [`tag::TIDY`] stands; a file with that record does not grow before it is tidied. The
-//! part of the last block beyond the end holds anything: it is filled with zeros when the file
-//! grows past it.
+//! A request holds a ticket from its beginning to its end, so that blocks it was told of are not
+//! given to anybody else meanwhile. New blocks are a file's only when they have been written.
 
-use crate::bits::by_group;
 use crate::disk::Disk;
 use crate::error::Error;
-use crate::records::{Extent, GROUP, Node, key, key2, second, tag};
-use crate::region::{read_bytes, write_bytes};
+use crate::records::{Extent, Node, key2, second, tag};
 use crate::store::Store;
 use crate::types::*;
-use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Bound;
-
-/// Records that a step of tidying changes at most, about.
-const STEP: u64 = 64;
-/// The same, if there is hardly any room for metadata.
-const SMALL_STEP: u64 = 2;
-/// Nodes that a call of tidy looks at.
-const MOST_LOOKS: usize = 1024;
-/// Bytes that a copying write has in flight.
-const COPIED: u64 = 64 * BLOCK;
-/// How often a copying write tries to get space back.
-const MOST_TRIES: usize = 1000;
 
 impl<D: Disk> Store<D> {
     /// Where `bytes` bytes of a file from `offset` on lie: at most `most` pieces (and at most
@@ -109,16 +93,26 @@ impl<D: Disk> Store<D> {
             self.zero_tail(file, node.size)?;
         }
         let most = most.clamp(1, MOST_PIECES);
+        let range = (offset / BLOCK, end / BLOCK);
+        // What stands is written in place, even if there is no room for anything new.
+        let mut standing = Vec::new();
+        self.find_pieces(file, &node, range, most, false, &mut standing)?;
         let mut pieces = Vec::new();
-        let found = self.change(4, |store| {
-            store.find_pieces(
-                file,
-                &node,
-                (offset / BLOCK, end / BLOCK),
-                most,
-                &mut pieces,
-            )
-        });
+        let covered = standing.last().is_some_and(|p| p.offset + p.bytes == end);
+        let found = if covered || standing.len() == most {
+            Ok(())
+        } else {
+            self.change(4, |store| {
+                store.find_pieces(file, &node, range, most, true, &mut pieces)
+            })
+        };
+        let found = match found {
+            Err(Error::NoSpace) if !standing.is_empty() => Ok(()),
+            found => found,
+        };
+        if found.is_ok() && pieces.is_empty() {
+            pieces = standing;
+        }
         if let Err(error) = found {
             self.give_pieces_back(&pieces);
             return Err(error);
@@ -137,9 +131,10 @@ impl<D: Disk> Store<D> {
         node: &Node,
         (mut at, end): (u64, u64),
         most: usize,
+        new: bool,
         pieces: &mut Vec<Piece>,
     ) -> Result<(), Error> {
-        let mut goal = self.goal(file, at)?;
+        let mut goal = if new { self.goal(file, at)? } else { None };
         while at < end && pieces.len() < most {
             let extent = self.extent_from(file, at)?;
             let (start, to, fresh) = match extent {
@@ -148,6 +143,7 @@ impl<D: Disk> Store<D> {
                     found.end().min(end),
                     false,
                 ),
+                _ if !new => return Ok(()),
                 _ => {
                     let hole = extent.map_or(end, |found| found.first.min(end)) - at;
                     let mut found =
@@ -285,7 +281,7 @@ impl<D: Disk> Store<D> {
     }
 
     /// Takes the blocks from `from` to `to` of an extent.
-    fn cut(
+    pub(crate) fn cut(
         &mut self,
         file: NodeId,
         node: &mut Node,
@@ -316,240 +312,7 @@ impl<D: Disk> Store<D> {
         Ok(())
     }
 
-    /// Sets the size of a file: what is beyond is lost, what is added reads as zeros. The size
-    /// changes at once; blocks come back by [`tidy`](Store::tidy). [`Error::Busy`] while a write
-    /// is in flight.
-    pub fn set_size(&mut self, file: NodeId, size: u64, now: u64) -> Result<Progress, Error> {
-        if size > LARGEST_FILE {
-            return Err(Error::TooLarge);
-        }
-        let node = self.file(file)?;
-        self.writable()?;
-        if self.space.is_written(file) {
-            return Err(Error::Busy);
-        }
-        let grows = size > node.size;
-        if grows {
-            self.settle(file)?;
-            self.zero_tail(file, node.size)?;
-        }
-        let trims = self.change(if grows { 4 } else { 0 }, |store| {
-            // Tidying has changed it.
-            let mut node = store.file(file)?;
-            node.size = size;
-            node.modified = now;
-            node.changed = now;
-            store.put_node(file, &node);
-            let trims = store.has_blocks_beyond(file)?;
-            if trims {
-                store.meta.put(&key(tag::TIDY, file.0), &[]);
-            }
-            Ok(trims)
-        })?;
-        if trims {
-            self.tidy_node(file)
-        } else {
-            Ok(Progress::Done)
-        }
-    }
-
-    /// A file that is about to grow must have no blocks beyond its end.
-    fn settle(&mut self, file: NodeId) -> Result<(), Error> {
-        let busy = self.meta.get(&key(tag::TIDY, file.0))?.is_some()
-            && self.has_blocks_beyond(file)?
-            && self.tidy_node(file)? == Progress::More;
-        if busy { Err(Error::Busy) } else { Ok(()) }
-    }
-
-    /// Fills the last block with zeros from the end of the file on.
-    fn zero_tail(&mut self, file: NodeId, size: u64) -> Result<(), Error> {
-        let within = size % BLOCK;
-        if within == 0 {
-            return Ok(());
-        }
-        let block = size / BLOCK;
-        if let Some(found) = self.extent_from(file, block)?
-            && found.first <= block
-        {
-            let at = (found.start + (block - found.first)) * BLOCK + within;
-            let zeros = vec![0; (BLOCK - within) as usize];
-            self.with_disk(|disk| write_bytes(disk, at, &zeros))?;
-        }
-        Ok(())
-    }
-
-    /// Gives back blocks of files that were truncated or removed, a bounded number in a call.
-    pub fn tidy(&mut self) -> Result<Progress, Error> {
-        self.writable()?;
-        let end = key(tag::TIDY, u64::MAX);
-        let mut at = self.tidied;
-        let mut wrapped = at == 0;
-        for _ in 0..MOST_LOOKS {
-            let from = key(tag::TIDY, at);
-            let Some((found, _)) = self.meta.next(Bound::Excluded(&from), &end)? else {
-                if wrapped {
-                    break;
-                }
-                wrapped = true;
-                at = 0;
-                continue;
-            };
-            let id = Self::node_of(&found)?;
-            at = id.0;
-            if self.is_kept(id)? && !self.has_blocks_beyond(id)? {
-                continue;
-            }
-            // The next one's turn comes even if this one fails.
-            self.tidied = at;
-            if self.tidy_node(id)? == Progress::More {
-                self.tidied = at - 1;
-            }
-            return Ok(Progress::More);
-        }
-        self.tidied = 0;
-        Ok(Progress::Done)
-    }
-
-    /// A node without names that is still in use.
-    fn is_kept(&mut self, id: NodeId) -> Result<bool, Error> {
-        let used = self.held.contains_key(&id) || self.space.is_written(id);
-        Ok(used && self.node(id)?.links == 0)
-    }
-
-    fn tidy_node(&mut self, id: NodeId) -> Result<Progress, Error> {
-        self.change(0, |store| store.trim(id))
-    }
-
-    fn has_blocks_beyond(&mut self, id: NodeId) -> Result<bool, Error> {
-        let keep = self.node(id)?.size.div_ceil(BLOCK);
-        Ok(self
-            .extent_up_to(id, u64::MAX)?
-            .is_some_and(|last| last.end() > keep))
-    }
-
-    /// Takes some blocks beyond the end of a file; in the end, removes what has no name.
-    fn trim(&mut self, id: NodeId) -> Result<Progress, Error> {
-        let mut node = self.node(id)?;
-        let gone = node.links == 0 && !self.is_kept(id)?;
-        let keep = if gone { 0 } else { node.size.div_ceil(BLOCK) };
-        let waiting = self.meta.changes() + 2 * STEP as usize;
-        let mut budget = if self.reserve(waiting)? {
-            STEP
-        } else {
-            SMALL_STEP
-        };
-        while let Some(last) = self.extent_up_to(id, u64::MAX)? {
-            if last.end() <= keep {
-                break;
-            }
-            if budget == 0 {
-                self.put_node(id, &node);
-                return Ok(Progress::More);
-            }
-            let most = budget * GROUP;
-            let from = last.first.max(keep).max(last.end().saturating_sub(most));
-            let groups = by_group(last.start, last.end() - from).count() as u64;
-            self.cut(id, &mut node, last, from, last.end())?;
-            budget = budget.saturating_sub(groups + 1);
-        }
-        if gone || node.links > 0 {
-            self.meta.remove(&key(tag::TIDY, id.0));
-        }
-        if gone {
-            self.meta.remove(&key(tag::NODE, id.0));
-            if node.kind == Kind::Link {
-                self.meta.remove(&key(tag::TARGET, id.0));
-            }
-            self.state.nodes = self.state.nodes.saturating_sub(1);
-        } else {
-            self.put_node(id, &node);
-        }
-        Ok(Progress::Done)
-    }
-
-    /// Reads from `offset` on, by copying; returns how many bytes, fewer than asked for only at
-    /// the end of the file.
-    pub fn read_at(
-        &mut self,
-        file: NodeId,
-        offset: u64,
-        buffer: &mut [u8],
-    ) -> Result<usize, Error> {
-        let mut done = 0;
-        while done < buffer.len() {
-            let at = offset.saturating_add(done as u64);
-            let want = (buffer.len() - done) as u64;
-            let reading = self.map(file, at, want, MOST_PIECES)?;
-            let bytes = reading.bytes;
-            let target = &mut buffer[done..done + bytes as usize];
-            let read = self.with_disk(|disk| {
-                for piece in &reading.pieces {
-                    let from = piece.offset.max(at);
-                    let to = (piece.offset + piece.bytes).min(at + bytes);
-                    let part = &mut target[(from - at) as usize..(to - at) as usize];
-                    match piece.disk {
-                        Some(disk_at) => read_bytes(disk, disk_at + (from - piece.offset), part)?,
-                        None => part.fill(0),
-                    }
-                }
-                Ok(())
-            });
-            self.done(reading);
-            read.map_err(Error::Disk)?;
-            if bytes == 0 {
-                break;
-            }
-            done += bytes as usize;
-        }
-        Ok(done)
-    }
-
-    /// Writes all of `data` from `offset` on, by copying. If it fails, a part of it may have been
-    /// written, from its beginning on.
-    pub fn write_at(
-        &mut self,
-        file: NodeId,
-        offset: u64,
-        data: &[u8],
-        now: u64,
-    ) -> Result<(), Error> {
-        let end = offset
-            .checked_add(data.len() as u64)
-            .filter(|e| *e <= LARGEST_FILE);
-        let end = end.ok_or(Error::TooLarge)?;
-        let size = self.file(file)?.size;
-        if offset > size && !data.is_empty() {
-            self.writable()?;
-            self.settle(file)?;
-            self.zero_tail(file, size)?;
-        }
-        let mut at = offset;
-        let mut tries = 0;
-        while at < end {
-            let first = at - at % BLOCK;
-            let bytes = (end.next_multiple_of(BLOCK) - first).min(COPIED);
-            let writing = match self.prepare_write(file, first, bytes, MOST_PIECES) {
-                Ok(writing) => writing,
-                Err(Error::NoSpace) if tries < MOST_TRIES && self.reclaim()? => {
-                    tries += 1;
-                    continue;
-                }
-                Err(error) => return Err(error),
-            };
-            let to = writing.end().min(end);
-            let part = &data[(at - offset) as usize..(to - offset) as usize];
-            if let Err(fault) = self.with_disk(|disk| write_pieces(disk, &writing.pieces, at, part))
-            {
-                self.abandon(writing);
-                return Err(fault.into());
-            }
-            self.written(writing, to, now)?;
-            at = to;
-        }
-        Ok(())
-    }
-
-    fn file(&mut self, id: NodeId) -> Result<Node, Error> {
+    pub(crate) fn file(&mut self, id: NodeId) -> Result<Node, Error> {
         let node = self.node(id)?;
         match node.kind {
             Kind::File => Ok(node),
@@ -571,7 +334,11 @@ impl<D: Disk> Store<D> {
     }
 
     /// The last extent that begins at this block of the file or before.
-    fn extent_up_to(&mut self, file: NodeId, block: u64) -> Result<Option<Extent>, Error> {
+    pub(crate) fn extent_up_to(
+        &mut self,
+        file: NodeId,
+        block: u64,
+    ) -> Result<Option<Extent>, Error> {
         let begin = key2(tag::EXTENT, file.0, 0);
         let to = key2(tag::EXTENT, file.0, block);
         let found = self.meta.last(&begin, Bound::Included(&to))?;
@@ -581,7 +348,11 @@ impl<D: Disk> Store<D> {
     }
 
     /// The extent that has this block of the file, or the first one behind it.
-    fn extent_from(&mut self, file: NodeId, block: u64) -> Result<Option<Extent>, Error> {
+    pub(crate) fn extent_from(
+        &mut self,
+        file: NodeId,
+        block: u64,
+    ) -> Result<Option<Extent>, Error> {
         if let Some(found) = self.extent_up_to(file, block)?
             && found.end() > block
         {
@@ -594,31 +365,4 @@ impl<D: Disk> Store<D> {
             .map(|(key, value)| self.checked(&key, &value))
             .transpose()
     }
-}
-
-/// Writes a part of the range that the pieces cover. A new block is written whole.
-fn write_pieces<D: Disk>(
-    disk: &mut D,
-    pieces: &[Piece],
-    at: u64,
-    data: &[u8],
-) -> Result<(), crate::DiskFault> {
-    let end = at + data.len() as u64;
-    for piece in pieces {
-        let Some(disk_at) = piece.disk else { continue };
-        let from = piece.offset.max(at);
-        let to = (piece.offset + piece.bytes).min(end);
-        let part = &data[(from - at) as usize..(to - at) as usize];
-        if !piece.fresh {
-            write_bytes(disk, disk_at + (from - piece.offset), part)?;
-        } else if part.len() as u64 == piece.bytes {
-            disk.write(disk_at, part)?;
-        } else {
-            let mut whole = vec![0; piece.bytes as usize];
-            let within = (from - piece.offset) as usize;
-            whole[within..within + part.len()].copy_from_slice(part);
-            disk.write(disk_at, &whole)?;
-        }
-    }
-    Ok(())
 }

@@ -16,6 +16,7 @@ extern crate alloc;
 
 mod bits;
 mod check;
+mod copy;
 mod data;
 mod disk;
 mod error;
@@ -26,6 +27,7 @@ mod meta;
 mod names;
 mod records;
 mod region;
+mod sizes;
 mod space;
 mod store;
 mod types;

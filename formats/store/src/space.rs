@@ -279,10 +279,14 @@ impl Space {
             }
         }
         if let Some((start, blocks)) = found {
+            // Only as far as nobody else is: a window over another's would stop that one's growth.
+            let end = start + blocks;
+            let mut busy = self.busy(meta, end / GROUP)?;
+            self.add_windows(&mut busy, end / GROUP, file);
+            let open = bits::run(&busy, (end % GROUP) as usize, window as usize) as u64;
             self.withheld.insert(start, blocks);
             self.windows.retain(|w| w.0 != file);
-            let end = start + blocks;
-            self.windows.push_back((file, end, end + window));
+            self.windows.push_back((file, end, end + open));
             if self.windows.len() > MOST_WINDOWS {
                 self.windows.pop_front();
             }

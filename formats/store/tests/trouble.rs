@@ -123,6 +123,32 @@ fn remove_all(store: &mut Store<Ram>, directory: sing_store::NodeId) {
 }
 
 #[test]
+fn what_stands_can_be_overwritten_on_a_full_disk() {
+    let disk = Store::format(Ram::new(2 << 20), &options()).expect("format");
+    let mut store = mount(disk).expect("mount");
+    let file = store.create(ROOT, "file", 1).expect("file");
+    let mut size = 0;
+    while let Ok(()) = store.write_at(file, size, &[1; 4096], 1) {
+        size += 4096;
+    }
+    let mut made = 0;
+    while store.create(ROOT, &format!("{made}"), 1).is_ok() {
+        made += 1;
+    }
+    for offset in [0, 5, 5000, size - 7] {
+        store
+            .write_at(file, offset, b"other", 2)
+            .expect("an overwrite in place");
+    }
+    assert_eq!(
+        store.write_at(file, size, &[0; 4096], 2),
+        Err(Error::NoSpace)
+    );
+    store.sync().expect("sync");
+    check(&mut store);
+}
+
+#[test]
 fn names_fill_a_disk_and_go_again() {
     let disk = Store::format(Ram::new(1 << 20), &options()).expect("format");
     let mut store = mount(disk).expect("mount");
