@@ -53,7 +53,7 @@ fn first() -> Check {
         (known.bytes, known.links, known.kind) == (12, 1, FileKind::File),
         known.created > 1 << 60 && known.modified >= known.created,
         listed.len() == 1 && listed[0].name == "hello.txt" && listed[0].id == known.id,
-        found == ["hello.txt"],
+        found.len() == 1 && found[0].name() == "hello.txt",
     ])
 }
 

@@ -52,7 +52,7 @@ pub fn appears(names: &mut Names, path: &str) -> Result<(), Error> {
     let (above, name) = sing_sdk::fs::split(path).ok_or(Error::BadArgument)?;
     for _ in 0..2000 {
         let there = names.find(above).unwrap_or_default();
-        if there.iter().any(|n| n.trim_end_matches('/') == name) {
+        if there.iter().any(|found| found.name() == name) {
             return Ok(());
         }
         sing_sdk::time::sleep(core::time::Duration::from_millis(2));
