@@ -74,7 +74,7 @@ fn list(names: &mut Names) -> Result<i32, Error> {
         "{:<16} {:<9} {:>7} {:>8} {:>10} {}\n",
         "NAME", "STATE", "PROCESS", "RESTARTS", "FOR", "REASON"
     );
-    for found in names.find(PLACE)? {
+    for found in names.list(PLACE)? {
         let name = found.name();
         let Some((state, process, restarts, time, reason)) = status(&mut info, names, name)? else {
             continue;

@@ -46,7 +46,7 @@ fn first() -> Check {
         File::open(&mut stage.names, &format!("{}/hello.txt", stage.at))?.read_to_end()?;
     let listed: Vec<Entry> = root.list().collect::<Result<_, _>>()?;
     file.sync()?;
-    let found = stage.names.find(&stage.at)?;
+    let found = stage.names.list(&stage.at)?;
     all(&[
         file.read_to_end()? == b"Hello, disk.",
         by_path == b"Hello, disk.",

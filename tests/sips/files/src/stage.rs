@@ -51,7 +51,7 @@ impl Drop for Running {
 pub fn appears(names: &mut Names, path: &str) -> Result<(), Error> {
     let (above, name) = sing_sdk::fs::split(path).ok_or(Error::BadArgument)?;
     for _ in 0..2000 {
-        let there = names.find(above).unwrap_or_default();
+        let there = names.list(above).unwrap_or_default();
         if there.iter().any(|found| found.name() == name) {
             return Ok(());
         }
