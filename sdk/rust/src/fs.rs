@@ -85,6 +85,15 @@ impl fmt::Display for FileFault {
     }
 }
 
+/// Whether a directory above may know better why a path cannot be bound.
+pub(crate) fn may_know_above(error: Error) -> bool {
+    use crate::contracts::Refusal;
+    matches!(
+        error,
+        Error::NotFound | Error::Refused(Refusal::OtherContract | Refusal::NotADirectory)
+    )
+}
+
 /// A path as the path of its directory and the last name in it; `None` for the root.
 #[must_use]
 pub fn split(path: &str) -> Option<(&str, &str)> {

@@ -5,10 +5,13 @@ use crate::cargo;
 use anyhow::Result;
 
 /// Packages with tests on this machine that the workspace does not build by default.
-const FURTHER: [&str; 5] = [
+const FURTHER: [&str; 8] = [
     "sing-pc",
     "sing-sdk",
     "compile-fail",
+    "console",
+    "manager",
+    "nameserver",
     "shell",
     "file-commands",
 ];

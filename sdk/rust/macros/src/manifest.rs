@@ -57,10 +57,13 @@ impl Parse for Call {
                 "category" => manifest.category = category(input)?,
                 "serves" => {
                     serves = contracts(input)?;
-                    named.extend(serves.iter().map(|(_, _, path)| path.clone()));
+                    named.extend(serves.iter().map(|served| served.path.clone()));
                 }
                 "uses" => {
-                    for (name, span, path) in contracts(input)? {
+                    for Named {
+                        name, span, path, ..
+                    } in contracts(input)?
+                    {
                         if !name.starts_with('/') {
                             let text = "what a program uses is a path: `\"/clock\": ClockContract`";
                             return Err(Error::new(span, text));
@@ -95,7 +98,13 @@ impl Parse for Call {
                 "a manifest has at least a name: `name: \"hello\"`",
             ));
         }
-        for (name, span, path) in serves {
+        for Named {
+            name,
+            span,
+            optional,
+            path,
+        } in serves
+        {
             let served = Served {
                 name,
                 contract: last(&path),
@@ -108,7 +117,7 @@ impl Parse for Call {
                     );
                     return Err(Error::new(span, text));
                 }
-                endpoints.insert(0, announced(&served));
+                endpoints.insert(0, announced(&served, optional));
             }
             manifest.serves.push(served);
         }
@@ -139,7 +148,7 @@ fn last(path: &Path) -> String {
 }
 
 /// The start-up endpoint on which clients of something served are announced.
-fn announced(served: &Served) -> Endpoint {
+fn announced(served: &Served, optional: bool) -> Endpoint {
     let text = format!(
         "On it, clients of `{}` are announced: for `Provider::new`.",
         served.contract
@@ -151,7 +160,7 @@ fn announced(served: &Served) -> Endpoint {
             contract: "NamespaceContract".into(),
             side: Side::Exp,
             state: Some("Start".into()),
-            optional: false,
+            optional,
             many: false,
         },
         contract: parse_quote!(::sing_sdk::contracts::NamespaceContract),
@@ -172,11 +181,20 @@ fn category(input: ParseStream<'_>) -> syn::Result<Category> {
     })
 }
 
+/// A name with the contract that it is served or used by.
+struct Named {
+    name: String,
+    span: Span,
+    /// Whether the program also runs without a start-up endpoint for it.
+    optional: bool,
+    path: Path,
+}
+
 /// `{ name: PATH, "/path": PATH, … }`: names with their places and contracts.
-fn contracts(input: ParseStream<'_>) -> syn::Result<Vec<(String, Span, Path)>> {
+fn contracts(input: ParseStream<'_>) -> syn::Result<Vec<Named>> {
     let list;
     braced!(list in input);
-    let mut all: Vec<(String, Span, Path)> = Vec::new();
+    let mut all: Vec<Named> = Vec::new();
     while !list.is_empty() {
         let span = list.span();
         let name = if list.peek(LitStr) {
@@ -195,11 +213,27 @@ fn contracts(input: ParseStream<'_>) -> syn::Result<Vec<(String, Span, Path)>> {
         } else {
             list.parse::<Ident>()?.unraw().to_string()
         };
-        if all.iter().any(|(other, ..)| *other == name) {
+        if all.iter().any(|other| other.name == name) {
             return Err(Error::new(span, format!("`{name}` is declared twice")));
         }
         list.parse::<Token![:]>()?;
-        all.push((name, span, list.call(Path::parse_mod_style)?));
+        let optional = list.peek(Ident::peek_any) && list.peek2(Ident::peek_any);
+        if optional {
+            let word: Ident = list.call(Ident::parse_any)?;
+            if word != "optional" || name.starts_with('/') {
+                return Err(Error::new(
+                    word.span(),
+                    "only `optional` stands before the contract, and not behind a path",
+                ));
+            }
+        }
+        let path = list.call(Path::parse_mod_style)?;
+        all.push(Named {
+            name,
+            span,
+            optional,
+            path,
+        });
         if !list.is_empty() {
             list.parse::<Token![,]>()?;
         }

@@ -102,7 +102,7 @@ impl Directory {
     /// a file system serves, [`Error::NoResources`] where this program has its share of open ones.
     pub fn open(names: &mut Names, path: &str) -> Result<Directory, Error> {
         match Directory::bind(names, path) {
-            Err(Error::NotFound) => {
+            Err(error) if super::may_know_above(error) => {
                 let (mut above, rest) = Directory::nearest(names, path)?;
                 above.open_directory(rest)
             }
@@ -129,7 +129,7 @@ impl Directory {
                     let rest = path.get(above.len()..).unwrap_or_default();
                     return Ok((directory, rest.trim_start_matches('/')));
                 }
-                Err(Error::NotFound) => {}
+                Err(error) if super::may_know_above(error) => {}
                 Err(error) => return Err(error),
             }
         }

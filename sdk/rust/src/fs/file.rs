@@ -52,7 +52,7 @@ impl File {
     pub fn open(names: &mut Names, path: &str) -> Result<File, Error> {
         match File::bind(names, path) {
             // The name server knows no reasons; a directory above does.
-            Err(Error::NotFound) => {
+            Err(error) if super::may_know_above(error) => {
                 let (mut above, rest) = fs::Directory::nearest(names, path)?;
                 above.open_with(rest, fs::Options::write())
             }

@@ -53,8 +53,8 @@ fn main(Arguments { paths }: Arguments) -> i32 {
     let mut status = 0;
     for path in paths {
         if let Err(e) = copy(&mut names, &path, &mut out) {
-            // A folder has no server of its own; the name server knows what is below.
-            if e == Error::NotFound && names.list(&path).is_ok() {
+            // What a folder is, the name server knows.
+            if names.list(&path).is_ok() {
                 eprintln!("cat: {path}: is a folder; `ls {path}` lists it");
             } else {
                 eprintln!("cat: {path}: {e}");

@@ -1,18 +1,19 @@
-//! Ends processes, and what descends from them.
+//! Ends processes, by number or by name, and what descends from them.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
 
 use sing_sdk::prelude::*;
 
+use sing_sdk::inspect;
 use sing_sdk::process::stop;
 use sing_sdk::system::{Stop, stop_by};
 use sing_sdk::usage::Value;
 
 sing_sdk::manifest! {
     name: "kill",
-    description: "ends processes and what descends from them: kill [--only] [--force] ID…",
-    privileges: [control],
+    description: "ends processes and what descends from them: kill [--only] [--force] ID|NAME…",
+    privileges: [control, inspect],
     endpoints: { stdout: optional PipeContract.Imp:Start, stderr: optional PipeContract.Imp:Start },
 }
 
@@ -21,33 +22,75 @@ sing_sdk::arguments! {
     only: flag "--only";
     /// Even if the system cannot do without it, and ends then.
     force: flag "--force";
-    /// The numbers of the processes, as `ps` shows them.
-    ids: some Id "ID";
+    /// The numbers or names of the processes, as `ps` shows them.
+    who: some Who "ID";
 }
 
-/// The number of a process.
-struct Id(u32);
+/// A process.
+enum Who {
+    Id(u32),
+    Name(String),
+}
 
-impl Value for Id {
+impl Value for Who {
     // For who types `kill -9 5`.
-    const KIND: &'static str =
-        "the number of a process; there are no signals: `kill ID`, `kill --force ID`";
+    const KIND: &'static str = "the number or name of a process; there are no signals: `kill ID`, \
+                                `kill --force ID`";
 
-    fn parse(text: &str) -> Option<Id> {
-        text.parse().ok().map(Id)
+    fn parse(text: &str) -> Option<Who> {
+        if text.starts_with(['-', '+']) || text.is_empty() {
+            return None;
+        }
+        Some(
+            text.parse()
+                .map_or_else(|_| Who::Name(text.into()), Who::Id),
+        )
+    }
+}
+
+/// The one process of this name.
+fn named(name: &str) -> Result<u32, String> {
+    let all = inspect::processes().map_err(|e| e.to_string())?;
+    let ids: Vec<u32> = all
+        .iter()
+        .filter(|p| p.name == name)
+        .map(|p| p.id)
+        .collect();
+    match &ids[..] {
+        [id] => Ok(*id),
+        [] => Err("no process has this name; `ps` shows all".into()),
+        several => Err(format!(
+            "{} processes have this name: {several:?}; say which by number",
+            several.len()
+        )),
     }
 }
 
 #[sing_sdk::main]
-fn main(Arguments { only, force, ids }: Arguments) -> i32 {
+fn main(Arguments { only, force, who }: Arguments) -> i32 {
     let mut status = 0;
-    for Id(id) in ids {
+    for who in who {
+        let (said, id) = match who {
+            Who::Id(id) => (id.to_string(), Ok(id)),
+            Who::Name(name) => {
+                let id = named(&name);
+                (name, id)
+            }
+        };
+        let id = match id {
+            Ok(id) => id,
+            Err(reason) => {
+                eprintln!("kill: {said}: {reason}");
+                status = 1;
+                continue;
+            }
+        };
         match stop_by(id, stop::KILLED, Stop { only, force }) {
             Ok(()) => continue,
             Err(Error::NotPermitted) => eprintln!(
-                "kill: {id}: the system cannot do without this process and would end; `kill --force {id}` does it"
+                "kill: {said}: the system cannot do without this process and would end; `kill --force {said}` does it"
             ),
-            Err(e) => eprintln!("kill: {id}: {e}"),
+            Err(e) => eprintln!("kill: {said}: {e}"),
         }
         status = 1;
     }

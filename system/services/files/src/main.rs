@@ -43,7 +43,7 @@ sing_sdk::manifest! {
     name: "files",
     description: "keeps files on disks: files [DISK=PATH…]",
     category: service,
-    serves: { "/fsctrl": VolumeContract },
+    serves: { control: optional VolumeContract },
     endpoints: { stdout: optional PipeContract.Imp:Start, stderr: optional PipeContract.Imp:Start, names: optional NamespaceContract.Imp:Start },
     memory: 128 MiB,
 }
@@ -90,7 +90,12 @@ fn main(Arguments { words }: Arguments) -> i32 {
 fn serve(path: &str, mounts: &[String]) -> Result<(), Error> {
     *SHARES.lock() = Some(Shares::new(CLIENTS, LEAST));
     let mut names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
-    let mut door = Door::new(names.register_as(path, "VolumeContract")?);
+    // Who has started it may say where in the name space it is.
+    let given = startup::control();
+    let lookup = match given {
+        Some(_) => None,
+        None => Some(names.register_as(path, "VolumeContract")?),
+    };
     *NAMES.lock() = Some(names);
     for mount in mounts {
         let Some((disk, at)) = mount.split_once('=') else {
@@ -103,6 +108,13 @@ fn serve(path: &str, mounts: &[String]) -> Result<(), Error> {
             Err(fault) => sing_sdk::log!("files: {disk} is not mounted at {at}: {fault:?}"),
         }
     }
+    // Ready for clients, when everything is mounted.
+    let lookup = match (given, lookup) {
+        (Some(given), _) => given.send_success(),
+        (None, Some(lookup)) => lookup,
+        (None, None) => return Err(Error::NotFound),
+    };
+    let mut door = Door::new(lookup);
     while let Ok(next) = door.answer(&mut Control) {
         door = next;
     }

@@ -175,14 +175,23 @@ fn nested(at: &str) -> Check {
     Ok(ok & direct)
 }
 
+/// Where the service of the chronology is.
+const CHRONOLOGY: &str = "/chronology";
+
+/// The client of the chronology.
+pub fn client() -> Result<i32, Error> {
+    ask(&mut connected()?, CHRONOLOGY)?;
+    Ok(0)
+}
+
 /// The papers' chronology ([O] 5.3), with this program as the service and `date` as the client: the
 /// trace shows its steps.
 pub fn chronology() -> Result<i32, Error> {
     let mut names = connected()?;
     let begin = ClockContract::Exp::send_success;
-    let mut clock = Provider::register(&mut names, "/clock", begin)?;
-    let date = Child::of("date")
-        .arg("date")
+    let mut clock = Provider::register(&mut names, CHRONOLOGY, begin)?;
+    let client = Child::of("names")
+        .args(["names", "ask"])
         .endpoint("names", names.connect()?)
         .start()?;
     loop {
@@ -190,7 +199,7 @@ pub fn chronology() -> Result<i32, Error> {
             case clock.clients[key].GetUtc() as client => {
                 clock.clients.put(key, client.send_utc(0));
             }
-            case clock.clients[_].ChannelClosed() => return Ok(date.join()?.status()),
+            case clock.clients[_].ChannelClosed() => return Ok(client.join()?.status()),
             case &clock.lookup => {
                 if clock.answer(|path| (path == "/").then_some(())).is_err() {
                     return Ok(1);

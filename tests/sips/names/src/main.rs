@@ -133,6 +133,7 @@ fn main(Arguments { what, args }: Arguments) -> Result<i32, Error> {
             return links::keep(path, target, KEPT);
         }
         "chronology" => return below::chronology(),
+        "ask" => return below::client(),
         "bench" => return bench(),
         _ => 2,
     })
