@@ -109,9 +109,14 @@ impl Drive {
 
     /// A further channel to the same driver, or to its successor.
     pub fn further(&mut self) -> Result<Channel, Fault> {
-        if self.channel.is_none() {
-            self.search()?;
+        if self.channel.is_some()
+            && let Ok((channel, geometry)) = connect(&mut self.names, &self.path)
+            && self.same(geometry)
+        {
+            return Ok(channel);
         }
+        // The driver has gone, perhaps without a word on the channel that stands.
+        self.search()?;
         match connect(&mut self.names, &self.path) {
             Ok((channel, geometry)) if self.same(geometry) => Ok(channel),
             _ => Err(Fault::Gone),
