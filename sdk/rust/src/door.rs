@@ -56,7 +56,6 @@ impl Door {
     }
 
     /// The channel again.
-    #[must_use]
     pub fn into_lookup(self) -> Ready {
         self.0
     }

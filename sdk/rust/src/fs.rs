@@ -14,6 +14,7 @@
 //! use sing_sdk::fs::{Directory, File, Options};
 //! use sing_sdk::names::Names;
 //! use sing_sdk::prelude::*;
+//! use sing_sdk::{print, println};
 //!
 //! fn note(names: &mut Names) -> Result<(), Error> {
 //!     let mut notes = Directory::open(names, "/fs/notes")?;

@@ -3,6 +3,7 @@
 //! ```
 //! use sing_sdk::names::Names;
 //! use sing_sdk::prelude::*;
+//! use sing_sdk::println;
 //!
 //! /// Names all text files of the system image, piece by piece.
 //! fn texts(names: &mut Names) -> Result<(), Error> {
