@@ -202,6 +202,8 @@ impl Volume {
 
     /// Answers a request, and starts those that waited for it.
     pub fn finish(&mut self, number: u32, mut busy: Busy, outcome: Result<(), FileFault>) {
+        // A client that went in the middle of a step has left what the store gave for it.
+        self.cancel(&mut busy);
         let (node, at, done) = (busy.at.node, busy.at, busy.done as u32);
         let writes = busy.writes;
         // What has been written before the disk was full is told as such.
