@@ -7,7 +7,7 @@
 //!
 //! Invariants:
 //! - Writes of one file whose blocks overlap, appends and changes of size happen one after the
-//!   other, in the order in which they came.
+//!   other, in the order in which they came. A write beyond the end has the blocks from the end on.
 //! - Blocks of the disk are asked of the store when a channel is free, and given back when the disk
 //!   has answered: nobody else gets them while it works on them.
 
@@ -121,13 +121,15 @@ impl Busy {
         self.writes
     }
 
-    /// The blocks of the file that it changes.
-    fn range(&self) -> (u64, u64) {
+    /// The blocks that it changes of a file of this size. A write beyond the end fills the block
+    /// of the end with zeros, and all that lies between is made by it.
+    fn range(&self, size: u64) -> (u64, u64) {
         match self.reply {
             Reply::Append(_) | Reply::SetSize(..) | Reply::Gone => (0, u64::MAX),
             _ => {
+                let from = self.offset.min(size) / BLOCK * BLOCK;
                 let end = self.offset + self.count as u64;
-                (self.offset / BLOCK * BLOCK, end.next_multiple_of(BLOCK))
+                (from, end.next_multiple_of(BLOCK))
             }
         }
     }
@@ -147,13 +149,21 @@ impl Ranges {
 }
 
 impl Volume {
+    /// The size of a file for the blocks that a write owns; where it cannot be told, those from
+    /// the beginning on.
+    fn size(&mut self, node: NodeId) -> u64 {
+        self.store.attributes(node).map_or(0, |known| known.size)
+    }
+
     /// Begins a request.
     pub fn begin(&mut self, number: u32, busy: Busy) {
-        let (node, writes, range) = (busy.at.node, busy.writes, busy.range());
-        self.slots.put(number, Client::Busy(Box::new(busy)));
+        let (node, writes) = (busy.at.node, busy.writes);
         if !writes {
+            self.slots.put(number, Client::Busy(Box::new(busy)));
             return self.wait_for_disk(number);
         }
+        let range = busy.range(self.size(node));
+        self.slots.put(number, Client::Busy(Box::new(busy)));
         let ranges = self.ranges.entry(node).or_default();
         if ranges.waiting.is_empty() && ranges.free(range) {
             ranges.active.push((number, range.0, range.1));
@@ -251,8 +261,10 @@ impl Volume {
             .get(&node)
             .and_then(|r| r.waiting.front().copied())
         {
+            // The writes before it may have moved the end.
+            let size = self.size(node);
             let wanted = match self.slots.get(next) {
-                Some(Client::Busy(busy)) => busy.range(),
+                Some(Client::Busy(busy)) => busy.range(size),
                 _ => (0, 0),
             };
             let Some(ranges) = self.ranges.get_mut(&node) else {
