@@ -167,7 +167,7 @@ impl Volume {
         let ranges = self.ranges.entry(node).or_default();
         if ranges.waiting.is_empty() && ranges.free(range) {
             ranges.active.push((number, range.0, range.1));
-            self.start(number);
+            self.wait_for_disk(number);
         } else {
             ranges.waiting.push_back(number);
         }
@@ -188,26 +188,21 @@ impl Volume {
         }
     }
 
-    /// Starts a write, all before it that overlap having ended.
-    fn start(&mut self, number: u32) {
-        let Some(mut busy) = self.take_busy(number) else {
-            return;
-        };
-        match &busy.reply {
-            Reply::Append(_) => match self.store.attributes(busy.at.node) {
-                Ok(known) => busy.offset = known.size,
-                Err(error) => return self.finish(number, *busy, Err(faults::file(error))),
-            },
-            Reply::SetSize(_, bytes) => {
-                let (node, bytes) = (busy.at.node, *bytes);
-                self.tidying = true;
-                let outcome = self.change(|v| v.store.set_size(node, bytes, now()).map(drop));
-                return self.finish(number, *busy, outcome);
+    /// What an append or a change of size does before any data moves, all writes before it having
+    /// ended. Not done as soon as they end: a line of waiting changes would be one deep call.
+    pub fn prepare(&mut self, busy: &mut Busy) -> Result<(), FileFault> {
+        let node = busy.at.node;
+        match busy.reply {
+            Reply::Append(_) if busy.done == 0 => {
+                busy.offset = self.store.attributes(node).map_err(faults::file)?.size;
+                Ok(())
             }
-            _ => {}
+            Reply::SetSize(_, bytes) => {
+                self.tidying = true;
+                self.change(|v| v.store.set_size(node, bytes, now()).map(drop))
+            }
+            _ => Ok(()),
         }
-        self.slots.put(number, Client::Busy(busy));
-        self.wait_for_disk(number);
     }
 
     /// Answers a request, and starts those that waited for it.
@@ -275,7 +270,7 @@ impl Volume {
             }
             ranges.waiting.pop_front();
             ranges.active.push((next, wanted.0, wanted.1));
-            self.start(next);
+            self.wait_for_disk(next);
         }
         if self.ranges.get(&node).is_some_and(|r| r.active.is_empty()) {
             self.ranges.remove(&node);
