@@ -125,6 +125,7 @@ impl Volume {
         if let Step::Old(..) = busy.step {
             return Ok(Some(overlaid(busy)));
         }
+        self.prepare(busy)?;
         if busy.writes() {
             self.plan_write(busy)
         } else {
