@@ -158,7 +158,7 @@ pub fn run(disk: &str, at: &str, read_only: bool, asker: Work::Exp<Work::Start>,
     }
 }
 
-fn mount(disk: &str, at: &str, read_only: bool, used: Use) -> Result<Volume, VolumeFault> {
+fn mount(disk: &str, at: &str, read_only: bool, mut used: Use) -> Result<Volume, VolumeFault> {
     let short = |_| VolumeFault::NoResources;
     let drive = Drive::new(connected().map_err(short)?, disk)?;
     if drive.geometry.read_only && !read_only {
@@ -170,7 +170,7 @@ fn mount(disk: &str, at: &str, read_only: bool, used: Use) -> Result<Volume, Vol
         cache: CACHE,
         ..MountOptions::default()
     };
-    let mut store = Store::mount(drive, &options).map_err(faults::volume)?;
+    let mut store = used.mount(drive, &options)?;
     let identity = store.volume().uuid;
     store.with_disk(|drive| drive.know(identity));
     let mut names = connected().map_err(short)?;
