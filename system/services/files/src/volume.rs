@@ -417,10 +417,14 @@ impl Volume {
             slots,
             store,
             _names: names,
+            _use: used,
             ..
         } = self;
         drop((slots, names));
-        match store.unmount() {
+        let outcome = store.unmount();
+        // Who is told can use the disk at once.
+        drop(used);
+        match outcome {
             Ok(_) => drop(asked.send_unmounted()),
             Err(error) => drop(asked.send_lost(faults::number(faults::volume(error)))),
         }
