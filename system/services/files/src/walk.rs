@@ -3,7 +3,8 @@
 //! Invariants:
 //! - A walk never leads above the directory in which it begins: it remembers the way down, and goes
 //!   up that way alone.
-//! - It takes a bounded number of steps: a path is bounded, and so are the links on it.
+//! - It takes a bounded number of steps: a path is bounded, and so are the links on it and the
+//!   parts of all of them together.
 
 use crate::drive::Drive;
 use crate::faults;
@@ -14,6 +15,8 @@ use sing_store::{Error as Fault, Kind, NodeId, Store};
 
 /// Symbolic links on one way.
 const LINKS: usize = 40;
+/// Parts on one way, those of the links' targets, too: each is a look into a directory.
+const PARTS: usize = 4096;
 
 /// Where a path leads.
 #[derive(Debug)]
@@ -79,7 +82,12 @@ pub fn walk(
     }
     let (mut way, mut rest, mut links) = (vec![from], Vec::new(), 0);
     let mut directory = prepend(&mut rest, path);
+    let mut parts = 0;
     while let Some(part) = rest.pop() {
+        parts += 1;
+        if parts > PARTS {
+            return Err(FileFault::Loop);
+        }
         let last = rest.is_empty();
         let at = way[way.len() - 1];
         if part == ".." {
