@@ -6,6 +6,7 @@ use crate::volume::{At, Volume};
 use crate::walk::walk;
 use sing_sdk::contracts::{FileFault, Refusal};
 use sing_sdk::door::{Place, Turned};
+use sing_sdk::path::is_relative;
 use sing_sdk::prelude::*;
 use sing_sdk::rt::Endpoint;
 use sing_sdk::walk::{Directories, Entry};
@@ -35,12 +36,27 @@ impl Volume {
     }
 }
 
+/// Whether a name can stand in a path of the name space.
+fn is_part(name: &str) -> bool {
+    !name.is_empty() && !name.contains('/') && is_relative(name)
+}
+
 impl Directories for Volume {
     fn list(&mut self, at: &str, after: Option<&str>, most: usize) -> Result<Vec<Entry>, Refusal> {
         let node = self.below(at)?;
-        let found = self.store.list_by_name(node, after, most);
-        let found = found.map_err(|_| Refusal::NotFound)?;
-        Ok(found.iter().map(|entry| self.shown(entry)).collect())
+        let (mut all, mut after) = (Vec::new(), after.map(String::from));
+        loop {
+            let wanted = most - all.len();
+            let found = self.store.list_by_name(node, after.as_deref(), wanted);
+            let found = found.map_err(|_| Refusal::NotFound)?;
+            // Another program may have made the disk, with names that are no parts of paths.
+            let parts = found.iter().filter(|entry| is_part(&entry.name));
+            all.extend(parts.map(|entry| self.shown(entry)));
+            match found.last() {
+                Some(last) if all.len() < most => after = Some(last.name.clone()),
+                _ => return Ok(all),
+            }
+        }
     }
 
     fn entry(&mut self, at: &str, name: &str) -> Result<Option<Entry>, Refusal> {

@@ -53,9 +53,14 @@ impl Place {
     }
 }
 
-/// A path as it came in a message.
+/// A path as it came in a message. Control characters are in no path of the name space, so that no
+/// name may have one: the directory could not be listed there.
 pub fn text(path: &Text) -> Result<String, FileFault> {
-    path.get_within(LONGEST).ok_or(FileFault::BadName)
+    let path = path.get_within(LONGEST).ok_or(FileFault::BadName)?;
+    if path.contains(char::is_control) {
+        return Err(FileFault::BadName);
+    }
+    Ok(path)
 }
 
 /// Puts the parts of a path before those that are left, the next one last; whether it must be a
