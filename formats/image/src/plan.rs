@@ -23,6 +23,8 @@ use serde::{Deserialize, Serialize};
 pub const HEALTH: (&str, &str) = ("health", "HealthContract");
 /// The start-up endpoint with a channel to the name server.
 pub const NAMES: &str = "names";
+/// The longest path of the name space, in bytes.
+const LONGEST_PATH: usize = 4096;
 /// The contract of the name server and of the parts of the name space.
 pub const NAMESPACE: &str = "NamespaceContract";
 
@@ -292,7 +294,10 @@ impl<P: Programs> Faults<'_, P> {
         }
         for path in serves.iter().map(|s| service.path_of(s)) {
             let normal = path.len() > 1 && path.starts_with('/') && !path.ends_with('/');
-            if !normal || path.contains("//") || path.chars().any(char::is_control) {
+            let parts = || path.split('/').skip(1);
+            let odd = parts().any(|part| matches!(part, "" | "." | ".."));
+            let long = path.len() > LONGEST_PATH;
+            if !normal || odd || long || path.chars().any(char::is_control) {
                 self.fault(format!(
                     "service {name:?} is to be at {path:?}, which is no path: write /NAME or \
                      /FOLDER/NAME"

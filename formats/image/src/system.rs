@@ -10,6 +10,7 @@
 use crate::Error;
 use crate::manifest::Side;
 pub use crate::policy::{Backoff, Dependants, Limit, Restart, Service, When};
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -152,7 +153,14 @@ impl<'a> SystemImage<'a> {
             .ok_or_else(err)?;
         let directory: Directory = postcard::from_bytes(bytes).map_err(|_| err())?;
         let mut before = (MAGIC.len() + 4 + bytes.len()) as u64;
+        let mut paths = BTreeSet::new();
         for f in &directory.files {
+            if !paths.insert(&f.path) {
+                return Err(Error::new(format!(
+                    "system image: file {:?} is there twice",
+                    f.path
+                )));
+            }
             let end = f.offset.checked_add(f.len).ok_or_else(err)?;
             if end > archive.len() as u64 {
                 return Err(err());

@@ -395,3 +395,24 @@ fn each_lie_is_found_and_does_no_harm() {
         exercise(&mut store, &nodes);
     }
 }
+
+#[test]
+fn no_listing_has_an_invalid_name() {
+    for invalid in ["../x", "..", "a/b", "nul\0"] {
+        let (mut store, nodes) = truth();
+        let entry = EntryValue {
+            node: nodes.file,
+            kind: Kind::File,
+            cookie: 9,
+        };
+        store.meta.begin();
+        let by_name = entry_key(nodes.directory, invalid);
+        store.meta.put(&by_name, &entry.encode());
+        let by_cookie = key2(tag::COOKIE, nodes.directory.0, 9);
+        store.meta.put(&by_cookie, &entry.encode_named(invalid));
+        let listed = store.list(nodes.directory, 0, 10);
+        assert!(matches!(listed, Err(Error::Corrupt(_))), "{invalid:?}");
+        let named = store.list_by_name(nodes.directory, None, 10);
+        assert!(matches!(named, Err(Error::Corrupt(_))), "{invalid:?}");
+    }
+}

@@ -319,11 +319,12 @@ impl<D: Disk> Store<D> {
             let name = found
                 .get(9..)
                 .and_then(|name| core::str::from_utf8(name).ok());
-            let name = name.ok_or(Error::Corrupt("an entry has a wrong key"))?;
-            let entry = EntryValue::decode(&value)?;
             if number(&found) != Some(directory.0) {
                 break;
             }
+            let name = name.filter(|name| valid_name(name).is_ok());
+            let name = name.ok_or(Error::Corrupt("an entry has a wrong key"))?;
+            let entry = EntryValue::decode(&value)?;
             entries.push(Entry {
                 name: name.into(),
                 node: entry.node,

@@ -268,7 +268,8 @@ fn results_of(
                 path if !path::is_relative(path) => return None,
                 path => format!("{}/{path}", base.trim_end_matches('/')),
             };
-            let detail = take(detail)?.into();
+            let plain = |c: char| if c.is_control() { '?' } else { c };
+            let detail = take(detail)?.chars().map(plain).collect();
             all.push(Found { path, kind, detail });
             Some(all)
         },

@@ -23,7 +23,7 @@ use core::cmp::Ordering;
 
 /// The most parts of a pattern: places are the bits of one word.
 pub const MOST_PARTS: usize = 63;
-/// The longest part, in bytes, that has wildcards.
+/// The most bytes of all parts with wildcards together.
 pub const LONGEST_PART: usize = 255;
 
 /// Why a text is no specification.
@@ -231,12 +231,21 @@ impl Pattern {
     /// [`Wrong::TooLong`] for one with more or longer parts than can be matched.
     pub fn new(text: &str) -> Result<Pattern, Wrong> {
         let mut parts: Vec<Part> = Vec::new();
+        // Of all parts with patterns together: matching compares a name with each of them.
+        let mut globs = 0;
         for part in text.split('/').filter(|part| !part.is_empty()) {
             let next = match name(part) {
+                // In brackets, these would slip past the look at the whole path.
+                Some(name) if matches!(&*name, "." | "..") => return Err(Wrong::NoPath),
                 Some(name) => Part::Name(name.into_owned()),
                 None if part == "**" => Part::Deep,
-                None if part.len() > LONGEST_PART => return Err(Wrong::TooLong),
-                None => Part::Glob(tokens(part)),
+                None => {
+                    globs += part.len();
+                    if globs > LONGEST_PART {
+                        return Err(Wrong::TooLong);
+                    }
+                    Part::Glob(tokens(part))
+                }
             };
             // Any depth below any depth is any depth.
             if next != Part::Deep || parts.last() != Some(&Part::Deep) {
@@ -346,7 +355,7 @@ impl Pattern {
         let active = parts.filter(|(at, _)| places.0 & 1 << at != 0);
         active
             .map(|(_, part)| match part {
-                Part::Glob(tokens) => tokens.len(),
+                Part::Glob(tokens) => tokens.iter().map(Token::weight).sum(),
                 Part::Name(_) | Part::Deep => 1,
             })
             .sum()
@@ -354,6 +363,14 @@ impl Pattern {
 }
 
 impl Token {
+    /// Comparisons with a character, at most.
+    fn weight(&self) -> usize {
+        match self {
+            Token::Set(_, ranges) => 1 + ranges.len(),
+            _ => 1,
+        }
+    }
+
     fn name(&self) -> Option<char> {
         match self {
             Token::One(c) => Some(*c),

@@ -218,6 +218,12 @@ impl Walk<'_> {
                 ahead.clear();
                 continue;
             };
+            if !path::is_relative(&entry.name) {
+                // No path can name it: a file system may hold such a thing all the same.
+                frame.after = Some(entry.name);
+                work += 1;
+                continue;
+            }
             let next = pattern.step(frame.places, &entry.name);
             work += 1 + entry.name.len() * pattern.weight(frame.places) / 64;
             if !here.is_empty() {

@@ -33,6 +33,9 @@ const STACK: usize = 128 << 10;
 const PIECES: u32 = 126;
 /// The most bytes of a request.
 const MOST: usize = 4 << 20;
+/// The most bytes that are written at once before the host has them on the medium. Linux lets a writer
+/// wait that is far ahead of the medium, and that must not be the kernel's thread.
+const AHEAD: u64 = 64 << 20;
 /// The most sectors of a discard.
 const MOST_DISCARDED: u32 = 1 << 22;
 
@@ -213,6 +216,8 @@ struct Jobs {
     done: AtomicU64,
     /// Whether something was written that no flush has made safe.
     dirty: AtomicBool,
+    /// Bytes written at once since the host last had all of them on the medium.
+    ahead: AtomicU64,
 }
 
 impl Jobs {
@@ -249,6 +254,13 @@ fn work(jobs: &Jobs, file: &File, transport: &Transport, kernel: Kernel) {
         let done = run(work, file);
         if flush && done.is_err() {
             jobs.dirty.store(true, SeqCst);
+        } else if flush {
+            jobs.ahead.store(0, SeqCst);
+        } else if jobs.ahead.load(SeqCst) > AHEAD {
+            // Whoever writes on and on goes as fast as the medium. An error is the next flush's.
+            if file.sync_data().is_ok() {
+                jobs.ahead.store(0, SeqCst);
+            }
         }
         // Before the request is given back: the model then knows that nothing waits any more.
         jobs.done.fetch_add(1, SeqCst);
@@ -445,11 +457,12 @@ impl DiskModel {
     fn write(&mut self, at: u64, chain: &Chain) -> Answer {
         let len = bytes(&chain.readable);
         self.jobs.dirty.store(true, SeqCst);
-        if !self.is_waiting() {
+        let ahead = self.jobs.ahead.fetch_add(len as u64, SeqCst);
+        if !self.is_waiting() && ahead <= AHEAD {
             let (vectors, count) = self.vectors(&chain.readable);
             let fd = self.disk.file.as_raw_fd();
-            // Linux has no way to say that a write to most file systems would have to wait, and it
-            // hardly ever does: it goes to the host's memory. SAFETY: the pieces are valid during
+            // Most of Linux's file systems cannot say that a write would have to wait. It goes to the
+            // host's memory, and waits hardly ever as long as little of that is not on the medium. SAFETY: the pieces are valid during
             // this call.
             let written = unsafe { libc::pwritev(fd, vectors, count, at as i64) };
             if usize::try_from(written) == Ok(len) {

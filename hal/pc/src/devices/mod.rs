@@ -70,12 +70,25 @@ fn list() -> Option<&'static List> {
     unsafe { list.as_ref() }
 }
 
+/// The ports of the platform itself: interrupt controllers, timers, PCI configuration, power. Firmware
+/// gives PCI devices higher ones.
+const PLATFORM_PORTS: Range<u32> = 0..0x1000;
+
+/// Whether requests to this kind of virtio device hold data and no addresses of memory: a driver
+/// writes what it likes into a request. Balloons, graphics cards, IOMMUs and memory devices take
+/// addresses there.
+fn takes_no_addresses(kind: u32) -> bool {
+    matches!(kind, 1 | 2 | 3 | 4 | 8 | 9 | 18 | 19 | 25)
+}
+
 /// What a search has found so far.
 struct Search<'a> {
     list: List,
     platform: &'a Platform,
     /// Physical addresses that no device may have.
     taken: Vec<Range<u64>>,
+    /// Ports that no device may have.
+    ports: Vec<Range<u32>>,
 }
 
 /// Finds the devices.
@@ -106,6 +119,7 @@ pub fn init(platform: &Platform, memory: &Regions, request: &Request<'_>) {
         },
         platform,
         taken,
+        ports: [PLATFORM_PORTS].into(),
     };
     virtio_mmio::find(&mut search, request);
     pci::find(&mut search);
@@ -121,6 +135,17 @@ impl Search<'_> {
             return false;
         }
         self.taken.push(range);
+        true
+    }
+
+    /// Reserves ports for a device. False, with a line that says so, if they are taken or none.
+    fn claim_ports(&mut self, location: &str, range: Range<u32>) -> bool {
+        let overlaps = |r: &&Range<u32>| r.start < range.end && range.start < r.end;
+        if range.end > 1 << 16 || self.ports.iter().any(|r| overlaps(&r)) {
+            line!("machine: {location} is not used: its ports {range:x?} are taken, or none");
+            return false;
+        }
+        self.ports.push(range);
         true
     }
 
@@ -199,7 +224,7 @@ pub fn read(device: usize, range: usize, offset: u32, width: u32) -> u64 {
             }
         },
         Some(Place::Port(base)) => {
-            let at = base + offset as u16;
+            let at = base.wrapping_add(offset as u16);
             match width {
                 1 => port::read8(at).into(),
                 2 => port::read16(at).into(),
@@ -227,7 +252,7 @@ pub unsafe fn write(device: usize, range: usize, offset: u32, width: u32, value:
             }
         },
         Some(Place::Port(base)) => {
-            let at = base + offset as u16;
+            let at = base.wrapping_add(offset as u16);
             match width {
                 1 => port::write8(at, value as u8),
                 2 => port::write16(at, value as u16),

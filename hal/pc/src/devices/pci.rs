@@ -5,7 +5,7 @@
 
 use super::config::{Function, Way};
 use super::msix;
-use super::{Known, Place, Search, give_line, range, take_line};
+use super::{Known, Place, Search, give_line, range, take_line, takes_no_addresses};
 use crate::memory;
 use crate::serial::line;
 use alloc::format;
@@ -90,6 +90,17 @@ fn add(search: &mut Search<'_>, function: &Function) {
     let mut transport = Transport::None;
     if vendor == VIRTIO {
         transport = virtio(function, &capabilities, &bars).unwrap_or(Transport::None);
+        let kind = kind(id);
+        // Without the modern interface, its registers hold addresses of queues, and some machines let
+        // it reach memory whatever its command register says.
+        if kind.is_some() && transport == Transport::None {
+            line!("machine: {location} is not used: a virtio device without the modern interface");
+            return;
+        }
+        if kind.is_some_and(|kind| !takes_no_addresses(kind)) {
+            line!("machine: {location} is not used: its requests may hold addresses of memory");
+            return;
+        }
     }
     let mut line = None;
     if let Transport::Pci { vectors, .. } = &mut transport {
@@ -109,6 +120,22 @@ fn add(search: &mut Search<'_>, function: &Function) {
         transport,
     };
     search.add(device, known);
+}
+
+/// The kind of virtio device with this PCI device id; `None` for what is none.
+fn kind(id: u16) -> Option<u32> {
+    Some(match id {
+        // Transitional ones have ids of their own.
+        0x1000 => 1,
+        0x1001 => 2,
+        0x1002 => 5,
+        0x1003 => 3,
+        0x1004 => 8,
+        0x1005 => 4,
+        0x1009 => 9,
+        0x1041..=0x107f => u32::from(id) - 0x1040,
+        _ => return None,
+    })
 }
 
 /// Its base address registers. `None` if one of them cannot be used.
@@ -144,6 +171,9 @@ fn bars(search: &mut Search<'_>, function: &Function, location: &str) -> Option<
             let (base, len) = ((low & !3) as u16, u64::from(mask.wrapping_neg()));
             if base == 0 || mask == 0 {
                 continue;
+            }
+            if !search.claim_ports(location, base.into()..u32::from(base) + len as u32) {
+                return None;
             }
             bars.push(Bar {
                 number: bar,

@@ -1,6 +1,6 @@
 //! Virtio transports with memory-mapped registers, as the command line names them.
 
-use super::{Known, Place, Search, give_line, range, take_line};
+use super::{Known, Place, Search, give_line, range, take_line, takes_no_addresses};
 use crate::command_line::Request;
 use crate::ioapic::{self, Input};
 use crate::memory;
@@ -42,6 +42,10 @@ pub fn find(search: &mut Search<'_>, request: &Request<'_>) {
         }
         if version != VERSION {
             line!("machine: {location} is not used: its registers have version {version}, not 2");
+            continue;
+        }
+        if !takes_no_addresses(id) {
+            line!("machine: {location} is not used: its requests may hold addresses of memory");
             continue;
         }
         let Some(all) = range(Space::Memory, word.len) else {

@@ -74,6 +74,10 @@ fn make(device: &'static Device, index: u32, size: u32) -> i32 {
         return status::NO_RESOURCES;
     }
     if let Err(status) = queue.create(transport, index as u16, size, account) {
+        // The device may have been reset behind its other queues.
+        if status == status::NOT_PERMITTED && !device.stop() {
+            device.cut_off();
+        }
         account.discharge(Queue::COST);
         return status;
     }

@@ -9,6 +9,8 @@
 //!   (interrupt controllers, PCI configuration, tables of MSI-X vectors, IOMMUs).
 //! - No two devices share a range, a line or a location. A device whose registers cannot be kept
 //!   apart from others' is left out.
+//! - Requests to a virtio device hold data, never addresses of memory: a driver writes what it likes
+//!   into them. Kinds with addresses there, such as balloons, are left out.
 //! - A device with [`Transport::None`] cannot reach memory by itself: the HAL keeps it from mastering
 //!   the bus. A device with a transport reaches memory only through the queues that the kernel sets
 //!   up in it.

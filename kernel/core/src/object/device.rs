@@ -115,6 +115,16 @@ pub(crate) fn take(sip: &Sip, usage: u32) -> Result<&'static Device, i32> {
     if !hal().connect(device.index) {
         return Err(status::BAD_STATE);
     }
+    // Firmware, or a holder before, may have left it at work.
+    if Transport::of(device.index).is_some_and(|t| !t.reset()) {
+        let cut = hal().disconnect(device.index, false);
+        device.state.lock().broken = true;
+        log!(
+            "system: device {} does not stop and is set aside (cut off: {cut})",
+            device.index
+        );
+        return Err(status::BAD_STATE);
+    }
     let mut s = device.state.lock();
     s.taken = true;
     s.open = true;
@@ -260,7 +270,11 @@ impl Device {
     pub(crate) fn reset(&self) -> Result<u64, i32> {
         let transport = Transport::of(self.index).filter(|_| self.is_open());
         let transport = transport.ok_or(status::BAD_STATE)?;
-        if self.queues.iter().any(Queue::is_there) || !transport.reset() {
+        if self.queues.iter().any(Queue::is_there) {
+            return Err(status::BAD_STATE);
+        }
+        if !transport.reset() {
+            self.cut_off();
             return Err(status::BAD_STATE);
         }
         let offered = transport.offered().ok_or(status::BAD_STATE)?;
@@ -315,6 +329,9 @@ impl Device {
     /// Resets it, so that it uses no queue any more: whether it has confirmed. What it was working on
     /// is lost.
     pub(crate) fn stop(&self) -> bool {
+        if self.is_broken() {
+            return false;
+        }
         let confirmed = Transport::of(self.index).is_none_or(|t| t.reset());
         let mut s = self.state.lock();
         s.offered = None;
@@ -335,7 +352,8 @@ impl Device {
         let safe = hal().disconnect(self.index, confirmed);
         let mut s = self.state.lock();
         s.open = false;
-        if !safe && !s.broken {
+        // One that has not confirmed would go on where it was when it is connected again.
+        if !(safe && confirmed) && !s.broken {
             s.broken = true;
             let location = trusted::device(self.index).map_or("", |d| &d.location);
             log!("system: {location} does not stop; it and its memory are set aside");

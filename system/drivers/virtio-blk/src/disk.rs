@@ -6,6 +6,8 @@ use sing_sdk::device::{Device, Done, Irq, MAX_QUEUE, Part, Queue, Registers};
 use sing_sdk::prelude::*;
 use sing_sdk::set::Refused;
 
+/// The largest block that is taken, in bytes: what all clients have here together fits the budget.
+const LARGEST: usize = 1 << 20;
 /// Bytes of a sector: the device counts in these, whatever its own are.
 pub const SECTOR: u32 = 512;
 /// The most bytes of a request's data.
@@ -133,7 +135,11 @@ impl Disk {
             free,
             sectors: u64::from(high) << 32 | u64::from(low),
             // A block that begins within a page has one piece more than whole pages.
-            most: (segments.saturating_sub(1).max(1) * 4096).min(MOST),
+            most: segments
+                .saturating_sub(1)
+                .max(1)
+                .saturating_mul(4096)
+                .min(MOST),
             read_only: has(READ_ONLY),
             flushes: has(FLUSH),
             discards,
@@ -165,11 +171,11 @@ impl Disk {
         self.discards > 0 && !self.read_only
     }
 
-    /// Whether these bytes of a block of `len` bytes, and the sectors, are there.
+    /// Whether the block is not too large, and these bytes of a block of `len` bytes, and the sectors, are there.
     pub fn holds(&self, sector: u64, len: usize, start: u32, count: u32) -> bool {
         let sectors = u64::from(count / SECTOR);
         let whole = start.is_multiple_of(SECTOR) && count.is_multiple_of(SECTOR);
-        let in_block = u64::from(start) + u64::from(count) <= len as u64;
+        let in_block = len <= LARGEST && u64::from(start) + u64::from(count) <= len as u64;
         let end = sector.checked_add(sectors);
         whole
             && (SECTOR..=self.most).contains(&count)

@@ -30,7 +30,7 @@ sing_sdk::manifest! {
             registers: [0], interrupt, queues: 1,
         },
     },
-    memory: 32 MiB,
+    memory: 96 MiB,
     behavior: "
         // Without a device that works, it ends at once.
         state Start: ( disk.Success! -> Serving or stderr.Write! -> end or skip -> end );
@@ -42,7 +42,7 @@ sing_sdk::manifest! {
           disk.Register? -> disk.NakRegister! -> Serving;
           disk.Deregister? -> disk.NakDeregister! -> Serving;
           disk.Link? -> disk.NakLink! -> Serving;
-          disk.ReadLink? -> ( disk.AckReadLink! or disk.NakReadLink! ) -> Serving;
+          disk.ReadLink? -> disk.NakReadLink! -> Serving;
           disk.ChannelClosed? -> end;
           skip -> end;
         }
@@ -54,12 +54,16 @@ sing_sdk::arguments! {}
 /// The size to which the heap is grown at the start: clients and their requests need no more.
 const HEAP: usize = 1 << 20;
 
+/// Channels at a time. Together with the largest block (1 MiB), what clients can have here at once
+/// stays within the budget: a block for which there is no room would close an innocent channel.
+const CLIENTS: usize = 64;
+
 #[sing_sdk::main]
 fn main(_: Arguments) -> Result<(), Error> {
     let device = startup::device().ok_or(Error::NotFound)?;
     sing_sdk::reserve(HEAP)?;
     let disk = Disk::start(device)?;
     let lookup = startup::disk().ok_or(Error::NotFound)?;
-    let provider = Provider::new(lookup, DiskContract::Exp::send_success)?;
+    let provider = Provider::new(lookup, DiskContract::Exp::send_success)?.at_most(CLIENTS);
     Server::new(disk, provider).run()
 }

@@ -1,7 +1,8 @@
 //! Blocks of the disk that small reads went through, for the next ones: a program that reads line by
 //! line asks the disk once for each block.
 //!
-//! Invariant: it holds what the disk holds. Whoever writes to the disk says so, before and after.
+//! Invariant: it holds what the disk holds. Whoever writes to the disk says so, before and after; what
+//! was asked of the disk before that, and comes after it, is not kept.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use sing_sdk::prelude::*;
@@ -15,6 +16,8 @@ pub struct Cache {
     blocks: BTreeMap<u64, Vec<u8>>,
     /// In the order in which they came; a block that has been forgotten may still be in it.
     order: VecDeque<u64>,
+    /// How often something was forgotten.
+    epoch: u64,
 }
 
 impl Cache {
@@ -23,8 +26,17 @@ impl Cache {
         self.blocks.get(&disk).map(Vec::as_slice)
     }
 
-    /// Keeps whole blocks that have been read.
-    pub fn keep(&mut self, disk: u64, block: &Block, bytes: usize) {
+    /// To be taken when the disk is asked for what shall be kept.
+    pub const fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Keeps whole blocks that have been read, unless something was written since `epoch`: it may
+    /// be these, and the disk may have answered the read with what was there before.
+    pub fn keep(&mut self, disk: u64, block: &Block, bytes: usize, epoch: u64) {
+        if epoch != self.epoch {
+            return;
+        }
         let size = BLOCK as usize;
         for at in (0..bytes / size).map(|n| n * size) {
             let mut copy = vec![0; size];
@@ -44,6 +56,7 @@ impl Cache {
 
     /// These bytes of the disk are being written, or have been.
     pub fn forget(&mut self, disk: u64, bytes: u64) {
+        self.epoch += 1;
         let from = disk / BLOCK * BLOCK;
         while let Some((place, _)) = self.blocks.range(from..disk + bytes).next() {
             let place = *place;

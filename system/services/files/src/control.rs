@@ -85,24 +85,32 @@ fn format(disk: &Text, label: &Text, force: bool) -> Result<(), VolumeFault> {
     if label.chars().any(char::is_control) {
         return Err(VolumeFault::BadName);
     }
-    let _use = Use::of(&disk)?;
+    let mut used = Use::of(&disk)?;
     let mut drive = drive(&disk)?;
     if drive.geometry.read_only {
         return Err(VolumeFault::ReadOnly);
     }
-    if !force {
-        match Store::probe(&mut drive) {
-            Err(Fault::NotStore) => {}
-            Err(Fault::Disk(fault)) => return Err(faults::volume(Fault::Disk(fault))),
-            // Whole, damaged or of another version: it is somebody's.
-            _ => return Err(VolumeFault::InUse),
+    match Store::probe(&mut drive) {
+        // Not what is mounted under another path, even with force.
+        Ok(found) => {
+            used.hold(found.uuid)?;
+            if !force {
+                return Err(VolumeFault::InUse);
+            }
         }
+        Err(Fault::NotStore) => {}
+        // Damaged or of another version: it is somebody's.
+        Err(_) if force => {}
+        Err(Fault::Disk(fault)) => return Err(faults::volume(Fault::Disk(fault))),
+        Err(_) => return Err(VolumeFault::InUse),
     }
     let options = FormatOptions {
         label,
         uuid: identity(),
         now: volume::now(),
     };
+    // Who finds it from now on waits until it is whole.
+    used.hold(options.uuid)?;
     Store::format(drive, &options)
         .map(drop)
         .map_err(faults::volume)
@@ -153,12 +161,12 @@ fn space(at: &Text) -> Result<(u64, u64, u64), VolumeFault> {
 
 fn check(disk: &Text) -> Result<(u32, Text), VolumeFault> {
     let disk = path(disk)?;
-    let _use = Use::of(&disk)?;
+    let mut used = Use::of(&disk)?;
     let options = MountOptions {
         read_only: true,
         ..MountOptions::default()
     };
-    let mut store = Store::mount(drive(&disk)?, &options).map_err(faults::volume)?;
+    let mut store = used.mount(drive(&disk)?, &options)?;
     let report = store.check(PROBLEMS).map_err(faults::volume)?;
     let lines: String = report
         .texts

@@ -1,7 +1,8 @@
 //! A disk driver, found by name: the store's own requests, and further channels for file data.
 //!
 //! Invariants:
-//! - No wait is longer than [`PATIENCE`] for an answer, and [`RETURN`] for a driver to come back.
+//! - No wait is longer than [`PATIENCE`] for an answer, and [`RETURN`] for a driver to come back; a
+//!   request is given up after [`LOSSES`] drivers or twice [`PATIENCE`].
 //! - After a driver has died, requests go to the next one under the same name, if it serves the same
 //!   disk: its size is the same, and so is the identity of the file system on it.
 
@@ -17,6 +18,8 @@ pub type Channel = DiskContract::Imp<DiskContract::Ready>;
 
 /// How long an answer may take: a disk that spins up takes seconds.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// A request that so many drivers have lost is given up.
+const LOSSES: u32 = 16;
 /// How long a name server or a driver may take to connect.
 const CONNECT: Duration = Duration::from_secs(2);
 /// How long a dead driver's successor is waited for.
@@ -109,9 +112,14 @@ impl Drive {
 
     /// A further channel to the same driver, or to its successor.
     pub fn further(&mut self) -> Result<Channel, Fault> {
-        if self.channel.is_none() {
-            self.search()?;
+        if self.channel.is_some()
+            && let Ok((channel, geometry)) = connect(&mut self.names, &self.path)
+            && self.same(geometry)
+        {
+            return Ok(channel);
         }
+        // The driver has gone, perhaps without a word on the channel that stands.
+        self.search()?;
         match connect(&mut self.names, &self.path) {
             Ok((channel, geometry)) if self.same(geometry) => Ok(channel),
             _ => Err(Fault::Gone),
@@ -172,6 +180,7 @@ impl Drive {
         &mut self,
         mut request: impl FnMut(Channel) -> Option<(Channel, Result<T, Fault>)>,
     ) -> Result<T, Fault> {
+        let (begun, mut losses) = (uptime(), 0);
         loop {
             let channel = match self.channel.take() {
                 Some(channel) => channel,
@@ -184,7 +193,10 @@ impl Drive {
                 self.channel = Some(channel);
                 return outcome;
             }
-            if self.searching {
+            losses += 1;
+            // Drivers that come back each time and never answer this are no use either.
+            let late = uptime() > begun + 2 * PATIENCE;
+            if self.searching || losses >= LOSSES || late {
                 return Err(Fault::Gone);
             }
         }

@@ -17,6 +17,7 @@
 
 extern crate alloc;
 
+mod below;
 mod cache;
 mod control;
 mod directory;

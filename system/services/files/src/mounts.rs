@@ -1,12 +1,15 @@
 //! What is mounted, and which disks are being worked on.
 //!
 //! Invariant: a disk has one user at a time: a mounted file system, or a request that formats or
-//! checks it.
+//! checks it. A disk is known by its path, and by what is on it: another path may lead to it.
 
+use crate::drive::Drive;
+use crate::faults;
 use crate::volume::Mounted;
 use sing_sdk::contracts::VolumeFault;
 use sing_sdk::prelude::*;
 use sing_sdk::sync::Mutex;
+use sing_store::{MountOptions, Store};
 
 /// A mounted file system.
 pub struct Mount {
@@ -21,7 +24,25 @@ pub struct Mount {
 #[derive(Default)]
 struct Table {
     mounts: Vec<Mount>,
-    used: Vec<String>,
+    used: Vec<Key>,
+}
+
+/// By what a disk is known.
+#[derive(Clone, PartialEq, Eq)]
+enum Key {
+    Path(String),
+    /// Of the file system on it.
+    Identity([u8; 16]),
+}
+
+impl Table {
+    fn take(&mut self, key: Key) -> Result<Key, VolumeFault> {
+        if self.used.contains(&key) {
+            return Err(VolumeFault::Busy);
+        }
+        self.used.push(key.clone());
+        Ok(key)
+    }
 }
 
 static TABLE: Mutex<Table> = Mutex::new(Table {
@@ -33,23 +54,42 @@ static TABLE: Mutex<Table> = Mutex::new(Table {
 const MOST: usize = 8;
 
 /// The right to use a disk; given back when dropped.
-pub struct Use(String);
+pub struct Use(Vec<Key>);
 
 impl Use {
     /// Takes a disk into use.
     pub fn of(disk: &str) -> Result<Use, VolumeFault> {
-        let mut table = TABLE.lock();
-        if table.used.iter().any(|used| used == disk) {
+        let key = TABLE.lock().take(Key::Path(disk.into()))?;
+        Ok(Use(vec![key]))
+    }
+
+    /// Takes the file system on it into use, too: the one that is there, or that is to be.
+    pub fn hold(&mut self, identity: [u8; 16]) -> Result<(), VolumeFault> {
+        let key = TABLE.lock().take(Key::Identity(identity))?;
+        self.0.push(key);
+        Ok(())
+    }
+
+    /// Mounts the file system on a disk, which nobody else uses under any path.
+    pub fn mount(
+        &mut self,
+        mut drive: Drive,
+        options: &MountOptions,
+    ) -> Result<Store<Drive>, VolumeFault> {
+        let identity = Store::probe(&mut drive).map_err(faults::volume)?.uuid;
+        self.hold(identity)?;
+        let store = Store::mount(drive, options).map_err(faults::volume)?;
+        // Somebody may have formatted it before it was held.
+        if store.volume().uuid != identity {
             return Err(VolumeFault::Busy);
         }
-        table.used.push(disk.into());
-        Ok(Use(disk.into()))
+        Ok(store)
     }
 }
 
 impl Drop for Use {
     fn drop(&mut self) {
-        TABLE.lock().used.retain(|disk| *disk != self.0);
+        TABLE.lock().used.retain(|key| !self.0.contains(key));
     }
 }
 

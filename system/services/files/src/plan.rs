@@ -18,12 +18,22 @@ pub enum Step {
     None,
     /// Filling the client's block.
     Fill(Reading, usize),
-    /// Filling our own, of so many bytes, whose bytes from `skip` on are asked for.
-    Fetch(Reading, usize, usize, u64),
+    /// Filling our own, for the cache, too.
+    Fetch(Reading, Fetch),
     /// Reading what stands, so that a part of it can be changed.
     Old(Writing, Part),
     /// Writing so many bytes of the client's.
     Store(Writing, usize, bool, usize),
+}
+
+/// A run that is read through our own block.
+pub struct Fetch {
+    bytes: usize,
+    /// What is asked for begins here.
+    skip: usize,
+    disk: u64,
+    /// The cache's, when the disk was asked.
+    epoch: u64,
 }
 
 /// The part of a run that is changed.
@@ -41,14 +51,15 @@ impl Step {
     pub const fn own(&self) -> bool {
         matches!(
             self,
-            Step::Fetch(..) | Step::Old(..) | Step::Store(_, _, true, _)
+            Step::Fetch(_, _) | Step::Old(..) | Step::Store(_, _, true, _)
         )
     }
 
     /// The size of our own block.
     pub const fn own_len(&self) -> usize {
         match self {
-            Step::Fetch(_, len, ..) | Step::Store(_, _, _, len) => *len,
+            Step::Store(_, _, _, len) => *len,
+            Step::Fetch(_, fetch) => fetch.bytes,
             Step::Old(_, part) => part.bytes,
             Step::Fill(..) | Step::None => 0,
         }
@@ -125,6 +136,7 @@ impl Volume {
         if let Step::Old(..) = busy.step {
             return Ok(Some(overlaid(busy)));
         }
+        self.prepare(busy)?;
         if busy.writes() {
             self.plan_write(busy)
         } else {
@@ -180,7 +192,13 @@ impl Volume {
                 continue;
             }
             busy.own = Block::new(bytes).ok();
-            busy.step = Step::Fetch(reading, bytes, skip, disk);
+            let fetch = Fetch {
+                bytes,
+                skip,
+                disk,
+                epoch: self.store.with_disk(|drive| drive.cache.epoch()),
+            };
+            busy.step = Step::Fetch(reading, fetch);
             return Ok(Some(Op {
                 write: false,
                 disk,
@@ -280,11 +298,12 @@ impl Volume {
                 busy.done += count;
                 Ok(())
             }
-            Step::Fetch(reading, bytes, skip, disk) => {
+            Step::Fetch(reading, fetch) => {
                 self.store.done(reading);
+                let (bytes, skip, disk) = (fetch.bytes, fetch.skip, fetch.disk);
                 if let Some(own) = &busy.own {
                     self.store
-                        .with_disk(|drive| drive.cache.keep(disk, own, bytes));
+                        .with_disk(|drive| drive.cache.keep(disk, own, bytes, fetch.epoch));
                 }
                 let count = (bytes - skip).min(busy.count - busy.done);
                 let place = busy.start + busy.done;
@@ -335,7 +354,7 @@ impl Volume {
     pub fn cancel(&mut self, busy: &mut Busy) {
         match core::mem::replace(&mut busy.step, Step::None) {
             Step::None => {}
-            Step::Fill(reading, _) | Step::Fetch(reading, ..) => self.store.done(reading),
+            Step::Fill(reading, _) | Step::Fetch(reading, _) => self.store.done(reading),
             Step::Old(writing, _) | Step::Store(writing, ..) => self.store.abandon(writing),
         }
     }

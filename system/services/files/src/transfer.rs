@@ -7,7 +7,7 @@
 //!
 //! Invariants:
 //! - Writes of one file whose blocks overlap, appends and changes of size happen one after the
-//!   other, in the order in which they came.
+//!   other, in the order in which they came. A write beyond the end has the blocks from the end on.
 //! - Blocks of the disk are asked of the store when a channel is free, and given back when the disk
 //!   has answered: nobody else gets them while it works on them.
 
@@ -121,13 +121,15 @@ impl Busy {
         self.writes
     }
 
-    /// The blocks of the file that it changes.
-    fn range(&self) -> (u64, u64) {
+    /// The blocks that it changes of a file of this size. A write beyond the end fills the block
+    /// of the end with zeros, and all that lies between is made by it.
+    fn range(&self, size: u64) -> (u64, u64) {
         match self.reply {
             Reply::Append(_) | Reply::SetSize(..) | Reply::Gone => (0, u64::MAX),
             _ => {
+                let from = self.offset.min(size) / BLOCK * BLOCK;
                 let end = self.offset + self.count as u64;
-                (self.offset / BLOCK * BLOCK, end.next_multiple_of(BLOCK))
+                (from, end.next_multiple_of(BLOCK))
             }
         }
     }
@@ -147,17 +149,25 @@ impl Ranges {
 }
 
 impl Volume {
+    /// The size of a file for the blocks that a write owns; where it cannot be told, those from
+    /// the beginning on.
+    fn size(&mut self, node: NodeId) -> u64 {
+        self.store.attributes(node).map_or(0, |known| known.size)
+    }
+
     /// Begins a request.
     pub fn begin(&mut self, number: u32, busy: Busy) {
-        let (node, writes, range) = (busy.at.node, busy.writes, busy.range());
-        self.slots.put(number, Client::Busy(Box::new(busy)));
+        let (node, writes) = (busy.at.node, busy.writes);
         if !writes {
+            self.slots.put(number, Client::Busy(Box::new(busy)));
             return self.wait_for_disk(number);
         }
+        let range = busy.range(self.size(node));
+        self.slots.put(number, Client::Busy(Box::new(busy)));
         let ranges = self.ranges.entry(node).or_default();
         if ranges.waiting.is_empty() && ranges.free(range) {
             ranges.active.push((number, range.0, range.1));
-            self.start(number);
+            self.wait_for_disk(number);
         } else {
             ranges.waiting.push_back(number);
         }
@@ -178,30 +188,27 @@ impl Volume {
         }
     }
 
-    /// Starts a write, all before it that overlap having ended.
-    fn start(&mut self, number: u32) {
-        let Some(mut busy) = self.take_busy(number) else {
-            return;
-        };
-        match &busy.reply {
-            Reply::Append(_) => match self.store.attributes(busy.at.node) {
-                Ok(known) => busy.offset = known.size,
-                Err(error) => return self.finish(number, *busy, Err(faults::file(error))),
-            },
-            Reply::SetSize(_, bytes) => {
-                let (node, bytes) = (busy.at.node, *bytes);
-                self.tidying = true;
-                let outcome = self.change(|v| v.store.set_size(node, bytes, now()).map(drop));
-                return self.finish(number, *busy, outcome);
+    /// What an append or a change of size does before any data moves, all writes before it having
+    /// ended. Not done as soon as they end: a line of waiting changes would be one deep call.
+    pub fn prepare(&mut self, busy: &mut Busy) -> Result<(), FileFault> {
+        let node = busy.at.node;
+        match busy.reply {
+            Reply::Append(_) if busy.done == 0 => {
+                busy.offset = self.store.attributes(node).map_err(faults::file)?.size;
+                Ok(())
             }
-            _ => {}
+            Reply::SetSize(_, bytes) => {
+                self.tidying = true;
+                self.change(|v| v.store.set_size(node, bytes, now()).map(drop))
+            }
+            _ => Ok(()),
         }
-        self.slots.put(number, Client::Busy(busy));
-        self.wait_for_disk(number);
     }
 
     /// Answers a request, and starts those that waited for it.
     pub fn finish(&mut self, number: u32, mut busy: Busy, outcome: Result<(), FileFault>) {
+        // A client that went in the middle of a step has left what the store gave for it.
+        self.cancel(&mut busy);
         let (node, at, done) = (busy.at.node, busy.at, busy.done as u32);
         let writes = busy.writes;
         // What has been written before the disk was full is told as such.
@@ -249,8 +256,10 @@ impl Volume {
             .get(&node)
             .and_then(|r| r.waiting.front().copied())
         {
+            // The writes before it may have moved the end.
+            let size = self.size(node);
             let wanted = match self.slots.get(next) {
-                Some(Client::Busy(busy)) => busy.range(),
+                Some(Client::Busy(busy)) => busy.range(size),
                 _ => (0, 0),
             };
             let Some(ranges) = self.ranges.get_mut(&node) else {
@@ -261,7 +270,7 @@ impl Volume {
             }
             ranges.waiting.pop_front();
             ranges.active.push((next, wanted.0, wanted.1));
-            self.start(next);
+            self.wait_for_disk(next);
         }
         if self.ranges.get(&node).is_some_and(|r| r.active.is_empty()) {
             self.ranges.remove(&node);

@@ -10,20 +10,18 @@ use crate::lanes::Lane;
 use crate::mounts::Use;
 use crate::queue::Queue;
 use crate::transfer::{Busy, Ranges};
-use crate::walk::walk;
 use crate::{connected, faults};
 use alloc::collections::BTreeMap;
 use core::time::Duration;
-use sing_sdk::contracts::{DirectoryContract, FileContract, FileFault, Refusal, VolumeFault};
-use sing_sdk::door::{Door, Place, Turned};
+use sing_sdk::contracts::{DirectoryContract, FileContract, FileFault, VolumeFault};
+use sing_sdk::door::Door;
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
 use sing_sdk::rt::{Endpoint, TypedEndpoint};
 use sing_sdk::share::SYSTEM;
 use sing_sdk::slots::Slots;
 use sing_sdk::time::{Timeout, uptime, utc};
-use sing_sdk::walk::{self as names, Directories};
-use sing_store::{Kind, MountOptions, NodeId, Progress, ROOT, Store};
+use sing_store::{Kind, MountOptions, NodeId, Progress, Store};
 
 sing_sdk::contract!(
     "
@@ -158,7 +156,7 @@ pub fn run(disk: &str, at: &str, read_only: bool, asker: Work::Exp<Work::Start>,
     }
 }
 
-fn mount(disk: &str, at: &str, read_only: bool, used: Use) -> Result<Volume, VolumeFault> {
+fn mount(disk: &str, at: &str, read_only: bool, mut used: Use) -> Result<Volume, VolumeFault> {
     let short = |_| VolumeFault::NoResources;
     let drive = Drive::new(connected().map_err(short)?, disk)?;
     if drive.geometry.read_only && !read_only {
@@ -170,7 +168,7 @@ fn mount(disk: &str, at: &str, read_only: bool, used: Use) -> Result<Volume, Vol
         cache: CACHE,
         ..MountOptions::default()
     };
-    let mut store = Store::mount(drive, &options).map_err(faults::volume)?;
+    let mut store = used.mount(drive, &options)?;
     let identity = store.volume().uuid;
     store.with_disk(|drive| drive.know(identity));
     let mut names = connected().map_err(short)?;
@@ -417,64 +415,17 @@ impl Volume {
             slots,
             store,
             _names: names,
+            _use: used,
             ..
         } = self;
         drop((slots, names));
-        match store.unmount() {
+        let outcome = store.unmount();
+        // Who is told can use the disk at once.
+        drop(used);
+        match outcome {
             Ok(_) => drop(asked.send_unmounted()),
             Err(error) => drop(asked.send_lost(faults::number(faults::volume(error)))),
         }
         None
-    }
-}
-
-impl Directories for Volume {
-    fn list(
-        &mut self,
-        at: &str,
-        after: Option<&str>,
-        most: usize,
-    ) -> Result<Vec<names::Entry>, Refusal> {
-        let found = walk(&mut self.store, ROOT, &at[1..], true).and_then(|place| place.existing());
-        let node = match found {
-            Ok((node, Kind::Directory)) => node,
-            Ok(_) => return Err(Refusal::NotADirectory),
-            Err(_) => return Err(Refusal::NotFound),
-        };
-        let entries = self.store.list_by_name(node, after, most);
-        let mut all = Vec::new();
-        for entry in entries.map_err(|_| Refusal::NotFound)? {
-            all.push(match entry.kind {
-                Kind::Directory => names::Entry::directory(&entry.name),
-                Kind::File => names::Entry::service(&entry.name, "FileContract"),
-                Kind::Link => {
-                    let target = self.store.read_link(entry.node).unwrap_or_default();
-                    names::Entry::link(&entry.name, &target)
-                }
-            });
-        }
-        Ok(all)
-    }
-}
-
-impl Place for Volume {
-    fn bind(&mut self, path: &str, origin: u32, endpoint: Endpoint) -> Result<(), Turned> {
-        let found =
-            walk(&mut self.store, ROOT, &path[1..], true).and_then(|place| place.existing());
-        let opened = match found {
-            Ok((node, kind)) => {
-                let write = !self.read_only;
-                self.open(origin, At { node, write }, kind, endpoint)
-            }
-            Err(fault) => Err((fault, endpoint)),
-        };
-        opened.map_err(|(fault, endpoint)| match fault {
-            FileFault::NoResources => (Refusal::NoResources, endpoint),
-            FileFault::NotDirectory | FileFault::IsDirectory | FileFault::NotSupported => {
-                (Refusal::OtherContract, endpoint)
-            }
-            FileFault::Loop => (Refusal::Loop, endpoint),
-            _ => (Refusal::NotFound, endpoint),
-        })
     }
 }

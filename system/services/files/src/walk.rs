@@ -3,7 +3,8 @@
 //! Invariants:
 //! - A walk never leads above the directory in which it begins: it remembers the way down, and goes
 //!   up that way alone.
-//! - It takes a bounded number of steps: a path is bounded, and so are the links on it.
+//! - It takes a bounded number of steps: a path is bounded, and so are the links on it and the
+//!   parts of all of them together.
 
 use crate::drive::Drive;
 use crate::faults;
@@ -14,6 +15,8 @@ use sing_store::{Error as Fault, Kind, NodeId, Store};
 
 /// Symbolic links on one way.
 const LINKS: usize = 40;
+/// Parts on one way, those of the links' targets, too: each is a look into a directory.
+const PARTS: usize = 4096;
 
 /// Where a path leads.
 #[derive(Debug)]
@@ -50,9 +53,14 @@ impl Place {
     }
 }
 
-/// A path as it came in a message.
+/// A path as it came in a message. Control characters are in no path of the name space, so that no
+/// name may have one: the directory could not be listed there.
 pub fn text(path: &Text) -> Result<String, FileFault> {
-    path.get_within(LONGEST).ok_or(FileFault::BadName)
+    let path = path.get_within(LONGEST).ok_or(FileFault::BadName)?;
+    if path.contains(char::is_control) {
+        return Err(FileFault::BadName);
+    }
+    Ok(path)
 }
 
 /// Puts the parts of a path before those that are left, the next one last; whether it must be a
@@ -79,7 +87,12 @@ pub fn walk(
     }
     let (mut way, mut rest, mut links) = (vec![from], Vec::new(), 0);
     let mut directory = prepend(&mut rest, path);
+    let mut parts = 0;
     while let Some(part) = rest.pop() {
+        parts += 1;
+        if parts > PARTS {
+            return Err(FileFault::Loop);
+        }
         let last = rest.is_empty();
         let at = way[way.len() - 1];
         if part == ".." {

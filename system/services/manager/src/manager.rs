@@ -209,7 +209,8 @@ impl Manager {
             return;
         }
         let i = self.fronts[at].service;
-        if self.services[i].state == State::Waiting {
+        // Pending: what it waits for may be started by nobody else.
+        if matches!(self.services[i].state, State::Waiting | State::Pending) {
             self.start(i, now);
         }
         self.pass(i, now);

@@ -232,6 +232,7 @@ impl Server {
             Some(rest) => rest,
         };
         let mut price = 0;
+        let kept = asking.kept();
         let made = match (&asking.verb, back) {
             (Verb::Bind, Back::Service(service)) => Ok((Cow::Borrowed(rest), Made::Bind(service))),
             (Verb::Find(search), _) => place(rest, search).map(|(spec, made)| (spec.into(), made)),
@@ -258,7 +259,7 @@ impl Server {
                 price = 0;
                 return Err((Refusal::NoResources, made.back()));
             }
-            self.send(who, id, &path, made)
+            self.send(who, id, &path, made, kept)
         });
         match &mut asking.verb {
             Verb::Register { price: kept, .. } | Verb::Link { price: kept, .. } => *kept = price,
@@ -270,15 +271,17 @@ impl Server {
         }
     }
 
-    /// Sends a request to a provider, or has it wait for its turn.
+    /// Sends a request to a provider, or has it wait for its turn. `kept`: the bytes of what was
+    /// asked, which stay here until it is answered.
     pub(crate) fn send(
         &mut self,
         (client, origin): Who,
         id: u32,
         path: &str,
         made: Made,
+        kept: usize,
     ) -> Result<(), (Refusal, Back)> {
-        let cost = budget::request(path.len() + made.len());
+        let cost = budget::request(path.len() + made.len()) + kept;
         let asker = Asker {
             client,
             origin,
@@ -299,7 +302,7 @@ impl Server {
             None | Some("") => "/",
             Some(rest) => rest,
         };
-        match self.send(who, id, rest, Made::ReadLink(back)) {
+        match self.send(who, id, rest, Made::ReadLink(back), asking.kept()) {
             Ok(()) => self.clients.keep(who.0, asking),
             Err((reason, back)) => self.end(who, asking, Reply::Refused(reason, back)),
         }

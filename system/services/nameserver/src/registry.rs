@@ -141,7 +141,7 @@ impl Server {
         for (id, rest, origin, price) in remote {
             // The request is charged to the client's origin in place of the record.
             self.shares.give_back(origin, price);
-            let _ = self.send((0, origin), id, &rest, Made::Deregister);
+            let _ = self.send((0, origin), id, &rest, Made::Deregister, 0);
         }
     }
 
@@ -181,7 +181,7 @@ impl Server {
         for (id, origin) in wanted {
             let reports = NotifyContract::new_channel().ok().and_then(|(imp, exp)| {
                 self.set.add(&exp, Source::Below(id).number()).ok()?;
-                let asked = self.send((0, origin), id, "/**", Made::Notify(imp));
+                let asked = self.send((0, origin), id, "/**", Made::Notify(imp), 0);
                 asked.is_ok().then_some(exp)
             });
             self.below.insert(id, reports);

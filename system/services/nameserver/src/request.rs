@@ -1,6 +1,7 @@
 //! What clients ask and what is answered, on the way through the name server.
 
 use sing_sdk::prelude::*;
+use sing_sdk::{path, walk};
 
 pub type Service = ServiceContract::Exp<ServiceContract::Start>;
 pub type Watcher = NotifyContract::Imp<NotifyContract::Start>;
@@ -29,6 +30,21 @@ impl Found {
         let texts = [&self.text, &self.at, &self.after];
         let texts: usize = texts.iter().map(|text| text.block().len()).sum();
         self.results.block().len() + texts
+    }
+
+    /// Whether it is what the contract says, from a server that may be any program: lengths and
+    /// numbers fit, and it is no longer than a piece can be.
+    pub fn is_sound(&self) -> bool {
+        let (count, room) = (self.count as usize, self.text.block().len());
+        if count > walk::NAMES || room > walk::BYTES + 2 * path::LONGEST {
+            return false;
+        }
+        let lengths = (0..count).map(|i| {
+            let FindResponse { path, detail, .. } = self.results.get(i)?;
+            Some(u64::from(path) + u64::from(detail))
+        });
+        let all: Option<u64> = lengths.sum();
+        all.is_some_and(|all| all <= room as u64)
     }
 }
 
@@ -78,6 +94,23 @@ pub struct Asking {
     /// How much of the path names the provider that has been asked.
     pub mount: usize,
     pub verb: Verb,
+}
+
+impl Asking {
+    /// Bytes of its texts, which stay until it is answered.
+    pub fn kept(&self) -> usize {
+        let verb = match &self.verb {
+            Verb::Find(search) => {
+                let into = search.into.as_ref().map_or(0, String::len);
+                search.pattern.len() + search.at.len() + search.after.len() + into
+            }
+            Verb::Notify(text) => text.len(),
+            Verb::Register { contract, .. } => contract.len(),
+            Verb::Link { target, .. } => target.len(),
+            Verb::Bind | Verb::Deregister | Verb::ReadLink => 0,
+        };
+        self.path.len() + verb
+    }
 }
 
 /// Who asks a provider, and what for that is charged until it answers.

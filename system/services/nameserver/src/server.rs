@@ -323,11 +323,16 @@ impl Server {
         }
     }
 
-    /// Answers a client. A list is charged to its origin until it has received it.
+    /// Answers a client. A block is charged to its origin until it has received it.
     pub(crate) fn answer(&mut self, client: u32, reply: Reply) {
         let (mut reply, mut cost) = (reply, 0);
-        if let Reply::Found(found) = &reply {
-            cost = budget::answer(found.len());
+        let len = match &reply {
+            Reply::Found(found) => Some(found.len()),
+            Reply::Link(_, target, _) => Some(target.block().len()),
+            _ => None,
+        };
+        if let Some(len) = len {
+            cost = budget::answer(len);
             if !self.answers.take(self.clients.origin(client), cost) {
                 reply = Reply::Refused(Refusal::NoResources, Back::Nothing);
                 cost = 0;
@@ -422,7 +427,7 @@ fn below(search: &Search, reply: Reply) -> Reply {
     let into = search.into.as_deref().unwrap_or_default();
     let past = || Text::new(&format!("{into}/"));
     let found = match reply {
-        Reply::Found(found) => {
+        Reply::Found(found) if found.is_sound() => {
             let text = |text: &Text| {
                 let text = text.get_within(path::LONGEST)?;
                 path::is_relative(&text).then_some(text)

@@ -44,7 +44,7 @@ impl Registers {
             Space::Port => 4,
         };
         let width_fits = width.is_power_of_two() && width <= widest;
-        let at = self.window.offset + offset;
+        let at = self.window.offset.wrapping_add(offset);
         if width_fits && end <= self.window.len && at.is_multiple_of(width) {
             Ok(at)
         } else {
@@ -80,9 +80,10 @@ const VERSION_1: u64 = 1 << 32;
 /// The features that concern the kind of device, and not transport and queues.
 const OF_KIND: u64 = ((1 << 24) - 1) | (!0 << 50);
 
-/// How often the status of a device that is being reset is read: some milliseconds at least, as each
-/// read goes to the device.
-const PATIENCE: u32 = 10_000;
+/// How long a device may take to confirm a reset, in nanoseconds, and how many looks it has in any
+/// case. Nothing else runs meanwhile.
+const PATIENCE: u64 = 1_000_000;
+const LOOKS: u32 = 100;
 
 /// In place of an MSI-X vector: none.
 const NO_VECTOR: u16 = 0xffff;
@@ -140,7 +141,17 @@ impl Transport {
     /// Resets the device. Returns whether it has confirmed: it then does not use any queue.
     pub(crate) fn reset(&self) -> bool {
         self.set_status(0);
-        (0..PATIENCE).any(|_| self.status() == 0)
+        let end = hal().now().saturating_add(PATIENCE);
+        let mut looks = 0;
+        loop {
+            if self.status() == 0 {
+                return true;
+            }
+            looks += 1;
+            if looks > LOOKS && hal().now() > end {
+                return false;
+            }
+        }
     }
 
     /// Returns the features of its kind that the device offers; `None` if it does not speak version

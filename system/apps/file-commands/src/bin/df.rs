@@ -24,10 +24,6 @@ sing_sdk::arguments! {
 
 fn act(names: &mut Names, paths: &[String]) -> Result<(), Failure> {
     let (mounts, mut worker) = Worker::bind(names)?.mounts()?;
-    println!(
-        "{:<16} {:<16} {:>10} {:>10} {:>10}",
-        "DISK", "AT", "SIZE", "FREE", "NODES"
-    );
     let wanted = |at: &String| paths.is_empty() || paths.contains(at);
     if let Some(path) = paths
         .iter()
@@ -35,6 +31,10 @@ fn act(names: &mut Names, paths: &[String]) -> Result<(), Failure> {
     {
         return Err(Failure::because(path, "nothing is mounted there"));
     }
+    println!(
+        "{:<16} {:<16} {:>10} {:>10} {:>10}",
+        "DISK", "AT", "SIZE", "FREE", "NODES"
+    );
     for mount in mounts.iter().filter(|m| wanted(&m.at)) {
         let (space, next) = worker.space(&mount.at)?;
         worker = next;

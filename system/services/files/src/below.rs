@@ -1,0 +1,93 @@
+//! What the name server asks about the names below the mount point, and takes there.
+//!
+//! Invariant: what is listed are parts of paths of the name space, in the order of their bytes.
+
+use crate::volume::{At, Volume};
+use crate::walk::walk;
+use sing_sdk::contracts::{FileFault, Refusal};
+use sing_sdk::door::{Place, Turned};
+use sing_sdk::path::is_relative;
+use sing_sdk::prelude::*;
+use sing_sdk::rt::Endpoint;
+use sing_sdk::walk::{Directories, Entry};
+use sing_store::{Entry as Found, Error as Fault, Kind, NodeId, ROOT};
+
+impl Volume {
+    /// The directory at a normalized path.
+    fn below(&mut self, at: &str) -> Result<NodeId, Refusal> {
+        let found = walk(&mut self.store, ROOT, &at[1..], true).and_then(|place| place.existing());
+        match found {
+            Ok((node, Kind::Directory)) => Ok(node),
+            Ok(_) => Err(Refusal::NotADirectory),
+            Err(_) => Err(Refusal::NotFound),
+        }
+    }
+
+    /// As the name space has it.
+    fn shown(&mut self, found: &Found) -> Entry {
+        match found.kind {
+            Kind::Directory => Entry::directory(&found.name),
+            Kind::File => Entry::service(&found.name, "FileContract"),
+            Kind::Link => {
+                let target = self.store.read_link(found.node).unwrap_or_default();
+                Entry::link(&found.name, &target)
+            }
+        }
+    }
+}
+
+/// Whether a name can stand in a path of the name space.
+fn is_part(name: &str) -> bool {
+    !name.is_empty() && !name.contains('/') && is_relative(name)
+}
+
+impl Directories for Volume {
+    fn list(&mut self, at: &str, after: Option<&str>, most: usize) -> Result<Vec<Entry>, Refusal> {
+        let node = self.below(at)?;
+        let (mut all, mut after) = (Vec::new(), after.map(String::from));
+        loop {
+            let wanted = most - all.len();
+            let found = self.store.list_by_name(node, after.as_deref(), wanted);
+            let found = found.map_err(|_| Refusal::NotFound)?;
+            // Another program may have made the disk, with names that are no parts of paths.
+            let parts = found.iter().filter(|entry| is_part(&entry.name));
+            all.extend(parts.map(|entry| self.shown(entry)));
+            match found.last() {
+                Some(last) if all.len() < most => after = Some(last.name.clone()),
+                _ => return Ok(all),
+            }
+        }
+    }
+
+    fn entry(&mut self, at: &str, name: &str) -> Result<Option<Entry>, Refusal> {
+        let node = self.below(at)?;
+        match self.store.lookup(node, name) {
+            Ok(found) => Ok(Some(self.shown(&found))),
+            // No name that this file system can have.
+            Err(Fault::NotFound | Fault::BadName) => Ok(None),
+            Err(_) => Err(Refusal::NotFound),
+        }
+    }
+}
+
+impl Place for Volume {
+    fn bind(&mut self, path: &str, origin: u32, endpoint: Endpoint) -> Result<(), Turned> {
+        let found =
+            walk(&mut self.store, ROOT, &path[1..], true).and_then(|place| place.existing());
+        let opened = match found {
+            Ok((node, kind)) => {
+                let write = !self.read_only;
+                self.open(origin, At { node, write }, kind, endpoint)
+            }
+            Err(fault) => Err((fault, endpoint)),
+        };
+        opened.map_err(|(fault, endpoint)| match fault {
+            FileFault::NoResources => (Refusal::NoResources, endpoint),
+            FileFault::NotDirectory | FileFault::IsDirectory | FileFault::NotSupported => {
+                (Refusal::OtherContract, endpoint)
+            }
+            FileFault::Loop => (Refusal::Loop, endpoint),
+            _ => (Refusal::NotFound, endpoint),
+        })
+    }
+}
