@@ -1,5 +1,5 @@
-//! The sing command: verify, compile, inspect, check, build images of systems and disks, and generate
-//! files from contracts.
+//! The sing command: verify, compile, inspect, check, build images of systems and disks, and
+//! generate files from contracts.
 //!
 //! Exit status: 0 if everything asked for was done, 1 if something was refused or failed, 2 if the
 //! command line was not understood, 3 if a check had to stop before it was complete.

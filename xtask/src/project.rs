@@ -41,7 +41,8 @@ pub struct Project {
     pub root: PathBuf,
     /// Cargo's target directory.
     pub target: PathBuf,
-    /// Programs under `system/drivers/`, `system/services/`, `system/apps/`, `system/c/` and `tests/sips/`, by name.
+    /// Programs under `system/drivers/`, `system/services/`, `system/apps/`, `system/c/` and
+    /// `tests/sips/`, by name.
     pub programs: Vec<Program>,
     /// Names and folders (relative to the root) of all packages.
     pub packages: Vec<(String, PathBuf)>,

@@ -53,8 +53,8 @@ fn transport(disk: usize) -> usize {
     23 - disk
 }
 
-/// What the kernel's command line says of a machine's disks: `microvm` describes its transports only
-/// in tables that need an interpreter.
+/// What the kernel's command line says of a machine's disks: `microvm` describes its transports
+/// only in tables that need an interpreter.
 pub fn transports(machine: Machine, disks: usize) -> String {
     if machine != Machine::Microvm {
         return String::new();

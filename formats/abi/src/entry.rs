@@ -451,17 +451,18 @@ entries! {
     /// `(index, out, max)`: describes a device of the machine in the postcard form of
     /// `sing_image::snapshot::DeviceInfo`; its length, `TOO_SMALL`, or `NOT_FOUND` behind the last.
     DEVICE_INFO = "device_info" [DEVICES] (I32, I32, I32) -> I32;
-    /// `(process, use, device)`: gives a device, by its index, to a child that has not been started,
-    /// as number `use` of the devices that its manifest declares. `NOT_PERMITTED` if the manifest
-    /// declares another signature there, `HELD` if the device has a holder, `BAD_STATE` if the child
-    /// has been started or has a device there, `NOT_FOUND` if there is no such device or declaration.
+    /// `(process, use, device)`: gives a device, by its index, to a child that has not been
+    /// started, as number `use` of the devices that its manifest declares. `NOT_PERMITTED` if the
+    /// manifest declares another signature there, `HELD` if the device has a holder, `BAD_STATE` if
+    /// the child has been started or has a device there, `NOT_FOUND` if there is no such device or
+    /// declaration.
     DEVICE_GIVE = "device_give" [DEVICES] (I32, I32, I32) -> I32;
     /// `(use)`: takes the device that the program was given as number `use` of those that its
     /// manifest declares; a handle, or `NOT_FOUND` if there is none or it has been taken. Disposing
     /// of the handle resets the device and gives it back.
     STARTUP_DEVICE = "startup_device" [IMPORT] (I32) -> I32;
-    /// `(device, index)`: the handle of a range of a device's registers (`IoMemory` or `IoPort`). Of
-    /// a virtio device, number 0 is the device's own configuration, and there is no other.
+    /// `(device, index)`: the handle of a range of a device's registers (`IoMemory` or `IoPort`).
+    /// Of a virtio device, number 0 is the device's own configuration, and there is no other.
     /// `NOT_PERMITTED` if the manifest does not declare the range, `NOT_FOUND` if the device has
     /// none of this number.
     DEVICE_REGISTERS = "device_registers" [IMPORT] (I32, I32) -> I32;
@@ -471,32 +472,32 @@ entries! {
     DEVICE_IRQ = "device_irq" [IMPORT] (I32) -> I32;
     /// `(io)`: bytes of a range of registers.
     IO_LEN = "io_len" [IMPORT] (I32) -> I32;
-    /// `(io, offset, width)`: reads a register of 1, 2, 4 or 8 bytes. An access outside the range, or
-    /// at an offset that is not a multiple of the width, ends the SIP. All bits set if the device has
-    /// been given back meanwhile.
+    /// `(io, offset, width)`: reads a register of 1, 2, 4 or 8 bytes. An access outside the range,
+    /// or at an offset that is not a multiple of the width, ends the SIP. All bits set if the
+    /// device has been given back meanwhile.
     IO_READ = "io_read" [IMPORT] (I32, I32, I32) -> I64;
     /// `(io, offset, width, value)`: writes a register, likewise.
     IO_WRITE = "io_write" [IMPORT] (I32, I32, I32, I64);
     /// `(device)`: resets a virtio device; the features that it offers. `BAD_STATE` if it is no
     /// virtio device that the kernel can speak to, or queues of it exist, or it is broken.
     DEVICE_RESET = "device_reset" [IMPORT] (I32) -> I64;
-    /// `(device, features)`: accepts these features of a virtio device that has been reset, which must
-    /// be among those offered. `NOT_PERMITTED` if the device does not agree.
+    /// `(device, features)`: accepts these features of a virtio device that has been reset, which
+    /// must be among those offered. `NOT_PERMITTED` if the device does not agree.
     DEVICE_ACCEPT = "device_accept" [IMPORT] (I32, I64) -> I32;
     /// `(device)`: tells a virtio device that its driver is ready; after its queues have been made.
     DEVICE_READY = "device_ready" [IMPORT] (I32) -> I32;
     /// `(device, index, size)`: sets up a queue of a virtio device with room for `size` descriptors
-    /// (a power of two up to [`MAX_QUEUE`](crate::MAX_QUEUE)), or as many as the device has; a handle.
-    /// `NOT_PERMITTED` if the manifest declares fewer queues, `NOT_FOUND` if the device has fewer,
-    /// `HELD` if the queue has been set up.
+    /// (a power of two up to [`MAX_QUEUE`](crate::MAX_QUEUE)), or as many as the device has; a
+    /// handle. `NOT_PERMITTED` if the manifest declares fewer queues, `NOT_FOUND` if the device has
+    /// fewer, `HELD` if the queue has been set up.
     QUEUE_CREATE = "queue_create" [IMPORT] (I32, I32, I32) -> I32;
     /// `(queue, parts, count)`: hands the device a request of up to
     /// [`MAX_PARTS`](crate::MAX_PARTS) parts, each four `u32`: allocation, offset, length, and 0 if
     /// the device reads the part, or 1 if it writes it; those that it writes come last. The
     /// allocations leave the thread's table and are the queue's until the request is taken back.
     /// Returns the request's number. Several parts may be in one allocation. `WOULD_BLOCK` if the
-    /// queue has no room now, `CLOSED` if the device has been reset, `BAD_ARGUMENT` if a part
-    /// is not inside its allocation, or to be written and read-only, or if the request has more than
+    /// queue has no room now, `CLOSED` if the device has been reset, `BAD_ARGUMENT` if a part is
+    /// not inside its allocation, or to be written and read-only, or if the request has more than
     /// [`MAX_REQUEST`](crate::MAX_REQUEST) bytes or the queue could never hold it; the caller then
     /// keeps the allocations.
     QUEUE_ADD = "queue_add" [IMPORT] (I32, I32, I32) -> I32;
@@ -504,10 +505,10 @@ entries! {
     QUEUE_NOTIFY = "queue_notify" [IMPORT] (I32) -> I32;
     /// `(queue, out)`: takes back a request that the device has done with. Writes at `out`: `u32`
     /// bytes that the device says it has written, or [`REQUEST_LOST`](crate::REQUEST_LOST) if the
-    /// device has been reset before; and [`MAX_PARTS`](crate::MAX_PARTS) times `u32`, the allocation
-    /// of each part in the caller's table, 0 behind the last. Returns the request's number,
-    /// `WOULD_BLOCK` if none is done, `CLOSED` if none will be, `NO_RESOURCES` if the table has no
-    /// room (the request stays).
+    /// device has been reset before; and [`MAX_PARTS`](crate::MAX_PARTS) times `u32`, the
+    /// allocation of each part in the caller's table, 0 behind the last. Returns the request's
+    /// number, `WOULD_BLOCK` if none is done, `CLOSED` if none will be, `NO_RESOURCES` if the table
+    /// has no room (the request stays).
     QUEUE_TAKE = "queue_take" [IMPORT] (I32, I32) -> I32;
 }
 

@@ -4,8 +4,9 @@
 //! what the machine has), `clock=SOURCE` (take the clock's rate from nothing else),
 //! `watch=MICROSECONDS` (let the timer tick this often), `stress=switch` (let another thread run at
 //! every place where one could; both for tests). What a hypervisor adds to describe its devices
-//! (`virtio_mmio.device=SIZE@ADDRESS:INPUT`) stands among these or at the very end of the line. The first other word begins the system's arguments, and
-//! so does `--`, behind which every word is the system's. Double quotes keep blanks inside a word.
+//! (`virtio_mmio.device=SIZE@ADDRESS:INPUT`) stands among these or at the very end of the line. The
+//! first other word begins the system's arguments, and so does `--`, behind which every word is the
+//! system's. Double quotes keep blanks inside a word.
 
 use core::ops::RangeInclusive;
 

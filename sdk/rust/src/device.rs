@@ -1,8 +1,9 @@
 //! Devices, for drivers: registers, interrupts, and the queues of virtio devices ([O] 5.1).
 //!
 //! A driver declares its device in its manifest, and takes it with `startup::NAME()`. Of the device
-//! it reaches what it declares there, and nothing else; the kernel tests each access. Memory goes to
-//! a device as whole blocks of the exchange heap: while the device has a block, nobody else does.
+//! it reaches what it declares there, and nothing else; the kernel tests each access. Memory goes
+//! to a device as whole blocks of the exchange heap: while the device has a block, nobody else
+//! does.
 //!
 //! Invariant: each handle is the kernel's for this program alone; dropping the device resets it,
 //! after which its parts do nothing.
@@ -206,9 +207,9 @@ impl Queue {
     /// back.
     ///
     /// # Errors
-    /// The blocks, with [`Error::WouldBlock`] if the queue has no room now, [`Error::Closed`] if the
-    /// device has been reset, [`Error::BadArgument`] for parts outside their blocks, for read-only
-    /// blocks that the device should write, and for a request that is too large.
+    /// The blocks, with [`Error::WouldBlock`] if the queue has no room now, [`Error::Closed`] if
+    /// the device has been reset, [`Error::BadArgument`] for parts outside their blocks, for
+    /// read-only blocks that the device should write, and for a request that is too large.
     pub fn add(
         &mut self,
         blocks: Vec<Block>,
@@ -245,8 +246,8 @@ impl Queue {
                 part.writes.into(),
             ];
         }
-        // SAFETY: four words for each part are readable there; the kernel takes the blocks that they
-        // name only if it succeeds, and `add` then gives up its own claim to them.
+        // SAFETY: four words for each part are readable there; the kernel takes the blocks that
+        // they name only if it succeeds, and `add` then gives up its own claim to them.
         error::check(unsafe {
             sys::queue_add(self.0.raw(), words.as_ptr().cast(), parts.len() as u32)
         })
@@ -283,7 +284,8 @@ impl Queue {
     }
 }
 
-/// The device of the machine with this index; `None` behind the last. Needs the privilege `devices`.
+/// The device of the machine with this index; `None` behind the last. Needs the privilege
+/// `devices`.
 ///
 /// # Errors
 /// [`Error::NoResources`] if memory is short.

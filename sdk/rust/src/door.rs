@@ -36,8 +36,8 @@ pub trait Place: Directories {
     /// Takes the endpoint of a client from this origin for a path.
     ///
     /// # Errors
-    /// Why it does not, and the endpoint: [`Refusal::IsLink`] if the path leads through a link, which
-    /// the name server then asks for.
+    /// Why it does not, and the endpoint: [`Refusal::IsLink`] if the path leads through a link,
+    /// which the name server then asks for.
     fn bind(&mut self, path: &str, origin: u32, client: Endpoint) -> Result<(), Turned>;
 
     /// The first link on a path.

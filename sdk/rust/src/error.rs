@@ -30,7 +30,8 @@ pub enum Error {
     TooDeep,
     /// Another process holds the thing, which has one holder at a time.
     Held,
-    /// A file system does not do it, for this reason. What other services say too has its own error:
+    /// A file system does not do it, for this reason. What other services say too has its own
+    /// error:
     /// [`Error::NotFound`], [`Error::NoResources`].
     File(FileFault),
     /// Refused by a name server, for a reason that no call of the kernel has.

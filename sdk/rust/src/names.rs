@@ -59,7 +59,8 @@ impl Names {
     ///
     /// # Errors
     /// [`Error::NotFound`] where there is no such service, or it refused; [`Error::NoResources`] where it has no room, or this
-    /// program its share; [`Error::Refused`] with [`Refusal::OtherContract`] where the service is of another.
+    /// program its share; [`Error::Refused`] with [`Refusal::OtherContract`] where the service is
+    /// of another.
     pub fn bind(&mut self, path: &str, exp: impl Into<Service>) -> Result<(), Error> {
         use NamespaceContract::imp::Binding;
         let path = Text::new(path)?;

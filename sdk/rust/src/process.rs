@@ -130,13 +130,14 @@ impl Child {
         error::check(sys::process_detach(self.object.raw())).map(drop)
     }
 
-    /// Gives it a device of the machine, by its index in [`crate::device::all`], as number `usage` of
-    /// the devices that its manifest declares. Before it is started. Needs the privilege `devices`.
+    /// Gives it a device of the machine, by its index in [`crate::device::all`], as number `usage`
+    /// of the devices that its manifest declares. Before it is started. Needs the privilege
+    /// `devices`.
     ///
     /// # Errors
     /// [`Error::NotPermitted`] if its manifest declares another device there, [`Error::Held`] if another
-    /// has the device, [`Error::BadState`] if it has been started or has one, [`Error::NotFound`] if
-    /// there is no such device or declaration.
+    /// has the device, [`Error::BadState`] if it has been started or has one, [`Error::NotFound`]
+    /// if there is no such device or declaration.
     pub fn give_device(&self, usage: u32, device: u32) -> Result<(), Error> {
         error::check(sys::device_give(self.object.raw(), usage, device)).map(drop)
     }

@@ -72,7 +72,8 @@ impl<T> Slots<T> {
     /// content of the endpoint.
     ///
     /// # Errors
-    /// The endpoint, with [`Error::NoResources`], where the origin has its share or nothing is free.
+    /// The endpoint, with [`Error::NoResources`], where the origin has its share or nothing is
+    /// free.
     pub fn insert<E: TypedEndpoint>(
         &mut self,
         origin: u32,

@@ -1,5 +1,5 @@
-//! Devices of the emulated PCs: a driver serves a disk whose file the host looks at, and a hostile one
-//! gets nowhere.
+//! Devices of the emulated PCs: a driver serves a disk whose file the host looks at, and a hostile
+//! one gets nowhere.
 
 use super::systems::launch;
 use super::{Report, Run};

@@ -128,7 +128,8 @@ fn with(
     Ok(report)
 }
 
-/// A system of these programs, with an empty disk if the kernel has none, that runs a script, or without one converses at a terminal.
+/// A system of these programs, with an empty disk if the kernel has none, that runs a script, or
+/// without one converses at a terminal.
 pub fn launch(
     project: &Project,
     images: &[(String, PathBuf)],

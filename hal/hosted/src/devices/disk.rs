@@ -1,13 +1,13 @@
 //! A disk ("5.2 Block Device"): a file of the host.
 //!
 //! What the host has in memory is read and written at once, between the file and the request's own
-//! memory. What may wait (a read from the medium, a flush, a discard) goes to a thread, in the order
-//! of the requests, with a copy of the data: the request's memory is touched only when the thread
-//! gives the request back, if the device has not been reset meanwhile.
+//! memory. What may wait (a read from the medium, a flush, a discard) goes to a thread, in the
+//! order of the requests, with a copy of the data: the request's memory is touched only when the
+//! thread gives the request back, if the device has not been reset meanwhile.
 //!
-//! Invariants: nothing is read or written outside the capacity, which is the file's size when it was
-//! opened, and a disk that is read-only is opened so. A flush is answered when the host has said that
-//! all that was written before is safe.
+//! Invariants: nothing is read or written outside the capacity, which is the file's size when it
+//! was opened, and a disk that is read-only is opened so. A flush is answered when the host has
+//! said that all that was written before is safe.
 
 use super::DiskFile;
 use super::mmio::{Model, Ticket, Transport};
@@ -33,8 +33,8 @@ const STACK: usize = 128 << 10;
 const PIECES: u32 = 126;
 /// The most bytes of a request.
 const MOST: usize = 4 << 20;
-/// The most bytes that are written at once before the host has them on the medium. Linux lets a writer
-/// wait that is far ahead of the medium, and that must not be the kernel's thread.
+/// The most bytes that are written at once before the host has them on the medium. Linux lets a
+/// writer wait that is far ahead of the medium, and that must not be the kernel's thread.
 const AHEAD: u64 = 64 << 20;
 /// The most sectors of a discard.
 const MOST_DISCARDED: u32 = 1 << 22;
@@ -409,8 +409,8 @@ impl DiskModel {
         }
     }
 
-    /// Where so many bytes from a sector on are in the file; `None` if they are no whole sectors, or
-    /// not all on the disk.
+    /// Where so many bytes from a sector on are in the file; `None` if they are no whole sectors,
+    /// or not all on the disk.
     fn place(&self, sector: u64, len: usize) -> Option<u64> {
         let sectors = len as u64 / SECTOR;
         let whole = (len as u64).is_multiple_of(SECTOR);
@@ -461,9 +461,9 @@ impl DiskModel {
         if !self.is_waiting() && ahead <= AHEAD {
             let (vectors, count) = self.vectors(&chain.readable);
             let fd = self.disk.file.as_raw_fd();
-            // Most of Linux's file systems cannot say that a write would have to wait. It goes to the
-            // host's memory, and waits hardly ever as long as little of that is not on the medium. SAFETY: the pieces are valid during
-            // this call.
+            // Most of Linux's file systems cannot say that a write would have to wait. It goes to
+            // the host's memory, and waits hardly ever as long as little of that is not on the
+            // medium. SAFETY: the pieces are valid during this call.
             let written = unsafe { libc::pwritev(fd, vectors, count, at as i64) };
             if usize::try_from(written) == Ok(len) {
                 return Answer::Done(OK, 0);

@@ -5,7 +5,8 @@
 //! unmasks it; so none is lost and none repeats itself.
 //!
 //! A model raises its line on the kernel's thread, which then calls the kernel itself, or on a
-//! thread of its own, which then sends a signal. A line to be delivered waits in [`DUE`] for either.
+//! thread of its own, which then sends a signal. A line to be delivered waits in [`DUE`] for
+//! either.
 
 use crate::HostedHal;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};

@@ -1,4 +1,5 @@
-//! The machine's devices: found once at the start, then only reached through [`sing_kernel::hal::Hal`].
+//! The machine's devices: found once at the start, then only reached through
+//! [`sing_kernel::hal::Hal`].
 //!
 //! Two buses are looked at: virtio transports that the command line names
 //! (`virtio_mmio.device=SIZE@ADDRESS:INPUT`, as hypervisors without firmware tables write it), and
@@ -6,7 +7,8 @@
 //!
 //! Invariants:
 //! - A range of a device overlaps no memory, no interrupt controller, no window onto PCI
-//!   configuration, and no range of another device; who would is left out, with a line that says so.
+//!   configuration, and no range of another device; who would is left out, with a line that says
+//!   so.
 //! - A PCI function that is no bridge masters the bus only while the kernel has it connected and it
 //!   has a virtio transport. So no other device reaches memory, nor sends messages for interrupts.
 
@@ -70,8 +72,8 @@ fn list() -> Option<&'static List> {
     unsafe { list.as_ref() }
 }
 
-/// The ports of the platform itself: interrupt controllers, timers, PCI configuration, power. Firmware
-/// gives PCI devices higher ones.
+/// The ports of the platform itself: interrupt controllers, timers, PCI configuration, power.
+/// Firmware gives PCI devices higher ones.
 const PLATFORM_PORTS: Range<u32> = 0..0x1000;
 
 /// Whether requests to this kind of virtio device hold data and no addresses of memory: a driver
@@ -127,7 +129,8 @@ pub fn init(platform: &Platform, memory: &Regions, request: &Request<'_>) {
 }
 
 impl Search<'_> {
-    /// Reserves physical addresses for a device. False, with a line that says so, if they are taken.
+    /// Reserves physical addresses for a device. False, with a line that says so, if they are
+    /// taken.
     fn claim(&mut self, location: &str, range: Range<u64>) -> bool {
         let overlaps = |r: &&Range<u64>| r.start < range.end && range.start < r.end;
         if let Some(other) = self.taken.iter().find(overlaps) {
@@ -274,8 +277,8 @@ pub fn connect(device: usize) -> bool {
     true
 }
 
-/// Masks a device's line and cuts it off from memory, if that is possible; `reset`: it has confirmed
-/// a reset.
+/// Masks a device's line and cuts it off from memory, if that is possible; `reset`: it has
+/// confirmed a reset.
 pub fn disconnect(device: usize, reset: bool) -> bool {
     let Some(list) = list() else { return false };
     if let Some(line) = list.devices.get(device).and_then(|d| d.line) {

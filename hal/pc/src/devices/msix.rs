@@ -44,8 +44,8 @@ pub fn connect(function: &Function, capability: u16, table: Place, line: u32) ->
 }
 
 fn put(at: u64, value: u32) {
-    // SAFETY: in the table, which lies in a range that is mapped, uncached, and as large as its count
-    // says (`pci::vectors`).
+    // SAFETY: in the table, which lies in a range that is mapped, uncached, and as large as its
+    // count says (`pci::vectors`).
     unsafe { (at as *mut u32).write_volatile(value) }
 }
 

@@ -1,7 +1,7 @@
 //! Devices on the PCI bus: enumeration, registers, capabilities.
 //!
-//! The firmware has placed the registers; they stay where they are. What the firmware has not placed,
-//! or placed over something else, is left out.
+//! The firmware has placed the registers; they stay where they are. What the firmware has not
+//! placed, or placed over something else, is left out.
 
 use super::config::{Function, Way};
 use super::msix;
@@ -91,8 +91,8 @@ fn add(search: &mut Search<'_>, function: &Function) {
     if vendor == VIRTIO {
         transport = virtio(function, &capabilities, &bars).unwrap_or(Transport::None);
         let kind = kind(id);
-        // Without the modern interface, its registers hold addresses of queues, and some machines let
-        // it reach memory whatever its command register says.
+        // Without the modern interface, its registers hold addresses of queues, and some machines
+        // let it reach memory whatever its command register says.
         if kind.is_some() && transport == Transport::None {
             line!("machine: {location} is not used: a virtio device without the modern interface");
             return;

@@ -62,8 +62,8 @@ extern "C" fn startup(_: CtxRef, usage: u32) -> i32 {
     }))
 }
 
-/// Gives an object for which a reference has been counted a handle; if there is no room, disposes of
-/// it.
+/// Gives an object for which a reference has been counted a handle; if there is no room, disposes
+/// of it.
 fn insert(object: Object) -> i32 {
     let sip = caller();
     match sip.insert(object) {

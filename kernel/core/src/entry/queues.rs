@@ -201,8 +201,8 @@ fn take_done(handle: u32, out: u32) -> Result<i32, Trap> {
     Ok(i32::from(done.number))
 }
 
-/// Enters the allocations of a request into a thread's table: the handle of each part, all of them or
-/// none.
+/// Enters the allocations of a request into a thread's table: the handle of each part, all of them
+/// or none.
 fn enter(thread: &'static Thread, done: &Done) -> Option<[u32; MAX_PARTS]> {
     let mut handles = [0; MAX_PARTS];
     let allocations = &done.allocations[..done.parts];

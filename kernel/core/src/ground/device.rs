@@ -9,11 +9,11 @@
 //!   (interrupt controllers, PCI configuration, tables of MSI-X vectors, IOMMUs).
 //! - No two devices share a range, a line or a location. A device whose registers cannot be kept
 //!   apart from others' is left out.
-//! - Requests to a virtio device hold data, never addresses of memory: a driver writes what it likes
-//!   into them. Kinds with addresses there, such as balloons, are left out.
-//! - A device with [`Transport::None`] cannot reach memory by itself: the HAL keeps it from mastering
-//!   the bus. A device with a transport reaches memory only through the queues that the kernel sets
-//!   up in it.
+//! - Requests to a virtio device hold data, never addresses of memory: a driver writes what it
+//!   likes into them. Kinds with addresses there, such as balloons, are left out.
+//! - A device with [`Transport::None`] cannot reach memory by itself: the HAL keeps it from
+//!   mastering the bus. A device with a transport reaches memory only through the queues that the
+//!   kernel sets up in it.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -91,8 +91,9 @@ pub struct Device {
     /// Its registers, at most [`MOST_RANGES`]. For PCI: the index is that of the base address
     /// register less the empty ones.
     pub ranges: Vec<IoRange>,
-    /// Its interrupt line, between 4 and [`crate::hal::LINES`]; in [`crate::hal::Hal::interrupt_lines`]
-    /// too. `None` if it has none, or the HAL does not know how it is routed.
+    /// Its interrupt line, between 4 and [`crate::hal::LINES`]; in
+    /// [`crate::hal::Hal::interrupt_lines`] too. `None` if it has none, or the HAL does not know
+    /// how it is routed.
     pub line: Option<u32>,
     /// How the kernel speaks to it, if it is a virtio device.
     pub transport: Transport,

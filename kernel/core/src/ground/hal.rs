@@ -19,9 +19,9 @@
 //! - Its reservations overlap neither each other nor anything else; memory that [`Hal::commit`]
 //!   makes accessible is zeroed, and stays as it is until it is taken back.
 //! - Loaded code keeps its address, executable and never writable, until the kernel unloads it.
-//! - A device of [`Hal::devices`] is not able to reach memory after [`Hal::disconnect`] has returned
-//!   true for it, until it is connected again; before that, it reaches only memory whose addresses
-//!   the kernel has written into its transport or into queues that it has set up there.
+//! - A device of [`Hal::devices`] is not able to reach memory after [`Hal::disconnect`] has
+//!   returned true for it, until it is connected again; before that, it reaches only memory whose
+//!   addresses the kernel has written into its transport or into queues that it has set up there.
 
 pub use crate::ground::trusted::{Part, Reservation};
 
@@ -92,8 +92,8 @@ pub unsafe trait Hal: Sync {
     /// function; 0 if there was none. Time that the host spends on others does not count.
     fn held(&self) -> u64;
 
-    /// Returns the interrupt lines beside [`LINE_TIMER`] that the machine has, one bit each; those of
-    /// devices included.
+    /// Returns the interrupt lines beside [`LINE_TIMER`] that the machine has, one bit each; those
+    /// of devices included.
     fn interrupt_lines(&self) -> u32 {
         1 << LINE_CONSOLE | 1 << LINE_OUTPUT
     }
@@ -104,10 +104,10 @@ pub unsafe trait Hal: Sync {
         &[]
     }
 
-    /// Reads a register of `width` bytes (1, 2, 4 or 8) at `offset` of a range of a device, with one
-    /// access of that width where the machine can. The kernel has checked that the device has the
-    /// range, that the register lies in it, and that `offset` is a multiple of `width`. Never waits.
-    /// A read may have an effect on the device, but on nothing else.
+    /// Reads a register of `width` bytes (1, 2, 4 or 8) at `offset` of a range of a device, with
+    /// one access of that width where the machine can. The kernel has checked that the device has
+    /// the range, that the register lies in it, and that `offset` is a multiple of `width`. Never
+    /// waits. A read may have an effect on the device, but on nothing else.
     fn io_read(&self, _device: usize, _range: usize, _offset: u32, _width: u32) -> u64 {
         0
     }
@@ -137,20 +137,20 @@ pub unsafe trait Hal: Sync {
         true
     }
 
-    /// The opposite: the device's line is masked, and the device does not reach memory any more when
-    /// this returns true, whatever its registers hold. The kernel resets a virtio device by its
-    /// transport before; `reset` says whether the device has confirmed that. Returns false if the
-    /// device could still reach memory (it has not confirmed, and the machine cannot cut it off): the
-    /// kernel then never frees what the device knew of, and never connects it again.
+    /// The opposite: the device's line is masked, and the device does not reach memory any more
+    /// when this returns true, whatever its registers hold. The kernel resets a virtio device by
+    /// its transport before; `reset` says whether the device has confirmed that. Returns false if
+    /// the device could still reach memory (it has not confirmed, and the machine cannot cut it
+    /// off): the kernel then never frees what the device knew of, and never connects it again.
     fn disconnect(&self, _device: usize, reset: bool) -> bool {
         reset
     }
 
     /// Returns the address by which devices reach the byte at `at`, which lies in memory that
     /// [`Hal::commit`] has made accessible: a physical address or, in a HAL that models devices, what
-    /// its model understands. Makes the page present first, so that it has memory of its own and not
-    /// that of zeros; `None` if memory is short. The answer holds for the whole page, until the page
-    /// is decommitted, blanked, discarded or released.
+    /// its model understands. Makes the page present first, so that it has memory of its own and
+    /// not that of zeros; `None` if memory is short. The answer holds for the whole page, until the
+    /// page is decommitted, blanked, discarded or released.
     fn device_address(&self, _at: u64) -> Option<u64> {
         None
     }

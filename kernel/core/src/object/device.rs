@@ -1,5 +1,5 @@
-//! Devices as SIPs hold them ([O] 5.1): each has one holder at a time, which was named for it before
-//! its start and whose manifest declares it.
+//! Devices as SIPs hold them ([O] 5.1): each has one holder at a time, which was named for it
+//! before its start and whose manifest declares it.
 //!
 //! Invariants:
 //! - A device is given to a SIP that has not been started, under a declaration of its manifest that
@@ -8,8 +8,8 @@
 //! - A handle to the device or to a part of it (registers, interrupt, queue) is a reference. While
 //!   there is one, nobody else gets the device.
 //! - When the device's own handle goes, the device is reset, its line masked, and its access to
-//!   memory cut off; from then on the handles of its parts do nothing. If it cannot be cut off, it is
-//!   broken: nobody gets it any more, and what it knew of is never freed.
+//!   memory cut off; from then on the handles of its parts do nothing. If it cannot be cut off, it
+//!   is broken: nobody gets it any more, and what it knew of is never freed.
 
 mod sweep;
 
@@ -326,8 +326,8 @@ impl Device {
         }
     }
 
-    /// Resets it, so that it uses no queue any more: whether it has confirmed. What it was working on
-    /// is lost.
+    /// Resets it, so that it uses no queue any more: whether it has confirmed. What it was working
+    /// on is lost.
     pub(crate) fn stop(&self) -> bool {
         if self.is_broken() {
             return false;

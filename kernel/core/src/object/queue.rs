@@ -1,8 +1,10 @@
-//! Queues of virtio devices: requests whose memory belongs to the device until it is done with them.
+//! Queues of virtio devices: requests whose memory belongs to the device until it is done with
+//! them.
 //!
-//! A request consists of parts of blocks of the exchange heap. They leave the caller's table when the
-//! request is added, and come into the table of whoever takes the request back: between the two, no
-//! SIP reaches them, and nobody frees them. The device writes into them directly; nothing is copied.
+//! A request consists of parts of blocks of the exchange heap. They leave the caller's table when
+//! the request is added, and come into the table of whoever takes the request back: between the
+//! two, no SIP reaches them, and nobody frees them. The device writes into them directly; nothing
+//! is copied.
 //!
 //! Invariants:
 //! - A descriptor that the device may use names bytes of a block in [`Inner::requests`], or it is

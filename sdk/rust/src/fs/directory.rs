@@ -98,8 +98,9 @@ impl Directory {
     /// Opens the directory at a path of the name space.
     ///
     /// # Errors
-    /// Why it cannot be opened, as a directory above says it; [`Error::NotFound`] where none is that
-    /// a file system serves, [`Error::NoResources`] where this program has its share of open ones.
+    /// Why it cannot be opened, as a directory above says it; [`Error::NotFound`] where none is
+    /// that a file system serves, [`Error::NoResources`] where this program has its share of open
+    /// ones.
     pub fn open(names: &mut Names, path: &str) -> Result<Directory, Error> {
         match Directory::bind(names, path) {
             Err(error) if super::may_know_above(error) => {

@@ -169,7 +169,8 @@ impl File {
         Ok(Some(Vector::from_block(block)))
     }
 
-    /// Copies bytes from `offset` on into `out`; how many there are, fewer than fit only at the end.
+    /// Copies bytes from `offset` on into `out`; how many there are, fewer than fit only at the
+    /// end.
     ///
     /// # Errors
     /// As [`File::read_part`].

@@ -1,5 +1,5 @@
-//! Disks and files ([O] 6.2): sequential and random requests, to a disk's driver over a channel, and
-//! to a file of a file system on another disk.
+//! Disks and files ([O] 6.2): sequential and random requests, to a disk's driver over a channel,
+//! and to a file of a file system on another disk.
 //!
 //! The disks hold nothing of value: `cargo xtask bench disk` gives the machine two empty ones.
 

@@ -3,8 +3,8 @@
 //!
 //! The commands ask only for a channel to the name server. A path that begins with the place of a
 //! file system leads to an open directory there ([`open`]), and requests go to that, with the rest
-//! of the path. What is done to trees is written against [`tree::Tree`], so that it can be tested on
-//! the host.
+//! of the path. What is done to trees is written against [`tree::Tree`], so that it can be tested
+//! on the host.
 //!
 //! Invariants:
 //! - Memory does not grow with the number of entries of a directory, only with its depth, which the

@@ -1,5 +1,5 @@
-//! What the file system's control worker is asked for ([O] 5.4.1): to make, mount, unmount and check
-//! file systems.
+//! What the file system's control worker is asked for ([O] 5.4.1): to make, mount, unmount and
+//! check file systems.
 
 use crate::failure::Failure;
 use VolumeContract::imp;

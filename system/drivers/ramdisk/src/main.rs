@@ -3,8 +3,8 @@
 //!
 //! Invariants:
 //! - The memory is taken at the start, so no request fails for want of it.
-//! - No client can stop another: a request takes a bounded time, and nothing is kept for one but its
-//!   channel.
+//! - No client can stop another: a request takes a bounded time, and nothing is kept for one but
+//!   its channel.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
@@ -75,8 +75,8 @@ impl Sectors {
         place.ok_or(DiskFault::OutOfRange)
     }
 
-    /// Goes through the pieces of a range of the disk: `each` gets bytes of it, and how far they are
-    /// behind its beginning.
+    /// Goes through the pieces of a range of the disk: `each` gets bytes of it, and how far they
+    /// are behind its beginning.
     fn each(&mut self, place: usize, count: usize, mut each: impl FnMut(&mut [u8], usize)) {
         let mut done = 0;
         while done < count {

@@ -171,7 +171,8 @@ impl Disk {
         self.discards > 0 && !self.read_only
     }
 
-    /// Whether the block is not too large, and these bytes of a block of `len` bytes, and the sectors, are there.
+    /// Whether the block is not too large, and these bytes of a block of `len` bytes, and the
+    /// sectors, are there.
     pub fn holds(&self, sector: u64, len: usize, start: u32, count: u32) -> bool {
         let sectors = u64::from(count / SECTOR);
         let whole = start.is_multiple_of(SECTOR) && count.is_multiple_of(SECTOR);
@@ -280,8 +281,8 @@ impl Disk {
 
 type Begun = Result<usize, NotBegun>;
 
-/// The request's own block, if the request was refused, and the outcome. `again` makes the request of
-/// the client's block.
+/// The request's own block, if the request was refused, and the outcome. `again` makes the request
+/// of the client's block.
 fn split(
     added: Result<usize, Refused<Vec<Block>>>,
     again: impl Fn(Block) -> Request,

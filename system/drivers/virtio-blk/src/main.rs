@@ -1,7 +1,9 @@
-//! The driver of virtio disks (virtio 1.x, device id 2), over memory-mapped registers and PCI alike.
+//! The driver of virtio disks (virtio 1.x, device id 2), over memory-mapped registers and PCI
+//! alike.
 //!
-//! It serves `DiskContract` to whoever binds it; who starts it says where in the name space it is. A client's block goes to the device as it came and back to the client: its bytes
-//! are not copied, and this driver never looks at them.
+//! It serves `DiskContract` to whoever binds it; who starts it says where in the name space it is.
+//! A client's block goes to the device as it came and back to the client: its bytes are not copied,
+//! and this driver never looks at them.
 //!
 //! Invariant: no client can stop another. Each has one request at a time; a request that the device
 //! has no room for waits here, at most one for each client, and the others go on.

@@ -385,7 +385,8 @@ fn bad_parts(queue: &mut Queue) -> Result<bool, Error> {
     Ok(good)
 }
 
-/// Gives the device back while it works: what it had comes back, or is freed, and its parts are dead.
+/// Gives the device back while it works: what it had comes back, or is freed, and its parts are
+/// dead.
 fn give_back() -> Result<i32, Error> {
     let (device, mut queue) = started()?;
     let registers = device.registers(0)?;

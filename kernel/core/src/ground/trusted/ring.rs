@@ -36,9 +36,9 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// The bytes of a block from `start` on, at most `len` and none behind the end of the page. They
-    /// have memory of their own from now on, which stays as long as the block does. `None` if memory
-    /// is short.
+    /// The bytes of a block from `start` on, at most `len` and none behind the end of the page.
+    /// They have memory of their own from now on, which stays as long as the block does. `None` if
+    /// memory is short.
     ///
     /// # Panics
     /// If `start` is not in the block.
@@ -123,8 +123,8 @@ impl Ring {
     }
 
     /// Writes descriptor `index`: a run that the device reads, or `writes`, and the descriptor that
-    /// follows. The block that the run is of must stay until the device is done with the request, or
-    /// has been reset (guideline `device-last`).
+    /// follows. The block that the run is of must stay until the device is done with the request,
+    /// or has been reset (guideline `device-last`).
     pub(crate) fn describe(&self, index: u16, run: Run, writes: bool, next: Option<u16>) {
         assert!(index < self.size);
         let at = u64::from(index) * DESCRIPTOR;

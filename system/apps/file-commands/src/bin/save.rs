@@ -1,5 +1,5 @@
-//! Writes its input into a file. The shell starts it for `>` and `>>`. The blocks of the input move on
-//! to the file system without a copy.
+//! Writes its input into a file. The shell starts it for `>` and `>>`. The blocks of the input move
+//! on to the file system without a copy.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
