@@ -41,8 +41,8 @@ impl Device {
     /// A range of its registers. Of a virtio device, number 0 is its own configuration.
     ///
     /// # Errors
-    /// [`Error::NotPermitted`] for what the manifest does not declare, [`Error::NotFound`] if the device
-    /// has no such range.
+    /// [`Error::NotPermitted`] for what the manifest does not declare, [`Error::NotFound`] if the
+    /// device has no such range.
     pub fn registers(&self, index: u32) -> Result<Registers, Error> {
         Object::from_status(sys::device_registers(self.0.raw(), index)).map(Registers)
     }
@@ -50,8 +50,8 @@ impl Device {
     /// Its interrupt.
     ///
     /// # Errors
-    /// [`Error::NotPermitted`] if the manifest does not declare it, [`Error::NotFound`] if it has none,
-    /// [`Error::Held`] if it has been taken.
+    /// [`Error::NotPermitted`] if the manifest does not declare it, [`Error::NotFound`] if it has
+    /// none, [`Error::Held`] if it has been taken.
     pub fn irq(&self) -> Result<Irq, Error> {
         Object::from_status(sys::device_irq(self.0.raw())).map(Irq)
     }
@@ -68,8 +68,8 @@ impl Device {
     /// Accepts features of a virtio device that has been reset.
     ///
     /// # Errors
-    /// [`Error::NotPermitted`] if the device does not agree, [`Error::BadArgument`] for what it has not
-    /// offered.
+    /// [`Error::NotPermitted`] if the device does not agree, [`Error::BadArgument`] for what it has
+    /// not offered.
     pub fn accept(&self, features: u64) -> Result<(), Error> {
         error::check(sys::device_accept(self.0.raw(), features)).map(drop)
     }
@@ -203,8 +203,8 @@ impl Queue {
 
     /// Hands the device a request: blocks, and the parts of them that it is to read and then those
     /// that it is to write. Each block has a part at least. The device learns of it by
-    /// [`Queue::notify`]. Returns the request's number, which none other has until this one is taken
-    /// back.
+    /// [`Queue::notify`]. Returns the request's number, which none other has until this one is
+    /// taken back.
     ///
     /// # Errors
     /// The blocks, with [`Error::WouldBlock`] if the queue has no room now, [`Error::Closed`] if
@@ -261,8 +261,8 @@ impl Queue {
     /// Takes back a request that the device has done with.
     ///
     /// # Errors
-    /// [`Error::WouldBlock`] if there is none now, [`Error::Closed`] if there will be none as the device
-    /// has been reset, [`Error::NoResources`] if this thread has no room for the blocks.
+    /// [`Error::WouldBlock`] if there is none now, [`Error::Closed`] if there will be none as the
+    /// device has been reset, [`Error::NoResources`] if this thread has no room for the blocks.
     pub fn take(&mut self) -> Result<Done, Error> {
         let mut answer = [0u32; MAX_PARTS + 1];
         // SAFETY: the kernel writes so many words, and there is room for them.

@@ -110,7 +110,8 @@ impl Names {
     /// that only reads files by their paths needs no directory for that ([`File::open`] does).
     ///
     /// # Errors
-    /// [`Error::NotFound`] where there is none, [`Error::NoResources`] where this program has its share of open files.
+    /// [`Error::NotFound`] where there is none, [`Error::NoResources`] where this program has its
+    /// share of open files.
     pub fn open(&mut self, path: &str) -> Result<File, Error> {
         File::bind(self, path)
     }

@@ -58,9 +58,9 @@ impl Names {
     /// Hands the exporting side of a fresh channel to the service at this path.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where there is no such service, or it refused; [`Error::NoResources`] where it has no room, or this
-    /// program its share; [`Error::Refused`] with [`Refusal::OtherContract`] where the service is
-    /// of another.
+    /// [`Error::NotFound`] where there is no such service, or it refused; [`Error::NoResources`]
+    /// where it has no room, or this program its share; [`Error::Refused`] with
+    /// [`Refusal::OtherContract`] where the service is of another.
     pub fn bind(&mut self, path: &str, exp: impl Into<Service>) -> Result<(), Error> {
         use NamespaceContract::imp::Binding;
         let path = Text::new(path)?;
@@ -149,8 +149,9 @@ impl Names {
     /// requests of clients there, with paths relative to this one.
     ///
     /// # Errors
-    /// [`Error::Held`] where the path, or one above or below it, is another's; [`Error::NoResources`] where the name server has
-    /// no room, or this program its share; [`Error::Refused`] for what is no path.
+    /// [`Error::Held`] where the path, or one above or below it, is another's;
+    /// [`Error::NoResources`] where the name server has no room, or this program its share;
+    /// [`Error::Refused`] for what is no path.
     pub fn register(
         &mut self,
         path: &str,

@@ -135,9 +135,9 @@ impl Child {
     /// `devices`.
     ///
     /// # Errors
-    /// [`Error::NotPermitted`] if its manifest declares another device there, [`Error::Held`] if another
-    /// has the device, [`Error::BadState`] if it has been started or has one, [`Error::NotFound`]
-    /// if there is no such device or declaration.
+    /// [`Error::NotPermitted`] if its manifest declares another device there, [`Error::Held`] if
+    /// another has the device, [`Error::BadState`] if it has been started or has one,
+    /// [`Error::NotFound`] if there is no such device or declaration.
     pub fn give_device(&self, usage: u32, device: u32) -> Result<(), Error> {
         error::check(sys::device_give(self.object.raw(), usage, device)).map(drop)
     }

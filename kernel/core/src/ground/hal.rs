@@ -147,10 +147,10 @@ pub unsafe trait Hal: Sync {
     }
 
     /// Returns the address by which devices reach the byte at `at`, which lies in memory that
-    /// [`Hal::commit`] has made accessible: a physical address or, in a HAL that models devices, what
-    /// its model understands. Makes the page present first, so that it has memory of its own and
-    /// not that of zeros; `None` if memory is short. The answer holds for the whole page, until the
-    /// page is decommitted, blanked, discarded or released.
+    /// [`Hal::commit`] has made accessible: a physical address or, in a HAL that models devices,
+    /// what its model understands. Makes the page present first, so that it has memory of its own
+    /// and not that of zeros; `None` if memory is short. The answer holds for the whole page, until
+    /// the page is decommitted, blanked, discarded or released.
     fn device_address(&self, _at: u64) -> Option<u64> {
         None
     }
@@ -227,8 +227,8 @@ pub unsafe trait Hal: Sync {
     fn console(&self) -> &dyn ConsoleDevice;
 
     /// Takes a line of the log (no line end in it); false where there is no room for it. Never
-    /// waits; raises
-    /// [`LINE_OUTPUT`] when there is room again. The log may go where the console does, or elsewhere.
+    /// waits; raises [`LINE_OUTPUT`] when there is room again. The log may go where the console
+    /// does, or elsewhere.
     fn log(&self, class: Class, line: &[u8]) -> bool;
 
     /// Ends the system with this status. First writes the output it has taken, as far as that is

@@ -133,8 +133,8 @@ impl File {
     /// are the file's, fewer than asked for only at its end.
     ///
     /// # Errors
-    /// [`Error::Closed`] if its server has gone; [`Error::BadArgument`] for a part that the block has
-    /// not; [`FileFault::BadRequest`] for a block that is shared or too large;
+    /// [`Error::Closed`] if its server has gone; [`Error::BadArgument`] for a part that the block
+    /// has not; [`FileFault::BadRequest`] for a block that is shared or too large;
     /// [`FileFault::Medium`].
     pub fn read_part(
         &mut self,
@@ -210,7 +210,8 @@ impl File {
     ///
     /// # Errors
     /// [`Error::Closed`] if its server has gone; [`FileFault::ReadOnly`], [`FileFault::NoSpace`],
-    /// [`FileFault::TooLarge`], [`FileFault::BadRequest`] for too many bytes, [`FileFault::Medium`].
+    /// [`FileFault::TooLarge`], [`FileFault::BadRequest`] for too many bytes,
+    /// [`FileFault::Medium`].
     pub fn write(
         &mut self,
         offset: u64,
