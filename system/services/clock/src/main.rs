@@ -26,7 +26,7 @@ sing_sdk::manifest! {
           or stdout.Write! -> ( stdout.Ack? -> end or stdout.ChannelClosed? -> end ) );
         state Serving: one {
           clock.Bind? -> ( clock.AckBind! or clock.NakBind! ) -> Serving;
-          clock.Find? -> clock.NakFind! -> Serving;
+          clock.Find? -> ( clock.AckFind! or clock.NakFind! ) -> Serving;
           clock.Notify? -> clock.NakNotify! -> Serving;
           clock.Register? -> clock.NakRegister! -> Serving;
           clock.Deregister? -> clock.NakDeregister! -> Serving;
