@@ -7,7 +7,7 @@ use sing_sdk::contracts::{DirectoryContract, FileAttributes, FileFault, FileKind
 use sing_sdk::fs::{KEEP, pack};
 use sing_sdk::prelude::*;
 use sing_sdk::rt::{Endpoint, TypedEndpoint, stand_for};
-use sing_store::{Attributes, Error as Fault, Kind, LONGEST_TARGET, NodeId};
+use sing_store::{Attributes, Error as Fault, Kind, LONGEST_TARGET, NodeId, Progress};
 
 type Service = ServiceContract::Exp<ServiceContract::Start>;
 
@@ -58,20 +58,28 @@ impl Volume {
         &mut self,
         mut work: impl FnMut(&mut Volume) -> Result<T, Fault>,
     ) -> Result<T, FileFault> {
+        let mut fault = FileFault::NoSpace;
         for _ in 0..TRIES {
             let again = match work(self) {
-                Err(Fault::NoSpace) => self.store.reclaim().unwrap_or(false),
-                Err(Fault::Busy) => self.store.tidy().is_ok(),
+                Err(Fault::NoSpace) => {
+                    fault = FileFault::NoSpace;
+                    self.store.reclaim().unwrap_or(false)
+                }
+                // Without anything to tidy, it is what others do that stands in the way.
+                Err(Fault::Busy) => {
+                    fault = FileFault::Busy;
+                    matches!(self.store.tidy(), Ok(Progress::More))
+                }
                 other => {
                     self.changed();
                     return other.map_err(faults::file);
                 }
             };
             if !again {
-                return Err(FileFault::NoSpace);
+                break;
             }
         }
-        Err(FileFault::NoSpace)
+        Err(fault)
     }
 
     /// Where a path leads from what a client has open.
@@ -218,6 +226,10 @@ impl Volume {
                 return Err(FileFault::ReadOnly);
             }
             if wish.truncate && kind == Kind::File {
+                // A write under way has blocks of what would be thrown away.
+                if self.ranges.contains_key(&node) {
+                    return Err(FileFault::Busy);
+                }
                 self.truncate(node)?;
             }
             return Ok((node, kind));

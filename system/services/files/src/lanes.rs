@@ -237,6 +237,10 @@ impl Volume {
                     let _ = kept.unshare();
                     Some(kept)
                 }
+                // The driver took the only view of the data with it.
+                None if busy.writes() => {
+                    return self.finish(number, *busy, Err(FileFault::Medium));
+                }
                 // What was filled before is read again.
                 None => {
                     busy.done = 0;
