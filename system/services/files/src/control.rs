@@ -77,6 +77,11 @@ fn path(text: &Text) -> Result<String, VolumeFault> {
     path.filter(|p| p != "/").ok_or(VolumeFault::NotFound)
 }
 
+/// A label for a line of text: one that was made elsewhere may have ends of lines in it.
+fn shown(label: &str) -> String {
+    label.replace(char::is_control, "\u{fffd}")
+}
+
 fn drive(disk: &str) -> Result<Drive, VolumeFault> {
     let names = connected().map_err(|_| VolumeFault::NoResources)?;
     Drive::new(names, disk)
@@ -156,7 +161,7 @@ pub fn mount(disk: &Text, at: &Text, read_only: bool) -> Result<(), VolumeFault>
             mounts::add(Mount {
                 at,
                 disk,
-                label: label.to_lossy(),
+                label: shown(&label.to_lossy()),
                 read_only,
                 worker: Some(worker),
             });
