@@ -4,8 +4,10 @@
 //! under the same name, so a client can bind that name again and go on. [`Client`] does so for
 //! requests that may be repeated: those that a service can answer twice without harm.
 //!
-//! Invariant: no wait is without end. After [`Client::PATIENCE`] without an answer the error is the
-//! caller's.
+//! Invariant: a request is not repeated without end. What was asked longer than
+//! [`Client::PATIENCE`] ago is not asked again, and the error is the caller's. An answer itself is
+//! waited for as the request does it: of a service that holds its channel open and never answers,
+//! `call_` waits for ever.
 
 use crate::names::Names;
 use crate::rt::Closed;
@@ -51,7 +53,7 @@ impl<S> fmt::Debug for Client<S> {
 }
 
 impl<S> Client<S> {
-    /// How long a request is repeated.
+    /// How long a request is repeated while its channels are closed.
     pub const PATIENCE: Duration = Duration::from_secs(10);
 
     /// A client of the service at a path. `bind` binds it; it does so when it is asked first, and
@@ -68,8 +70,8 @@ impl<S> Client<S> {
     /// Sends a request and receives the answer; again over a new channel if this one was closed.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if nobody serves the path, [`Error::Closed`] if no answer came for
-    /// [`Client::PATIENCE`], and the other errors of [`Names::bind`].
+    /// [`Error::NotFound`] if nobody serves the path, [`Error::Closed`] if every channel was closed
+    /// before an answer for [`Client::PATIENCE`], and the other errors of [`Names::bind`].
     pub fn ask<T>(
         &mut self,
         names: &mut Names,

@@ -21,7 +21,9 @@ fn words(fault: VolumeFault) -> &'static str {
     match fault {
         VolumeFault::NotFound => "no disk is there, or nothing is mounted there",
         VolumeFault::InUse => "the disk holds something; `format --force` writes over it",
-        VolumeFault::Busy => "in use; `umount --force` closes what is open",
+        VolumeFault::Busy => {
+            "in use, or a disk is being formatted or checked; `umount --force` closes what is open"
+        }
         VolumeFault::Held => "the mount point is taken, or is no path",
         VolumeFault::NotFormatted => "no file system is on the disk; `format` makes one",
         VolumeFault::Version => "the file system on the disk is of a version that is not known",

@@ -4,6 +4,7 @@
 use crate::drive::Drive;
 use crate::mounts::{self, Mount, Use};
 use crate::{STACK, connected, faults, volume};
+use core::sync::atomic::{AtomicBool, Ordering};
 use sing_sdk::contracts::{VolumeContract, VolumeFault};
 use sing_sdk::path::{LONGEST, normalize};
 use sing_sdk::prelude::*;
@@ -13,6 +14,28 @@ use sing_store::{Error as Fault, FormatOptions, MountOptions, Store};
 const LABEL: usize = 63;
 /// Problems that a check names.
 const PROBLEMS: usize = 100;
+
+/// Whether a format or a check is under way. Each takes memory by the size of the disk, which it
+/// chooses itself: there is one at a time.
+static UNDER_WAY: AtomicBool = AtomicBool::new(false);
+
+/// The turn of a format or a check; the next one's when dropped.
+struct Turn;
+
+impl Turn {
+    fn take() -> Result<Turn, VolumeFault> {
+        match UNDER_WAY.swap(true, Ordering::Acquire) {
+            true => Err(VolumeFault::Busy),
+            false => Ok(Turn),
+        }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        UNDER_WAY.store(false, Ordering::Release);
+    }
+}
 
 /// Serves a client until it goes.
 pub fn serve(mut client: VolumeContract::Exp<VolumeContract::Ready>) {
@@ -54,6 +77,11 @@ fn path(text: &Text) -> Result<String, VolumeFault> {
     path.filter(|p| p != "/").ok_or(VolumeFault::NotFound)
 }
 
+/// A label for a line of text: one that was made elsewhere may have ends of lines in it.
+fn shown(label: &str) -> String {
+    label.replace(char::is_control, "\u{fffd}")
+}
+
 fn drive(disk: &str) -> Result<Drive, VolumeFault> {
     let names = connected().map_err(|_| VolumeFault::NoResources)?;
     Drive::new(names, disk)
@@ -87,6 +115,8 @@ fn format(disk: &Text, label: &Text, force: bool) -> Result<(), VolumeFault> {
     }
     let mut used = Use::of(&disk)?;
     let mut drive = drive(&disk)?;
+    // After the driver has answered: what nobody serves holds up nobody.
+    let _turn = Turn::take()?;
     if drive.geometry.read_only {
         return Err(VolumeFault::ReadOnly);
     }
@@ -131,7 +161,7 @@ pub fn mount(disk: &Text, at: &Text, read_only: bool) -> Result<(), VolumeFault>
             mounts::add(Mount {
                 at,
                 disk,
-                label: label.to_lossy(),
+                label: shown(&label.to_lossy()),
                 read_only,
                 worker: Some(worker),
             });
@@ -162,11 +192,13 @@ fn space(at: &Text) -> Result<(u64, u64, u64), VolumeFault> {
 fn check(disk: &Text) -> Result<(u32, Text), VolumeFault> {
     let disk = path(disk)?;
     let mut used = Use::of(&disk)?;
+    let drive = drive(&disk)?;
+    let _turn = Turn::take()?;
     let options = MountOptions {
         read_only: true,
         ..MountOptions::default()
     };
-    let mut store = used.mount(drive(&disk)?, &options)?;
+    let mut store = used.mount(drive, &options)?;
     let report = store.check(PROBLEMS).map_err(faults::volume)?;
     let lines: String = report
         .texts

@@ -50,7 +50,7 @@ sing_sdk::manifest! {
 }
 
 /// Clients of the control worker at a time, each with a thread.
-const CLIENTS: usize = 32;
+const CLIENTS: usize = 8;
 /// Those that each origin may have while there is room.
 const LEAST: usize = 2;
 /// Of a thread: the store's own calls are deep.

@@ -1,5 +1,5 @@
 //! Writes its input into a file. The shell starts it for `>` and `>>`. The blocks of the input move
-//! on to the file system without a copy.
+//! on to the file system without a copy, unless they are larger than it takes.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
@@ -40,6 +40,22 @@ fn append_all(file: &mut File, mut data: Vector<u8>) -> Result<(), Error> {
     Ok(())
 }
 
+/// Writes a block that is too large to be lent, in pieces that are copied.
+fn add_copied(file: &mut File, offset: u64, data: &Vector<u8>, append: bool) -> Result<(), Error> {
+    let (mut piece, mut done) = (vec![0; PIECE], 0);
+    while done < data.len() {
+        let part = &mut piece[..PIECE.min(data.len() - done)];
+        data.block().read(done, part);
+        if append {
+            file.append(part)?;
+        } else {
+            file.write_at(offset + done as u64, part)?;
+        }
+        done += part.len();
+    }
+    Ok(())
+}
+
 fn save(names: &mut Names, place: &Place, append: bool) -> Result<(), Failure> {
     let failed = |error| Failure::of(place.path())(error);
     let mut opened = open::above(names, place)?;
@@ -56,14 +72,18 @@ fn save(names: &mut Names, place: &Place, append: bool) -> Result<(), Failure> {
     drop(opened);
     let mut input = sing_sdk::io::stdin();
     let mut offset = 0;
+    let most = file.limits().map_err(failed)?.most.max(PIECE);
     while let Some(block) = input.receive() {
         let count = block.len();
-        if append {
+        if count > most {
+            // Whoever writes chooses the size; files take blocks up to theirs.
+            add_copied(&mut file, offset, &block, append).map_err(failed)?;
+        } else if append {
             append_all(&mut file, block).map_err(failed)?;
         } else {
             write_all(&mut file, offset, block, count).map_err(failed)?;
-            offset += count as u64;
         }
+        offset += count as u64;
     }
     Ok(())
 }
