@@ -353,7 +353,8 @@ impl Device {
         let mut s = self.state.lock();
         s.open = false;
         // One that has not confirmed would go on where it was when it is connected again.
-        if !(safe && confirmed) && !s.broken {
+        let stopped = safe && confirmed;
+        if !stopped && !s.broken {
             s.broken = true;
             let location = trusted::device(self.index).map_or("", |d| &d.location);
             log!("system: {location} does not stop; it and its memory are set aside");
