@@ -300,8 +300,8 @@ impl<D: Disk> Store<D> {
         Ok(entries)
     }
 
-    /// The entries of a directory in the order of their names, those after `after`, at most `most` of
-    /// them; as [`Store::list`] otherwise.
+    /// The entries of a directory in the order of their names, those after `after`, at most `most`
+    /// of them; as [`Store::list`] otherwise.
     pub fn list_by_name(
         &mut self,
         directory: NodeId,

@@ -1,5 +1,5 @@
-//! Images with flipped bits, cut off or overwritten: a mount refuses them or they are used without a
-//! panic, and what is read is bounded.
+//! Images with flipped bits, cut off or overwritten: a mount refuses them or they are used without
+//! a panic, and what is read is bounded.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! Blocks of the disk that small reads went through, for the next ones: a program that reads line by
-//! line asks the disk once for each block.
+//! Blocks of the disk that small reads went through, for the next ones: a program that reads line
+//! by line asks the disk once for each block.
 //!
 //! Invariant: it holds what the disk holds. Whoever writes to the disk says so, before and after;
 //! what was asked of the disk before that, and comes after it, is not kept.

@@ -1,5 +1,5 @@
-//! The control worker ([O] 5.4.1): one client of `VolumeContract`, in a thread of its own, so that a
-//! long request or a driver that does not answer costs nobody else.
+//! The control worker ([O] 5.4.1): one client of `VolumeContract`, in a thread of its own, so that
+//! a long request or a driver that does not answer costs nobody else.
 
 use crate::drive::Drive;
 use crate::mounts::{self, Mount, Use};

@@ -3,8 +3,8 @@
 //! Invariants:
 //! - No wait is longer than [`PATIENCE`] for an answer, and [`RETURN`] for a driver to come back; a
 //!   request is given up after [`LOSSES`] drivers or twice [`PATIENCE`].
-//! - After a driver has died, requests go to the next one under the same name, if it serves the same
-//!   disk: its size is the same, and so is the identity of the file system on it.
+//! - After a driver has died, requests go to the next one under the same name, if it serves the
+//!   same disk: its size is the same, and so is the identity of the file system on it.
 
 use crate::cache::Cache;
 use core::time::Duration;
