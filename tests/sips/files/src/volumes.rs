@@ -108,12 +108,12 @@ fn silent() -> Check {
     let mut stage = Stage::new(8)?;
     let (at, ctrl) = (stage.at.clone(), stage.ctrl.clone());
     let mut names = connected()?;
-    let silent = names.register("/test/mute")?;
+    let silent = names.register("/test/never")?;
     let waiting = sing_sdk::thread::spawn(move || -> Result<_, Error> {
         let mut names = connected()?;
         let mut control = Control::new(&mut names, &ctrl)?;
         let begun = uptime();
-        let answer = control.mount("/test/mute", "/test/nowhere", false)?;
+        let answer = control.mount("/test/never", "/test/nowhere", false)?;
         Ok((answer, uptime() - begun))
     })?;
     sleep(Duration::from_millis(50));
