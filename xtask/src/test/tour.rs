@@ -55,6 +55,8 @@ pub fn check(run: &Run) -> Result<Report> {
     }
     // What it shows are paths below the project's folder.
     if project.target == project.root.join("target") {
+        // The image that `cargo xtask run` leaves there, which some of them read.
+        image::system(project, MemoryMode::Guard, None)?;
         let tools = stops.iter().filter(|stop| stop.place == Place::Tool);
         for Stop { step, .. } in tools.filter(|stop| run.wants(&stop.step.command)) {
             let result = tool(project, step).map_err(|reason| format!("{reason:#}"));
