@@ -72,9 +72,15 @@ fn list() -> Option<&'static List> {
     unsafe { list.as_ref() }
 }
 
-/// The ports of the platform itself: interrupt controllers, timers, PCI configuration, power.
-/// Firmware gives PCI devices higher ones.
-const PLATFORM_PORTS: Range<u32> = 0..0x1000;
+/// The ports of the platform itself: interrupt controllers, timers and keyboard; the serial line;
+/// edges and levels; power; PCI configuration.
+const PLATFORM_PORTS: [Range<u32>; 5] = [
+    0..0x100,
+    0x3f8..0x400,
+    0x4d0..0x4d2,
+    0x600..0x680,
+    0xcf8..0xd00,
+];
 
 /// Whether requests to this kind of virtio device hold data and no addresses of memory: a driver
 /// writes what it likes into a request. Balloons, graphics cards, IOMMUs and memory devices take
@@ -121,7 +127,7 @@ pub fn init(platform: &Platform, memory: &Regions, request: &Request<'_>) {
         },
         platform,
         taken,
-        ports: [PLATFORM_PORTS].into(),
+        ports: PLATFORM_PORTS.into(),
     };
     virtio_mmio::find(&mut search, request);
     pci::find(&mut search);

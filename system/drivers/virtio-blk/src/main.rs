@@ -56,9 +56,10 @@ sing_sdk::arguments! {}
 /// The size to which the heap is grown at the start: clients and their requests need no more.
 const HEAP: usize = 1 << 20;
 
-/// Channels at a time. Together with the largest block (1 MiB), what clients can have here at once
-/// stays within the budget: a block for which there is no room would close an innocent channel.
-const CLIENTS: usize = 64;
+/// Channels at a time, of which a program has a ninth at most: with the largest block on each, 1 MiB,
+/// that is well within the budget. A block for which there is no room would close an innocent
+/// channel.
+const CLIENTS: usize = 512;
 
 #[sing_sdk::main]
 fn main(_: Arguments) -> Result<(), Error> {
