@@ -1,4 +1,4 @@
-//! What a manifest says that a program serves and uses.
+//! Manifests that say which names a program serves and uses.
 
 use super::hostile::refused;
 use super::*;

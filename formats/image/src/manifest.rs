@@ -127,7 +127,7 @@ fn is_prefix(prefix: &str, signature: &str) -> bool {
 /// The most names that a program can serve and use together.
 pub const MOST_NAMES: usize = 64;
 
-/// What a program is for ([O] 5.2.1).
+/// The purpose of a program ([O] 5.2.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Category {
@@ -232,10 +232,10 @@ pub struct Manifest {
     /// Devices, in order.
     #[serde(default)]
     pub devices: Vec<DeviceUse>,
-    /// What the program is for.
+    /// The program's purpose.
     #[serde(default)]
     pub category: Category,
-    /// What it serves.
+    /// The names that the program serves.
     #[serde(default)]
     pub serves: Vec<Served>,
     /// The services that it uses. The start order is inferred from both.

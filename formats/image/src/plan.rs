@@ -34,7 +34,7 @@ pub struct Place {
     /// The program's own name for it: a start-up endpoint. Empty for a path that the program
     /// registers itself.
     pub endpoint: String,
-    /// Where it is in the name space.
+    /// The place's path in the name space.
     pub path: String,
     /// The contract's name.
     pub contract: String,
@@ -45,7 +45,7 @@ pub struct Place {
 pub struct Planned {
     /// The policy, with nothing left out.
     pub service: Service,
-    /// What it serves.
+    /// The places where the service serves.
     pub places: Vec<Place>,
     /// The services that it uses: positions in the plan, all before its own.
     pub needs: Vec<usize>,
@@ -103,7 +103,7 @@ impl Programs for BTreeMap<String, Manifest> {
     }
 }
 
-/// Who serves a path.
+/// A program that serves a path.
 #[derive(Clone, Debug)]
 pub struct Provider<'a> {
     /// The name of the instance.

@@ -134,7 +134,7 @@ pub struct Service {
     /// Its arguments; the program's own name if none are given.
     #[serde(default)]
     pub args: Vec<String>,
-    /// Where it is in the name space: a path for each name that its manifest serves. A name that is
+    /// The service's places in the name space: a path for each name that its manifest serves. A name that is
     /// not here is served at `/NAME`.
     #[serde(default)]
     pub names: BTreeMap<String, String>,

@@ -277,6 +277,20 @@ mod tests {
     }
 
     #[test]
+    fn no_path_is_there_twice() {
+        let twice = [
+            ("bin/x".to_string(), &b"one"[..]),
+            ("bin/x".to_string(), b"two"),
+        ];
+        let archive = SystemImage::encode(&SystemManifest::default(), &twice).unwrap();
+        let error = SystemImage::decode(&archive).unwrap_err().to_string();
+        assert!(
+            error.contains("bin/x") && error.contains("twice"),
+            "{error}"
+        );
+    }
+
+    #[test]
     fn no_byte_is_in_two_files() {
         let good = placed(&[(1024, 1024), (2048, 0), (2048, 2048), (4096, 0)]);
         assert_eq!(SystemImage::decode(&good).unwrap().files().count(), 4);

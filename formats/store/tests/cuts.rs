@@ -154,15 +154,6 @@ fn come_back(disk: Recorded, points: &[Point], random: &mut fastrand::Rng, depth
 
 #[test]
 fn a_cut_at_any_write_loses_nothing_synced() {
-    let cuts: usize = (0..4).map(|seed| workload(seed, 150)).sum();
-    assert!(cuts > 1000, "only {cuts} cuts");
-}
-
-/// The same for about a minute: `cargo test --release -p sing-store --test cuts -- --ignored`.
-#[test]
-#[ignore = "takes a minute"]
-fn ten_thousand_cuts_lose_nothing_synced() {
-    let cuts: usize = (100..140).map(|seed| workload(seed, 200)).sum();
-    println!("{cuts} cuts");
+    let cuts: usize = (0..16).map(|seed| workload(seed, 200)).sum();
     assert!(cuts > 10_000, "only {cuts} cuts");
 }

@@ -5,7 +5,7 @@
 //! requests that may be repeated: those that a service can answer twice without harm.
 //!
 //! Invariant: a request is not repeated without end. What was asked longer than
-//! [`Client::PATIENCE`] ago is not asked again, and the error is the caller's. An answer itself is
+//! [`PATIENCE`] ago is not asked again, and the error is the caller's. An answer itself is
 //! waited for as the request does it: of a service that holds its channel open and never answers,
 //! `call_` waits for ever.
 
@@ -16,6 +16,8 @@ use alloc::string::String;
 use core::fmt;
 use core::time::Duration;
 
+/// How long a request is repeated while its channels are closed.
+pub const PATIENCE: Duration = Duration::from_secs(10);
 /// The first wait before a service is bound again.
 const FIRST_WAIT: Duration = Duration::from_millis(2);
 /// The longest.
@@ -53,9 +55,6 @@ impl<S> fmt::Debug for Client<S> {
 }
 
 impl<S> Client<S> {
-    /// How long a request is repeated while its channels are closed.
-    pub const PATIENCE: Duration = Duration::from_secs(10);
-
     /// A client of the service at a path. `bind` binds it; it does so when it is asked first, and
     /// again after its channel was closed.
     #[must_use]
@@ -71,44 +70,84 @@ impl<S> Client<S> {
     ///
     /// # Errors
     /// [`Error::NotFound`] if nobody serves the path, [`Error::Closed`] if every channel was closed
-    /// before an answer for [`Client::PATIENCE`], and the other errors of [`Names::bind`].
+    /// before an answer for [`PATIENCE`], and the other errors of [`Names::bind`].
     pub fn ask<T>(
         &mut self,
         names: &mut Names,
         mut request: impl FnMut(S) -> Result<(T, S), Closed>,
     ) -> Result<T, Error> {
-        let start = time::uptime();
-        let mut wait = FIRST_WAIT;
-        let mut missing_since = None;
+        let mut patience = Patience::new();
         loop {
             let channel = match self.channel.take() {
                 Some(channel) => Ok(channel),
                 None => (self.bind)(names, &self.path),
             };
-            let error = match channel {
-                Ok(channel) => match request(channel) {
-                    Ok((answer, channel)) => {
-                        self.channel = Some(channel);
-                        return Ok(answer);
-                    }
-                    Err(Closed) => Error::Closed,
-                },
+            let error = match channel.map(&mut request) {
+                Ok(Ok((answer, channel))) => {
+                    self.channel = Some(channel);
+                    return Ok(answer);
+                }
+                Ok(Err(Closed)) => Error::Closed,
                 Err(error) => error,
             };
-            let now = time::uptime();
-            let (since, patience) = match error {
-                Error::Closed => (start, Self::PATIENCE),
-                Error::NotFound => (*missing_since.get_or_insert(now), APPEARING),
-                other => return Err(other),
-            };
-            if error == Error::Closed {
-                missing_since = None;
-            }
-            if now.saturating_sub(since) >= patience {
-                return Err(error);
-            }
-            time::sleep(wait);
-            wait = (wait * 2).min(LONGEST_WAIT);
+            patience.wait(error)?;
         }
+    }
+}
+
+/// Binds a service that may be starting, for requests that may not be repeated.
+///
+/// # Errors
+/// As [`Client::ask`].
+pub fn bind<S>(
+    names: &mut Names,
+    path: &str,
+    bind: fn(&mut Names, &str) -> Result<S, Error>,
+) -> Result<S, Error> {
+    let mut patience = Patience::new();
+    loop {
+        match bind(names, path) {
+            Err(error) => patience.wait(error)?,
+            bound => return bound,
+        }
+    }
+}
+
+/// How long failures have lasted.
+struct Patience {
+    start: Duration,
+    missing_since: Option<Duration>,
+    wait: Duration,
+}
+
+impl Patience {
+    fn new() -> Patience {
+        Patience {
+            start: time::uptime(),
+            missing_since: None,
+            wait: FIRST_WAIT,
+        }
+    }
+
+    /// Waits before the next attempt.
+    ///
+    /// # Errors
+    /// The failure's, if there is nothing to wait for, or not any longer.
+    fn wait(&mut self, error: Error) -> Result<(), Error> {
+        let now = time::uptime();
+        let (since, patience) = match error {
+            Error::Closed => {
+                self.missing_since = None;
+                (self.start, PATIENCE)
+            }
+            Error::NotFound => (*self.missing_since.get_or_insert(now), APPEARING),
+            other => return Err(other),
+        };
+        if now.saturating_sub(since) >= patience {
+            return Err(error);
+        }
+        time::sleep(self.wait);
+        self.wait = (self.wait * 2).min(LONGEST_WAIT);
+        Ok(())
     }
 }

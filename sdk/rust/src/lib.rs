@@ -58,6 +58,7 @@ mod sys;
 
 pub mod args;
 pub mod boot;
+pub mod calendar;
 pub mod client;
 pub mod console;
 pub mod contracts;

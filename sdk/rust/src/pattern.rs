@@ -24,7 +24,7 @@ use core::cmp::Ordering;
 /// The most parts of a pattern: places are the bits of one word.
 pub const MOST_PARTS: usize = 63;
 /// The most bytes of all parts with wildcards together.
-pub const LONGEST_PART: usize = 255;
+pub const MOST_WILD: usize = 255;
 
 /// Why a text is no specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -241,7 +241,7 @@ impl Pattern {
                 None if part == "**" => Part::Deep,
                 None => {
                     globs += part.len();
-                    if globs > LONGEST_PART {
+                    if globs > MOST_WILD {
                         return Err(Wrong::TooLong);
                     }
                     Part::Glob(tokens(part))

@@ -1,7 +1,7 @@
 //! Systems of made-up programs.
 
 use super::*;
-use crate::manifest::{Served, Used};
+use crate::manifest::{DeviceUse, Served, Used};
 use crate::system::Start;
 
 /// A service's manifest: what it serves and uses, of contracts named after the paths.
@@ -202,4 +202,35 @@ fn there_are_no_more_services_than_can_be_watched() {
         fault.contains("49 services, and the manager can watch 48"),
         "{fault}"
     );
+}
+
+#[test]
+fn places_are_paths_that_can_be_registered() {
+    let programs = programs(&[("a", &["a"], &[])]);
+    let long = format!("/{}", "x".repeat(LONGEST_PATH));
+    for path in ["/..", "/x/..", "/./x", "/x//y", "/x/", "x", "/", &long] {
+        let services = format!(r#"[{{"name": "a", "names": {{"a": "{path}"}}}}]"#);
+        let fault = fault(&system(&services), &programs);
+        assert!(fault.contains("is no path"), "{path}: {fault}");
+    }
+}
+
+#[test]
+fn two_images_do_not_drive_one_device() {
+    let mut programs = programs(&[("a", &["a"], &[]), ("b", &["b"], &[])]);
+    for (image, signature) in [("a", "/virtio/2"), ("b", "/virtio")] {
+        programs.get_mut(image).unwrap().devices = vec![DeviceUse {
+            name: "device".into(),
+            signatures: vec![signature.into()],
+            ..DeviceUse::default()
+        }];
+    }
+    let both = r#"[{"name": "a"}, {"name": "b"}]"#;
+    let fault = fault(&system(both), &programs);
+    assert!(fault.contains("would drive the same device"), "{fault}");
+    // One image may drive several, and a prefix ends where a component does.
+    let one = r#"[{"name": "a"}, {"name": "c", "image": "a", "names": {"a": "/c"}}]"#;
+    assert!(infer(&system(one), &programs).is_ok());
+    programs.get_mut("b").unwrap().devices[0].signatures = vec!["/virtio/20".into()];
+    assert!(infer(&system(both), &programs).is_ok());
 }

@@ -1,5 +1,9 @@
 //! Disks for tests.
-#![allow(dead_code, missing_docs)]
+#![allow(
+    dead_code,
+    missing_docs,
+    reason = "each test program uses a part of it, and nobody else does"
+)]
 
 pub mod faulty;
 pub mod model;

@@ -28,9 +28,13 @@ mod at {
     pub(super) const INTERRUPT: u32 = 0x060;
     pub(super) const INTERRUPT_ACK: u32 = 0x064;
     pub(super) const STATUS: u32 = 0x070;
+    /// Addresses of the queue's parts: the low half, and the high one behind it.
     pub(super) const DESCRIPTORS: u32 = 0x080;
+    pub(super) const DESCRIPTORS_HIGH: u32 = 0x084;
     pub(super) const DRIVER: u32 = 0x090;
+    pub(super) const DRIVER_HIGH: u32 = 0x094;
     pub(super) const DEVICE_PART: u32 = 0x0a0;
+    pub(super) const DEVICE_PART_HIGH: u32 = 0x0a4;
     pub(super) const CONFIG: u32 = 0x100;
 }
 
@@ -192,11 +196,11 @@ impl Transport {
             at::QUEUE_READY if set_up => state.queue.ready = value == 1 && state.queue.is_sound(),
             at::QUEUE_READY if state.selected == 0 && value == 0 => state.queue.ready = false,
             at::DESCRIPTORS if set_up => set_low(&mut state.queue.descriptors, value),
-            0x084 if set_up => set_high(&mut state.queue.descriptors, value),
+            at::DESCRIPTORS_HIGH if set_up => set_high(&mut state.queue.descriptors, value),
             at::DRIVER if set_up => set_low(&mut state.queue.driver, value),
-            0x094 if set_up => set_high(&mut state.queue.driver, value),
+            at::DRIVER_HIGH if set_up => set_high(&mut state.queue.driver, value),
             at::DEVICE_PART if set_up => set_low(&mut state.queue.device, value),
-            0x0a4 if set_up => set_high(&mut state.queue.device, value),
+            at::DEVICE_PART_HIGH if set_up => set_high(&mut state.queue.device, value),
             at::NOTIFY if value == 0 => {
                 let (tell, more) = state.serve();
                 if more && let Some(model) = &mut state.model {

@@ -51,6 +51,8 @@ pub struct DiskFile {
 pub(crate) struct Devices {
     list: Vec<Device>,
     models: Vec<Arc<Transport>>,
+    /// The devices' lines, one bit each.
+    lines: u32,
 }
 
 impl Devices {
@@ -91,6 +93,7 @@ impl Devices {
             }),
         });
         self.models.push(transport);
+        self.lines |= 1 << line;
         Ok(())
     }
 
@@ -101,10 +104,7 @@ impl Devices {
 
     /// The devices' lines, one bit each.
     pub(crate) fn lines(&self) -> u32 {
-        self.list
-            .iter()
-            .filter_map(|d| d.line)
-            .fold(0, |lines, line| lines | 1 << line)
+        self.lines
     }
 
     /// As [`sing_kernel::hal::Hal::io_read`].
@@ -129,13 +129,13 @@ impl Devices {
 
     /// Masks a device's line.
     pub(crate) fn mask(&self, line: u32) {
-        if self.lines() & 1 << line != 0 {
+        if self.lines & 1 << line != 0 {
             lines::mask(line);
         }
     }
 
     /// Unmasks a device's line. Returns whether interrupts are now to be delivered.
     pub(crate) fn unmask(&self, line: u32) -> bool {
-        self.lines() & 1 << line != 0 && lines::unmask(line)
+        self.lines & 1 << line != 0 && lines::unmask(line)
     }
 }

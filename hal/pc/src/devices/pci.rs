@@ -273,3 +273,23 @@ fn interrupt(function: &Function, capabilities: &[(u8, u16)], bars: &[Bar]) -> O
     }
     connected.then_some(line)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_whose_requests_hold_addresses_are_told_from_others() {
+        let used = |id| kind(id).is_some_and(takes_no_addresses);
+        // Network, disk, console, entropy; transitional and modern.
+        for id in [
+            0x1000, 0x1001, 0x1003, 0x1005, 0x1041, 0x1042, 0x1043, 0x1044,
+        ] {
+            assert!(used(id), "{id:#x}");
+        }
+        // Balloons, graphics, IOMMU, memory.
+        for id in [0x1002, 0x1045, 0x1050, 0x1057, 0x1058, 0x1006, 0x1110] {
+            assert!(!used(id), "{id:#x}");
+        }
+    }
+}

@@ -178,3 +178,18 @@ fn walk_order_keeps_a_directory_together() {
     paths.sort_by(|a, b| order(a, b));
     assert_eq!(paths, ["a", "a/x", "a/x/y", "a-b", "a.c", "b"]);
 }
+
+#[test]
+fn parts_with_wildcards_are_bounded_together() {
+    let set = format!("[{}]", "ab".repeat(30));
+    assert!(Pattern::new(&format!("**/{set}/**/{set}")).is_ok());
+    let many = vec![format!("**/*{set}"); 5].join("/");
+    assert_eq!(Pattern::new(&many), Err(Wrong::TooLong));
+}
+
+#[test]
+fn brackets_spell_no_way_up() {
+    for text in ["*/[.][.]", "*/[.]", "[.]./*"] {
+        assert_eq!(Pattern::new(text), Err(Wrong::NoPath), "{text}");
+    }
+}

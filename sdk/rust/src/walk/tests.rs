@@ -192,3 +192,21 @@ fn places_are_in_the_order_of_the_walk() {
         }
     }
 }
+
+#[test]
+fn names_that_no_path_can_have_are_passed_over() {
+    let files = ["/d/a", "/d/b\nc", "/d/d"].map(String::from);
+    let mut model = Model::of(&files);
+    for spec in ["/d/*", "/**/[ad]"] {
+        let found = model.walked(spec);
+        let names: Vec<&str> = found.iter().filter_map(|p| p.rsplit('/').next()).collect();
+        assert!(
+            names.contains(&"a") && names.contains(&"d"),
+            "{spec}: {found:?}"
+        );
+        assert!(
+            !names.iter().any(|name| name.contains('\n')),
+            "{spec}: {found:?}"
+        );
+    }
+}

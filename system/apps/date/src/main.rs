@@ -29,18 +29,6 @@ sing_sdk::manifest! {
     ",
 }
 
-/// Year, month and day of a day since 1970 (the usual conversion by eras of 400 years).
-fn civil(day: u64) -> (u64, u64, u64) {
-    let z = day + 719_468;
-    let (era, of_era) = (z / 146_097, z % 146_097);
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (year + era * 400 + u64::from(month <= 2), month, day)
-}
-
 sing_sdk::arguments! {}
 
 #[sing_sdk::main]
@@ -59,9 +47,6 @@ fn main(_: Arguments) -> Result<i32, Error> {
         }
         asked => asked?,
     };
-    let seconds = nanoseconds / 1_000_000_000;
-    let (year, month, day) = civil(seconds / 86_400);
-    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
-    println!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z");
+    println!("{}", sing_sdk::calendar::show(nanoseconds));
     Ok(0)
 }

@@ -1,7 +1,15 @@
-//! The first and the last lines or bytes of a text, which comes in pieces.
+//! The first and the last lines or bytes of a text, which comes in pieces: what `head` and `tail` have
+//! in common.
 
+use crate::failure::Failure;
+use crate::program;
 use alloc::collections::VecDeque;
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
+use sing_sdk::io::{NOBODY_READS, Writer};
+use sing_sdk::names::Names;
+use sing_sdk::prelude::NamespaceContract;
 
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,6 +18,41 @@ pub enum Count {
     Lines(u64),
     /// Bytes.
     Bytes(u64),
+}
+
+impl Count {
+    /// What the options ask for: ten lines if nothing, `None` for both at once.
+    #[must_use]
+    pub fn asked(lines: Option<u64>, bytes: Option<u64>) -> Option<Count> {
+        match (lines, bytes) {
+            (Some(_), Some(_)) => None,
+            (_, Some(bytes)) => Some(Count::Bytes(bytes)),
+            (lines, None) => Some(Count::Lines(lines.unwrap_or(10))),
+        }
+    }
+}
+
+/// Prints each of some files by `file`, with a title if there are several. The exit code.
+pub fn each(
+    program: &str,
+    paths: &[String],
+    given: Option<NamespaceContract::Imp<NamespaceContract::Start>>,
+    out: &mut Writer,
+    mut file: impl FnMut(&mut Names, &str, &mut Writer) -> Result<(), Failure>,
+) -> i32 {
+    let mut names = match program::names(program, given) {
+        Ok(names) => names,
+        Err(code) => return code,
+    };
+    let mut status = 0;
+    for path in paths {
+        // That nobody reads shows at the end.
+        if paths.len() > 1 {
+            let _ = out.write(format!("==> {path} <==\n").as_bytes());
+        }
+        status |= program::report(program, file(&mut names, path, out));
+    }
+    out.settle().map_or(NOBODY_READS, |()| status)
 }
 
 /// Takes the beginning of a text.
@@ -53,30 +96,36 @@ impl Head {
     }
 }
 
-/// Where the last `count` of a text begin, if this is the end of it; `None` if they begin before.
-#[must_use]
-pub fn last(text: &[u8], count: Count) -> Option<usize> {
-    match count {
-        Count::Bytes(bytes) => {
-            let bytes = usize::try_from(bytes).ok()?;
-            text.len().checked_sub(bytes)
-        }
-        Count::Lines(0) => Some(text.len()),
-        Count::Lines(lines) => {
-            let mut seen = 0;
-            // The line end of the last line ends it, and begins none.
-            let body = text.len().saturating_sub(1);
-            for (i, byte) in text.iter().enumerate().take(body).rev() {
-                if *byte == b'\n' {
-                    seen += 1;
-                    if seen == lines {
-                        return Some(i + 1);
-                    }
-                }
+/// Where the last `count` of a text of `size` bytes begin. The text is read from its end, in pieces of
+/// at most `piece` bytes, so far as it is wanted: `read` gives the bytes of a range.
+///
+/// # Errors
+/// Those of `read`.
+pub fn begin<E>(
+    size: u64,
+    count: Count,
+    piece: usize,
+    mut read: impl FnMut(u64, usize) -> Result<Vec<u8>, E>,
+) -> Result<u64, E> {
+    let mut wanted = match count {
+        Count::Bytes(bytes) => return Ok(size.saturating_sub(bytes)),
+        Count::Lines(0) => return Ok(size),
+        Count::Lines(lines) => lines,
+    };
+    // The line end of the last line ends it, and begins none.
+    let mut end = size.saturating_sub(1);
+    while end > 0 {
+        let from = end.saturating_sub(piece as u64);
+        let bytes = read(from, (end - from) as usize)?;
+        for (i, _) in bytes.iter().enumerate().rev().filter(|(_, b)| **b == b'\n') {
+            wanted -= 1;
+            if wanted == 0 {
+                return Ok(from + i as u64 + 1);
             }
-            None
         }
+        end = from;
     }
+    Ok(0)
 }
 
 /// The most bytes that are kept of a text whose end is not known.
@@ -178,9 +227,14 @@ mod tests {
             for n in 0..6 {
                 let all = lines(text);
                 let wanted = all[all.len().saturating_sub(n)..].concat();
-                let begin = last(text.as_bytes(), Count::Lines(n as u64)).unwrap_or(0);
-                assert_eq!(&text[begin..], wanted, "{text:?} {n}");
                 for piece in 1..4 {
+                    let read = |at: u64, len: usize| -> Result<Vec<u8>, ()> {
+                        assert!(len <= piece);
+                        Ok(text.as_bytes()[at as usize..][..len].into())
+                    };
+                    let size = text.len() as u64;
+                    let begins = begin(size, Count::Lines(n as u64), piece, read).unwrap();
+                    assert_eq!(&text[begins as usize..], wanted, "{text:?} {n}");
                     let mut tail = Tail::new(Count::Lines(n as u64));
                     for piece in text.as_bytes().chunks(piece) {
                         assert!(tail.push(piece));

@@ -15,7 +15,6 @@
 
 extern crate alloc;
 
-pub mod calendar;
 pub mod copy;
 pub mod ends;
 pub mod failure;

@@ -1,6 +1,7 @@
 //! The frame of these commands: the channel to the name server, and what is said of failures.
 
 use crate::failure::Failure;
+use crate::open;
 use crate::place::Place;
 use alloc::string::String;
 use sing_sdk::eprintln;
@@ -43,6 +44,37 @@ pub fn each(
         let outcome = Place::new(path).and_then(|place| with(&place));
         status | report(program, outcome)
     })
+}
+
+/// Does something with each source, the last path saying to where: a directory, or a new name. The
+/// exit code, or `None` if that path is missing.
+pub fn to_destination(
+    program: &str,
+    paths: &[String],
+    given: Option<NamespaceContract::Imp<NamespaceContract::Start>>,
+    mut act: impl FnMut(&mut Names, &Place, &Place) -> Result<(), Failure>,
+) -> Option<i32> {
+    let (sources, to) = to_last(paths)?;
+    let mut names = match names(program, given) {
+        Ok(names) => names,
+        Err(code) => return Some(code),
+    };
+    let to = match Place::new(to).and_then(|to| fits(&mut names, to, sources.len())) {
+        Ok(to) => to,
+        Err(failure) => return Some(report(program, Err(failure))),
+    };
+    Some(each(program, sources, |from| {
+        let to = open::destination(&mut names, &to, from.name())?;
+        act(&mut names, from, &to)
+    }))
+}
+
+/// A destination, if so many sources can go there.
+fn fits(names: &mut Names, to: Place, sources: usize) -> Result<Place, Failure> {
+    if sources > 1 && !open::is_directory(names, &to)? {
+        return Err(Failure::because(to.path(), "is no directory for several"));
+    }
+    Ok(to)
 }
 
 /// The paths before the last, and the last; `None` if there are fewer than two.

@@ -5,25 +5,14 @@ use crate::failure::Failure;
 use VolumeContract::imp;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::time::Duration;
 use sing_sdk::Error;
+use sing_sdk::client;
 use sing_sdk::contracts::{VolumeContract, VolumeFault};
 use sing_sdk::names::Names;
 use sing_sdk::rt::Text;
-use sing_sdk::time;
 
 /// Where the control worker is.
 const CONTROL: &str = "/fsctrl";
-
-/// How long a command waits for it to come, and how often it looks.
-const PATIENCE: Duration = Duration::from_secs(1);
-const LOOK: Duration = Duration::from_millis(10);
-
-fn bind(names: &mut Names) -> Result<Worker, Error> {
-    let (imp, exp) = VolumeContract::new_channel()?;
-    names.bind(CONTROL, exp)?;
-    Ok(Worker(imp.recv_success()?))
-}
 
 /// A channel to the control worker.
 pub struct Worker(VolumeContract::Imp<VolumeContract::Ready>);
@@ -89,13 +78,11 @@ impl Worker {
     /// # Errors
     /// Nobody serves it.
     pub fn bind(names: &mut Names) -> Result<Worker, Failure> {
-        let patience = time::uptime() + PATIENCE;
-        let mut bound = bind(names);
-        // It is not there yet when the system has just started.
-        while matches!(bound, Err(Error::NotFound)) && time::uptime() < patience {
-            time::sleep(LOOK);
-            bound = bind(names);
-        }
+        let bound = client::bind(names, CONTROL, |names, path| {
+            let (imp, exp) = VolumeContract::new_channel()?;
+            names.bind(path, exp)?;
+            Ok(Worker(imp.recv_success()?))
+        });
         bound.map_err(|error| match error {
             Error::NotFound => Failure::because(
                 CONTROL,

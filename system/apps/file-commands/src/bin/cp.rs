@@ -39,28 +39,8 @@ fn copy(names: &mut Names, from: &Place, to: &Place, all: bool) -> Result<(), Fa
 
 #[sing_sdk::main]
 fn main(Arguments { all, paths }: Arguments) -> i32 {
-    let Some((sources, to)) = program::to_last(&paths) else {
-        return USAGE.refuse("the last PATH says to where, and is missing");
-    };
-    let to = match Place::new(to) {
-        Ok(to) => to,
-        Err(failure) => return program::report("cp", Err(failure)),
-    };
-    let mut names = match program::names("cp", startup::names()) {
-        Ok(names) => names,
-        Err(code) => return code,
-    };
-    if sources.len() > 1 {
-        let outcome = open::is_directory(&mut names, &to).and_then(|is| match is {
-            true => Ok(()),
-            false => Err(Failure::because(to.path(), "is no directory for several")),
-        });
-        if outcome.is_err() {
-            return program::report("cp", outcome);
-        }
-    }
-    program::each("cp", sources, |from| {
-        let to = open::destination(&mut names, &to, from.name())?;
-        copy(&mut names, from, &to, all)
-    })
+    let done = program::to_destination("cp", &paths, startup::names(), |names, from, to| {
+        copy(names, from, to, all)
+    });
+    done.unwrap_or_else(|| USAGE.refuse("the last PATH says to where, and is missing"))
 }

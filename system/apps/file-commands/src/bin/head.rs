@@ -3,10 +3,8 @@
 #![no_main]
 #![deny(unsafe_code)]
 
-extern crate alloc;
-
-use file_commands::ends::{Count, Head};
-use file_commands::{failure::Failure, program};
+use file_commands::ends::{self, Count, Head};
+use file_commands::failure::Failure;
 use sing_sdk::io::Writer;
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
@@ -70,10 +68,8 @@ fn main(
         paths,
     }: Arguments,
 ) -> i32 {
-    let count = match (lines, bytes) {
-        (Some(_), Some(_)) => return USAGE.refuse("-n or -c, not both"),
-        (_, Some(bytes)) => Count::Bytes(bytes),
-        (lines, None) => Count::Lines(lines.unwrap_or(10)),
+    let Some(count) = Count::asked(lines, bytes) else {
+        return USAGE.refuse("-n or -c, not both");
     };
     let Some(mut out) = sing_sdk::io::take_stdout() else {
         return 1;
@@ -81,19 +77,11 @@ fn main(
     if paths.is_empty() {
         return input(count, &mut out);
     }
-    let mut names = match program::names("head", startup::names()) {
-        Ok(names) => names,
-        Err(code) => return code,
-    };
-    let mut status = 0;
-    for path in &paths {
-        if paths.len() > 1 {
-            let _ = out.write(alloc::format!("==> {path} <==\n").as_bytes());
-        }
-        status |= program::report("head", file(&mut names, path, count, &mut out));
-    }
-    if out.settle().is_err() {
-        return sing_sdk::io::NOBODY_READS;
-    }
-    status
+    ends::each(
+        "head",
+        &paths,
+        startup::names(),
+        &mut out,
+        |names, path, out| file(names, path, count, out),
+    )
 }

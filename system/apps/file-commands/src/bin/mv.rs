@@ -21,28 +21,6 @@ sing_sdk::arguments! {
 
 #[sing_sdk::main]
 fn main(Arguments { paths }: Arguments) -> i32 {
-    let Some((sources, to)) = program::to_last(&paths) else {
-        return USAGE.refuse("the last PATH says to where, and is missing");
-    };
-    let to = match Place::new(to) {
-        Ok(to) => to,
-        Err(failure) => return program::report("mv", Err(failure)),
-    };
-    let mut names = match program::names("mv", startup::names()) {
-        Ok(names) => names,
-        Err(code) => return code,
-    };
-    if sources.len() > 1 {
-        let outcome = open::is_directory(&mut names, &to).and_then(|is| match is {
-            true => Ok(()),
-            false => Err(Failure::because(to.path(), "is no directory for several")),
-        });
-        if outcome.is_err() {
-            return program::report("mv", outcome);
-        }
-    }
-    program::each("mv", sources, |from| {
-        let to = open::destination(&mut names, &to, from.name())?;
-        moving::move_to(&mut names, from, &to)
-    })
+    let done = program::to_destination("mv", &paths, startup::names(), moving::move_to);
+    done.unwrap_or_else(|| USAGE.refuse("the last PATH says to where, and is missing"))
 }

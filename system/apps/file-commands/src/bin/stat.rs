@@ -3,9 +3,9 @@
 #![no_main]
 #![deny(unsafe_code)]
 
-use file_commands::calendar::show;
 use file_commands::failure::Failure;
 use file_commands::{open, program};
+use sing_sdk::calendar::show;
 use sing_sdk::prelude::*;
 
 sing_sdk::manifest! {

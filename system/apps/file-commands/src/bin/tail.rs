@@ -3,10 +3,8 @@
 #![no_main]
 #![deny(unsafe_code)]
 
-extern crate alloc;
-
-use file_commands::ends::{Count, Tail, last};
-use file_commands::{failure::Failure, program};
+use file_commands::ends::{self, Count, Tail};
+use file_commands::failure::Failure;
 use sing_sdk::io::Writer;
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
@@ -32,41 +30,12 @@ const PIECE: usize = 16 << 10;
 fn file(names: &mut Names, path: &str, count: Count, out: &mut Writer) -> Result<(), Failure> {
     let mut file = names.open(path).map_err(Failure::of(path))?;
     let size = file.size().map_err(Failure::of(path))?;
-    // A piece that ends at the file's end begins a line end early, which `last` does not count.
-    let mut begin = size;
-    let mut wanted = count;
-    while begin > 0 {
-        let from = begin.saturating_sub(PIECE as u64);
-        let mut piece = alloc::vec![0; (begin - from) as usize];
-        let got = file.read_at(from, &mut piece).map_err(Failure::of(path))?;
+    let mut begin = ends::begin(size, count, PIECE, |at, len| {
+        let mut piece = vec![0; len];
+        let got = file.read_at(at, &mut piece).map_err(Failure::of(path))?;
         piece.truncate(got);
-        let found = if begin == size {
-            last(&piece, wanted)
-        } else {
-            before(&piece, wanted)
-        };
-        if let Some(at) = found {
-            begin = from + at as u64;
-            break;
-        }
-        wanted = match wanted {
-            Count::Bytes(bytes) => Count::Bytes(bytes - piece.len() as u64),
-            Count::Lines(lines) => {
-                let body = if begin == size {
-                    piece.len().saturating_sub(1)
-                } else {
-                    piece.len()
-                };
-                let ends = piece
-                    .iter()
-                    .take(body)
-                    .filter(|byte| **byte == b'\n')
-                    .count();
-                Count::Lines(lines - ends as u64)
-            }
-        };
-        begin = from;
-    }
+        Ok(piece)
+    })?;
     while let Some(block) = file.read_block(begin, PIECE).map_err(Failure::of(path))? {
         begin += block.len() as u64;
         if out.send(block).is_err() {
@@ -74,22 +43,6 @@ fn file(names: &mut Names, path: &str, count: Count, out: &mut Writer) -> Result
         }
     }
     Ok(())
-}
-
-/// As [`last`], of a piece behind which more lines come.
-fn before(piece: &[u8], count: Count) -> Option<usize> {
-    match count {
-        Count::Bytes(_) => last(piece, count),
-        Count::Lines(lines) => {
-            let ends = piece
-                .iter()
-                .enumerate()
-                .filter(|(_, byte)| **byte == b'\n')
-                .rev();
-            let nth = usize::try_from(lines).ok()?.checked_sub(1)?;
-            ends.map(|(i, _)| i + 1).nth(nth)
-        }
-    }
 }
 
 fn input(count: Count, out: &mut Writer) -> i32 {
@@ -119,10 +72,8 @@ fn main(
         paths,
     }: Arguments,
 ) -> i32 {
-    let count = match (lines, bytes) {
-        (Some(_), Some(_)) => return USAGE.refuse("-n or -c, not both"),
-        (_, Some(bytes)) => Count::Bytes(bytes),
-        (lines, None) => Count::Lines(lines.unwrap_or(10)),
+    let Some(count) = Count::asked(lines, bytes) else {
+        return USAGE.refuse("-n or -c, not both");
     };
     let Some(mut out) = sing_sdk::io::take_stdout() else {
         return 1;
@@ -130,19 +81,11 @@ fn main(
     if paths.is_empty() {
         return input(count, &mut out);
     }
-    let mut names = match program::names("tail", startup::names()) {
-        Ok(names) => names,
-        Err(code) => return code,
-    };
-    let mut status = 0;
-    for path in &paths {
-        if paths.len() > 1 {
-            let _ = out.write(alloc::format!("==> {path} <==\n").as_bytes());
-        }
-        status |= program::report("tail", file(&mut names, path, count, &mut out));
-    }
-    if out.settle().is_err() {
-        return sing_sdk::io::NOBODY_READS;
-    }
-    status
+    ends::each(
+        "tail",
+        &paths,
+        startup::names(),
+        &mut out,
+        |names, path, out| file(names, path, count, out),
+    )
 }
