@@ -3,9 +3,7 @@
 #![no_main]
 #![deny(unsafe_code)]
 
-use file_commands::failure::Failure;
-use file_commands::place::Place;
-use file_commands::{moving, open, program};
+use file_commands::{moving, program};
 use sing_sdk::prelude::*;
 
 sing_sdk::manifest! {
