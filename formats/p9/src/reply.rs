@@ -2,11 +2,13 @@
 
 use crate::request::kind;
 use crate::wire::{Malformed, Reader, Writer, open};
-use crate::{NAMES, Qid};
+use crate::{DATA_HEAD, NAMES, Qid};
 use alloc::vec::Vec;
 
 /// The type of an answer that is an error.
 const ERROR: u8 = 7;
+/// The type of an answer with what was read.
+const READ: u8 = kind::READ + 1;
 /// Bytes of an entry before its name.
 const ENTRY: usize = 13 + 8 + 1 + 2;
 
@@ -185,6 +187,25 @@ impl<'a> Reply<'a> {
             _ => return Err(Malformed),
         })
     }
+}
+
+/// The head of the answer to a read, whose data lies elsewhere: its tag, and how many bytes were
+/// read or why none were.
+///
+/// # Errors
+/// If it is no such head.
+pub fn read_head(head: &[u8]) -> Result<(u16, Result<u32, u32>), Malformed> {
+    let mut from = Reader(head);
+    let (len, kind, tag, value) = (from.u32()?, from.u8()?, from.u16()?, from.u32()?);
+    let bytes = match kind {
+        ERROR => 0,
+        READ => value,
+        _ => return Err(Malformed),
+    };
+    if u64::from(len) != DATA_HEAD as u64 + u64::from(bytes) {
+        return Err(Malformed);
+    }
+    Ok((tag, if kind == ERROR { Err(value) } else { Ok(value) }))
 }
 
 fn attributes(from: &mut Reader<'_>) -> Result<Attributes, Malformed> {

@@ -67,10 +67,6 @@ impl Root {
         Ok(root)
     }
 
-    pub(super) fn is_read_only(&self) -> bool {
-        self.read_only
-    }
-
     /// Refuses changes of a directory that is for reading only.
     pub(super) fn may_change(&self) -> Result<(), Errno> {
         if self.read_only {
