@@ -309,13 +309,13 @@ pub(super) fn read_link(fd: BorrowedFd) -> Result<Vec<u8>, Errno> {
 
 /// Reads until the buffer is full or the file ends; how many bytes.
 pub(super) fn read(file: &File, into: &mut [u8], offset: u64) -> Result<usize, Errno> {
+    // Nothing is behind the greatest offset that Linux knows.
+    let room = (i64::MAX as u64).saturating_sub(offset);
+    let len = usize::try_from(room).map_or(into.len(), |room| room.min(into.len()));
+    let into = &mut into[..len];
     let mut done = 0;
     while done < into.len() {
-        let at = offset.saturating_add(done as u64);
-        // Nothing is behind the greatest offset that Linux knows.
-        if i64::try_from(at).is_err() {
-            break;
-        }
+        let at = offset + done as u64;
         match file.read_at(&mut into[done..], at).map_err(errno) {
             Ok(0) => break,
             Ok(count) => done += count,
@@ -329,12 +329,13 @@ pub(super) fn read(file: &File, into: &mut [u8], offset: u64) -> Result<usize, E
 
 /// Writes the data; how many bytes, fewer only if the host has no room for more.
 pub(super) fn write(file: &File, data: &[u8], offset: u64) -> Result<usize, Errno> {
+    let end = offset.checked_add(data.len() as u64);
+    if end.is_none_or(|end| end > i64::MAX as u64) {
+        return Err(Errno::FBIG);
+    }
     let mut done = 0;
     while done < data.len() {
-        let at = offset.saturating_add(done as u64);
-        if i64::try_from(at).is_err() {
-            return Err(Errno::FBIG);
-        }
+        let at = offset + done as u64;
         match file.write_at(&data[done..], at).map_err(errno) {
             Ok(0) => break,
             Ok(count) => done += count,
