@@ -70,7 +70,7 @@ const STEPS: &[(&str, &str)] = &[
     ("echo short > /mnt/rw/new/c; cat /mnt/rw/new/c", "short\n"),
     ("rm /mnt/rw/new/c; ls /mnt/ro/new", "copy\n"),
     ("mkdir -p /mnt/rw/gone/too; rm -r /mnt/rw/gone", ""),
-    ("rmdir /mnt/rw/sub", "rmdir: /mnt/rw/sub: not empty\n"),
+    ("rmdir /mnt/rw/sub", "rmdir: /mnt/rw/sub: the directory is not empty\n"),
     // The host changes the file when it sees this one.
     ("echo > /mnt/rw/ready; sleep 3; cat /mnt/ro/a.txt", "changed\n"),
 ];

@@ -1,0 +1,633 @@
+//! The driver's session with made-up servers: an honest one, and ones that lie.
+
+use sing_p9::{
+    Attributes, Entry, NO_TAG, Qid, Reply, Request, VERSION, errno, mode, pack,
+};
+use sing_sdk::contracts::{FileFault, FileKind, OpenHow, Refusal};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use virtio_9p::{Failed, Moved, ROOT, Session, Transport, Wish};
+
+/// What a server has under a path.
+#[derive(Clone)]
+enum Node {
+    Directory,
+    File(Vec<u8>),
+    Link(&'static str),
+}
+
+/// A server with a few files. `lie` may replace an answer.
+struct Server {
+    nodes: BTreeMap<String, Node>,
+    fids: BTreeMap<u32, String>,
+    open: BTreeSet<u32>,
+    lie: Box<dyn FnMut(&Request, &mut Vec<u8>)>,
+    asked: usize,
+}
+
+fn qid(node: &Node) -> Qid {
+    let kind = match node {
+        Node::Directory => Qid::DIRECTORY,
+        Node::File(_) => 0,
+        Node::Link(_) => Qid::LINK,
+    };
+    Qid {
+        kind,
+        ..Qid::default()
+    }
+}
+
+impl Server {
+    fn new(lie: impl FnMut(&Request, &mut Vec<u8>) + 'static) -> Server {
+        let nodes = [
+            ("", Node::Directory),
+            ("/a", Node::Directory),
+            ("/a/b", Node::Directory),
+            ("/a/b/leaf", Node::File(b"leaf".to_vec())),
+            ("/file", Node::File(b"content".to_vec())),
+            ("/door", Node::Link("a/b")),
+            ("/a/back", Node::Link("../file")),
+            ("/out", Node::Link("../secret")),
+            ("/a/far", Node::Link("../../secret")),
+            ("/absolute", Node::Link("/file")),
+            ("/round", Node::Link("round")),
+            ("/must", Node::Link("file/")),
+        ];
+        Server {
+            nodes: nodes.map(|(path, node)| (path.into(), node)).into(),
+            fids: BTreeMap::new(),
+            open: BTreeSet::new(),
+            lie: Box::new(lie),
+            asked: 0,
+        }
+    }
+
+    fn node(&self, fid: u32) -> Result<&Node, u32> {
+        let path = self.fids.get(&fid).ok_or(errno::EBADF)?;
+        self.nodes.get(path).ok_or(errno::ENOENT)
+    }
+
+    fn answer(&mut self, message: &[u8]) -> Vec<u8> {
+        self.asked += 1;
+        let (tag, request) = Request::decode(message).expect("the driver sends messages");
+        let mut out = Vec::new();
+        match self.say(&request) {
+            Ok(reply) => reply.encode(tag, &mut out),
+            Err(reason) => Reply::Error(reason).encode(tag, &mut out),
+        }
+        (self.lie)(&request, &mut out);
+        out
+    }
+
+    fn say(&mut self, request: &Request) -> Result<Reply<'static>, u32> {
+        let done = Reply::Done(request.answer());
+        Ok(match request {
+            Request::Version { most, .. } => Reply::Version {
+                most: *most,
+                version: VERSION,
+            },
+            Request::Attach { fid } => {
+                self.fids.insert(*fid, String::new());
+                Reply::Attach(qid(&Node::Directory))
+            }
+            Request::Walk { fid, new, names } => {
+                assert!(!self.fids.contains_key(new), "fid {new} is in use");
+                let mut path = self.fids.get(fid).ok_or(errno::EBADF)?.clone();
+                let mut qids = Vec::new();
+                for name in names {
+                    assert!(sing_p9::is_name(name), "{name:?} was asked for");
+                    path = format!("{path}/{}", String::from_utf8_lossy(name));
+                    match self.nodes.get(&path) {
+                        Some(node) => qids.push(qid(node)),
+                        None if qids.is_empty() => return Err(errno::ENOENT),
+                        None => return Ok(Reply::Walk(qids)),
+                    }
+                }
+                self.fids.insert(*new, path);
+                Reply::Walk(qids)
+            }
+            Request::Open { fid, flags } => {
+                if *flags & sing_p9::open::ACCESS != 0 {
+                    return Err(errno::EROFS);
+                }
+                assert!(self.open.insert(*fid));
+                Reply::Open(qid(self.node(*fid)?))
+            }
+            Request::ReadLink { fid } => match self.node(*fid)? {
+                Node::Link(target) => Reply::ReadLink(target.as_bytes()),
+                _ => return Err(errno::EINVAL),
+            },
+            Request::GetAttributes { fid } => {
+                let node = self.node(*fid)?;
+                let (kind, size) = match node {
+                    Node::Directory => (mode::DIRECTORY, 0),
+                    Node::File(bytes) => (mode::FILE, bytes.len()),
+                    Node::Link(target) => (mode::LINK, target.len()),
+                };
+                Reply::Attributes(Attributes {
+                    qid: qid(node),
+                    mode: kind,
+                    size: size as u64,
+                    ..Attributes::default()
+                })
+            }
+            Request::ReadDirectory { .. } => Reply::Directory(b""),
+            Request::Write { data, .. } => Reply::Write(data.len() as u32),
+            Request::Clunk { fid } => {
+                self.open.remove(fid);
+                self.fids.remove(fid).ok_or(errno::EBADF)?;
+                done
+            }
+            _ => done,
+        })
+    }
+}
+
+impl Transport for Server {
+    type Data = Vec<u8>;
+
+    fn exchange(&mut self, request: &[u8], reply: &mut Vec<u8>) -> Result<(), Failed> {
+        *reply = self.answer(request);
+        if reply.is_empty() {
+            return Err(Failed::Lost);
+        }
+        Ok(())
+    }
+
+    fn send(
+        &mut self,
+        head: &[u8],
+        data: Vec<u8>,
+        part: Range<u32>,
+        reply: &mut Vec<u8>,
+    ) -> Moved<Vec<u8>> {
+        let mut message = head.to_vec();
+        message.extend_from_slice(&data[part.start as usize..part.end as usize]);
+        *reply = self.answer(&message);
+        let written = reply.len() as u32;
+        (Some(data), Ok(written))
+    }
+
+    fn fill(
+        &mut self,
+        request: &[u8],
+        mut data: Vec<u8>,
+        part: Range<u32>,
+        reply: &mut Vec<u8>,
+    ) -> Moved<Vec<u8>> {
+        let (_, asked) = Request::decode(request).unwrap();
+        let Request::Read { fid, offset, count } = asked else {
+            panic!("data of what is no read");
+        };
+        assert_eq!(count, part.end - part.start);
+        let bytes = match self.node(fid) {
+            Ok(Node::File(bytes)) => bytes.clone(),
+            _ => Vec::new(),
+        };
+        let from = (offset as usize).min(bytes.len());
+        let bytes = &bytes[from..bytes.len().min(from + count as usize)];
+        let mut answer = Vec::new();
+        Reply::Read(bytes).encode(1, &mut answer);
+        (self.lie)(&asked, &mut answer);
+        let start = part.start as usize;
+        data[start..start + bytes.len()].copy_from_slice(bytes);
+        let written = answer.len() as u32;
+        answer.truncate(sing_p9::DATA_HEAD);
+        *reply = answer;
+        (Some(data), Ok(written))
+    }
+}
+
+fn honest() -> Session<Server> {
+    Session::begin(Server::new(|_, _| {})).unwrap()
+}
+
+fn lying(lie: impl FnMut(&Request, &mut Vec<u8>) + 'static) -> Session<Server> {
+    Session::begin(Server::new(lie)).unwrap()
+}
+
+/// Replaces the answer to a request.
+fn say(out: &mut Vec<u8>, reply: &Reply) {
+    reply.encode(1, out);
+}
+
+fn wish(file: bool, write: bool) -> Wish {
+    Wish {
+        how: OpenHow::Existing,
+        truncate: false,
+        follow: true,
+        write,
+        file,
+    }
+}
+
+fn kind_at(s: &mut Session<Server>, path: &str, follow: bool) -> Result<FileKind, FileFault> {
+    s.attributes_at(ROOT, path, follow).map(|of| of.kind)
+}
+
+/// All fids but the root's have been given up.
+fn tidy(s: &mut Session<Server>) {
+    let fids: Vec<u32> = s.transport().fids.keys().copied().collect();
+    assert_eq!(fids, [ROOT]);
+}
+
+#[test]
+fn paths_lead_through_links_and_never_out() {
+    use FileFault::{Loop, NotDirectory, NotFound, Outside};
+    use FileKind::{Directory, File, Link};
+    let mut s = honest();
+    for (path, follow, expected) in [
+        ("", true, Ok(Directory)),
+        (".", true, Ok(Directory)),
+        ("file", true, Ok(File)),
+        ("./file", true, Ok(File)),
+        ("a/b/leaf", true, Ok(File)),
+        ("a//b/./leaf", true, Ok(File)),
+        ("door/leaf", true, Ok(File)),
+        ("door", true, Ok(Directory)),
+        ("door", false, Ok(Link)),
+        ("door/", false, Ok(Directory)),
+        ("a/back", true, Ok(File)),
+        ("a/b/../back", true, Ok(File)),
+        ("a/b/../../file", true, Ok(File)),
+        // Up from where the link has led to.
+        ("door/../back", true, Ok(File)),
+        ("door/..", true, Ok(Directory)),
+        ("a/..", true, Ok(Directory)),
+        ("..", true, Err(Outside)),
+        ("a/../..", true, Err(Outside)),
+        ("a/../../file", true, Err(Outside)),
+        ("/file", true, Err(Outside)),
+        ("out", true, Err(Outside)),
+        ("out", false, Ok(Link)),
+        ("a/far", true, Err(Outside)),
+        ("absolute", true, Err(Outside)),
+        ("absolute/x", true, Err(Outside)),
+        ("round", true, Err(Loop)),
+        ("round", false, Ok(Link)),
+        ("must", true, Err(NotDirectory)),
+        ("file/", true, Err(NotDirectory)),
+        ("file/x", true, Err(NotDirectory)),
+        ("file/..", true, Err(NotDirectory)),
+        ("a/b/leaf/x/y", true, Err(NotDirectory)),
+        ("none", true, Err(NotFound)),
+        ("none/x", true, Err(NotFound)),
+        ("a/none/../b", true, Err(NotFound)),
+    ] {
+        assert_eq!(kind_at(&mut s, path, follow), expected, "{path} {follow}");
+        tidy(&mut s);
+    }
+    let long = "x".repeat(256);
+    assert_eq!(kind_at(&mut s, &long, true), Err(FileFault::BadName));
+    let deep = "a/../".repeat(4000) + "file";
+    assert_eq!(kind_at(&mut s, &deep, true), Err(Loop));
+    tidy(&mut s);
+}
+
+#[test]
+fn a_holder_of_a_directory_does_not_get_above_it() {
+    let mut s = honest();
+    let a = s.open_at(ROOT, "a", wish(false, true)).unwrap().fid;
+    for (path, expected) in [
+        ("b/leaf", Ok(FileKind::File)),
+        ("b/..", Ok(FileKind::Directory)),
+        ("..", Err(FileFault::Outside)),
+        ("../file", Err(FileFault::Outside)),
+        // The link leads out of this directory, if not out of the whole.
+        ("back", Err(FileFault::Outside)),
+    ] {
+        let found = s.attributes_at(a, path, true).map(|of| of.kind);
+        assert_eq!(found, expected, "{path}");
+    }
+    s.clunk(a);
+    tidy(&mut s);
+}
+
+#[test]
+fn what_is_for_reading_on_the_host_is_opened_for_reading() {
+    let mut s = honest();
+    let open = s.open_at(ROOT, "file", wish(true, true)).unwrap();
+    assert!(!open.write);
+    let (data, read) = s.read_all(open.fid, 2, vec![0; 9], 1..9);
+    assert_eq!((data.unwrap(), read), (b"\0ntent\0\0\0".to_vec(), Ok(5)));
+    s.clunk(open.fid);
+    for (path, file, fault) in [
+        ("a", true, FileFault::IsDirectory),
+        ("file", false, FileFault::NotDirectory),
+        ("none", true, FileFault::NotFound),
+    ] {
+        let refused = s.open_at(ROOT, path, wish(file, true)).map(|o| o.fid);
+        assert_eq!(refused, Err(fault));
+    }
+    let truncate = Wish {
+        truncate: true,
+        ..wish(true, true)
+    };
+    let refused = s.open_at(ROOT, "file", truncate).map(|o| o.fid);
+    assert_eq!(refused, Err(FileFault::ReadOnly));
+    tidy(&mut s);
+}
+
+#[test]
+fn a_special_file_of_the_host_is_not_opened() {
+    let mut s = lying(|request, out| {
+        if let Request::GetAttributes { .. } = request {
+            say(
+                out,
+                &Reply::Attributes(Attributes {
+                    mode: 0o010_644,
+                    ..Attributes::default()
+                }),
+            );
+        }
+    });
+    let refused = s.open_at(ROOT, "file", wish(true, false)).map(|o| o.fid);
+    assert_eq!(refused, Err(FileFault::NotSupported));
+    assert!(s.transport().open.is_empty());
+    tidy(&mut s);
+}
+
+#[test]
+fn a_server_of_another_protocol_is_none() {
+    type Lie = fn(&Request, &mut Vec<u8>);
+    let versions: [Lie; 6] = [
+        |_, out| out.clear(),
+        |_, out| out.truncate(3),
+        |_, out| Reply::Error(1).encode(NO_TAG, out),
+        |_, out| {
+            let (most, version) = (8192, &b"9P2000"[..]);
+            Reply::Version { most, version }.encode(NO_TAG, out);
+        },
+        // Less than names need, and more than was offered.
+        |_, out| {
+            let (most, version) = (100, VERSION);
+            Reply::Version { most, version }.encode(NO_TAG, out);
+        },
+        |_, out| {
+            let (most, version) = (u32::MAX, VERSION);
+            Reply::Version { most, version }.encode(NO_TAG, out);
+        },
+    ];
+    for lie in versions {
+        assert!(Session::begin(Server::new(lie)).is_err());
+    }
+    let file = |request: &Request, out: &mut Vec<u8>| {
+        if let Request::Attach { .. } = request {
+            say(out, &Reply::Attach(Qid::default()));
+        }
+    };
+    assert!(Session::begin(Server::new(file)).is_err());
+}
+
+#[test]
+fn an_answer_that_is_none_ends_the_session() {
+    type Lie = fn(&Request, &mut Vec<u8>);
+    let lies: [Lie; 9] = [
+        |_, out| out.clear(),
+        |_, out| out.truncate(6),
+        |_, out| out.push(0),
+        // Another request's answer, by its tag and by its type.
+        |_, out| out[5] = 2,
+        |_, out| out[4] = 121,
+        |_, out| out[4] = 0,
+        // More than was asked for, and nothing where something was.
+        |_, out| say(out, &Reply::Walk(vec![Qid::default(); 16])),
+        |_, out| say(out, &Reply::Walk(Vec::new())),
+        |_, out| say(out, &Reply::Read(&[0; 100])),
+    ];
+    for (number, lie) in lies.into_iter().enumerate() {
+        let mut s = lying(move |request, out| {
+            if let Request::Walk { names, .. } = request
+                && !names.is_empty()
+            {
+                lie(request, out);
+            }
+        });
+        let found = kind_at(&mut s, "file", true);
+        assert_eq!(found, Err(FileFault::Medium), "{number}");
+        assert!(s.is_lost(), "{number}");
+        let asked = s.transport().asked;
+        assert_eq!(kind_at(&mut s, "a", true), Err(FileFault::Medium));
+        assert_eq!(s.transport().asked, asked, "asked again after the end");
+    }
+}
+
+#[test]
+fn counts_are_no_more_than_was_asked_for() {
+    // A read of more than there is room for, and one whose data the device has not written.
+    for claimed in [9, u32::MAX - 11, 8] {
+        let mut s = lying(move |request, out| {
+            if let Request::Read { .. } = request {
+                out.truncate(sing_p9::DATA_HEAD);
+                out[7..11].copy_from_slice(&claimed.to_le_bytes());
+                out[..4].copy_from_slice(&(claimed.wrapping_add(11)).to_le_bytes());
+            }
+        });
+        let open = s.open_at(ROOT, "file", wish(true, false)).unwrap();
+        let (data, read) = s.read_all(open.fid, 0, vec![7; 8], 0..8);
+        assert_eq!(read, Err(FileFault::Medium), "{claimed}");
+        assert!(data.is_some() && s.is_lost());
+    }
+    for (claimed, expected) in [(9, Err(FileFault::Medium)), (0, Err(FileFault::NoSpace))] {
+        let mut s = lying(move |request, out| {
+            if let Request::Write { .. } = request {
+                say(out, &Reply::Write(claimed));
+            }
+        });
+        let open = s.open_at(ROOT, "file", wish(true, false)).unwrap();
+        let (data, written) = s.write_all(open.fid, 0, vec![7; 8], 0..8);
+        assert_eq!(written, expected);
+        assert!(data.is_some());
+    }
+    // Bytes one by one come to an end, too.
+    let mut s = lying(|request, out| {
+        if let Request::Write { .. } = request {
+            say(out, &Reply::Write(1));
+        }
+    });
+    let open = s.open_at(ROOT, "file", wish(true, false)).unwrap();
+    let (_, written) = s.write_all(open.fid, 0, vec![7; 4096], 0..4096);
+    assert_eq!(written, Ok(512));
+    let (_, far) = s.write_all(open.fid, u64::MAX, vec![7; 8], 0..8);
+    assert_eq!(far, Err(FileFault::TooLarge));
+    let (_, behind) = s.read_all(open.fid, u64::MAX, vec![7; 8], 0..8);
+    assert_eq!(behind, Ok(0));
+}
+
+/// A server whose directories have these entries, again and again.
+fn listing(names: &'static [&'static [u8]], ends: bool) -> Session<Server> {
+    lying(move |request, out| {
+        if let Request::ReadDirectory { offset, count, .. } = request {
+            let mut bytes = Vec::new();
+            if !ends || *offset == 0 {
+                for (at, name) in names.iter().enumerate() {
+                    let entry = Entry {
+                        qid: Qid::default(),
+                        next: at as u64 + 1,
+                        name,
+                    };
+                    assert!(pack(&mut bytes, *count as usize, 8, &entry));
+                }
+            }
+            say(out, &Reply::Directory(&bytes));
+        }
+    })
+}
+
+#[test]
+fn names_that_can_be_none_are_not_shown() {
+    let bad: &[&[u8]] = &[
+        b".", b"..", b"", b"a/b", b"/etc", b"x\0", b"\xff\xfe", b"line\nend", b"\x1b[31m", b"good",
+    ];
+    let mut s = listing(bad, true);
+    let names = s.names("/", None, 100).unwrap();
+    let names: Vec<&str> = names.iter().map(|entry| entry.name.as_str()).collect();
+    assert_eq!(names, ["good"]);
+    let fid = s.open_to_list(ROOT).unwrap();
+    let bytes = s.pack_entries(fid, 0, 4096).unwrap();
+    let (entry, len) = sing_sdk::fs::unpack(&bytes).unwrap();
+    assert_eq!((entry.name.as_str(), len), ("good", bytes.len()));
+    // No room for it.
+    assert_eq!(s.pack_entries(fid, 0, 27), Err(FileFault::BadRequest));
+    s.clunk(fid);
+    tidy(&mut s);
+}
+
+#[test]
+fn a_listing_that_does_not_end_is_given_up() {
+    let mut s = listing(&[b"one", b"two"], false);
+    assert_eq!(s.names("/", None, 100), Err(Refusal::NoResources));
+    assert!(s.transport().asked < 2000);
+    let mut s = listing(&[b".", b".."], false);
+    let fid = s.open_to_list(ROOT).unwrap();
+    assert_eq!(s.pack_entries(fid, 0, 4096), Err(FileFault::Medium));
+    let cut: &[u8] = &[0; 30];
+    let mut s = lying(move |request, out| {
+        if let Request::ReadDirectory { .. } = request {
+            say(out, &Reply::Directory(&cut[..20]));
+        }
+    });
+    assert_eq!(s.names("/", None, 100), Err(Refusal::NotFound));
+    // More than was asked for.
+    let mut s = lying(|request, out| {
+        if let Request::ReadDirectory { .. } = request {
+            say(out, &Reply::Directory(&[0; 20 << 10]));
+        }
+    });
+    assert_eq!(s.names("/", None, 100), Err(Refusal::NotFound));
+    assert!(s.is_lost());
+}
+
+#[test]
+fn names_come_in_order_and_in_pieces() {
+    let names: &[&[u8]] = &[b"d", b"b", b"a", b"e", b"c", b"b.x"];
+    let mut s = listing(names, true);
+    let (mut all, mut after) = (Vec::new(), None);
+    loop {
+        let piece = s.names("/", after.as_deref(), 2).unwrap();
+        let Some(last) = piece.last() else { break };
+        after = Some(last.name.clone());
+        all.extend(piece.into_iter().map(|entry| entry.name));
+    }
+    assert_eq!(all, ["a", "b", "b.x", "c", "d", "e"]);
+    tidy(&mut s);
+}
+
+#[test]
+fn links_without_end_and_of_any_text_are_bounded() {
+    for target in [&b""[..], b"\xff", &[b'x'; 60_000], b"/", b"..", b"a\0b"] {
+        let mut s = lying(move |request, out| {
+            if let Request::ReadLink { .. } = request {
+                say(out, &Reply::ReadLink(target));
+            }
+        });
+        assert!(kind_at(&mut s, "door", true).is_err());
+        tidy(&mut s);
+    }
+    // Each link has a thousand parts before the next.
+    let long = "./".repeat(1000) + "door";
+    let mut s = lying(move |request, out| {
+        if let Request::ReadLink { .. } = request {
+            say(out, &Reply::ReadLink(long.as_bytes()));
+        }
+    });
+    assert_eq!(kind_at(&mut s, "door", true), Err(FileFault::Loop));
+    assert!(s.transport().asked < 1000);
+    // A directory at first, a link when it is looked at again: what it says of the kind is all that
+    // counts, and a way up leads through directories alone.
+    let mut walks = 0;
+    let mut s = lying(move |request, out| {
+        if let Request::Walk { names, .. } = request
+            && names.len() == 1
+        {
+            walks += 1;
+            if walks > 2 {
+                let kind = Qid::LINK;
+                let qid = Qid {
+                    kind,
+                    ..Qid::default()
+                };
+                say(out, &Reply::Walk(vec![qid]));
+            }
+        }
+    });
+    assert!(kind_at(&mut s, "a/b/../b/../b/../b/leaf", true).is_err());
+}
+
+#[test]
+fn attributes_of_any_size_are_cut_to_what_there_can_be() {
+    let mut s = lying(|request, out| {
+        if let Request::GetAttributes { .. } = request {
+            say(
+                out,
+                &Reply::Attributes(Attributes {
+                    links: u64::MAX,
+                    size: u64::MAX,
+                    blocks: u64::MAX,
+                    modified: (u64::MAX, u64::MAX),
+                    ..Attributes::default()
+                }),
+            );
+        }
+    });
+    let of = s.attributes_at(ROOT, "file", true).unwrap();
+    assert_eq!((of.links, of.bytes, of.allocated), (u32::MAX, u64::MAX, u64::MAX));
+    assert_eq!(of.modified, u64::MAX - 1);
+}
+
+#[test]
+fn no_answers_break_the_driver() {
+    let seed = fastrand::u64(..);
+    println!("seed {seed}");
+    for round in 0..3000 {
+        let mut random = fastrand::Rng::with_seed(seed + round);
+        let mut of_the_server = random.fork();
+        let begun = Session::begin(Server::new(move |_, out| {
+            if of_the_server.u32(..8) == 0 && !out.is_empty() {
+                let at = of_the_server.usize(..out.len());
+                out[at] = of_the_server.u8(..);
+            }
+        }));
+        let Ok(mut s) = begun else { continue };
+        for _ in 0..20 {
+            let paths = ["a/b/leaf", "door/../b", "file", "a/back", "round", "none/x", ""];
+            let path = paths[random.usize(..paths.len())];
+            match random.u32(..6) {
+                0 => drop(kind_at(&mut s, path, random.bool())),
+                1 => {
+                    if let Ok(open) = s.open_at(ROOT, path, wish(true, random.bool())) {
+                        let (_, read) = s.read_all(open.fid, 0, vec![0; 16], 0..16);
+                        assert!(read.is_ok_and(|n| n <= 16) || read.is_err());
+                        let (_, written) = s.write_all(open.fid, 0, vec![0; 16], 0..16);
+                        assert!(written.is_ok_and(|n| n <= 16) || written.is_err());
+                        s.clunk(open.fid);
+                    }
+                }
+                2 => drop(s.names("/a", None, 10)),
+                3 => drop(s.rename_at(ROOT, path, "a/new")),
+                4 => drop(s.make_directory_at(ROOT, path)),
+                _ => drop(s.remove_at(ROOT, path)),
+            }
+        }
+    }
+}
