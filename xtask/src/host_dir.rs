@@ -1,7 +1,7 @@
 //! Directories of the host that a machine has as devices.
 
 use anyhow::{Result, bail};
-use sing_p9::{mount_path, overlap};
+use sing_p9::{Mount, overlap};
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
@@ -21,23 +21,14 @@ impl HostDirectory {
     /// Reads `HOST::PATH` or `HOST::PATH,rw` from the command line.
     pub fn named(text: &OsString) -> Result<HostDirectory> {
         let shown = text.display();
-        let bytes = text.as_bytes();
-        let (bytes, read_only) = match bytes.strip_suffix(b",rw") {
-            Some(rest) => (rest, false),
-            None => (bytes.strip_suffix(b",ro").unwrap_or(bytes), true),
-        };
-        let middle = bytes.windows(2).rposition(|two| two == b"::");
-        let Some(middle) = middle.filter(|at| *at > 0) else {
-            bail!("--dir {shown}: it does not say where; write HOST::PATH, as in --dir .::/mnt");
-        };
-        let at = match mount_path(&bytes[middle + 2..]) {
-            Ok(at) => at.to_string(),
-            Err(bad) => bail!("--dir {shown}: the path in the system is none: {bad}"),
+        let mount = match Mount::named(text.as_bytes()) {
+            Ok(mount) => mount,
+            Err(bad) => bail!("--dir {shown}: {bad}"),
         };
         Ok(HostDirectory {
-            path: OsString::from_vec(bytes[..middle].to_vec()).into(),
-            at,
-            read_only,
+            path: OsString::from_vec(mount.host.to_vec()).into(),
+            at: mount.at.into(),
+            read_only: mount.read_only,
         })
     }
 
@@ -117,7 +108,11 @@ mod tests {
         }
         let comma = HostDirectory::named(&"/a,b::/c".into()).unwrap();
         let arguments = format!("{:?}", comma.for_qemu(2, "virtio-9p-pci"));
-        for part in ["id=dir2", "path=/a,,b,readonly=on", "fsdev=dir2,mount_tag=/c"] {
+        for part in [
+            "id=dir2",
+            "path=/a,,b,readonly=on",
+            "fsdev=dir2,mount_tag=/c",
+        ] {
             assert!(arguments.contains(part), "{part} not in {arguments}");
         }
     }
@@ -138,6 +133,11 @@ mod tests {
         let missing = HostDirectory::named(&"/no such::/mnt".into()).unwrap();
         assert!(missing.check().unwrap_err().to_string().contains("mkdir"));
         let file = HostDirectory::named(&"/proc/self/exe::/mnt".into()).unwrap();
-        assert!(file.check().unwrap_err().to_string().contains("not a directory"));
+        assert!(
+            file.check()
+                .unwrap_err()
+                .to_string()
+                .contains("not a directory")
+        );
     }
 }

@@ -65,6 +65,11 @@ pub fn run(request: &Request) -> Result<u8> {
     }
     kernel.directories.clone_from(&request.directories);
     let mut arguments = Vec::new();
+    if !request.directories.is_empty() {
+        // Their drivers start beside the shell.
+        let paths: Vec<&str> = kernel.directories.iter().map(|d| d.at.as_str()).collect();
+        arguments.extend(["--await".into(), paths.join(",")]);
+    }
     if script.is_some() {
         arguments.extend(SCRIPT_ARGUMENTS.map(String::from));
     }

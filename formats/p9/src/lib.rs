@@ -18,7 +18,7 @@ mod reply;
 mod request;
 mod wire;
 
-pub use mount::{BadPath, is_within, mount_path, overlap};
+pub use mount::{BadMount, BadPath, Mount, is_within, mount_path, overlap};
 pub use reply::{Attributes, Entries, Entry, Reply, pack, read_head};
 pub use request::{Change, Request, WRITE_HEAD, write_head};
 pub use wire::Malformed;

@@ -56,6 +56,60 @@ pub fn mount_path(tag: &[u8]) -> Result<&str, BadPath> {
     Ok(text)
 }
 
+/// The reason for which a text does not say which directory is to be where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BadMount {
+    /// There is no path, or no directory before it.
+    NoPath,
+    /// The path is none.
+    Path(BadPath),
+}
+
+impl fmt::Display for BadMount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BadMount::NoPath => {
+                f.write_str("it does not say where; write HOST::PATH, as in --dir .::/mnt")
+            }
+            BadMount::Path(bad) => write!(f, "the path in the system is none: {bad}"),
+        }
+    }
+}
+
+impl core::error::Error for BadMount {}
+
+/// Which directory of the host is to be where in the system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mount<'a> {
+    /// The directory's name on the host.
+    pub host: &'a [u8],
+    /// The path in the system.
+    pub at: &'a str,
+    /// Whether nothing below it can be changed.
+    pub read_only: bool,
+}
+
+impl<'a> Mount<'a> {
+    /// Reads `HOST::PATH` or `HOST::PATH,rw`, as command lines have it.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn named(text: &'a [u8]) -> Result<Mount<'a>, BadMount> {
+        let (text, read_only) = match text.strip_suffix(b",rw") {
+            Some(rest) => (rest, false),
+            None => (text.strip_suffix(b",ro").unwrap_or(text), true),
+        };
+        // The last one: the host may have such names.
+        let middle = text.windows(2).rposition(|two| two == b"::");
+        let middle = middle.filter(|at| *at > 0).ok_or(BadMount::NoPath)?;
+        Ok(Mount {
+            host: &text[..middle],
+            at: mount_path(&text[middle + 2..]).map_err(BadMount::Path)?,
+            read_only,
+        })
+    }
+}
+
 /// Whether one of two paths is the other, or lies below it.
 #[must_use]
 pub fn overlap(one: &str, other: &str) -> bool {
@@ -75,7 +129,13 @@ mod tests {
 
     #[test]
     fn a_tag_is_a_normalized_path() {
-        for path in ["/mnt", "/mnt/a b", "/ä", "/mnt/...", &format!("/{}", "x".repeat(30))] {
+        for path in [
+            "/mnt",
+            "/mnt/a b",
+            "/ä",
+            "/mnt/...",
+            &format!("/{}", "x".repeat(30)),
+        ] {
             assert_eq!(mount_path(path.as_bytes()), Ok(path));
         }
         for (tag, reason) in [

@@ -111,7 +111,11 @@ impl<'a> Reply<'a> {
             Reply::Attributes(of) => {
                 to.u64(BASIC).qid(&of.qid).u32(of.mode).u32(0).u32(0);
                 // Between the size and the blocks stands the best size of requests.
-                to.u64(of.links).u64(0).u64(of.size).u64(4096).u64(of.blocks);
+                to.u64(of.links)
+                    .u64(0)
+                    .u64(of.size)
+                    .u64(4096)
+                    .u64(of.blocks);
                 for (seconds, nanoseconds) in [of.accessed, of.modified, of.changed, (0, 0)] {
                     to.u64(seconds).u64(nanoseconds);
                 }

@@ -52,11 +52,18 @@ pub struct Change {
 #[allow(missing_docs)] // The fields are those of the protocol.
 pub enum Request<'a> {
     /// Begins a session: no message is longer than this, and all fids are given up.
-    Version { most: u32, version: &'a [u8] },
+    Version {
+        most: u32,
+        version: &'a [u8],
+    },
     /// The fid stands for the root from now on.
-    Attach { fid: u32 },
+    Attach {
+        fid: u32,
+    },
     /// Whether an earlier request, of this tag, has been answered.
-    Flush { tag: u16 },
+    Flush {
+        tag: u16,
+    },
     /// The new fid stands for what lies along the names from the fid's place on.
     Walk {
         fid: u32,
@@ -207,9 +214,7 @@ impl<'a> Request<'a> {
                 flags,
                 mode,
             } => to.u32(*fid).text(name).u32(*flags).u32(*mode).u32(0),
-            Request::Symlink { fid, name, target } => {
-                to.u32(*fid).text(name).text(target).u32(0)
-            }
+            Request::Symlink { fid, name, target } => to.u32(*fid).text(name).text(target).u32(0),
             Request::ReadLink { fid } => to.u32(*fid),
             Request::GetAttributes { fid } => to.u32(*fid).u64(BASIC),
             Request::SetAttributes { fid, change } => {
@@ -226,9 +231,8 @@ impl<'a> Request<'a> {
                 }
                 &mut to
             }
-            Request::ReadDirectory { fid, offset, count } | Request::Read { fid, offset, count } => {
-                to.u32(*fid).u64(*offset).u32(*count)
-            }
+            Request::ReadDirectory { fid, offset, count }
+            | Request::Read { fid, offset, count } => to.u32(*fid).u64(*offset).u32(*count),
             // The data too, not the attributes alone, which a number here would leave out.
             Request::Sync { fid } => to.u32(*fid).u32(0),
             Request::Link {
@@ -236,9 +240,7 @@ impl<'a> Request<'a> {
                 fid,
                 name,
             } => to.u32(*directory).u32(*fid).text(name),
-            Request::MakeDirectory { fid, name, mode } => {
-                to.u32(*fid).text(name).u32(*mode).u32(0)
-            }
+            Request::MakeDirectory { fid, name, mode } => to.u32(*fid).text(name).u32(*mode).u32(0),
             Request::Rename {
                 from,
                 name,

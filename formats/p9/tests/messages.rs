@@ -1,6 +1,8 @@
 //! Messages survive their encoding, and no bytes break their readers.
 
-use sing_p9::{Attributes, Change, Entries, Entry, Qid, Reply, Request, WRITE_HEAD, pack, write_head};
+use sing_p9::{
+    Attributes, Change, Entries, Entry, Qid, Reply, Request, WRITE_HEAD, pack, write_head,
+};
 
 const QID: Qid = Qid {
     kind: Qid::DIRECTORY,

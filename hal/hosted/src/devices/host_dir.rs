@@ -14,7 +14,7 @@ use super::queue::{Chain, bytes};
 use crate::signals;
 use crate::thread::{Kernel, quiet_thread};
 use rustix::io::Errno;
-use sing_p9::{BadPath, MOUNT_TAG, NO_TAG, Reply, mount_path, overlap};
+use sing_p9::{BadMount, MOUNT_TAG, Mount, NO_TAG, Reply, overlap};
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fmt;
@@ -50,19 +50,11 @@ impl HostDirectory {
             path: PathBuf::from(&text),
             reason,
         };
-        let bytes = text.as_bytes();
-        let (bytes, read_only) = match bytes.strip_suffix(b",rw") {
-            Some(rest) => (rest, false),
-            None => (bytes.strip_suffix(b",ro").unwrap_or(bytes), true),
-        };
-        let middle = bytes.windows(2).rposition(|two| two == b"::");
-        let middle = middle.filter(|at| *at > 0);
-        let middle = middle.ok_or_else(|| error(Reason::NoPath))?;
-        let at = mount_path(&bytes[middle + 2..]).map_err(|bad| error(Reason::At(bad)))?;
+        let mount = Mount::named(text.as_bytes()).map_err(|bad| error(Reason::Named(bad)))?;
         Ok(HostDirectory {
-            path: OsString::from_vec(bytes[..middle].to_vec()).into(),
-            at: at.into(),
-            read_only,
+            path: OsString::from_vec(mount.host.to_vec()).into(),
+            at: mount.at.into(),
+            read_only: mount.read_only,
         })
     }
 
@@ -82,8 +74,7 @@ pub struct DirectoryError {
 
 #[derive(Debug)]
 enum Reason {
-    NoPath,
-    At(BadPath),
+    Named(BadMount),
     Open(Errno),
     Thread(std::io::Error),
 }
@@ -92,11 +83,7 @@ impl fmt::Display for DirectoryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = self.path.display();
         match &self.reason {
-            Reason::NoPath => write!(
-                f,
-                "--dir {path}: it does not say where; write HOST::PATH, as in --dir .::/mnt"
-            ),
-            Reason::At(bad) => write!(f, "--dir {path}: the path in the system is none: {bad}"),
+            Reason::Named(bad) => write!(f, "--dir {path}: {bad}"),
             Reason::Open(Errno::NOENT) => write!(
                 f,
                 "--dir {path}: there is no such directory; `mkdir` makes one"

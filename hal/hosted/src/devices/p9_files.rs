@@ -28,9 +28,7 @@ const RESOLVE: ResolveFlags = ResolveFlags::BENEATH
     .union(ResolveFlags::NO_MAGICLINKS)
     .union(ResolveFlags::NO_SYMLINKS);
 /// A descriptor that stands for a file without opening it.
-const STAND_FOR: OFlags = OFlags::PATH
-    .union(OFlags::NOFOLLOW)
-    .union(OFlags::CLOEXEC);
+const STAND_FOR: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 const PERMISSIONS: u32 = 0o777;
 
 /// A directory of the host that is served.
@@ -187,12 +185,7 @@ impl Root {
         renameat(from, checked(name)?, to, checked(new)?)
     }
 
-    pub(super) fn unlink(
-        &self,
-        at: BorrowedFd,
-        name: &[u8],
-        directory: bool,
-    ) -> Result<(), Errno> {
+    pub(super) fn unlink(&self, at: BorrowedFd, name: &[u8], directory: bool) -> Result<(), Errno> {
         self.may_change()?;
         let flags = if directory {
             AtFlags::REMOVEDIR

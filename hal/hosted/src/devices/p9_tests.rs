@@ -41,7 +41,11 @@ enum Said {
 impl Host {
     fn new(read_only: bool) -> Host {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        let name = format!("sing-dir-{}-{}", std::process::id(), NEXT.fetch_add(1, SeqCst));
+        let name = format!(
+            "sing-dir-{}-{}",
+            std::process::id(),
+            NEXT.fetch_add(1, SeqCst)
+        );
         let above = std::env::temp_dir().join(name);
         let inside = above.join("inside");
         fs::create_dir_all(inside.join("sub/deep")).unwrap();
@@ -355,7 +359,10 @@ fn what_is_for_reading_is_not_changed() {
         let said = host.ask(&request);
         assert_eq!(said, Said::Error(errno::EROFS), "{request:?}");
     }
-    assert_eq!(host.open(1, open::READ), Said::Qids(vec![qid(&host, "file")]));
+    assert_eq!(
+        host.open(1, open::READ),
+        Said::Qids(vec![qid(&host, "file")])
+    );
     let (fid, offset, data) = (1, 0, &b"x"[..]);
     let write = host.ask(&Request::Write { fid, offset, data });
     assert_eq!(write, Said::Error(errno::EBADF));
@@ -483,11 +490,13 @@ fn counts_and_places_are_bounded() {
     let mut host = Host::new(false);
     host.walk(0, 1, &["file"]);
     host.open(1, open::READ_WRITE);
-    let mut read = |offset, count| host.ask(&Request::Read {
-        fid: 1,
-        offset,
-        count,
-    });
+    let mut read = |offset, count| {
+        host.ask(&Request::Read {
+            fid: 1,
+            offset,
+            count,
+        })
+    };
     assert_eq!(read(0, u32::MAX), Said::Bytes(b"content".to_vec()));
     assert_eq!(read(u64::MAX, u32::MAX), Said::Bytes(Vec::new()));
     assert_eq!(read(i64::MAX as u64, 9), Said::Bytes(Vec::new()));
@@ -555,7 +564,9 @@ fn no_message_breaks_the_server() {
     let seed = fastrand::u64(..);
     println!("seed {seed}");
     let mut random = fastrand::Rng::with_seed(seed);
-    let names = ["file", "sub", "deep", "leaf", "..", ".", "", "up", "a/b", "new"];
+    let names = [
+        "file", "sub", "deep", "leaf", "..", ".", "", "up", "a/b", "new",
+    ];
     symlink("../secret", host.inside("up")).unwrap();
     let (mut message, mut answer) = (Vec::new(), Vec::new());
     for round in 0..100_000 {
@@ -565,8 +576,16 @@ fn no_message_breaks_the_server() {
         let fid = random.u32(..6);
         let name = names[random.usize(..names.len())].as_bytes();
         let other = random.u32(..6);
-        let offset = if random.bool() { random.u64(..20) } else { random.u64(..) };
-        let count = if random.bool() { random.u32(..99) } else { random.u32(..) };
+        let offset = if random.bool() {
+            random.u64(..20)
+        } else {
+            random.u64(..)
+        };
+        let count = if random.bool() {
+            random.u32(..99)
+        } else {
+            random.u32(..)
+        };
         let request = match random.u32(..17) {
             0..4 => Request::Walk {
                 fid,

@@ -77,7 +77,9 @@ fn main(Arguments { allowed }: Arguments) -> Result<(), Error> {
         return Ok(());
     }
     let Ok(session) = Session::begin(host) else {
-        sing_sdk::log!("virtio-9p: {path}: the device does not speak 9P2000.L, or has no directory");
+        sing_sdk::log!(
+            "virtio-9p: {path}: the device does not speak 9P2000.L, or has no directory"
+        );
         return Err(Error::BadState);
     };
     let lookup = match names.register(&path) {

@@ -132,9 +132,7 @@ impl Server {
             let file = endpoint.cast::<FileStart>().map_err(unknown)?;
             let begin = |e: FileStart| Client::File(e.send_success(), open);
             let taken = self.clients.insert(origin, file, begin);
-            return taken
-                .map(drop)
-                .map_err(|(_, e)| short(e.into_endpoint()));
+            return taken.map(drop).map_err(|(_, e)| short(e.into_endpoint()));
         }
         let directory = endpoint.cast::<DirectoryStart>().map_err(unknown)?;
         let listing = None;

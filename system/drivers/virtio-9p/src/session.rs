@@ -102,7 +102,10 @@ impl<T: Transport> Session<T> {
             _ => return Err(Lost),
         };
         // With less, not even names fit.
-        session.data = agreed.checked_sub(HEADS).filter(|n| *n >= 4096).ok_or(Lost)?;
+        session.data = agreed
+            .checked_sub(HEADS)
+            .filter(|n| *n >= 4096)
+            .ok_or(Lost)?;
         match session.call(&Request::Attach { fid: ROOT }) {
             Ok(Reply::Attach(qid)) if qid.is_directory() => Ok(session),
             _ => Err(Lost),
@@ -190,11 +193,7 @@ impl<T: Transport> Session<T> {
 
     /// Goes along names from a fid's place on, as far as they lead: a fid of what is there if all
     /// of them do, and the kinds of what was found on the way.
-    pub fn walk(
-        &mut self,
-        from: u32,
-        names: &[&[u8]],
-    ) -> Result<(Option<u32>, Vec<Qid>), Refused> {
+    pub fn walk(&mut self, from: u32, names: &[&[u8]]) -> Result<(Option<u32>, Vec<Qid>), Refused> {
         let new = self.fid();
         let request = Request::Walk {
             fid: from,

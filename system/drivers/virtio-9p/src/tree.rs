@@ -181,9 +181,8 @@ impl<T: Transport> Session<T> {
                 }
                 Ok(()) => return Ok(Opened { fid, write: true }),
                 // It can be read all the same, unless more was asked for.
-                Err(Refused(
-                    errno::EROFS | errno::EACCES | errno::EPERM | errno::ETXTBSY,
-                )) if !wish.truncate => {}
+                Err(Refused(errno::EROFS | errno::EACCES | errno::EPERM | errno::ETXTBSY))
+                    if !wish.truncate => {}
                 Err(refused) => return Err(changing(refused)),
             }
         }

@@ -1,8 +1,6 @@
 //! The driver's session with made-up servers: an honest one, and ones that lie.
 
-use sing_p9::{
-    Attributes, Entry, NO_TAG, Qid, Reply, Request, VERSION, errno, mode, pack,
-};
+use sing_p9::{Attributes, Entry, NO_TAG, Qid, Reply, Request, VERSION, errno, mode, pack};
 use sing_sdk::contracts::{FileFault, FileKind, OpenHow, Refusal};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -477,7 +475,16 @@ fn listing(names: &'static [&'static [u8]], ends: bool) -> Session<Server> {
 #[test]
 fn names_that_can_be_none_are_not_shown() {
     let bad: &[&[u8]] = &[
-        b".", b"..", b"", b"a/b", b"/etc", b"x\0", b"\xff\xfe", b"line\nend", b"\x1b[31m", b"good",
+        b".",
+        b"..",
+        b"",
+        b"a/b",
+        b"/etc",
+        b"x\0",
+        b"\xff\xfe",
+        b"line\nend",
+        b"\x1b[31m",
+        b"good",
     ];
     let mut s = listing(bad, true);
     let names = s.names("/", None, 100).unwrap();
@@ -591,7 +598,10 @@ fn attributes_of_any_size_are_cut_to_what_there_can_be() {
         }
     });
     let of = s.attributes_at(ROOT, "file", true).unwrap();
-    assert_eq!((of.links, of.bytes, of.allocated), (u32::MAX, u64::MAX, u64::MAX));
+    assert_eq!(
+        (of.links, of.bytes, of.allocated),
+        (u32::MAX, u64::MAX, u64::MAX)
+    );
     assert_eq!(of.modified, u64::MAX - 1);
 }
 
@@ -610,7 +620,15 @@ fn no_answers_break_the_driver() {
         }));
         let Ok(mut s) = begun else { continue };
         for _ in 0..20 {
-            let paths = ["a/b/leaf", "door/../b", "file", "a/back", "round", "none/x", ""];
+            let paths = [
+                "a/b/leaf",
+                "door/../b",
+                "file",
+                "a/back",
+                "round",
+                "none/x",
+                "",
+            ];
             let path = paths[random.usize(..paths.len())];
             match random.u32(..6) {
                 0 => drop(kind_at(&mut s, path, random.bool())),
