@@ -174,6 +174,15 @@ impl Kernel {
         self.stress
     }
 
+    /// Arguments by which the shell waits for the directories, whose drivers start beside it.
+    pub fn awaited(&self) -> Vec<String> {
+        if self.directories.is_empty() {
+            return Vec::new();
+        }
+        let paths: Vec<&str> = self.directories.iter().map(|d| d.at.as_str()).collect();
+        vec!["--await".into(), paths.join(",")]
+    }
+
     /// The command that starts a system image with these arguments.
     pub fn launch(
         &self,

@@ -64,12 +64,7 @@ pub fn run(request: &Request) -> Result<u8> {
         directory.check()?;
     }
     kernel.directories.clone_from(&request.directories);
-    let mut arguments = Vec::new();
-    if !request.directories.is_empty() {
-        // Their drivers start beside the shell.
-        let paths: Vec<&str> = kernel.directories.iter().map(|d| d.at.as_str()).collect();
-        arguments.extend(["--await".into(), paths.join(",")]);
-    }
+    let mut arguments = kernel.awaited();
     if script.is_some() {
         arguments.extend(SCRIPT_ARGUMENTS.map(String::from));
     }

@@ -22,6 +22,8 @@ mod p9;
 mod p9_files;
 #[cfg(test)]
 mod p9_tests;
+#[cfg(test)]
+mod p9_tests_bounds;
 mod queue;
 #[cfg(test)]
 mod tests;

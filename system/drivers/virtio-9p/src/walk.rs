@@ -80,6 +80,9 @@ fn prepend(rest: &mut Vec<String>, path: &str) -> bool {
     path.ends_with('/') || path.ends_with("/.") || path == "."
 }
 
+/// A name, and the fid and kind of what has it.
+type Found = (String, Option<(u32, Qid)>);
+
 /// The directory that a walk has come to.
 struct Here {
     /// Where it begins.
@@ -259,12 +262,11 @@ impl<T: Transport> Session<T> {
 
     /// Goes down along the next names, through directories, as far as they are. Returns what is the
     /// last part of the path, or stands in the way; `None` if there is more to go.
-    #[allow(clippy::type_complexity)]
     fn down(
         &mut self,
         here: &mut Here,
         rest: &mut Vec<String>,
-    ) -> Result<Option<(String, Option<(u32, Qid)>)>, FileFault> {
+    ) -> Result<Option<Found>, FileFault> {
         // Plain names, without the last part of the path, which is looked at by itself.
         let plain = rest.iter().rev().take_while(|part| *part != "..");
         let names: Vec<&[u8]> = plain.take(NAMES).map(String::as_bytes).collect();
@@ -308,11 +310,7 @@ impl<T: Transport> Session<T> {
     }
 
     /// What has the next name.
-    fn last(
-        &mut self,
-        here: &Here,
-        rest: &mut Vec<String>,
-    ) -> Result<(String, Option<(u32, Qid)>), FileFault> {
+    fn last(&mut self, here: &Here, rest: &mut Vec<String>) -> Result<Found, FileFault> {
         let name = rest.pop().ok_or(FileFault::NotFound)?;
         if name.len() > sing_p9::LONGEST_NAME || name.contains('\0') {
             return Err(FileFault::BadName);
