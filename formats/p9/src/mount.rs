@@ -126,6 +126,7 @@ pub fn is_within(path: &str, above: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::format;
 
     #[test]
     fn a_tag_is_a_normalized_path() {

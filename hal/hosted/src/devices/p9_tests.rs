@@ -1,10 +1,8 @@
 //! The 9P server, asked by drivers that mean harm; beside it, somebody who changes the files.
 
-use super::p9::{FIDS, MOST, Server};
+use super::p9::{MOST, Server};
 use super::p9_files::Root;
-use sing_p9::{
-    Change, Entries, NO_TAG, Qid, REMOVE_DIRECTORY, Reply, Request, VERSION, errno, open,
-};
+use sing_p9::{Change, Entries, Qid, REMOVE_DIRECTORY, Reply, Request, VERSION, errno, open};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
