@@ -21,6 +21,9 @@ use sing_sdk::rt::Text;
 const LINKS: usize = 40;
 /// Parts on one way, those of the links' targets, too.
 const PARTS: usize = 4096;
+/// Requests to the server on one way: each `..` asks for the way down again, so that a long path
+/// could ask for millions, and the other clients wait meanwhile.
+const WALKS: usize = 1024;
 
 /// Where a path leads. Its fids are given up by [`Session::leave`].
 #[derive(Debug)]
@@ -91,6 +94,8 @@ struct Here {
     fid: Option<u32>,
     /// The names on the way down.
     way: Vec<String>,
+    /// How often the server has been asked.
+    walks: usize,
 }
 
 impl Here {
@@ -134,6 +139,7 @@ impl<T: Transport> Session<T> {
             base,
             fid: None,
             way: Vec::new(),
+            walks: 0,
         };
         let found = self.go(&mut here, path, follow);
         match (&found, here.fid) {
@@ -229,6 +235,19 @@ impl<T: Transport> Session<T> {
         Ok(target)
     }
 
+    /// Asks the server to go along names from the directory on.
+    fn step(
+        &mut self,
+        here: &mut Here,
+        names: &[&[u8]],
+    ) -> Result<(Option<u32>, Vec<Qid>), Refused> {
+        here.walks += 1;
+        if here.walks > WALKS {
+            return Err(Refused(errno::ELOOP));
+        }
+        self.walk(here.at(), names)
+    }
+
     /// Goes up to the directory above, by the names on the way down.
     fn up(&mut self, here: &mut Here) -> Result<(), FileFault> {
         if here.way.pop().is_none() {
@@ -240,7 +259,7 @@ impl<T: Transport> Session<T> {
         let way = core::mem::take(&mut here.way);
         for names in way.chunks(NAMES) {
             let names: Vec<&[u8]> = names.iter().map(String::as_bytes).collect();
-            let (fid, qids) = self.walk(here.at(), &names)?;
+            let (fid, qids) = self.step(here, &names)?;
             let directories = qids.iter().all(Qid::is_directory);
             self.enter(here, fid);
             // Somebody has put something else there meanwhile.
@@ -274,7 +293,7 @@ impl<T: Transport> Session<T> {
             return self.last(here, rest).map(Some);
         }
         let names = &names[..names.len().min(rest.len() - 1)];
-        let (fid, qids) = self.walk(here.at(), names)?;
+        let (fid, qids) = self.step(here, names)?;
         let through = qids.iter().take_while(|qid| qid.is_directory()).count();
         if let Some(fid) = fid
             && through == names.len()
@@ -288,7 +307,7 @@ impl<T: Transport> Session<T> {
         }
         if through > 0 {
             // Up to what is no directory, or is not there: the next walk says which.
-            let (fid, again) = self.walk(here.at(), &names[..through])?;
+            let (fid, again) = self.step(here, &names[..through])?;
             let directories = again.iter().all(Qid::is_directory);
             if fid.is_none() || !directories {
                 if let Some(fid) = fid {
@@ -310,12 +329,12 @@ impl<T: Transport> Session<T> {
     }
 
     /// What has the next name.
-    fn last(&mut self, here: &Here, rest: &mut Vec<String>) -> Result<Found, FileFault> {
+    fn last(&mut self, here: &mut Here, rest: &mut Vec<String>) -> Result<Found, FileFault> {
         let name = rest.pop().ok_or(FileFault::NotFound)?;
         if name.len() > sing_p9::LONGEST_NAME || name.contains('\0') {
             return Err(FileFault::BadName);
         }
-        match self.walk(here.at(), &[name.as_bytes()]) {
+        match self.step(here, &[name.as_bytes()]) {
             Ok((Some(fid), qids)) => {
                 let qid = qids.first().copied().unwrap_or_default();
                 Ok((name, Some((fid, qid))))

@@ -288,6 +288,26 @@ fn links_without_end_and_of_any_text_are_bounded() {
 }
 
 #[test]
+fn a_long_way_up_and_down_is_given_up() {
+    // Everything is a directory.
+    let mut s = lying(|request, out| {
+        if let Request::Walk { names, .. } = request {
+            let kind = Qid::DIRECTORY;
+            let qid = Qid {
+                kind,
+                ..Qid::default()
+            };
+            say(out, &Reply::Walk(vec![qid; names.len()]));
+        }
+    });
+    let path = "d/".repeat(1000) + &"../d/".repeat(400);
+    assert_eq!(kind_at(&mut s, &path, true), Err(FileFault::Loop));
+    // With what gives the fids up.
+    assert!(s.transport().asked < 3000);
+    assert!(!s.is_lost());
+}
+
+#[test]
 fn attributes_of_any_size_are_cut_to_what_there_can_be() {
     let mut s = lying(|request, out| {
         if let Request::GetAttributes { .. } = request {
