@@ -16,13 +16,16 @@
 mod disk;
 mod entropy;
 mod lines;
+mod mapping;
 mod mmio;
 mod queue;
+mod refusal;
 #[cfg(test)]
 mod tests;
 
-pub use disk::DiskError;
 pub(crate) use lines::deliver;
+pub(crate) use mapping::resume_after;
+pub use refusal::DiskError;
 
 use disk::Disk;
 use entropy::Entropy;
