@@ -28,6 +28,7 @@ mod lanes;
 mod mounts;
 mod plan;
 mod queue;
+mod quick;
 mod transfer;
 mod volume;
 mod walk;
