@@ -183,7 +183,12 @@ impl Drive {
     /// lost, and told to who syncs next.
     pub fn settle(&mut self, disk: u64, bytes: u64) -> Result<(), Fault> {
         let end = disk.saturating_add(bytes);
+        let mut begun = None;
         while let Some((at, bytes)) = self.cache.first_dirty(disk, end) {
+            // A disk that takes long for each does not make the clients wait for all.
+            if uptime() > *begun.get_or_insert_with(uptime) + 2 * PATIENCE {
+                return Err(Fault::Gone);
+            }
             let data = Vector::from_bytes(self.cache.bytes(at, bytes)).map_err(short)?;
             match self.put(at, data) {
                 Ok(()) => {}

@@ -154,6 +154,12 @@ impl Ring {
         fence(Ordering::SeqCst);
     }
 
+    /// Whether the device is asked for interrupts.
+    #[cfg(test)]
+    pub(crate) fn are_interrupts_wanted(&self) -> bool {
+        self.read::<u16>(AVAILABLE) == 0
+    }
+
     /// Returns how many used requests the device claims that have not been seen.
     pub(crate) fn claimed(&self) -> u16 {
         let used: u16 = self.read(USED + 2);
