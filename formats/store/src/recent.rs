@@ -38,7 +38,7 @@ impl Recent {
     pub fn node(&self, id: NodeId, now: Versions) -> Option<Node> {
         match self.nodes.get(id.0 as usize % NODES) {
             Some(Some((found, version, node))) if *found == id && *version == now.nodes => {
-                Some(node.clone())
+                Some(*node)
             }
             _ => None,
         }
@@ -47,7 +47,7 @@ impl Recent {
     /// A node has been looked up.
     pub fn keep_node(&mut self, id: NodeId, now: Versions, node: &Node) {
         self.nodes.resize(NODES, None);
-        self.nodes[id.0 as usize % NODES] = Some((id, now.nodes, node.clone()));
+        self.nodes[id.0 as usize % NODES] = Some((id, now.nodes, *node));
     }
 
     /// The record of a node has become this one, and nothing else has changed since `before`.
