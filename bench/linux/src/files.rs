@@ -86,17 +86,15 @@ fn peer(
 pub fn peers() -> io::Result<Vec<Peer>> {
     let file = Rc::new(scratch()?);
     let mut peers = Vec::new();
-    for (id, random, size, words) in [
-        ("T14", false, 64 << 10, "64 KiB"),
-        ("T15", true, 4 << 10, "4 KiB"),
-    ] {
-        for write in [false, true] {
-            peers.push(peer(&file, id, "file", (write, random), (size, words)));
-        }
-    }
     for random in [false, true] {
         for write in [false, true] {
             for size in SIZES {
+                let id = match (random, size.1) {
+                    (false, "64 KiB") => "T14",
+                    (true, "4 KiB") => "T15",
+                    _ => "E6",
+                };
+                peers.push(peer(&file, id, "file", (write, random), size));
                 peers.push(peer(&file, "E6", "disk", (write, random), size));
             }
         }

@@ -501,7 +501,8 @@ entries! {
     /// [`MAX_REQUEST`](crate::MAX_REQUEST) bytes or the queue could never hold it; the caller then
     /// keeps the allocations.
     QUEUE_ADD = "queue_add" [IMPORT] (I32, I32, I32) -> I32;
-    /// `(queue)`: tells the device that requests have been added.
+    /// `(queue)`: tells the device that requests have been added. Returns 1 if it is done with some
+    /// already, which are to be taken: no interrupt may come for them; or 0, or `CLOSED`.
     QUEUE_NOTIFY = "queue_notify" [IMPORT] (I32) -> I32;
     /// `(queue, out)`: takes back a request that the device has done with. Writes at `out`: `u32`
     /// bytes that the device says it has written, or [`REQUEST_LOST`](crate::REQUEST_LOST) if the

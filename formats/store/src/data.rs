@@ -5,11 +5,14 @@
 
 use crate::disk::Disk;
 use crate::error::Error;
-use crate::records::{Extent, Node, key2, second, tag};
+use crate::records::{Extent, Node, key, key2, second, tag};
 use crate::store::Store;
 use crate::types::*;
 use alloc::vec::Vec;
 use core::ops::Bound;
+
+/// Times of a file that is written again and again are this exact, in nanoseconds.
+const TICK: u64 = 4_000_000;
 
 impl<D: Disk> Store<D> {
     /// Where `bytes` bytes of a file from `offset` on lie: at most `most` pieces (and at most
@@ -54,6 +57,39 @@ impl<D: Disk> Store<D> {
             ticket: self.space.ticket(None),
             pieces,
             bytes: end.min(at * BLOCK).saturating_sub(offset),
+        })
+    }
+
+    /// Where a byte of a file lies on the disk now, and how many behind it lie there, too, up to the
+    /// end of the file; `None` in a hole or behind the end. For who looks at memory of its own: the
+    /// blocks may be somebody else's after the next operation.
+    pub fn locate(&mut self, file: NodeId, offset: u64) -> Result<Option<(u64, u64)>, Error> {
+        let node = self.file(file)?;
+        if offset >= node.size {
+            return Ok(None);
+        }
+        let block = offset / BLOCK;
+        let found = self.extent_from(file, block)?;
+        Ok(found.filter(|found| found.first <= block).map(|found| {
+            let place = found.start * BLOCK + (offset - found.first * BLOCK);
+            (place, (found.end() * BLOCK).min(node.size) - offset)
+        }))
+    }
+
+    /// Bytes that the file has already have other contents from now on: its times change. What has
+    /// changed less than [`TICK`] ago, and is to be synced, may keep the time that it has.
+    pub fn rewritten(&mut self, file: NodeId, now: u64) -> Result<(), Error> {
+        let mut node = self.file(file)?;
+        self.writable()?;
+        let recent = (node.modified..node.modified.saturating_add(TICK)).contains(&now);
+        if recent && self.meta.has_changed(&key(tag::NODE, file.0)) {
+            return Ok(());
+        }
+        self.change(0, |store| {
+            node.modified = now;
+            node.changed = now;
+            store.put_node(file, &node);
+            Ok(())
         })
     }
 
@@ -201,8 +237,11 @@ impl<D: Disk> Store<D> {
     /// has them now and is at least `end` bytes long; `end` is not beyond [`Writing::end`].
     pub fn written(&mut self, writing: Writing, end: u64, now: u64) -> Result<(), Error> {
         let fresh = writing.pieces.iter().filter(|p| p.fresh).count();
+        let grows = fresh > 0 || self.file(writing.node).is_ok_and(|n| end > n.size);
         let done = if end > writing.end() {
             Err(Error::Invalid)
+        } else if !grows {
+            self.rewritten(writing.node, now)
         } else {
             self.change(0, |store| store.record(&writing, end, now))
         };
@@ -353,9 +392,14 @@ impl<D: Disk> Store<D> {
         file: NodeId,
         block: u64,
     ) -> Result<Option<Extent>, Error> {
+        if let Some(found) = self.recent.extent(file, block, self.meta.versions()) {
+            return Ok(Some(found));
+        }
         if let Some(found) = self.extent_up_to(file, block)?
             && found.end() > block
         {
+            let now = self.meta.versions();
+            self.recent.keep_extent(file, block, now, found);
             return Ok(Some(found));
         }
         let from = key2(tag::EXTENT, file.0, block);

@@ -25,6 +25,7 @@ mod layout;
 mod lies;
 mod meta;
 mod names;
+mod recent;
 mod records;
 mod region;
 mod sizes;

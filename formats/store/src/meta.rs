@@ -10,6 +10,8 @@
 
 use crate::disk::Disk;
 use crate::error::Error;
+use crate::recent::Versions;
+use crate::records::tag;
 use crate::region::Region;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -36,6 +38,7 @@ pub struct Meta<D: Disk> {
     changes: BTreeMap<Vec<u8>, Change>,
     /// What the changes of the current operation have replaced.
     undo: Vec<(Vec<u8>, Option<Change>)>,
+    versions: Versions,
 }
 
 impl<D: Disk> Meta<D> {
@@ -49,6 +52,7 @@ impl<D: Disk> Meta<D> {
             committed: None,
             changes: BTreeMap::new(),
             undo: Vec::new(),
+            versions: Versions::default(),
         };
         meta.open_database(verify)?;
         Ok(meta)
@@ -174,8 +178,28 @@ impl<D: Disk> Meta<D> {
     }
 
     fn change(&mut self, key: &[u8], value: Change) {
+        self.note(key);
         let before = self.changes.insert(key.to_vec(), value);
         self.undo.push((key.to_vec(), before));
+    }
+
+    /// Counts a change.
+    fn note(&mut self, key: &[u8]) {
+        match key.first() {
+            Some(&tag::NODE) => self.versions.nodes += 1,
+            Some(&tag::EXTENT) => self.versions.extents += 1,
+            _ => {}
+        }
+    }
+
+    /// How often records of these kinds have changed.
+    pub const fn versions(&self) -> Versions {
+        self.versions
+    }
+
+    /// Whether a record has changed since the last commit.
+    pub fn has_changed(&self, key: &[u8]) -> bool {
+        self.changes.contains_key(key)
     }
 
     /// An operation begins.
@@ -186,6 +210,7 @@ impl<D: Disk> Meta<D> {
     /// The operation has failed: takes its changes back.
     pub fn undo(&mut self) {
         while let Some((key, before)) = self.undo.pop() {
+            self.note(&key);
             match before {
                 Some(before) => self.changes.insert(key, before),
                 None => self.changes.remove(&key),

@@ -5,6 +5,7 @@ use crate::disk::Disk;
 use crate::error::Error;
 use crate::layout::{Layout, Map, SPARES, Super, VERSION};
 use crate::meta::Meta;
+use crate::recent::Recent;
 use crate::records::{Node, State, VOLUME_KEY, key, tag};
 use crate::region::Region;
 use crate::space::Space as Allocator;
@@ -29,6 +30,7 @@ pub struct Store<D: Disk> {
     pub(crate) region: Region<D>,
     pub(crate) space: Allocator,
     pub(crate) state: State,
+    pub(crate) recent: Recent,
     /// The state differs from the record.
     dirty: bool,
     pub(crate) layout: Layout,
@@ -110,6 +112,7 @@ impl<D: Disk> Store<D> {
             region,
             space,
             state,
+            recent: Recent::default(),
             dirty: false,
             layout,
             volume: volume(&found, label),
@@ -322,15 +325,23 @@ impl<D: Disk> Store<D> {
     }
 
     pub(crate) fn node(&mut self, id: NodeId) -> Result<Node, Error> {
+        if let Some(node) = self.recent.node(id, self.meta.versions()) {
+            return Ok(node);
+        }
         let value = self
             .meta
             .get(&key(tag::NODE, id.0))?
             .ok_or(Error::NotFound)?;
-        Node::decode(&value)
+        let node = Node::decode(&value)?;
+        self.recent.keep_node(id, self.meta.versions(), &node);
+        Ok(node)
     }
 
     pub(crate) fn put_node(&mut self, id: NodeId, node: &Node) {
+        let before = self.meta.versions();
         self.meta.put(&key(tag::NODE, id.0), &node.encode());
+        let now = self.meta.versions();
+        self.recent.change_node(id, before, now, node);
     }
 }
 

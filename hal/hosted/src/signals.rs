@@ -270,6 +270,13 @@ extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void
     // SAFETY: Linux gives a handler with SA_SIGINFO both, valid and ours while it runs.
     let (info, context) = unsafe { (&*info, &mut *context.cast::<ucontext_t>()) };
     let at = registers(context);
+    // A page of a disk's file that Linux cannot give.
+    if signal == libc::SIGBUS
+        && let Some(next) = crate::devices::resume_after(at.get(libc::REG_RIP))
+    {
+        context.uc_mcontext.gregs[libc::REG_RIP as usize] = next as i64;
+        return;
+    }
     let Some(hosted) = hosted() else {
         report::fatal(signal, info.si_code, &at, None)
     };

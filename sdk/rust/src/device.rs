@@ -253,9 +253,11 @@ impl Queue {
         })
     }
 
-    /// Tells the device of the requests that have been added.
-    pub fn notify(&self) {
-        sys::queue_notify(self.0.raw());
+    /// Tells the device of the requests that have been added. Whether some are done already: those
+    /// are to be [taken](Queue::take), as no interrupt may come for them.
+    #[must_use = "no interrupt may come for requests that are done already"]
+    pub fn notify(&self) -> bool {
+        sys::queue_notify(self.0.raw()) != 0
     }
 
     /// Takes back a request that the device has done with.

@@ -76,7 +76,7 @@ const BENCHES: [Bench; 3] = [
         linux: "E6,T14,T15",
         wasmtime: false,
         starts: false,
-        disks: 2,
+        disks: 3,
     },
 ];
 

@@ -1,7 +1,8 @@
 //! A disk ("5.2 Block Device"): a file of the host.
 //!
 //! What the host has in memory is read and written at once, between the file and the request's own
-//! memory. What may wait (a read from the medium, a flush, a discard) goes to a thread, in the
+//! memory: through a mapping of the file (`mapping.rs`) what was used lately, else by a system call
+//! that does not wait. What may wait (a read from the medium, a flush, a discard) goes to a thread, in the
 //! order of the requests, with a copy of the data: the request's memory is touched only when the
 //! thread gives the request back, if the device has not been reset meanwhile.
 //!
@@ -10,13 +11,14 @@
 //! said that all that was written before is safe.
 
 use super::DiskFile;
+use super::mapping::Mapping;
 use super::mmio::{Model, Ticket, Transport};
 use super::queue::{Chain, Piece, bytes};
+use super::refusal::{DiskError, Reason};
 use crate::signals;
 use crate::thread::{Kernel, quiet_thread};
 use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
 use std::collections::VecDeque;
-use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
@@ -26,7 +28,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 /// Bytes of a sector.
-const SECTOR: u64 = 512;
+pub(super) const SECTOR: u64 = 512;
 /// Stack of a disk's thread.
 const STACK: usize = 128 << 10;
 /// The most pieces of memory of a request, beside its header and status.
@@ -58,49 +60,6 @@ mod kind {
 const OK: u8 = 0;
 const FAILED: u8 = 1;
 const UNSUPPORTED: u8 = 2;
-
-/// The reason for which there is no disk of a file.
-#[derive(Debug)]
-pub struct DiskError {
-    path: PathBuf,
-    reason: Reason,
-}
-
-#[derive(Debug)]
-enum Reason {
-    Open(io::Error),
-    NoDisk,
-    Size(u64),
-    InUse,
-    Thread(io::Error),
-}
-
-impl fmt::Display for DiskError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "disk {}: ", self.path.display())?;
-        match &self.reason {
-            Reason::Open(error) => error.fmt(f),
-            Reason::NoDisk => f.write_str("neither a file nor a block device"),
-            Reason::Size(bytes) => write!(
-                f,
-                "its {bytes} bytes are no whole sectors of {SECTOR} bytes; `truncate -s 64M` makes a disk"
-            ),
-            Reason::InUse => f.write_str(
-                "another system uses it, or this one twice; end that, or give each its own file",
-            ),
-            Reason::Thread(error) => write!(f, "no thread for it: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for DiskError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match &self.reason {
-            Reason::Open(error) | Reason::Thread(error) => Some(error),
-            _ => None,
-        }
-    }
-}
 
 /// A disk's file.
 pub(super) struct Disk {
@@ -163,7 +122,10 @@ impl Disk {
         for (to, from) in name.iter_mut().zip(file_name.as_encoded_bytes()) {
             *to = *from;
         }
+        let bytes = self.capacity * SECTOR;
         let mut model = DiskModel {
+            mapping: Mapping::of(&self.file, bytes, !self.read_only),
+            syncs: 0,
             features: SEG_MAX | FLUSH | if self.read_only { READ_ONLY } else { DISCARD },
             config: [0; 60],
             name,
@@ -218,6 +180,8 @@ struct Jobs {
     dirty: AtomicBool,
     /// Bytes written at once since the host last had all of them on the medium.
     ahead: AtomicU64,
+    /// How often the host has been asked to have all of them there, and blocks were given back.
+    syncs: AtomicU64,
 }
 
 impl Jobs {
@@ -251,6 +215,9 @@ fn work(jobs: &Jobs, file: &File, transport: &Transport, kernel: Kernel) {
             }
         };
         let flush = matches!(work, Work::Flush);
+        if flush || matches!(work, Work::Discard { .. }) {
+            jobs.syncs.fetch_add(1, SeqCst);
+        }
         let done = run(work, file);
         if flush && done.is_err() {
             jobs.dirty.store(true, SeqCst);
@@ -258,6 +225,7 @@ fn work(jobs: &Jobs, file: &File, transport: &Transport, kernel: Kernel) {
             jobs.ahead.store(0, SeqCst);
         } else if jobs.ahead.load(SeqCst) > AHEAD {
             // Whoever writes on and on goes as fast as the medium. An error is the next flush's.
+            jobs.syncs.fetch_add(1, SeqCst);
             if file.sync_data().is_ok() {
                 jobs.ahead.store(0, SeqCst);
             }
@@ -326,6 +294,10 @@ struct DiskModel {
     waiting: u64,
     /// Kept for its room.
     vectors: Vec<libc::iovec>,
+    /// The file, as far as it can be reached without system calls.
+    mapping: Option<Mapping>,
+    /// The value of [`Jobs::syncs`] that the mapping knows of.
+    syncs: u64,
 }
 
 // SAFETY: `vectors` is empty but for the time of a system call.
@@ -416,7 +388,7 @@ impl DiskModel {
         let whole = (len as u64).is_multiple_of(SECTOR);
         let end = sector.checked_add(sectors)?;
         let whole = whole && len <= MOST;
-        (whole && end <= self.disk.capacity).then_some(sector * SECTOR)
+        (whole && end <= self.disk.capacity).then(|| sector * SECTOR)
     }
 
     /// Whether the disk's thread has work. Then what changes the disk queues up behind it, so that
@@ -442,12 +414,19 @@ impl DiskModel {
     fn read(&mut self, at: u64, chain: &Chain) -> Answer {
         let len = bytes(&chain.writable);
         if !self.is_waiting() {
+            let mapping = self.mapping.as_mut();
+            if mapping.is_some_and(|m| m.read(at, len, &chain.writable)) {
+                return Answer::Done(OK, len as u32);
+            }
             let (vectors, count) = self.vectors(&chain.writable);
             let fd = self.disk.file.as_raw_fd();
             // SAFETY: the pieces are valid during this call, and Linux, not we, writes them; only
             // what the host has in memory is read.
             let read = unsafe { libc::preadv2(fd, vectors, count, at as i64, libc::RWF_NOWAIT) };
             if usize::try_from(read) == Ok(len) {
+                if let Some(mapping) = &mut self.mapping {
+                    mapping.found(at, len);
+                }
                 return Answer::Done(OK, len as u32);
             }
         }
@@ -456,6 +435,9 @@ impl DiskModel {
 
     fn write(&mut self, at: u64, chain: &Chain) -> Answer {
         let len = bytes(&chain.readable);
+        if !self.is_waiting() && self.rewrite(at, len, chain) {
+            return Answer::Done(OK, 0);
+        }
         self.jobs.dirty.store(true, SeqCst);
         let ahead = self.jobs.ahead.fetch_add(len as u64, SeqCst);
         if !self.is_waiting() && ahead <= AHEAD {
@@ -466,6 +448,9 @@ impl DiskModel {
             // medium. SAFETY: the pieces are valid during this call.
             let written = unsafe { libc::pwritev(fd, vectors, count, at as i64) };
             if usize::try_from(written) == Ok(len) {
+                if let Some(mapping) = &mut self.mapping {
+                    mapping.written(at, len);
+                }
                 return Answer::Done(OK, 0);
             }
         }
@@ -475,8 +460,28 @@ impl DiskModel {
         })
     }
 
+    /// Writes through the mapping what was written before and not flushed since: nothing more is
+    /// then ahead of the medium. Whether it has.
+    fn rewrite(&mut self, at: u64, len: usize, chain: &Chain) -> bool {
+        let Some(mapping) = &mut self.mapping else {
+            return false;
+        };
+        let syncs = self.jobs.syncs.load(SeqCst);
+        if syncs != self.syncs {
+            self.syncs = syncs;
+            mapping.cleaned();
+        }
+        let done = mapping.write(at, len, &chain.readable);
+        if done {
+            self.jobs.dirty.store(true, SeqCst);
+        }
+        done
+    }
+
     fn discard(&self, chain: &mut Chain) -> Answer {
         let mut segment = [0; 16];
+        // The header, where it was a piece of its own.
+        chain.readable.retain(|piece| piece.len > 0);
         if !chain.take_head(&mut segment) || bytes(&chain.readable) > 0 {
             return Answer::Done(FAILED, 0);
         }

@@ -17,6 +17,7 @@ mod disk;
 mod entropy;
 mod host_dir;
 mod lines;
+mod mapping;
 mod mmio;
 mod p9;
 mod p9_files;
@@ -25,12 +26,14 @@ mod p9_tests;
 #[cfg(test)]
 mod p9_tests_bounds;
 mod queue;
+mod refusal;
 #[cfg(test)]
 mod tests;
 
-pub use disk::DiskError;
 pub use host_dir::{DirectoryError, HostDirectory};
 pub(crate) use lines::deliver;
+pub(crate) use mapping::resume_after;
+pub use refusal::DiskError;
 
 use disk::Disk;
 use entropy::Entropy;

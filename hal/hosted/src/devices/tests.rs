@@ -338,3 +338,69 @@ fn the_entropy_device_gives_bytes() {
     assert!(bytes[..256].iter().any(|b| *b != 0));
     assert!(bytes[256..].iter().all(|b| *b == 0));
 }
+
+extern "C" fn on_bus_error(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: Linux gives a handler with SA_SIGINFO a valid context.
+    let registers = unsafe { &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
+    let pc = &mut registers[libc::REG_RIP as usize];
+    match super::resume_after(*pc as u64) {
+        Some(next) => *pc = next as i64,
+        None => std::process::abort(),
+    }
+}
+
+#[test]
+fn a_file_that_has_become_shorter_fails_requests_and_nothing_else() {
+    let action = libc::sigaction {
+        sa_sigaction: on_bus_error as *const () as usize,
+        // SAFETY: all zeros is a set without signals.
+        sa_mask: unsafe { std::mem::zeroed() },
+        sa_flags: libc::SA_SIGINFO,
+        sa_restorer: None,
+    };
+    // SAFETY: the handler does what the system's own does; no other test installs one.
+    unsafe { libc::sigaction(libc::SIGBUS, &raw const action, std::ptr::null_mut()) };
+    let file = scratch(&[7; 64 * 512]);
+    let mut disk = disk(&file, false).unwrap();
+    let mut data = vec![0; 1024];
+    // The first time by system calls, then through the mapping.
+    for kind in [1, 0, 1, 0, 1, 0] {
+        assert_eq!(disk.run(kind, 30, &mut data, kind == 0).0, 0);
+    }
+    fs::File::options()
+        .write(true)
+        .open(&file.0)
+        .unwrap()
+        .set_len(0)
+        .unwrap();
+    assert_eq!(disk.run(0, 30, &mut data, true).0, 1);
+    // What is written makes it longer again.
+    assert_eq!(disk.run(1, 30, &mut data, false).0, 0);
+    assert_eq!(disk.run(0, 30, &mut data, true).0, 0);
+}
+
+#[test]
+fn what_is_written_twice_and_flushed_stands_in_the_file() {
+    let file = scratch(&[7; 64 * 512]);
+    let mut disk = disk(&file, false).unwrap();
+    for value in 1..=9u8 {
+        let mut data = vec![value; 3 * 512];
+        assert_eq!(disk.run(1, 6, &mut data, false), (0, 1));
+        if value % 3 == 0 {
+            assert_eq!(disk.run(4, 0, &mut [], false), (0, 1));
+        }
+        let bytes = fs::read(&file.0).unwrap();
+        assert!(bytes[6 * 512..9 * 512].iter().all(|b| *b == value));
+        data.fill(0);
+        assert_eq!(disk.run(0, 6, &mut data, true), (0, 1537));
+        assert!(data.iter().all(|b| *b == value));
+    }
+    // Sectors that were given back are not written through what was known of them.
+    let mut segment = [0; 16];
+    segment[8] = 64;
+    assert_eq!(disk.run(11, 0, &mut segment, false).0, 0);
+    let mut data = vec![5; 512];
+    assert_eq!(disk.run(1, 6, &mut data, false), (0, 1));
+    let bytes = fs::read(&file.0).unwrap();
+    assert_eq!((bytes[5 * 512], bytes[6 * 512], bytes[7 * 512]), (0, 5, 0));
+}

@@ -158,12 +158,9 @@ fn add_parts(handle: u32, at: u32, count: u32) -> Result<i32, Trap> {
 }
 
 extern "C" fn notify(_: CtxRef, handle: u32) -> i32 {
-    finish(queue(handle).map(|(_, queue)| {
-        if queue.notify() {
-            status::OK
-        } else {
-            status::CLOSED
-        }
+    finish(queue(handle).map(|(_, queue)| match queue.notify() {
+        Some(done) => i32::from(done),
+        None => status::CLOSED,
     }))
 }
 

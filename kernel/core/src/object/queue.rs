@@ -169,13 +169,22 @@ impl Queue {
         self.with(|q| q.add(parts)).unwrap_or(Err(status::CLOSED))
     }
 
-    /// Tells the device that requests have been added.
-    pub(crate) fn notify(&self) -> bool {
-        let bell = self.with(|q| (!q.lost).then_some(q.bell)).flatten();
-        if let Some(bell) = bell {
-            bell.ring();
-        }
-        bell.is_some()
+    /// Tells the device that requests have been added: whether it has done with some already, for
+    /// which no interrupt may come. One comes for those that it is done with later: interrupts
+    /// are wanted again before this looks. `None` if it has been reset.
+    pub(crate) fn notify(&self) -> Option<bool> {
+        let bell = self.with(|q| {
+            (!q.lost).then(|| {
+                q.ring.want_interrupts(false);
+                q.bell
+            })
+        });
+        // Not with the lock: the device may work while it is told.
+        bell.flatten()?.ring();
+        self.with(|q| {
+            q.ring.want_interrupts(true);
+            q.lost || q.ring.claimed() != 0
+        })
     }
 
     /// A request that is done. It stays until [`Queue::finish`].

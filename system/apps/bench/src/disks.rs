@@ -1,14 +1,17 @@
-//! Disks and files ([O] 6.2): sequential and random requests, to a disk's driver over a channel,
-//! and to a file of a file system on another disk.
+//! Disks and files ([O] 6.2): sequential and random requests, to a disk that this program drives
+//! itself, to a disk's driver over a channel, and to a file of a file system on a third disk.
 //!
-//! The disks hold nothing of value: `cargo xtask bench disk` gives the machine two empty ones.
+//! The disks hold nothing of value: `cargo xtask bench disk` gives the machine three empty ones.
 
+use crate::direct::Direct;
 use crate::stats::Row;
 use crate::{Measure, cycles, startup, timed};
 use alloc::boxed::Box;
 use alloc::format;
+use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::cell::RefCell;
 use sing_sdk::fs::{File, Options};
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
@@ -67,7 +70,7 @@ impl Places {
 }
 
 /// What is read or written.
-trait Store {
+pub trait Store {
     /// Reads or writes a block at a place; it comes back.
     fn request(&mut self, write: bool, at: u64, block: Vector<u8>) -> Result<Vector<u8>, Error>;
 }
@@ -100,6 +103,13 @@ impl Store for Disk {
         };
         self.0 = Some(next);
         Ok(block)
+    }
+}
+
+/// The disk itself, which all its measurements share.
+impl Store for Rc<RefCell<Direct>> {
+    fn request(&mut self, write: bool, at: u64, block: Vector<u8>) -> Result<Vector<u8>, Error> {
+        self.borrow_mut().request(write, at, block)
     }
 }
 
@@ -176,19 +186,23 @@ pub fn add(all: &mut Vec<(Row, Box<dyn Measure>)>) -> Result<(), Error> {
         block = Store::request(&mut file, true, at, block)?;
     }
     file.sync()?;
-    for (id, random, size, words) in [
-        ("T14", false, 64 << 10, "64 KiB"),
-        ("T15", true, 4 << 10, "4 KiB"),
-    ] {
-        for write in [false, true] {
-            let requests = Requests::new(file.another()?, write, random, size)?;
-            let row = cycles(Some(id), name("file", write, random, words));
-            all.push((row, Box::new(requests)));
-        }
-    }
+    let direct = Direct::start()?.map(|direct| Rc::new(RefCell::new(direct)));
     for random in [false, true] {
         for write in [false, true] {
             for (size, words) in SIZES {
+                if let Some(direct) = &direct {
+                    let requests = Requests::new(Rc::clone(direct), write, random, size)?;
+                    let row = cycles(Some("E6"), name("device", write, random, words));
+                    all.push((row, Box::new(requests)));
+                }
+                let requests = Requests::new(file.another()?, write, random, size)?;
+                let id = match (random, words) {
+                    (false, "64 KiB") => "T14",
+                    (true, "4 KiB") => "T15",
+                    _ => "E6",
+                };
+                let row = cycles(Some(id), name("file", write, random, words));
+                all.push((row, Box::new(requests)));
                 let disk = Disk::bind(&mut names, RAW)?;
                 let requests = Requests::new(disk, write, random, size)?;
                 let row = cycles(Some("E6"), name("disk", write, random, words));

@@ -10,6 +10,7 @@ extern crate alloc;
 
 mod calls;
 mod channels;
+mod direct;
 mod disks;
 mod heap;
 mod processes;
@@ -23,11 +24,16 @@ use stats::{Row, Unit};
 sing_sdk::manifest! {
     name: "bench",
     description: "measures the system from inside: bench [WHICH] [BURSTS]",
-    privileges: [create, inspect],
+    privileges: [create, devices, inspect],
     endpoints: {
         stdout: optional PipeContract.Imp:Start,
         stderr: optional PipeContract.Imp:Start,
         names: optional NamespaceContract.Imp:Start,
+    },
+    devices: {
+        disk: optional ["/virtio/2", "/pci/01/00/1af4/1042", "/pci/01/00/1af4/1001"] {
+            registers: [0], interrupt, queues: 1,
+        },
     },
 }
 
@@ -54,8 +60,14 @@ trait Measure {
 }
 
 #[sing_sdk::main]
-fn main(Arguments { which, bursts }: Arguments) -> Result<(), Error> {
+fn main(Arguments { which, bursts }: Arguments) -> Result<i32, Error> {
     let which = which.unwrap_or(Which::Basic);
+    let bursts = bursts.unwrap_or(BURSTS).get();
+    if let Which::Disk = which
+        && let Some(status) = direct::with_disk(bursts)?
+    {
+        return Ok(status);
+    }
     let mut all: Vec<(Row, Box<dyn Measure>)> = Vec::new();
     match which {
         Which::Channels => switching::add(&mut all)?,
@@ -71,7 +83,7 @@ fn main(Arguments { which, bursts }: Arguments) -> Result<(), Error> {
     for (_, measure) in &mut all {
         measure.burst()?;
     }
-    for _ in 0..bursts.unwrap_or(BURSTS).get() {
+    for _ in 0..bursts {
         for (row, measure) in &mut all {
             row.samples.push(measure.burst()?);
         }
@@ -92,7 +104,7 @@ fn main(Arguments { which, bursts }: Arguments) -> Result<(), Error> {
     for row in &mut rows {
         row.print();
     }
-    Ok(())
+    Ok(0)
 }
 
 /// Begins a row of cycles.

@@ -121,7 +121,8 @@ impl Host {
             };
             return (content.next(), Err(why));
         }
-        self.queue.notify();
+        // Done already or not: `done` looks before it waits.
+        let _ = self.queue.notify();
         let Some(done) = self.done() else {
             return (None, Err(Failed::Lost));
         };

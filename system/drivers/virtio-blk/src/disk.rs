@@ -255,9 +255,9 @@ impl Disk {
         result
     }
 
-    /// Tells the device of what was begun.
-    pub fn notify(&self) {
-        self.queue.notify();
+    /// Tells the device of what was begun. Whether something is done already.
+    pub fn notify(&self) -> bool {
+        self.queue.notify()
     }
 
     /// A request that is done. [`Error::WouldBlock`] if none is.

@@ -50,6 +50,7 @@ impl Server {
                 case &self.disk.irq => {
                     self.disk.irq.acknowledge();
                     self.answer_all()?;
+                    self.begin_waiting()?;
                 }
                 case self.provider.clients[key].GetGeometry() as client => {
                     let disk = &self.disk;
@@ -63,7 +64,7 @@ impl Server {
                     let block = buffer.into_block();
                     if self.disk.holds(sector, block.len(), start, count) {
                         let job = Job { key, asked: Asked::Read(client) };
-                        self.begin(job, Request::Read { sector, block, start, count });
+                        self.begin(job, Request::Read { sector, block, start, count })?;
                     } else {
                         let block = Vector::from_block(block);
                         let client = client.send_failed(DiskFault::OutOfRange, block);
@@ -84,12 +85,12 @@ impl Server {
                         self.provider.clients.put(key, client);
                     } else {
                         let job = Job { key, asked: Asked::Write(client) };
-                        self.begin(job, Request::Write { sector, block, start, count });
+                        self.begin(job, Request::Write { sector, block, start, count })?;
                     }
                 }
                 case self.provider.clients[key].Flush() as client => {
                     if self.disk.flushes() {
-                        self.begin(Job { key, asked: Asked::Flush(client) }, Request::Flush);
+                        self.begin(Job { key, asked: Asked::Flush(client) }, Request::Flush)?;
                     } else {
                         self.provider.clients.put(key, client.send_flushed());
                     }
@@ -99,7 +100,7 @@ impl Server {
                     let there = sectors > 0 && end.is_some_and(|e| e <= self.disk.sectors());
                     if there && self.disk.discards() {
                         let job = Job { key, asked: Asked::Discard(client) };
-                        self.begin(job, Request::Discard { sector, sectors });
+                        self.begin(job, Request::Discard { sector, sectors })?;
                     } else {
                         self.provider.clients.put(key, client.send_discarded());
                     }
@@ -115,13 +116,22 @@ impl Server {
     }
 
     /// Begins a request, behind those that wait.
-    fn begin(&mut self, job: Job, request: Request) {
+    fn begin(&mut self, job: Job, request: Request) -> Result<(), Error> {
         self.waiting.push_back((job, request));
-        self.begin_waiting();
+        self.begin_waiting()
     }
 
-    /// Begins requests that wait, as many as there is room for.
-    fn begin_waiting(&mut self) {
+    /// Begins requests that wait, as many as there is room for, and answers those that are done
+    /// when the device has been told of them: then there is room for others.
+    fn begin_waiting(&mut self) -> Result<(), Error> {
+        while self.begin_some() && self.disk.notify() {
+            self.answer_all()?;
+        }
+        Ok(())
+    }
+
+    /// Whether a request that waited was begun.
+    fn begin_some(&mut self) -> bool {
         let mut any = false;
         while let Some((job, request)) = self.waiting.pop_front() {
             match self.disk.begin(request) {
@@ -154,9 +164,7 @@ impl Server {
                 }
             }
         }
-        if any {
-            self.disk.notify();
-        }
+        any
     }
 
     /// Answers all requests that are done.
@@ -178,7 +186,6 @@ impl Server {
                 Err(e) => return Err(e),
             }
         }
-        self.begin_waiting();
         Ok(())
     }
 

@@ -1,29 +1,130 @@
-//! Blocks of the disk that small reads went through, for the next ones: a program that reads line
-//! by line asks the disk once for each block.
+//! Blocks of the disk in memory, for requests that come again: read here without the driver, and
+//! written here until the next sync.
 //!
-//! Invariant: it holds what the disk holds. Whoever writes to the disk says so, before and after;
-//! what was asked of the disk before that, and comes after it, is not kept.
+//! What is read or written once passes by uncopied; the second time its blocks are kept, and small
+//! reads' the first time. A write to blocks that are all here changes them here alone: they are
+//! dirty, and reach the disk before the file system's next flush at the latest.
+//!
+//! Invariants:
+//! - A valid block holds what the disk holds, or is dirty and holds what the disk is to hold.
+//!   Whoever writes to the disk says so, before and after ([`Cache::forget`]), and has dirty blocks
+//!   written first (`Drive::settle`); what was asked of the disk before that, and comes after it,
+//!   is not kept.
+//! - All caches of this program together have at most [`MOST`] chunks, one at most [`DIRTY`] dirty
+//!   blocks. Without memory for a chunk, requests go to the disk.
 
 use alloc::collections::{BTreeMap, VecDeque};
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use sing_sdk::prelude::*;
 use sing_store::BLOCK;
 
-/// Blocks at most: a MiB of them.
-const MOST: usize = 256;
+/// Bytes of a chunk, which lies at a multiple of its size on the disk.
+const CHUNK: u64 = 64 << 10;
+/// Chunks of all caches: 32 MiB, and a block more for each.
+const MOST: usize = 512;
+/// Dirty blocks of one: 24 MiB, which a sync writes while the clients wait.
+const DIRTY: usize = 6144;
+/// Chunks of which it is remembered that they were used once.
+const REMEMBERED: usize = 4096;
+
+/// Chunks of all caches now.
+static CHUNKS: AtomicUsize = AtomicUsize::new(0);
+
+struct Chunk {
+    data: Vec<u8>,
+    /// Where its bytes begin: copies between places that lie alike in their pages are faster.
+    base: usize,
+    /// A bit for each block: it is here; it is to be written to the disk.
+    valid: u16,
+    dirty: u16,
+    /// Used since it was last looked at for its room.
+    used: bool,
+}
 
 #[derive(Default)]
 pub struct Cache {
-    blocks: BTreeMap<u64, Vec<u8>>,
-    /// In the order in which they came; a block that has been forgotten may still be in it.
+    /// By their numbers on the disk.
+    chunks: BTreeMap<u64, Chunk>,
+    /// In the order in which they are looked at for their room; a number may be of none that is here.
     order: VecDeque<u64>,
-    /// How often something was forgotten.
+    /// Numbers of chunks that were used once, each at its own remainder, plus 1.
+    once: Vec<u64>,
+    /// How often something was forgotten or changed.
     epoch: u64,
+    /// Dirty blocks.
+    dirty: usize,
+}
+
+/// The parts of a range by chunk: the chunk's number, where in it, and how many bytes.
+fn parts(disk: u64, bytes: usize) -> impl Iterator<Item = (u64, usize, usize)> {
+    let end = disk + bytes as u64;
+    let mut at = disk;
+    core::iter::from_fn(move || {
+        let number = at / CHUNK;
+        let next = ((number + 1) * CHUNK).min(end);
+        let part = (number, (at % CHUNK) as usize, (next - at) as usize);
+        at = next;
+        (part.2 > 0).then_some(part)
+    })
+}
+
+/// The bits of the blocks that a part of a chunk touches.
+fn mask(from: usize, len: usize) -> u16 {
+    let (first, last) = (from / BLOCK as usize, (from + len).div_ceil(BLOCK as usize));
+    ((1u32 << last) - (1u32 << first)) as u16
 }
 
 impl Cache {
-    /// The block that lies there on the disk.
-    pub fn get(&self, disk: u64) -> Option<&[u8]> {
-        self.blocks.get(&disk).map(Vec::as_slice)
+    /// Whether all of these bytes of the disk are here.
+    pub fn has(&self, disk: u64, bytes: usize) -> bool {
+        parts(disk, bytes).all(|(number, from, len)| {
+            let mask = mask(from, len);
+            let chunk = self.chunks.get(&number);
+            chunk.is_some_and(|chunk| chunk.valid & mask == mask)
+        })
+    }
+
+    /// Fills a part of a block with these bytes of the disk. False, and it is filled in part, if
+    /// they are not all here.
+    pub fn read(&mut self, disk: u64, block: &mut Block, mut place: usize, bytes: usize) -> bool {
+        for (number, from, len) in parts(disk, bytes) {
+            let mask = mask(from, len);
+            let chunk = self.chunks.get_mut(&number);
+            let Some(chunk) = chunk.filter(|chunk| chunk.valid & mask == mask) else {
+                return false;
+            };
+            chunk.used = true;
+            block.write(
+                place,
+                &chunk.data[chunk.base + from..chunk.base + from + len],
+            );
+            place += len;
+        }
+        true
+    }
+
+    /// Whether so many more bytes may wait for the disk.
+    pub fn may_wait(&self, bytes: usize) -> bool {
+        self.dirty + bytes / BLOCK as usize + 2 <= DIRTY
+    }
+
+    /// Changes these bytes, which are here all, to what a part of a block has.
+    pub fn write(&mut self, disk: u64, block: &Block, mut place: usize, bytes: usize) {
+        self.epoch += 1;
+        for (number, from, len) in parts(disk, bytes) {
+            let Some(chunk) = self.chunks.get_mut(&number) else {
+                return;
+            };
+            block.read(
+                place,
+                &mut chunk.data[chunk.base + from..chunk.base + from + len],
+            );
+            let mask = mask(from, len);
+            self.dirty += (mask & !chunk.dirty).count_ones() as usize;
+            chunk.dirty |= mask;
+            chunk.used = true;
+            place += len;
+        }
     }
 
     /// To be taken when the disk is asked for what shall be kept.
@@ -31,36 +132,161 @@ impl Cache {
         self.epoch
     }
 
-    /// Keeps whole blocks that have been read, unless something was written since `epoch`: it may
-    /// be these, and the disk may have answered the read with what was there before.
-    pub fn keep(&mut self, disk: u64, block: &Block, bytes: usize, epoch: u64) {
+    /// Keeps whole blocks that have been read or written: a part of a block of this program's or
+    /// its client's. `at_once`: also if they are used for the first time. `epoch`: unless something
+    /// was written since; it may be these, and the disk may have answered the read with what was
+    /// there before.
+    pub fn keep(
+        &mut self,
+        disk: u64,
+        (block, mut place, bytes): (&Block, usize, usize),
+        at_once: bool,
+        epoch: u64,
+    ) {
         if epoch != self.epoch {
             return;
         }
-        let size = BLOCK as usize;
-        for at in (0..bytes / size).map(|n| n * size) {
-            let mut copy = vec![0; size];
-            block.read(at, &mut copy);
-            let place = disk + at as u64;
-            if self.blocks.insert(place, copy).is_none() {
-                self.order.push_back(place);
+        for (number, from, len) in parts(disk, bytes) {
+            if (at_once || self.again(number))
+                && let Some(chunk) = self.chunk(number)
+            {
+                block.read(
+                    place,
+                    &mut chunk.data[chunk.base + from..chunk.base + from + len],
+                );
+                chunk.valid |= mask(from, len);
+                chunk.used = true;
+            }
+            place += len;
+        }
+    }
+
+    /// Whether a chunk is here, or was used before.
+    fn again(&mut self, number: u64) -> bool {
+        if self.chunks.contains_key(&number) {
+            return true;
+        }
+        if self.once.is_empty() && self.once.try_reserve_exact(REMEMBERED).is_ok() {
+            self.once.resize(REMEMBERED, 0);
+        }
+        let remembered = self.once.get_mut(number as usize % REMEMBERED);
+        remembered.is_some_and(|r| core::mem::replace(r, number + 1) == number + 1)
+    }
+
+    /// The chunk with this number, in the place of another if there are enough. `None` if there is
+    /// no room.
+    fn chunk(&mut self, number: u64) -> Option<&mut Chunk> {
+        if !self.chunks.contains_key(&number) {
+            let spare = if CHUNKS.load(Relaxed) < MOST {
+                None
+            } else {
+                Some(self.displace()?)
+            };
+            let data = match spare {
+                Some(data) => data,
+                None => {
+                    let mut data = Vec::new();
+                    data.try_reserve_exact((CHUNK + BLOCK) as usize).ok()?;
+                    data.resize((CHUNK + BLOCK) as usize, 0);
+                    data
+                }
+            };
+            CHUNKS.fetch_add(1, Relaxed);
+            let base = data.as_ptr().addr().wrapping_neg() % BLOCK as usize;
+            let chunk = Chunk {
+                data,
+                base,
+                valid: 0,
+                dirty: 0,
+                used: false,
+            };
+            self.chunks.insert(number, chunk);
+            self.order.push_back(number);
+        }
+        self.chunks.get_mut(&number)
+    }
+
+    /// Gives up a chunk without dirty blocks that was not used since the last look; its memory.
+    fn displace(&mut self) -> Option<Vec<u8>> {
+        for _ in 0..2 * self.order.len() {
+            let number = self.order.pop_front()?;
+            match self.chunks.get_mut(&number) {
+                Some(chunk) if chunk.used || chunk.dirty != 0 => {
+                    chunk.used = false;
+                    self.order.push_back(number);
+                }
+                Some(_) => return self.remove(number).map(|chunk| chunk.data),
+                None => {}
             }
         }
-        while self.blocks.len() > MOST || self.order.len() > 2 * MOST {
-            let Some(oldest) = self.order.pop_front() else {
-                return;
-            };
-            self.blocks.remove(&oldest);
-        }
+        None
+    }
+
+    fn remove(&mut self, number: u64) -> Option<Chunk> {
+        let chunk = self.chunks.remove(&number)?;
+        CHUNKS.fetch_sub(1, Relaxed);
+        self.dirty -= chunk.dirty.count_ones() as usize;
+        Some(chunk)
     }
 
     /// These bytes of the disk are being written, or have been.
     pub fn forget(&mut self, disk: u64, bytes: u64) {
         self.epoch += 1;
-        let from = disk / BLOCK * BLOCK;
-        while let Some((place, _)) = self.blocks.range(from..disk + bytes).next() {
-            let place = *place;
-            self.blocks.remove(&place);
+        let end = disk + bytes;
+        let mut number = disk / CHUNK;
+        while let Some((&found, chunk)) = self.chunks.range_mut(number..end.div_ceil(CHUNK)).next()
+        {
+            let from = disk.max(found * CHUNK) - found * CHUNK;
+            let to = end.min((found + 1) * CHUNK) - found * CHUNK;
+            let mask = mask(from as usize, (to - from) as usize);
+            self.dirty -= (chunk.dirty & mask).count_ones() as usize;
+            chunk.dirty &= !mask;
+            chunk.valid &= !mask;
+            if chunk.valid == 0 {
+                self.remove(found);
+                self.order.retain(|n| *n != found);
+            }
+            number = found + 1;
         }
+    }
+
+    /// The first dirty blocks of a range that lie together: where, and how many bytes.
+    pub fn first_dirty(&self, disk: u64, end: u64) -> Option<(u64, usize)> {
+        if self.dirty == 0 {
+            return None;
+        }
+        let mut chunks = self.chunks.range(disk / CHUNK..end.div_ceil(CHUNK));
+        chunks.find_map(|(number, chunk)| {
+            let base = number * CHUNK;
+            let from = disk.max(base) - base;
+            let to = end.min(base + CHUNK) - base;
+            let dirty = chunk.dirty & mask(from as usize, (to - from) as usize);
+            let first = dirty.trailing_zeros();
+            let blocks = (u32::from(dirty) >> (first % 16)).trailing_ones();
+            let place = base + u64::from(first) * BLOCK;
+            (dirty != 0).then_some((place, blocks as usize * BLOCK as usize))
+        })
+    }
+
+    /// The bytes of blocks that [`Cache::first_dirty`] has named.
+    pub fn bytes(&self, disk: u64, bytes: usize) -> &[u8] {
+        let from = (disk % CHUNK) as usize;
+        let chunk = self.chunks.get(&(disk / CHUNK));
+        chunk.map_or(&[], |c| &c.data[c.base + from..c.base + from + bytes])
+    }
+
+    /// The disk has these blocks now.
+    pub fn cleaned(&mut self, disk: u64, bytes: usize) {
+        let mask = mask((disk % CHUNK) as usize, bytes);
+        if let Some(chunk) = self.chunks.get_mut(&(disk / CHUNK)) {
+            self.dirty -= (chunk.dirty & mask).count_ones() as usize;
+            chunk.dirty &= !mask;
+        }
+    }
+}
+
+impl Drop for Cache {
+    fn drop(&mut self) {
+        CHUNKS.fetch_sub(self.chunks.len(), Relaxed);
     }
 }

@@ -1,6 +1,7 @@
 //! A disk driver, found by name: the store's own requests, and further channels for file data.
 //!
 //! Invariants:
+//! - What was answered is on the disk, or dirty in the cache, before each flush.
 //! - No wait is longer than [`PATIENCE`] for an answer, and [`RETURN`] for a driver to come back; a
 //!   request is given up after [`LOSSES`] drivers or twice [`PATIENCE`].
 //! - After a driver has died, requests go to the next one under the same name, if it serves the
@@ -116,6 +117,8 @@ pub struct Drive {
     pub geometry: Geometry,
     /// Of file data.
     pub cache: Cache,
+    /// Dirty blocks of the cache were lost, for this reason, and nobody has been told.
+    lost: Option<Fault>,
     /// Of the file system, once it is known.
     identity: Option<[u8; 16]>,
     /// Not to look for a successor before, after a vain search.
@@ -132,6 +135,7 @@ impl Drive {
             channel: Some(channel),
             geometry,
             cache: Cache::default(),
+            lost: None,
             identity: None,
             patience_until: Duration::ZERO,
             searching: false,
@@ -212,6 +216,63 @@ impl Drive {
         same
     }
 
+    /// The dirty blocks of a range of the disk are written to it. What the disk cannot write is
+    /// lost, and told to who syncs next.
+    pub fn settle(&mut self, disk: u64, bytes: u64) -> Result<(), Fault> {
+        let end = disk.saturating_add(bytes);
+        let mut begun = None;
+        while let Some((at, bytes)) = self.cache.first_dirty(disk, end) {
+            // A disk that takes long for each does not make the clients wait for all.
+            if uptime() > *begun.get_or_insert_with(uptime) + 2 * PATIENCE {
+                return Err(Fault::Gone);
+            }
+            let data = Vector::from_bytes(self.cache.bytes(at, bytes)).map_err(short)?;
+            match self.put(at, data) {
+                Ok(()) => {}
+                Err(fault @ (Fault::Gone | Fault::NoResources)) => return Err(fault),
+                Err(fault) => {
+                    sing_sdk::log!(
+                        "files: {}: {bytes} bytes at {at} are lost: {fault}",
+                        self.path
+                    );
+                    self.lost = Some(fault);
+                }
+            }
+            self.cache.cleaned(at, bytes);
+        }
+        Ok(())
+    }
+
+    /// Why dirty blocks were lost since this was asked last.
+    pub fn take_lost(&mut self) -> Option<Fault> {
+        self.lost.take()
+    }
+
+    /// Writes a block, which is at most as large as a request may be.
+    fn put(&mut self, at: u64, data: Vector<u8>) -> Result<(), Fault> {
+        let len = data.len();
+        let mut data = data.into_block();
+        // A driver that goes takes its view with it.
+        let mut view = Some(data.share(0..len).map_err(short)?);
+        self.ask(|disk| {
+            let lent = match view.take() {
+                Some(view) => Ok(view),
+                None => data.share(0..len),
+            };
+            let lent = match lent {
+                Ok(lent) => Vector::from_block(lent),
+                Err(error) => return Some((disk, Err(short(error)))),
+            };
+            let asked = disk.send_write(at / SECTOR, lent, 0, len as u32);
+            switch_receive! {
+                case asked.Written(_block) as disk => Some((disk, Ok(()))),
+                case asked.Failed(reason, _block) as disk => Some((disk, Err(fault(reason)))),
+                case asked.ChannelClosed() => None,
+                timeout PATIENCE => None,
+            }
+        })
+    }
+
     /// Makes a request until a driver answers it or none comes back.
     fn ask<T>(
         &mut self,
@@ -259,6 +320,7 @@ impl Disk for Drive {
     }
 
     fn read(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), Fault> {
+        self.settle(offset, buffer.len() as u64)?;
         let piece = PIECE.min(self.geometry.most);
         let mut at = offset;
         for part in buffer.chunks_mut(piece) {
@@ -288,29 +350,20 @@ impl Disk for Drive {
         if self.geometry.read_only {
             return Err(Fault::ReadOnly);
         }
+        // What is written may be a part of a dirty block.
+        self.settle(offset, data.len() as u64)?;
         self.cache.forget(offset, data.len() as u64);
         let piece = PIECE.min(self.geometry.most);
         let mut at = offset;
         for part in data.chunks(piece) {
-            self.ask(|disk| {
-                let block = match Vector::from_bytes(part) {
-                    Ok(block) => block,
-                    Err(error) => return Some((disk, Err(short(error)))),
-                };
-                let asked = disk.send_write(at / SECTOR, block, 0, part.len() as u32);
-                switch_receive! {
-                    case asked.Written(_block) as disk => Some((disk, Ok(()))),
-                    case asked.Failed(reason, _block) as disk => Some((disk, Err(fault(reason)))),
-                    case asked.ChannelClosed() => None,
-                    timeout PATIENCE => None,
-                }
-            })?;
+            self.put(at, Vector::from_bytes(part).map_err(short)?)?;
             at += part.len() as u64;
         }
         Ok(())
     }
 
     fn flush(&mut self) -> Result<(), Fault> {
+        self.settle(0, self.geometry.bytes)?;
         self.ask(|disk| {
             let asked = disk.send_flush();
             switch_receive! {

@@ -28,6 +28,7 @@ mod lanes;
 mod mounts;
 mod plan;
 mod queue;
+mod quick;
 mod transfer;
 mod volume;
 mod walk;
@@ -46,7 +47,8 @@ sing_sdk::manifest! {
     category: service,
     serves: { control: optional VolumeContract },
     endpoints: { stdout: optional PipeContract.Imp:Start, stderr: optional PipeContract.Imp:Start, names: optional NamespaceContract.Imp:Start },
-    memory: 128 MiB,
+    // 32 MiB are the cache's.
+    memory: 160 MiB,
 }
 
 /// Clients of the control worker at a time, each with a thread.

@@ -16,8 +16,9 @@ const ZEROS: [u8; 512] = [0; 512];
 /// What the disk is doing for a request.
 pub enum Step {
     None,
-    /// Filling the client's block.
-    Fill(Reading, usize),
+    /// Filling the client's block: how many bytes, where they are on the disk, and the cache's
+    /// epoch when the disk was asked.
+    Fill(Reading, usize, u64, u64),
     /// Filling our own, for the cache, too.
     Fetch(Reading, Fetch),
     /// Reading what stands, so that a part of it can be changed.
@@ -174,8 +175,19 @@ impl Volume {
                 busy.done += count;
                 continue;
             };
+            let known = (next.at - next.base) as usize;
+            if self.cached(busy, disk + known as u64, next.place, count) {
+                self.store.done(reading);
+                busy.done += count;
+                continue;
+            }
+            if let Err(fault) = self.settle(disk, bytes) {
+                self.store.done(reading);
+                return Err(fault);
+            }
+            let epoch = self.store.with_disk(|drive| drive.cache.epoch());
             if next.direct {
-                busy.step = Step::Fill(reading, bytes);
+                busy.step = Step::Fill(reading, bytes, disk, epoch);
                 let start = next.place;
                 return Ok(Some(Op {
                     write: false,
@@ -186,7 +198,7 @@ impl Volume {
                 }));
             }
             let first = (BLOCK as usize - skip).min(count);
-            if self.cached(busy, disk, skip, (next.place, first)) {
+            if self.cached(busy, disk + skip as u64, next.place, first) {
                 self.store.done(reading);
                 busy.done += first;
                 continue;
@@ -196,7 +208,7 @@ impl Volume {
                 bytes,
                 skip,
                 disk,
-                epoch: self.store.with_disk(|drive| drive.cache.epoch()),
+                epoch,
             };
             busy.step = Step::Fetch(reading, fetch);
             return Ok(Some(Op {
@@ -210,27 +222,21 @@ impl Volume {
         Ok(None)
     }
 
-    /// Fills a part of the client's block from the cache, if the block of the disk is there.
-    fn cached(
-        &mut self,
-        busy: &mut Busy,
-        disk: u64,
-        skip: usize,
-        (place, count): (usize, usize),
-    ) -> bool {
+    /// Fills a part of the client's block from the cache, if all of it is there.
+    fn cached(&mut self, busy: &mut Busy, disk: u64, place: usize, count: usize) -> bool {
         let Some(block) = busy.block.as_mut() else {
             return false;
         };
-        self.store.with_disk(|drive| {
-            let kept = drive
-                .cache
-                .get(disk)
-                .and_then(|b| b.get(skip..skip + count));
-            kept.is_some_and(|bytes| {
-                block.write(place, bytes);
-                true
-            })
-        })
+        self.store
+            .with_disk(|drive| drive.cache.read(disk, block, place, count))
+    }
+
+    /// The disk gets what the cache has for it of these blocks.
+    fn settle(&mut self, disk: u64, bytes: usize) -> Result<(), FileFault> {
+        let settled = self
+            .store
+            .with_disk(|drive| drive.settle(disk, bytes as u64));
+        settled.map_err(|fault| faults::file(fault.into()))
     }
 
     fn plan_write(&mut self, busy: &mut Busy) -> Result<Option<Op>, FileFault> {
@@ -247,6 +253,10 @@ impl Volume {
             return Err(FileFault::NoSpace);
         };
         let bytes = piece.bytes.min(next.want) as usize;
+        if let Err(fault) = self.settle(disk, bytes) {
+            self.store.abandon(writing);
+            return Err(fault);
+        }
         self.store
             .with_disk(|drive| drive.cache.forget(disk, bytes as u64));
         if next.direct {
@@ -287,12 +297,15 @@ impl Volume {
     pub fn stepped(&mut self, busy: &mut Busy) -> Result<(), FileFault> {
         match core::mem::replace(&mut busy.step, Step::None) {
             Step::None => Ok(()),
-            Step::Fill(reading, bytes) => {
+            Step::Fill(reading, bytes, disk, epoch) => {
                 self.store.done(reading);
                 let count = bytes.min(busy.count - busy.done);
                 // What the disk has behind the end of the file is nobody's business.
                 let place = busy.start + busy.done;
                 if let Some(block) = busy.block.as_mut() {
+                    let part = (&*block, place, bytes);
+                    self.store
+                        .with_disk(|drive| drive.cache.keep(disk, part, false, epoch));
                     zero(block, place + count, place + bytes);
                 }
                 busy.done += count;
@@ -302,8 +315,9 @@ impl Volume {
                 self.store.done(reading);
                 let (bytes, skip, disk) = (fetch.bytes, fetch.skip, fetch.disk);
                 if let Some(own) = &busy.own {
-                    self.store
-                        .with_disk(|drive| drive.cache.keep(disk, own, bytes, fetch.epoch));
+                    self.store.with_disk(|drive| {
+                        drive.cache.keep(disk, (own, 0, bytes), true, fetch.epoch)
+                    });
                 }
                 let count = (bytes - skip).min(busy.count - busy.done);
                 let place = busy.start + busy.done;
@@ -332,13 +346,28 @@ impl Volume {
                 busy.step = Step::Old(writing, part);
                 Ok(())
             }
-            Step::Store(writing, count, _, _) => {
-                busy.own = None;
+            Step::Store(writing, count, through_own, _) => {
+                let own = busy.own.take();
                 for piece in &writing.pieces {
                     // A read beside the write may have seen what was there before.
                     let (disk, bytes) = (piece.disk.unwrap_or(0), piece.bytes);
                     self.store
                         .with_disk(|drive| drive.cache.forget(disk, bytes));
+                }
+                if let Some(piece) = writing.pieces.first()
+                    && let Some(disk) = piece.disk
+                {
+                    let (block, place, bytes) = if through_own {
+                        (own.as_ref(), 0, own.as_ref().map_or(0, Block::len))
+                    } else {
+                        (busy.block.as_ref(), busy.start + busy.done, count)
+                    };
+                    self.store.with_disk(|drive| {
+                        let epoch = drive.cache.epoch();
+                        if let Some(block) = block {
+                            drive.cache.keep(disk, (block, place, bytes), false, epoch);
+                        }
+                    });
                 }
                 let end = busy.offset + (busy.done + count) as u64;
                 self.store
@@ -354,7 +383,7 @@ impl Volume {
     pub fn cancel(&mut self, busy: &mut Busy) {
         match core::mem::replace(&mut busy.step, Step::None) {
             Step::None => {}
-            Step::Fill(reading, _) | Step::Fetch(reading, _) => self.store.done(reading),
+            Step::Fill(reading, ..) | Step::Fetch(reading, _) => self.store.done(reading),
             Step::Old(writing, _) | Step::Store(writing, ..) => self.store.abandon(writing),
         }
     }

@@ -286,7 +286,7 @@ impl Volume {
             self.tidying = matches!(self.store.tidy(), Ok(Progress::More));
         }
         if !self.syncs.is_empty() {
-            let outcome = self.sync();
+            let outcome = self.sync_for_somebody();
             for number in core::mem::take(&mut self.syncs) {
                 self.synced(number, outcome);
             }
@@ -312,6 +312,13 @@ impl Volume {
         self.dirty = outcome.is_err().then(uptime);
         self.tidying = true;
         outcome
+    }
+
+    /// The same for somebody who is told of what was lost since the last such sync.
+    fn sync_for_somebody(&mut self) -> Result<(), FileFault> {
+        let outcome = self.sync();
+        let lost = self.store.with_disk(|drive| drive.take_lost());
+        outcome.and(lost.map_or(Ok(()), |fault| Err(faults::file(fault.into()))))
     }
 
     /// Notes that something may have changed.
@@ -399,7 +406,7 @@ impl Volume {
 
     /// Takes it out of the name space; the file system itself if it stays mounted.
     fn unmount(mut self, asked: Work::Exp<Work::Ready_Unmount>, force: bool) -> Option<Volume> {
-        let synced = self.sync();
+        let synced = self.sync_for_somebody();
         let refused = match synced {
             _ if force => None,
             Err(_) => Some(VolumeFault::Medium),

@@ -10,6 +10,7 @@ use sing_sdk::prelude::*;
 pub const ALL: &[Test] = &[
     ("a full disk", full),
     ("bad sectors", bad),
+    ("bad sectors that are found late", late),
     ("a disk for reading only", read_only),
     ("a slow disk and other clients", slow),
 ];
@@ -101,6 +102,49 @@ fn faulty(mib: u32) -> Result<(Stage, Faulty), Error> {
     }
 }
 
+/// What is written again and again waits in memory: that the disk refuses it, who syncs is told.
+fn late() -> Check {
+    const BYTES: usize = 100_000;
+    let (mut stage, mut disk) = faulty(16)?;
+    let mut root = stage.root()?;
+    let mut file = root.open_with("f", Options::create())?;
+    let mut holds = Vec::new();
+    for value in 1..=6 {
+        file.write_at(0, &vec![value; BYTES])?;
+        // Parts of blocks, over what waits.
+        file.write_at(5000, &vec![value + 100; 7000])?;
+        file.write_at(BYTES as u64 - 1, &[value + 100])?;
+        let all = file.read_to_end()?;
+        let marked = |i: &usize| (5000..12_000).contains(i) || *i == BYTES - 1;
+        let right = |(i, b): (usize, &u8)| *b == if marked(&i) { value + 100 } else { value };
+        holds.push(all.len() == BYTES && all.iter().enumerate().all(right));
+        if value == 3 {
+            file.sync()?;
+        }
+    }
+    file.sync()?;
+    file.write_at(4096, &vec![50; 65_536])?;
+    disk.bad(0, 16 << 11)?;
+    holds.push(matches!(file.sync(), Err(Error::File(FileFault::Medium))));
+    disk.bad(0, 0)?;
+    holds.push(file.sync().is_ok());
+    // It is written again, and survives.
+    file.write_at(4096, &vec![60; 65_536])?;
+    file.write_at(4096, &vec![61; 65_536])?;
+    file.sync()?;
+    drop((file, root));
+    let unmounted = stage.control.unmount(&stage.at, false)?.is_ok();
+    let checked = stage.control.check(&disk.path)?;
+    let mounted = stage.control.mount(&disk.path, &stage.at, false)?.is_ok();
+    let all = stage.root()?.open_file("f")?.read_to_end()?;
+    let kept = all.len() == BYTES && all[4096..4096 + 65_536].iter().all(|b| *b == 61);
+    holds.extend([unmounted, checked.is_ok_and(|(n, _)| n == 0), mounted, kept]);
+    if holds.contains(&false) {
+        println!("filetest: late: {holds:?}");
+    }
+    Ok(!holds.contains(&false))
+}
+
 fn bad() -> Check {
     let (mut stage, mut disk) = faulty(16)?;
     let mut root = stage.root()?;
@@ -113,6 +157,14 @@ fn bad() -> Check {
     let (mut failed, mut read) = (0, 0);
     for place in 0..64 {
         let from = place * 512;
+        // Nothing of the disk is in memory.
+        drop(root);
+        disk.bad(0, 0)?;
+        let moved = stage.control.unmount(&stage.at, false)?;
+        moved.map_err(|_| Error::BadState)?;
+        let moved = stage.control.mount(&disk.path, &stage.at, false)?;
+        moved.map_err(|_| Error::BadState)?;
+        root = stage.root()?;
         disk.bad(from, from + 512)?;
         let mut file = match root.open_file("f") {
             Ok(file) => file,

@@ -211,7 +211,7 @@ fn fill(queue: &mut Queue) -> Result<usize, Error> {
             Err(refused) => return Err(refused.error),
         }
     }
-    queue.notify();
+    let _ = queue.notify();
     Ok(count)
 }
 
@@ -422,10 +422,12 @@ fn honest(device: &Device, mut queue: Queue) -> Result<bool, Error> {
         Part::written(0, 32..33),
     ];
     let number = queue.add(vec![own, data], &parts).map_err(|r| r.error)?;
-    queue.notify();
+    let mut done = queue.notify();
     loop {
-        sync::wait(&irq, Timeout::FOREVER)?;
-        irq.acknowledge();
+        if !core::mem::take(&mut done) {
+            sync::wait(&irq, Timeout::FOREVER)?;
+            irq.acknowledge();
+        }
         match queue.take() {
             Ok(done) => {
                 let answered = done.blocks[0].load_u8(32) == 0;

@@ -339,7 +339,10 @@ impl Bell {
         };
         Bell {
             transport,
-            window: Window::default(),
+            window: Window {
+                len: 4,
+                ..Window::default()
+            },
             offset: 0,
             width: 4,
             queue: 0,

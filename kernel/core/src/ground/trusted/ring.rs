@@ -18,6 +18,8 @@ const DESCRIPTOR: u64 = 16;
 const NEXT: u16 = 1;
 /// The device writes what the descriptor names.
 const WRITE: u16 = 2;
+/// The driver wants no interrupts: a flag of the ring of available requests.
+const NO_INTERRUPT: u16 = 1;
 /// Places in the second page: of the ring of available requests, and of that of used ones. Each
 /// begins with flags and a count, 16 bits both.
 const AVAILABLE: u64 = PAGE;
@@ -143,6 +145,19 @@ impl Ring {
         fence(Ordering::SeqCst);
         self.write(AVAILABLE + 2, self.available);
         fence(Ordering::SeqCst);
+    }
+
+    /// Asks the device for interrupts, or not to send any. It may send one all the same.
+    pub(crate) fn want_interrupts(&self, wanted: bool) {
+        self.write(AVAILABLE, if wanted { 0 } else { NO_INTERRUPT });
+        // Before the look at what the device has done meanwhile, or before it is told of requests.
+        fence(Ordering::SeqCst);
+    }
+
+    /// Whether the device is asked for interrupts.
+    #[cfg(test)]
+    pub(crate) fn are_interrupts_wanted(&self) -> bool {
+        self.read::<u16>(AVAILABLE) == 0
     }
 
     /// Returns how many used requests the device claims that have not been seen.

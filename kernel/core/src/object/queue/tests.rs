@@ -163,6 +163,25 @@ fn a_full_queue_says_so_and_keeps_nothing_of_what_it_refuses() {
 }
 
 #[test]
+fn who_tells_the_device_learns_what_is_done_already() {
+    let _alone = crate::alone();
+    small();
+    let account = account::root().unwrap();
+    let q = queue(account, 4);
+    let a = block(account);
+    let number = q.add(&[part(a, 0, 8, false)]).unwrap();
+    assert_eq!(q.notify(), Some(false));
+    // Interrupts are wanted while nobody tells the device of anything.
+    assert_eq!(q.with(|q| q.ring.are_interrupts_wanted()), Some(true));
+    claim(&q, number.into(), 0);
+    assert_eq!(q.notify(), Some(true));
+    assert_eq!(q.with(|q| q.ring.are_interrupts_wanted()), Some(true));
+    q.lose();
+    assert_eq!(q.notify(), None);
+    q.dispose(&mut Work::step());
+}
+
+#[test]
 fn what_never_fits_is_told_from_what_does_not_fit_now() {
     let _alone = crate::alone();
     small();
