@@ -95,6 +95,14 @@ pub(crate) fn may_know_above(error: Error) -> bool {
     )
 }
 
+/// The reason that says more: a directory above does not know what is elsewhere in the name space.
+pub(crate) fn better(from_names: Error, from_above: Error) -> Error {
+    match from_above {
+        Error::File(FileFault::Outside) => from_names,
+        reason => reason,
+    }
+}
+
 /// A path as the path of its directory and the last name in it; `None` for the root.
 #[must_use]
 pub fn split(path: &str) -> Option<(&str, &str)> {

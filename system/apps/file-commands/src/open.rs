@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::place::Place;
 use alloc::string::String;
 use sing_sdk::Error;
-use sing_sdk::contracts::FileAttributes;
+use sing_sdk::contracts::{FileAttributes, FileFault};
 use sing_sdk::fs::Directory;
 use sing_sdk::names::Names;
 
@@ -26,6 +26,18 @@ impl Opened {
     pub fn attributes(&mut self) -> Result<FileAttributes, Error> {
         self.directory.attributes(&self.path)
     }
+
+    /// Whether the path is in this file system. Of one that is mounted at the root of the name
+    /// space, the names that the name server has itself are not.
+    fn holds(&mut self) -> bool {
+        holds(&mut self.directory, &self.place, &self.path)
+    }
+}
+
+fn holds(directory: &mut Directory, place: &Place, path: &str) -> bool {
+    let first = path.split('/').next().unwrap_or_default();
+    let outside = Err(Error::File(FileFault::Outside));
+    place.name().is_some() || first.is_empty() || directory.attributes_of_link(first) != outside
 }
 
 /// Opens the deepest directory that is `from` or above it.
@@ -56,13 +68,22 @@ fn no_file_system(place: &Place) -> Failure {
 /// No file system holds the place, or it cannot be reached.
 pub fn above(names: &mut Names, place: &Place) -> Result<Opened, Failure> {
     let from = place.above().ok_or_else(|| no_file_system(place))?;
-    match deepest(names, from)? {
-        Some(found) => Ok(relative(found, place)),
-        None => Err(match Directory::open(names, place.path()) {
-            Ok(_) => Failure::because(place.path(), "is the root of a file system"),
-            Err(_) => no_file_system(place),
-        }),
+    let mut known = false;
+    if let Some(found) = deepest(names, from)? {
+        let mut opened = relative(found, place);
+        if opened.holds() {
+            return Ok(opened);
+        }
+        known = !opened.path.contains('/');
     }
+    Err(match Directory::open(names, place.path()) {
+        Ok(_) => Failure::because(place.path(), "is the root of a file system"),
+        Err(_) if known => Failure::because(
+            place.path(),
+            "belongs to the name server, not to a file system",
+        ),
+        Err(_) => no_file_system(place),
+    })
 }
 
 /// The same, or the directory itself if the place is one.
@@ -99,11 +120,13 @@ pub fn above_both(
         };
         common = above;
     }
-    let found = deepest(names, common)?;
-    Ok(found.map(|(directory, at)| {
-        let path = |of: &Place| of.from(&at).unwrap_or_default().into();
-        (directory, path(a), path(b))
-    }))
+    let Some((mut directory, at)) = deepest(names, common)? else {
+        return Ok(None);
+    };
+    let path = |of: &Place| String::from(of.from(&at).unwrap_or_default());
+    let (a, b) = (path(a), path(b));
+    let both = [&a, &b].iter().all(|path| holds(&mut directory, &at, path));
+    Ok(both.then_some((directory, a, b)))
 }
 
 /// Where something of this name goes if a person says `to`: into the directory that is there, or

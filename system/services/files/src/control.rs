@@ -74,7 +74,7 @@ pub fn serve(mut client: VolumeContract::Exp<VolumeContract::Ready>) {
 /// A path as a client sent it.
 fn path(text: &Text) -> Result<String, VolumeFault> {
     let path = text.get_within(LONGEST).as_deref().and_then(normalize);
-    path.filter(|p| p != "/").ok_or(VolumeFault::NotFound)
+    path.ok_or(VolumeFault::NotFound)
 }
 
 /// A label for a line of text: one that was made elsewhere may have ends of lines in it.
