@@ -26,14 +26,10 @@ impl Opened {
     pub fn attributes(&mut self) -> Result<FileAttributes, Error> {
         self.directory.attributes(&self.path)
     }
-
-    /// Whether the path is in this file system. Of one that is mounted at the root of the name
-    /// space, the names that the name server has itself are not.
-    fn holds(&mut self) -> bool {
-        holds(&mut self.directory, &self.place, &self.path)
-    }
 }
 
+/// Whether a path is in a file system. Of one that is mounted at the root of the name space, the
+/// names that the name server has itself are not.
 fn holds(directory: &mut Directory, place: &Place, path: &str) -> bool {
     let first = path.split('/').next().unwrap_or_default();
     let outside = Err(Error::File(FileFault::Outside));
@@ -68,21 +64,16 @@ fn no_file_system(place: &Place) -> Failure {
 /// No file system holds the place, or it cannot be reached.
 pub fn above(names: &mut Names, place: &Place) -> Result<Opened, Failure> {
     let from = place.above().ok_or_else(|| no_file_system(place))?;
-    let mut known = false;
+    let mut reason = no_file_system(place);
     if let Some(found) = deepest(names, from)? {
-        let mut opened = relative(found, place);
-        if opened.holds() {
-            return Ok(opened);
+        match held(found, place) {
+            Err(failure) => reason = failure,
+            opened => return opened,
         }
-        known = !opened.path.contains('/');
     }
     Err(match Directory::open(names, place.path()) {
         Ok(_) => Failure::because(place.path(), "is the root of a file system"),
-        Err(_) if known => Failure::because(
-            place.path(),
-            "belongs to the name server, not to a file system",
-        ),
-        Err(_) => no_file_system(place),
+        Err(_) => reason,
     })
 }
 
@@ -92,15 +83,26 @@ pub fn above(names: &mut Names, place: &Place) -> Result<Opened, Failure> {
 /// No file system holds the place, or it cannot be reached.
 pub fn at(names: &mut Names, place: &Place) -> Result<Opened, Failure> {
     let found = deepest(names, place.clone())?.ok_or_else(|| no_file_system(place))?;
-    Ok(relative(found, place))
+    held(found, place)
 }
 
-fn relative((directory, at): (Directory, Place), place: &Place) -> Opened {
-    Opened {
-        directory,
-        path: place.from(&at).unwrap_or_default().into(),
-        place: at,
+/// A place in a directory above it, if the file system there holds it.
+fn held((mut directory, at): (Directory, Place), place: &Place) -> Result<Opened, Failure> {
+    let path = place.from(&at).unwrap_or_default();
+    if !holds(&mut directory, &at, path) {
+        return Err(match path.contains('/') {
+            true => no_file_system(place),
+            false => Failure::because(
+                place.path(),
+                "belongs to the name server, not to a file system",
+            ),
+        });
     }
+    Ok(Opened {
+        directory,
+        path: path.into(),
+        place: at,
+    })
 }
 
 /// Opens a directory above two places, and says their paths in it; `None` if they are on two file
