@@ -17,14 +17,14 @@
 //! use sing_sdk::{print, println};
 //!
 //! fn note(names: &mut Names) -> Result<(), Error> {
-//!     let mut notes = Directory::open(names, "/fs/notes")?;
+//!     let mut notes = Directory::open(names, "/notes")?;
 //!     let mut file = notes.open_with("today.txt", Options::create())?;
 //!     file.append(b"It rains.\n")?;
 //!     file.sync()?;
 //!     for entry in notes.list() {
 //!         println!("{}", entry?.name);
 //!     }
-//!     let bytes = File::open(names, "/fs/notes/today.txt")?.read_to_end()?;
+//!     let bytes = File::open(names, "/notes/today.txt")?.read_to_end()?;
 //!     print!("{}", String::from_utf8_lossy(&bytes));
 //!     Ok(())
 //! }

@@ -12,7 +12,7 @@ use crate::service::{Service, State};
 use core::time::Duration;
 use manager::hardware::{Device, Driver, Hardware};
 use sing_sdk::device;
-use sing_sdk::plan::Place;
+use sing_sdk::plan::{Place, When};
 use sing_sdk::prelude::*;
 use sing_sdk::process;
 
@@ -127,7 +127,10 @@ impl Manager {
         let service = &mut self.services[i];
         let reason = format!("{reason}; `services {} start` tries again", service.name());
         service.set_reason(&reason);
-        service.log(now, &reason);
+        // One on demand is nobody's until it is looked for, and then `services` says it.
+        if service.plan.service.start == When::Boot {
+            service.log(now, &reason);
+        }
         service.enter(State::Failed, now);
         self.pass(i, now);
     }
