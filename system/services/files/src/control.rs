@@ -15,8 +15,8 @@ const LABEL: usize = 63;
 /// Problems that a check names.
 const PROBLEMS: usize = 100;
 
-/// Whether a format or a check is under way. Each takes memory by the size of the disk, which it
-/// chooses itself: there is one at a time.
+/// Whether a format or a check is under way. Each has caches and counts beside those of the mounts.
+/// They are bounded, but on nobody's share: there is one at a time.
 static UNDER_WAY: AtomicBool = AtomicBool::new(false);
 
 /// The turn of a format or a check; the next one's when dropped.

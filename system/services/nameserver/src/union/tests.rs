@@ -171,7 +171,7 @@ fn a_server_that_says_anything_neither_hides_nor_stops() {
         let (found, end) = piece(asked, &mut own, theirs, more).unwrap();
         (found.paths().map(String::from).collect::<Vec<_>>(), end)
     };
-    let only = vec!["boot", "dev", "zoo"];
+    let only = ["boot", "dev", "zoo"];
     let (names, end) = run(vec![], "");
     assert_eq!(
         (names, end),
