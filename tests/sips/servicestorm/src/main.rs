@@ -184,7 +184,7 @@ fn woken(m: &mut Manager) -> Check {
     let up = |s: &services::Status| s.state == ServiceState::Up;
     let before = wait_for(m, "leaning", up)?;
     // The second answer is its last: it ends, as it should, and starts when it is needed.
-    bind(&mut m.names, "/test/base")?.call_get_utc().utc()?;
+    drop(bind(&mut m.names, "/test/base")?.call_get_utc().utc()?);
     let over = |s: &services::Status| s.state == ServiceState::Waiting;
     wait_for(m, "base", over)?;
     let pending = wait_for(m, "leaning", |s| s.state == ServiceState::Pending)?;
