@@ -97,11 +97,8 @@ unsafe impl Hal for Small {
     fn devices(&self) -> &[crate::ground::device::Device] {
         self.stubborn.devices()
     }
-    fn io_read(&self, _: usize, _: usize, offset: u32, _: u32) -> u64 {
-        self.stubborn.read(offset)
-    }
-    unsafe fn io_write(&self, device: usize, _: usize, offset: u32, _: u32, value: u64) {
-        self.stubborn.write(device, offset, value);
+    fn io_read(&self, device: usize, _: usize, offset: u32, _: u32) -> u64 {
+        self.stubborn.read(device, offset)
     }
     fn disconnect(&self, device: usize, reset: bool) -> bool {
         Stubborn::disconnect(device, reset)

@@ -13,7 +13,7 @@ const AT_WORK: u64 = 15;
 /// Two of them, and the machine's clock.
 pub(crate) struct Stubborn {
     devices: OnceLock<Vec<Device>>,
-    resets: [AtomicU64; 2],
+    looks: [AtomicU64; 2],
     clock: AtomicU64,
     /// By how much the clock goes on with each look.
     tick: AtomicU64,
@@ -33,7 +33,7 @@ impl Stubborn {
     pub(super) const fn new() -> Stubborn {
         Stubborn {
             devices: OnceLock::new(),
-            resets: [AtomicU64::new(0), AtomicU64::new(0)],
+            looks: [AtomicU64::new(0), AtomicU64::new(0)],
             clock: AtomicU64::new(0),
             tick: AtomicU64::new(0),
         }
@@ -45,9 +45,9 @@ impl Stubborn {
         Ticks(self)
     }
 
-    /// How often a device was told to reset itself.
-    pub(crate) fn resets(&self, device: usize) -> u64 {
-        self.resets[device].load(Relaxed)
+    /// How often the kernel has looked whether a device has reset itself.
+    pub(crate) fn looks(&self, device: usize) -> u64 {
+        self.looks[device].load(Relaxed)
     }
 
     pub(super) fn now(&self) -> u64 {
@@ -73,14 +73,12 @@ impl Stubborn {
         self.devices.get_or_init(|| (0..2).map(device).collect())
     }
 
-    pub(super) fn read(&self, offset: u32) -> u64 {
-        if offset == STATUS { AT_WORK } else { 0 }
-    }
-
-    pub(super) fn write(&self, device: usize, offset: u32, value: u64) {
-        if (offset, value) == (STATUS, 0) {
-            self.resets[device].fetch_add(1, Relaxed);
+    pub(super) fn read(&self, device: usize, offset: u32) -> u64 {
+        if offset != STATUS {
+            return 0;
         }
+        self.looks[device].fetch_add(1, Relaxed);
+        AT_WORK
     }
 
     /// The machine keeps the second one from its memory, whatever it does.
