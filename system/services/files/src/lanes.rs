@@ -99,7 +99,6 @@ impl Volume {
 
     /// All channels to the driver have been closed: looks for its successor.
     fn revive(&mut self) -> Result<(), FileFault> {
-        self.driver = self.driver.wrapping_add(1);
         let lanes = self.store.with_disk(|drive| {
             let found = drive.search();
             found.map(|()| drive.geometry.parallel.clamp(2, 16))
@@ -253,11 +252,7 @@ impl Volume {
         if busy.block.is_none() {
             return self.finish(number, *busy, Err(FileFault::NoResources));
         }
-        // The channels of one that dies close one after the other; it has lost the request once.
-        if busy.lost_by != self.driver {
-            busy.lost_by = self.driver;
-            busy.losses += 1;
-        }
+        busy.losses += 1;
         if busy.losses >= LOSSES {
             return self.finish(number, *busy, Err(FileFault::Medium));
         }

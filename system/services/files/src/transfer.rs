@@ -51,8 +51,6 @@ pub struct Busy {
     pub kept: Option<Block>,
     /// How many drivers have gone while they had it.
     pub losses: u32,
-    /// The driver that was the last to lose it.
-    pub lost_by: u32,
     writes: bool,
 }
 
@@ -82,7 +80,6 @@ impl Busy {
             own: None,
             kept: None,
             losses: 0,
-            lost_by: 0,
             writes,
         }
     }
@@ -107,7 +104,6 @@ impl Busy {
             own: None,
             kept: None,
             losses: 0,
-            lost_by: 0,
             writes: true,
         }
     }

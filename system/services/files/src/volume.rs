@@ -102,8 +102,6 @@ pub struct Volume {
     /// The channels for file data, by their slots.
     pub lanes: Vec<u32>,
     pub idle: Vec<u32>,
-    /// Counts the drivers that there were, from 1 on.
-    pub driver: u32,
     /// Since when the driver has a request, by channel.
     pub flights: BTreeMap<u32, Duration>,
     /// Since when changes wait.
@@ -189,7 +187,6 @@ fn mount(disk: &str, at: &str, read_only: bool, mut used: Use) -> Result<Volume,
         queue: Queue::default(),
         lanes: Vec::new(),
         idle: Vec::new(),
-        driver: 1,
         flights: BTreeMap::new(),
         dirty: None,
         syncs: Vec::new(),
