@@ -4,9 +4,9 @@
 use crate::check::Subject;
 use crate::{input, output, system};
 use sing_image::manifest::Category;
-use sing_image::plan::{Plan, Provider, provider_of, providers};
+use sing_image::plan::{Plan, Planned, Provider, provider_of, providers};
 use sing_image::policy::When;
-use sing_image::system::{BIN, MAGIC, SystemImage, SystemManifest};
+use sing_image::system::{BIN, MAGIC, PLAN, SystemImage, SystemManifest};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -27,7 +27,8 @@ pub fn run(subject: &Subject) -> Result<bool, String> {
                 .files()
                 .filter(|(path, _)| path.starts_with(BIN))
                 .collect();
-            Ok(check(path, archive.manifest(), &programs))
+            let stored = archive.file(PLAN).unwrap_or_default();
+            Ok(check(path, archive.manifest(), &programs, Some(stored)))
         }
         Subject::Parts {
             manifests,
@@ -36,14 +37,25 @@ pub fn run(subject: &Subject) -> Result<bool, String> {
             let manifest = system::read_all(manifests)?;
             let files = system::compiled(programs)?;
             let name = manifests.first().cloned().unwrap_or_default();
-            Ok(check(&name, &manifest, &system::borrowed(&files)))
+            Ok(check(&name, &manifest, &system::borrowed(&files), None))
         }
     }
 }
 
-fn check(name: &Path, manifest: &SystemManifest, files: &[(&str, &[u8])]) -> bool {
+/// Checks a system; `stored` is the plan in its image, by which the service manager goes.
+fn check(
+    name: &Path,
+    manifest: &SystemManifest,
+    files: &[(&str, &[u8])],
+    stored: Option<&[u8]>,
+) -> bool {
     let name = name.display();
-    let plan = match system::plan(manifest, files) {
+    let inferred = system::plan(manifest, files);
+    let compared = inferred.and_then(|plan| match stored.and_then(|s| differs(s, &plan)) {
+        Some(fault) => Err(vec![fault]),
+        None => Ok(plan),
+    });
+    let plan = match compared {
         Ok(plan) => plan,
         Err(problems) => {
             for problem in &problems {
@@ -66,6 +78,33 @@ fn check(name: &Path, manifest: &SystemManifest, files: &[(&str, &[u8])]) -> boo
         "{name}: nothing is missing, nothing is in the way of anything else"
     ));
     true
+}
+
+/// How the plan in an image differs from the one that follows from its manifests.
+fn differs(stored: &[u8], plan: &Plan) -> Option<String> {
+    let anew = "make the image anew with `sing image`";
+    let stored = match Plan::decode(stored) {
+        Ok(stored) => stored,
+        Err(e) => return Some(format!("{PLAN}: {e}; {anew}")),
+    };
+    let pairs = (0..stored.services.len().max(plan.services.len()))
+        .map(|at| (stored.services.get(at), plan.services.get(at)));
+    let (at, (one, other)) = pairs.enumerate().find(|(_, (one, other))| one != other)?;
+    let at = at + 1;
+    let name = |planned: &Planned| format!("{:?}", planned.service.name);
+    let how = match (one, other) {
+        (Some(one), Some(other)) if name(one) == name(other) => format!(
+            "has service {}, number {at}, with another policy, other paths or other needs than its \
+             manifests say",
+            name(one)
+        ),
+        (one, other) => {
+            let or_none = |planned: Option<&Planned>| planned.map_or("no service".into(), name);
+            let (one, other) = (or_none(one), or_none(other));
+            format!("has {one} as number {at}, where by the manifests {other} is")
+        }
+    };
+    Some(format!("{PLAN} {how}; {anew}"))
 }
 
 /// The order, and the programs that can run.

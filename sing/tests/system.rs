@@ -183,6 +183,67 @@ fn all_that_keeps_a_system_from_starting_is_told_at_once() {
 }
 
 #[test]
+fn an_image_whose_plan_is_not_that_of_its_manifests_is_faulty() {
+    use sing_image::plan::Plan;
+    use sing_image::system::{PLAN, SystemImage};
+    let folder = folder("planned");
+    let programs = [
+        program(&folder, "web", "service", "web", &[("/clock", "Clock")]),
+        program(&folder, "clock", "service", "clock", &[]),
+    ];
+    let manifest = folder.join("system.json");
+    let services = r#"{"start": [], "services": [{"name": "web"}, {"name": "clock"}]}"#;
+    std::fs::write(&manifest, services).unwrap();
+    let out = folder.join("system.img");
+    let out = out.to_str().unwrap();
+    let mut arguments = vec!["image", "-o", out, "--manifest", manifest.to_str().unwrap()];
+    for program in &programs {
+        arguments.extend(["--bin", program]);
+    }
+    assert_eq!(sing(&arguments).0, Some(0));
+    let sound = std::fs::read(out).unwrap();
+    let archive = SystemImage::decode(&sound).unwrap();
+    let plan = Plan::decode(archive.file(PLAN).unwrap()).unwrap();
+    // The image with another plan, and what is said of it.
+    let checked = |stored: Option<Vec<u8>>| {
+        let files = archive.files().filter(|(path, _)| *path != PLAN);
+        let mut files: Vec<(String, &[u8])> = files.map(|(p, b)| (p.into(), b)).collect();
+        if let Some(bytes) = &stored {
+            files.push((PLAN.into(), bytes));
+        }
+        let changed = SystemImage::encode(archive.manifest(), &files).unwrap();
+        std::fs::write(out, changed).unwrap();
+        sing(&["check", "system", out])
+    };
+    assert_eq!(checked(Some(plan.encode().unwrap())).0, Some(0));
+    let mut other = plan.clone();
+    other.services[0].service.up_ms += 1;
+    let mut fewer = plan.clone();
+    fewer.services.pop();
+    for (stored, said) in [
+        (None, "services.plan: plan: not a plan of services"),
+        (Some(b"no plan".to_vec()), "services.plan: plan: "),
+        (
+            Some(other.encode().unwrap()),
+            "has service \"clock\", number 1, with another policy",
+        ),
+        (
+            Some(fewer.encode().unwrap()),
+            "has no service as number 2, where by the manifests \"web\" is",
+        ),
+        (
+            Some(Plan::default().encode().unwrap()),
+            "has no service as number 1, where by the manifests \"clock\" is",
+        ),
+    ] {
+        let (status, text) = checked(stored);
+        assert_eq!(status, Some(1), "{text}");
+        assert!(text.contains(said), "{said}:\n{text}");
+        assert!(text.contains("make the image anew with `sing image`"));
+    }
+}
+
+#[test]
 fn several_manifests_are_one_system() {
     let folder = folder("several");
     let programs = [

@@ -17,14 +17,14 @@
 //! use sing_sdk::{print, println};
 //!
 //! fn note(names: &mut Names) -> Result<(), Error> {
-//!     let mut notes = Directory::open(names, "/fs/notes")?;
+//!     let mut notes = Directory::open(names, "/notes")?;
 //!     let mut file = notes.open_with("today.txt", Options::create())?;
 //!     file.append(b"It rains.\n")?;
 //!     file.sync()?;
 //!     for entry in notes.list() {
 //!         println!("{}", entry?.name);
 //!     }
-//!     let bytes = File::open(names, "/fs/notes/today.txt")?.read_to_end()?;
+//!     let bytes = File::open(names, "/notes/today.txt")?.read_to_end()?;
 //!     print!("{}", String::from_utf8_lossy(&bytes));
 //!     Ok(())
 //! }
@@ -93,6 +93,14 @@ pub(crate) fn may_know_above(error: Error) -> bool {
         error,
         Error::NotFound | Error::Refused(Refusal::OtherContract | Refusal::NotADirectory)
     )
+}
+
+/// The reason that says more: a directory above does not know what is elsewhere in the name space.
+pub(crate) fn better(from_names: Error, from_above: Error) -> Error {
+    match from_above {
+        Error::File(FileFault::Outside) => from_names,
+        reason => reason,
+    }
 }
 
 /// A path as the path of its directory and the last name in it; `None` for the root.

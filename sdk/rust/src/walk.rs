@@ -146,8 +146,18 @@ impl Piece {
         self.records.is_empty()
     }
 
-    /// Adds a result; false if it does not fit.
-    fn push(&mut self, path: &str, kind: NameKind, detail: &str) -> bool {
+    /// The paths of its results, in order.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        let mut at = 0;
+        self.records.iter().map(move |found| {
+            let path = &self.text[at..at + found.path as usize];
+            at += (found.path + found.detail) as usize;
+            path
+        })
+    }
+
+    /// Adds a result; false if it does not fit, and the piece ends before it.
+    pub fn push(&mut self, path: &str, kind: NameKind, detail: &str) -> bool {
         let full = self.text.len() + path.len() + detail.len() > BYTES || self.len() == NAMES;
         if full && !self.is_empty() {
             return false;

@@ -45,7 +45,7 @@ struct State {
     offered: Option<u64>,
     /// Whether it agreed to features since the last reset.
     agreed: bool,
-    /// Whether it could not be cut off from memory.
+    /// Whether it was set aside: it did not confirm a reset, or could not be cut off from memory.
     broken: bool,
 }
 
@@ -343,7 +343,9 @@ impl Device {
         confirmed
     }
 
-    /// Resets it and cuts it off from memory. False, and it is broken, if that is not possible.
+    /// Resets it and cuts it off from memory. Returns false if it could reach memory all the same:
+    /// what it knew of is then never freed. It is broken from then on in that case, and also if it
+    /// was cut off but has not confirmed the reset.
     pub(crate) fn cut_off(&self) -> bool {
         let confirmed = self.stop();
         if let Some(line) = self.line() {
@@ -366,7 +368,7 @@ impl Device {
         safe
     }
 
-    /// Whether it could not be cut off from memory.
+    /// Whether it was set aside: it did not confirm a reset, or could not be cut off from memory.
     pub(crate) fn is_broken(&self) -> bool {
         self.state.lock().broken
     }
@@ -391,3 +393,6 @@ impl Device {
         self.release();
     }
 }
+
+#[cfg(test)]
+mod tests;

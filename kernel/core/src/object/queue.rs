@@ -15,7 +15,7 @@
 //! - The chain of descriptors is kept here; what lies in the shared memory is never read back.
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use crate::ground::memory;
 use crate::ground::trusted::{Bell, RING_BYTES, Ring, Run, Transport};

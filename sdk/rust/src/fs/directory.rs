@@ -105,7 +105,8 @@ impl Directory {
         match Directory::bind(names, path) {
             Err(error) if super::may_know_above(error) => {
                 let (mut above, rest) = Directory::nearest(names, path)?;
-                above.open_directory(rest)
+                let opened = above.open_directory(rest);
+                opened.map_err(|reason| super::better(error, reason))
             }
             other => other,
         }

@@ -54,7 +54,8 @@ impl File {
             // The name server knows no reasons; a directory above does.
             Err(error) if super::may_know_above(error) => {
                 let (mut above, rest) = fs::Directory::nearest(names, path)?;
-                above.open_with(rest, fs::Options::write())
+                let opened = above.open_with(rest, fs::Options::write());
+                opened.map_err(|reason| super::better(error, reason))
             }
             other => other,
         }

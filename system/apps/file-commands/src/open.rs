@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::place::Place;
 use alloc::string::String;
 use sing_sdk::Error;
-use sing_sdk::contracts::FileAttributes;
+use sing_sdk::contracts::{FileAttributes, FileFault};
 use sing_sdk::fs::Directory;
 use sing_sdk::names::Names;
 
@@ -26,6 +26,14 @@ impl Opened {
     pub fn attributes(&mut self) -> Result<FileAttributes, Error> {
         self.directory.attributes(&self.path)
     }
+}
+
+/// Whether a path is in a file system. Of one that is mounted at the root of the name space, the
+/// names that the name server has itself are not.
+fn holds(directory: &mut Directory, place: &Place, path: &str) -> bool {
+    let first = path.split('/').next().unwrap_or_default();
+    let outside = Err(Error::File(FileFault::Outside));
+    place.name().is_some() || first.is_empty() || directory.attributes_of_link(first) != outside
 }
 
 /// Opens the deepest directory that is `from` or above it.
@@ -56,13 +64,17 @@ fn no_file_system(place: &Place) -> Failure {
 /// No file system holds the place, or it cannot be reached.
 pub fn above(names: &mut Names, place: &Place) -> Result<Opened, Failure> {
     let from = place.above().ok_or_else(|| no_file_system(place))?;
-    match deepest(names, from)? {
-        Some(found) => Ok(relative(found, place)),
-        None => Err(match Directory::open(names, place.path()) {
-            Ok(_) => Failure::because(place.path(), "is the root of a file system"),
-            Err(_) => no_file_system(place),
-        }),
+    let mut reason = no_file_system(place);
+    if let Some(found) = deepest(names, from)? {
+        match held(found, place) {
+            Err(failure) => reason = failure,
+            opened => return opened,
+        }
     }
+    Err(match Directory::open(names, place.path()) {
+        Ok(_) => Failure::because(place.path(), "is the root of a file system"),
+        Err(_) => reason,
+    })
 }
 
 /// The same, or the directory itself if the place is one.
@@ -71,15 +83,26 @@ pub fn above(names: &mut Names, place: &Place) -> Result<Opened, Failure> {
 /// No file system holds the place, or it cannot be reached.
 pub fn at(names: &mut Names, place: &Place) -> Result<Opened, Failure> {
     let found = deepest(names, place.clone())?.ok_or_else(|| no_file_system(place))?;
-    Ok(relative(found, place))
+    held(found, place)
 }
 
-fn relative((directory, at): (Directory, Place), place: &Place) -> Opened {
-    Opened {
-        directory,
-        path: place.from(&at).unwrap_or_default().into(),
-        place: at,
+/// A place in a directory above it, if the file system there holds it.
+fn held((mut directory, at): (Directory, Place), place: &Place) -> Result<Opened, Failure> {
+    let path = place.from(&at).unwrap_or_default();
+    if !holds(&mut directory, &at, path) {
+        return Err(match path.contains('/') {
+            true => no_file_system(place),
+            false => Failure::because(
+                place.path(),
+                "belongs to the name server, not to a file system",
+            ),
+        });
     }
+    Ok(Opened {
+        directory,
+        path: path.into(),
+        place: at,
+    })
 }
 
 /// Opens a directory above two places, and says their paths in it; `None` if they are on two file
@@ -99,11 +122,13 @@ pub fn above_both(
         };
         common = above;
     }
-    let found = deepest(names, common)?;
-    Ok(found.map(|(directory, at)| {
-        let path = |of: &Place| of.from(&at).unwrap_or_default().into();
-        (directory, path(a), path(b))
-    }))
+    let Some((mut directory, at)) = deepest(names, common)? else {
+        return Ok(None);
+    };
+    let path = |of: &Place| String::from(of.from(&at).unwrap_or_default());
+    let (a, b) = (path(a), path(b));
+    let both = [&a, &b].iter().all(|path| holds(&mut directory, &at, path));
+    Ok(both.then_some((directory, a, b)))
 }
 
 /// Where something of this name goes if a person says `to`: into the directory that is there, or

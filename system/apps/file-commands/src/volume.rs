@@ -96,9 +96,9 @@ impl Worker {
     ///
     /// # Errors
     /// As the worker says, here and below.
-    pub fn format(self, disk: &str, label: &str, force: bool) -> Result<(), Failure> {
+    pub fn format(self, disk: &str, label: &str, force: bool) -> Result<Worker, Failure> {
         let answer = match self.0.call_format(text(disk)?, text(label)?, force) {
-            imp::Ready_Format::Done(_) => Some(Ok(())),
+            imp::Ready_Format::Done(next) => Some(Ok(Worker(next))),
             imp::Ready_Format::Failed(fault, _) => Some(Err(fault)),
             imp::Ready_Format::Closed => None,
         };

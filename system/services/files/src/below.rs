@@ -2,22 +2,47 @@
 //!
 //! Invariant: what is listed are parts of paths of the name space, in the order of their bytes.
 
+use crate::faults;
 use crate::volume::{At, Volume};
-use crate::walk::walk;
 use sing_sdk::contracts::{FileFault, Refusal};
-use sing_sdk::door::{Place, Turned};
+use sing_sdk::door::{Link, Place, Turned};
 use sing_sdk::path::is_relative;
 use sing_sdk::prelude::*;
 use sing_sdk::rt::Endpoint;
 use sing_sdk::walk::{Directories, Entry};
 use sing_store::{Entry as Found, Error as Fault, Kind, NodeId, ROOT};
 
+/// Where a path of the name space leads: as far as the first link on it, whose end is known to the
+/// name server alone.
+enum Way {
+    To(NodeId, Kind),
+    /// The link, and how much of the path names it.
+    Link(NodeId, usize),
+}
+
 impl Volume {
+    /// Goes along a normalized path.
+    fn along(&mut self, path: &str) -> Result<Way, FileFault> {
+        let (mut node, mut kind, mut used) = (ROOT, Kind::Directory, 0);
+        for part in path.split('/').filter(|part| !part.is_empty()) {
+            if kind != Kind::Directory {
+                return Err(FileFault::NotDirectory);
+            }
+            let entry = self.store.lookup(node, part).map_err(faults::file)?;
+            used += 1 + part.len();
+            if entry.kind == Kind::Link {
+                return Ok(Way::Link(entry.node, used));
+            }
+            (node, kind) = (entry.node, entry.kind);
+        }
+        Ok(Way::To(node, kind))
+    }
+
     /// The directory at a normalized path.
     fn below(&mut self, at: &str) -> Result<NodeId, Refusal> {
-        let found = walk(&mut self.store, ROOT, &at[1..], true).and_then(|place| place.existing());
-        match found {
-            Ok((node, Kind::Directory)) => Ok(node),
+        match self.along(at) {
+            Ok(Way::To(node, Kind::Directory)) => Ok(node),
+            Ok(Way::Link(..)) => Err(Refusal::IsLink),
             Ok(_) => Err(Refusal::NotADirectory),
             Err(_) => Err(Refusal::NotFound),
         }
@@ -72,13 +97,12 @@ impl Directories for Volume {
 
 impl Place for Volume {
     fn bind(&mut self, path: &str, origin: u32, endpoint: Endpoint) -> Result<(), Turned> {
-        let found =
-            walk(&mut self.store, ROOT, &path[1..], true).and_then(|place| place.existing());
-        let opened = match found {
-            Ok((node, kind)) => {
+        let opened = match self.along(path) {
+            Ok(Way::To(node, kind)) => {
                 let write = !self.read_only;
                 self.open(origin, At { node, write }, kind, endpoint)
             }
+            Ok(Way::Link(..)) => return Err((Refusal::IsLink, endpoint)),
             Err(fault) => Err((fault, endpoint)),
         };
         opened.map_err(|(fault, endpoint)| match fault {
@@ -86,8 +110,17 @@ impl Place for Volume {
             FileFault::NotDirectory | FileFault::IsDirectory | FileFault::NotSupported => {
                 (Refusal::OtherContract, endpoint)
             }
-            FileFault::Loop => (Refusal::Loop, endpoint),
             _ => (Refusal::NotFound, endpoint),
         })
+    }
+
+    fn link(&mut self, path: &str) -> Option<Link> {
+        match self.along(path) {
+            Ok(Way::Link(node, used)) => {
+                let target = self.store.read_link(node).ok()?;
+                Some(Link { used, target })
+            }
+            _ => None,
+        }
     }
 }

@@ -15,8 +15,8 @@ const LABEL: usize = 63;
 /// Problems that a check names.
 const PROBLEMS: usize = 100;
 
-/// Whether a format or a check is under way. Each takes memory by the size of the disk, which it
-/// chooses itself: there is one at a time.
+/// Whether a format or a check is under way. Each has caches and counts beside those of the mounts.
+/// They are bounded, but on nobody's share: there is one at a time.
 static UNDER_WAY: AtomicBool = AtomicBool::new(false);
 
 /// The turn of a format or a check; the next one's when dropped.
@@ -74,7 +74,7 @@ pub fn serve(mut client: VolumeContract::Exp<VolumeContract::Ready>) {
 /// A path as a client sent it.
 fn path(text: &Text) -> Result<String, VolumeFault> {
     let path = text.get_within(LONGEST).as_deref().and_then(normalize);
-    path.filter(|p| p != "/").ok_or(VolumeFault::NotFound)
+    path.ok_or(VolumeFault::NotFound)
 }
 
 /// A label for a line of text: one that was made elsewhere may have ends of lines in it.

@@ -5,6 +5,7 @@ use crate::volume::{At, Client, Directory, Sync, Volume, now};
 use crate::walk::{Place, text, walk};
 use sing_sdk::contracts::{DirectoryContract, FileAttributes, FileFault, FileKind, OpenHow};
 use sing_sdk::fs::{KEEP, pack};
+use sing_sdk::pattern::literal;
 use sing_sdk::prelude::*;
 use sing_sdk::rt::{Endpoint, TypedEndpoint, stand_for};
 use sing_store::{Attributes, Error as Fault, Kind, LONGEST_TARGET, NodeId, Progress};
@@ -84,7 +85,10 @@ impl Volume {
 
     /// Where a path leads from what a client has open.
     fn place(&mut self, at: At, path: &Text, follow: bool) -> Result<Place, FileFault> {
-        walk(&mut self.store, at.node, &text(path)?, follow)
+        // Of what is mounted at the root of the name space, the name server's names win.
+        let (root, names) = (self.root, &mut self.names);
+        let foreign = |name: &str| root && names.find(&literal(&format!("/{name}"))).is_ok();
+        walk(&mut self.store, at.node, &text(path)?, follow, foreign)
     }
 
     /// The same for a change.
@@ -235,7 +239,7 @@ impl Volume {
             return Ok((node, kind));
         }
         if !makes {
-            return Err(FileFault::NotFound);
+            return place.existing();
         }
         if !at.write {
             return Err(FileFault::ReadOnly);

@@ -72,7 +72,8 @@ const CONTROL: &str = "/fsctrl";
 
 sing_sdk::arguments! {
     /// What is mounted at the start, if there is such a disk and a file system on it: the disk and
-    /// the mount point, as /dev/disk0=/fs. A path alone is where the control worker is to be.
+    /// the mount point, as /dev/disk0=/ or /dev/disk1=/more. A path alone is where the control
+    /// worker is to be.
     words: many String "DISK=PATH";
 }
 
@@ -102,7 +103,7 @@ fn serve(path: &str, mounts: &[String]) -> Result<(), Error> {
     *NAMES.lock() = Some(names);
     for mount in mounts {
         let Some((disk, at)) = mount.split_once('=') else {
-            sing_sdk::log!("files: {mount}: not a disk and a path; write /dev/disk0=/fs");
+            sing_sdk::log!("files: {mount}: not a disk and a path; write /dev/disk0=/");
             continue;
         };
         match control::mount(&Text::new(disk)?, &Text::new(at)?, false) {

@@ -110,8 +110,11 @@ pub struct Volume {
     dirty: Option<Duration>,
     syncs: Vec<u32>,
     pub tidying: bool,
-    /// The connection that holds the registration.
-    _names: Names,
+    /// It is mounted at the root of the name space.
+    pub root: bool,
+    /// The connection that holds the registration. The name server answers what is asked over it
+    /// by itself: it does not ask this file system.
+    pub names: Names,
     _use: Use,
 }
 
@@ -191,7 +194,8 @@ fn mount(disk: &str, at: &str, read_only: bool, mut used: Use) -> Result<Volume,
         dirty: None,
         syncs: Vec::new(),
         tidying: true,
-        _names: names,
+        root: at == "/",
+        names,
         _use: used,
     };
     volume
@@ -424,7 +428,7 @@ impl Volume {
         let Volume {
             slots,
             store,
-            _names: names,
+            names,
             _use: used,
             ..
         } = self;

@@ -11,7 +11,7 @@ use crate::faults;
 use sing_sdk::contracts::FileFault;
 use sing_sdk::path::LONGEST;
 use sing_sdk::prelude::*;
-use sing_store::{Error as Fault, Kind, NodeId, Store};
+use sing_store::{Error as Fault, Kind, NodeId, ROOT, Store};
 
 /// Symbolic links on one way.
 const LINKS: usize = 40;
@@ -28,16 +28,25 @@ pub struct Place {
     pub node: Option<(NodeId, Kind)>,
     /// The path says that it must be a directory.
     pub directory: bool,
+    /// The name is one of the name server's, which the file system has not.
+    pub foreign: bool,
 }
 
 impl Place {
     /// What is there, which must be something.
     pub fn existing(&self) -> Result<(NodeId, Kind), FileFault> {
-        self.node.ok_or(FileFault::NotFound)
+        let fault = match self.foreign {
+            true => FileFault::Outside,
+            false => FileFault::NotFound,
+        };
+        self.node.ok_or(fault)
     }
 
     /// The directory and the name under which something is, or is to be.
     pub fn named(&self) -> Result<(NodeId, &str), FileFault> {
+        if self.foreign {
+            return Err(FileFault::Exists);
+        }
         let named = self.named.as_ref();
         named
             .map(|(d, n)| (*d, n.as_str()))
@@ -75,12 +84,14 @@ fn prepend(rest: &mut Vec<String>, path: &str) -> bool {
     path.ends_with('/') || path.ends_with("/.")
 }
 
-/// Goes along a path.
+/// Goes along a path. Of a name at the root, `foreign` says whether it is not the file system's, so
+/// that the way does not lead on there.
 pub fn walk(
     store: &mut Store<Drive>,
     from: NodeId,
     path: &str,
     follow: bool,
+    mut foreign: impl FnMut(&str) -> bool,
 ) -> Result<Place, FileFault> {
     if path.starts_with('/') {
         return Err(FileFault::Outside);
@@ -102,6 +113,17 @@ pub fn walk(
             way.pop();
             continue;
         }
+        if at == ROOT && foreign(&part) {
+            if !last {
+                return Err(FileFault::Outside);
+            }
+            return Ok(Place {
+                named: Some((at, part)),
+                node: None,
+                directory,
+                foreign: true,
+            });
+        }
         let entry = match store.lookup(at, &part) {
             Ok(entry) => entry,
             Err(Fault::NotFound) if last => {
@@ -109,6 +131,7 @@ pub fn walk(
                     named: Some((at, part)),
                     node: None,
                     directory,
+                    foreign: false,
                 });
             }
             Err(fault) => return Err(faults::file(fault)),
@@ -134,6 +157,7 @@ pub fn walk(
                 named: Some((at, part)),
                 node: Some((entry.node, entry.kind)),
                 directory,
+                foreign: false,
             });
         }
         if entry.kind != Kind::Directory {
@@ -145,5 +169,6 @@ pub fn walk(
         named: None,
         node: Some((way[way.len() - 1], Kind::Directory)),
         directory: true,
+        foreign: false,
     })
 }

@@ -7,6 +7,8 @@
 
 extern crate alloc;
 
+pub mod hardware;
+
 use alloc::collections::VecDeque;
 use core::time::Duration;
 use sing_sdk::plan::{Restart, Service};

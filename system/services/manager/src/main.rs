@@ -28,7 +28,7 @@ sing_sdk::manifest! {
     category: service,
     privileges: [create, devices, inspect],
     endpoints: { names: NamespaceContract.Imp:Start },
-    serves: { "/services": ServicesContract },
+    serves: { "/services": ServicesContract, "/hardware": NamespaceContract },
     behavior: "
         // Arguments that it does not understand end it.
         state Start: ( names.Success? -> Running or names.ChannelClosed? -> end or skip -> end );
@@ -37,6 +37,7 @@ sing_sdk::manifest! {
         state Running: one {
           names.Bind! -> ( names.AckBind? -> Running or names.NakBind? -> Running or names.ChannelClosed? -> Lost );
           names.Find! -> ( names.AckFind? -> Running or names.NakFind? -> Running or names.ChannelClosed? -> Lost );
+          names.Link! -> ( names.AckLink? -> Running or names.NakLink? -> Running or names.ChannelClosed? -> Lost );
           names.Register! -> ( names.AckRegister? -> Running or names.NakRegister? -> Running or names.ChannelClosed? -> Lost );
           skip -> end;
         }

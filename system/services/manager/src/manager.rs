@@ -7,24 +7,27 @@
 //! - The end of a process is noted once, in [`Manager::ended`], whoever has ended it.
 
 mod due;
+mod hardware;
+mod making;
+mod own;
 
-use crate::clients::{Clients, Services};
+use crate::clients::Clients;
 use crate::front::{Front, Said};
-use crate::report;
 use crate::service::{Probe, Service, State, how};
 use core::time::Duration;
+use hardware::Known;
+use making::NotMade;
 use manager::{How, Next};
-use sing_sdk::device::{self, DeviceInfo};
-use sing_sdk::door::{Door, Place, Turned};
+use own::{Own, Reflected};
+use sing_sdk::door::Door;
 use sing_sdk::names::Names;
-use sing_sdk::plan::{Dependants, HEALTH, NAMES, Plan};
+use sing_sdk::plan::{Dependants, Plan};
 use sing_sdk::prelude::*;
-use sing_sdk::process::{self, Manifest, Side, stop};
-use sing_sdk::rt::{Endpoint, Handle};
+use sing_sdk::process::stop;
+use sing_sdk::rt::Handle;
 use sing_sdk::set::WaitSet;
 use sing_sdk::sync::wait_any;
 use sing_sdk::time::{self, Timeout};
-use sing_sdk::walk::{Directories, Entry};
 
 /// Where the manager itself is in the name space.
 const PLACE: &str = "/services";
@@ -40,6 +43,8 @@ const ROW: usize = 32;
 enum Source {
     /// The manager's own place in the name space.
     Own,
+    /// The devices of the machine.
+    Hardware,
     /// The name server, at a place of a service.
     Front(usize),
     /// The service, at its place.
@@ -61,6 +66,7 @@ impl Source {
             Source::Back(at) => (2, at),
             Source::Probe(at) => (3, at),
             Source::Client(at) => (4, at),
+            Source::Hardware => (5, 0),
         };
         kind << BITS | at as u32
     }
@@ -72,30 +78,21 @@ impl Source {
             1 => Source::Front(at),
             2 => Source::Back(at),
             3 => Source::Probe(at),
-            _ => Source::Client(at),
+            4 => Source::Client(at),
+            _ => Source::Hardware,
         }
     }
 }
 
-/// Why a service has no process.
-enum NotMade {
-    /// The machine has no device that it can drive.
-    NoDevice,
-    /// For this reason.
-    Failed(String),
-}
-
-impl From<String> for NotMade {
-    fn from(reason: String) -> NotMade {
-        NotMade::Failed(reason)
-    }
-}
+type Lookup = NamespaceContract::Exp<NamespaceContract::Ready>;
 
 /// The state of everything.
 pub struct Manager {
     names: Names,
     set: WaitSet,
-    own: Option<NamespaceContract::Exp<NamespaceContract::Ready>>,
+    own: Option<Lookup>,
+    reflected: Option<Lookup>,
+    hardware: Known,
     services: Vec<Service>,
     fronts: Vec<Front>,
     clients: Clients,
@@ -107,35 +104,26 @@ impl Manager {
         let set = WaitSet::new()?;
         let own = names.register(PLACE)?;
         set.add(&own, Source::Own.number())?;
-        let mut services: Vec<Service> = plan.services.into_iter().map(Service::new).collect();
-        let mut fronts = Vec::new();
-        for (i, service) in services.iter_mut().enumerate() {
-            for place in &service.plan.places {
-                // A path that the program registers itself has no endpoint.
-                if place.endpoint.is_empty() {
-                    continue;
-                }
-                let path = &place.path;
-                let front = match names.register_as(path, &place.contract) {
-                    Ok(registered) => Front::new(i, &place.endpoint, registered),
-                    Err(e) => {
-                        sing_sdk::log!("{}: cannot be at {path}: {e}", service.plan.service.name);
-                        continue;
-                    }
-                };
-                front.watch(&set, Source::Front(fronts.len()).number())?;
-                service.fronts.push(fronts.len());
-                fronts.push(front);
-            }
-        }
-        Ok(Manager {
+        // Above the places of drivers, so before them.
+        let reflected = names.register(::manager::hardware::ROOT)?;
+        set.add(&reflected, Source::Hardware.number())?;
+        let services: Vec<Service> = plan.services.into_iter().map(Service::new).collect();
+        let mut manager = Manager {
             names,
             set,
             own: Some(own),
+            reflected: Some(reflected),
+            hardware: Known::new(&services)?,
             services,
-            fronts,
+            fronts: Vec::new(),
             clients: Clients::default(),
-        })
+        };
+        for i in 0..manager.services.len() {
+            if let Err(reason) = manager.claim(i) {
+                manager.refused(i, &reason, time::uptime());
+            }
+        }
+        Ok(manager)
     }
 
     /// Starts what starts with the system, and watches over all until the name server goes.
@@ -180,6 +168,7 @@ impl Manager {
             let now = time::uptime();
             match Source::of(number) {
                 Source::Own => self.asked(now),
+                Source::Hardware => self.asked_hardware(),
                 Source::Front(at) => self.hear_names(at, now),
                 Source::Back(at) => self.hear_service(at, now),
                 Source::Probe(at) => self.hear_probe(at, now),
@@ -202,6 +191,15 @@ impl Manager {
             .answer(&mut own_place)
             .ok()
             .map(Door::into_lookup);
+    }
+
+    /// The same for the devices of the machine.
+    fn asked_hardware(&mut self) {
+        let reflected = self.reflected.take_if(|place| place.is_ready());
+        self.reflected = reflected.and_then(|place| {
+            let answered = Door::new(place).answer(&mut Reflected(self));
+            answered.ok().map(Door::into_lookup)
+        });
     }
 
     fn hear_names(&mut self, at: usize, now: Duration) {
@@ -291,6 +289,9 @@ impl Manager {
         if self.services[i].child.is_some() {
             return;
         }
+        if let Err(reason) = self.claim(i) {
+            return self.refused(i, &reason, now);
+        }
         for n in 0..self.services[i].plan.needs.len() {
             let need = self.services[i].plan.needs[n];
             if self.services[need].state == State::Waiting {
@@ -325,77 +326,6 @@ impl Manager {
                 self.decide(i, How::Failed, &format!("cannot start: {reason}"), now);
             }
         }
-    }
-
-    /// Chooses the devices of a service when it starts for the first time: the first ones of the
-    /// machine that its program can drive, and no other service has. False if there are none.
-    fn choose_devices(&mut self, i: usize, manifest: &Manifest) -> Result<bool, Error> {
-        if self.services[i].devices.len() == manifest.devices.len() {
-            return Ok(true);
-        }
-        let all = device::all()?;
-        let mut chosen: Vec<Option<u32>> = Vec::new();
-        for declared in &manifest.devices {
-            let taken = |index: u32| {
-                let mut others = self.services.iter().flat_map(|s| &s.devices).chain(&chosen);
-                others.any(|other| *other == Some(index))
-            };
-            let free = |d: &DeviceInfo| d.holder == 0 && !d.broken && declared.names(&d.signature);
-            let mut fitting = (0..).zip(&all).filter(|(_, d)| free(d));
-            let found = fitting
-                .find(|(index, _)| !taken(*index))
-                .map(|(index, _)| index);
-            if found.is_none() && !declared.optional {
-                return Ok(false);
-            }
-            chosen.push(found);
-        }
-        self.services[i].devices = chosen;
-        Ok(true)
-    }
-
-    fn make(&mut self, i: usize) -> Result<process::Child, NotMade> {
-        let image = &self.services[i].plan.service.image;
-        let manifest = process::manifest(image).map_err(|e| format!("{image}: {e}"))?;
-        if !self
-            .choose_devices(i, &manifest)
-            .map_err(|e| e.to_string())?
-        {
-            return Err(NotMade::NoDevice);
-        }
-        let service = &mut self.services[i];
-        let asks = |name: &str, contract: &str, side| {
-            let mut all = manifest.endpoints.iter();
-            all.any(|e| e.name == name && e.contract == contract && e.side == side)
-        };
-        let short = |e: Error| e.to_string();
-        let mut names = None;
-        if asks(NAMES, "NamespaceContract", Side::Imp) {
-            names = Some(self.names.connect().map_err(short)?);
-        }
-        let mut health = None;
-        service.probe = Probe::None;
-        if asks(HEALTH.0, HEALTH.1, Side::Exp) {
-            let (imp, exp) = HealthContract::new_channel().map_err(short)?;
-            self.set
-                .add(&imp, Source::Probe(i).number())
-                .map_err(short)?;
-            service.probe = Probe::Idle(imp, Duration::MAX);
-            health = Some(exp);
-        }
-        let mut ends = Vec::new();
-        for &at in &service.fronts {
-            let number = Source::Back(at).number();
-            ends.push(self.fronts[at].connect(&self.set, number).map_err(short)?);
-        }
-        let endpoints = service
-            .fronts
-            .iter()
-            .map(|at| self.fronts[*at].endpoint.as_str());
-        let served = endpoints.zip(ends).collect();
-        service.broken = None;
-        service.stopped_for = None;
-        Ok(service.make(&manifest, names, health, served)?)
     }
 
     /// Forgets the channels to a service.
@@ -499,54 +429,5 @@ impl Manager {
             let _ = child.stop(stop::KILLED);
         }
         self.ended(i, now);
-    }
-}
-
-/// The manager's own place in the name space: itself, and a report for each service.
-struct Own<'a> {
-    manager: &'a mut Manager,
-    now: Duration,
-}
-
-impl Directories for Own<'_> {
-    fn list(&mut self, at: &str, after: Option<&str>, most: usize) -> Result<Vec<Entry>, Refusal> {
-        if at != "/" {
-            let known = self.manager.find(&at[1..]).is_some();
-            return Err(if known {
-                Refusal::NotADirectory
-            } else {
-                Refusal::NotFound
-            });
-        }
-        let mut names: Vec<&str> = self.manager.services.iter().map(Service::name).collect();
-        names.sort_unstable();
-        let behind = names
-            .into_iter()
-            .filter(|name| after.is_none_or(|after| *name > after));
-        Ok(behind
-            .take(most)
-            .map(|name| Entry::service(name, "FileContract"))
-            .collect())
-    }
-}
-
-impl Place for Own<'_> {
-    fn bind(&mut self, path: &str, origin: u32, client: Endpoint) -> Result<(), Turned> {
-        let manager = &mut *self.manager;
-        let text = match path {
-            "/" => None,
-            path => match manager.find(&path[1..]) {
-                Some(i) => Some(report::text(
-                    &manager.services[i],
-                    &manager.services,
-                    self.now,
-                )),
-                None => return Err((Refusal::NotFound, client)),
-            },
-        };
-        let number = |place| Source::Client(place).number();
-        manager
-            .clients
-            .take(origin, client, text, &manager.set, number)
     }
 }

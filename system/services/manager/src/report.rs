@@ -1,7 +1,8 @@
-//! What a service's file in `/services` says.
+//! What a service's file in `/services` says, and a device's in `/hardware`.
 
 use crate::service::Service;
 use core::time::Duration;
+use sing_sdk::device::DeviceInfo;
 use sing_sdk::plan::{Dependants, When};
 use sing_sdk::prelude::*;
 
@@ -50,5 +51,29 @@ pub fn text(service: &Service, all: &[Service], now: Duration) -> String {
     if policy.dependants == Dependants::Stop {
         line("dependants", "stop with it");
     }
+    text
+}
+
+/// The text about a device, `all` being the services that may drive it.
+pub fn device(device: &DeviceInfo, number: u32, all: &[Service]) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, value: &str| text.push_str(&format!("{name:<10} {value}\n"));
+    line("location", &device.location);
+    line("signature", &device.signature);
+    let driver = all.iter().find(|s| s.devices.contains(&Some(number)));
+    if let Some(driver) = driver {
+        line("service", driver.name());
+        line("state", driver.state.name());
+        line("restarts", &driver.history.restarts().to_string());
+    }
+    match (device.holder, device.broken) {
+        (_, true) => line(
+            "process",
+            "none: it did not stop when it was given up, and is set aside",
+        ),
+        (0, false) => line("process", "none"),
+        (id, false) => line("process", &id.to_string()),
+    }
+    line("interrupt", if device.interrupt { "yes" } else { "no" });
     text
 }

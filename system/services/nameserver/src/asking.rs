@@ -5,23 +5,25 @@
 
 use crate::budget;
 use crate::request::{
-    Asker, Asking, Back, Body, Found, Provided, Reply, Request, Search, Service, Verb, Watcher,
+    Asker, Asking, Back, Body, Provided, Reply, Request, Search, Service, Verb, Watcher,
 };
-use crate::server::{Server, Who};
+use crate::server::{Server, Who, found};
 use crate::watchers::Watched;
 use alloc::borrow::Cow;
-use nameserver::{Own, Place};
+use nameserver::Place;
 use sing_sdk::path;
 use sing_sdk::pattern::{self, Pattern};
 use sing_sdk::prelude::*;
 use sing_sdk::provider;
 use sing_sdk::share::SYSTEM;
-use sing_sdk::walk::{End, Walk};
+use sing_sdk::walk::{End, Piece, Walk};
 
 /// Who answers a request.
 enum Answers {
     Own,
     Provider(u32, usize),
+    /// The root mount.
+    Root(u32),
     Nobody,
 }
 
@@ -50,13 +52,18 @@ impl Server {
             Place::Provider(&id, used) => Answers::Provider(id, used),
             Place::Here => Answers::Own,
             Place::Nowhere if last => Answers::Own,
-            Place::Nowhere => Answers::Nobody,
+            Place::Nowhere => match self.beyond(who, path) {
+                Some(id) => Answers::Root(id),
+                None => Answers::Nobody,
+            },
         };
         match server {
             Answers::Own => self.own(who, asking, back),
-            Answers::Nobody if matches!(asking.verb, Verb::Notify(_)) => {
+            // The root mount reports its changes, as all name servers below do.
+            Answers::Nobody | Answers::Root(_) if matches!(asking.verb, Verb::Notify(_)) => {
                 self.own(who, asking, back);
             }
+            Answers::Root(id) => self.pass(who, id, 0, asking, back),
             Answers::Nobody => self.end(who, asking, Reply::Refused(Refusal::NotFound, back)),
             Answers::Provider(id, used) => {
                 let below = self.providers.contract(id).is_none() && used < asking.path.len();
@@ -83,14 +90,16 @@ impl Server {
 
     /// A request for what is the name server's own.
     fn own(&mut self, who: Who, asking: Asking, back: Back) {
+        // The name server's own directories are served by itself.
+        if asking.path == "/" && matches!(asking.verb, Verb::Bind) {
+            return self.bind_root(who, asking, back);
+        }
         let Asking { path, verb, .. } = &asking;
         let done = |refused: Result<(), (Refusal, Back)>| match refused {
             Ok(()) => Reply::Done,
             Err((reason, back)) => Reply::Refused(reason, back),
         };
         let reply = match (verb, back) {
-            // The name server's own directories are served by itself.
-            (Verb::Bind, Back::Service(service)) if path == "/" => done(self.accept(who, service)),
             (Verb::Find(_), _) => return self.search(who, asking),
             (Verb::Notify(pattern), Back::Watcher(watcher)) => {
                 done(self.watch(who.1, path, pattern, watcher))
@@ -109,7 +118,11 @@ impl Server {
     }
 
     /// Adds a further client; gives back an endpoint that is not of the contract.
-    fn accept(&mut self, (asking, origin): Who, service: Service) -> Result<(), (Refusal, Back)> {
+    pub(crate) fn accept(
+        &mut self,
+        (asking, origin): Who,
+        service: Service,
+    ) -> Result<(), (Refusal, Back)> {
         let id = self.clients.number(&self.shares);
         let origin = match origin {
             SYSTEM if !self.clients.is_above(asking) => id,
@@ -170,8 +183,7 @@ impl Server {
         };
         // The walk may have come to a name server below.
         let here = path::join(&path, &search.after);
-        if let Place::Provider(&id, used) = self.tree.resolve(&here)
-            && self.providers.contract(id).is_none()
+        if let Some((id, used)) = self.lister(&here)
             && !(used == here.len() && search.after.ends_with('/'))
         {
             let into = path::below(&here[..used], &path).unwrap_or("/")[1..].to_owned();
@@ -181,51 +193,72 @@ impl Server {
                 return self.pass(who, id, used, asking, Back::Nothing);
             }
         }
+        let Some(asking) = self.search_root(who, asking) else {
+            return;
+        };
+        let Verb::Find(search) = &asking.verb else {
+            return;
+        };
         let walk = Walk {
             directory: &path,
             pattern: &pattern,
             at: &search.at,
             after: &search.after,
         };
-        let tree = &self.tree;
-        let describe = |id: &u32| self.providers.contract(*id);
-        let (piece, end) = match walk.piece(&mut Own { tree, describe }) {
-            Ok(found) => found,
-            Err(reason) => return self.answer(who.0, Reply::Refused(reason, Back::Nothing)),
-        };
-        let after = match end {
-            End::Complete => String::new(),
-            End::More(after) => after,
-            End::Foreign(into) => {
-                let at = path::join(&path, &into);
-                if let Place::Provider(&id, used) = self.tree.resolve(&at) {
+        let walked = walk.piece(&mut self.directories());
+        self.walked(who, asking, walked);
+    }
+
+    /// The name server whose listing a path is in, and how much of the path names it. What its
+    /// holder has registered below it is in that listing, too.
+    fn lister(&self, path: &str) -> Option<(u32, usize)> {
+        let (mut found, mut end) = (None, path.len());
+        loop {
+            let used = match self.tree.resolve(&path[..end]) {
+                Place::Provider(&id, used) => {
+                    if self.providers.contract(id).is_none() {
+                        found = Some((id, used));
+                    }
+                    used
+                }
+                Place::Link(_, used, _) => used,
+                Place::Here | Place::Nowhere => return found,
+            };
+            match path[..used].rfind('/') {
+                Some(above) if above > 0 => end = above,
+                _ => return found,
+            }
+        }
+    }
+
+    /// Answers with a piece of a walk, or has the name server go on to which that has come.
+    pub(crate) fn walked(
+        &mut self,
+        who: Who,
+        mut asking: Asking,
+        walked: Result<(Piece, End), Refusal>,
+    ) {
+        let reply = match walked {
+            Ok((piece, End::Complete)) => found(piece, ""),
+            Ok((piece, End::More(after))) => found(piece, &after),
+            Ok((piece, End::Foreign(into))) => {
+                let at = path::join(&asking.path, &into);
+                if let Place::Provider(&id, used) = self.tree.resolve(&at)
+                    && let Verb::Find(search) = &mut asking.verb
+                {
                     search.after.clone_from(&into);
                     search.into = Some(into);
                     return self.pass(who, id, used, asking, Back::Nothing);
                 }
-                into + "/"
+                found(piece, &(into + "/"))
             }
-        };
-        let blocks = || {
-            let (count, results, text) = piece.into_blocks()?;
-            let (at, after) = (Text::new("")?, Text::new(&after)?);
-            Ok::<_, Error>(Found {
-                count,
-                results,
-                text,
-                at,
-                after,
-            })
-        };
-        let reply = match blocks() {
-            Ok(found) => Reply::Found(found),
-            Err(_) => Reply::Refused(Refusal::NoResources, Back::Nothing),
+            Err(reason) => Reply::Refused(reason, Back::Nothing),
         };
         self.answer(who.0, reply);
     }
 
     /// Passes a request on to a provider, which is named by the first `used` bytes of the path.
-    fn pass(&mut self, who: Who, id: u32, used: usize, mut asking: Asking, back: Back) {
+    pub(crate) fn pass(&mut self, who: Who, id: u32, used: usize, mut asking: Asking, back: Back) {
         asking.mount = used;
         let rest = match asking.path.get(used..) {
             None | Some("") => "/",

@@ -12,6 +12,8 @@ use sing_sdk::contracts::Refusal;
 use sing_sdk::path;
 use sing_sdk::walk::{Directories, Entry};
 
+pub mod union;
+
 /// The most links through which a path may lead.
 pub const HOPS: u8 = 16;
 

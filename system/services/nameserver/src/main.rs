@@ -23,6 +23,7 @@ mod providers;
 mod queue;
 mod registry;
 mod request;
+mod root;
 mod server;
 mod watchers;
 

@@ -57,6 +57,9 @@ impl Server {
         contract: &str,
         provider: Provided,
     ) -> Result<(), (Refusal, Provided)> {
+        if path == "/" {
+            return self.mount_root(who, contract, provider);
+        }
         if !self.tree.is_free(path, |node| self.is_owner(node, who)) {
             return Err((Refusal::Held, provider));
         }
@@ -102,11 +105,13 @@ impl Server {
 
     /// Takes back a client's registration or link.
     pub(crate) fn deregister(&mut self, who: Who, path: &str) -> Result<(), Refusal> {
-        match self.tree.get(path) {
+        let root = self.root.filter(|_| path == "/");
+        let root = root.map(Node::Provider);
+        match root.as_ref().or(self.tree.get(path)) {
             None => Err(Refusal::NotFound),
             Some(node) if !self.is_owner(node, who) => Err(Refusal::Held),
-            Some(Node::Provider(id)) => {
-                self.forget(*id);
+            Some(&Node::Provider(id)) => {
+                self.forget(id);
                 Ok(())
             }
             Some(Node::Link(..)) => {
@@ -151,6 +156,7 @@ impl Server {
             return;
         };
         self.below.remove(&provider);
+        self.root.take_if(|root| *root == provider);
         self.tree.deregister(&removed.path);
         self.shares
             .give_back(removed.origin, budget::registration(&removed.path));

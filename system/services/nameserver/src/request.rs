@@ -84,6 +84,8 @@ pub struct Search {
     pub after: String,
     /// The name server below the directory that has been asked for the next piece.
     pub into: Option<String>,
+    /// The root mount has been asked for its names, which come together with the server's own.
+    pub union: bool,
 }
 
 /// A request of a client that is not answered yet.

@@ -16,7 +16,7 @@ use sing_sdk::provider::asked;
 use sing_sdk::set::WaitSet;
 use sing_sdk::share::{SYSTEM, Shares};
 use sing_sdk::time::{self, Timeout};
-use sing_sdk::walk;
+use sing_sdk::walk::{self, Piece};
 
 /// How long the server waits for memory before it tries again.
 const RETRY: Duration = Duration::from_millis(20);
@@ -67,6 +67,8 @@ pub struct Server {
     pub(crate) clients: Clients,
     pub(crate) providers: Providers,
     pub(crate) watchers: Watchers,
+    /// The name server at `/`, which serves what nobody else does.
+    pub(crate) root: Option<u32>,
     /// What clients have registered with name servers below, by those and the paths there.
     pub(crate) remote: BTreeMap<(u32, String), Remote>,
     /// Reports of changes from name servers below; `None` from those that give none.
@@ -94,6 +96,7 @@ impl Server {
             clients: Clients::default(),
             providers: Providers::default(),
             watchers: Watchers::default(),
+            root: None,
             remote: BTreeMap::new(),
             below: BTreeMap::new(),
             gone: Vec::new(),
@@ -266,6 +269,7 @@ impl Server {
             return self.answer(who.0, reply);
         }
         match (&mut asking.verb, reply) {
+            (Verb::Find(search), reply) if search.union => self.united(who, &asking, reply),
             (Verb::ReadLink, Reply::Link(used, target, _)) => {
                 let used = asking.mount.saturating_add(used);
                 let known = asking.path.get(..used).is_some();
@@ -395,6 +399,7 @@ fn search(spec: &Text, at: &Text, after: &Text) -> Parsed<Verb> {
         at: relative(at),
         after: relative(after),
         into: None,
+        union: false,
     };
     Parsed(directory, Verb::Find(search))
 }
@@ -418,6 +423,25 @@ struct Parsed<T>(Result<String, Refusal>, T);
 impl<T> Parsed<T> {
     fn unzip(self) -> (Result<String, Refusal>, T) {
         (self.0, self.1)
+    }
+}
+
+/// The answer with a piece of a walk, which goes on behind a path if that is not empty.
+pub(crate) fn found(piece: Piece, after: &str) -> Reply {
+    let blocks = || {
+        let (count, results, text) = piece.into_blocks()?;
+        let (at, after) = (Text::new("")?, Text::new(after)?);
+        Ok::<_, Error>(Found {
+            count,
+            results,
+            text,
+            at,
+            after,
+        })
+    };
+    match blocks() {
+        Ok(found) => Reply::Found(found),
+        Err(_) => Reply::Refused(Refusal::NoResources, Back::Nothing),
     }
 }
 

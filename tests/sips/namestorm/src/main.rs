@@ -85,8 +85,8 @@ fn odd_requests(c: &mut Checks, names: &mut Names) -> Result<(), Error> {
     let refused = names.bind("/boot/notes.txt", exp) == Err(OTHER);
     c.check("a file is no name server", refused);
     c.check(
-        "the root cannot be registered",
-        names.register("/").is_err(),
+        "no service is at the root",
+        names.register_as("/", "FileContract").is_err(),
     );
     c.check(
         "a path that is taken cannot be registered",
@@ -218,6 +218,24 @@ fn providers(c: &mut Checks, names: &mut Names) -> Result<(), Error> {
         drop(channel.send_bind(Text::new("/storm/silent")?, 0, exp.into()));
     }
     c.check("others are served", names.open("/boot/notes.txt").is_ok());
+    drop(silent);
+
+    // One that says nothing, at the root: it is not asked for what its own program wants.
+    let listed = names.list("/")?;
+    let silent = names.register("/")?;
+    c.check(
+        "two name servers at the root",
+        names.register("/").err() == Some(Error::Held),
+    );
+    c.check("the root is listed", names.list("/") == Ok(listed));
+    c.check("a name is found", names.open("/boot/notes.txt").is_ok());
+    let missing = names.open("/storm/nothing").err();
+    c.check("and another one is not", missing == Some(Error::NotFound));
+    c.check("the root is given up", names.deregister("/").is_ok());
+    c.check(
+        "and is nobody's",
+        names.deregister("/") == Err(Error::NotFound),
+    );
     drop(silent);
 
     // A provider that fails: its channel is closed before it says Success.

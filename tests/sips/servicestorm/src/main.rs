@@ -177,6 +177,29 @@ fn leaning(m: &mut Manager) -> Check {
     Ok(waiting && right && pending.reason == "stopped because base has ended")
 }
 
+/// A service that waits for one which nobody else needs is started by a client, and that first.
+fn woken(m: &mut Manager) -> Check {
+    m.start("base")?;
+    m.start("leaning")?;
+    let up = |s: &services::Status| s.state == ServiceState::Up;
+    let before = wait_for(m, "leaning", up)?;
+    // The second answer is its last: it ends, as it should, and starts when it is needed.
+    drop(bind(&mut m.names, "/test/base")?.call_get_utc().utc()?);
+    let over = |s: &services::Status| s.state == ServiceState::Waiting;
+    wait_for(m, "base", over)?;
+    let pending = wait_for(m, "leaning", |s| s.state == ServiceState::Pending)?;
+    let clock = bind(&mut m.names, "/test/leaning")?;
+    let (base, _) = clock.call_get_utc().utc()?;
+    let (first, after) = (m.status("base")?, m.status("leaning")?);
+    m.stop("leaning")?;
+    m.stop("base")?;
+    Ok(pending.process == 0
+        && first.state == ServiceState::Up
+        && base == u64::from(first.process)
+        && after.state == ServiceState::Up
+        && after.process != before.process)
+}
+
 /// In every state a stop, a start and a restart do what they say, and a name is never free.
 fn states(m: &mut Manager) -> Check {
     let mut good = true;
@@ -348,7 +371,7 @@ fn main(Arguments { what, times }: Arguments) -> Result<i32, Error> {
         What::Kills => kills(&mut m, times),
         What::Client => client(&mut m),
         What::Checks => {
-            let all: [Test; 12] = [
+            let all: [Test; 13] = [
                 ("crash", crash),
                 ("mute", mute),
                 ("deaf", deaf),
@@ -359,6 +382,7 @@ fn main(Arguments { what, times }: Arguments) -> Result<i32, Error> {
                 ("flaky", flaky),
                 ("circle", circle),
                 ("leaning", leaning),
+                ("woken", woken),
                 ("states", states),
                 ("clients", clients),
             ];

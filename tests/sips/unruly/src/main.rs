@@ -28,7 +28,8 @@ sing_sdk::manifest! {
 sing_sdk::choices! {
     /// What it does.
     How: "tame" Tame, "crash" Crash, "mute" Mute, "deaf" Deaf, "silent" Silent, "closing" Closing, "crowd" Crowd,
-    "once" Once, "flaky" Flaky, "circle" Circle
+    "once" Once, "twice" Twice,
+    "flaky" Flaky, "circle" Circle
 }
 
 sing_sdk::arguments! {
@@ -73,19 +74,20 @@ fn main(Arguments { how, path }: Arguments) -> Result<(), Error> {
             let (_clock, exp) = ClockContract::new_channel()?;
             names.bind(path.as_deref().unwrap_or("/"), exp)?;
         }
-        How::Tame | How::Deaf | How::Once | How::Flaky => {}
+        How::Tame | How::Deaf | How::Once | How::Twice | How::Flaky => {}
     }
     let mut clients: Provider<_, _> = Provider::new(lookup, ClockContract::Exp::send_success)?;
     // Where it dies depends on nothing that the manager knows.
     let mut left = match how {
         How::Once => 1,
+        How::Twice => 2,
         How::Flaky => time::cycle_count() % 4,
         _ => u64::MAX,
     };
     loop {
         if left == 0 {
             match how {
-                How::Once => process::exit(0),
+                How::Once | How::Twice => process::exit(0),
                 _ => panic!("flaky"),
             }
         }

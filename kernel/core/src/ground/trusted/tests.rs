@@ -1,6 +1,8 @@
 //! Tests that wrong numbers or a wrong order of calls break nothing: with a machine of two
 //! megabytes.
 
+mod stubborn;
+
 use super::{Committed, Fiber, LinearMemory, Part, Reservation, Stack};
 use crate::ground::console::ConsoleDevice;
 use crate::ground::hal::Hal;
@@ -10,6 +12,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use sing_abi::PAGE;
 use sing_runtime::Trap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use stubborn::Stubborn;
 
 /// Bytes of the machine.
 const MEMORY: u64 = 2 << 20;
@@ -35,6 +38,8 @@ pub(crate) struct Small {
     pub(crate) heap: AtomicU64,
     /// The longest piece of code so far.
     pub(crate) longest: AtomicU64,
+    /// Its devices.
+    pub(crate) stubborn: Stubborn,
 }
 
 static SMALL: Small = Small {
@@ -45,6 +50,7 @@ static SMALL: Small = Small {
     room: AtomicU64::new(1 << 30),
     heap: AtomicU64::new(1 << 30),
     longest: AtomicU64::new(0),
+    stubborn: Stubborn::new(),
 };
 
 /// The machine that the tests of this crate share.
@@ -86,7 +92,16 @@ unsafe impl Hal for Small {
         1
     }
     fn now(&self) -> u64 {
-        0
+        self.stubborn.now()
+    }
+    fn devices(&self) -> &[crate::ground::device::Device] {
+        self.stubborn.devices()
+    }
+    fn io_read(&self, device: usize, _: usize, offset: u32, _: u32) -> u64 {
+        self.stubborn.read(device, offset)
+    }
+    fn disconnect(&self, device: usize, reset: bool) -> bool {
+        Stubborn::disconnect(device, reset)
     }
     fn utc(&self) -> u64 {
         0

@@ -28,13 +28,18 @@ fn queue(account: &'static Account, size: u16) -> Queue {
     }
 }
 
+/// Sets up a device's queue likewise.
+pub(crate) fn set_up(of: &Queue, account: &'static Account) {
+    *of.inner.lock() = queue(account, 16).inner.lock().take();
+}
+
 /// A block, all of one size: the machine of these tests is small.
-fn block(account: &'static Account) -> u32 {
+pub(crate) fn block(account: &'static Account) -> u32 {
     assert!(account.charge(exheap::cost(BLOCK)));
     exheap::allocate(BLOCK, 0, account).unwrap().0
 }
 
-fn part(allocation: u32, start: u32, len: u32, writes: bool) -> Part {
+pub(crate) fn part(allocation: u32, start: u32, len: u32, writes: bool) -> Part {
     Part {
         allocation,
         start,

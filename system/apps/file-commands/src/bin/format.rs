@@ -24,7 +24,13 @@ sing_sdk::arguments! {
 
 fn act(names: &mut Names, arguments: &Arguments) -> Result<(), Failure> {
     let label = arguments.label.as_deref().unwrap_or_default();
-    Worker::bind(names)?.format(&arguments.disk, label, arguments.force)
+    let worker = Worker::bind(names)?;
+    let worker = worker.format(&arguments.disk, label, arguments.force)?;
+    // A system without files: the way to them.
+    if worker.mounts().is_ok_and(|(mounts, _)| mounts.is_empty()) {
+        println!("{} is formatted; `mount {0} /` mounts it", arguments.disk);
+    }
+    Ok(())
 }
 
 #[sing_sdk::main]

@@ -18,7 +18,7 @@ sing_sdk::manifest! {
 sing_sdk::arguments! {
     /// Nothing is written to the disk.
     read_only: flag "--read-only";
-    /// The disk, by its path, and where its files are to be: /dev/disk0 /fs.
+    /// The disk, by its path, and where its files are to be: /dev/disk0 / or /dev/disk1 /more.
     paths: many String "DISK AT";
 }
 
