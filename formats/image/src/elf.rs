@@ -109,7 +109,14 @@ impl<'a> Sections<'a> {
     /// If the manifest is broken.
     pub fn manifest(&self) -> Result<Manifest, Error> {
         let broken = |_| Error::new(format!("image: section {MANIFEST} does not decode"));
-        postcard::from_bytes(self.manifest).map_err(broken)
+        match postcard::from_bytes(self.manifest) {
+            // An image from before programs declared parameters ends where they would begin.
+            Err(postcard::Error::DeserializeUnexpectedEnd) => {
+                let none = [self.manifest, &[0]].concat();
+                postcard::from_bytes(&none).map_err(broken)
+            }
+            read => read.map_err(broken),
+        }
     }
 
     /// Begins to read the contracts that the program names.

@@ -25,13 +25,16 @@ mod none {
 /// Arguments of a command that ends the session.
 mod ending {
     use sing_sdk::process::status::LARGEST_CODE;
-    use sing_sdk::usage::Value;
+    use sing_sdk::usage::{Kind, Value};
 
     /// An exit code of a program's own; greater numbers are statuses that the system gives.
     pub struct Status(pub i32);
 
     impl Value for Status {
-        const KIND: &'static str = "a whole number from 0 to 123";
+        const KIND: Kind = Kind::Range {
+            least: 0,
+            most: LARGEST_CODE as u64,
+        };
         fn parse(text: &str) -> Option<Self> {
             let status = i32::parse(text)?;
             (0..=LARGEST_CODE).contains(&status).then_some(Self(status))

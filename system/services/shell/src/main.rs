@@ -63,7 +63,7 @@ sing_sdk::manifest! {
 
 sing_sdk::arguments! {
     /// Runs the commands in this file of the name space.
-    script: option String "--script PATH";
+    script: option Path "--script PATH";
     /// Runs these commands.
     commands: option String "-c COMMANDS";
 }
@@ -73,28 +73,26 @@ sing_sdk::arguments! {
 const HEAP: usize = 1 << 20;
 
 #[sing_sdk::main]
-fn main() -> Result<i32, Error> {
+fn main(given: Result<Arguments, Refused>) -> Result<i32, Error> {
     sing_sdk::reserve(HEAP)?;
     let console = startup::console().ok_or(Error::NotFound)?;
     let names = startup::names().ok_or(Error::NotFound)?;
     let mut session = session::Session::new(console::Console::new(console)?, Names::new(names)?)?;
     // The shell has no standard streams: the session prints the usage on the console.
-    match USAGE.read(&sing_sdk::args::rest()) {
-        Ok(given) => match Arguments::of(&given) {
-            Arguments {
-                script: None,
-                commands: None,
-            } => session.interact(),
-            Arguments {
-                script: Some(path),
-                commands: None,
-            } => session.script(&path),
-            Arguments {
-                script: None,
-                commands: Some(commands),
-            } => session.run(&commands),
-            _ => session.fail(2, &USAGE.refusal("shell", "--script or -c, not both")),
-        },
+    match given {
+        Ok(Arguments {
+            script: None,
+            commands: None,
+        }) => session.interact(),
+        Ok(Arguments {
+            script: Some(path),
+            commands: None,
+        }) => session.script(&path),
+        Ok(Arguments {
+            script: None,
+            commands: Some(commands),
+        }) => session.run(&commands),
+        Ok(_) => session.fail(2, &USAGE.refusal("shell", "--script or -c, not both")),
         Err(Refused::Help) => session.say(&USAGE.text("shell")),
         Err(Refused::Wrong(reason)) => session.fail(2, &USAGE.refusal("shell", &reason)),
     }
