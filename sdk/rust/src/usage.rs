@@ -22,7 +22,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 pub use section::{section, section_len};
-use sing_image::parameters::{self, Declaration};
+pub use sing_image::parameters;
+use sing_image::parameters::Declaration;
 pub use sing_image::parameters::{Count, Refused};
 
 /// The kind of an argument's values, in a program's own table.

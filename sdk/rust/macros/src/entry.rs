@@ -71,7 +71,7 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<T
 /// The declared arguments in the module, as a part of its manifest.
 fn parameters(arguments: &Type) -> TokenStream {
     let name = sing_abi::names::SECTION_PARAMETERS;
-    quote_spanned! {arguments.span()=>
+    quote! {
         #[cfg(target_arch = "wasm32")]
         const _: () = {
             const ALL: &[::sing_sdk::usage::Argument] =
