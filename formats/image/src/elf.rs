@@ -194,6 +194,38 @@ mod tests {
         file
     }
 
+    fn sections(manifest: &[u8]) -> Sections<'_> {
+        Sections {
+            code: &[],
+            data: &[],
+            meta: &[],
+            manifest,
+            contracts: &[],
+        }
+    }
+
+    #[test]
+    fn a_manifest_from_before_parameters_says_nothing_of_them() {
+        let mut manifest = Manifest {
+            name: "old".into(),
+            ..Manifest::default()
+        };
+        let bytes = postcard::to_allocvec(&manifest).unwrap();
+        // The last byte says that there are none.
+        let old = &bytes[..bytes.len() - 1];
+        assert_eq!(sections(old).manifest().unwrap(), manifest);
+        assert_eq!(sections(&bytes).manifest().unwrap(), manifest);
+        for cut in 0..old.len() {
+            assert!(sections(&old[..cut]).manifest().is_err(), "{cut}");
+        }
+        manifest.parameters = Some(vec![crate::parameters::Parameter {
+            name: "PATH".into(),
+            ..Default::default()
+        }]);
+        let new = postcard::to_allocvec(&manifest).unwrap();
+        assert_eq!(sections(&new).manifest().unwrap(), manifest);
+    }
+
     #[test]
     fn very_many_sections_with_names_that_do_not_end() {
         let file = of_sections(100_000, 8 << 20);

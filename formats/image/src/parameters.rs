@@ -191,8 +191,9 @@ pub trait Declaration {
 
     /// The word that a person types for it, if it is an option.
     fn option(&self) -> Option<&str> {
-        let word = self.name().split(' ').next();
-        word.filter(|_| self.count().is_option())
+        let name = self.name();
+        let word = name.find(' ').map_or(name, |at| &name[..at]);
+        self.count().is_option().then_some(word)
     }
 }
 

@@ -119,7 +119,8 @@ impl Out<'_> {
             self.quoted(default);
         }
         self.raw(",\"help\":");
-        self.quoted(argument.help);
+        // Documentation comments have a space behind their slashes.
+        self.quoted(argument.help.trim_ascii());
         self.byte(b'}');
     }
 }
