@@ -5,9 +5,11 @@ use console::editor::Editor;
 use sing_sdk::contracts::ConsoleContract;
 use sing_sdk::rt::Text;
 
-/// The most bytes of an answer: what is inserted, what is shown.
-const INSERTED: usize = 4 << 10;
-const SHOWN: usize = 64 << 10;
+/// The most bytes of an answer: what is inserted, what is shown. Of a longer one, nothing is.
+const INSERTED: usize = 8 << 10;
+const SHOWN: usize = 16 << 10;
+/// The most bytes for a question and its answer, the text for the terminal among them.
+pub const MOST: usize = 2 * (INSERTED + SHOWN) + INSERTED;
 
 /// Asks the shell.
 ///

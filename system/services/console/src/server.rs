@@ -34,7 +34,8 @@ const HEAP: usize = 2 << 20;
 /// The program's budget, as in its manifest.
 const MEMORY: usize = 16 << 20;
 const KEPT: usize = 2 * editor::KEPT + 2 * LINE_BYTES + output::FAR + input::MOST;
-const _: () = assert!(2 * KEPT + 4 * LINE_BYTES + output::PIPES * 16 < HEAP);
+const ANSWERS: usize = 4 * LINE_BYTES + completion::MOST;
+const _: () = assert!(2 * KEPT + ANSWERS + output::PIPES * 16 < HEAP);
 // Twice for blocks: none is above this size, and each is rounded up to less than twice its size.
 const _: () = assert!(HEAP + output::PIPES * 512 + 2 * output::BLOCKS * LARGEST < MEMORY);
 

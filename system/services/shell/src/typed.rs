@@ -145,20 +145,32 @@ pub fn common(all: &[String]) -> &str {
     &first[..len]
 }
 
-/// The most names that are shown.
+/// The most names that are shown, the most characters in a row of them, and the most bytes of all:
+/// the console takes no more.
 const SHOWN: usize = 100;
+const WIDEST: usize = 150;
+const BYTES: usize = 15 << 10;
 
-/// Names in columns, for a terminal of this width; `more` says that there are others.
+/// Names in columns, for a terminal of this width; `more` says that there are others. Names that
+/// are wider than the terminal are cut.
 #[must_use]
 pub fn columns(names: &[String], width: usize, more: bool) -> String {
-    let shown = &names[..names.len().min(SHOWN)];
+    let width = width.clamp(20, WIDEST);
+    let cut = |name: &String| match name.char_indices().nth(width - 2) {
+        Some((at, _)) => format!("{}…", &name[..at]),
+        None => name.clone(),
+    };
+    let shown: Vec<String> = names.iter().take(SHOWN).map(cut).collect();
     let widest = shown.iter().map(|n| n.chars().count()).max().unwrap_or(0) + 2;
-    let in_row = (width.max(20) / widest).max(1);
+    let in_row = (width / widest).max(1);
     let rows = shown.len().div_ceil(in_row);
     let mut text = String::new();
     for row in 0..rows {
         let names = shown.iter().skip(row).step_by(rows.max(1));
         let line: String = names.map(|n| format!("{n:<widest$}")).collect();
+        if text.len() + line.len() > BYTES {
+            return text + "… and more\n";
+        }
         text.push_str(line.trim_end());
         text.push('\n');
     }
@@ -280,6 +292,10 @@ mod tests {
         );
         assert!(text.ends_with("… and 50 more\n") && text.lines().all(|l| l.len() <= 80));
         assert!(columns(&names, 0, true).ends_with("… and more\n"));
+        let long = columns(&["ä".repeat(4000)], 80, false);
+        assert_eq!(long, format!("{}…\n", "ä".repeat(78)));
+        let wide = columns(&vec!["😀".repeat(4000); 100], 150, false);
+        assert!(wide.len() < 16 << 10 && wide.ends_with("… and more\n"));
         assert_eq!(columns(&[], 80, false), "");
         assert_eq!(columns(&["a".into(), "bb".into()], 80, false), "a   bb\n");
     }
