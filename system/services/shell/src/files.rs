@@ -6,7 +6,7 @@
 //! file go to a `save` of their own, beside the pipeline; those that go where the output goes are
 //! put together with it by `merge`, since a pipe has one writer.
 
-use crate::words::{Doer, manifest};
+use crate::words::Doer;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec;
@@ -115,10 +115,10 @@ impl Files {
     /// Adds the programs of those commands.
     pub fn doers(&self, doers: &mut Vec<Doer>) -> Result<(), NotMade> {
         if self.input.is_some() {
-            doers.insert(0, Doer::Program(manifest(READER)?));
+            doers.insert(0, Doer::program(READER)?);
         }
         if self.output.is_some() {
-            doers.push(Doer::Program(manifest(WRITER)?));
+            doers.push(Doer::program(WRITER)?);
         }
         Ok(())
     }

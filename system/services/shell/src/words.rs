@@ -7,6 +7,7 @@
 
 use crate::builtins::{self, Builtin};
 use crate::files::Stage;
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -16,11 +17,18 @@ use sing_sdk::usage::parameters::{self, Parameter};
 /// Who does a command.
 pub enum Doer {
     /// A process.
-    Program(Manifest),
+    Program(Box<Manifest>),
     /// The shell.
     Builtin(&'static Builtin),
     /// The shell, which explains the arguments of a program.
     Usage(String),
+}
+
+impl Doer {
+    /// A program whose arguments the shell makes itself.
+    pub fn program(name: &str) -> Result<Doer, NotMade> {
+        Ok(Doer::Program(Box::new(manifest(name)?)))
+    }
 }
 
 /// Why commands are not done.
@@ -78,7 +86,7 @@ fn doer(words: &[String]) -> Result<Doer, Refused> {
             }
         },
     }
-    Ok(Doer::Program(manifest))
+    Ok(Doer::Program(Box::new(manifest)))
 }
 
 /// What there is to say of a program and its arguments; `None` if there is none.
