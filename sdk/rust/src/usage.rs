@@ -159,6 +159,7 @@ pub trait Declared: Sized {
 }
 
 /// For a program without standard streams, which says itself why its arguments are refused.
+#[diagnostic::do_not_recommend]
 impl<T: Declared> Declared for Result<T, Refused> {
     const USAGE: Usage = T::USAGE;
 
