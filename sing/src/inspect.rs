@@ -6,6 +6,7 @@ use sing_image::contract::{ContractTable, Direction};
 use sing_image::elf::Image;
 use sing_image::manifest::Side;
 use sing_image::meta::{ConstExpr, Data, ImportKind, MemoryMode, MemoryType, Meta, SegmentMode};
+use sing_image::parameters;
 use sing_image::system::{BIN, MAGIC, SystemImage};
 use std::path::Path;
 
@@ -105,6 +106,13 @@ fn summary(image: &Image<'_>, file: usize) {
     }
     let elements: u64 = meta.tables.iter().map(|t| t.limits.min).sum();
     let names: Vec<&str> = image.contracts.iter().map(|c| c.name.as_str()).collect();
+    let parameters = match &image.manifest.parameters {
+        None => "not declared".into(),
+        Some(all) => {
+            let line = parameters::line(all, &image.manifest.name);
+            line.trim_start_matches("usage: ").to_owned()
+        }
+    };
     for (what, text) in [
         (
             "program",
@@ -128,6 +136,7 @@ fn summary(image: &Image<'_>, file: usize) {
         ("deepest frame", format!("{} bytes", meta.max_frame)),
         ("imports", meta.imports.len().to_string()),
         ("contracts", names.join(", ")),
+        ("parameters", parameters),
         ("privileges", image.manifest.privileges.join(", ")),
         ("ABI", format!("version {}", meta.abi_version)),
         ("processor", meta.cpu_features.join(" ")),

@@ -345,6 +345,66 @@ fn manifests_that_are_missing_or_wrong() {
 }
 
 #[test]
+fn parameters_that_are_wrong() {
+    let list = |inside: &str| section("singularity.parameters", inside);
+    let with =
+        |manifest: &str, sections: &str| sip_with(manifest, "", &format!("{MAIN} {sections}"));
+    for (text, part) in [
+        ("", ""),
+        ("[]", ""),
+        (r#"[{"name":"-a","count":"flag"}]"#, ""),
+        (
+            r#"[{"name":"A"}][{"name":"B","kind":{"choice":["x","y"]}}]"#,
+            "",
+        ),
+        ("{", "do not read"),
+        ("[] x", "do not read"),
+        (r#"{"name":"A"}"#, "do not read"),
+        (r#"[{"name":"A","often":1}]"#, "often"),
+        (r#"[{"name":"A","kind":"colour"}]"#, "colour"),
+        (
+            r#"[{"name":"A","kind":{"whole":{"least":0,"most":-1}}}]"#,
+            "do not read",
+        ),
+        (r#"[{"name":"A"}][{"name":"A"}]"#, "declared twice"),
+        (r#"[{"name":"A\u001b[2J"}]"#, "control character"),
+        (
+            r#"[{"name":"A","count":"many"},{"name":"B"}]"#,
+            "takes all words",
+        ),
+        (
+            r#"[{"name":"A","kind":{"choice":[]}}]"#,
+            "0 words to choose",
+        ),
+    ] {
+        let module = with(PLAIN, &list(text));
+        if part.is_empty() {
+            let verified = crate::verify(&module, &Options::default());
+            verified.unwrap_or_else(|e| panic!("{text}: {e}"));
+        } else {
+            refused(&module, ErrorKind::Manifest, &[part]);
+        }
+    }
+    let many = vec![r#"{"name":"A"}"#; 65].join(",");
+    let many = with(PLAIN, &list(&format!("[{many}]")));
+    refused(&many, ErrorKind::Manifest, &["65 parameters"]);
+    let long = format!("[{}]", " ".repeat(256 << 10));
+    refused(
+        &with(PLAIN, &list(&long)),
+        ErrorKind::TooLarge,
+        &["manifest"],
+    );
+    let inside = r#"{"name":"x","abi":1,"parameters":[]}"#;
+    refused(
+        &with(inside, &list("[]")),
+        ErrorKind::Manifest,
+        &["leave one"],
+    );
+    let wrong = r#"{"name":"x","abi":1,"parameters":[{"name":""}]}"#;
+    refused(&with(wrong, ""), ErrorKind::Manifest, &["no name"]);
+}
+
+#[test]
 fn startup_endpoints_that_do_not_fit() {
     let manifest = |endpoints: &str| format!(r#"{{"name":"x","abi":1,"endpoints":[{endpoints}]}}"#);
     for (endpoints, part) in [

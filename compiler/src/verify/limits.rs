@@ -8,7 +8,7 @@ use super::validate::Used;
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::initial::Initial;
 use crate::module::Module;
-use sing_abi::names::{SECTION_CONTRACTS, SECTION_MANIFEST};
+use sing_abi::names::{SECTION_CONTRACTS, SECTION_MANIFEST, SECTION_PARAMETERS};
 use sing_image::contract::ContractTable;
 use sing_image::limits::{self, Counts};
 use sing_image::manifest::Manifest;
@@ -44,6 +44,15 @@ pub(super) fn declared(manifest: &Manifest) -> Result<()> {
         ..Counts::default()
     };
     checked(&counts.with_manifest(manifest)).map_err(|e| e.at(Place::Section(SECTION_MANIFEST)))
+}
+
+/// Compares the text of the parameters, before it is read.
+pub(super) fn parameter_text(text: &[u8]) -> Result<()> {
+    let counts = Counts {
+        manifest_bytes: text.len() as u64,
+        ..Counts::default()
+    };
+    checked(&counts).map_err(|e| e.at(Place::Section(SECTION_PARAMETERS)))
 }
 
 /// Compares the data that the image will hold with the limits: the vectors of globals lie there,

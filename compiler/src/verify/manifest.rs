@@ -3,8 +3,9 @@
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::module::Module;
 use sing_abi::entry::Privilege;
-use sing_abi::names::SECTION_MANIFEST;
+use sing_abi::names::{SECTION_MANIFEST, SECTION_PARAMETERS};
 use sing_image::manifest::{MOST_NAMES, Manifest, Side};
+use sing_image::parameters::{self, Parameter};
 use sing_image::plan::NAMESPACE;
 use std::collections::HashSet;
 
@@ -28,7 +29,7 @@ pub(super) fn of_module(module: &Module<'_>) -> Result<Manifest> {
     }
     let text = std::str::from_utf8(section.bytes)
         .map_err(|e| fail(format!("the manifest is not UTF-8 text: {e}")))?;
-    let manifest: Manifest = serde_json::from_str(text).map_err(|e| {
+    let mut manifest: Manifest = serde_json::from_str(text).map_err(|e| {
         let twice = if text.matches("\"abi\"").count() > 1 {
             "; there seem to be two manifests in it, of which one must go"
         } else {
@@ -36,10 +37,41 @@ pub(super) fn of_module(module: &Module<'_>) -> Result<Manifest> {
         };
         fail(format!("the manifest does not read: {e}{twice}"))
     })?;
+    if let Some(declared) = parameters(module)? {
+        if manifest.parameters.is_some() {
+            return Err(fail(format!(
+                "the manifest has parameters, and so has the section {SECTION_PARAMETERS}; leave one"
+            )));
+        }
+        manifest.parameters = Some(declared);
+    }
     // First, as the checks below iterate over the declarations.
     super::limits::declared(&manifest)?;
     check(&manifest).map_err(fail)?;
     Ok(manifest)
+}
+
+/// Reads the parameters in their own section: lists of them, one behind the other, as linkers join
+/// them. `None` if there is no such section.
+fn parameters(module: &Module<'_>) -> Result<Option<Vec<Parameter>>> {
+    let sections = module.customs.iter();
+    let mut sections = sections.filter(|c| c.name == SECTION_PARAMETERS).peekable();
+    if sections.peek().is_none() {
+        return Ok(None);
+    }
+    let fail = |message: String| {
+        Error::new(ErrorKind::Manifest, message).at(Place::Section(SECTION_PARAMETERS))
+    };
+    let mut all = Vec::new();
+    for section in sections {
+        super::limits::parameter_text(section.bytes)?;
+        let lists = serde_json::Deserializer::from_slice(section.bytes);
+        for list in lists.into_iter::<Vec<Parameter>>() {
+            let list = list.map_err(|e| fail(format!("the parameters do not read: {e}")))?;
+            all.extend(list);
+        }
+    }
+    Ok(Some(all))
 }
 
 fn check(manifest: &Manifest) -> std::result::Result<(), String> {
@@ -61,6 +93,7 @@ fn check(manifest: &Manifest) -> std::result::Result<(), String> {
             ));
         }
     }
+    parameters::check(manifest.parameters.as_deref().unwrap_or_default()).map_err(|e| e.message)?;
     let mut names = HashSet::new();
     for (i, endpoint) in manifest.endpoints.iter().enumerate() {
         let name = &endpoint.name;

@@ -40,5 +40,7 @@ pub const EXPORT_STACK_POINTER: &str = "__stack_pointer";
 
 /// Custom section with the manifest (JSON text).
 pub const SECTION_MANIFEST: &str = "singularity.manifest";
+/// Custom section with the parameters (JSON text), for manifests that do not hold them.
+pub const SECTION_PARAMETERS: &str = "singularity.parameters";
 /// Custom section with the source text of every contract that the module names.
 pub const SECTION_CONTRACTS: &str = "singularity.contracts";

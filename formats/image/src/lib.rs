@@ -3,6 +3,7 @@
 //! - [`limits`]: how large a module and its image may be, for verifier and kernel alike;
 //! - [`meta`]: the tables that the run-time needs beside the code of a compiled module;
 //! - [`manifest`]: a program's declarations;
+//! - [`parameters`]: what may stand behind a program's name on a command line;
 //! - [`contract`]: contract tables, which the kernel steps at every message;
 //! - [`elf`]: the container of an installed image;
 //! - [`system`]: the system image that the kernel boots from;
@@ -22,6 +23,7 @@ pub mod elf;
 pub mod limits;
 pub mod manifest;
 pub mod meta;
+pub mod parameters;
 pub mod plan;
 pub mod policy;
 pub mod snapshot;

@@ -1,9 +1,11 @@
 //! The manifest: a program's declarations, made from its source ([O] 5.2.1).
 //!
 //! In a module it is JSON text in the custom section `singularity.manifest`, so that any language
-//! can write it; in an installed image it is this structure in postcard form.
+//! can write it; the parameters may stand in a section of their own ([`crate::parameters`]). In an
+//! installed image it is this structure in postcard form.
 
 use crate::limits::STACK_BYTES;
+use crate::parameters::Parameter;
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
@@ -241,6 +243,10 @@ pub struct Manifest {
     /// The services that it uses. The start order is inferred from both.
     #[serde(default)]
     pub uses: Vec<Used>,
+    /// What may stand behind its name on a command line; `None` if it does not say. The last field:
+    /// images that were made before it lack it (`elf::Sections::manifest`).
+    #[serde(default)]
+    pub parameters: Option<Vec<Parameter>>,
 }
 
 impl Manifest {

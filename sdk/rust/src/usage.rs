@@ -1,40 +1,48 @@
 //! The arguments of a program, declared once: names, types, defaults and help ([O] 5.2.1).
 //!
-//! [`arguments!`](crate::arguments) makes a table ([`Usage`]) and a structure with the values of a declaration. A word that
-//! fits no declaration is refused with the usage and status 2 before the program does anything;
-//! `--help` prints the usage.
+//! [`arguments!`](crate::arguments) makes a table ([`Usage`]) and a structure with the values of a
+//! declaration. A word that fits no declaration is refused with the usage and status 2 before the
+//! program does anything; `--help` prints the usage. The declarations of `main`'s `Arguments` are
+//! also a part of the program's manifest, by which the shell does the same before it makes a
+//! process; how words are read is in one place for both ([`sing_image::parameters`]).
 //!
 //! Invariants:
-//! - Parsing and the text of the usage read the same table, and nothing else decides which words
-//!   are understood.
+//! - Parsing, the text of the usage and the manifest come from the same table, and nothing else
+//!   decides which words are understood.
 //! - An argument that is understood has a value of its type; a word that has none is wrong use, not
 //!   a default.
+//! - A type accepts no word that its kind refuses.
 
 mod declare;
+mod section;
 
 use crate::process::status::USAGE;
 use crate::{args, eprintln, println};
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt::{self, Write};
+
+pub use section::{section, section_len};
+pub use sing_image::parameters;
+use sing_image::parameters::Declaration;
+pub use sing_image::parameters::{Count, Refused};
+
+/// The kind of an argument's values, in a program's own table.
+pub type Kind = parameters::Kind<&'static str, &'static [&'static str]>;
 
 /// A value that an argument can have.
 pub trait Value: Sized {
-    /// The kind of value, for the person who gave something else.
-    const KIND: &'static str;
+    /// The kind of value: for the person who gave something else, and for shells.
+    const KIND: Kind;
 
     /// The value that a text means.
     fn parse(text: &str) -> Option<Self>;
 }
 
-/// The kind of an integer. Its bounds are those of its type, and no part of the usage.
-const WHOLE: &str = "a whole number";
-
 macro_rules! integers {
     ($($t:ty)*) => {$(
         impl Value for $t {
-            const KIND: &'static str = WHOLE;
+            #[allow(clippy::cast_lossless, reason = "for any of these types")]
+            const KIND: Kind = Kind::Whole { least: <$t>::MIN as i64, most: <$t>::MAX as u64 };
             fn parse(text: &str) -> Option<Self> {
                 text.parse().ok()
             }
@@ -44,48 +52,34 @@ macro_rules! integers {
 integers!(u8 u16 u32 u64 i32 i64 usize);
 
 impl Value for f64 {
-    const KIND: &'static str = "a number";
+    const KIND: Kind = Kind::Number;
     fn parse(text: &str) -> Option<Self> {
         text.parse().ok().filter(|n: &f64| n.is_finite())
     }
 }
 
 impl Value for core::num::NonZeroU32 {
-    const KIND: &'static str = "a whole number above zero";
+    const KIND: Kind = Kind::Range {
+        least: 1,
+        most: u32::MAX as u64,
+    };
     fn parse(text: &str) -> Option<Self> {
         text.parse().ok()
     }
 }
 
 impl Value for String {
-    const KIND: &'static str = "a text";
+    const KIND: Kind = Kind::Text;
     fn parse(text: &str) -> Option<Self> {
         Some(text.into())
     }
 }
 
 impl Value for core::time::Duration {
-    const KIND: &'static str = "a number of seconds";
+    const KIND: Kind = Kind::Seconds;
     fn parse(text: &str) -> Option<Self> {
         Self::try_from_secs_f64(f64::parse(text)?).ok()
     }
-}
-
-/// How often an argument stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Count {
-    /// An option without a value: there or not.
-    Flag,
-    /// An option that the next word is the value of. It stands once or not at all.
-    Valued,
-    /// Once.
-    One,
-    /// Once, or not at all.
-    Optional,
-    /// Any number of times.
-    Many,
-    /// At least once.
-    Some,
 }
 
 /// An argument that a program takes.
@@ -96,7 +90,7 @@ pub struct Argument {
     /// How often.
     pub count: Count,
     /// The kind of its values.
-    pub kind: &'static str,
+    pub kind: Kind,
     /// Its value if it is left out.
     pub default: Option<&'static str>,
     /// Its meaning.
@@ -105,27 +99,32 @@ pub struct Argument {
     pub accepts: fn(&str) -> bool,
 }
 
-impl Argument {
-    /// The option that a person types for it, if it is one.
-    fn option(&self) -> Option<&str> {
-        match self.count {
-            Count::Flag | Count::Valued => self.name.split(' ').next(),
-            _ => None,
-        }
+impl Declaration for Argument {
+    type Text = &'static str;
+    type Words = &'static [&'static str];
+
+    fn name(&self) -> &str {
+        self.name
     }
 
-    /// Why a text is no value.
-    fn refusal(&self, text: &str) -> String {
-        let (below, digits) = match text.strip_prefix('-') {
-            Some(rest) => (true, rest),
-            None => (false, text),
-        };
-        let whole = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-        match (self.kind == WHOLE && whole, below) {
-            (true, true) => format!("{}: {text} is too small", self.name),
-            (true, false) => format!("{}: {text} is too large", self.name),
-            (false, _) => format!("{}: {text} is not {}", self.name, self.kind),
-        }
+    fn count(&self) -> Count {
+        self.count
+    }
+
+    fn kind(&self) -> &Kind {
+        &self.kind
+    }
+
+    fn if_left_out(&self) -> Option<&str> {
+        self.default
+    }
+
+    fn help(&self) -> &str {
+        self.help
+    }
+
+    fn accepts(&self, text: &str) -> bool {
+        (self.accepts)(text)
     }
 }
 
@@ -143,12 +142,34 @@ pub struct Usage {
     note = "`main` takes nothing, or the `Arguments` that `arguments!` makes"
 )]
 pub trait Declared: Sized {
+    /// The declarations.
+    const USAGE: Usage;
+
+    /// The values of what was given.
+    fn of(given: &Given) -> Self;
+
     /// Reads the program's arguments.
     ///
     /// # Errors
     /// The exit code of the program, if they are not understood or the usage is asked for. The text
     /// for the person has been printed.
-    fn get() -> Result<Self, i32>;
+    fn get() -> Result<Self, i32> {
+        Self::USAGE.get().map(|given| Self::of(&given))
+    }
+}
+
+/// For a program without standard streams, which says itself why its arguments are refused.
+#[diagnostic::do_not_recommend]
+impl<T: Declared> Declared for Result<T, Refused> {
+    const USAGE: Usage = T::USAGE;
+
+    fn of(given: &Given) -> Self {
+        Ok(T::of(given))
+    }
+
+    fn get() -> Result<Self, i32> {
+        Ok(T::USAGE.read(&args::rest()).map(|given| T::of(&given)))
+    }
 }
 
 /// The values of each declared argument, as they were given.
@@ -171,115 +192,26 @@ impl Given {
     }
 }
 
-/// Why there are no values.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refused {
-    /// `--help` asks for the usage.
-    Help,
-    /// The arguments are wrong, for this reason.
-    Wrong(String),
-}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Refused::Help => f.write_str("the usage is asked for"),
-            Refused::Wrong(reason) => f.write_str(reason),
-        }
-    }
-}
-
 impl Usage {
     /// Reads arguments, the program's name not among them.
     ///
     /// # Errors
     /// The words are wrong, or ask for the usage.
     pub fn read(&self, given: &[String]) -> Result<Given, Refused> {
-        let wrong = |text| Err(Refused::Wrong(text));
-        let mut values: Vec<Vec<String>> = self.arguments.iter().map(|_| Vec::new()).collect();
-        let mut options = true;
-        let mut words = given.iter();
-        while let Some(text) = words.next() {
-            let is_option = options && text.len() > 1 && text.starts_with('-');
-            if is_option && text == "--" {
-                options = false;
-                continue;
-            }
-            let named = |a: &Argument| a.option() == Some(text);
-            if let Some(place) = self.arguments.iter().position(|a| is_option && named(a)) {
-                let a = &self.arguments[place];
-                if a.count == Count::Flag {
-                    values[place].push(text.clone());
-                    continue;
-                }
-                match words.next() {
-                    _ if !values[place].is_empty() => return wrong(format!("{text} stands twice")),
-                    None => return wrong(format!("{}: the value is missing", a.name)),
-                    Some(value) if (a.accepts)(value) => values[place].push(value.clone()),
-                    Some(value) => return wrong(a.refusal(value)),
-                }
-                continue;
-            }
-            if is_option && matches!(text.as_str(), "--help" | "-h") {
-                return Err(Refused::Help);
-            }
-            // The first that has room. A number below zero looks like an option, and may be a
-            // value.
-            let next = self.arguments.iter().enumerate().position(|(i, a)| {
-                let has_room = matches!(a.count, Count::Many | Count::Some) || values[i].is_empty();
-                a.option().is_none() && has_room
-            });
-            match next.map(|i| (i, &self.arguments[i])) {
-                Some((i, a)) if (a.accepts)(text) && (!is_option || is_number(text)) => {
-                    values[i].push(text.clone());
-                }
-                _ if is_option && !is_number(text) => {
-                    return wrong(format!("unknown option {text}"));
-                }
-                Some((_, a)) => return wrong(a.refusal(text)),
-                None => return wrong(format!("one argument too many: {text}")),
-            }
-        }
-        for (a, values) in self.arguments.iter().zip(&values) {
-            if matches!(a.count, Count::One | Count::Some) && values.is_empty() {
-                return wrong(format!("{} is missing", a.name));
-            }
-        }
+        let values = parameters::read(self.arguments, given)?;
         Ok(Given { values })
     }
 
     /// One line: how the program is called.
     #[must_use]
     pub fn line(&self, program: &str) -> String {
-        let mut line = format!("usage: {program}");
-        for a in self.arguments {
-            let name = a.name;
-            // Writing to a string does not fail.
-            let _ = match a.count {
-                Count::Flag | Count::Valued | Count::Optional => write!(line, " [{name}]"),
-                Count::One => write!(line, " {name}"),
-                Count::Many => write!(line, " [{name}…]"),
-                Count::Some => write!(line, " {name}…"),
-            };
-        }
-        line
+        parameters::line(self.arguments, program)
     }
 
     /// All that is to be said of the arguments.
     #[must_use]
     pub fn text(&self, program: &str) -> String {
-        let mut text = self.line(program);
-        for a in self.arguments {
-            let _ = write!(text, "\n  {:<12} {}", a.name, a.help.trim());
-            if a.count != Count::Flag {
-                let _ = write!(text, " ({}", a.kind);
-                if let Some(default) = a.default {
-                    let _ = write!(text, "; {default} if left out");
-                }
-                text.push(')');
-            }
-        }
-        text
+        parameters::text(self.arguments, program)
     }
 
     /// Reads the program's own arguments. If they are not understood, or the usage is asked for,
@@ -308,16 +240,8 @@ impl Usage {
     /// The reason, and how the program is called.
     #[must_use]
     pub fn refusal(&self, program: &str, reason: &str) -> String {
-        format!("{program}: {reason}\n{}", self.line(program))
+        parameters::refusal(self.arguments, program, reason)
     }
-}
-
-/// Whether a word that begins like an option is a number below zero. It is not parsed here: the
-/// tables for that would be in the memory of every program.
-fn is_number(text: &str) -> bool {
-    let rest = text.strip_prefix('-').unwrap_or(text);
-    let digits = rest.strip_prefix('.').unwrap_or(rest);
-    digits.starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// The program's name.
@@ -326,11 +250,21 @@ fn program() -> String {
 }
 
 #[doc(hidden)]
+pub use alloc::string::String as Texts;
+#[doc(hidden)]
 pub use alloc::vec::Vec as Values;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::ToString;
+    use proptest::prelude::*;
+    use sing_image::parameters::Parameter;
+
+    crate::choices! {
+        /// How.
+        Way: "a \"quoted\" one" Quoted, "tab\t\\" Tab
+    }
 
     crate::arguments! {
         /// Whether.
@@ -343,6 +277,10 @@ mod tests {
         what: many String "WHAT";
         /// From where.
         from: option String "--from PLACE";
+        /// To where.
+        to: option Path "--to PATH";
+        /// In which way.
+        way: option Way "--way WAY";
     }
 
     fn read(line: &str) -> Result<Arguments, Refused> {
@@ -358,6 +296,84 @@ mod tests {
         }
     }
 
+    fn manifest() -> Vec<Parameter> {
+        const LEN: usize = section_len(USAGE.arguments);
+        let text = section::<LEN>(USAGE.arguments);
+        serde_json::from_slice(&text).unwrap()
+    }
+
+    #[test]
+    fn the_manifest_says_the_same() {
+        let all = manifest();
+        assert_eq!(parameters::text(&all, "p"), USAGE.text("p"));
+        assert_eq!(all[1].default.as_deref(), Some("3"));
+        assert_eq!(
+            all[2].kind,
+            parameters::Kind::Whole {
+                least: i32::MIN.into(),
+                most: i32::MAX as u64
+            }
+        );
+        assert_eq!(all[5].kind, parameters::Kind::Path);
+        let words = ["a \"quoted\" one".into(), "tab\t\\".into()];
+        assert_eq!(all[6].kind, parameters::Kind::Choice(words.to_vec()));
+        const NONE: [u8; 2] = section(&[]);
+        assert_eq!(NONE, *b"[]");
+    }
+
+    /// Words that are likely to be near the edge of something.
+    fn word() -> impl Strategy<Value = String> {
+        prop_oneof![
+            "[-+]{0,2}[0-9]{0,22}",
+            "-?[0-9]{0,3}\\.?[0-9]{0,3}(e-?[0-9]{1,4})?",
+            "(--?)?(a|from|to|way|help|h|in|inf|nan|NaN|tab\t\\\\)?",
+            any::<i64>().prop_map(|n| n.to_string()),
+            any::<u64>().prop_map(|n| n.to_string()),
+            "\\PC{0,8}",
+        ]
+    }
+
+    fn same<T: Value>(text: &str) -> Result<(), TestCaseError> {
+        prop_assert_eq!(T::KIND.accepts(text), T::parse(text).is_some(), "{}", text);
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn a_kind_accepts_what_its_type_does(text in word()) {
+            same::<u8>(&text)?;
+            same::<u16>(&text)?;
+            same::<u32>(&text)?;
+            same::<u64>(&text)?;
+            same::<i32>(&text)?;
+            same::<i64>(&text)?;
+            same::<f64>(&text)?;
+            same::<core::num::NonZeroU32>(&text)?;
+            same::<core::time::Duration>(&text)?;
+            same::<String>(&text)?;
+            same::<Way>(&text)?;
+        }
+
+        #[test]
+        fn program_and_manifest_refuse_the_same_words(
+            words in proptest::collection::vec(word(), 0..6),
+        ) {
+            let all = manifest();
+            let by_manifest = parameters::read(&all, &words);
+            let own = USAGE.read(&words).map(|given| given.values);
+            prop_assert_eq!(&by_manifest, &own);
+            // Each word is a value, the option before one, or the one `--`.
+            if let Ok(values) = own {
+                let options: usize = values[4..].iter().map(Vec::len).sum();
+                let count = values.iter().map(Vec::len).sum::<usize>() + options;
+                prop_assert!(words.len() == count || words.len() == count + 1);
+            }
+            // What may come next can be told of any words.
+            let next = parameters::next(&all, &words);
+            prop_assert!(next.value.is_none_or(|place| place < all.len()));
+        }
+    }
+
     #[test]
     fn what_is_declared_is_understood() {
         let a = read("").unwrap();
@@ -368,6 +384,9 @@ mod tests {
         assert!(!a.all && a.from.as_deref() == Some("-a") && a.by == Some(1) && a.what == ["x"]);
         let a = read("7 1 -- -a --help").unwrap();
         assert!(!a.all && a.what == ["-a", "--help"]);
+        let words = ["--to".into(), "/x".into(), "--way".into(), "tab\t\\".into()];
+        let a = Arguments::of(&USAGE.read(&words).unwrap());
+        assert!(a.to.as_deref() == Some("/x") && a.way == Some(Way::Tab));
     }
 
     #[test]
@@ -394,13 +413,14 @@ mod tests {
     fn the_usage_says_all() {
         assert_eq!(
             USAGE.line("p"),
-            "usage: p [-a] [ROUNDS] [BY] [WHAT…] [--from PLACE]"
+            "usage: p [-a] [ROUNDS] [BY] [WHAT…] [--from PLACE] [--to PATH] [--way WAY]"
         );
         let text = USAGE.text("p");
         for part in [
             "-a",
             "How often. (a whole number; 3 if left out)",
             "What. (a text)",
+            "To where. (a path)",
         ] {
             assert!(text.contains(part), "{text}");
         }

@@ -15,6 +15,9 @@ SING_MANIFEST({
   ]
 });
 
+#define ARGUMENTS(number) number(rounds, "ROUNDS", 3, "How often it asks.")
+SING_ARGUMENTS(ARGUMENTS)
+
 // Reports that a step failed; returns the exit code for that.
 static int32_t failed(const char *what, sing_status status) {
   sing_printf("c-ping: cannot %s: status %d\n", what, status);
@@ -23,9 +26,7 @@ static int32_t failed(const char *what, sing_status status) {
 
 int32_t sip_main(void) {
   sing_stdout_connect(0);
-  uint32_t rounds = 3;
-  const sing_number_argument arguments[] = {{"ROUNDS", "How often it asks.", &rounds}};
-  int32_t code = sing_arguments("c-ping", arguments, 1);
+  int32_t code = SING_READ_ARGUMENTS("c-ping");
   if (code != SING_GO_ON) {
     return code;
   }

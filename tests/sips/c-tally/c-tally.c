@@ -12,12 +12,13 @@ SING_MANIFEST({
   ]
 });
 
+#define ARGUMENTS(number) number(from, "FROM", 3, "Where it begins.")
+SING_ARGUMENTS(ARGUMENTS)
+
 int32_t sip_main(void) {
   // The place of `stdout` in the manifest.
   sing_stdout_connect(0);
-  uint32_t from = 3;
-  const sing_number_argument arguments[] = {{"FROM", "Where it begins.", &from}};
-  int32_t code = sing_arguments("c-tally", arguments, 1);
+  int32_t code = SING_READ_ARGUMENTS("c-tally");
   if (code != SING_GO_ON) {
     return code;
   }

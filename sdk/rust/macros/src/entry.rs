@@ -48,10 +48,13 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<T
             }
         },
     };
+    let parameters = arguments.map(parameters);
     Ok(quote! {
         #function
 
         #elsewhere
+
+        #parameters
 
         #[cfg(target_arch = "wasm32")]
         #[doc(hidden)]
@@ -63,6 +66,22 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> syn::Result<T
             #start
         }
     })
+}
+
+/// The declared arguments in the module, as a part of its manifest.
+fn parameters(arguments: &Type) -> TokenStream {
+    let name = sing_abi::names::SECTION_PARAMETERS;
+    quote! {
+        #[cfg(target_arch = "wasm32")]
+        const _: () = {
+            const ALL: &[::sing_sdk::usage::Argument] =
+                <#arguments as ::sing_sdk::usage::Declared>::USAGE.arguments;
+            const LEN: usize = ::sing_sdk::usage::section_len(ALL);
+            #[allow(unsafe_code)]
+            #[unsafe(link_section = #name)]
+            static TEXT: [u8; LEN] = ::sing_sdk::usage::section(ALL);
+        };
+    }
 }
 
 /// The start of a program that was built for another target than a SIP's, as editors and a plain

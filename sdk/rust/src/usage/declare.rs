@@ -7,7 +7,11 @@
 /// Declares the arguments of a program, in their order, and makes a structure `Arguments` with a
 /// field for each, and a constant `USAGE`. A `flag` is an option, `true` if it stands there. An
 /// `option` is followed by a value of its type. Any other argument has a type: `one` of it,
-/// `optional`, `default` (with the default), `many` or `some`, which is at least one.
+/// `optional`, `default` (with the default), `many` or `some`, which is at least one. The types
+/// `Path` and `Program` stand for a `String` that is a path of the name space or the name of a
+/// program: a shell completes it so.
+///
+/// If `main` takes the structure, the declarations are also a part of the program's manifest.
 ///
 /// A program's `main` takes the structure. It does not run if the arguments are not understood or
 /// the usage is asked for:
@@ -86,8 +90,10 @@ macro_rules! arguments {
         }
 
         impl $crate::usage::Declared for Arguments {
-            fn get() -> ::core::result::Result<Arguments, i32> {
-                USAGE.get().map(|given| Arguments::of(&given))
+            const USAGE: $crate::usage::Usage = USAGE;
+
+            fn of(given: &$crate::usage::Given) -> Arguments {
+                Arguments::of(given)
             }
         }
     };
@@ -98,30 +104,36 @@ macro_rules! arguments {
     (@count default) => { $crate::usage::Count::Optional };
     (@count many) => { $crate::usage::Count::Many };
     (@count some) => { $crate::usage::Count::Some };
-    (@kind) => { "" };
+    // In declarations, these are texts of which the manifest says what they name.
+    (@rust Path) => { $crate::usage::Texts };
+    (@rust Program) => { $crate::usage::Texts };
+    (@rust $type:ident) => { $type };
+    (@kind) => { $crate::usage::Kind::Text };
+    (@kind Path) => { $crate::usage::Kind::Path };
+    (@kind Program) => { $crate::usage::Kind::Program };
     (@kind $type:ident) => { <$type as $crate::usage::Value>::KIND };
     (@default) => { ::core::option::Option::None };
     (@default $default:expr) => { ::core::option::Option::Some(::core::stringify!($default)) };
     (@accepts) => { |_| false };
-    (@accepts $type:ident) => { |text| <$type as $crate::usage::Value>::parse(text).is_some() };
+    (@accepts $type:ident) => { |text| <$crate::arguments!(@rust $type) as $crate::usage::Value>::parse(text).is_some() };
     (@type flag) => { bool };
-    (@type option $type:ident) => { ::core::option::Option<$type> };
-    (@type one $type:ident) => { $type };
-    (@type optional $type:ident) => { ::core::option::Option<$type> };
-    (@type default $type:ident) => { $type };
-    (@type many $type:ident) => { $crate::usage::Values<$type> };
-    (@type some $type:ident) => { $crate::usage::Values<$type> };
+    (@type option $type:ident) => { ::core::option::Option<$crate::arguments!(@rust $type)> };
+    (@type one $type:ident) => { $crate::arguments!(@rust $type) };
+    (@type optional $type:ident) => { ::core::option::Option<$crate::arguments!(@rust $type)> };
+    (@type default $type:ident) => { $crate::arguments!(@rust $type) };
+    (@type many $type:ident) => { $crate::usage::Values<$crate::arguments!(@rust $type)> };
+    (@type some $type:ident) => { $crate::usage::Values<$crate::arguments!(@rust $type)> };
     (@value flag $given:ident, $place:ident,) => { $given.is_given($place) };
-    (@value option $given:ident, $place:ident, $type:ident) => { $given.values::<$type>($place).next() };
+    (@value option $given:ident, $place:ident, $type:ident) => { $given.values::<$crate::arguments!(@rust $type)>($place).next() };
     (@value one $given:ident, $place:ident, $type:ident) => {
-        $given.values::<$type>($place).next().unwrap_or_default()
+        $given.values::<$crate::arguments!(@rust $type)>($place).next().unwrap_or_default()
     };
-    (@value optional $given:ident, $place:ident, $type:ident) => { $given.values::<$type>($place).next() };
+    (@value optional $given:ident, $place:ident, $type:ident) => { $given.values::<$crate::arguments!(@rust $type)>($place).next() };
     (@value default $given:ident, $place:ident, $type:ident, $default:expr) => {
-        $given.values::<$type>($place).next().unwrap_or($default)
+        $given.values::<$crate::arguments!(@rust $type)>($place).next().unwrap_or($default)
     };
-    (@value many $given:ident, $place:ident, $type:ident) => { $given.values::<$type>($place).collect() };
-    (@value some $given:ident, $place:ident, $type:ident) => { $given.values::<$type>($place).collect() };
+    (@value many $given:ident, $place:ident, $type:ident) => { $given.values::<$crate::arguments!(@rust $type)>($place).collect() };
+    (@value some $given:ident, $place:ident, $type:ident) => { $given.values::<$crate::arguments!(@rust $type)>($place).collect() };
 }
 
 /// Declares words of which an argument is one, as a type for [`arguments!`](crate::arguments). The
@@ -157,7 +169,7 @@ macro_rules! choices {
         }
 
         impl $crate::usage::Value for $name {
-            const KIND: &'static str = ::core::concat!("one of: ", $first $(, ", ", $word)*);
+            const KIND: $crate::usage::Kind = $crate::usage::Kind::Choice(&[$first $(, $word)*]);
             fn parse(text: &str) -> ::core::option::Option<Self> {
                 match text {
                     $first => ::core::option::Option::Some($name::$default),

@@ -29,7 +29,7 @@ fn copy(names: &mut Names, path: &str, out: &mut Writer) -> Result<(), Error> {
 
 sing_sdk::arguments! {
     /// Files; without any, the input.
-    paths: many String "PATH";
+    paths: many Path "PATH";
 }
 
 #[sing_sdk::main]

@@ -8,7 +8,7 @@ use sing_sdk::prelude::*;
 use sing_sdk::inspect;
 use sing_sdk::process::stop;
 use sing_sdk::system::{Stop, stop_by};
-use sing_sdk::usage::Value;
+use sing_sdk::usage::{Kind, Value};
 
 sing_sdk::manifest! {
     name: "kill",
@@ -34,8 +34,9 @@ enum Who {
 
 impl Value for Who {
     // For who types `kill -9 5`.
-    const KIND: &'static str = "the number or name of a process; there are no signals: `kill ID`, \
-                                `kill --force ID`";
+    const KIND: Kind = Kind::Other(
+        "the number or name of a process; there are no signals: `kill ID`, `kill --force ID`",
+    );
 
     fn parse(text: &str) -> Option<Who> {
         if text.starts_with(['-', '+']) || text.is_empty() {

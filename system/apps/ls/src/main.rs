@@ -19,7 +19,7 @@ sing_sdk::arguments! {
     long: flag "-l";
     /// Where to look; the root if left out. Of a directory all names are listed. In a pattern, * is
     /// any run of characters, ? one, [a-z] one of these, and ** as a part any number of parts.
-    paths: many String "PATTERN";
+    paths: many Path "PATTERN";
 }
 
 /// Prints one name, as it is shown.

@@ -120,7 +120,7 @@ impl Sectors {
 
 sing_sdk::arguments! {
     /// Where in the name space, such as /dev/ram0.
-    path: one String "PATH";
+    path: one Path "PATH";
     /// The size in MiB.
     mib: one u32 "MIB";
 }

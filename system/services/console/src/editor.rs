@@ -26,6 +26,8 @@ pub enum Event {
     Interrupt,
     /// Ctrl-D at the beginning of a line; the line stays on the screen unless there is a history.
     EndOfInput,
+    /// Tab behind this text, in an editor with a history; the line stays.
+    Complete(String),
 }
 
 /// An unfinished line.
@@ -111,11 +113,28 @@ impl Editor {
     pub fn feed(&mut self, byte: u8, out: &mut String) -> Option<Event> {
         let key = self.decoder.feed(byte)?;
         let event = self.key(key, out);
-        if event.is_some() {
+        if !matches!(event, None | Some(Event::Complete(_))) {
             self.line.clear();
             self.cursor = 0;
         }
         event
+    }
+
+    /// Inserts text at the cursor, and shows lines below; appends the terminal's output to `out`.
+    pub fn complete(&mut self, insert: &str, shown: &str, out: &mut String) {
+        if !shown.is_empty() {
+            self.go_to_end_and_back(out);
+            for line in shown.lines() {
+                out.push_str("\r\n");
+                out.extend(line.chars().filter(|c| !c.is_control()));
+            }
+            out.push_str("\r\n");
+        }
+        insert
+            .chars()
+            .filter(|c| !c.is_control())
+            .for_each(|c| self.insert(c));
+        self.draw(out);
     }
 
     fn key(&mut self, key: Key, out: &mut String) -> Option<Event> {
@@ -138,6 +157,10 @@ impl Editor {
                 }
                 return Some(Event::EndOfInput);
             }
+            Key::Tab if self.keeps_history => {
+                return Some(Event::Complete(self.line[..self.cursor].iter().collect()));
+            }
+            Key::Tab => self.insert(' '),
             Key::Char(c) => {
                 let at_end = self.cursor == self.line.len();
                 self.insert(c);
@@ -164,6 +187,13 @@ impl Editor {
         }
         self.draw(out);
         None
+    }
+
+    /// Shows the end of the line, so that what follows is below all of it.
+    fn go_to_end_and_back(&mut self, out: &mut String) {
+        let cursor = self.cursor;
+        self.go_to_end(out);
+        self.cursor = cursor;
     }
 
     fn go_to_end(&mut self, out: &mut String) {
@@ -356,6 +386,29 @@ mod tests {
         let line = typed(&mut shell, b"\x1b[3~\x06h\r");
         assert_eq!(line, Some(Event::Line("echo x".into())));
         assert!(job.is_empty() && job.take().is_empty());
+    }
+
+    #[test]
+    fn words_are_completed_at_the_cursor() {
+        let mut e = Editor::new(80, true);
+        e.begin("> ");
+        assert_eq!(
+            typed(&mut e, b"ls /bo x\x02\x02\t"),
+            Some(Event::Complete("ls /bo".into()))
+        );
+        let mut out = String::new();
+        e.complete("ot\x1b/", "", &mut out);
+        assert_eq!(out, "\r\x1b[K> ls /boot/ x\r\x1b[11C");
+        out.clear();
+        e.complete("", "a  b\nc\x07\n", &mut out);
+        let row = "\r\x1b[K> ls /boot/ x";
+        assert_eq!(out, format!("{row}\r\na  b\r\nc\r\n{row}\r\x1b[11C"));
+        let line = typed(&mut e, b"y\r");
+        assert_eq!(line, Some(Event::Line("ls /boot/y x".into())));
+        // For a job, a tab is a space.
+        let mut job = Editor::new(80, false);
+        job.begin("");
+        assert_eq!(typed(&mut job, b"a\tb\r"), Some(Event::Line("a b".into())));
     }
 
     #[test]

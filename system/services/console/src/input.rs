@@ -49,6 +49,11 @@ impl Typed {
         at.is_some()
     }
 
+    /// Whether more has been typed.
+    pub fn has_more(&self) -> bool {
+        !self.bytes.is_empty()
+    }
+
     /// The next byte.
     pub fn byte(&mut self) -> Option<u8> {
         self.bytes.pop_front()

@@ -42,6 +42,8 @@ pub enum Key {
     KillWord,
     /// Ctrl-L: clear the screen.
     Clear,
+    /// Complete the word.
+    Tab,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -119,7 +121,7 @@ impl Decoder {
             0x10 => Key::Up,
             0x15 => Key::KillToStart,
             0x17 => Key::KillWord,
-            b'\t' => Key::Char(' '),
+            b'\t' => Key::Tab,
             b if b < 0x20 => return None,
             b => Key::Char(char::from(b)),
         })

@@ -9,6 +9,7 @@
 
 extern crate alloc;
 
+mod completion;
 mod input;
 mod output;
 mod server;
@@ -26,11 +27,17 @@ sing_sdk::manifest! {
         // once.
         state Start: ( shell.Welcome! -> Ready or skip -> end );
         state Ready: one {
-          shell.ReadLine? -> ( shell.Line! or shell.Interrupted! or shell.EndOfInput! ) -> Ready;
+          shell.ReadLine? -> Asked;
           shell.Show? -> shell.AckShow! -> Ready;
           shell.Foreground? -> shell.AckForeground! -> Ready;
           shell.Flush? -> shell.AckFlush! -> Ready;
           shell.ChannelClosed? -> end;
+        }
+        state Asked: one {
+          shell.Line! -> Ready;
+          shell.Interrupted! -> Ready;
+          shell.EndOfInput! -> Ready;
+          shell.Complete! -> ( shell.Completed? -> Asked or shell.ChannelClosed? -> end );
         }
     ",
 }

@@ -1,5 +1,6 @@
 //! The loop: the device, the shell, the job in the foreground and all output.
 
+use crate::completion;
 use crate::input::{self, Job, Typed};
 use crate::output::{self, Outputs, Screen};
 use alloc::collections::VecDeque;
@@ -33,7 +34,8 @@ const HEAP: usize = 2 << 20;
 /// The program's budget, as in its manifest.
 const MEMORY: usize = 16 << 20;
 const KEPT: usize = 2 * editor::KEPT + 2 * LINE_BYTES + output::FAR + input::MOST;
-const _: () = assert!(2 * KEPT + 4 * LINE_BYTES + output::PIPES * 16 < HEAP);
+const ANSWERS: usize = 4 * LINE_BYTES + completion::MOST;
+const _: () = assert!(2 * KEPT + ANSWERS + output::PIPES * 16 < HEAP);
 // Twice for blocks: none is above this size, and each is rounded up to less than twice its size.
 const _: () = assert!(HEAP + output::PIPES * 512 + 2 * output::BLOCKS * LARGEST < MEMORY);
 
@@ -46,6 +48,8 @@ enum Shell {
     Reading(ConsoleContract::Exp<ConsoleContract::Reading>),
     /// It waits for this line, for which there was no memory yet.
     Answering(ConsoleContract::Exp<ConsoleContract::Reading>, Vec<u8>),
+    /// It was asked what may come behind the line that the person is typing.
+    Completing(ConsoleContract::Exp<ConsoleContract::Completing>),
     /// It waits until the present output is written: this many bytes, once the number is known.
     Flushing(ConsoleContract::Exp<ConsoleContract::Flushing>, Option<u64>),
 }
@@ -117,7 +121,8 @@ impl Server {
         loop {
             self.typed.fill();
             shell = self.pump(shell);
-            let edited = matches!(shell, Shell::Reading(_)) && self.terminal();
+            let edited = matches!(shell, Shell::Reading(_) | Shell::Completing(_));
+            let edited = edited && self.terminal();
             let edited = edited.then_some(&self.editors[FOR_SHELL]);
             let held_back = self.screen.is_far_behind();
             let shown = self.screen.advance(edited);
@@ -157,6 +162,7 @@ impl Server {
             });
             let asked = select.add(match &shell {
                 Shell::Ready(channel) => channel.handle(),
+                Shell::Completing(channel) => channel.handle(),
                 _ => none,
             });
             match select.wait(timeout) {
@@ -192,6 +198,15 @@ impl Server {
                         Some(next) => next,
                         None => return,
                     }
+                }
+                Shell::Completing(channel) if select.tag(asked).is_some() => {
+                    let mut text = String::new();
+                    let editor = &mut self.editors[FOR_SHELL];
+                    let Some(next) = completion::answered(channel, editor, &mut text) else {
+                        return;
+                    };
+                    self.screen.edited(&text);
+                    Shell::Reading(next)
                 }
                 same => same,
             };
@@ -389,7 +404,8 @@ impl Server {
                 }
                 Some(Event::EndOfInput) => self.lines.push_back(Line::End),
                 Some(Event::Interrupt) => self.interrupt_job(),
-                None => {}
+                // Tab is a space for a job.
+                Some(Event::Complete(_)) | None => {}
             }
         }
     }
@@ -419,6 +435,7 @@ impl Server {
             self.editors[FOR_SHELL].remember(String::from_utf8_lossy(&line).trim_end());
             return answer(channel, line);
         }
+        let mut channel = channel;
         while !self.screen.is_far_behind()
             && let Some(byte) = self.typed.byte()
         {
@@ -426,6 +443,15 @@ impl Server {
             let event = self.editors[FOR_SHELL].feed(byte, &mut text);
             self.screen.edited(&text);
             match event {
+                // In pasted text, a tab is a space.
+                Some(Event::Complete(_)) if self.typed.has_more() => {
+                    self.editors[FOR_SHELL].complete(" ", "", &mut text);
+                    self.screen.edited(&text);
+                }
+                Some(Event::Complete(before)) => match completion::ask(channel, &before) {
+                    Ok(next) => return Shell::Completing(next),
+                    Err(same) => channel = same,
+                },
                 Some(Event::Line(mut line)) => {
                     line.push('\n');
                     return answer(channel, line.into_bytes());

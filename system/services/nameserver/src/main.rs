@@ -175,7 +175,7 @@ sing_sdk::arguments! {
     /// Serves the part of the name space below PATH, for the name server above.
     mount: flag "--mount";
     /// Where the files of the system image appear, /boot if left out; with --mount, its own place.
-    at: optional String "PATH";
+    at: optional Path "PATH";
 }
 
 #[sing_sdk::main]

@@ -1,6 +1,7 @@
 //! Built-in commands: those that act on the shell's own state.
 
 use crate::session::Session;
+use crate::words;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -9,10 +10,10 @@ use sing_sdk::usage::{Given, Refused, Usage};
 
 /// A built-in command.
 pub struct Builtin {
-    name: &'static str,
+    pub name: &'static str,
     /// One line of `help`.
     about: &'static str,
-    usage: Usage,
+    pub usage: Usage,
     /// Runs it with arguments and output; returns its status.
     run: fn(&mut Session, &Given, &mut String) -> i32,
 }
@@ -22,16 +23,27 @@ mod none {
     sing_sdk::arguments! {}
 }
 
+/// Arguments of a command that explains another.
+mod of {
+    sing_sdk::arguments! {
+        /// What to explain; everything in a line each if left out.
+        program: optional Program "PROGRAM";
+    }
+}
+
 /// Arguments of a command that ends the session.
 mod ending {
     use sing_sdk::process::status::LARGEST_CODE;
-    use sing_sdk::usage::Value;
+    use sing_sdk::usage::{Kind, Value};
 
     /// An exit code of a program's own; greater numbers are statuses that the system gives.
     pub struct Status(pub i32);
 
     impl Value for Status {
-        const KIND: &'static str = "a whole number from 0 to 123";
+        const KIND: Kind = Kind::Range {
+            least: 0,
+            most: LARGEST_CODE as u64,
+        };
         fn parse(text: &str) -> Option<Self> {
             let status = i32::parse(text)?;
             (0..=LARGEST_CODE).contains(&status).then_some(Self(status))
@@ -68,7 +80,12 @@ const fn plain(
 }
 
 const ALL: &[Builtin] = &[
-    plain("help", "says what there is", help),
+    Builtin {
+        name: "help",
+        about: "says what there is: help [PROGRAM]",
+        usage: of::USAGE,
+        run: help,
+    },
     plain("jobs", "lists jobs in the background", jobs),
     plain("wait", "waits for all jobs in the background", wait),
     Builtin {
@@ -92,6 +109,11 @@ const ALL: &[Builtin] = &[
     plain("true", "succeeds", |_, _, _| 0),
     plain("false", "fails", |_, _, _| 1),
 ];
+
+/// The names of all.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    ALL.iter().map(|builtin| builtin.name)
+}
 
 /// The command of that name.
 pub fn find(name: &str) -> Option<&'static Builtin> {
@@ -121,7 +143,20 @@ fn time_elsewhere(_: &mut Session, _: &Given, out: &mut String) -> i32 {
     process::status::USAGE
 }
 
-fn help(session: &mut Session, _: &Given, out: &mut String) -> i32 {
+fn help(session: &mut Session, given: &Given, out: &mut String) -> i32 {
+    if let Some(name) = of::Arguments::of(given).program {
+        let known = match find(&name) {
+            Some(builtin) => Some(builtin.usage.text(&name)),
+            None => words::explain(&name),
+        };
+        let status = match known {
+            Some(_) => 0,
+            None => process::status::NO_PROGRAM,
+        };
+        out.push_str(&known.unwrap_or_else(|| words::no_program(&name)));
+        out.push('\n');
+        return status;
+    }
     let mut line = |name: &str, text: &str| out.push_str(&format!("  {name:<12} {text}\n"));
     line("COMMAND &", "runs it in the background");
     line("A | B", "what A prints is what B reads");
@@ -132,6 +167,10 @@ fn help(session: &mut Session, _: &Given, out: &mut String) -> i32 {
     line(
         "A < X, A > Y",
         "A reads the file X, writes the file Y; A >> Y at its end",
+    );
+    line(
+        "A 2> Y",
+        "the errors of A go to Y; A 2>> Y at its end; A 2>&1 where its output goes",
     );
     line("$?", "the last status");
     line(
@@ -177,7 +216,7 @@ fn wait(session: &mut Session, _: &Given, _: &mut String) -> i32 {
     };
     for (number, job) in core::mem::take(&mut session.jobs) {
         let text = job.text.clone();
-        if let Some((_, exit)) = job.wait(&mut foreground).last() {
+        if let Some((_, exit)) = job.wait(&mut foreground).stages.last() {
             status = exit.status();
             session.interrupted |= *exit == Exit::Stopped(stop::INTERRUPTED);
             session.say(&format!("[{number}] {exit}: {text}"));

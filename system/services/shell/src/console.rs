@@ -8,7 +8,17 @@ use sing_sdk::rt::Text;
 /// The console.
 pub struct Console {
     channel: Option<ConsoleContract::Imp<ConsoleContract::Ready>>,
-    terminal: bool,
+    /// Asked what may come behind typed text, and has not answered yet.
+    completing: Option<ConsoleContract::Imp<ConsoleContract::Completing>>,
+    columns: u32,
+}
+
+/// What the console says to a request for a line.
+pub enum Asked {
+    /// It has been read.
+    Read(Read),
+    /// What may come behind this text? [`Console::complete`] answers.
+    Complete(String),
 }
 
 /// The outcome of reading a line.
@@ -35,31 +45,60 @@ impl Console {
         let (columns, _, channel) = channel.recv_welcome()?;
         Ok(Console {
             channel: Some(channel),
-            terminal: columns > 0,
+            completing: None,
+            columns,
         })
     }
 
     /// Whether it is a terminal with a person.
     pub fn is_terminal(&self) -> bool {
-        self.terminal
+        self.columns > 0
+    }
+
+    /// The width of the terminal in characters.
+    pub fn columns(&self) -> usize {
+        self.columns as usize
     }
 
     fn take(&mut self) -> Result<ConsoleContract::Imp<ConsoleContract::Ready>, Error> {
         self.channel.take().ok_or(Error::Closed)
     }
 
-    /// Reads a line.
-    pub fn read_line(&mut self, prompt: &str) -> Result<Read, Error> {
-        use ConsoleContract::imp::Reading;
+    /// Begins to read a line.
+    pub fn read_line(&mut self, prompt: &str) -> Result<Asked, Error> {
         let prompt = Text::new(prompt)?;
-        let (read, channel) = match self.take()?.call_read_line(prompt) {
+        let said = self.take()?.call_read_line(prompt);
+        self.hear(said)
+    }
+
+    /// Completes typed text, and reads on. `wait` waits for memory.
+    pub fn complete(&mut self, insert: &str, shown: &str, wait: fn()) -> Result<Asked, Error> {
+        let channel = self.completing.take().ok_or(Error::Closed)?;
+        let (insert, shown) = loop {
+            match (Text::new(insert), Text::new(shown)) {
+                (Ok(insert), Ok(shown)) => break (insert, shown),
+                // The console waits for an answer: only that can give the prompt back.
+                _ => wait(),
+            }
+        };
+        let said = channel.call_completed(insert, shown);
+        self.hear(said)
+    }
+
+    fn hear(&mut self, said: ConsoleContract::imp::Reading) -> Result<Asked, Error> {
+        use ConsoleContract::imp::Reading;
+        let (read, channel) = match said {
             Reading::Line(text, next) => (Read::Line(text.to_lossy()), next),
             Reading::Interrupted(next) => (Read::Interrupted, next),
             Reading::EndOfInput(next) => (Read::End, next),
+            Reading::Complete(before, next) => {
+                self.completing = Some(next);
+                return Ok(Asked::Complete(before.to_lossy()));
+            }
             Reading::Closed => return Err(Error::Closed),
         };
         self.channel = Some(channel);
-        Ok(read)
+        Ok(Asked::Read(read))
     }
 
     /// A pipe that is shown.

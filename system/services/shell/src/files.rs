@@ -1,20 +1,72 @@
-//! Files that a pipeline reads and writes: `<`, `>` and `>>`.
+//! Files that a pipeline reads and writes: `<`, `>`, `>>`, and for errors `2>`, `2>>` and `2>&1`.
 //!
 //! The shell itself opens no file. `A < X > Y` is the pipeline `cat X | A | save Y`: reading and
 //! writing are done by processes with no more authority than any other, which the shell needs not
-//! wait for one by one. If one of them fails, that is the pipeline's status.
+//! wait for one by one. If one of them fails, that is the pipeline's status. Errors that go to a
+//! file go to a `save` of their own, beside the pipeline; those that go where the output goes are
+//! put together with it by `merge`, since a pipe has one writer.
 
+use crate::words::Doer;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use sing_sdk::io::NOBODY_READS;
-use sing_sdk::process::Exit;
+use sing_sdk::process::{Exit, NotMade};
 
 /// The program that reads a file.
 const READER: &str = "cat";
 /// The program that writes one.
 const WRITER: &str = "save";
+
+/// The program that makes one pipe of two.
+pub const MERGER: &str = "merge";
+
+/// A command with its words expanded.
+pub struct Stage {
+    /// The program and its arguments; never empty.
+    pub words: Vec<String>,
+    /// Where its errors go; to the console if nowhere else.
+    pub errors: Option<Errors>,
+}
+
+/// Where the errors of a command go.
+#[derive(PartialEq, Eq)]
+pub enum Errors {
+    /// Into the file of this path; whether at its end.
+    File(String, bool),
+    /// Where its output goes.
+    WithOutput,
+}
+
+impl Stage {
+    fn of(words: Vec<String>) -> Stage {
+        Stage {
+            words,
+            errors: None,
+        }
+    }
+
+    /// The command as shown to the person.
+    fn text(&self) -> String {
+        let words = self.words.join(" ");
+        match &self.errors {
+            None => words,
+            Some(Errors::WithOutput) => words + " 2>&1",
+            Some(Errors::File(path, true)) => format!("{words} 2>> {path}"),
+            Some(Errors::File(path, false)) => format!("{words} 2> {path}"),
+        }
+    }
+}
+
+/// The command that writes its input into a file, at its end or anew.
+pub fn writer(path: &str, append: bool) -> Vec<String> {
+    let mut command = vec![String::from(WRITER)];
+    command.extend(append.then(|| "-a".into()));
+    // A path may begin like an option.
+    command.extend(["--".into(), path.into()]);
+    command
+}
 
 /// The files of a pipeline.
 #[derive(PartialEq, Eq)]
@@ -33,8 +85,8 @@ impl Files {
     };
 
     /// The pipeline as shown to the person.
-    pub fn text(&self, commands: &[Vec<String>]) -> String {
-        let words: Vec<String> = commands.iter().map(|c| c.join(" ")).collect();
+    pub fn text(&self, commands: &[Stage]) -> String {
+        let words: Vec<String> = commands.iter().map(Stage::text).collect();
         let mut text = words.join(" | ");
         if let Some(path) = &self.input {
             let first = words.first().map_or(0, String::len);
@@ -48,18 +100,27 @@ impl Files {
     }
 
     /// The commands, with those that read and write the files.
-    pub fn stages(&self, mut commands: Vec<Vec<String>>) -> Vec<Vec<String>> {
+    pub fn stages(&self, mut commands: Vec<Stage>) -> Vec<Stage> {
         if let Some(path) = &self.input {
             // A path may begin like an option.
-            commands.insert(0, vec![READER.into(), "--".into(), path.clone()]);
+            let words = vec![READER.into(), "--".into(), path.clone()];
+            commands.insert(0, Stage::of(words));
         }
         if let Some((path, append)) = &self.output {
-            let mut command = vec![String::from(WRITER)];
-            command.extend(append.then(|| "-a".into()));
-            command.extend(["--".into(), path.clone()]);
-            commands.push(command);
+            commands.push(Stage::of(writer(path, *append)));
         }
         commands
+    }
+
+    /// Adds the programs of those commands.
+    pub fn doers(&self, doers: &mut Vec<Doer>) -> Result<(), NotMade> {
+        if self.input.is_some() {
+            doers.insert(0, Doer::program(READER)?);
+        }
+        if self.output.is_some() {
+            doers.push(Doer::program(WRITER)?);
+        }
+        Ok(())
     }
 
     /// How reading or writing failed, if one did; and the ends of the person's own commands.

@@ -1,7 +1,9 @@
-//! The shell's logic without its channels: the command language. Tested on the host.
+//! The shell's logic without its channels: the command language, and what has been typed of it.
+//! Tested on the host.
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
 pub mod parse;
+pub mod typed;

@@ -11,10 +11,12 @@
 extern crate alloc;
 
 mod builtins;
+mod complete;
 mod console;
 mod files;
 mod pipeline;
 mod session;
+mod words;
 
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
@@ -33,14 +35,19 @@ sing_sdk::manifest! {
         state Greeted: ( names.Success? -> Showing or names.ChannelClosed? -> end );
         state Showing: console.Show! -> ( console.AckShow? -> Running or console.ChannelClosed? -> end );
         state Running: one {
-          console.ReadLine! -> ( console.Line? -> Running or console.Interrupted? -> Running or console.EndOfInput? -> Running
-            or console.ChannelClosed? -> Mute );
+          console.ReadLine! -> Asked;
           console.Show! -> ( console.AckShow? -> Running or console.ChannelClosed? -> Mute );
           console.Foreground! -> ( console.AckForeground? -> Running or console.ChannelClosed? -> Mute );
           console.Flush! -> ( console.AckFlush? -> Running or console.ChannelClosed? -> Mute );
           names.Bind! -> ( names.AckBind? -> Running or names.NakBind? -> Running or names.ChannelClosed? -> Lost );
           names.Find! -> ( names.AckFind? -> Running or names.NakFind? -> Running or names.ChannelClosed? -> Lost );
           skip -> end;
+        }
+        state Asked: ( console.Line? -> Running or console.Interrupted? -> Running or console.EndOfInput? -> Running
+          or console.Complete? -> Completing or console.ChannelClosed? -> Mute );
+        state Completing: one {
+          names.Bind! -> ( names.AckBind? -> Completing or names.NakBind? -> Completing or names.ChannelClosed? -> CompletingLost );
+          console.Completed! -> Asked;
         }
         // The console has gone.
         state Mute: one {
@@ -50,13 +57,15 @@ sing_sdk::manifest! {
         }
         // The name server has gone.
         state Lost: one {
-          console.ReadLine! -> ( console.Line? -> Lost or console.Interrupted? -> Lost or console.EndOfInput? -> Lost
-            or console.ChannelClosed? -> Leaving );
+          console.ReadLine! -> AskedLost;
           console.Show! -> ( console.AckShow? -> Lost or console.ChannelClosed? -> Leaving );
           console.Foreground! -> ( console.AckForeground? -> Lost or console.ChannelClosed? -> Leaving );
           console.Flush! -> ( console.AckFlush? -> Lost or console.ChannelClosed? -> Leaving );
           skip -> end;
         }
+        state AskedLost: ( console.Line? -> Lost or console.Interrupted? -> Lost or console.EndOfInput? -> Lost
+          or console.Complete? -> CompletingLost or console.ChannelClosed? -> Leaving );
+        state CompletingLost: console.Completed! -> AskedLost;
         state Leaving: skip -> end;
     ",
 }
@@ -65,7 +74,7 @@ sing_sdk::arguments! {
     /// Waits before the first command until there is something at each of these paths, but not long.
     awaited: option String "--await PATH,...";
     /// Runs the commands in this file of the name space.
-    script: option String "--script PATH";
+    script: option Path "--script PATH";
     /// Runs these commands.
     commands: option String "-c COMMANDS";
 }
@@ -75,19 +84,18 @@ sing_sdk::arguments! {
 const HEAP: usize = 1 << 20;
 
 #[sing_sdk::main]
-fn main() -> Result<i32, Error> {
+fn main(given: Result<Arguments, Refused>) -> Result<i32, Error> {
     sing_sdk::reserve(HEAP)?;
     let console = startup::console().ok_or(Error::NotFound)?;
     let names = startup::names().ok_or(Error::NotFound)?;
     let mut session = session::Session::new(console::Console::new(console)?, Names::new(names)?)?;
     // The shell has no standard streams: the session prints the usage on the console.
-    match USAGE.read(&sing_sdk::args::rest()) {
-        Ok(given) => {
-            let Arguments {
-                awaited,
-                script,
-                commands,
-            } = Arguments::of(&given);
+    match given {
+        Ok(Arguments {
+            awaited,
+            script,
+            commands,
+        }) => {
             session.wait_for(awaited.iter().flat_map(|paths| paths.split(',')));
             match (script, commands) {
                 (None, None) => session.interact(),

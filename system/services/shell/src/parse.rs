@@ -3,12 +3,20 @@
 //! ```text
 //! script   = pipeline { ( ";" | "&" | "&&" | "||" | end of line ) pipeline }
 //! pipeline = command { "|" command }
-//! command  = word { word } with "<" word, ">" word or ">>" word anywhere behind the first word
+//! command  = word { word } with "<" word, ">" word, ">>" word, "2>" word, "2>>" word or "2>&1"
+//!            anywhere behind the first word
 //! ```
 //!
-//! The first command of a pipeline can read from a file, the last one can write to one.
+//! The first command of a pipeline can read from a file, the last one can write to one; the errors
+//! of each can go to a file, or where its output goes.
 //! Words are quoted as in other shells: `'as it is'`, `"with $? expanded"`, `\x`. `#` begins a
 //! comment. Invariant: any text is accepted; a mistake is reported with its place.
+
+mod lexer;
+
+pub(crate) use lexer::ends_word;
+
+use lexer::{Lexer, Token};
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -56,8 +64,23 @@ impl Word {
     }
 }
 
-/// A command: a program and its arguments. Never empty.
-pub type Command = Vec<Word>;
+/// A command: a program and its arguments.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Command {
+    /// The words; never empty.
+    pub words: Vec<Word>,
+    /// Where its errors go; to the console if nowhere else.
+    pub errors: Option<Errors>,
+}
+
+/// Where the errors of a command go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Errors {
+    /// Into a file.
+    File(Output),
+    /// Where its output goes.
+    WithOutput,
+}
 
 /// When a pipeline runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,184 +132,63 @@ impl fmt::Display for Error {
     }
 }
 
-#[derive(Debug, PartialEq, Eq)]
-enum Token {
-    Word(Word),
-    Pipe,
-    And,
-    Or,
-    Semicolon,
-    Background,
-    LineEnd,
-    Input,
-    Output,
-    Append,
-}
-
-struct Lexer<'a> {
-    chars: core::iter::Peekable<core::str::Chars<'a>>,
-    line: usize,
-}
-
-impl Lexer<'_> {
-    fn fail<T>(&self, message: &'static str) -> Result<T, Error> {
-        Err(Error {
-            message,
-            line: self.line,
-        })
-    }
-
-    fn doubled(&mut self, c: char, twice: Token, once: Token) -> Token {
-        if self.chars.next_if_eq(&c).is_some() {
-            twice
-        } else {
-            once
-        }
-    }
-
-    fn token(&mut self) -> Result<Option<Token>, Error> {
-        while self
-            .chars
-            .next_if(|c| *c != '\n' && c.is_whitespace())
-            .is_some()
-        {}
-        if self.chars.peek() == Some(&'#') {
-            while self.chars.next_if(|c| *c != '\n').is_some() {}
-        }
-        let Some(&c) = self.chars.peek() else {
-            return Ok(None);
-        };
-        let token = match c {
-            '\n' | ';' | '|' | '&' => {
-                self.chars.next();
-                match c {
-                    '\n' => Token::LineEnd,
-                    ';' => Token::Semicolon,
-                    '|' => self.doubled('|', Token::Or, Token::Pipe),
-                    _ => self.doubled('&', Token::And, Token::Background),
-                }
-            }
-            '<' => {
-                self.chars.next();
-                if self.chars.peek() == Some(&'<') {
-                    return self.fail("there is no <<; a file is read with <");
-                }
-                Token::Input
-            }
-            '>' => {
-                self.chars.next();
-                self.doubled('>', Token::Append, Token::Output)
-            }
-            _ => Token::Word(self.word()?),
-        };
-        Ok(Some(token))
-    }
-
-    fn word(&mut self) -> Result<Word, Error> {
-        // An empty text, so that '' is a word too.
-        let mut word = Word(alloc::vec![Part::Text(String::new())]);
-        let ends = |c: &char| c.is_whitespace() || ";|&<>".contains(*c);
-        while let Some(c) = self.chars.next_if(|c| !ends(c)) {
-            match c {
-                '\'' => loop {
-                    match self.chars.next() {
-                        Some('\'') => break,
-                        Some(c) => word.push(c),
-                        None => return self.fail("a ' is not closed"),
-                    }
-                },
-                '"' => loop {
-                    match self.chars.next() {
-                        Some('"') => break,
-                        Some('\\') => match self.chars.next() {
-                            Some(c @ ('"' | '\\' | '$')) => word.push(c),
-                            Some(c) => {
-                                word.push('\\');
-                                word.push(c);
-                            }
-                            None => return self.fail("a \" is not closed"),
-                        },
-                        Some('$') => self.dollar(&mut word),
-                        Some(c) => word.push(c),
-                        None => return self.fail("a \" is not closed"),
-                    }
-                },
-                '\\' => match self.chars.next() {
-                    Some('\n') => {}
-                    Some(c) => word.push(c),
-                    None => return self.fail("nothing follows a \\"),
-                },
-                '$' => self.dollar(&mut word),
-                c => word.push(c),
-            }
-        }
-        // Elsewhere that is the number of a stream; as an argument it would be a surprise.
-        if matches!(self.chars.peek(), Some('<' | '>')) && word.is_number() {
-            return self.fail("a number before < or > means nothing; put a space between them");
-        }
-        Ok(word)
-    }
-
-    fn dollar(&mut self, word: &mut Word) {
-        if self.chars.next_if_eq(&'?').is_some() {
-            word.0.push(Part::Status);
-            word.0.push(Part::Text(String::new()));
-        } else {
-            word.push('$');
-        }
-    }
-}
-
 /// Reads a script, or a line of one.
 ///
 /// # Errors
 /// Names the first mistake.
 pub fn parse(text: &str) -> Result<Vec<Pipeline>, Error> {
-    let mut lexer = Lexer {
-        chars: text.chars().peekable(),
-        line: 1,
-    };
+    let mut lexer = Lexer::new(text);
     let mut done = Vec::new();
     let mut when = When::Always;
     let mut commands: Vec<Command> = Vec::new();
-    let mut command: Command = Vec::new();
+    let mut command = Command::default();
     let (mut input, mut output) = (None, None);
     // The line of the `|`, `&&` or `||` that a command must follow.
     let mut open = None;
     loop {
         let token = lexer.token()?;
+        let empty = command.words.is_empty();
         match token {
             Some(Token::Word(word)) => {
-                command.push(word);
+                command.words.push(word);
                 open = None;
                 continue;
             }
-            Some(Token::Input | Token::Output | Token::Append) if !command.is_empty() => {
-                let Some(Token::Word(path)) = lexer.token()? else {
-                    return lexer.fail("a path must follow < or >");
-                };
-                if token == Some(Token::Input) {
-                    if !commands.is_empty() {
-                        return lexer.fail("only the first command of a pipeline reads a file");
-                    }
-                    if input.replace(path).is_some() {
-                        return lexer.fail("there are two < ; a command reads one file");
-                    }
-                    continue;
+            Some(Token::ErrorsWithOutput) if !empty => {
+                if command.errors.replace(Errors::WithOutput).is_some() {
+                    return lexer.fail("there are two 2> ; errors go to one place");
                 }
-                let append = token == Some(Token::Append);
-                if output.replace(Output { path, append }).is_some() {
+                continue;
+            }
+            Some(Token::Input) if !empty => {
+                let path = path(&mut lexer)?;
+                if !commands.is_empty() {
+                    return lexer.fail("only the first command of a pipeline reads a file");
+                }
+                if input.replace(path).is_some() {
+                    return lexer.fail("there are two < ; a command reads one file");
+                }
+                continue;
+            }
+            Some(ref sign) if !empty && let Some((errors, append)) = sign.writes() => {
+                let path = path(&mut lexer)?;
+                let file = Output { path, append };
+                if errors {
+                    if command.errors.replace(Errors::File(file)).is_some() {
+                        return lexer.fail("there are two 2> ; errors go to one place");
+                    }
+                } else if output.replace(file).is_some() {
                     return lexer.fail("there are two > ; a command writes one file");
                 }
                 continue;
             }
-            Some(Token::LineEnd) if command.is_empty() => {
+            Some(Token::LineEnd) if empty => {
                 lexer.line += 1;
                 continue;
             }
             _ => {}
         }
-        if command.is_empty() {
+        if empty {
             match token {
                 None => {
                     let Some(line) = open else { return Ok(done) };
@@ -326,6 +228,14 @@ pub fn parse(text: &str) -> Result<Vec<Pipeline>, Error> {
     }
 }
 
+/// The path that must come next.
+fn path(lexer: &mut Lexer<'_>) -> Result<Word, Error> {
+    match lexer.token()? {
+        Some(Token::Word(path)) => Ok(path),
+        _ => lexer.fail("a path must follow < or >"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -335,7 +245,7 @@ mod tests {
     fn words(p: &Pipeline) -> Vec<Vec<String>> {
         p.commands
             .iter()
-            .map(|c| c.iter().map(|w| w.expand(7)).collect())
+            .map(|c| c.words.iter().map(|w| w.expand(7)).collect())
             .collect()
     }
 
@@ -410,6 +320,22 @@ mod tests {
     }
 
     #[test]
+    fn errors_go_elsewhere() {
+        let done = parse("a 2>x b | c 2>>'y z'| d 2>&1|e 2 >f; g 22 a2>h").unwrap();
+        assert_eq!(
+            words(&done[0]),
+            [vec!["a", "b"], vec!["c"], vec!["d"], vec!["e", "2"]]
+        );
+        let errors = |c: &Command| match &c.errors {
+            Some(Errors::File(o)) => format!("{} {}", o.path.expand(7), o.append),
+            Some(Errors::WithOutput) => "1".into(),
+            None => String::new(),
+        };
+        let of = |p: &Pipeline| p.commands.iter().map(errors).collect::<Vec<_>>();
+        assert_eq!(of(&done[0]), ["x false", "y z true", "1", ""]);
+    }
+
+    #[test]
     fn mistakes_are_named_with_their_line() {
         for (text, line) in [
             ("a\nb |", 2),
@@ -425,7 +351,16 @@ mod tests {
             ("> b", 1),
             ("a | > b", 1),
             ("a << b", 1),
-            ("a 2> b", 1),
+            ("a 1> b", 1),
+            ("a 2>", 1),
+            ("2> b", 1),
+            ("2>&1", 1),
+            ("a 2>&2", 1),
+            ("a 2>&", 1),
+            ("a 2>&1b", 1),
+            ("a 2> b 2> c", 1),
+            ("a 2> b 2>&1", 1),
+            ("a 2< b", 1),
             ("a > b > c", 1),
             ("a < b < c", 1),
             ("a | b < c", 1),
@@ -456,7 +391,7 @@ mod tests {
             if let Ok(done) = parse(&text) {
                 assert!(
                     done.iter()
-                        .all(|p| p.commands.iter().all(|c| !c.is_empty()))
+                        .all(|p| p.commands.iter().all(|c| !c.words.is_empty()))
                 );
                 assert!(done.iter().all(|p| !p.commands.is_empty()));
             }

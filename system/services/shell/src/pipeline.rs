@@ -1,19 +1,20 @@
 //! Starting commands as SIPs connected by pipes, and waiting for them.
 
-use crate::builtins::{self, Builtin};
 use crate::console::Foreground;
+use crate::files::{self, Errors, Stage};
 use crate::session::{RETRY, Session};
+use crate::words::{Doer, manifest};
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use sing_sdk::contracts::{JobContract, PipeContract};
-use sing_sdk::process::{self, Child, Exit, NotMade, Side, stop};
+use sing_sdk::process::{Child, Exit, Manifest, NotMade, Side, stop};
 use sing_sdk::rt::{Handle, Vector, Waitable};
 use sing_sdk::sync::{MAX_WAIT, wait_any};
 use sing_sdk::thread;
 use sing_sdk::time::Timeout;
 
-type In = PipeContract::Exp<PipeContract::Start>;
+pub type In = PipeContract::Exp<PipeContract::Start>;
 pub type Out = PipeContract::Imp<PipeContract::Start>;
 
 /// Children that belong together.
@@ -21,14 +22,30 @@ pub type Out = PipeContract::Imp<PipeContract::Start>;
 pub struct Job {
     /// The commands, as shown to the person.
     pub text: String,
-    children: Vec<(String, Child)>,
+    children: Vec<Member>,
+}
+
+/// A child with the name of its program.
+struct Member {
+    name: String,
+    child: Child,
+    /// Whether it is no stage of the pipeline: it takes errors away.
+    beside: bool,
+}
+
+/// How a job's children have ended.
+pub struct Ended {
+    /// The stages of the pipeline.
+    pub stages: Vec<(String, Exit)>,
+    /// Those that took errors away.
+    pub beside: Vec<(String, Exit)>,
 }
 
 /// The commands that [`start`] has started.
 pub struct Started<'a> {
     pub job: Job,
-    /// Built-in commands, to be run now that their readers have started.
-    pub builtins: Vec<(&'static Builtin, &'a [String], Option<Out>)>,
+    /// What the shell does itself, now that the readers have started.
+    pub own: Vec<(Doer, &'a [String], Option<Out>)>,
     /// The channel over which the console interrupts the job.
     pub foreground: Option<JobContract::Exp<JobContract::Start>>,
 }
@@ -38,27 +55,36 @@ pub struct Started<'a> {
 struct Streams {
     stdin: Option<In>,
     stdout: Option<Out>,
+    stderr: Option<Out>,
+    /// What a merger reads.
+    first: Option<In>,
+    second: Option<In>,
     /// For the tracer alone: it traces until this is closed.
     until: Option<In>,
 }
 
-/// Starts commands; each reads the output of the one before.
+/// Starts commands; each reads the output of the one before. There is a doer for each.
 pub fn start<'a>(
     session: &mut Session,
-    commands: &'a [Vec<String>],
+    commands: &'a [Stage],
+    doers: Vec<Doer>,
     background: bool,
 ) -> Result<Started<'a>, NotMade> {
     let failed = |program| move |error| NotMade::new(program, error);
-    let mut job = Job::default();
+    let mut making = Making {
+        session,
+        job: Job::default(),
+    };
     let mut own = Vec::new();
     let (foreground, mut stdin) = if background {
         (None, None)
     } else {
-        let Foreground { job, input } = session.console.foreground().map_err(failed("console"))?;
+        let foreground = making.session.console.foreground();
+        let Foreground { job, input } = foreground.map_err(failed("console"))?;
         (Some(job), Some(input))
     };
-    for (i, command) in commands.iter().enumerate() {
-        let name = command[0].as_str();
+    for (i, (command, doer)) in commands.iter().zip(doers).enumerate() {
+        let name = command.words[0].as_str();
         let last = i + 1 == commands.len();
         let (stdout, next) = if last {
             (None, None)
@@ -66,53 +92,135 @@ pub fn start<'a>(
             let (imp, exp) = PipeContract::new_channel().map_err(failed(name))?;
             (Some(imp), Some(exp))
         };
-        let input = core::mem::replace(&mut stdin, next);
-        if let Some(builtin) = builtins::find(name) {
-            own.push((builtin, &command[..], stdout));
-            continue;
-        }
         let streams = Streams {
-            stdin: input,
+            stdin: core::mem::replace(&mut stdin, next),
             stdout,
             ..Streams::default()
         };
-        match create(session, command, streams) {
-            Ok(child) => job.children.push((name.into(), child)),
+        let made = making.stage(command, &doer, streams);
+        match made {
+            Ok(Some(out)) => own.push((doer, &command.words[..], out)),
+            Ok(None) => {}
             Err(not_made) => {
-                job.stop();
+                making.job.stop();
                 return Err(not_made);
             }
         }
     }
-    for (name, child) in &job.children {
-        if let Err(error) = child.start() {
+    let job = making.job;
+    for member in &job.children {
+        if let Err(error) = member.child.start() {
             job.stop();
-            return Err(failed(name)(error));
+            return Err(failed(&member.name)(error));
         }
     }
     Ok(Started {
         job,
-        builtins: own,
+        own,
         foreground,
     })
 }
 
+/// A job that is being made.
+struct Making<'a> {
+    session: &'a mut Session,
+    job: Job,
+}
+
+impl Making<'_> {
+    fn child(
+        &mut self,
+        words: &[String],
+        manifest: &Manifest,
+        streams: Streams,
+        beside: bool,
+    ) -> Result<(), NotMade> {
+        let child = create(self.session, words, manifest, streams)?;
+        self.job.children.push(Member {
+            name: words[0].clone(),
+            child,
+            beside,
+        });
+        Ok(())
+    }
+
+    /// Makes the process of a stage, and that which takes its errors away. A stage that is the
+    /// shell's own has none; returns where that prints to.
+    fn stage(
+        &mut self,
+        command: &Stage,
+        doer: &Doer,
+        mut streams: Streams,
+    ) -> Result<Option<Option<Out>>, NotMade> {
+        let channel = || {
+            let failed = |error| NotMade::new(&command.words[0], error);
+            PipeContract::new_channel().map_err(failed)
+        };
+        match &command.errors {
+            Some(Errors::File(path, append)) => {
+                let (imp, exp) = channel()?;
+                let words = files::writer(path, *append);
+                let input = Streams {
+                    stdin: Some(exp),
+                    ..Streams::default()
+                };
+                self.child(&words, &manifest(&words[0])?, input, true)?;
+                streams.stderr = Some(imp);
+            }
+            // The shell's own commands have no errors apart from their output; and the console
+            // shows both anyway.
+            Some(Errors::WithOutput)
+                if matches!(doer, Doer::Program(_)) && streams.stdout.is_some() =>
+            {
+                let (output, first) = channel()?;
+                let (errors, second) = channel()?;
+                let both = Streams {
+                    first: Some(first),
+                    second: Some(second),
+                    stdout: streams.stdout.replace(output),
+                    ..Streams::default()
+                };
+                let words = [files::MERGER.into()];
+                self.child(&words, &manifest(files::MERGER)?, both, true)?;
+                streams.stderr = Some(errors);
+            }
+            _ => {}
+        }
+        match doer {
+            Doer::Program(manifest) => {
+                self.child(&command.words, manifest, streams, false)?;
+                Ok(None)
+            }
+            _ => Ok(Some(streams.stdout)),
+        }
+    }
+}
+
 /// Makes a child, with those endpoints of the shell that its manifest names.
-fn create(session: &mut Session, command: &[String], streams: Streams) -> Result<Child, NotMade> {
+fn create(
+    session: &mut Session,
+    command: &[String],
+    manifest: &Manifest,
+    streams: Streams,
+) -> Result<Child, NotMade> {
     let image = command[0].as_str();
     let refused = |error| NotMade::new(image, error);
-    let manifest = process::manifest(image).map_err(refused)?;
     let asks = |name: &str, contract: &str, side: Side| {
         let mut all = manifest.endpoints.iter().filter(|e| !e.many);
         all.any(|e| e.name == name && e.contract == contract && e.side == side)
     };
-    let mut child = Child::of(image).args(command).manifest(&manifest);
-    for (name, pipe) in [("stdin", streams.stdin), ("until", streams.until)] {
+    let mut child = Child::of(image).args(command).manifest(manifest);
+    for (name, pipe) in [
+        ("stdin", streams.stdin),
+        ("first", streams.first),
+        ("second", streams.second),
+        ("until", streams.until),
+    ] {
         if let Some(pipe) = pipe.filter(|_| asks(name, "PipeContract", Side::Exp)) {
             child = child.endpoint(name, pipe);
         }
     }
-    for (name, pipe) in [("stdout", streams.stdout), ("stderr", None)] {
+    for (name, pipe) in [("stdout", streams.stdout), ("stderr", streams.stderr)] {
         if asks(name, "PipeContract", Side::Imp) {
             let pipe = match pipe {
                 Some(pipe) => pipe,
@@ -130,42 +238,38 @@ fn create(session: &mut Session, command: &[String], streams: Streams) -> Result
 impl Job {
     /// Ids of its processes.
     pub fn ids(&self) -> impl Iterator<Item = u32> + '_ {
-        self.children.iter().map(|(_, child)| child.id())
+        self.children.iter().map(|m| m.child.id())
     }
 
     /// Ends all of it.
     pub fn stop(&self) {
-        for (_, child) in &self.children {
+        for member in &self.children {
             // A child that has ended already needs no stop.
-            let _ = child.stop(stop::INTERRUPTED);
+            let _ = member.child.stop(stop::INTERRUPTED);
         }
     }
 
     /// Whether all of it has ended.
     pub fn has_ended(&self) -> bool {
-        self.children.iter().all(|(_, child)| child.exit().is_ok())
+        self.children.iter().all(|m| m.child.exit().is_ok())
     }
 
     /// The statuses of those that have ended.
     pub fn exits(&self) -> impl Iterator<Item = Exit> + '_ {
-        self.children
-            .iter()
-            .filter_map(|(_, child)| child.exit().ok())
+        let stages = self.children.iter().filter(|m| !m.beside);
+        stages.filter_map(|m| m.child.exit().ok())
     }
 
     /// Waits until all of it has ended; returns each status. Ctrl-C ends it.
-    pub fn wait(
-        self,
-        foreground: &mut Option<JobContract::Exp<JobContract::Start>>,
-    ) -> Vec<(String, Exit)> {
+    pub fn wait(self, foreground: &mut Option<JobContract::Exp<JobContract::Start>>) -> Ended {
         loop {
             // The check comes first: a child that ended between two checks would leave only the
             // console to wait for.
             let running: Vec<Handle> = self
                 .children
                 .iter()
-                .filter(|(_, c)| c.exit().is_err())
-                .map(|(_, c)| c.handle())
+                .filter(|m| m.child.exit().is_err())
+                .map(|m| m.child.handle())
                 .collect();
             if running.is_empty() {
                 break;
@@ -196,9 +300,41 @@ impl Job {
                     .map(|channel| channel.send_ack());
             }
         }
-        let how = |(name, child): (String, Child)| child.exit().ok().map(|exit| (name, exit));
-        self.children.into_iter().filter_map(how).collect()
+        let mut ended = Ended {
+            stages: Vec::new(),
+            beside: Vec::new(),
+        };
+        for Member {
+            name,
+            child,
+            beside,
+        } in self.children
+        {
+            let of = match beside {
+                true => &mut ended.beside,
+                false => &mut ended.stages,
+            };
+            of.extend(child.exit().ok().map(|exit| (name, exit)));
+        }
+        ended
     }
+}
+
+/// Starts `ls` with these arguments, for what it prints: what it has to say of errors is lost.
+pub fn listing(session: &mut Session, arguments: &[&str]) -> Result<(Child, In), NotMade> {
+    let failed = |error| NotMade::new("ls", error);
+    let (imp, exp) = PipeContract::new_channel().map_err(failed)?;
+    let (errors, _) = PipeContract::new_channel().map_err(failed)?;
+    let streams = Streams {
+        stdout: Some(imp),
+        stderr: Some(errors),
+        ..Streams::default()
+    };
+    let mut words = vec![String::from("ls")];
+    words.extend(arguments.iter().map(|&word| word.into()));
+    let child = create(session, &words, &manifest("ls")?, streams)?;
+    child.start().map_err(failed)?;
+    Ok((child, exp))
 }
 
 /// The program `trace`, while it watches a command.
@@ -218,7 +354,7 @@ impl Tracer {
             ..Streams::default()
         };
         let Foreground { job: told, .. } = session.console.foreground().map_err(failed)?;
-        let child = create(session, &["trace".into()], streams)?;
+        let child = create(session, &["trace".into()], &manifest("trace")?, streams)?;
         child.start().map_err(failed)?;
         // It takes this when it has begun.
         let begun = imp.send_write(Vector::from_bytes(b".").map_err(failed)?);
@@ -229,7 +365,11 @@ impl Tracer {
         let until = begun.recv_ack().map_err(|closed| failed(closed.into()))?;
         let job = Job {
             text: String::new(),
-            children: vec![("trace".into(), child)],
+            children: vec![Member {
+                name: "trace".into(),
+                child,
+                beside: false,
+            }],
         };
         Ok(Tracer { job, until })
     }

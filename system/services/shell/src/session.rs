@@ -1,9 +1,10 @@
 //! A session: the shell's state, and its jobs.
 
-use crate::builtins::{self, Builtin};
+use crate::complete;
 use crate::console::{Console, Read};
-use crate::files::Files;
-use crate::pipeline::{self, Job, Out};
+use crate::files::{Errors, Files, Stage};
+use crate::pipeline::{self, Ended, Job, Out};
+use crate::words::{self, Doer};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -11,7 +12,7 @@ use core::time::Duration;
 use shell::parse::{self, Pipeline, When};
 use sing_sdk::Error;
 use sing_sdk::contracts::JobContract;
-use sing_sdk::io::Writer;
+use sing_sdk::io::{NOBODY_READS, Writer};
 use sing_sdk::names::Names;
 use sing_sdk::process::{self, Exit, NotMade, status, stop};
 use sing_sdk::rt::Vector;
@@ -106,7 +107,7 @@ impl Session {
         }
         while self.ending.is_none() {
             self.reap();
-            match self.console.read_line("> ") {
+            match complete::read_line(self, "> ") {
                 Ok(Read::Line(line)) => self.run(&line),
                 Ok(Read::Interrupted) => self.status = stop::INTERRUPTED,
                 Ok(Read::End) => return,
@@ -158,9 +159,15 @@ impl Session {
     }
 
     fn pipeline(&mut self, pipeline: &Pipeline) -> i32 {
-        let expand = |c: &parse::Command| c.iter().map(|w| w.expand(self.status)).collect();
-        let commands: Vec<Vec<String>> = pipeline.commands.iter().map(expand).collect();
         let path = |word: &parse::Word| word.expand(self.status);
+        let expand = |c: &parse::Command| Stage {
+            words: c.words.iter().map(path).collect(),
+            errors: c.errors.as_ref().map(|errors| match errors {
+                parse::Errors::File(o) => Errors::File(path(&o.path), o.append),
+                parse::Errors::WithOutput => Errors::WithOutput,
+            }),
+        };
+        let commands = pipeline.commands.iter().map(expand).collect();
         let files = Files {
             input: pipeline.input.as_ref().map(path),
             output: pipeline.output.as_ref().map(|o| (path(&o.path), o.append)),
@@ -169,11 +176,11 @@ impl Session {
     }
 
     /// Runs commands connected by pipes; returns their status.
-    fn commands(&mut self, mut commands: Vec<Vec<String>>, files: Files, background: bool) -> i32 {
+    fn commands(&mut self, mut commands: Vec<Stage>, files: Files, background: bool) -> i32 {
         // A list instead of recursion: a line may have thousands of these words.
         let mut around = Vec::new();
         let status = loop {
-            let words = &commands[0][around.len()..];
+            let words = &commands[0].words[around.len()..];
             let next = words.get(1).filter(|word| !word.starts_with('-'));
             match (words[0].as_str(), next) {
                 // These print their own usage: `time --help`, `trace --help`.
@@ -185,7 +192,7 @@ impl Session {
                     }
                 }
                 _ => {
-                    commands[0].drain(..around.len());
+                    commands[0].words.drain(..around.len());
                     break self.start(commands, &files, background);
                 }
             }
@@ -202,27 +209,38 @@ impl Session {
         status
     }
 
-    fn start(&mut self, commands: Vec<Vec<String>>, files: &Files, background: bool) -> i32 {
+    fn start(&mut self, commands: Vec<Stage>, files: &Files, background: bool) -> i32 {
         let text = files.text(&commands);
-        // A built-in command alone starts nothing.
-        if let [command] = &commands[..]
+        let last_has_errors = commands.last().is_some_and(|c| c.errors.is_some());
+        let mut doers = match words::doers(&commands) {
+            Ok(doers) => doers,
+            Err(words::Refused::Words(text)) => {
+                self.say(&text);
+                return status::USAGE;
+            }
+            Err(words::Refused::Program(failed)) => return self.report(&failed),
+        };
+        // What the shell does itself, alone, starts nothing.
+        if let ([doer], [command], false) = (&doers[..], &commands[..], last_has_errors)
             && *files == Files::NONE
-            && let Some(builtin) = builtins::find(&command[0])
+            && !matches!(doer, Doer::Program(_))
         {
-            return self.builtin(builtin, command, None);
+            return self.own(doer, &command.words, None);
         }
-        let last_is_program = commands
-            .last()
-            .is_some_and(|c| builtins::find(&c[0]).is_none());
+        let last_is_program = matches!(doers.last(), Some(Doer::Program(_)));
         let commands = files.stages(commands);
-        let started = match pipeline::start(self, &commands, background) {
+        // Those that read and write the files.
+        let started = files
+            .doers(&mut doers)
+            .and_then(|()| pipeline::start(self, &commands, doers, background));
+        let started = match started {
             Ok(started) => started,
             Err(failed) => return self.report(&failed),
         };
         let mut status = 0;
         self.foreground = started.foreground;
-        for (builtin, command, out) in started.builtins {
-            status = self.builtin(builtin, command, out);
+        for (doer, command, out) in started.own {
+            status = self.own(&doer, command, out);
         }
         let mut foreground = self.foreground.take();
         if self.interrupted {
@@ -238,10 +256,13 @@ impl Session {
             self.jobs.push((number, job));
             return 0;
         }
-        let ended = job.wait(&mut foreground);
+        let Ended {
+            stages: ended,
+            beside,
+        } = job.wait(&mut foreground);
         // The job's output comes before the report on its end.
         let _ = self.console.flush();
-        for (name, exit) in &ended {
+        for (name, exit) in ended.iter().chain(&beside) {
             match exit {
                 Exit::Stopped(stop::INTERRUPTED) => self.interrupted = true,
                 Exit::Code(code) if exit.status() == *code => {}
@@ -250,6 +271,10 @@ impl Session {
             }
         }
         let (failed, ended) = files.outcome(&ended);
+        let statuses = beside.iter().map(|(_, exit)| exit.status());
+        let failed = failed.or(statuses
+            .into_iter()
+            .find(|s| ![0, NOBODY_READS].contains(s)));
         match (failed, ended.last()) {
             (Some(status), _) => status,
             (None, Some((_, exit))) if last_is_program => exit.status(),
@@ -257,11 +282,20 @@ impl Session {
         }
     }
 
-    /// Runs a built-in command. Its output into a pipe is one block, and the shell does not wait
-    /// until it is read: it may never be.
-    fn builtin(&mut self, builtin: &Builtin, words: &[String], out: Option<Out>) -> i32 {
+    /// Does what the shell does itself. Its output into a pipe is one block, and the shell does not
+    /// wait until it is read: it may never be.
+    fn own(&mut self, doer: &Doer, words: &[String], out: Option<Out>) -> i32 {
         let mut text = String::new();
-        let status = builtin.run(self, &words[1..], &mut text);
+        let status = match doer {
+            Doer::Builtin(builtin) => builtin.run(self, &words[1..], &mut text),
+            Doer::Usage(usage) => {
+                text.push_str(usage);
+                text.push('\n');
+                0
+            }
+            // A process runs it.
+            Doer::Program(_) => 0,
+        };
         let printed = match out {
             None => self.out.write(text.as_bytes()),
             Some(_) if text.is_empty() => Ok(()),
@@ -282,8 +316,7 @@ impl Session {
             _ => status::NOT_STARTED,
         };
         self.say(&if code == status::NO_PROGRAM {
-            let name = &failed.image;
-            format!("{name}: no such program; `help` lists what there is")
+            words::no_program(&failed.image)
         } else if is_managed(&failed.image) {
             let name = &failed.image;
             format!(

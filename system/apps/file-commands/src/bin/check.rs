@@ -15,7 +15,7 @@ sing_sdk::manifest! {
 
 sing_sdk::arguments! {
     /// The disk, by its path; its file system must not be mounted.
-    disk: one String "DISK";
+    disk: one Path "DISK";
 }
 
 fn act(names: &mut Names, disk: &str) -> Result<u32, Failure> {

@@ -20,7 +20,7 @@ sing_sdk::arguments! {
     /// Directories too, with all below them.
     all: flag "-r";
     /// From where, and at the end to where: a directory, or a new name.
-    paths: some String "PATH";
+    paths: some Path "PATH";
 }
 
 fn copy(names: &mut Names, from: &Place, to: &Place, all: bool) -> Result<(), Failure> {

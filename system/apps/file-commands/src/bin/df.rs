@@ -19,7 +19,7 @@ sing_sdk::manifest! {
 
 sing_sdk::arguments! {
     /// Where they are mounted; all, if none is named.
-    paths: many String "AT";
+    paths: many Path "AT";
 }
 
 fn act(names: &mut Names, paths: &[String]) -> Result<(), Failure> {

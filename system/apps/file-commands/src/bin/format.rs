@@ -19,7 +19,7 @@ sing_sdk::arguments! {
     /// The file system's label.
     label: option String "--label LABEL";
     /// The disk, by its path: /dev/disk0.
-    disk: one String "DISK";
+    disk: one Path "DISK";
 }
 
 fn act(names: &mut Names, arguments: &Arguments) -> Result<(), Failure> {

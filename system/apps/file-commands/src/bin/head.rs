@@ -21,7 +21,7 @@ sing_sdk::arguments! {
     /// So many bytes.
     bytes: option u64 "-c BYTES";
     /// Files; without any, the input.
-    paths: many String "PATH";
+    paths: many Path "PATH";
 }
 
 const PIECE: usize = 16 << 10;

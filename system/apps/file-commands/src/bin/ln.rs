@@ -19,9 +19,9 @@ sing_sdk::arguments! {
     /// A symbolic link, with the text TARGET.
     symbolic: flag "-s";
     /// The file; of a symbolic link, the path that it stands for.
-    target: one String "TARGET";
+    target: one Path "TARGET";
     /// The new name, or a directory for it.
-    to: one String "TO";
+    to: one Path "TO";
 }
 
 fn link(names: &mut Names, target: &str, to: &str, symbolic: bool) -> Result<(), Failure> {

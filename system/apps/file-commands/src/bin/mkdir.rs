@@ -20,7 +20,7 @@ sing_sdk::arguments! {
     /// Those above are made too, and one that exists is no error.
     parents: flag "-p";
     /// Their paths.
-    paths: some String "PATH";
+    paths: some Path "PATH";
 }
 
 /// Makes it, and those above it that there are not.

@@ -19,7 +19,7 @@ sing_sdk::arguments! {
     /// Nothing is written to the disk.
     read_only: flag "--read-only";
     /// The disk, by its path, and where its files are to be: /dev/disk0 / or /dev/disk1 /more.
-    paths: many String "DISK AT";
+    paths: many Path "DISK AT";
 }
 
 fn act(names: &mut Names, disk: &str, at: &str, read_only: bool) -> Result<(), Failure> {

@@ -14,7 +14,7 @@ sing_sdk::manifest! {
 
 sing_sdk::arguments! {
     /// From where, and at the end to where: a directory, or a new name.
-    paths: some String "PATH";
+    paths: some Path "PATH";
 }
 
 #[sing_sdk::main]

@@ -21,7 +21,7 @@ sing_sdk::arguments! {
     /// What is not there is no error.
     force: flag "-f";
     /// Their paths.
-    paths: some String "PATH";
+    paths: some Path "PATH";
 }
 
 fn remove(names: &mut Names, place: &Place, all: bool) -> Result<(), Failure> {

@@ -22,7 +22,7 @@ sing_sdk::arguments! {
     /// At the end of what is there.
     append: flag "-a";
     /// The file, which is made if it does not exist.
-    path: one String "PATH";
+    path: one Path "PATH";
 }
 
 /// Appends a block, all of it.

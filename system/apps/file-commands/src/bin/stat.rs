@@ -16,7 +16,7 @@ sing_sdk::manifest! {
 
 sing_sdk::arguments! {
     /// Their paths.
-    paths: some String "PATH";
+    paths: some Path "PATH";
 }
 
 #[sing_sdk::main]

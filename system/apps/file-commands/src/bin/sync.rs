@@ -15,7 +15,7 @@ sing_sdk::manifest! {
 
 sing_sdk::arguments! {
     /// Something in each file system.
-    paths: some String "PATH";
+    paths: some Path "PATH";
 }
 
 #[sing_sdk::main]

@@ -17,7 +17,7 @@ sing_sdk::arguments! {
     /// Closes files that are open.
     force: flag "--force";
     /// Where it is mounted.
-    at: one String "AT";
+    at: one Path "AT";
 }
 
 fn act(names: &mut Names, arguments: &Arguments) -> Result<(), Failure> {

@@ -1,0 +1,237 @@
+//! Tab: what may come behind the typed text, by the manifests of programs and the name space.
+//!
+//! Names are looked for by `ls`, as a process of its own: if a service does not answer, that process
+//! is stopped after a while, and nothing of the shell waits for it. What it finds is bounded in
+//! number and bytes.
+
+use crate::builtins;
+use crate::console::{Asked, Read};
+use crate::pipeline;
+use crate::session::{RETRY, Session};
+use crate::words;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::time::Duration;
+use shell::typed::{self, Typed, common, typed};
+use sing_sdk::io::Reader;
+use sing_sdk::pattern;
+use sing_sdk::process::{self, stop};
+use sing_sdk::rt::Waitable;
+use sing_sdk::sync::wait_any;
+use sing_sdk::time::{self, Timeout};
+use sing_sdk::usage::parameters::{self, Declaration, Kind, Words};
+use sing_sdk::{Error, thread};
+
+/// Where the programs of the system image are.
+const PROGRAMS: &str = "/boot/bin/";
+/// How long names are looked for.
+const LONGEST: Duration = Duration::from_secs(1);
+/// The most names that are looked at, and the most bytes in them.
+const NAMES: usize = 1000;
+const BYTES: usize = 64 << 10;
+
+/// Reads a line; completes words meanwhile.
+pub fn read_line(session: &mut Session, prompt: &str) -> Result<Read, Error> {
+    let mut asked = session.console.read_line(prompt)?;
+    loop {
+        asked = match asked {
+            Asked::Read(read) => return Ok(read),
+            Asked::Complete(before) => {
+                let Completed { insert, shown } = complete(session, &before);
+                session
+                    .console
+                    .complete(&insert, &shown, || thread::sleep(RETRY))?
+            }
+        }
+    }
+}
+
+/// What Tab does.
+#[derive(Default)]
+struct Completed {
+    /// Inserted at the cursor.
+    insert: String,
+    /// Shown below the line.
+    shown: String,
+}
+
+/// What a word may become.
+#[derive(Default)]
+struct Candidates {
+    /// Whole words, in order.
+    all: Vec<String>,
+    /// There are more.
+    more: bool,
+}
+
+impl Candidates {
+    /// Those of these that begin with a text.
+    fn of(words: impl Iterator<Item = String>, beginning: &str) -> Candidates {
+        let mut all: Vec<String> = words.filter(|w| w.starts_with(beginning)).collect();
+        all.sort();
+        all.dedup();
+        Candidates { all, more: false }
+    }
+}
+
+fn complete(session: &mut Session, before: &str) -> Completed {
+    let typed = typed(before);
+    if typed.lost {
+        return Completed::default();
+    }
+    let found = candidates(session, &typed);
+    let insert = match &found.all[..] {
+        // What all have in common is unknown.
+        _ if found.more => String::new(),
+        [] => String::new(),
+        [only] => {
+            let rest = typed.quoted(&only[typed.word.len()..]);
+            // Behind a directory, the path goes on.
+            let end = if only.ends_with('/') {
+                "".into()
+            } else {
+                typed.end()
+            };
+            rest + &end
+        }
+        all => typed.quoted(&common(all)[typed.word.len()..]),
+    };
+    let shown = match found.all.len() {
+        2.. if insert.is_empty() => {
+            // Of paths, the last parts.
+            let skip = typed.word.rfind('/').map_or(0, |at| at + 1);
+            let names: Vec<String> = found.all.iter().map(|w| w[skip..].into()).collect();
+            typed::columns(&names, session.console.columns(), found.more)
+        }
+        _ => String::new(),
+    };
+    Completed { insert, shown }
+}
+
+fn candidates(session: &mut Session, typed: &Typed) -> Candidates {
+    let word = typed.word.as_str();
+    if typed.file {
+        return paths(session, word);
+    }
+    // `time` and `trace` stand before commands.
+    let mut words = &typed.words[..];
+    while let [first, rest @ ..] = words
+        && matches!(first.as_str(), "time" | "trace")
+        && !(rest.is_empty() && word.starts_with('-'))
+    {
+        words = rest;
+    }
+    let Some((name, given)) = words.split_first() else {
+        return commands(session, word);
+    };
+    if let Some(builtin) = builtins::find(name) {
+        return by(session, builtin.usage.arguments, given, word);
+    }
+    let manifest = process::manifest(name).ok();
+    match manifest.as_ref().and_then(words::parameters) {
+        Some(Ok(all)) => by(session, all, given, word),
+        // It does not say.
+        None if word.starts_with('/') => paths(session, word),
+        _ => Candidates::default(),
+    }
+}
+
+/// Candidates for an argument, by declarations.
+fn by<D: Declaration>(
+    session: &mut Session,
+    all: &[D],
+    given: &[String],
+    word: &str,
+) -> Candidates {
+    let next = parameters::next(all, given);
+    if next.option && word.starts_with('-') {
+        let options = all.iter().filter_map(Declaration::option).map(String::from);
+        return Candidates::of(options.chain(["--help".into()]), word);
+    }
+    match next.value.map(|place| all[place].kind()) {
+        Some(Kind::Path) => paths(session, word),
+        Some(Kind::Program) => commands(session, word),
+        Some(Kind::Choice(words)) => {
+            let mut all = Vec::new();
+            words.any(|choice| {
+                all.push(String::from(choice));
+                false
+            });
+            Candidates::of(all.into_iter(), word)
+        }
+        _ => Candidates::default(),
+    }
+}
+
+/// Programs and built-in commands.
+fn commands(session: &mut Session, word: &str) -> Candidates {
+    let mut found = match word.contains('/') {
+        true => return Candidates::default(),
+        false => listed(session, &format!("{PROGRAMS}{word}")),
+    };
+    let programs = core::mem::take(&mut found.all).into_iter();
+    let programs = programs.filter_map(|path| path.strip_prefix(PROGRAMS).map(String::from));
+    let more = found.more;
+    let names = builtins::names().map(ToString::to_string);
+    Candidates {
+        more,
+        ..Candidates::of(programs.chain(names), word)
+    }
+}
+
+/// Paths of the name space; all begin at its root.
+fn paths(session: &mut Session, word: &str) -> Candidates {
+    match word {
+        "" => Candidates::of(["/".into()].into_iter(), ""),
+        word if word.starts_with('/') => listed(session, word),
+        _ => Candidates::default(),
+    }
+}
+
+/// The names that begin so, as `ls` lists them: one a line, directories with a `/` behind them.
+fn listed(session: &mut Session, beginning: &str) -> Candidates {
+    let until = time::uptime() + LONGEST;
+    let spec = format!("{}*", pattern::literal(beginning));
+    let Ok((child, output)) = pipeline::listing(session, &["--", &spec]) else {
+        return Candidates::default();
+    };
+    let mut output = Reader::new(output);
+    let (mut text, mut more) = (Vec::new(), false);
+    loop {
+        let left = until.saturating_sub(time::uptime());
+        let waited = wait_any(&[output.handle()], Timeout::from(left));
+        let block = match waited {
+            Ok(_) => output.receive(),
+            Err(_) => {
+                more = true;
+                break;
+            }
+        };
+        let Some(block) = block else { break };
+        text.extend_from_slice(&block.to_vec());
+        let lines = text.iter().filter(|&&byte| byte == b'\n').count();
+        if text.len() > BYTES || lines > NAMES {
+            more = true;
+            break;
+        }
+    }
+    // If it has ended by itself, there is nothing to stop.
+    let _ = child.stop(stop::INTERRUPTED);
+    // The last line may be cut off.
+    let end = text
+        .iter()
+        .rposition(|&byte| byte == b'\n')
+        .map_or(0, |at| at + 1);
+    let text = String::from_utf8_lossy(&text[..end]);
+    // Services choose names: those that are no text for a terminal are not offered.
+    let shown = |line: &&str| {
+        !line
+            .chars()
+            .any(|c| c.is_control() || c == char::REPLACEMENT_CHARACTER)
+    };
+    Candidates {
+        more,
+        ..Candidates::of(text.lines().filter(shown).map(String::from), beginning)
+    }
+}
