@@ -95,6 +95,8 @@ pub struct Kernel {
     pub watch: Option<u32>,
     /// The machine's disks.
     pub disks: Vec<Disk>,
+    /// Further devices of an emulated machine, as QEMU's `-device` takes them.
+    pub devices: Vec<String>,
     stress: bool,
 }
 
@@ -127,6 +129,7 @@ impl Kernel {
             scratch,
             watch: None,
             disks: Vec::new(),
+            devices: Vec::new(),
             stress: false,
         })
     }
@@ -218,6 +221,7 @@ impl Kernel {
             verdict: &verdict,
             terminal,
             disks: &self.disks,
+            devices: &self.devices,
         });
         let mut launch = Launch::new(command);
         launch.owns(verdict.clone());

@@ -37,6 +37,8 @@ pub struct Guest<'a> {
     pub terminal: bool,
     /// The machine's disks, in order.
     pub disks: &'a [Disk],
+    /// Further devices, as QEMU's `-device` takes them.
+    pub devices: &'a [String],
 }
 
 /// The most disks of a machine.
@@ -122,6 +124,13 @@ pub fn command(guest: &Guest) -> Command {
         // Version 1 of the interface, not the one before it.
         command.args(["-global", "virtio-mmio.force-legacy=false"]);
     }
+    // Before the devices that it is for.
+    if guest.machine == Machine::Q35 {
+        command.args(["-device", "intel-iommu"]);
+    }
+    for device in guest.devices {
+        command.args(["-device", device]);
+    }
     for (number, disk) in guest.disks.iter().enumerate() {
         command.args(drive(guest.machine, number, disk));
     }
@@ -193,6 +202,7 @@ mod tests {
             verdict: Path::new("v"),
             terminal: false,
             disks: &[Disk::named("a,b,ro".into())],
+            devices: &["edu".into()],
         };
         let line = format!("{:?}", command(&guest));
         for part in [
@@ -201,6 +211,7 @@ mod tests {
             "file:v",
             "isa-debug-exit",
             "id=disk0,format=raw,file=a,,b",
+            "\"intel-iommu\" \"-device\" \"edu\"",
             "virtio-blk-pci,disable-legacy=on,drive=disk0",
             "\"-- a b\"",
         ] {

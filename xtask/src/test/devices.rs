@@ -33,6 +33,12 @@ const SERVED: [&str; 7] = [
 /// What the hostile drivers' parent says when each got what it should.
 const HELD_OFF: &str = "20 attempts, 0 wrong";
 
+/// A device that masters the bus as it is told, with addresses of all lengths.
+const EDU: &str = "edu,dma_mask=0xffffffffffffffff";
+/// What its drivers' parent says with an IOMMU, and without.
+const CONFINED: &str = "17 attempts, 0 wrong";
+const NOT_CONFINED: &str = "confined false, given Err(NotPermitted)";
+
 /// The byte at this place of a disk, as the client (`tests/sips/disk`) has it.
 fn pattern(at: u64) -> u8 {
     let mixed = (at / 8 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -49,9 +55,13 @@ pub fn run(run: &Run) -> Result<Report> {
     let images = image::compile_programs(&run.project, Programs::WithTests, MemoryMode::Guard)?;
     for machine in [Machine::Microvm, Machine::Q35, Machine::I440fx] {
         let name = |what: &str| format!("{} on {}", what, machine.name());
-        let boot = |script: &str, disks: Vec<PathBuf>| -> Result<Result<String, String>> {
+        let boot = |script: &str,
+                    disks: Vec<PathBuf>,
+                    devices: &[&str]|
+         -> Result<Result<String, String>> {
             let mut kernel = Kernel::prepare(&run.project, machine, Acceleration::Emulated)?;
             kernel.disks = disks.into_iter().map(|d| Disk::named(d.into())).collect();
+            kernel.devices = devices.iter().map(ToString::to_string).collect();
             let session = Session::start(launch(&run.project, &images, &kernel, Some(script))?)?;
             let (output, ended) = session.finish(Instant::now() + TIME);
             Ok(match ended {
@@ -68,11 +78,31 @@ pub fn run(run: &Run) -> Result<Report> {
             let mut bytes = vec![0; DISK];
             bytes[MIB..2 * MIB].copy_from_slice(&filled(MIB..2 * MIB));
             files::write(&disk, &bytes)?;
-            let ran = boot("disk /dev/disk0 && sweep && echo swept", vec![disk.clone()])?;
+            let ran = boot(
+                "disk /dev/disk0 && sweep && echo swept",
+                vec![disk.clone()],
+                &[],
+            )?;
             let now = fs::read(&disk).with_context(|| format!("cannot read {}", disk.display()))?;
             fs::remove_file(&disk).ok();
             bytes[..MIB].copy_from_slice(&filled(0..MIB));
             report.count(name("disk"), served(ran, &now, &bytes));
+        }
+        if machine != Machine::Microvm && run.wants(&name("hostile device")) {
+            let (script, wanted) = if machine == Machine::Q35 {
+                ("hostile-dma && sweep", CONFINED)
+            } else {
+                ("hostile-dma without && sweep", NOT_CONFINED)
+            };
+            let ran = boot(script, Vec::new(), &[EDU])?;
+            let judged = ran.and_then(|output| {
+                if output.lines().any(|line| line == wanted) {
+                    Ok(())
+                } else {
+                    Err(format!("no line `{wanted}` in\n{output}"))
+                }
+            });
+            report.count(name("hostile device"), judged);
         }
         if run.wants(&name("hostile driver")) {
             // Two get their drivers, soon after the start; the third is free.
@@ -80,7 +110,7 @@ pub fn run(run: &Run) -> Result<Report> {
             for disk in &disks {
                 files::write(disk, vec![0x5a; MIB])?;
             }
-            let ran = boot("sleep 1 && hostile-driver && sweep", disks.clone())?;
+            let ran = boot("sleep 1 && hostile-driver && sweep", disks.clone(), &[])?;
             let whole = disks.iter().all(|disk| {
                 fs::read(disk).is_ok_and(|bytes| bytes.iter().all(|&byte| byte == 0x5a))
             });

@@ -64,6 +64,11 @@ impl Function {
         Function { way, bus, number }
     }
 
+    /// The number by which its accesses to memory are known: bus, device and function.
+    pub fn source(&self) -> u16 {
+        u16::from(self.bus) << 8 | u16::from(self.number)
+    }
+
     /// Reads 32 bits of its configuration, at a multiple of 4 below 256.
     pub fn read(&self, register: u16) -> u32 {
         match self.way {

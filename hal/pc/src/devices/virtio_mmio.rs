@@ -79,6 +79,7 @@ pub fn find(search: &mut Search<'_>, request: &Request<'_>) {
             places: vec![Place::Memory(registers)],
             function: None,
             masters: true,
+            confined: false,
         };
         search.add(device, known);
     }
