@@ -95,7 +95,7 @@ pub struct Kernel {
     pub watch: Option<u32>,
     /// The machine's disks.
     pub disks: Vec<Disk>,
-    /// Further devices of an emulated machine, as QEMU's `-device` takes them.
+    /// QEMU's arguments for further devices of an emulated machine.
     pub devices: Vec<String>,
     stress: bool,
 }

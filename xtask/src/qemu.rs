@@ -37,7 +37,7 @@ pub struct Guest<'a> {
     pub terminal: bool,
     /// The machine's disks, in order.
     pub disks: &'a [Disk],
-    /// Further devices, as QEMU's `-device` takes them.
+    /// Further arguments, for further devices.
     pub devices: &'a [String],
 }
 
@@ -128,9 +128,7 @@ pub fn command(guest: &Guest) -> Command {
     if guest.machine == Machine::Q35 {
         command.args(["-device", "intel-iommu"]);
     }
-    for device in guest.devices {
-        command.args(["-device", device]);
-    }
+    command.args(guest.devices);
     for (number, disk) in guest.disks.iter().enumerate() {
         command.args(drive(guest.machine, number, disk));
     }
@@ -202,7 +200,7 @@ mod tests {
             verdict: Path::new("v"),
             terminal: false,
             disks: &[Disk::named("a,b,ro".into())],
-            devices: &["edu".into()],
+            devices: &["-device".into(), "edu".into()],
         };
         let line = format!("{:?}", command(&guest));
         for part in [

@@ -92,9 +92,9 @@ impl Device {
     /// # Errors
     /// The block, with [`Error::NotPermitted`] if the manifest declares no memory or nothing
     /// confines the device, [`Error::WouldBlock`] if as much is mapped as can be,
-    /// [`Error::BadArgument`] for bytes outside the block or on others' pages, for more than
-    /// [`MAX_DMA`] or than the manifest declares, and for a read-only block that the device should
-    /// write, and [`Error::Closed`] if the device was cut off.
+    /// [`Error::Held`] for bytes on pages of others, [`Error::BadArgument`] for bytes outside the
+    /// block, for more than [`MAX_DMA`] or than the manifest declares, and for a read-only block
+    /// that the device should write, and [`Error::Closed`] if the device was cut off.
     pub fn map(
         &self,
         block: Block,

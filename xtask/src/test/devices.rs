@@ -33,8 +33,18 @@ const SERVED: [&str; 7] = [
 /// What the hostile drivers' parent says when each got what it should.
 const HELD_OFF: &str = "20 attempts, 0 wrong";
 
+/// Tests of a disk that is not virtio, and what comes before the client: nothing, or the driver's
+/// death while another client has requests under way.
+const NVME: [(&str, &str); 2] = [
+    ("NVMe disk", ""),
+    (
+        "NVMe driver killed under load",
+        "disk /dev/disk2 & sleep 0.05; kill nvme; wait; sleep 0.5;",
+    ),
+];
+
 /// A device that masters the bus as it is told, with addresses of all lengths.
-const EDU: &str = "edu,dma_mask=0xffffffffffffffff";
+const EDU: [&str; 2] = ["-device", "edu,dma_mask=0xffffffffffffffff"];
 /// What its drivers' parent says with an IOMMU, and without.
 const CONFINED: &str = "17 attempts, 0 wrong";
 const NOT_CONFINED: &str = "confined false, given Err(NotPermitted)";
@@ -94,7 +104,7 @@ pub fn run(run: &Run) -> Result<Report> {
             } else {
                 ("hostile-dma without && sweep", NOT_CONFINED)
             };
-            let ran = boot(script, Vec::new(), &[EDU])?;
+            let ran = boot(script, Vec::new(), &EDU)?;
             let judged = ran.and_then(|output| {
                 if output.lines().any(|line| line == wanted) {
                     Ok(())
@@ -103,6 +113,26 @@ pub fn run(run: &Run) -> Result<Report> {
                 }
             });
             report.count(name("hostile device"), judged);
+        }
+        if machine == Machine::Q35 {
+            for (what, before) in NVME {
+                if !run.wants(&name(what)) {
+                    continue;
+                }
+                let disk = file(9);
+                let mut bytes = vec![0; DISK];
+                bytes[MIB..2 * MIB].copy_from_slice(&filled(MIB..2 * MIB));
+                files::write(&disk, &bytes)?;
+                let drive = format!("if=none,id=nvm,format=raw,file={}", disk.display());
+                let nvme = ["-drive", &drive, "-device", "nvme,serial=1,drive=nvm"];
+                let script = format!("{before} disk /dev/disk2 && sweep && echo swept");
+                let ran = boot(&script, Vec::new(), &nvme)?;
+                let now = fs::read(&disk);
+                let now = now.with_context(|| format!("cannot read {}", disk.display()))?;
+                fs::remove_file(&disk).ok();
+                bytes[..MIB].copy_from_slice(&filled(0..MIB));
+                report.count(name(what), served(ran, &now, &bytes));
+            }
         }
         if run.wants(&name("hostile driver")) {
             // Two get their drivers, soon after the start; the third is free.

@@ -93,7 +93,8 @@ impl Window {
             return Err(bad);
         }
         let memory = DeviceMemory::of(a.block.get(), wanted.start, wanted.len).ok_or(bad)?;
-        a.own_pages(wanted.start, wanted.len).ok_or(bad)?;
+        let own = a.own_pages(wanted.start, wanted.len);
+        own.ok_or(status::HELD)?;
         let pages = u64::from(memory.pages());
         if pages > u64::from(PLACE) || pages * PAGE > most {
             return Err(bad);

@@ -400,35 +400,45 @@ fn child(attempt: &str) -> Result<i32, Error> {
 /// Blocks that a device must not get; each comes back.
 fn refused(edu: &Edu) -> Result<i32, Error> {
     let mut good = true;
-    let mut refuse = |block: Block, bytes: core::ops::Range<u32>, access| {
+    let mut refuse = |block: Block, bytes: core::ops::Range<u32>, access, wanted| {
         let error = edu.device.map(block, bytes.clone(), access).err();
-        let refused = error.is_some_and(|r| r.error == Error::BadArgument);
+        let refused = error.is_some_and(|r| r.error == wanted);
         if !refused {
             println!("{bytes:?} is not refused");
         }
         good &= refused;
     };
     // On a page with others' blocks.
-    refuse(Block::new(64)?, 0..64, Access::Read);
-    refuse(Block::new(2048)?, 0..2048, Access::Write);
+    refuse(Block::new(64)?, 0..64, Access::Read, Error::Held);
+    refuse(Block::new(2048)?, 0..2048, Access::Write, Error::Held);
     // Half of a page, the other half of which is another's.
     let mut first = Block::new(4096)?;
     let second = first.split(2048)?;
-    refuse(first, 0..2048, Access::Read);
-    refuse(second, 0..2048, Access::Read);
+    refuse(first, 0..2048, Access::Read, Error::Held);
+    refuse(second, 0..2048, Access::Read, Error::Held);
     // Outside, or nothing.
-    refuse(Block::new(4096)?, 0..4097, Access::Read);
-    refuse(Block::new(4096)?, 4095..u32::MAX, Access::Read);
-    refuse(Block::new(4096)?, 7..7, Access::Read);
+    refuse(Block::new(4096)?, 0..4097, Access::Read, Error::BadArgument);
+    refuse(
+        Block::new(4096)?,
+        4095..u32::MAX,
+        Access::Read,
+        Error::BadArgument,
+    );
+    refuse(Block::new(4096)?, 7..7, Access::Read, Error::BadArgument);
     // Too large.
-    refuse(Block::new(2 << 20)?, 0..(1 << 20) + 1, Access::Read);
+    refuse(
+        Block::new(2 << 20)?,
+        0..(1 << 20) + 1,
+        Access::Read,
+        Error::BadArgument,
+    );
     // What others can read is not written.
     let mut shared = Block::new(4096)?;
     let _view = shared.share(0..4096)?;
-    refuse(shared, 0..4096, Access::Write);
+    refuse(shared, 0..4096, Access::Write, Error::BadArgument);
     let mut shared = Block::new(4096)?;
     let _view = shared.share(0..4096)?;
-    refuse(shared, 0..4096, Access::Shared);
+    refuse(shared, 0..4096, Access::Shared, Error::BadArgument);
     code(good)
 }
 
