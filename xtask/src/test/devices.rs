@@ -20,11 +20,12 @@ const MIB: usize = 1 << 20;
 const DISK: usize = 16 * MIB;
 
 /// What the client of the disk says when all is as it should be.
-const SERVED: [&str; 7] = [
+const SERVED: [&str; 8] = [
     "geometry: 32768 sectors of 512 bytes, read-only false, 32 at once, up to 524288 bytes",
     "what the host wrote: 0 wrong",
     "writes: 0 failed",
     "what was written: 0 wrong",
+    "blocks that share pages: 0 wrong",
     "refused: 9 of 9, the view has 0 bytes set",
     "after others have gone: 0 wrong",
     "swept",
@@ -34,19 +35,20 @@ const SERVED: [&str; 7] = [
 const HELD_OFF: &str = "20 attempts, 0 wrong";
 
 /// Tests of a disk that is not virtio, and what comes before the client: nothing, or the driver's
-/// death while another client has requests under way.
-const NVME: [(&str, &str); 2] = [
-    ("NVMe disk", ""),
+/// death while another client has requests under way, and what is then seen.
+const NVME: [(&str, &str, &str); 2] = [
+    ("NVMe disk", "", ""),
     (
         "NVMe driver killed under load",
         "disk /dev/disk2 & sleep 0.05; kill nvme; wait; sleep 0.5;",
+        "manager(5): disk2: killed; starts again in 10ms",
     ),
 ];
 
 /// A device that masters the bus as it is told, with addresses of all lengths.
 const EDU: [&str; 2] = ["-device", "edu,dma_mask=0xffffffffffffffff"];
 /// What its drivers' parent says with an IOMMU, and without.
-const CONFINED: &str = "17 attempts, 0 wrong";
+const CONFINED: &str = "19 attempts, 0 wrong";
 const NOT_CONFINED: &str = "confined false, given Err(NotPermitted)";
 
 /// The byte at this place of a disk, as the client (`tests/sips/disk`) has it.
@@ -115,7 +117,7 @@ pub fn run(run: &Run) -> Result<Report> {
             report.count(name("hostile device"), judged);
         }
         if machine == Machine::Q35 {
-            for (what, before) in NVME {
+            for (what, before, seen) in NVME {
                 if !run.wants(&name(what)) {
                     continue;
                 }
@@ -131,6 +133,13 @@ pub fn run(run: &Run) -> Result<Report> {
                 let now = now.with_context(|| format!("cannot read {}", disk.display()))?;
                 fs::remove_file(&disk).ok();
                 bytes[..MIB].copy_from_slice(&filled(0..MIB));
+                let ran = ran.and_then(|output| {
+                    if output.contains(seen) {
+                        Ok(output)
+                    } else {
+                        Err(format!("no `{seen}` in\n{output}"))
+                    }
+                });
                 report.count(name(what), served(ran, &now, &bytes));
             }
         }

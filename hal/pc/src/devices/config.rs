@@ -134,10 +134,16 @@ impl Function {
         result
     }
 
-    /// Lets it answer, and master the bus if it may. It never raises its pin.
+    /// Lets it answer, and master the bus if it may.
     pub fn switch_on(&self, masters: bool) {
         let master = if masters { MASTER } else { 0 };
-        self.command(MASTER, PORTS | MEMORY | NO_PIN | master);
+        self.command(MASTER, PORTS | MEMORY | master);
+    }
+
+    /// Lets it raise its interrupt pin, or not.
+    pub fn let_pin(&self, raises: bool) {
+        let (clear, set) = if raises { (NO_PIN, 0) } else { (0, NO_PIN) };
+        self.command(clear, set);
     }
 
     /// Keeps it from mastering the bus.

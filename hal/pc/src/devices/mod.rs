@@ -51,6 +51,8 @@ struct Known {
     places: Vec<Place>,
     /// Its PCI function; `None` for virtio-mmio.
     function: Option<Function>,
+    /// Whether its line is its interrupt pin, which it raises only while it is connected.
+    pin: bool,
     /// Whether it may master the bus while it is connected.
     masters: bool,
     /// Whether an IOMMU confines it, so that it may master the bus while its window is open.
@@ -282,6 +284,9 @@ pub fn connect(device: usize) -> bool {
     };
     if let Some(function) = &known.function {
         function.switch_on(known.masters);
+        if known.pin {
+            function.let_pin(true);
+        }
     }
     true
 }
@@ -296,6 +301,7 @@ pub fn disconnect(device: usize, reset: bool) -> bool {
     match list.known.get(device).map(|k| (&k.function, k.confined)) {
         Some((Some(function), confined)) => {
             function.stop_mastering();
+            function.let_pin(false);
             !confined || iommu::close(device)
         }
         _ => reset,

@@ -7,7 +7,7 @@ use super::config::{Function, Way};
 use super::msix;
 use super::{Known, Place, Search, give_line, range, take_line, takes_no_addresses};
 use crate::serial::line;
-use crate::{iommu, memory};
+use crate::{ioapic, iommu, memory};
 use alloc::format;
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -16,6 +16,8 @@ use sing_kernel::device::{Device, IoRange, Space, Transport, Window};
 const CAPABILITIES: u16 = 0x34;
 const FIRST_BAR: u16 = 0x10;
 const BARS: u16 = 6;
+/// Interrupt line and pin.
+const LINE: u16 = 0x3c;
 /// Class of bridges, whose configuration is the machine's.
 const BRIDGE: u8 = 6;
 const VIRTIO: u16 = 0x1af4;
@@ -142,12 +144,15 @@ fn add(search: &mut Search<'_>, function: &Function, behind: Behind) {
         Behind::Others => false,
     };
     let confined = transport == Transport::None && remapped;
-    let mut line = None;
+    let messages = confined || transport != Transport::None;
+    let vector = messages.then(|| interrupt(function, &capabilities, &bars));
+    let mut line = vector.flatten();
     if let Transport::Pci { vectors, .. } = &mut transport {
-        line = interrupt(function, &capabilities, &bars);
         *vectors = line.is_some();
-    } else if confined {
-        line = interrupt(function, &capabilities, &bars);
+    }
+    let pin = line.is_none();
+    if pin {
+        line = connect_pin(search, function);
     }
     if transport == Transport::None {
         hide_vectors(function, &capabilities, &mut bars);
@@ -155,6 +160,7 @@ fn add(search: &mut Search<'_>, function: &Function, behind: Behind) {
     let known = Known {
         places: bars.iter().map(|b| b.place).collect(),
         function: Some(*function),
+        pin: pin && line.is_some(),
         masters: transport != Transport::None,
         confined,
     };
@@ -294,6 +300,32 @@ fn virtio(function: &Function, capabilities: &[(u8, u16)], bars: &[Bar]) -> Opti
         config: config.unwrap_or_default(),
         vectors: false,
     })
+}
+
+/// Connects a line to the input at which a function's pin arrives, as the firmware has set it up for
+/// systems that do not run its byte code. Of functions that share an input the first gets it; the
+/// others never raise their pins.
+fn connect_pin(search: &Search<'_>, function: &Function) -> Option<u32> {
+    let (at, pin) = (function.read8(LINE), function.read8(LINE + 1));
+    // Not those of the ISA bus's timer, keyboard, clock and the like.
+    let is_free = matches!(at, 3..=7 | 9..=12 | 14 | 15);
+    if !is_free || !(1..=4).contains(&pin) {
+        return None;
+    }
+    // Level-triggered, low unless the firmware's tables say otherwise.
+    let isa = ioapic::isa(search.platform, at);
+    let is_named = search.platform.overrides.iter().any(|o| o.line == at);
+    let input = ioapic::Input {
+        low: isa.low || !is_named,
+        level: true,
+        ..isa
+    };
+    let line = take_line()?;
+    let connected = ioapic::connect(line, input);
+    if !connected {
+        give_line(line);
+    }
+    connected.then_some(line)
 }
 
 /// Ends the ranges that hold a function's table of message vectors, or that of those that wait,

@@ -9,7 +9,7 @@
 extern crate alloc;
 
 use core::time::Duration;
-use sing_sdk::device::{self, Device, Registers};
+use sing_sdk::device::{self, Device, Irq, Registers};
 use sing_sdk::dma::{Access, Fault, MAX_MAPPINGS, Mapping};
 use sing_sdk::inspect;
 use sing_sdk::prelude::*;
@@ -22,7 +22,7 @@ sing_sdk::manifest! {
     privileges: [create, devices, inspect],
     endpoints: { stdout: optional PipeContract.Imp:Start, stderr: optional PipeContract.Imp:Start },
     devices: {
-        edu: optional ["/pci/00/ff/1234/11e8"] { registers: [0], dma: 2 MiB },
+        edu: optional ["/pci/00/ff/1234/11e8"] { registers: [0], interrupt, dma: 2 MiB },
     },
     memory: 64 MiB,
 }
@@ -36,7 +36,9 @@ const TRAPS: [(&str, i32); 5] = [
     ("copy-behind", 19),
 ];
 /// Attempts that come to nothing, so that the child ends with 0; or the honest driver.
-const REFUSED: [&str; 12] = [
+const REFUSED: [&str; 14] = [
+    "raise",
+    "interrupts",
     "before",
     "foreign-write",
     "foreign-read",
@@ -63,6 +65,11 @@ const COUNT: u32 = 0x90;
 const COMMAND: u32 = 0x98;
 const START: u32 = 1;
 const TO_MEMORY: u32 = 2;
+
+/// The causes of its interrupt; raises it, and takes a cause away.
+const CAUSES: u32 = 0x24;
+const RAISE: u32 = 0x60;
+const QUIET: u32 = 0x64;
 
 /// Memory of others: low memory, the kernel's image, page tables and the heap behind it, the
 /// registers of the IOMMU, of the interrupt controller, and behind all memory.
@@ -244,6 +251,14 @@ impl Edu {
     }
 }
 
+/// Whether an interrupt is there within this time.
+fn arrives(irq: &Irq, milliseconds: u64) -> bool {
+    switch_receive! {
+        case &*irq => true,
+        timeout Duration::from_millis(milliseconds) => false,
+    }
+}
+
 fn code(good: bool) -> Result<i32, Error> {
     Ok(i32::from(!good))
 }
@@ -369,6 +384,30 @@ fn child(attempt: &str) -> Result<i32, Error> {
             edu.copy(shared.address(), 4, false)?;
             edu.copy(0xfee0_0000, 4, true)?;
             code(edu.holds(&edu.shared(3)?, 3))
+        }
+        // Its pin stays raised, and is never acknowledged: the next driver has its interrupts.
+        "raise" => {
+            let irq = device.irq()?;
+            edu.registers.write_u32(RAISE, 1);
+            let good = arrives(&irq, 1000);
+            irq.acknowledge();
+            // It is still raised.
+            code(good && arrives(&irq, 1000))
+        }
+        "interrupts" => {
+            edu.registers
+                .write_u32(QUIET, edu.registers.read_u32(CAUSES));
+            let irq = device.irq()?;
+            irq.acknowledge();
+            let mut good = !arrives(&irq, 50);
+            for cause in [1, 2, 4] {
+                edu.registers.write_u32(RAISE, cause);
+                good &= arrives(&irq, 1000) && edu.registers.read_u32(CAUSES) == cause;
+                edu.registers.write_u32(QUIET, cause);
+                irq.acknowledge();
+                good &= !arrives(&irq, 50);
+            }
+            code(good)
         }
         "die" => {
             let shared = edu.prepare(0xa5)?;
