@@ -140,7 +140,8 @@ extern "C" fn fault(_: CtxRef, handle: u32) -> i64 {
     finish(device(handle).map(|device| {
         let refused = hal().refused(device.index());
         refused.map_or(status::NOT_FOUND.into(), |refused| {
-            let page = refused.page & (i64::MAX as u64) / PAGE * PAGE;
+            // No address of memory has the highest bit.
+            let page = (refused.page & i64::MAX as u64) / PAGE * PAGE;
             page as i64 | i64::from(refused.write)
         })
     }))
