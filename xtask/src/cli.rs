@@ -14,7 +14,7 @@ pub const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   run [-c COMMANDS | --script FILE] [--machine hosted|pc|microvm|q35|pc-i440fx] [--memory guard|explicit] [--kvm]
-      [--disk FILE[,ro] ... | --fresh] [-- ARGS]
+      [--disk FILE[,ro][,nvme] ... | --fresh] [-- ARGS]
       builds and starts the system: a shell on this terminal, or the commands given and the status of the last; its
       disk is disk.img in the project's folder, which is made and kept, and cleared by --fresh, or the files given
   image [--iso [FILE]] [-o FILE] [--memory guard|explicit]

@@ -180,6 +180,14 @@ impl Kernel {
         arguments: &[String],
         terminal: bool,
     ) -> Result<Launch> {
+        if let Some(disk) = self.disks.iter().find(|d| d.nvme)
+            && self.machine != Machine::Q35
+        {
+            bail!(
+                "{}: an NVMe disk needs an IOMMU, which only q35 has here; say `--machine q35`",
+                disk.path.display()
+            );
+        }
         if self.machine == Machine::Hosted {
             let mut command = Command::new(&self.binary);
             if let Some(watch) = self.watch {

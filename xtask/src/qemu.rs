@@ -75,6 +75,7 @@ pub fn transports(machine: Machine, disks: usize) -> String {
 /// The arguments that make a file a disk.
 fn drive(machine: Machine, number: usize, disk: &Disk) -> [OsString; 4] {
     let device = match machine {
+        _ if disk.nvme => format!("nvme,serial=disk{number}"),
         Machine::Microvm | Machine::Hosted => {
             format!(
                 "virtio-blk-device,bus=virtio-mmio-bus.{}",

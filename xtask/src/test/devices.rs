@@ -125,10 +125,9 @@ pub fn run(run: &Run) -> Result<Report> {
                 let mut bytes = vec![0; DISK];
                 bytes[MIB..2 * MIB].copy_from_slice(&filled(MIB..2 * MIB));
                 files::write(&disk, &bytes)?;
-                let drive = format!("if=none,id=nvm,format=raw,file={}", disk.display());
-                let nvme = ["-drive", &drive, "-device", "nvme,serial=1,drive=nvm"];
+                let nvme = PathBuf::from(format!("{},nvme", disk.display()));
                 let script = format!("{before} disk /dev/disk2 && sweep && echo swept");
-                let ran = boot(&script, Vec::new(), &nvme)?;
+                let ran = boot(&script, vec![nvme], &[])?;
                 let now = fs::read(&disk);
                 let now = now.with_context(|| format!("cannot read {}", disk.display()))?;
                 fs::remove_file(&disk).ok();

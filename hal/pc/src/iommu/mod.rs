@@ -209,7 +209,7 @@ impl State {
         let count = (upper + LOWEST) as u64;
         debug_assert!(count <= WINDOW_TABLES);
         let tables = memory::take_run(count, PAGE, u64::MAX)?;
-        let at = |table: usize| tables.physical().start + table as u64 * PAGE | READ | WRITE;
+        let at = |table: usize| (tables.physical().start + table as u64 * PAGE) | READ | WRITE;
         let words = tables.words();
         for table in 1..upper {
             words[(table - 1) * ENTRIES].store(at(table), SeqCst);

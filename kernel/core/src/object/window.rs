@@ -12,6 +12,9 @@
 //!   more, or that the device is cut off.
 //! - The bytes that are mapped are never more than the driver's manifest says.
 
+#[cfg(test)]
+mod tests;
+
 use crate::ground::hal::{DeviceAccess, WINDOW_FIRST, WINDOW_PAGES, WINDOW_TABLES};
 use crate::ground::machine::hal;
 use crate::ground::memory;
