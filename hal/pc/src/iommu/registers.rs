@@ -11,6 +11,7 @@ const STATUS: u64 = 0x1c;
 const ROOT: u64 = 0x20;
 const CONTEXTS: u64 = 0x28;
 const FAULTS: u64 = 0x34;
+const FAULT_CONTROL: u64 = 0x38;
 const PROTECTED: u64 = 0x64;
 /// Bytes of registers that are mapped.
 const MAPPED: u64 = 0x1000;
@@ -90,6 +91,8 @@ impl Unit {
                 }
             }
         }
+        // Faults are looked for, and raise no interrupt.
+        self.write32(FAULT_CONTROL, 1 << 31);
         self.write64(ROOT, root);
         self.write32(COMMAND, self.read32(STATUS) & KEPT | SET_ROOT);
         let known = self.wait(|| self.read32(STATUS) & SET_ROOT != 0);
@@ -128,7 +131,6 @@ impl Unit {
         const GO: u64 = 1 << 63;
         const ALL: u64 = 1 << 60;
         const OF_DOMAIN: u64 = 2 << 60;
-        const DRAIN: u64 = 3 << 48;
         const DONE: u64 = 3 << 57;
         if self.capabilities & 1 << 4 != 0 {
             self.write32(COMMAND, self.read32(STATUS) & KEPT | WRITE_BUFFER);
@@ -142,9 +144,9 @@ impl Unit {
             None => ALL,
         };
         let at = self.flush_register() + 8;
-        // Bit 54 says that writes are drained, 55 reads; in the command it is the other way around.
-        let drain = (drains & 1) << 48 | (drains >> 1) << 49;
-        self.write64(at, GO | what | drain & DRAIN);
+        // Writes and reads under way end first, where the unit can see to that: two bits, in the same
+        // order here and there.
+        self.write64(at, GO | what | drains << 48);
         self.wait(|| self.read64(at) & GO == 0) && self.read64(at) & DONE != 0
     }
 

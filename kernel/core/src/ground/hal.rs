@@ -149,7 +149,8 @@ pub unsafe trait Hal: Sync {
     ///
     /// # Safety
     /// The register is not one by which the device is told addresses of memory, unless that memory
-    /// is the device's until it has been reset.
+    /// is the device's until it has been reset, or the device has no transport: it is then kept
+    /// from memory, or confined ([`Hal::confines`]).
     #[allow(unsafe_code, reason = "declared for HALs")]
     unsafe fn io_write(
         &self,
