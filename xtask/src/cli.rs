@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::disk::Disk;
+use crate::host_dir::HostDirectory;
 use crate::image::MemoryMode;
 use crate::machine::Machine;
 use crate::{bench, doc, fresh, fuzz, iso, run, test, wast};
@@ -14,9 +15,10 @@ pub const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   run [-c COMMANDS | --script FILE] [--machine hosted|pc|microvm|q35|pc-i440fx] [--memory guard|explicit] [--kvm]
-      [--disk FILE[,ro][,nvme] ... | --fresh] [-- ARGS]
+      [--disk FILE[,ro][,nvme] ... | --fresh] [--dir HOST::PATH[,rw] ...] [-- ARGS]
       builds and starts the system: a shell on this terminal, or the commands given and the status of the last; its
-      disk is disk.img in the project's folder, which is made and kept, and cleared by --fresh, or the files given
+      disk is disk.img in the project's folder, which is made and kept, and cleared by --fresh, or the files given;
+      --dir serves the directory HOST at the system's path PATH, to read, or with ,rw to change, too
   image [--iso [FILE]] [-o FILE] [--memory guard|explicit]
       makes a system image, or a CD or USB image that a PC starts from, with BIOS or UEFI
   test [--quick] [--all] [PART | TEST | PART/TEST]
@@ -119,6 +121,7 @@ fn parse_run(mut parser: lexopt::Parser) -> Result<Command> {
         script: None,
         kvm: false,
         disks: Vec::new(),
+        directories: Vec::new(),
         fresh: false,
         arguments: Vec::new(),
     };
@@ -146,6 +149,7 @@ fn parse_run(mut parser: lexopt::Parser) -> Result<Command> {
             Long("memory") => request.memory = memory_mode(&parser.value()?.string()?)?,
             Long("kvm") => request.kvm = true,
             Long("disk") => request.disks.push(Disk::named(parser.value()?)),
+            Long("dir") => HostDirectory::add(&mut request.directories, &parser.value()?)?,
             Long("fresh") => request.fresh = true,
             other => return Err(other.unexpected().into()),
         }

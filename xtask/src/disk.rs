@@ -44,14 +44,7 @@ impl Disk {
 
     /// Its name as QEMU's options take one, in which a comma is written twice.
     pub fn for_qemu(&self) -> OsString {
-        let mut name = Vec::new();
-        for byte in self.path.as_os_str().as_bytes() {
-            name.push(*byte);
-            if *byte == b',' {
-                name.push(b',');
-            }
-        }
-        OsString::from_vec(name)
+        crate::qemu::value(self.path.as_os_str())
     }
 
     /// An empty disk for one run; its file is the caller's to remove.

@@ -1,6 +1,7 @@
 //! The machines that the system runs on, and the commands that start it on each.
 
 use crate::disk::Disk;
+use crate::host_dir::HostDirectory;
 use crate::project::Project;
 use crate::{build, qemu};
 use anyhow::{Context, Result, bail};
@@ -97,6 +98,8 @@ pub struct Kernel {
     pub disks: Vec<Disk>,
     /// QEMU's arguments for further devices of an emulated machine.
     pub devices: Vec<String>,
+    /// Directories of the host that the machine has as devices.
+    pub directories: Vec<HostDirectory>,
     stress: bool,
 }
 
@@ -130,6 +133,7 @@ impl Kernel {
             watch: None,
             disks: Vec::new(),
             devices: Vec::new(),
+            directories: Vec::new(),
             stress: false,
         })
     }
@@ -173,6 +177,15 @@ impl Kernel {
         self.stress
     }
 
+    /// Arguments by which the shell waits for the directories, whose drivers start beside it.
+    pub fn awaited(&self) -> Vec<String> {
+        if self.directories.is_empty() {
+            return Vec::new();
+        }
+        let paths: Vec<&str> = self.directories.iter().map(|d| d.at.as_str()).collect();
+        vec!["--await".into(), paths.join(",")]
+    }
+
     /// The command that starts a system image with these arguments.
     pub fn launch(
         &self,
@@ -203,6 +216,9 @@ impl Kernel {
                 }
                 command.arg("--disk").arg(file);
             }
+            for directory in &self.directories {
+                command.arg("--dir").arg(directory.for_hosted());
+            }
             command.args(image).args(arguments);
             return Ok(Launch::new(command));
         }
@@ -210,10 +226,14 @@ impl Kernel {
         if let Some(watch) = self.watch {
             line = format!("watch={watch} {line}");
         }
-        if self.disks.len() > qemu::DISKS {
-            bail!("a machine has at most {} disks", qemu::DISKS);
+        let devices = self.disks.len() + self.directories.len();
+        if devices > qemu::DISKS {
+            bail!(
+                "a machine has at most {} disks and directories",
+                qemu::DISKS
+            );
         }
-        line.insert_str(0, &qemu::transports(self.machine, self.disks.len()));
+        line.insert_str(0, &qemu::transports(self.machine, devices));
         check_length(&line)?;
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let run = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -230,6 +250,7 @@ impl Kernel {
             terminal,
             disks: &self.disks,
             devices: &self.devices,
+            directories: &self.directories,
         });
         let mut launch = Launch::new(command);
         launch.owns(verdict.clone());

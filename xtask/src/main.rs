@@ -28,6 +28,7 @@ mod doc;
 mod files;
 mod fresh;
 mod fuzz;
+mod host_dir;
 mod image;
 mod iso;
 mod machine;

@@ -1,10 +1,12 @@
 //! QEMU: its packages and its command line.
 
 use crate::disk::Disk;
+use crate::host_dir::HostDirectory;
 use crate::machine::{Acceleration, Machine};
 use crate::packages::Tools;
 use anyhow::{Result, bail};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::process::Command;
 
@@ -39,9 +41,11 @@ pub struct Guest<'a> {
     pub disks: &'a [Disk],
     /// Further arguments, for further devices.
     pub devices: &'a [String],
+    /// Directories of the host that the machine has as devices, in order.
+    pub directories: &'a [HostDirectory],
 }
 
-/// The most disks of a machine.
+/// The most disks and directories of a machine.
 pub const DISKS: usize = 8;
 /// Where `microvm` has its virtio transports, the bytes of each, and the input of the interrupt
 /// controllers to which the first is connected.
@@ -49,15 +53,15 @@ const TRANSPORTS: usize = 0xfeb0_0000;
 const TRANSPORT_BYTES: usize = 512;
 const TRANSPORTS_INPUT: usize = 24;
 
-/// The transport of a disk. They are used from the last on, as QEMU itself does: the interrupt of
+/// The transport of a device. They are used from the last on, as QEMU itself does: the interrupt of
 /// the first arrives at another input than the machine's tables say.
-fn transport(disk: usize) -> usize {
-    23 - disk
+fn transport(device: usize) -> usize {
+    23 - device
 }
 
-/// What the kernel's command line says of a machine's disks: `microvm` describes its transports
+/// What the kernel's command line says of a machine's disks and directories: `microvm` describes its transports
 /// only in tables that need an interpreter.
-pub fn transports(machine: Machine, disks: usize) -> String {
+pub fn transports(machine: Machine, devices: usize) -> String {
     if machine != Machine::Microvm {
         return String::new();
     }
@@ -69,7 +73,7 @@ pub fn transports(machine: Machine, disks: usize) -> String {
         );
         format!("virtio_mmio.device={TRANSPORT_BYTES}@{at:#x}:{input} ")
     };
-    (0..disks).map(word).collect()
+    (0..devices).map(word).collect()
 }
 
 /// The arguments that make a file a disk.
@@ -91,6 +95,35 @@ fn drive(machine: Machine, number: usize, disk: &Disk) -> [OsString; 4] {
     }
     let device = format!("{device},drive=disk{number}");
     ["-drive".into(), drive, "-device".into(), device.into()]
+}
+
+/// The arguments that make a directory a device, behind so many disks.
+fn directory(
+    machine: Machine,
+    disks: usize,
+    number: usize,
+    directory: &HostDirectory,
+) -> [OsString; 4] {
+    let device = match machine {
+        Machine::Microvm | Machine::Hosted => {
+            let bus = transport(disks + number);
+            format!("virtio-9p-device,bus=virtio-mmio-bus.{bus}")
+        }
+        Machine::Q35 | Machine::I440fx => "virtio-9p-pci,disable-legacy=on".to_string(),
+    };
+    directory.for_qemu(number, &device)
+}
+
+/// A value as QEMU's options take one, in which a comma is written twice.
+pub fn value(text: &OsStr) -> OsString {
+    let mut out = Vec::new();
+    for byte in text.as_bytes() {
+        out.push(*byte);
+        if *byte == b',' {
+            out.push(b',');
+        }
+    }
+    OsString::from_vec(out)
 }
 
 /// QEMU's command line. On a terminal, control keys reach the guest, and Ctrl-A X ends the
@@ -121,7 +154,7 @@ pub fn command(guest: &Guest) -> Command {
         command.arg("-initrd").arg(image);
     }
     command.arg("-append").arg(guest.line);
-    if !guest.disks.is_empty() {
+    if !guest.disks.is_empty() || !guest.directories.is_empty() {
         // Version 1 of the interface, not the one before it.
         command.args(["-global", "virtio-mmio.force-legacy=false"]);
     }
@@ -132,6 +165,9 @@ pub fn command(guest: &Guest) -> Command {
     command.args(guest.devices);
     for (number, disk) in guest.disks.iter().enumerate() {
         command.args(drive(guest.machine, number, disk));
+    }
+    for (number, of) in guest.directories.iter().enumerate() {
+        command.args(directory(guest.machine, guest.disks.len(), number, of));
     }
     command
 }
@@ -202,6 +238,7 @@ mod tests {
             terminal: false,
             disks: &[Disk::named("a,b,ro".into())],
             devices: &["-device".into(), "edu".into()],
+            directories: &[HostDirectory::named(&"here::/mnt".into()).unwrap()],
         };
         let line = format!("{:?}", command(&guest));
         for part in [
@@ -212,6 +249,8 @@ mod tests {
             "id=disk0,format=raw,file=a,,b",
             "\"intel-iommu\" \"-device\" \"edu\"",
             "virtio-blk-pci,disable-legacy=on,drive=disk0",
+            "path=here,readonly=on",
+            "virtio-9p-pci,disable-legacy=on,fsdev=dir0,mount_tag=/mnt",
             "\"-- a b\"",
         ] {
             assert!(line.contains(part), "{part} not in {line}");

@@ -1,6 +1,7 @@
 //! `cargo xtask run`: builds everything, packs the image and starts the system.
 
 use crate::disk::Disk;
+use crate::host_dir::HostDirectory;
 use crate::image::{self, MemoryMode};
 use crate::machine::{Acceleration, Kernel, Machine};
 use crate::project::Project;
@@ -25,6 +26,8 @@ pub struct Request {
     pub kvm: bool,
     /// The machine's disks; none: the project's own.
     pub disks: Vec<Disk>,
+    /// Directories of the host that the system gets.
+    pub directories: Vec<HostDirectory>,
     /// Whether the project's own disk begins empty.
     pub fresh: bool,
     /// Further arguments for the system.
@@ -57,7 +60,11 @@ pub fn run(request: &Request) -> Result<u8> {
             );
         }
     }
-    let mut arguments = Vec::new();
+    for directory in &request.directories {
+        directory.check()?;
+    }
+    kernel.directories.clone_from(&request.directories);
+    let mut arguments = kernel.awaited();
     if script.is_some() {
         arguments.extend(SCRIPT_ARGUMENTS.map(String::from));
     }

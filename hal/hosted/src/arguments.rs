@@ -1,6 +1,6 @@
 //! The command line.
 
-use sing_hosted::{DiskFile, MOST_DISKS};
+use sing_hosted::{DirectoryError, DiskFile, HostDirectory, MOST_DISKS};
 use std::ffi::OsString;
 use std::fmt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -16,6 +16,8 @@ says to which programs.
 Options:
       --disk FILE[,ro]      give the machine a disk with the bytes of this file or block device, and keep what is
                             written to it there; with `,ro` it cannot be written; may be given several times
+      --dir HOST::PATH[,rw] give the system the directory HOST of this machine at its path PATH, to read; with `,rw`
+                            to change, too; nothing outside HOST can be reached; may be given several times
       --memory-limit BYTES  the most memory to use, with K, M or G behind it if you like
                             (default: what Linux says is available)
       --watch MICROSECONDS  for tests: let the timer tick this often, and say at the end how long interrupts
@@ -48,6 +50,7 @@ pub(crate) enum Command {
 pub(crate) struct Run {
     pub(crate) image: PathBuf,
     pub(crate) disks: Vec<DiskFile>,
+    pub(crate) directories: Vec<HostDirectory>,
     pub(crate) args: Vec<String>,
     pub(crate) memory_limit: Option<u64>,
     /// Nanoseconds between timer ticks; 0 for none.
@@ -62,8 +65,12 @@ pub(crate) enum Error {
     NoImage,
     /// The value is no amount of memory.
     Memory(String),
-    /// There are more disks than the machine can have.
+    /// There are more disks and directories than the machine can have.
     Disks,
+    /// The value is no directory and path.
+    Directory(DirectoryError),
+    /// Two directories are to be at these paths, of which one is the other or above it.
+    Overlap(String, String),
     /// The value is no time between ticks.
     Watch(String),
     /// The value is no kind of stress.
@@ -88,7 +95,15 @@ impl fmt::Display for Error {
                     "--memory-limit {text}: not an amount of memory; write 512M or 2G"
                 )
             }
-            Self::Disks => write!(f, "--disk: the machine has at most {MOST_DISKS} disks"),
+            Self::Disks => write!(
+                f,
+                "--disk, --dir: the machine has at most {MOST_DISKS} disks and directories"
+            ),
+            Self::Directory(error) => error.fmt(f),
+            Self::Overlap(first, second) => write!(
+                f,
+                "--dir: {second} is taken by the directory at {first}; give each a path beside the others'"
+            ),
             Self::Watch(text) => write!(
                 f,
                 "--watch {text}: not a time between ticks; write microseconds from 50 to 1000000"
@@ -136,6 +151,7 @@ pub(crate) fn parse(mut parser: lexopt::Parser) -> Result<Command, Error> {
     use lexopt::prelude::*;
     let mut memory_limit = None;
     let mut disks = Vec::new();
+    let mut directories: Vec<HostDirectory> = Vec::new();
     let mut watch = 0;
     let mut stress = false;
     let image = loop {
@@ -144,8 +160,17 @@ pub(crate) fn parse(mut parser: lexopt::Parser) -> Result<Command, Error> {
                 let text = parser.value()?.string()?;
                 memory_limit = Some(bytes(&text).ok_or(Error::Memory(text))?);
             }
-            Some(Long("disk")) if disks.len() == MOST_DISKS => return Err(Error::Disks),
+            Some(Long("disk" | "dir")) if disks.len() + directories.len() == MOST_DISKS => {
+                return Err(Error::Disks);
+            }
             Some(Long("disk")) => disks.push(disk(parser.value()?)),
+            Some(Long("dir")) => {
+                let new = HostDirectory::named(parser.value()?).map_err(Error::Directory)?;
+                if let Some(other) = directories.iter().find(|other| other.overlaps(&new)) {
+                    return Err(Error::Overlap(other.at.clone(), new.at));
+                }
+                directories.push(new);
+            }
             Some(Long("watch")) => {
                 let text = parser.value()?.string()?;
                 let microseconds = text.parse::<u64>().ok();
@@ -170,6 +195,7 @@ pub(crate) fn parse(mut parser: lexopt::Parser) -> Result<Command, Error> {
     Ok(Command::Run(Run {
         image,
         disks,
+        directories,
         args,
         memory_limit,
         watch,
@@ -213,6 +239,49 @@ mod tests {
             super::parse(lexopt::Parser::from_args(many.split_whitespace())),
             Err(Error::Disks)
         ));
+    }
+
+    #[test]
+    fn a_directory_is_of_the_host_and_of_the_system() {
+        let line = "--dir a::b::/mnt/a,rw --dir .::/mnt/b,ro --dir /c::/c os.img --dir x";
+        let Ok(Command::Run(run)) = run(line) else {
+            panic!("not understood")
+        };
+        let all: Vec<_> = run
+            .directories
+            .iter()
+            .map(|d| (d.path.to_str().unwrap(), d.at.as_str(), d.read_only))
+            .collect();
+        assert_eq!(
+            all,
+            [
+                ("a::b", "/mnt/a", false),
+                (".", "/mnt/b", true),
+                ("/c", "/c", true)
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_no_directory_and_path_is_refused_with_the_reason() {
+        for (value, reason) in [
+            ("here", "write HOST::PATH"),
+            ("::/mnt", "write HOST::PATH"),
+            ("here::mnt", "not absolute"),
+            ("here::/", "/ itself"),
+            ("here::/mnt/..", "`..`"),
+            ("here::/a,b", "comma"),
+            ("here::/0123456789012345678901234567890", "31 bytes"),
+        ] {
+            let Err(error) = run(&format!("--dir {value} os.img")) else {
+                panic!("{value}")
+            };
+            let text = error.to_string();
+            assert!(text.contains(value) && text.contains(reason), "{text}");
+        }
+        let taken = run("--dir a::/mnt --dir b::/mnt/b os.img");
+        let Err(error) = taken else { panic!("taken") };
+        assert!(error.to_string().contains("/mnt/b is taken"), "{error}");
     }
 
     #[test]

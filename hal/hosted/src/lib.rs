@@ -29,7 +29,7 @@ use clock::{Clock, Noted};
 use code::Code;
 use console::Console;
 use devices::Devices;
-pub use devices::{DiskError, DiskFile, MOST_DISKS};
+pub use devices::{DirectoryError, DiskError, DiskFile, HostDirectory, MOST_DISKS};
 use memory::Memory;
 use sing_abi::PAGE;
 use sing_abi::exit::machine;
@@ -71,6 +71,9 @@ pub struct Config {
     pub console: bool,
     /// The machine's disks, at most [`MOST_DISKS`].
     pub disks: Vec<DiskFile>,
+    /// Directories of the host that the machine has as devices; with the disks, at most
+    /// [`MOST_DISKS`].
+    pub directories: Vec<HostDirectory>,
     /// The kernel, or a replacement.
     pub hooks: Hooks,
 }
@@ -86,6 +89,8 @@ pub enum Error {
     Addresses(io::Error),
     /// There is no disk of a file.
     Disk(DiskError),
+    /// A directory of the host cannot be served.
+    Directory(DirectoryError),
     /// Linux refuses a resource that the machine needs.
     Linux {
         /// The resource.
@@ -110,6 +115,7 @@ impl fmt::Display for Error {
                 "1 GiB of addresses for code is not to be had: {error}; raise `ulimit -v`"
             ),
             Self::Disk(error) => error.fmt(f),
+            Self::Directory(error) => error.fmt(f),
             Self::Linux { what, error } => write!(f, "Linux refuses {what}: {error}"),
         }
     }
@@ -121,7 +127,9 @@ impl Error {
     pub fn status(&self) -> i32 {
         match self {
             Self::MemoryLimit(_) | Self::Addresses(_) => machine::NO_MEMORY,
-            Self::AlreadyStarted | Self::Disk(_) | Self::Linux { .. } => machine::REFUSED,
+            Self::AlreadyStarted | Self::Disk(_) | Self::Directory(_) | Self::Linux { .. } => {
+                machine::REFUSED
+            }
         }
     }
 }
@@ -131,6 +139,7 @@ impl std::error::Error for Error {
         match self {
             Self::Addresses(error) | Self::Linux { error, .. } => Some(error),
             Self::Disk(error) => Some(error),
+            Self::Directory(error) => Some(error),
             _ => None,
         }
     }
@@ -196,7 +205,7 @@ impl HostedHal {
         let timer = Timer::new(signals::TIMER).map_err(refused("a timer"))?;
         signals::start(config.console).map_err(refused("signal handlers"))?;
         let console = Console::new(config.console).map_err(refused("a thread"))?;
-        let devices = Devices::new(&config.disks).map_err(Error::Disk)?;
+        let devices = Devices::new(&config.disks, &config.directories)?;
         let memory = Memory::new(limit / PAGE * PAGE);
         let hooks = config.hooks;
         let hosted = HOSTED.get_or_init(|| Self {

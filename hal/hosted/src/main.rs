@@ -53,6 +53,7 @@ fn start(run: Run) -> ! {
         memory_limit: run.memory_limit,
         console: true,
         disks: run.disks,
+        directories: run.directories,
         ..Config::default()
     };
     // A panic is a bug of the kernel: whatever stack it happens on, the system ends, with the

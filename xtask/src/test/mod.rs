@@ -4,6 +4,7 @@ mod boot;
 mod conformance;
 mod dependencies;
 mod devices;
+mod directories;
 mod docs;
 mod format;
 mod fuzz;
@@ -249,6 +250,20 @@ const PARTS: &[Part] = &[
         filters: false,
         emulated: true,
         run: systems::selftest,
+    },
+    Part {
+        name: "directories-hosted",
+        quick: true,
+        filters: false,
+        emulated: false,
+        run: directories::hosted,
+    },
+    Part {
+        name: "directories-pc",
+        quick: false,
+        filters: false,
+        emulated: true,
+        run: directories::pc,
     },
     Part {
         name: "devices",

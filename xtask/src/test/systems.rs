@@ -140,7 +140,10 @@ pub fn launch(
         .out()
         .join(format!("test-{}.img", std::process::id()));
     let image = image::pack(project, images, &image, script)?;
-    let arguments = script.map_or(Vec::new(), |_| SCRIPT_ARGUMENTS.map(String::from).to_vec());
+    let mut arguments = kernel.awaited();
+    if script.is_some() {
+        arguments.extend(SCRIPT_ARGUMENTS.map(String::from));
+    }
     let mut kernel = kernel.clone();
     let mut scratch = None;
     if kernel.disks.is_empty() {

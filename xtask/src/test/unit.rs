@@ -5,7 +5,7 @@ use crate::cargo;
 use anyhow::Result;
 
 /// Packages with tests on this machine that the workspace does not build by default.
-const FURTHER: [&str; 8] = [
+const FURTHER: [&str; 9] = [
     "sing-pc",
     "sing-sdk",
     "compile-fail",
@@ -14,6 +14,7 @@ const FURTHER: [&str; 8] = [
     "nameserver",
     "shell",
     "file-commands",
+    "virtio-9p",
 ];
 
 /// How the names of tests that compile C begin.

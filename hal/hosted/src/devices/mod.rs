@@ -9,19 +9,27 @@
 //! - A model touches the system's memory only with its device's state locked, in a request that the
 //!   kernel has put into a queue. A reset takes the same lock and forgets all queues: so a device
 //!   that has been reset reaches nothing, whatever the host still does for it.
-//! - Work that may wait for the host is done by a thread of the disk's own, into memory of its own.
+//! - Work that may wait for the host is done by a thread of the device's own, into memory of its own.
 //! - Descriptors are the kernel's words, contents of requests a driver's: only the latter are
 //!   doubted.
 
 mod disk;
 mod entropy;
+mod host_dir;
 mod lines;
 mod mmio;
+mod p9;
+mod p9_files;
+#[cfg(test)]
+mod p9_tests;
+#[cfg(test)]
+mod p9_tests_bounds;
 mod queue;
 #[cfg(test)]
 mod tests;
 
 pub use disk::DiskError;
+pub use host_dir::{DirectoryError, HostDirectory};
 pub(crate) use lines::deliver;
 
 use disk::Disk;
@@ -29,12 +37,14 @@ use entropy::Entropy;
 use mmio::Transport;
 use sing_kernel::device::{Device, IoRange, Space, Window};
 use sing_kernel::hal::LINES;
+use std::convert::Infallible;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The first interrupt line of a device.
 const FIRST_LINE: u32 = 4;
-/// The most disks: the lines are one a device, and one is the entropy device's.
+/// The most disks and directories together: the lines are one a device, and one is the entropy
+/// device's.
 pub const MOST_DISKS: usize = (LINES - FIRST_LINE - 1) as usize;
 
 /// A disk of the machine.
@@ -56,23 +66,31 @@ pub(crate) struct Devices {
 }
 
 impl Devices {
-    /// Makes the devices; the disks come first, in the order given.
-    pub(crate) fn new(disks: &[DiskFile]) -> Result<Devices, DiskError> {
+    /// Makes the devices; the disks come first, in the order given, and then the directories.
+    pub(crate) fn new(
+        disks: &[DiskFile],
+        directories: &[HostDirectory],
+    ) -> Result<Devices, crate::Error> {
         let mut devices = Devices::default();
         for file in disks {
-            let disk = Disk::open(file)?;
-            devices.add(|transport| disk.start(transport))?;
+            let disk = Disk::open(file).map_err(crate::Error::Disk)?;
+            let added = devices.add(|transport| disk.start(transport));
+            added.map_err(crate::Error::Disk)?;
         }
-        devices.add(|_| Ok(Box::new(Entropy)))?;
+        for directory in directories {
+            let added = devices.add(|transport| host_dir::start(directory, transport));
+            added.map_err(crate::Error::Directory)?;
+        }
+        let Ok(()) = devices.add::<Infallible>(|_| Ok(Box::new(Entropy)));
         Ok(devices)
     }
 }
 
 impl Devices {
-    fn add(
+    fn add<E>(
         &mut self,
-        model: impl FnOnce(&Arc<Transport>) -> Result<Box<dyn mmio::Model>, DiskError>,
-    ) -> Result<(), DiskError> {
+        model: impl FnOnce(&Arc<Transport>) -> Result<Box<dyn mmio::Model>, E>,
+    ) -> Result<(), E> {
         let line = FIRST_LINE + self.list.len() as u32;
         let transport = Arc::new(Transport::new(line));
         transport.install(model(&transport)?);

@@ -52,6 +52,7 @@ pub fn play() -> ! {
         console: true,
         hooks,
         disks: Vec::new(),
+        directories: Vec::new(),
     };
     let hal = HostedHal::new(config).unwrap();
     let console = hal.console();

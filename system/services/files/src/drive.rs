@@ -38,27 +38,47 @@ pub struct Geometry {
     pub most: usize,
 }
 
+/// Why there is no connection.
+enum Vain {
+    /// Driver or name server ended meanwhile: there may be one with the successor.
+    Ended,
+    Fault(VolumeFault),
+}
+
+impl From<VolumeFault> for Vain {
+    fn from(fault: VolumeFault) -> Vain {
+        Vain::Fault(fault)
+    }
+}
+
+impl From<Error> for Vain {
+    fn from(error: Error) -> Vain {
+        match error {
+            Error::Closed => Vain::Ended,
+            _ => Vain::Fault(VolumeFault::NoResources),
+        }
+    }
+}
+
 /// Connects to the driver under a path.
-fn connect(names: &mut Names, path: &str) -> Result<(Channel, Geometry), VolumeFault> {
+fn connect(names: &mut Names, path: &str) -> Result<(Channel, Geometry), Vain> {
     // A connection of its own: one on which a bind hangs is given up.
-    let names = names.connect().map_err(|_| VolumeFault::NoResources)?;
-    let names = names.recv_success().map_err(|_| VolumeFault::NoResources)?;
-    let (disk, exp) = DiskContract::new_channel().map_err(|_| VolumeFault::NoResources)?;
-    let text = Text::new(path).map_err(|_| VolumeFault::NoResources)?;
-    let binding: NamespaceContract::Imp<_> = names.send_bind(text, 0, exp.into());
+    let names = names.connect()?.recv_success().map_err(Error::from)?;
+    let (disk, exp) = DiskContract::new_channel()?;
+    let binding: NamespaceContract::Imp<_> = names.send_bind(Text::new(path)?, 0, exp.into());
     switch_receive! {
         case binding.AckBind() as _ => {}
-        case binding.NakBind(reason, _exp) as _ => return Err(match reason {
+        case binding.NakBind(reason, _exp) as _ => return Err(Vain::Fault(match reason {
             Refusal::NoResources => VolumeFault::NoResources,
             _ => VolumeFault::NotFound,
-        }),
-        case binding.ChannelClosed() => return Err(VolumeFault::NotFound),
-        timeout CONNECT => return Err(VolumeFault::NotFound),
+        })),
+        case binding.ChannelClosed() => return Err(Vain::Ended),
+        timeout CONNECT => return Err(VolumeFault::NotFound.into()),
     }
     let disk = switch_receive! {
         case disk.Success() as ready => ready,
-        case disk.ChannelClosed() => return Err(VolumeFault::NotFound),
-        timeout CONNECT => return Err(VolumeFault::Medium),
+        case disk.ChannelClosed() => return Err(Vain::Ended),
+        timeout CONNECT => return Err(VolumeFault::Medium.into()),
     };
     let asked = disk.send_get_geometry();
     switch_receive! {
@@ -67,12 +87,25 @@ fn connect(names: &mut Names, path: &str) -> Result<(Channel, Geometry), VolumeF
             let most = most as usize / 4096 * 4096;
             // Larger sectors would need requests of the store in their size.
             if u64::from(sector_bytes) != SECTOR || most == 0 {
-                return Err(VolumeFault::BadSize);
+                return Err(VolumeFault::BadSize.into());
             }
             Ok((disk, Geometry { bytes, read_only, parallel, most }))
         }
-        case asked.ChannelClosed() => Err(VolumeFault::Medium),
-        timeout CONNECT => Err(VolumeFault::Medium),
+        case asked.ChannelClosed() => Err(Vain::Ended),
+        timeout CONNECT => Err(VolumeFault::Medium.into()),
+    }
+}
+
+/// Connects to the driver under a path, or to one of its successors if it ends meanwhile.
+fn connect_first(names: &mut Names, path: &str) -> Result<(Channel, Geometry), VolumeFault> {
+    let until = uptime() + RETURN;
+    loop {
+        match connect(names, path) {
+            Ok(connected) => return Ok(connected),
+            Err(Vain::Fault(fault)) => return Err(fault),
+            Err(Vain::Ended) if uptime() > until => return Err(VolumeFault::Medium),
+            Err(Vain::Ended) => sing_sdk::time::sleep(LOOK),
+        }
     }
 }
 
@@ -92,7 +125,7 @@ pub struct Drive {
 
 impl Drive {
     pub fn new(mut names: Names, path: &str) -> Result<Drive, VolumeFault> {
-        let (channel, geometry) = connect(&mut names, path)?;
+        let (channel, geometry) = connect_first(&mut names, path)?;
         Ok(Drive {
             path: path.into(),
             names,
@@ -112,18 +145,22 @@ impl Drive {
 
     /// A further channel to the same driver, or to its successor.
     pub fn further(&mut self) -> Result<Channel, Fault> {
-        if self.channel.is_some()
-            && let Ok((channel, geometry)) = connect(&mut self.names, &self.path)
-            && self.same(geometry)
-        {
-            return Ok(channel);
+        let begun = uptime();
+        // Each successor may end, too, before it has answered.
+        for _ in 0..LOSSES {
+            if self.channel.is_some()
+                && let Ok((channel, geometry)) = connect(&mut self.names, &self.path)
+                && self.same(geometry)
+            {
+                return Ok(channel);
+            }
+            if uptime() > begun + 2 * PATIENCE {
+                break;
+            }
+            // The driver has gone, perhaps without a word on the channel that stands.
+            self.search()?;
         }
-        // The driver has gone, perhaps without a word on the channel that stands.
-        self.search()?;
-        match connect(&mut self.names, &self.path) {
-            Ok((channel, geometry)) if self.same(geometry) => Ok(channel),
-            _ => Err(Fault::Gone),
-        }
+        Err(Fault::Gone)
     }
 
     fn same(&self, geometry: Geometry) -> bool {

@@ -99,6 +99,7 @@ impl Volume {
 
     /// All channels to the driver have been closed: looks for its successor.
     fn revive(&mut self) -> Result<(), FileFault> {
+        self.driver = self.driver.wrapping_add(1);
         let lanes = self.store.with_disk(|drive| {
             let found = drive.search();
             found.map(|()| drive.geometry.parallel.clamp(2, 16))
@@ -220,7 +221,8 @@ impl Volume {
         true
     }
 
-    /// A channel has been closed while it had a request, which begins its step again.
+    /// A channel has been closed while it had a request, which begins its step again. If its driver
+    /// has gone, all others will prove closed, too: that is one loss.
     fn again(&mut self, lane: u32, number: u32) {
         self.lose(lane);
         let Some(mut busy) = self.take_busy(number) else {
@@ -252,7 +254,7 @@ impl Volume {
         if busy.block.is_none() {
             return self.finish(number, *busy, Err(FileFault::NoResources));
         }
-        busy.losses += 1;
+        busy.losses += u32::from(busy.lost_by.replace(self.driver) != Some(self.driver));
         if busy.losses >= LOSSES {
             return self.finish(number, *busy, Err(FileFault::Medium));
         }
@@ -274,6 +276,11 @@ impl Volume {
             // The channel is closed; what the driver has is begun again with another one.
             match self.slots.take(lane) {
                 Some(Client::Lane(Lane::Reading(_, number) | Lane::Writing(_, number))) => {
+                    // Each wait counts: the next channel may lead to the same driver.
+                    if let Some(mut busy) = self.take_busy(number) {
+                        busy.lost_by = None;
+                        self.slots.put(number, Client::Busy(busy));
+                    }
                     self.again(lane, number);
                 }
                 _ => self.lose(lane),

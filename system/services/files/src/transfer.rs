@@ -49,8 +49,9 @@ pub struct Busy {
     pub own: Option<Block>,
     /// A view of the block that is being written: a driver that dies takes the other.
     pub kept: Option<Block>,
-    /// How many drivers have gone while they had it.
+    /// How many drivers have gone while they had it, and which was the last.
     pub losses: u32,
+    pub lost_by: Option<u32>,
     writes: bool,
 }
 
@@ -80,6 +81,7 @@ impl Busy {
             own: None,
             kept: None,
             losses: 0,
+            lost_by: None,
             writes,
         }
     }
@@ -104,6 +106,7 @@ impl Busy {
             own: None,
             kept: None,
             losses: 0,
+            lost_by: None,
             writes: true,
         }
     }

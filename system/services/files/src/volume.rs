@@ -102,6 +102,8 @@ pub struct Volume {
     /// The channels for file data, by their slots.
     pub lanes: Vec<u32>,
     pub idle: Vec<u32>,
+    /// The number of the driver that they lead to.
+    pub driver: u32,
     /// Since when the driver has a request, by channel.
     pub flights: BTreeMap<u32, Duration>,
     /// Since when changes wait.
@@ -184,6 +186,7 @@ fn mount(disk: &str, at: &str, read_only: bool, mut used: Use) -> Result<Volume,
         queue: Queue::default(),
         lanes: Vec::new(),
         idle: Vec::new(),
+        driver: 0,
         flights: BTreeMap::new(),
         dirty: None,
         syncs: Vec::new(),

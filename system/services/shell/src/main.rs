@@ -22,7 +22,7 @@ use sing_sdk::usage::Refused;
 
 sing_sdk::manifest! {
     name: "shell",
-    description: "the shell: shell [--script PATH | -c COMMANDS]",
+    description: "the shell: shell [--await PATHS] [--script PATH | -c COMMANDS]",
     privileges: [create],
     endpoints: {
         console: ConsoleContract.Imp:Start,
@@ -62,6 +62,8 @@ sing_sdk::manifest! {
 }
 
 sing_sdk::arguments! {
+    /// Waits before the first command until there is something at each of these paths, but not long.
+    awaited: option String "--await PATH,...";
     /// Runs the commands in this file of the name space.
     script: option String "--script PATH";
     /// Runs these commands.
@@ -80,21 +82,20 @@ fn main() -> Result<i32, Error> {
     let mut session = session::Session::new(console::Console::new(console)?, Names::new(names)?)?;
     // The shell has no standard streams: the session prints the usage on the console.
     match USAGE.read(&sing_sdk::args::rest()) {
-        Ok(given) => match Arguments::of(&given) {
-            Arguments {
-                script: None,
-                commands: None,
-            } => session.interact(),
-            Arguments {
-                script: Some(path),
-                commands: None,
-            } => session.script(&path),
-            Arguments {
-                script: None,
-                commands: Some(commands),
-            } => session.run(&commands),
-            _ => session.fail(2, &USAGE.refusal("shell", "--script or -c, not both")),
-        },
+        Ok(given) => {
+            let Arguments {
+                awaited,
+                script,
+                commands,
+            } = Arguments::of(&given);
+            session.wait_for(awaited.iter().flat_map(|paths| paths.split(',')));
+            match (script, commands) {
+                (None, None) => session.interact(),
+                (Some(path), None) => session.script(&path),
+                (None, Some(commands)) => session.run(&commands),
+                _ => session.fail(2, &USAGE.refusal("shell", "--script or -c, not both")),
+            }
+        }
         Err(Refused::Help) => session.say(&USAGE.text("shell")),
         Err(Refused::Wrong(reason)) => session.fail(2, &USAGE.refusal("shell", &reason)),
     }

@@ -21,6 +21,11 @@ use sing_sdk::time;
 /// How long the shell waits for memory before it tries again.
 pub const RETRY: Duration = Duration::from_millis(100);
 
+/// How long the shell waits for names that services register when they start, in all.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Between two looks for a name.
+const LOOK: Duration = Duration::from_millis(10);
+
 /// The shell's state.
 pub struct Session {
     pub console: Console,
@@ -67,6 +72,17 @@ impl Session {
             foreground: None,
             interrupted: false,
         })
+    }
+
+    /// Waits until there is something at each path. What does not come is not an error: whoever
+    /// was to serve it has said why, and the commands will.
+    pub fn wait_for<'a>(&mut self, paths: impl Iterator<Item = &'a str>) {
+        let until = time::uptime() + PATIENCE;
+        for path in paths {
+            while self.names.find(path).is_err() && time::uptime() < until {
+                thread::sleep(LOOK);
+            }
+        }
     }
 
     /// Prints a line.

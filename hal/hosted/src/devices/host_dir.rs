@@ -1,0 +1,259 @@
+//! A directory of the host ("9P Transport"): messages of 9P2000.L in the requests of a queue.
+//!
+//! All that is asked of the host may wait, so that it is done by a thread of the device's own, in
+//! the order of the requests, with a copy of the message; the answer is copied into the request's
+//! memory when it is given back, if the device has not been reset meanwhile.
+//!
+//! Invariant: what waits is bounded ([`WAITING`], [`MOST_JOBS`]); beyond that, requests are answered
+//! at once with an error.
+
+use super::mmio::{Model, Ticket, Transport};
+use super::p9::{MOST, Server};
+use super::p9_files::Root;
+use super::queue::{Chain, bytes};
+use crate::signals;
+use crate::thread::{Kernel, quiet_thread};
+use rustix::io::Errno;
+use sing_p9::{BadMount, MOUNT_TAG, Mount, NO_TAG, Reply, overlap};
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::fmt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+/// Stack of a directory's thread.
+const STACK: usize = 256 << 10;
+/// Bytes of messages that wait.
+const WAITING: usize = 4 << 20;
+/// Messages that wait.
+const MOST_JOBS: usize = 512;
+
+/// A directory of the host, and where the system is asked to have it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostDirectory {
+    /// The directory.
+    pub path: PathBuf,
+    /// The path in the system's name space.
+    pub at: String,
+    /// Whether nothing below it can be changed.
+    pub read_only: bool,
+}
+
+impl HostDirectory {
+    /// Reads `HOST::PATH` or `HOST::PATH,rw` from a command line.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn named(text: OsString) -> Result<HostDirectory, DirectoryError> {
+        let error = |reason| DirectoryError {
+            path: PathBuf::from(&text),
+            reason,
+        };
+        let mount = Mount::named(text.as_bytes()).map_err(|bad| error(Reason::Named(bad)))?;
+        Ok(HostDirectory {
+            path: OsString::from_vec(mount.host.to_vec()).into(),
+            at: mount.at.into(),
+            read_only: mount.read_only,
+        })
+    }
+
+    /// Whether both would be at one path, or one below the other.
+    #[must_use]
+    pub fn overlaps(&self, other: &HostDirectory) -> bool {
+        overlap(&self.at, &other.at)
+    }
+}
+
+/// The reason for which a directory is not served.
+#[derive(Debug)]
+pub struct DirectoryError {
+    path: PathBuf,
+    reason: Reason,
+}
+
+#[derive(Debug)]
+enum Reason {
+    Named(BadMount),
+    Open(Errno),
+    Thread(std::io::Error),
+}
+
+impl fmt::Display for DirectoryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.display();
+        match &self.reason {
+            Reason::Named(bad) => write!(f, "--dir {path}: {bad}"),
+            Reason::Open(Errno::NOENT) => write!(
+                f,
+                "--dir {path}: there is no such directory; `mkdir` makes one"
+            ),
+            Reason::Open(Errno::NOTDIR) => write!(
+                f,
+                "--dir {path}: it is not a directory; give the one that it is in"
+            ),
+            Reason::Open(Errno::NOSYS) => write!(
+                f,
+                "--dir {path}: this Linux cannot confine it (openat2 is there from version 5.6 on)"
+            ),
+            Reason::Open(error) => write!(f, "--dir {path}: {}", std::io::Error::from(*error)),
+            Reason::Thread(error) => write!(f, "--dir {path}: no thread for it: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for DirectoryError {}
+
+/// Opens the directory and starts its thread, which gives requests back to this transport.
+pub(super) fn start(
+    directory: &HostDirectory,
+    transport: &Arc<Transport>,
+) -> Result<Box<dyn Model>, DirectoryError> {
+    let error = |reason| DirectoryError {
+        path: directory.path.clone(),
+        reason,
+    };
+    let root = Root::open(&directory.path, directory.read_only);
+    let server = Server::new(root.map_err(|e| error(Reason::Open(e)))?);
+    let jobs = Arc::new(Jobs::default());
+    let (worker, transport) = (Arc::clone(&jobs), Arc::clone(transport));
+    quiet_thread("directory", STACK, move |kernel| {
+        work(&worker, server, &transport, kernel);
+    })
+    .map_err(|e| error(Reason::Thread(e)))?;
+    let mut config = (directory.at.len() as u16).to_le_bytes().to_vec();
+    config.extend_from_slice(directory.at.as_bytes());
+    Ok(Box::new(DirectoryModel { config, jobs }))
+}
+
+/// What the thread does next.
+enum Next {
+    /// Serve this message, with an answer of so many bytes at most.
+    Serve(Vec<u8>, usize, Ticket),
+    /// Further turns of what the queue holds.
+    Resume,
+}
+
+#[derive(Default)]
+struct Queue {
+    list: VecDeque<Next>,
+    bytes: usize,
+    resuming: bool,
+}
+
+/// What waits for the thread, in order.
+#[derive(Default)]
+struct Jobs {
+    queue: Mutex<Queue>,
+    more: Condvar,
+}
+
+impl Jobs {
+    /// Puts a message behind the others, unless too much waits; whether it did.
+    fn serve(&self, chain: &Chain, ticket: Ticket) -> bool {
+        let len = bytes(&chain.readable);
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        if queue.bytes + len > WAITING || queue.list.len() >= MOST_JOBS {
+            return false;
+        }
+        queue.bytes += len;
+        let next = Next::Serve(chain.copy(), bytes(&chain.writable), ticket);
+        queue.list.push_back(next);
+        self.more.notify_one();
+        true
+    }
+
+    fn resume(&self) {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        if !std::mem::replace(&mut queue.resuming, true) {
+            queue.list.push_back(Next::Resume);
+            self.more.notify_one();
+        }
+    }
+
+    fn next(&self) -> Next {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            match queue.list.pop_front() {
+                Some(Next::Serve(message, room, ticket)) => {
+                    queue.bytes -= message.len();
+                    return Next::Serve(message, room, ticket);
+                }
+                Some(Next::Resume) => {
+                    queue.resuming = false;
+                    return Next::Resume;
+                }
+                None => {}
+            }
+            queue = self
+                .more
+                .wait(queue)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+fn work(jobs: &Jobs, mut server: Server, transport: &Transport, kernel: Kernel) {
+    let mut answer = Vec::new();
+    loop {
+        match jobs.next() {
+            Next::Serve(message, room, ticket) => {
+                server.serve(&message, room, &mut answer);
+                if transport.finish(ticket, |chain| chain.fill(&answer) as u32) {
+                    kernel.signal(signals::DEVICE);
+                }
+            }
+            Next::Resume => loop {
+                let (tell, more) = transport.resume();
+                if tell {
+                    kernel.signal(signals::DEVICE);
+                }
+                if !more {
+                    break;
+                }
+            },
+        }
+    }
+}
+
+struct DirectoryModel {
+    /// The length of the mount tag, and the tag.
+    config: Vec<u8>,
+    jobs: Arc<Jobs>,
+}
+
+impl Model for DirectoryModel {
+    fn id(&self) -> u32 {
+        9
+    }
+
+    fn features(&self) -> u64 {
+        MOUNT_TAG
+    }
+
+    fn config(&self) -> &[u8] {
+        &self.config
+    }
+
+    fn most(&self) -> usize {
+        // Answers are written by the thread, in turns of its own.
+        sing_p9::DATA_HEAD
+    }
+
+    fn serve(&mut self, chain: &mut Chain, ticket: Ticket) -> Option<u32> {
+        let reason = if bytes(&chain.readable) > MOST as usize {
+            sing_p9::errno::EPROTO
+        } else if self.jobs.serve(chain, ticket) {
+            return None;
+        } else {
+            sing_p9::errno::ENOMEM
+        };
+        let mut answer = Vec::new();
+        Reply::Error(reason).encode(NO_TAG, &mut answer);
+        Some(chain.fill(&answer) as u32)
+    }
+
+    fn more(&mut self) {
+        self.jobs.resume();
+    }
+}

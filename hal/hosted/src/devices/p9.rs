@@ -1,0 +1,434 @@
+//! A server of 9P2000.L for a directory of the host: requests of a driver, who may be hostile.
+//!
+//! Invariants:
+//! - Any bytes get an answer, which is no longer than there is room for; what a driver can make
+//!   large (fids, names, counts, messages) is bounded before anything is done.
+//! - Each fid has one descriptor, and all servers of the process together have at most
+//!   [`MOST_DESCRIPTORS`].
+//! - What is reached of the host is the business of `p9_files`.
+
+use super::p9_files::{Opened, Root, kind, read, read_link, write};
+use rustix::fs::{FileType, RawDir, SeekFrom, fstat, seek, statat};
+use rustix::io::Errno;
+use sing_p9::{
+    DATA_HEAD, Entry, LONGEST_TARGET, NO_TAG, Qid, REMOVE_DIRECTORY, Reply, Request, VERSION, open,
+    pack,
+};
+use std::collections::HashMap;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+/// The longest message, with 256 KiB of data.
+pub(super) const MOST: u32 = (256 << 10) + 64;
+/// The shortest message that a session can be limited to: a walk of 16 long names fits.
+const LEAST: u32 = 8 << 10;
+/// Fids of a session.
+pub(super) const FIDS: usize = 512;
+/// Descriptors of all sessions: Linux gives a process 1,024 by default, and others want some, too.
+const MOST_DESCRIPTORS: usize = 640;
+/// The most bytes of entries of one answer.
+const ENTRIES: usize = 64 << 10;
+
+static DESCRIPTORS: AtomicUsize = AtomicUsize::new(0);
+
+/// Room for one descriptor, given back when dropped.
+struct Charge;
+
+impl Charge {
+    fn take() -> Result<Charge, Errno> {
+        let more = |n: usize| (n < MOST_DESCRIPTORS).then_some(n + 1);
+        match DESCRIPTORS.fetch_update(SeqCst, SeqCst, more) {
+            Ok(_) => Ok(Charge),
+            Err(_) => Err(Errno::NFILE),
+        }
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        DESCRIPTORS.fetch_sub(1, SeqCst);
+    }
+}
+
+/// What a fid stands for.
+enum Stands {
+    /// A file that is not open.
+    For(OwnedFd),
+    /// An open one.
+    Open(Opened),
+}
+
+struct Fid {
+    stands: Stands,
+    // Given back after the descriptor is closed.
+    _charge: Charge,
+}
+
+impl Fid {
+    fn fd(&self) -> BorrowedFd<'_> {
+        match &self.stands {
+            Stands::For(fd) => fd.as_fd(),
+            Stands::Open(open) => open.file.as_fd(),
+        }
+    }
+
+    fn open(&self) -> Option<&Opened> {
+        match &self.stands {
+            Stands::For(_) => None,
+            Stands::Open(open) => Some(open),
+        }
+    }
+}
+
+/// A server of one directory.
+pub(super) struct Server {
+    root: Root,
+    fids: HashMap<u32, Fid>,
+    /// The longest message that was agreed on; 0 before a session.
+    most: u32,
+    /// Data of an answer, kept for its room.
+    data: Vec<u8>,
+}
+
+impl Server {
+    pub(super) fn new(root: Root) -> Server {
+        Server {
+            root,
+            fids: HashMap::new(),
+            most: 0,
+            data: Vec::new(),
+        }
+    }
+
+    /// Serves a request; the answer has at most `room` bytes, and is empty where not even an error
+    /// fits.
+    pub(super) fn serve(&mut self, message: &[u8], room: usize, out: &mut Vec<u8>) {
+        let mut tag = match message {
+            [_, _, _, _, _, a, b, ..] => u16::from_le_bytes([*a, *b]),
+            _ => NO_TAG,
+        };
+        let mut data = std::mem::take(&mut self.data);
+        let answer = match Request::decode(message) {
+            Ok((its, request)) => {
+                tag = its;
+                self.answer(request, room, &mut data)
+            }
+            Err(_) => Err(Errno::PROTO),
+        };
+        match answer {
+            Ok(reply) => reply.encode(tag, out),
+            Err(error) => Reply::Error(error.raw_os_error().cast_unsigned()).encode(tag, out),
+        }
+        self.data = data;
+        if out.len() > room {
+            Reply::Error(sing_p9::errno::EPROTO).encode(tag, out);
+            out.truncate(if out.len() > room { 0 } else { out.len() });
+        }
+    }
+
+    fn fid(&self, fid: u32) -> Result<&Fid, Errno> {
+        self.fids.get(&fid).ok_or(Errno::BADF)
+    }
+
+    fn at(&self, fid: u32) -> Result<BorrowedFd<'_>, Errno> {
+        self.fid(fid).map(Fid::fd)
+    }
+
+    /// A file that is open.
+    fn opened(&self, fid: u32, directory: bool) -> Result<&Opened, Errno> {
+        let open = self.fid(fid)?.open().ok_or(Errno::BADF)?;
+        match (open.is_directory, directory) {
+            (true, false) => Err(Errno::ISDIR),
+            (false, true) => Err(Errno::NOTDIR),
+            _ => Ok(open),
+        }
+    }
+
+    fn set(&mut self, fid: u32, stands: Stands, charge: Charge) {
+        let _charge = charge;
+        self.fids.insert(fid, Fid { stands, _charge });
+    }
+
+    /// Refuses a fid that stands for something already, or one too many.
+    fn is_fresh(&self, fid: u32) -> Result<(), Errno> {
+        if self.fids.contains_key(&fid) {
+            Err(Errno::INVAL)
+        } else if self.fids.len() >= FIDS {
+            Err(Errno::NFILE)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// How much data an answer may have, of what is asked for.
+    fn room(&self, count: u32, room: usize) -> usize {
+        let room = room.min(self.most as usize).saturating_sub(DATA_HEAD);
+        room.min(count as usize)
+    }
+
+    fn answer<'a>(
+        &mut self,
+        request: Request,
+        room: usize,
+        data: &'a mut Vec<u8>,
+    ) -> Result<Reply<'a>, Errno> {
+        let done = Reply::Done(request.answer());
+        if self.most == 0 && !matches!(request, Request::Version { .. }) {
+            return Err(Errno::PROTO);
+        }
+        match request {
+            Request::Version { most, version } => Ok(self.begin(most, version)),
+            Request::Attach { fid } => {
+                self.is_fresh(fid)?;
+                let charge = Charge::take()?;
+                let (fd, qid) = self.root.attach()?;
+                self.set(fid, Stands::For(fd), charge);
+                Ok(Reply::Attach(qid))
+            }
+            // Requests are served one after the other: the earlier one has been answered.
+            Request::Flush { .. } => Ok(done),
+            Request::Walk { fid, new, names } => self.walk(fid, new, &names),
+            Request::Open { fid, flags } => self.open(fid, flags),
+            Request::Create {
+                fid,
+                name,
+                flags,
+                mode,
+            } => self.create(fid, name, flags, mode),
+            Request::Symlink { fid, name, target } => {
+                if target.len() > LONGEST_TARGET {
+                    return Err(Errno::NAMETOOLONG);
+                }
+                let qid = self.root.make_link(self.at(fid)?, name, target)?;
+                Ok(Reply::Symlink(qid))
+            }
+            Request::ReadLink { fid } => {
+                *data = read_link(self.at(fid)?)?;
+                Ok(Reply::ReadLink(data))
+            }
+            Request::GetAttributes { fid } => {
+                let attributes = self.root.attributes(self.at(fid)?)?;
+                Ok(Reply::Attributes(attributes))
+            }
+            Request::SetAttributes { fid, change } => {
+                let fid = self.fid(fid)?;
+                self.root.change(fid.fd(), fid.open(), &change)?;
+                Ok(done)
+            }
+            Request::ReadDirectory { fid, offset, count } => {
+                let room = self.room(count, room);
+                let open = self.opened(fid, true)?;
+                list(&self.root, open, offset, room, data)?;
+                Ok(Reply::Directory(data))
+            }
+            Request::Sync { fid } => {
+                let fid = self.fid(fid)?;
+                self.root.sync(fid.fd(), fid.open())?;
+                Ok(done)
+            }
+            Request::Link {
+                directory,
+                fid,
+                name,
+            } => {
+                let (fd, at) = (self.at(fid)?, self.at(directory)?);
+                self.root.link(fd, at, name)?;
+                Ok(done)
+            }
+            Request::MakeDirectory { fid, name, mode } => {
+                let qid = self.root.make_directory(self.at(fid)?, name, mode)?;
+                Ok(Reply::MakeDirectory(qid))
+            }
+            Request::Rename {
+                from,
+                name,
+                to,
+                new,
+            } => {
+                let (from, to) = (self.at(from)?, self.at(to)?);
+                self.root.rename(from, name, to, new)?;
+                Ok(done)
+            }
+            Request::Unlink { fid, name, flags } => {
+                if flags & !REMOVE_DIRECTORY != 0 {
+                    return Err(Errno::INVAL);
+                }
+                let directory = flags & REMOVE_DIRECTORY != 0;
+                self.root.unlink(self.at(fid)?, name, directory)?;
+                Ok(done)
+            }
+            Request::Read { fid, offset, count } => {
+                let room = self.room(count, room);
+                let open = self.opened(fid, false)?;
+                data.clear();
+                data.resize(room, 0);
+                let count = read(&open.file, data, offset)?;
+                Ok(Reply::Read(&data[..count]))
+            }
+            Request::Write {
+                fid,
+                offset,
+                data: written,
+            } => {
+                let open = self.opened(fid, false)?;
+                if !open.writes {
+                    return Err(Errno::BADF);
+                }
+                let count = write(&open.file, written, offset)?;
+                Ok(Reply::Write(count as u32))
+            }
+            Request::Clunk { fid } => {
+                self.fids.remove(&fid).ok_or(Errno::BADF)?;
+                Ok(done)
+            }
+        }
+    }
+
+    /// Begins a session: what was before is forgotten.
+    fn begin<'a>(&mut self, most: u32, version: &[u8]) -> Reply<'a> {
+        self.fids.clear();
+        if version == VERSION && most >= LEAST {
+            self.most = most.min(MOST);
+            Reply::Version {
+                most: self.most,
+                version: VERSION,
+            }
+        } else {
+            self.most = 0;
+            Reply::Version {
+                most: most.min(MOST),
+                version: b"unknown",
+            }
+        }
+    }
+
+    /// Goes along the names. Where the first of them leads to nothing, that is an error; where a
+    /// later one does, the answer is shorter, and the new fid stands for nothing.
+    fn walk<'a>(&mut self, fid: u32, new: u32, names: &[&[u8]]) -> Result<Reply<'a>, Errno> {
+        if new != fid {
+            self.is_fresh(new)?;
+        }
+        let from = self.fid(fid)?;
+        // What is open stays what it is.
+        if new == fid && from.open().is_some() {
+            return Err(Errno::INVAL);
+        }
+        let charge = Charge::take()?;
+        let mut qids: Vec<Qid> = Vec::new();
+        let mut here: Option<OwnedFd> = None;
+        for name in names {
+            let at = here.as_ref().map_or(from.fd(), OwnedFd::as_fd);
+            match self.root.find(at, name) {
+                Ok((fd, qid)) => {
+                    qids.push(qid);
+                    here = Some(fd);
+                }
+                Err(error) if qids.is_empty() => return Err(error),
+                Err(_) => return Ok(Reply::Walk(qids)),
+            }
+        }
+        let fd = match here {
+            Some(fd) => fd,
+            None => rustix::io::fcntl_dupfd_cloexec(from.fd(), 0)?,
+        };
+        self.set(new, Stands::For(fd), charge);
+        Ok(Reply::Walk(qids))
+    }
+
+    fn open<'a>(&mut self, fid: u32, flags: u32) -> Result<Reply<'a>, Errno> {
+        let known = self.fid(fid)?;
+        if known.open().is_some() {
+            return Err(Errno::INVAL);
+        }
+        let writes = flags & open::ACCESS != open::READ || flags & open::TRUNCATE != 0;
+        if writes {
+            self.root.may_change()?;
+        }
+        let opened = self.root.reopen(known.fd(), writes)?;
+        if flags & open::DIRECTORY != 0 && !opened.is_directory {
+            return Err(Errno::NOTDIR);
+        }
+        if flags & open::TRUNCATE != 0 {
+            rustix::fs::ftruncate(&opened.file, 0)?;
+        }
+        let qid = self.root.attributes(opened.file.as_fd())?.qid;
+        if let Some(known) = self.fids.get_mut(&fid) {
+            known.stands = Stands::Open(opened);
+        }
+        Ok(Reply::Open(qid))
+    }
+
+    fn create<'a>(
+        &mut self,
+        fid: u32,
+        name: &[u8],
+        flags: u32,
+        mode: u32,
+    ) -> Result<Reply<'a>, Errno> {
+        let known = self.fid(fid)?;
+        if known.open().is_some() {
+            return Err(Errno::INVAL);
+        }
+        // Without that, what is there already would be opened, whatever it is.
+        if flags & open::EXCLUSIVE == 0 {
+            return Err(Errno::OPNOTSUPP);
+        }
+        let (file, qid) = self.root.create(known.fd(), name, mode)?;
+        if let Some(known) = self.fids.get_mut(&fid) {
+            known.stands = Stands::Open(Opened {
+                file,
+                is_directory: false,
+                writes: true,
+            });
+        }
+        Ok(Reply::Create(qid))
+    }
+}
+
+/// Packs entries of a directory from a place on, as many as there is room for.
+fn list(
+    root: &Root,
+    open: &Opened,
+    offset: u64,
+    room: usize,
+    out: &mut Vec<u8>,
+) -> Result<(), Errno> {
+    out.clear();
+    let room = room.min(ENTRIES);
+    let fd = open.file.as_fd();
+    if i64::try_from(offset).is_err() {
+        return Err(Errno::INVAL);
+    }
+    seek(fd, SeekFrom::Start(offset))?;
+    let device = fstat(fd)?.st_dev;
+    // Linux gives no fewer bytes for an entry than it takes here.
+    let mut buffer = vec![MaybeUninit::uninit(); room.max(4096)];
+    let mut entries = RawDir::new(fd, &mut buffer);
+    while let Some(entry) = entries.next() {
+        let entry = entry?;
+        let name = entry.file_name();
+        let mut of = entry.file_type();
+        if of == FileType::Unknown {
+            let stat = statat(fd, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW);
+            of = stat.map_or(FileType::Unknown, |s| FileType::from_raw_mode(s.st_mode));
+        }
+        let qid = Qid {
+            kind: kind(of),
+            version: 0,
+            path: root.path(device, entry.ino()),
+        };
+        let packed = Entry {
+            qid,
+            next: entry.next_entry_cookie(),
+            name: name.to_bytes(),
+        };
+        if !pack(out, room, of.as_raw_mode().wrapping_shr(12) as u8, &packed) {
+            if out.is_empty() {
+                return Err(Errno::INVAL);
+            }
+            break;
+        }
+    }
+    Ok(())
+}

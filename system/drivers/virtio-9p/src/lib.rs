@@ -1,0 +1,23 @@
+//! Directories of the host, as the driver sees them, without its channels and its device: a session
+//! of 9P2000.L, paths, and what the file contracts ask. Tested on the host, with servers that lie.
+//!
+//! Invariants:
+//! - The server is not trusted. What it answers is bounded and checked before it is used; an answer
+//!   that cannot be one ends the session ([`Session::is_lost`]), and nothing that it says makes a
+//!   client reach more than the directory that the client has.
+//! - Each fid is given up exactly once.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod faults;
+mod list;
+mod session;
+mod tree;
+mod walk;
+
+pub use list::shown;
+pub use session::{DATA, Failed, Lost, Moved, ROOT, Session, Transport};
+pub use tree::{Opened, Wish};
+pub use walk::{Place, text};

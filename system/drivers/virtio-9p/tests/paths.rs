@@ -1,0 +1,79 @@
+//! Paths below a directory, with an honest server.
+
+mod common;
+
+use common::{honest, kind_at, tidy, wish};
+use sing_sdk::contracts::{FileFault, FileKind};
+use virtio_9p::ROOT;
+
+#[test]
+fn paths_lead_through_links_and_never_out() {
+    use FileFault::{Loop, NotDirectory, NotFound, Outside};
+    use FileKind::{Directory, File, Link};
+    let mut s = honest();
+    for (path, follow, expected) in [
+        ("", true, Ok(Directory)),
+        (".", true, Ok(Directory)),
+        ("file", true, Ok(File)),
+        ("./file", true, Ok(File)),
+        ("a/b/leaf", true, Ok(File)),
+        ("a//b/./leaf", true, Ok(File)),
+        ("door/leaf", true, Ok(File)),
+        ("door", true, Ok(Directory)),
+        ("door", false, Ok(Link)),
+        ("door/", false, Ok(Directory)),
+        ("a/back", true, Ok(File)),
+        ("a/b/../back", true, Ok(File)),
+        ("a/b/../../file", true, Ok(File)),
+        // Up from where the link has led to.
+        ("door/../back", true, Ok(File)),
+        ("door/..", true, Ok(Directory)),
+        ("a/..", true, Ok(Directory)),
+        ("..", true, Err(Outside)),
+        ("a/../..", true, Err(Outside)),
+        ("a/../../file", true, Err(Outside)),
+        ("/file", true, Err(Outside)),
+        ("out", true, Err(Outside)),
+        ("out", false, Ok(Link)),
+        ("a/far", true, Err(Outside)),
+        ("absolute", true, Err(Outside)),
+        ("absolute/x", true, Err(Outside)),
+        ("round", true, Err(Loop)),
+        ("round", false, Ok(Link)),
+        ("must", true, Err(NotDirectory)),
+        ("file/", true, Err(NotDirectory)),
+        ("file/x", true, Err(NotDirectory)),
+        ("file/..", true, Err(NotDirectory)),
+        ("a/b/leaf/x/y", true, Err(NotDirectory)),
+        ("none", true, Err(NotFound)),
+        ("none/x", true, Err(NotFound)),
+        ("a/none/../b", true, Err(NotFound)),
+    ] {
+        assert_eq!(kind_at(&mut s, path, follow), expected, "{path} {follow}");
+        tidy(&mut s);
+    }
+    let long = "x".repeat(256);
+    assert_eq!(kind_at(&mut s, &long, true), Err(FileFault::BadName));
+    let deep = "a/../".repeat(4000) + "file";
+    assert_eq!(kind_at(&mut s, &deep, true), Err(Loop));
+    tidy(&mut s);
+}
+
+#[test]
+fn a_holder_of_a_directory_does_not_get_above_it() {
+    let mut s = honest();
+    let a = s.open_at(ROOT, "a", wish(false, true)).unwrap().fid;
+    for (path, expected) in [
+        ("b/leaf", Ok(FileKind::File)),
+        ("b/..", Ok(FileKind::Directory)),
+        ("..", Err(FileFault::Outside)),
+        ("../file", Err(FileFault::Outside)),
+        // The link leads out of this directory, if not out of the whole.
+        ("back", Err(FileFault::Outside)),
+    ] {
+        let found = s.attributes_at(a, path, true).map(|of| of.kind);
+        assert_eq!(found, expected, "{path}");
+    }
+    s.clunk(a);
+    tidy(&mut s);
+}
