@@ -148,6 +148,16 @@ fn answer(manifest: &SystemManifest, plan: &Plan, images: &system::Images<'_>) -
             service.restart.name(),
             places.join(", ")
         );
+        let confined = |image: &sing_image::manifest::Manifest| {
+            image.devices.iter().any(|d| d.dma > 0 && !d.optional)
+        };
+        let mut named = images.iter().filter(|(name, _)| **name == *service.image);
+        if named.any(|(_, image)| confined(&image.manifest)) {
+            let _ = writeln!(
+                text,
+                "     only on a machine whose IOMMU confines its device, which reaches memory itself"
+            );
+        }
     }
     let providers = providers(manifest, &system::Installed(images));
     let (mut free, mut shown) = (0, String::new());

@@ -15,7 +15,7 @@ pub const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   run [-c COMMANDS | --script FILE] [--machine hosted|pc|microvm|q35|pc-i440fx] [--memory guard|explicit] [--kvm]
-      [--disk FILE[,ro] ... | --fresh] [--dir HOST::PATH[,rw] ...] [-- ARGS]
+      [--disk FILE[,ro][,nvme] ... | --fresh] [--dir HOST::PATH[,rw] ...] [-- ARGS]
       builds and starts the system: a shell on this terminal, or the commands given and the status of the last; its
       disk is disk.img in the project's folder, which is made and kept, and cleared by --fresh, or the files given;
       --dir serves the directory HOST at the system's path PATH, to read, or with ,rw to change, too

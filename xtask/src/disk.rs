@@ -22,19 +22,23 @@ pub struct Disk {
     pub path: PathBuf,
     /// Whether it cannot be written.
     pub read_only: bool,
+    /// Whether it is an NVMe disk, not a virtio one.
+    pub nvme: bool,
 }
 
 impl Disk {
-    /// Reads `FILE` or `FILE,ro` from the command line.
+    /// Reads `FILE`, `FILE,ro`, `FILE,nvme` or `FILE,ro,nvme` from the command line.
     pub fn named(text: OsString) -> Disk {
         let bytes = text.as_bytes();
-        let (name, read_only) = match bytes.strip_suffix(b",ro") {
-            Some(name) => (name.to_vec(), true),
-            None => (bytes.to_vec(), false),
-        };
+        let name = bytes.strip_suffix(b",nvme");
+        let nvme = name.is_some();
+        let bytes = name.unwrap_or(bytes);
+        let name = bytes.strip_suffix(b",ro");
+        let read_only = name.is_some();
         Disk {
-            path: OsString::from_vec(name).into(),
+            path: OsString::from_vec(name.unwrap_or(bytes).to_vec()).into(),
             read_only,
+            nvme,
         }
     }
 
@@ -53,6 +57,7 @@ impl Disk {
         Ok(Disk {
             path,
             read_only: false,
+            nvme: false,
         })
     }
 
@@ -87,6 +92,7 @@ impl Disk {
         Ok(Some(Disk {
             path,
             read_only: false,
+            nvme: false,
         }))
     }
 }
@@ -114,16 +120,18 @@ mod tests {
 
     #[test]
     fn a_disk_is_a_file_and_how_it_is_opened() {
-        for (text, path, read_only, qemu) in [
-            ("a", "a", false, "a"),
-            ("a,ro", "a", true, "a"),
-            ("a,b", "a,b", false, "a,,b"),
-            (",ro,ro", ",ro", true, ",,ro"),
+        for (text, path, read_only, nvme, qemu) in [
+            ("a", "a", false, false, "a"),
+            ("a,ro", "a", true, false, "a"),
+            ("a,nvme", "a", false, true, "a"),
+            ("a,ro,nvme", "a", true, true, "a"),
+            ("a,b", "a,b", false, false, "a,,b"),
+            (",ro,ro", ",ro", true, false, ",,ro"),
         ] {
             let disk = Disk::named(text.into());
             assert_eq!(
-                (disk.path.to_str(), disk.read_only),
-                (Some(path), read_only)
+                (disk.path.to_str(), disk.read_only, disk.nvme),
+                (Some(path), read_only, nvme)
             );
             assert_eq!(disk.for_qemu().to_str(), Some(qemu));
         }

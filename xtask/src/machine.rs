@@ -96,6 +96,8 @@ pub struct Kernel {
     pub watch: Option<u32>,
     /// The machine's disks.
     pub disks: Vec<Disk>,
+    /// QEMU's arguments for further devices of an emulated machine.
+    pub devices: Vec<String>,
     /// Directories of the host that the machine has as devices.
     pub directories: Vec<HostDirectory>,
     stress: bool,
@@ -130,6 +132,7 @@ impl Kernel {
             scratch,
             watch: None,
             disks: Vec::new(),
+            devices: Vec::new(),
             directories: Vec::new(),
             stress: false,
         })
@@ -190,6 +193,14 @@ impl Kernel {
         arguments: &[String],
         terminal: bool,
     ) -> Result<Launch> {
+        if let Some(disk) = self.disks.iter().find(|d| d.nvme)
+            && self.machine != Machine::Q35
+        {
+            bail!(
+                "{}: an NVMe disk needs an IOMMU, which only q35 has here; say `--machine q35`",
+                disk.path.display()
+            );
+        }
         if self.machine == Machine::Hosted {
             let mut command = Command::new(&self.binary);
             if let Some(watch) = self.watch {
@@ -238,6 +249,7 @@ impl Kernel {
             verdict: &verdict,
             terminal,
             disks: &self.disks,
+            devices: &self.devices,
             directories: &self.directories,
         });
         let mut launch = Launch::new(command);

@@ -39,6 +39,8 @@ pub struct Guest<'a> {
     pub terminal: bool,
     /// The machine's disks, in order.
     pub disks: &'a [Disk],
+    /// Further arguments, for further devices.
+    pub devices: &'a [String],
     /// Directories of the host that the machine has as devices, in order.
     pub directories: &'a [HostDirectory],
 }
@@ -77,6 +79,7 @@ pub fn transports(machine: Machine, devices: usize) -> String {
 /// The arguments that make a file a disk.
 fn drive(machine: Machine, number: usize, disk: &Disk) -> [OsString; 4] {
     let device = match machine {
+        _ if disk.nvme => format!("nvme,serial=disk{number}"),
         Machine::Microvm | Machine::Hosted => {
             format!(
                 "virtio-blk-device,bus=virtio-mmio-bus.{}",
@@ -155,6 +158,11 @@ pub fn command(guest: &Guest) -> Command {
         // Version 1 of the interface, not the one before it.
         command.args(["-global", "virtio-mmio.force-legacy=false"]);
     }
+    // Before the devices that it is for.
+    if guest.machine == Machine::Q35 {
+        command.args(["-device", "intel-iommu"]);
+    }
+    command.args(guest.devices);
     for (number, disk) in guest.disks.iter().enumerate() {
         command.args(drive(guest.machine, number, disk));
     }
@@ -229,6 +237,7 @@ mod tests {
             verdict: Path::new("v"),
             terminal: false,
             disks: &[Disk::named("a,b,ro".into())],
+            devices: &["-device".into(), "edu".into()],
             directories: &[HostDirectory::named(&"here::/mnt".into()).unwrap()],
         };
         let line = format!("{:?}", command(&guest));
@@ -238,6 +247,7 @@ mod tests {
             "file:v",
             "isa-debug-exit",
             "id=disk0,format=raw,file=a,,b",
+            "\"intel-iommu\" \"-device\" \"edu\"",
             "virtio-blk-pci,disable-legacy=on,drive=disk0",
             "path=here,readonly=on",
             "virtio-9p-pci,disable-legacy=on,fsdev=dir0,mount_tag=/mnt",

@@ -511,6 +511,39 @@ entries! {
     /// number, `WOULD_BLOCK` if none is done, `CLOSED` if none will be, `NO_RESOURCES` if the table
     /// has no room (the request stays).
     QUEUE_TAKE = "queue_take" [IMPORT] (I32, I32) -> I32;
+    /// `(device, allocation, offset, len, kind)`: lets a device that an IOMMU confines reach bytes
+    /// of an allocation: to read them ([`DMA_READ`](crate::DMA_READ)), to write them
+    /// ([`DMA_WRITE`](crate::DMA_WRITE)), or both, while the caller reaches them too, by the
+    /// entries below ([`DMA_SHARED`](crate::DMA_SHARED)). The allocation leaves the thread's table
+    /// and is the device's until it is unmapped. The device reaches the whole pages on which the
+    /// bytes lie, so these must be the allocation's alone. Returns the address for the device.
+    /// `BAD_ARGUMENT` if the bytes are not inside the allocation, are to be written and read-only,
+    /// or are more than [`MAX_DMA`](crate::MAX_DMA) or than the manifest declares; `HELD` if bytes
+    /// of others lie on their pages; `NOT_PERMITTED` if the manifest declares none or no IOMMU confines the device,
+    /// `WOULD_BLOCK` if as much is mapped as can be, `CLOSED` if the device was cut off; the caller
+    /// then keeps the allocation.
+    DMA_MAP = "dma_map" [IMPORT] (I32, I32, I32, I32, I32) -> I64;
+    /// `(device, address)`: takes an allocation back from a device, by the address that `dma_map`
+    /// returned: its handle in the caller's table. The device does not reach it any more.
+    /// `NOT_FOUND` if nothing is mapped there, `NO_RESOURCES` if the table has no room (the
+    /// allocation stays, out of the device's reach), `CLOSED` if the device could not be kept from
+    /// it.
+    DMA_UNMAP = "dma_unmap" [IMPORT] (I32, I64) -> I32;
+    /// `(device, address, width)`: reads 1, 2, 4 or 8 bytes of what is mapped `DMA_SHARED`, with
+    /// one access. An access outside, or at an address that is not a multiple of the width, ends
+    /// the SIP.
+    DMA_LOAD = "dma_load" [IMPORT] (I32, I64, I32) -> I64;
+    /// `(device, address, width, value)`: writes them, likewise, after all that was written before.
+    DMA_STORE = "dma_store" [IMPORT] (I32, I64, I32, I64);
+    /// `(device, address, destination, len)`: copies up to [`MAX_DMA_COPY`](crate::MAX_DMA_COPY)
+    /// bytes of what is mapped `DMA_SHARED` to the SIP's memory.
+    DMA_COPY_OUT = "dma_copy_out" [IMPORT] (I32, I64, I32, I32);
+    /// `(device, address, source, len)`: copies from the SIP's memory, likewise.
+    DMA_COPY_IN = "dma_copy_in" [IMPORT] (I32, I64, I32, I32);
+    /// `(device)`: the last access of the device that the IOMMU has refused since the last call:
+    /// the address's page, its low bit set if the device meant to write; `NOT_FOUND` if there is
+    /// none.
+    DMA_FAULT = "dma_fault" [IMPORT] (I32) -> I64;
 }
 
 /// Returns the entry that a module imports by this name, if any.

@@ -63,3 +63,16 @@ pub const MAX_REQUEST: u32 = 1 << 20;
 /// In place of the number of bytes written: the device was reset before it was done with the
 /// request.
 pub const REQUEST_LOST: u32 = u32::MAX;
+
+/// The device reads what is mapped (`dma_map`).
+pub const DMA_READ: u32 = 0;
+/// The device writes what is mapped.
+pub const DMA_WRITE: u32 = 1;
+/// Device and driver read and write what is mapped.
+pub const DMA_SHARED: u32 = 2;
+/// The most bytes of a mapping, in whole pages.
+pub const MAX_DMA: u32 = 1 << 20;
+/// The most mappings of a device at once.
+pub const MAX_MAPPINGS: usize = 63;
+/// The most bytes that `dma_copy_out` and `dma_copy_in` copy.
+pub const MAX_DMA_COPY: u32 = 4096;

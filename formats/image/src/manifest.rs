@@ -97,6 +97,10 @@ pub struct DeviceUse {
     /// How many queues it uses, from the first on.
     #[serde(default)]
     pub queues: u32,
+    /// How many bytes of memory the device reaches at once through the IOMMU, in whole pages; 0 if
+    /// it needs none. A device that is not confined by an IOMMU fits only if this is 0.
+    #[serde(default)]
+    pub dma: u64,
     /// Whether the program starts without the device.
     #[serde(default)]
     pub optional: bool,

@@ -183,6 +183,8 @@ pub struct DeviceInfo<Text = String> {
     pub interrupt: bool,
     /// Whether it was set aside, as it did not stop when its holder gave it up.
     pub broken: bool,
+    /// Whether an IOMMU confines its access to memory, so that a driver may let it have some.
+    pub confined: bool,
 }
 
 /// A contract that an installed image uses.

@@ -7,8 +7,8 @@ use crate::hooks::{HOOKS, Start};
 use crate::regions::REACH;
 use crate::serial::line;
 use crate::{
-    acpi, apic, clock, devices, exit, fpu, hal, interrupts, ioapic, machine_check, memory, power,
-    processor, report, serial,
+    acpi, apic, clock, devices, exit, fpu, hal, interrupts, ioapic, iommu, machine_check, memory,
+    power, processor, report, serial,
 };
 use alloc::vec::Vec;
 use sing_kernel::hal::LINE_CONSOLE;
@@ -103,6 +103,7 @@ extern "sysv64" fn main(info: u64, protocol: u32) -> ! {
         serial::enable_interrupt();
     }
     power::init(&platform);
+    iommu::init(&platform);
     devices::init(&platform, &boot.memory, &request);
     if request.report {
         report::print(&boot, &platform, source);

@@ -3,12 +3,12 @@
 use crate::memory::{self, RESERVABLE};
 use crate::serial::Serial;
 use crate::spaces::Spaces;
-use crate::{apic, clock, devices, exit, interrupts, processor, serial};
+use crate::{apic, clock, devices, exit, interrupts, iommu, processor, serial};
 use core::ops::Range;
 use sing_arch::lock::SpinLock;
 use sing_kernel::console::ConsoleDevice;
 use sing_kernel::device::Device;
-use sing_kernel::hal::{Hal, LINE_CONSOLE, LINE_OUTPUT, Part, Reservation};
+use sing_kernel::hal::{DeviceAccess, Hal, LINE_CONSOLE, LINE_OUTPUT, Part, Refused, Reservation};
 use sing_kernel::output::Class;
 
 /// Reservations are aligned to this many bytes.
@@ -119,6 +119,26 @@ unsafe impl Hal for Pc {
 
     fn disconnect(&self, device: usize, reset: bool) -> bool {
         devices::disconnect(device, reset)
+    }
+
+    fn confines(&self, device: usize) -> bool {
+        devices::is_confined(device)
+    }
+
+    fn open_window(&self, device: usize) -> bool {
+        devices::open_window(device)
+    }
+
+    unsafe fn map(&self, device: usize, page: u32, at: u64, access: DeviceAccess) -> bool {
+        memory::device_address(at).is_some_and(|frame| iommu::map(device, page, frame, access))
+    }
+
+    fn unmap(&self, device: usize, pages: Range<u32>) -> bool {
+        iommu::unmap(device, pages)
+    }
+
+    fn refused(&self, device: usize) -> Option<Refused> {
+        iommu::refused(device)
     }
 
     fn device_address(&self, at: u64) -> Option<u64> {

@@ -57,6 +57,8 @@ mod interrupts;
 #[cfg(target_os = "none")]
 mod ioapic;
 #[cfg(target_os = "none")]
+mod iommu;
+#[cfg(target_os = "none")]
 mod machine_check;
 #[cfg(target_os = "none")]
 mod memory;

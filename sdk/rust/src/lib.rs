@@ -63,6 +63,7 @@ pub mod client;
 pub mod console;
 pub mod contracts;
 pub mod device;
+pub mod dma;
 pub mod door;
 pub mod error;
 pub mod fs;

@@ -124,6 +124,11 @@ imports! {
         queue_create(device: u32, index: u32, size: u32) -> i32;
         queue_notify(queue: u32) -> i32;
         console_unwritten() -> i32;
+        dma_map(device: u32, allocation: u32, offset: u32, len: u32, kind: u32) -> i64;
+        dma_unmap(device: u32, address: i64) -> i32;
+        dma_load(device: u32, address: i64, width: u32) -> u64;
+        dma_store(device: u32, address: i64, width: u32, value: u64);
+        dma_fault(device: u32) -> i64;
     }
     unsafe {
         process_create(
@@ -135,6 +140,8 @@ imports! {
         device_info(index: u32, out: *mut u8, max: usize) -> i32;
         queue_add(queue: u32, parts: *const u32, count: u32) -> i32;
         queue_take(queue: u32, out: *mut u32) -> i32;
+        dma_copy_out(device: u32, address: i64, destination: *mut u8, len: usize);
+        dma_copy_in(device: u32, address: i64, source: *const u8, len: usize);
         startup_arg(index: u32, out: *mut u8, max: usize) -> i32;
         debug_print(text: *const u8, len: usize) -> i32;
         thread_create(argument: usize, stack_pointer: usize) -> i32;

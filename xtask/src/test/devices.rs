@@ -20,11 +20,12 @@ const MIB: usize = 1 << 20;
 const DISK: usize = 16 * MIB;
 
 /// What the client of the disk says when all is as it should be.
-const SERVED: [&str; 7] = [
+const SERVED: [&str; 8] = [
     "geometry: 32768 sectors of 512 bytes, read-only false, 32 at once, up to 524288 bytes",
     "what the host wrote: 0 wrong",
     "writes: 0 failed",
     "what was written: 0 wrong",
+    "blocks that share pages: 0 wrong",
     "refused: 9 of 9, the view has 0 bytes set",
     "after others have gone: 0 wrong",
     "swept",
@@ -32,6 +33,23 @@ const SERVED: [&str; 7] = [
 
 /// What the hostile drivers' parent says when each got what it should.
 const HELD_OFF: &str = "20 attempts, 0 wrong";
+
+/// Tests of a disk that is not virtio, and what comes before the client: nothing, or the driver's
+/// death while another client has requests under way, and what is then seen.
+const NVME: [(&str, &str, &str); 2] = [
+    ("NVMe disk", "", ""),
+    (
+        "NVMe driver killed under load",
+        "disk /dev/disk2 & sleep 0.05; kill nvme; wait; sleep 0.5;",
+        "manager(5): disk2: killed; starts again in 10ms",
+    ),
+];
+
+/// A device that masters the bus as it is told, with addresses of all lengths.
+const EDU: [&str; 2] = ["-device", "edu,dma_mask=0xffffffffffffffff"];
+/// What its drivers' parent says with an IOMMU, and without.
+const CONFINED: &str = "19 attempts, 0 wrong";
+const NOT_CONFINED: &str = "confined false, given Err(NotPermitted)";
 
 /// The byte at this place of a disk, as the client (`tests/sips/disk`) has it.
 fn pattern(at: u64) -> u8 {
@@ -49,9 +67,13 @@ pub fn run(run: &Run) -> Result<Report> {
     let images = image::compile_programs(&run.project, Programs::WithTests, MemoryMode::Guard)?;
     for machine in [Machine::Microvm, Machine::Q35, Machine::I440fx] {
         let name = |what: &str| format!("{} on {}", what, machine.name());
-        let boot = |script: &str, disks: Vec<PathBuf>| -> Result<Result<String, String>> {
+        let boot = |script: &str,
+                    disks: Vec<PathBuf>,
+                    devices: &[&str]|
+         -> Result<Result<String, String>> {
             let mut kernel = Kernel::prepare(&run.project, machine, Acceleration::Emulated)?;
             kernel.disks = disks.into_iter().map(|d| Disk::named(d.into())).collect();
+            kernel.devices = devices.iter().map(ToString::to_string).collect();
             let session = Session::start(launch(&run.project, &images, &kernel, Some(script))?)?;
             let (output, ended) = session.finish(Instant::now() + TIME);
             Ok(match ended {
@@ -68,11 +90,57 @@ pub fn run(run: &Run) -> Result<Report> {
             let mut bytes = vec![0; DISK];
             bytes[MIB..2 * MIB].copy_from_slice(&filled(MIB..2 * MIB));
             files::write(&disk, &bytes)?;
-            let ran = boot("disk /dev/disk0 && sweep && echo swept", vec![disk.clone()])?;
+            let ran = boot(
+                "disk /dev/disk0 && sweep && echo swept",
+                vec![disk.clone()],
+                &[],
+            )?;
             let now = fs::read(&disk).with_context(|| format!("cannot read {}", disk.display()))?;
             fs::remove_file(&disk).ok();
             bytes[..MIB].copy_from_slice(&filled(0..MIB));
             report.count(name("disk"), served(ran, &now, &bytes));
+        }
+        if machine != Machine::Microvm && run.wants(&name("hostile device")) {
+            let (script, wanted) = if machine == Machine::Q35 {
+                ("hostile-dma && sweep", CONFINED)
+            } else {
+                ("hostile-dma without && sweep", NOT_CONFINED)
+            };
+            let ran = boot(script, Vec::new(), &EDU)?;
+            let judged = ran.and_then(|output| {
+                if output.lines().any(|line| line == wanted) {
+                    Ok(())
+                } else {
+                    Err(format!("no line `{wanted}` in\n{output}"))
+                }
+            });
+            report.count(name("hostile device"), judged);
+        }
+        if machine == Machine::Q35 {
+            for (what, before, seen) in NVME {
+                if !run.wants(&name(what)) {
+                    continue;
+                }
+                let disk = file(9);
+                let mut bytes = vec![0; DISK];
+                bytes[MIB..2 * MIB].copy_from_slice(&filled(MIB..2 * MIB));
+                files::write(&disk, &bytes)?;
+                let nvme = PathBuf::from(format!("{},nvme", disk.display()));
+                let script = format!("{before} disk /dev/disk2 && sweep && echo swept");
+                let ran = boot(&script, vec![nvme], &[])?;
+                let now = fs::read(&disk);
+                let now = now.with_context(|| format!("cannot read {}", disk.display()))?;
+                fs::remove_file(&disk).ok();
+                bytes[..MIB].copy_from_slice(&filled(0..MIB));
+                let ran = ran.and_then(|output| {
+                    if output.contains(seen) {
+                        Ok(output)
+                    } else {
+                        Err(format!("no `{seen}` in\n{output}"))
+                    }
+                });
+                report.count(name(what), served(ran, &now, &bytes));
+            }
         }
         if run.wants(&name("hostile driver")) {
             // Two get their drivers, soon after the start; the third is free.
@@ -80,7 +148,7 @@ pub fn run(run: &Run) -> Result<Report> {
             for disk in &disks {
                 files::write(disk, vec![0x5a; MIB])?;
             }
-            let ran = boot("sleep 1 && hostile-driver && sweep", disks.clone())?;
+            let ran = boot("sleep 1 && hostile-driver && sweep", disks.clone(), &[])?;
             let whole = disks.iter().all(|disk| {
                 fs::read(disk).is_ok_and(|bytes| bytes.iter().all(|&byte| byte == 0x5a))
             });

@@ -4,7 +4,7 @@
 //! refers to the firmware's memory afterwards, and a table shorter than its type reads as zeros
 //! behind its end.
 
-use crate::firmware::entries::{self, RemappingUnit};
+use crate::firmware::entries::{self, RemappingUnit, Scope};
 use crate::firmware::root::Root;
 use crate::firmware::sleep;
 use crate::memory;
@@ -37,6 +37,8 @@ pub struct Platform {
     pub pci: Vec<PciWindow>,
     /// DMA remapping units (IOMMUs).
     pub remapping: Vec<RemappingUnit>,
+    /// Devices that those serve.
+    pub remapped: Vec<Scope>,
     /// Fixed hardware; `None` if there is no such table.
     pub fixed: Option<Fixed>,
 }
@@ -153,8 +155,9 @@ pub fn read(root: Option<Root>) -> Platform {
     if let Ok(table) = tables.find_table::<Dmar>() {
         let bytes = bytes_of(&table);
         // After the header: the width of addresses, flags, ten reserved bytes.
-        let units = entries::remapping_units(bytes.get(HEADER + 12..).unwrap_or(&[]));
-        platform.remapping.extend(units);
+        let bytes = bytes.get(HEADER + 12..).unwrap_or(&[]);
+        platform.remapping.extend(entries::remapping_units(bytes));
+        platform.remapped.extend(entries::scopes(bytes));
     }
     platform.fixed = tables
         .find_table::<Fadt>()

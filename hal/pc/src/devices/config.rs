@@ -64,6 +64,11 @@ impl Function {
         Function { way, bus, number }
     }
 
+    /// The number by which its accesses to memory are known: bus, device and function.
+    pub fn source(&self) -> u16 {
+        u16::from(self.bus) << 8 | u16::from(self.number)
+    }
+
     /// Reads 32 bits of its configuration, at a multiple of 4 below 256.
     pub fn read(&self, register: u16) -> u32 {
         match self.way {
@@ -129,10 +134,16 @@ impl Function {
         result
     }
 
-    /// Lets it answer, and master the bus if it may. It never raises its pin.
+    /// Lets it answer, and master the bus if it may.
     pub fn switch_on(&self, masters: bool) {
         let master = if masters { MASTER } else { 0 };
-        self.command(MASTER, PORTS | MEMORY | NO_PIN | master);
+        self.command(MASTER, PORTS | MEMORY | master);
+    }
+
+    /// Lets it raise its interrupt pin, or not.
+    pub fn let_pin(&self, raises: bool) {
+        let (clear, set) = if raises { (NO_PIN, 0) } else { (0, NO_PIN) };
+        self.command(clear, set);
     }
 
     /// Keeps it from mastering the bus.

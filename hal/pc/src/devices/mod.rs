@@ -10,7 +10,8 @@
 //!   configuration, and no range of another device; who would is left out, with a line that says
 //!   so.
 //! - A PCI function that is no bridge masters the bus only while the kernel has it connected and it
-//!   has a virtio transport. So no other device reaches memory, nor sends messages for interrupts.
+//!   has a virtio transport, or while it has a window and an IOMMU confines it to that. So no other
+//!   device reaches memory, nor sends messages for interrupts.
 
 mod config;
 mod msix;
@@ -22,7 +23,7 @@ use crate::command_line::Request;
 use crate::port;
 use crate::regions::Regions;
 use crate::serial::line;
-use crate::{interrupts, ioapic};
+use crate::{interrupts, ioapic, iommu};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec::Vec;
@@ -50,8 +51,12 @@ struct Known {
     places: Vec<Place>,
     /// Its PCI function; `None` for virtio-mmio.
     function: Option<Function>,
+    /// Whether its line is its interrupt pin, which it raises only while it is connected.
+    pin: bool,
     /// Whether it may master the bus while it is connected.
     masters: bool,
+    /// Whether an IOMMU confines it, so that it may master the bus while its window is open.
+    confined: bool,
 }
 
 /// The devices, complete.
@@ -279,6 +284,9 @@ pub fn connect(device: usize) -> bool {
     };
     if let Some(function) = &known.function {
         function.switch_on(known.masters);
+        if known.pin {
+            function.let_pin(true);
+        }
     }
     true
 }
@@ -290,13 +298,35 @@ pub fn disconnect(device: usize, reset: bool) -> bool {
     if let Some(line) = list.devices.get(device).and_then(|d| d.line) {
         mask(line);
     }
-    match list.known.get(device).map(|k| &k.function) {
-        Some(Some(function)) => {
+    match list.known.get(device).map(|k| (&k.function, k.confined)) {
+        Some((Some(function), confined)) => {
             function.stop_mastering();
-            true
+            function.let_pin(false);
+            !confined || iommu::close(device)
         }
         _ => reset,
     }
+}
+
+/// Whether an IOMMU confines a device.
+pub fn is_confined(device: usize) -> bool {
+    list()
+        .and_then(|l| l.known.get(device))
+        .is_some_and(|k| k.confined)
+}
+
+/// Opens a device's window, and lets it master the bus.
+pub fn open_window(device: usize) -> bool {
+    let known = list().and_then(|l| l.known.get(device));
+    let function = known.filter(|k| k.confined).and_then(|k| k.function);
+    let Some(function) = function else {
+        return false;
+    };
+    let opened = iommu::open(device, function.source());
+    if opened {
+        function.switch_on(true);
+    }
+    opened
 }
 
 /// Keeps a line from interrupting.

@@ -6,8 +6,8 @@
 use super::config::{Function, Way};
 use super::msix;
 use super::{Known, Place, Search, give_line, range, take_line, takes_no_addresses};
-use crate::memory;
 use crate::serial::line;
+use crate::{ioapic, iommu, memory};
 use alloc::format;
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -16,22 +16,39 @@ use sing_kernel::device::{Device, IoRange, Space, Transport, Window};
 const CAPABILITIES: u16 = 0x34;
 const FIRST_BAR: u16 = 0x10;
 const BARS: u16 = 6;
+/// Interrupt line and pin.
+const LINE: u16 = 0x3c;
 /// Class of bridges, whose configuration is the machine's.
 const BRIDGE: u8 = 6;
 const VIRTIO: u16 = 0x1af4;
 /// Capabilities.
 const VENDOR: u8 = 0x09;
 const MSIX: u8 = 0x11;
+const EXPRESS: u8 = 0x10;
+/// Kind of PCI Express function: a port of the root complex.
+const ROOT_PORT: u32 = 4;
 /// More than fit into the space.
 const MOST_CAPABILITIES: usize = 48;
 /// Bytes of virtio's common configuration that the kernel uses.
 const COMMON: u32 = 56;
 
+/// What is between a bus and memory.
+#[derive(Clone, Copy)]
+enum Behind {
+    /// Nothing but the root.
+    Root,
+    /// A port of the root, with this number.
+    Port(u8),
+    /// A switch, behind which devices reach each other, or a bridge, behind which they have its
+    /// number.
+    Others,
+}
+
 /// Adds the functions of all buses.
 pub fn find(search: &mut Search<'_>) {
-    let mut buses = Vec::from([0u8]);
+    let mut buses = Vec::from([(0u8, Behind::Root)]);
     let mut seen = 0;
-    while let Some(&bus) = buses.get(seen) {
+    while let Some(&(bus, behind)) = buses.get(seen) {
         seen += 1;
         let Some(way) = Way::to(bus, &search.platform.pci) else {
             continue;
@@ -48,15 +65,20 @@ pub fn find(search: &mut Search<'_>) {
             }
             if function.read8(0x0b) == BRIDGE {
                 // Beyond it lies another bus, once the firmware has given it a number.
-                let behind = function.read8(0x19);
+                let further = function.read8(0x19);
                 let is_bridge = function.read8(0x0e) & 0x7f == 1;
-                if is_bridge && behind > bus && !buses.contains(&behind) {
-                    buses.push(behind);
+                if is_bridge && further > bus && buses.iter().all(|(b, _)| *b != further) {
+                    let behind = if bus == 0 && is_root_port(&function) {
+                        Behind::Port(number)
+                    } else {
+                        Behind::Others
+                    };
+                    buses.push((further, behind));
                 }
                 continue;
             }
             function.stop_mastering();
-            add(search, &function);
+            add(search, &function, behind);
         }
     }
 }
@@ -68,7 +90,28 @@ struct Bar {
     range: IoRange,
 }
 
-fn add(search: &mut Search<'_>, function: &Function) {
+/// A function's capabilities: the kind and place of each.
+fn capabilities(function: &Function) -> Vec<(u8, u16)> {
+    let mut found = Vec::new();
+    if function.read(0x04) >> 16 & 1 << 4 != 0 {
+        let mut at = u16::from(function.read8(CAPABILITIES) & !3);
+        while at >= 0x40 && found.len() < MOST_CAPABILITIES {
+            found.push((function.read8(at), at));
+            at = u16::from(function.read8(at + 1) & !3);
+        }
+    }
+    found
+}
+
+/// Whether a bridge is a port of the root, with nothing but one device behind it.
+fn is_root_port(bridge: &Function) -> bool {
+    let kind = |at: u16| bridge.read(at) >> 20 & 15;
+    let all = capabilities(bridge);
+    all.iter()
+        .any(|&(id, at)| id == EXPRESS && kind(at) == ROOT_PORT)
+}
+
+fn add(search: &mut Search<'_>, function: &Function, behind: Behind) {
     let location = function.to_string();
     let (vendor, id) = (function.read16(0), function.read16(2));
     let (class, subclass) = (function.read8(0x0b), function.read8(0x0a));
@@ -76,17 +119,10 @@ fn add(search: &mut Search<'_>, function: &Function) {
     if function.read8(0x0e) & 0x7f != 0 {
         return;
     }
-    let Some(bars) = bars(search, function, &location) else {
+    let Some(mut bars) = bars(search, function, &location) else {
         return;
     };
-    let mut capabilities = Vec::new();
-    if function.read(0x04) >> 16 & 1 << 4 != 0 {
-        let mut at = u16::from(function.read8(CAPABILITIES) & !3);
-        while at >= 0x40 && capabilities.len() < MOST_CAPABILITIES {
-            capabilities.push((function.read8(at), at));
-            at = u16::from(function.read8(at + 1) & !3);
-        }
-    }
+    let capabilities = capabilities(function);
     let mut transport = Transport::None;
     if vendor == VIRTIO {
         transport = virtio(function, &capabilities, &bars).unwrap_or(Transport::None);
@@ -102,15 +138,31 @@ fn add(search: &mut Search<'_>, function: &Function) {
             return;
         }
     }
-    let mut line = None;
+    let remapped = match behind {
+        Behind::Root => iommu::confines(search.platform, function.source(), None),
+        Behind::Port(port) => iommu::confines(search.platform, function.source(), Some(port)),
+        Behind::Others => false,
+    };
+    let confined = transport == Transport::None && remapped;
+    let messages = confined || transport != Transport::None;
+    let vector = messages.then(|| interrupt(function, &capabilities, &bars));
+    let mut line = vector.flatten();
     if let Transport::Pci { vectors, .. } = &mut transport {
-        line = interrupt(function, &capabilities, &bars);
         *vectors = line.is_some();
+    }
+    let pin = line.is_none();
+    if pin {
+        line = connect_pin(search, function);
+    }
+    if transport == Transport::None {
+        hide_vectors(function, &capabilities, &mut bars);
     }
     let known = Known {
         places: bars.iter().map(|b| b.place).collect(),
         function: Some(*function),
+        pin: pin && line.is_some(),
         masters: transport != Transport::None,
+        confined,
     };
     let device = Device {
         location,
@@ -248,6 +300,49 @@ fn virtio(function: &Function, capabilities: &[(u8, u16)], bars: &[Bar]) -> Opti
         config: config.unwrap_or_default(),
         vectors: false,
     })
+}
+
+/// Connects a line to the input at which a function's pin arrives, as the firmware has set it up for
+/// systems that do not run its byte code. Of functions that share an input the first gets it; the
+/// others never raise their pins.
+fn connect_pin(search: &Search<'_>, function: &Function) -> Option<u32> {
+    let (at, pin) = (function.read8(LINE), function.read8(LINE + 1));
+    // Not those of the ISA bus's timer, keyboard, clock and the like.
+    let is_free = matches!(at, 3..=7 | 9..=12 | 14 | 15);
+    if !is_free || !(1..=4).contains(&pin) {
+        return None;
+    }
+    // Level-triggered, low unless the firmware's tables say otherwise.
+    let isa = ioapic::isa(search.platform, at);
+    let is_named = search.platform.overrides.iter().any(|o| o.line == at);
+    let input = ioapic::Input {
+        low: isa.low || !is_named,
+        level: true,
+        ..isa
+    };
+    let line = take_line()?;
+    let connected = ioapic::connect(line, input);
+    if !connected {
+        give_line(line);
+    }
+    connected.then_some(line)
+}
+
+/// Ends the ranges that hold a function's table of message vectors, or that of those that wait,
+/// before these: its driver reaches what lies before. (A virtio device's driver reaches neither.)
+fn hide_vectors(function: &Function, capabilities: &[(u8, u16)], bars: &mut Vec<Bar>) {
+    let Some(&(_, at)) = capabilities.iter().find(|(id, _)| *id == MSIX) else {
+        return;
+    };
+    for register in [at + 4, at + 8] {
+        let place = function.read(register);
+        let number = (place & 7) as u8;
+        let offset = place & !7;
+        if let Some(bar) = bars.iter_mut().find(|b| b.number == number) {
+            bar.range.len = bar.range.len.min(offset);
+        }
+    }
+    bars.retain(|b| b.range.len > 0);
 }
 
 /// Connects a line to the first of a function's message vectors; the line.

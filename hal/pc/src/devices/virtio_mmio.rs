@@ -78,7 +78,9 @@ pub fn find(search: &mut Search<'_>, request: &Request<'_>) {
         let known = Known {
             places: vec![Place::Memory(registers)],
             function: None,
+            pin: false,
             masters: true,
+            confined: false,
         };
         search.add(device, known);
     }

@@ -44,6 +44,51 @@ pub fn remapping_units(mut bytes: &[u8]) -> impl Iterator<Item = RemappingUnit> 
     })
 }
 
+/// A device or bridge of segment 0 that a remapping unit serves, named by its place on a bus that
+/// is not behind another bridge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scope {
+    /// Whether it is a bridge, and all that is behind it is served.
+    pub bridge: bool,
+    /// Its bus.
+    pub bus: u8,
+    /// Device and function: 5 and 3 bits.
+    pub number: u8,
+}
+
+/// The devices that units in a DMAR table name. Stops at the first invalid entry.
+pub fn scopes(mut bytes: &[u8]) -> impl Iterator<Item = Scope> + '_ {
+    let mut within: &[u8] = &[];
+    core::iter::from_fn(move || {
+        loop {
+            if let [kind, length, _, _, _, bus, ..] = *within {
+                let length = usize::from(length);
+                let scope = within.get(..length).filter(|s| s.len() >= 8)?;
+                within = &within[length..];
+                // A longer path leads through bridges.
+                if let ([device, function], 1 | 2) = (&scope[6..], kind)
+                    && *device < 32
+                    && *function < 8
+                {
+                    return Some(Scope {
+                        bridge: kind == 2,
+                        bus,
+                        number: device << 3 | function,
+                    });
+                }
+                continue;
+            }
+            let kind = u16::from_le_bytes(bytes.get(..2)?.try_into().ok()?);
+            let length = usize::from(u16::from_le_bytes(bytes.get(2..4)?.try_into().ok()?));
+            let entry = bytes.get(..length).filter(|e| e.len() >= 4)?;
+            bytes = &bytes[length..];
+            if kind == 0 && entry.get(6..8) == Some(&[0, 0]) {
+                within = entry.get(16..)?;
+            }
+        }
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,6 +107,36 @@ mod tests {
         ] {
             assert!(!are_whole(bad, size), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn devices_of_units_are_found() {
+        let mut bytes = vec![0, 0, 16 + 8 + 8 + 10 + 8, 0, 0, 0, 0, 0];
+        bytes.extend([0; 8]);
+        // An interrupt controller, a device, one behind a bridge, and a bridge.
+        bytes.extend([3, 8, 0, 0, 0, 0xff, 0, 0]);
+        bytes.extend([1, 8, 0, 0, 0, 0, 31, 2]);
+        bytes.extend([1, 10, 0, 0, 0, 0, 1, 0, 5, 0]);
+        bytes.extend([2, 8, 0, 0, 0, 0, 28, 1]);
+        // A unit of another segment, with a device.
+        bytes.extend([0, 0, 24, 0, 0, 0, 1, 0]);
+        bytes.extend([0; 8]);
+        bytes.extend([1, 8, 0, 0, 0, 0, 3, 0]);
+        let device = Scope {
+            bridge: false,
+            bus: 0,
+            number: 31 << 3 | 2,
+        };
+        let bridge = Scope {
+            bridge: true,
+            bus: 0,
+            number: 28 << 3 | 1,
+        };
+        assert!(scopes(&bytes).eq([device, bridge]));
+        for cut in 0..bytes.len() {
+            assert!(scopes(&bytes[..cut]).count() <= 2);
+        }
+        assert_eq!(scopes(&[0; 64]).count(), 0);
     }
 
     #[test]

@@ -24,6 +24,7 @@ use crate::processor;
 pub use crate::regions::PAGE;
 use crate::regions::{REACH, pages_within};
 use core::ops::Range;
+use core::sync::atomic::AtomicU64;
 use frames::Frames;
 pub use frames::LOW;
 pub use heap::trim as trim_heap;
@@ -255,6 +256,16 @@ impl Run {
     /// Physical addresses.
     pub fn physical(&self) -> Range<u64> {
         self.start..self.start + self.count * PAGE
+    }
+
+    /// The words, through the direct map: for what the machine reads meanwhile.
+    pub fn words(&self) -> &[AtomicU64] {
+        // SAFETY: the frames are this run's alone, in the direct map as long as nobody hides them,
+        // and whole pages of words.
+        unsafe {
+            let at = direct(self.start) as *const AtomicU64;
+            core::slice::from_raw_parts(at, (self.count * PAGE / 8) as usize)
+        }
     }
 
     /// The bytes, through the direct map.

@@ -40,6 +40,7 @@ fn describe(index: u32, out: u32, max: u32) -> Result<i32, Trap> {
         holder: device.holder(),
         interrupt: described.line.is_some(),
         broken: device.is_broken(),
+        confined: device.is_confined(),
     };
     put_encoded(&info, out, max)
 }

@@ -14,6 +14,7 @@ pub(crate) mod boot;
 mod channels;
 mod console;
 mod devices;
+mod dma;
 mod exchange;
 pub mod fault;
 mod processes;
@@ -52,6 +53,7 @@ fn build() -> Entries {
     channels::fill(&mut table);
     console::fill(&mut table);
     devices::fill(&mut table);
+    dma::fill(&mut table);
     exchange::fill(&mut table);
     processes::fill(&mut table);
     queues::fill(&mut table);

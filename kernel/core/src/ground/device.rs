@@ -12,7 +12,8 @@
 //! - Requests to a virtio device hold data, never addresses of memory: a driver writes what it
 //!   likes into them. Kinds with addresses there, such as balloons, are left out.
 //! - A device with [`Transport::None`] cannot reach memory by itself: the HAL keeps it from
-//!   mastering the bus. A device with a transport reaches memory only through the queues that the
+//!   mastering the bus, unless an IOMMU confines it and its window is open
+//!   ([`crate::hal::Hal::open_window`]). A device with a transport reaches memory only through the queues that the
 //!   kernel sets up in it.
 
 use alloc::string::String;

@@ -21,7 +21,8 @@
 //! - Loaded code keeps its address, executable and never writable, until the kernel unloads it.
 //! - A device of [`Hal::devices`] is not able to reach memory after [`Hal::disconnect`] has
 //!   returned true for it, until it is connected again; before that, it reaches only memory whose
-//!   addresses the kernel has written into its transport or into queues that it has set up there.
+//!   addresses the kernel has written into its transport or into queues that it has set up there, or
+//!   that it has mapped ([`Hal::map`]).
 
 pub use crate::ground::trusted::{Part, Reservation};
 
@@ -41,6 +42,36 @@ pub const LINE_CONSOLE: u32 = 1;
 pub const LINE_OUTPUT: u32 = 3;
 /// Interrupt line of the power button: a request to end the system.
 pub const LINE_POWER: u32 = 2;
+
+/// Pages of a device's window onto memory; the first [`WINDOW_FIRST`] stay unused, so that a zero is
+/// no address.
+pub const WINDOW_PAGES: u32 = 1 << 14;
+/// The first page of a device's window that is used.
+pub const WINDOW_FIRST: u32 = 1 << 8;
+/// The most pages of memory that the HAL uses for the tables of a window.
+pub const WINDOW_TABLES: u64 = 36;
+
+/// What a device may do with a page of its window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceAccess {
+    /// Read it.
+    Read,
+    /// Write it.
+    Write,
+    /// Both.
+    Both,
+}
+
+/// An access of a device to memory that was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// The address, as the device said it, of the page.
+    pub page: u64,
+    /// Whether it meant to write.
+    pub write: bool,
+    /// The IOMMU's number for the reason.
+    pub reason: u8,
+}
 
 /// A machine. All times are nanoseconds; all sizes are bytes, and sizes of memory are multiples of
 /// `sing_abi::PAGE`.
@@ -118,7 +149,8 @@ pub unsafe trait Hal: Sync {
     ///
     /// # Safety
     /// The register is not one by which the device is told addresses of memory, unless that memory
-    /// is the device's until it has been reset.
+    /// is the device's until it has been reset, or the device has no transport: it is then kept
+    /// from memory, or confined ([`Hal::confines`]).
     #[allow(unsafe_code, reason = "declared for HALs")]
     unsafe fn io_write(
         &self,
@@ -152,6 +184,43 @@ pub unsafe trait Hal: Sync {
     /// and not that of zeros; `None` if memory is short. The answer holds for the whole page, until
     /// the page is decommitted, blanked, discarded or released.
     fn device_address(&self, _at: u64) -> Option<u64> {
+        None
+    }
+
+    /// Whether an IOMMU stands between this device and memory: it then reaches what the next
+    /// functions give it and nothing else, whatever it is told. Never true of a device with a
+    /// transport. Never changes.
+    fn confines(&self, _device: usize) -> bool {
+        false
+    }
+
+    /// Opens the window of a device through which it reaches memory, of [`WINDOW_PAGES`] pages
+    /// that lead nowhere; from now on the device may master the bus. Called while the device is
+    /// connected; [`Hal::disconnect`] closes the window. Returns false if the device is not
+    /// confined or memory is short.
+    fn open_window(&self, _device: usize) -> bool {
+        false
+    }
+
+    /// Lets a page of a device's window lead to the page at `at`, as in [`Hal::device_address`],
+    /// to read, to write, or both. Returns false if the window is closed or memory is short.
+    ///
+    /// # Safety
+    /// The page there is the device's, and stays, until [`Hal::unmap`] or [`Hal::disconnect`] has
+    /// returned true.
+    #[allow(unsafe_code, reason = "declared for HALs")]
+    unsafe fn map(&self, _device: usize, _page: u32, _at: u64, _access: DeviceAccess) -> bool {
+        false
+    }
+
+    /// Lets pages of a device's window lead nowhere. Returns true when the device does not reach
+    /// what they led to any more, false if the IOMMU has not confirmed that.
+    fn unmap(&self, _device: usize, _pages: Range<u32>) -> bool {
+        false
+    }
+
+    /// Returns the last access of a device that the IOMMU has refused since the last call.
+    fn refused(&self, _device: usize) -> Option<Refused> {
         None
     }
 

@@ -10,6 +10,8 @@
 //! - When the device's own handle goes, the device is reset, its line masked, and its access to
 //!   memory cut off; from then on the handles of its parts do nothing. If it cannot be cut off, it
 //!   is broken: nobody gets it any more, and what it knew of is never freed.
+//! - A device reaches memory by a window ([`crate::object::window`]) only if an IOMMU confines it
+//!   and its holder's manifest says how much.
 
 mod sweep;
 
@@ -22,6 +24,7 @@ use crate::ground::work::Work;
 use crate::mechanism::interrupt;
 use crate::object::queue::{MOST_QUEUES, Queue};
 use crate::object::sip::Sip;
+use crate::object::window::Window;
 use sing_abi::status;
 use sing_arch::lock::SpinLock;
 use sing_image::manifest::DeviceUse;
@@ -55,6 +58,8 @@ pub(crate) struct Device {
     state: SpinLock<State>,
     /// Its queues.
     pub(crate) queues: [Queue; MOST_QUEUES],
+    /// What it reaches by way of an IOMMU.
+    pub(crate) window: Window,
 }
 
 static DEVICES: [Device; MOST_DEVICES] = all();
@@ -75,6 +80,7 @@ const fn all() -> [Device; MOST_DEVICES] {
                 broken: false,
             }),
             queues: [const { Queue::new() }; MOST_QUEUES],
+            window: Window::new(),
         }
     }; MOST_DEVICES];
     let mut i = 0;
@@ -171,7 +177,8 @@ impl Device {
 
     fn matches(&self, declared: &DeviceUse) -> bool {
         let device = trusted::device(self.index);
-        device.is_some_and(|d| declared.names(&d.signature))
+        let reaches = declared.dma == 0 || self.is_confined();
+        reaches && device.is_some_and(|d| declared.names(&d.signature))
     }
 
     /// Gives it to a SIP that has not been started, under number `usage` of its manifest's devices.
@@ -197,6 +204,11 @@ impl Device {
         s.holder = sip.id();
         s.usage = usage;
         Ok(())
+    }
+
+    /// Whether an IOMMU confines its access to memory.
+    pub(crate) fn is_confined(&self) -> bool {
+        hal().confines(self.index)
     }
 
     /// The declaration under which its holder has it.
@@ -312,6 +324,11 @@ impl Device {
         self.declared(holder).map_or(0, |d| d.queues)
     }
 
+    /// How many bytes its holder may let it reach through its window.
+    pub(crate) fn dma_declared(&self, holder: &Sip) -> u64 {
+        self.declared(holder).map_or(0, |d| d.dma)
+    }
+
     /// Counts one more handle.
     pub(crate) fn retain(&self) {
         self.state.lock().references += 1;
@@ -352,6 +369,16 @@ impl Device {
             line.mask();
         }
         let safe = hal().disconnect(self.index, confirmed);
+        if let Some(refused) = hal().refused(self.index) {
+            let location = trusted::device(self.index).map_or("", |d| &d.location);
+            let (page, reason) = (refused.page, refused.reason);
+            let what = if refused.write {
+                "writing to"
+            } else {
+                "reading"
+            };
+            log!("system: {location} was kept from {what} page {page:#x} (reason {reason:#x})");
+        }
         let mut s = self.state.lock();
         s.open = false;
         // One that has not confirmed would go on where it was when it is connected again.
@@ -374,8 +401,11 @@ impl Device {
     }
 
     /// The handle of the whole device goes.
-    pub(crate) fn dispose(&self) {
-        self.cut_off();
+    pub(crate) fn dispose(&self, work: &mut Work) {
+        // One that could not be cut off keeps what it reaches.
+        if self.cut_off() {
+            self.window.dispose(work);
+        }
         self.release();
     }
 

@@ -21,6 +21,7 @@
 //!   holder.
 
 mod classes;
+mod pages;
 mod parts;
 mod sweep;
 mod tree;

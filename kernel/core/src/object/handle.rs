@@ -91,7 +91,7 @@ impl Object {
         match self {
             Object::None => {}
             Object::Interrupt(line) => line.release(),
-            Object::Device(d) => d.dispose(),
+            Object::Device(d) => d.dispose(work),
             Object::Io(d, _) => d.release(),
             Object::Irq(d) => d.release_irq(),
             Object::Queue(d, index) => d.dispose_queue(index, work),

@@ -19,3 +19,4 @@ pub(crate) mod surplus;
 pub(crate) mod sweep;
 pub(crate) mod sync;
 pub(crate) mod thread;
+pub(crate) mod window;

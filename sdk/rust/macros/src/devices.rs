@@ -8,7 +8,8 @@ use syn::ext::IdentExt;
 use syn::parse::ParseStream;
 use syn::{Error, Ident, LitInt, LitStr, Token, braced, bracketed};
 
-/// `{ name: [optional] ["signature", …] { registers: [0, …], interrupt, queues: 1 }, … }`
+/// `{ name: [optional] ["signature", …] { registers: [0, …], interrupt, queues: 1, dma: 4 MiB },
+/// … }`
 pub(crate) fn parse(input: ParseStream<'_>) -> syn::Result<Vec<DeviceUse>> {
     let list;
     braced!(list in input);
@@ -57,7 +58,7 @@ pub(crate) fn parse(input: ParseStream<'_>) -> syn::Result<Vec<DeviceUse>> {
     Ok(all)
 }
 
-/// `{ registers: [0, …], interrupt, queues: 1 }`
+/// `{ registers: [0, …], interrupt, queues: 1, dma: 4 MiB }`
 fn uses(input: ParseStream<'_>, device: &mut DeviceUse) -> syn::Result<()> {
     let list;
     braced!(list in input);
@@ -68,6 +69,10 @@ fn uses(input: ParseStream<'_>, device: &mut DeviceUse) -> syn::Result<()> {
             "queues" => {
                 list.parse::<Token![:]>()?;
                 device.queues = list.parse::<LitInt>()?.base10_parse()?;
+            }
+            "dma" => {
+                list.parse::<Token![:]>()?;
+                device.dma = crate::manifest::size(&list)?;
             }
             "registers" => {
                 list.parse::<Token![:]>()?;
@@ -85,7 +90,7 @@ fn uses(input: ParseStream<'_>, device: &mut DeviceUse) -> syn::Result<()> {
             _ => {
                 let text = format!(
                     "nothing is used of a device that is called `{key}`; there are `registers: [0]`, \
-                     `interrupt` and `queues: 1`"
+                     `interrupt`, `queues: 1` and `dma: 1 MiB`"
                 );
                 return Err(Error::new(key.span(), text));
             }

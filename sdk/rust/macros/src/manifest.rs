@@ -267,7 +267,7 @@ fn privileges(input: ParseStream<'_>) -> syn::Result<Vec<String>> {
 }
 
 /// `4096`, `64 KiB`, `4 MiB`, `1 GiB`.
-fn size(input: ParseStream<'_>) -> syn::Result<u64> {
+pub(crate) fn size(input: ParseStream<'_>) -> syn::Result<u64> {
     let number: LitInt = input.parse()?;
     let value: u64 = number.base10_parse()?;
     let shift = if input.peek(Ident) {

@@ -1,4 +1,4 @@
-//! Lists the devices of the machine, and who drives them.
+//! Lists the devices of the machine, who drives them, and how they reach memory.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
@@ -18,15 +18,24 @@ sing_sdk::arguments! {}
 
 #[sing_sdk::main]
 fn main(_: Arguments) -> Result<(), Error> {
-    let mut table = format!("{:<16} {:<24} {:>6}\n", "LOCATION", "SIGNATURE", "HOLDER");
+    let mut table = format!(
+        "{:<16} {:<24} {:>6} MEMORY\n",
+        "LOCATION", "SIGNATURE", "HOLDER"
+    );
     for d in device::all()? {
         let holder = match (d.holder, d.broken) {
             (_, true) => "broken".to_string(),
             (0, _) => "-".to_string(),
             (id, _) => id.to_string(),
         };
+        let is_virtio = d.signature.starts_with("/virtio/") || d.signature.contains("/1af4/");
+        let memory = match (d.confined, is_virtio) {
+            (true, _) => "by the IOMMU",
+            (false, true) => "by queues",
+            (false, false) => "none: no IOMMU",
+        };
         table.push_str(&format!(
-            "{:<16} {:<24} {holder:>6}\n",
+            "{:<16} {:<24} {holder:>6} {memory}\n",
             d.location, d.signature
         ));
     }

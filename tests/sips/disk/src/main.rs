@@ -157,6 +157,31 @@ fn main(Arguments { path }: Arguments) -> Result<(), Error> {
     }
     println!("what was written: {differ} wrong");
 
+    // Blocks that share a page with others: small ones, and parts of a larger one.
+    let mut differ = 0;
+    let mut front = Vector::<u8>::new(16384)?.into_block();
+    let back = front.split(6144)?;
+    for block in [Block::new(512)?, Block::new(1024)?, front, back] {
+        let len = block.len() as u32;
+        disk = match disk.call_read(7, Vector::from_block(block), 0, len) {
+            Reading::Data(block, next) => {
+                differ += wrong(7 * u64::from(SECTOR), &block.to_vec());
+                let block = written(9 * u64::from(SECTOR), 512)?;
+                match next.call_write(9, block, 0, 512) {
+                    Writing::Written(_, next) => next,
+                    Writing::Failed(..) => return Err(Error::BadState),
+                    Writing::Closed => return Err(Error::Closed),
+                }
+            }
+            Reading::Failed(_, _, next) => {
+                differ += 1;
+                next
+            }
+            Reading::Closed => return Err(Error::Closed),
+        };
+    }
+    println!("blocks that share pages: {differ} wrong");
+
     // What cannot be is refused, and the block comes back.
     let mut refused = 0;
     for (sector, start, count) in [

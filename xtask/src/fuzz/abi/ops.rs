@@ -244,6 +244,33 @@ pub const OPS: &[Op] = &[
     ),
     op("queue_notify", 3, &[Use(Interrupt)], Status),
     op("queue_take", 3, &[Use(Interrupt), Pointer], Status),
+    op(
+        "dma_map",
+        3,
+        &[Use(Interrupt), Use(Block), Any, Any, Below(4)],
+        Status,
+    ),
+    op("dma_unmap", 3, &[Use(Interrupt), Any], Status),
+    op("dma_load", 3, &[Use(Interrupt), Any, Below(9)], Status),
+    op(
+        "dma_store",
+        3,
+        &[Use(Interrupt), Any, Below(9), Any],
+        Nothing,
+    ),
+    op(
+        "dma_copy_out",
+        3,
+        &[Use(Interrupt), Any, Pointer, Length],
+        Nothing,
+    ),
+    op(
+        "dma_copy_in",
+        3,
+        &[Use(Interrupt), Any, Pointer, Length],
+        Nothing,
+    ),
+    op("dma_fault", 3, &[Use(Interrupt)], Status),
 ];
 
 /// Entries that no fuzzing SIP calls: one ends the system, as the end of every run does, and one

@@ -1,8 +1,10 @@
 //! Registers of devices: those that a driver may reach, and the transports of virtio devices, which
 //! only the kernel reaches.
 //!
-//! Invariant: a device is told an address only by [`Transport::set_queue`], and only that of a
-//! [`Ring`]. So it reaches no memory but rings, and what [`Ring::describe`] was given.
+//! Invariant: a device that no IOMMU confines is told an address only by [`Transport::set_queue`],
+//! and only that of a [`Ring`]. So it reaches no memory but rings, and what [`Ring::describe`] was
+//! given. One that is confined may be told any: it reaches what is mapped for it
+//! ([`super::DeviceMemory`]).
 
 use super::ring::Ring;
 use crate::ground::device::{Device, Space, Transport as Kind, Window};
@@ -62,7 +64,8 @@ impl Registers {
     pub(crate) fn write(&self, offset: u32, width: u32, value: u64) -> Result<(), Outside> {
         let at = self.check(offset, width)?;
         // SAFETY: a driver's window holds no register of a transport, and a device without one
-        // cannot reach memory (`Device::driver_window`, and the HAL's obligations).
+        // cannot reach memory but what is mapped for it (`Device::driver_window`, and the HAL's
+        // obligations).
         unsafe { hal().io_write(self.device, self.window.range, at, width, value) };
         Ok(())
     }

@@ -1,21 +1,23 @@
-//! Tests that wrong numbers or a wrong order of calls break nothing: with a machine of two
+//! Tests that wrong numbers or a wrong order of calls break nothing: with a machine of three
 //! megabytes.
 
 mod stubborn;
 
 use super::{Committed, Fiber, LinearMemory, Part, Reservation, Stack};
 use crate::ground::console::ConsoleDevice;
-use crate::ground::hal::Hal;
+use crate::ground::hal::{DeviceAccess, Hal};
 use crate::ground::machine;
+use alloc::collections::BTreeMap;
 use core::ops::Range;
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use sing_abi::PAGE;
+use sing_arch::lock::SpinLock;
 use sing_runtime::Trap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use stubborn::Stubborn;
 
 /// Bytes of the machine.
-const MEMORY: u64 = 2 << 20;
+const MEMORY: u64 = 3 << 20;
 
 #[repr(align(65536))]
 #[derive(Clone)]
@@ -40,6 +42,10 @@ pub(crate) struct Small {
     pub(crate) longest: AtomicU64,
     /// Its devices.
     pub(crate) stubborn: Stubborn,
+    /// What the only device reaches: addresses of pages, by the pages of its window.
+    pub(crate) window: SpinLock<BTreeMap<u32, (u64, DeviceAccess)>>,
+    /// Whether the device goes on reaching what is unmapped.
+    pub(crate) stuck: AtomicBool,
 }
 
 static SMALL: Small = Small {
@@ -51,6 +57,8 @@ static SMALL: Small = Small {
     heap: AtomicU64::new(1 << 30),
     longest: AtomicU64::new(0),
     stubborn: Stubborn::new(),
+    window: SpinLock::new(BTreeMap::new()),
+    stuck: AtomicBool::new(false),
 };
 
 /// The machine that the tests of this crate share.
@@ -147,6 +155,20 @@ unsafe impl Hal for Small {
     }
     fn device_address(&self, at: u64) -> Option<u64> {
         Some(at)
+    }
+    fn open_window(&self, _: usize) -> bool {
+        true
+    }
+    unsafe fn map(&self, _: usize, page: u32, at: u64, access: DeviceAccess) -> bool {
+        self.window.lock().insert(page, (at, access));
+        true
+    }
+    fn unmap(&self, _: usize, pages: Range<u32>) -> bool {
+        let stuck = self.stuck.load(Relaxed);
+        if !stuck {
+            self.window.lock().retain(|page, _| !pages.contains(page));
+        }
+        !stuck
     }
     fn load_code(&self, code: &[u8]) -> Option<u64> {
         let len = (code.len() as u64).next_multiple_of(PAGE);

@@ -46,6 +46,10 @@ fn check(found: &mut Findings, device: &'static Device) {
     found.check(state.holder != 0 || state.references == 0, || {
         format!("device {n} has no holder, but references")
     });
+    let mapped = device.window.allocations_are_there(exheap::is_there);
+    found.check(mapped || state.broken, || {
+        format!("the window of device {n} has a block that is free")
+    });
     for (i, queue) in device.queues.iter().enumerate() {
         let there = queue.allocations_are_there(exheap::is_there);
         found.check(there || state.broken, || {

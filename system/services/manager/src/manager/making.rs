@@ -38,7 +38,10 @@ impl Manager {
                 let mut others = self.services.iter().flat_map(|s| &s.devices).chain(&chosen);
                 others.any(|other| *other == Some(index))
             };
-            let free = |d: &DeviceInfo| d.holder == 0 && !d.broken && declared.names(&d.signature);
+            let free = |d: &DeviceInfo| {
+                let reaches = declared.dma == 0 || d.confined;
+                d.holder == 0 && !d.broken && reaches && declared.names(&d.signature)
+            };
             let mut fitting = (0..).zip(&all).filter(|(_, d)| free(d));
             let found = fitting
                 .find(|(index, _)| !taken(*index))

@@ -1,0 +1,73 @@
+//! The driver of NVMe disks (NVM Express 1.2 and later), over PCI.
+//!
+//! It serves `DiskContract` to whoever binds it; who starts it says where in the name space it is.
+//! The device masters the bus, so this driver is started only if an IOMMU confines it. A client's
+//! block goes to the device as it came and back to the client; only blocks that do not have whole
+//! pages of their own are copied.
+//!
+//! Invariant: no client can stop another. Each has one request at a time; a request that the device
+//! has no room for waits here, at most one for each client, and the others go on. A device that
+//! does not answer in time ends the driver, which is started again and resets it.
+#![no_std]
+#![no_main]
+#![deny(unsafe_code)]
+
+extern crate alloc;
+
+mod command;
+mod controller;
+mod disk;
+mod queue;
+mod server;
+
+use disk::Disk;
+use server::Server;
+use sing_sdk::prelude::*;
+use sing_sdk::provider::Provider;
+
+sing_sdk::manifest! {
+    name: "nvme",
+    description: "drives an NVMe disk",
+    category: driver,
+    serves: { disk: DiskContract },
+    endpoints: { stderr: optional PipeContract.Imp:Start },
+    devices: {
+        // Class 1, subclass 8, of all vendors.
+        device: ["/pci/01/08"] { registers: [0], interrupt, dma: 20 MiB },
+    },
+    memory: 96 MiB,
+    behavior: "
+        // Without a device that works, it ends at once.
+        state Start: ( disk.Success! -> Serving or stderr.Write! -> end or skip -> end );
+        // The device's requests are none of the channels'.
+        state Serving: one {
+          disk.Bind? -> ( disk.AckBind! or disk.NakBind! ) -> Serving;
+          disk.Find? -> ( disk.AckFind! or disk.NakFind! ) -> Serving;
+          disk.Notify? -> disk.NakNotify! -> Serving;
+          disk.Register? -> disk.NakRegister! -> Serving;
+          disk.Deregister? -> disk.NakDeregister! -> Serving;
+          disk.Link? -> disk.NakLink! -> Serving;
+          disk.ReadLink? -> disk.NakReadLink! -> Serving;
+          disk.ChannelClosed? -> end;
+          skip -> end;
+        }
+    ",
+}
+
+sing_sdk::arguments! {}
+
+/// The size to which the heap is grown at the start: clients and their requests need no more.
+const HEAP: usize = 1 << 20;
+
+/// Channels at a time, of which a program has a ninth at most; as for `virtio-blk`.
+const CLIENTS: usize = 512;
+
+#[sing_sdk::main]
+fn main(_: Arguments) -> Result<(), Error> {
+    let device = startup::device().ok_or(Error::NotFound)?;
+    sing_sdk::reserve(HEAP)?;
+    let disk = Disk::start(device)?;
+    let lookup = startup::disk().ok_or(Error::NotFound)?;
+    let provider = Provider::new(lookup, DiskContract::Exp::send_success)?.at_most(CLIENTS);
+    Server::new(disk, provider).run()
+}

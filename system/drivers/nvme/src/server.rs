@@ -1,0 +1,220 @@
+//! The disk's clients: their requests, on the way to the device and back.
+
+use crate::disk::{Answer, Disk, NotBegun, PARALLEL, Request};
+use alloc::collections::VecDeque;
+use sing_sdk::prelude::*;
+use sing_sdk::provider::Provider;
+use sing_sdk::time::Timeout;
+
+type Start = DiskContract::Exp<DiskContract::Start>;
+type Ready = DiskContract::Exp<DiskContract::Ready>;
+
+/// A client that waits for the answer to its request.
+enum Asked {
+    Read(DiskContract::Exp<DiskContract::Ready_Read>),
+    Write(DiskContract::Exp<DiskContract::Ready_Write>),
+    Flush(DiskContract::Exp<DiskContract::Ready_Flush>),
+    Discard(DiskContract::Exp<DiskContract::Ready_Discard>),
+}
+
+/// A request, and whose it is.
+struct Job {
+    key: usize,
+    asked: Asked,
+}
+
+/// The server.
+pub struct Server {
+    disk: Disk,
+    provider: Provider<Start, Ready>,
+    /// Requests that the device has, by their number.
+    begun: Vec<Option<Job>>,
+    /// Requests that wait for room.
+    waiting: VecDeque<(Job, Request)>,
+}
+
+impl Server {
+    /// A server of this disk, for the clients of this provider.
+    pub fn new(disk: Disk, provider: Provider<Start, Ready>) -> Server {
+        Server {
+            disk,
+            provider,
+            begun: Vec::new(),
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// Serves until the name server or the device has gone.
+    pub fn run(mut self) -> Result<(), Error> {
+        loop {
+            let patience = self.disk.patience();
+            switch_receive! {
+                timeout patience.map_or(Timeout::FOREVER, Timeout::from) => {
+                    self.answer_all()?;
+                    if self.disk.patience().is_some_and(|left| left.is_zero()) {
+                        return Err(Error::Timeout);
+                    }
+                }
+                case &*self.disk.irq() => {
+                    self.disk.irq().acknowledge();
+                    self.answer_all()?;
+                }
+                case self.provider.clients[key].GetGeometry() as client => {
+                    let disk = &self.disk;
+                    let (sectors, most) = (disk.sectors(), disk.most());
+                    let client = client.send_geometry(
+                        sectors, disk.sector(), disk.is_read_only(), PARALLEL as u32, most,
+                    );
+                    self.provider.clients.put(key, client);
+                }
+                case self.provider.clients[key].Read(sector, buffer, start, count) as client => {
+                    let block = buffer.into_block();
+                    if self.disk.holds(sector, block.len(), start, count) {
+                        let job = Job { key, asked: Asked::Read(client) };
+                        self.begin(job, Request::Read { sector, block, start, count });
+                    } else {
+                        let block = Vector::from_block(block);
+                        let client = client.send_failed(DiskFault::OutOfRange, block);
+                        self.provider.clients.put(key, client);
+                    }
+                }
+                case self.provider.clients[key].Write(sector, data, start, count) as client => {
+                    let block = data.into_block();
+                    let fault = if self.disk.is_read_only() {
+                        Some(DiskFault::ReadOnly)
+                    } else if self.disk.holds(sector, block.len(), start, count) {
+                        None
+                    } else {
+                        Some(DiskFault::OutOfRange)
+                    };
+                    if let Some(fault) = fault {
+                        let client = client.send_failed(fault, Vector::from_block(block));
+                        self.provider.clients.put(key, client);
+                    } else {
+                        let job = Job { key, asked: Asked::Write(client) };
+                        self.begin(job, Request::Write { sector, block, start, count });
+                    }
+                }
+                case self.provider.clients[key].Flush() as client => {
+                    if self.disk.flushes() {
+                        self.begin(Job { key, asked: Asked::Flush(client) }, Request::Flush);
+                    } else {
+                        self.provider.clients.put(key, client.send_flushed());
+                    }
+                }
+                case self.provider.clients[key].Discard(sector, sectors) as client => {
+                    let end = sector.checked_add(sectors);
+                    let there = sectors > 0 && end.is_some_and(|e| e <= self.disk.sectors());
+                    if there && self.disk.discards() {
+                        let job = Job { key, asked: Asked::Discard(client) };
+                        self.begin(job, Request::Discard { sector, sectors });
+                    } else {
+                        self.provider.clients.put(key, client.send_discarded());
+                    }
+                }
+                case self.provider.clients[_].ChannelClosed() => {}
+                case &self.provider.lookup => {
+                    if self.provider.answer(|path| (path == "/").then_some(())).is_err() {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Begins a request, behind those that wait.
+    fn begin(&mut self, job: Job, request: Request) {
+        self.waiting.push_back((job, request));
+        self.begin_waiting();
+    }
+
+    /// Begins requests that wait, as many as there is room for.
+    fn begin_waiting(&mut self) {
+        let mut any = false;
+        while let Some((job, request)) = self.waiting.pop_front() {
+            match self.disk.begin(request) {
+                Ok(number) => {
+                    any = true;
+                    if number >= self.begun.len() {
+                        self.begun.resize_with(number + 1, || None);
+                    }
+                    self.begun[number] = Some(job);
+                }
+                Err(NotBegun {
+                    request,
+                    reason: Error::WouldBlock,
+                }) => {
+                    self.waiting.push_front((job, request));
+                    break;
+                }
+                Err(NotBegun { request, reason }) => {
+                    let block = match request {
+                        Request::Read { block, .. } | Request::Write { block, .. } => Some(block),
+                        Request::Flush | Request::Discard { .. } => None,
+                    };
+                    let fault = match reason {
+                        // The sectors are there; the block is one that a device cannot have.
+                        Error::BadArgument => DiskFault::OutOfRange,
+                        Error::Closed => DiskFault::Medium,
+                        _ => DiskFault::NoResources,
+                    };
+                    self.answer(job, block, Err(fault));
+                }
+            }
+        }
+        if any {
+            self.disk.notify();
+        }
+    }
+
+    /// Answers all requests that are done.
+    fn answer_all(&mut self) -> Result<(), Error> {
+        loop {
+            match self.disk.take() {
+                Ok(Answer {
+                    number,
+                    done,
+                    block,
+                }) => {
+                    let job = self.begun.get_mut(number).and_then(Option::take);
+                    if let Some(job) = job {
+                        let result = if done { Ok(()) } else { Err(DiskFault::Medium) };
+                        self.answer(job, block, result);
+                    }
+                }
+                Err(Error::WouldBlock) => break,
+                Err(e) => return Err(e),
+            }
+        }
+        self.begin_waiting();
+        Ok(())
+    }
+
+    fn answer(&mut self, job: Job, block: Option<Block>, result: Result<(), DiskFault>) {
+        let Job { key, asked } = job;
+        let next = match (asked, block.map(Vector::from_block)) {
+            (Asked::Read(client), Some(block)) => Some(match result {
+                Ok(()) => client.send_data(block),
+                Err(fault) => client.send_failed(fault, block),
+            }),
+            (Asked::Write(client), Some(block)) => Some(match result {
+                Ok(()) => client.send_written(block),
+                Err(fault) => client.send_failed(fault, block),
+            }),
+            (Asked::Flush(client), _) => Some(match result {
+                Ok(()) => client.send_flushed(),
+                Err(fault) => client.send_not_flushed(fault),
+            }),
+            // A hint: nobody counts on it.
+            (Asked::Discard(client), _) => Some(client.send_discarded()),
+            // Its block has not come back: its channel is closed.
+            (Asked::Read(_) | Asked::Write(_), None) => None,
+        };
+        match next {
+            Some(client) => self.provider.clients.put(key, client),
+            None => {
+                self.provider.clients.forget(key);
+            }
+        }
+    }
+}
