@@ -113,6 +113,35 @@ pub fn bind<S>(
     }
 }
 
+/// Repeats of one request that is refused only for now, with growing waits between them.
+pub(crate) struct Repeats {
+    /// Since the first refusal, how long it is tried.
+    until: Option<Duration>,
+    wait: Duration,
+}
+
+impl Repeats {
+    /// For a request that has not been refused yet.
+    pub(crate) fn new() -> Repeats {
+        Repeats {
+            until: None,
+            wait: FIRST_WAIT,
+        }
+    }
+
+    /// Waits before the next attempt. False if there is to be none: it has been tried for
+    /// [`PATIENCE`].
+    pub(crate) fn wait(&mut self) -> bool {
+        let now = time::uptime();
+        if now >= *self.until.get_or_insert(now + PATIENCE) {
+            return false;
+        }
+        time::sleep(self.wait);
+        self.wait = (self.wait * 2).min(LONGEST_WAIT);
+        true
+    }
+}
+
 /// How long failures have lasted.
 struct Patience {
     start: Duration,

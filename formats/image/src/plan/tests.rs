@@ -160,6 +160,7 @@ fn what_the_kernel_starts_serves_too() {
         args: Vec::new(),
         essential: true,
         main: false,
+        supervisor: None,
     });
     let mut all = programs(&[
         ("log", &["log"], &["/boot/log.conf"]),

@@ -142,6 +142,10 @@ fn control(names: &mut Names, name: &str, verb: Verb) -> Result<i32, Error> {
     match refused {
         None => Ok(0),
         Some(ServiceRefusal::NotFound) => Ok(unknown(name)),
+        Some(ServiceRefusal::Needed) => {
+            eprintln!("services: {name}: nothing works without it; `restart` starts it anew");
+            Ok(1)
+        }
         Some(ServiceRefusal::SoAlready) => {
             let so = match verb {
                 Verb::Stop => "it is stopped already",

@@ -7,11 +7,13 @@
 //! - The end of a process is noted once, in [`Manager::ended`], whoever has ended it.
 
 mod due;
+mod places;
 
 use crate::clients::{Clients, Services};
 use crate::front::{Front, Said};
 use crate::report;
 use crate::service::{Probe, Service, State, how};
+use crate::wards;
 use core::time::Duration;
 use manager::{How, Next};
 use sing_sdk::device::{self, DeviceInfo};
@@ -99,6 +101,8 @@ pub struct Manager {
     services: Vec<Service>,
     fronts: Vec<Front>,
     clients: Clients,
+    /// Names are to be registered again at this time, after that wait: the name server has gone.
+    again: Option<(Duration, Duration)>,
 }
 
 impl Manager {
@@ -117,7 +121,7 @@ impl Manager {
                 }
                 let path = &place.path;
                 let front = match names.register_as(path, &place.contract) {
-                    Ok(registered) => Front::new(i, &place.endpoint, registered),
+                    Ok(registered) => Front::new(i, place, registered),
                     Err(e) => {
                         sing_sdk::log!("{}: cannot be at {path}: {e}", service.plan.service.name);
                         continue;
@@ -135,17 +139,18 @@ impl Manager {
             services,
             fronts,
             clients: Clients::default(),
+            again: None,
         })
     }
 
-    /// Starts what starts with the system, and watches over all until the name server goes.
-    pub fn run(&mut self) {
+    /// Starts what starts with the system, and watches over all.
+    pub fn run(&mut self) -> ! {
         for i in 0..self.services.len() {
             if self.services[i].state == State::Pending {
                 self.start(i, time::uptime());
             }
         }
-        while self.own.is_some() {
+        loop {
             let now = time::uptime();
             let due = self.tick(now);
             let timeout = due.map_or(Timeout::FOREVER, |due| due.saturating_sub(now).into());
@@ -202,10 +207,16 @@ impl Manager {
             .answer(&mut own_place)
             .ok()
             .map(Door::into_lookup);
+        if self.own.is_none() {
+            self.lost_a_name(now);
+        }
     }
 
     fn hear_names(&mut self, at: usize, now: Duration) {
         if !self.fronts[at].hear(now) {
+            if self.fronts[at].is_gone() {
+                self.lost_a_name(now);
+            }
             return;
         }
         let i = self.fronts[at].service;
@@ -391,7 +402,7 @@ impl Manager {
         let endpoints = service
             .fronts
             .iter()
-            .map(|at| self.fronts[*at].endpoint.as_str());
+            .map(|at| self.fronts[*at].place.endpoint.as_str());
         let served = endpoints.zip(ends).collect();
         service.broken = None;
         service.stopped_for = None;
@@ -518,7 +529,9 @@ impl Directories for Own<'_> {
                 Refusal::NotFound
             });
         }
+        let wards = wards::all();
         let mut names: Vec<&str> = self.manager.services.iter().map(Service::name).collect();
+        names.extend(wards.iter().map(|ward| ward.name.as_str()));
         names.sort_unstable();
         let behind = names
             .into_iter()
@@ -536,6 +549,9 @@ impl Place for Own<'_> {
         let text = match path {
             "/" => None,
             path => match manager.find(&path[1..]) {
+                Some(i) if i >= manager.services.len() => {
+                    manager.ward(i).map(|ward| wards::text(&ward, self.now))
+                }
                 Some(i) => Some(report::text(
                     &manager.services[i],
                     &manager.services,

@@ -7,6 +7,7 @@ use NamespaceContract::{
 };
 use alloc::collections::BTreeMap;
 use nameserver::next_number;
+use sing_sdk::legacy;
 use sing_sdk::prelude::*;
 use sing_sdk::set::WaitSet;
 use sing_sdk::share::Shares;
@@ -128,6 +129,7 @@ impl Clients {
         set: &WaitSet,
     ) -> Result<(), Error> {
         set.add(&channel, Source::Client(id).number())?;
+        legacy::keep(&channel, origin);
         let client = Client {
             origin,
             above,

@@ -24,6 +24,7 @@ mod queue;
 mod registry;
 mod request;
 mod server;
+mod succession;
 mod watchers;
 
 use sing_sdk::names::Names;
@@ -199,6 +200,7 @@ fn main(Arguments { mount, at }: Arguments) -> Result<i32, Error> {
     for client in startup::clients() {
         server.connect(client);
     }
+    server.take_over(at, succession::take());
     server.run();
     drop(above);
     Ok(0)

@@ -57,6 +57,9 @@ impl Server {
         contract: &str,
         provider: Provided,
     ) -> Result<(), (Refusal, Provided)> {
+        if self.has_to_wait(who) {
+            return Err((Refusal::Again, provider));
+        }
         if !self.tree.is_free(path, |node| self.is_owner(node, who)) {
             return Err((Refusal::Held, provider));
         }
@@ -86,6 +89,9 @@ impl Server {
 
     /// Makes a link.
     pub(crate) fn link(&mut self, who: Who, path: &str, target: &str) -> Result<(), Refusal> {
+        if self.has_to_wait(who) {
+            return Err(Refusal::Again);
+        }
         if !self
             .tree
             .is_free_leaf(path, |node| self.is_owner(node, who))

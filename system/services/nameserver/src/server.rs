@@ -5,10 +5,11 @@ use crate::clients::{Clients, Gone, State};
 use crate::providers::{Answer, NAME_SERVER, Providers};
 use crate::registry::Remote;
 use crate::request::{Asker, Asking, Back, Found, Provided, Reply, Search, Verb};
+use crate::succession::{self, GRACE, Legacy};
 use crate::watchers::Watchers;
 use alloc::collections::BTreeMap;
 use core::time::Duration;
-use nameserver::{HOPS, Tree, follow};
+use nameserver::{HOPS, Node, Tree, follow};
 use sing_sdk::path;
 use sing_sdk::pattern;
 use sing_sdk::prelude::*;
@@ -77,6 +78,8 @@ pub struct Server {
     pub(crate) shares: Shares,
     /// The accounts of answers that may not have been received yet, by origin.
     answers: Shares,
+    /// Until then names may be missing, as a predecessor has ended ([`crate::succession`]).
+    grace: Option<Duration>,
 }
 
 impl Server {
@@ -97,11 +100,52 @@ impl Server {
             remote: BTreeMap::new(),
             below: BTreeMap::new(),
             gone: Vec::new(),
+            grace: None,
         })
+    }
+
+    /// Takes over what a predecessor has left, with the boot files at a path.
+    pub fn take_over(&mut self, at: &str, legacy: Legacy) {
+        if legacy.boot.is_none() && legacy.clients.is_empty() {
+            return;
+        }
+        self.grace = Some(time::uptime() + GRACE);
+        // All origins are known before new clients get numbers.
+        for (origin, _) in &legacy.clients {
+            self.shares.take(*origin, budget::CLIENT);
+        }
+        for (origin, client) in legacy.clients {
+            let id = self.clients.number(&self.shares);
+            if !self.admit(id, origin, false, client) {
+                eprintln!("nameserver: no room for a client of the name server before");
+            }
+        }
+        if let (Some(boot), Some(path)) = (legacy.boot, path::normalize(at)) {
+            let cost = budget::registration(&path);
+            match self.providers.take_over(&path, boot, &self.set) {
+                Ok(id) => {
+                    self.shares.take(SYSTEM, cost);
+                    self.tree.register(&path, Node::Provider(id));
+                }
+                Err(e) => eprintln!("nameserver: cannot mount at {at}: {e}"),
+            }
+        }
+    }
+
+    /// Whether names may be missing that are about to be registered again.
+    fn in_grace(&mut self) -> bool {
+        self.grace = self.grace.filter(|until| time::uptime() < *until);
+        self.grace.is_some()
+    }
+
+    /// Whether a client must wait with registering until the system's own services are there again.
+    pub(crate) fn has_to_wait(&mut self, (client, origin): Who) -> bool {
+        origin != SYSTEM && client != 0 && self.in_grace()
     }
 
     /// Mounts a name server that exists from the start.
     pub fn mount(&mut self, at: &str, provider: Provided) {
+        succession::keep_boot(&provider);
         let mounted = match path::normalize(at) {
             Some(path) => self.offer((0, SYSTEM), &path, NAME_SERVER, provider),
             None => Err((Refusal::BadPath, provider)),
@@ -325,6 +369,12 @@ impl Server {
 
     /// Answers a client. A block is charged to its origin until it has received it.
     pub(crate) fn answer(&mut self, client: u32, reply: Reply) {
+        let reply = match reply {
+            Reply::Refused(Refusal::NotFound, back) if self.in_grace() => {
+                Reply::Refused(Refusal::Again, back)
+            }
+            other => other,
+        };
         let (mut reply, mut cost) = (reply, 0);
         let len = match &reply {
             Reply::Found(found) => Some(found.len()),

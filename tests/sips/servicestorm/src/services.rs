@@ -137,7 +137,7 @@ impl Manager {
         match refused {
             None => Ok(()),
             Some(ServiceRefusal::NotFound) => Err(Error::NotFound),
-            Some(ServiceRefusal::SoAlready) => Err(Error::BadState),
+            Some(ServiceRefusal::SoAlready | ServiceRefusal::Needed) => Err(Error::BadState),
         }
     }
 }

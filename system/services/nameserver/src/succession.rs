@@ -1,0 +1,141 @@
+//! What one name server leaves to the next: its clients' channels and that to the boot files.
+//!
+//! The next one knows of each client its origin and the state of its channel, and no more. It gives
+//! the answers that its predecessor owes as they are true now: what was registered is registered no
+//! more, and whoever registered finds the channel closed; what was on its way to a service has
+//! arrived or is closed; what was looked for is to be asked again.
+//!
+//! For a while ([`GRACE`]) names are missing that are about to be registered again, so that those who
+//! ask for them are told to ask again ([`Refusal::Again`]). Only the system's own programs register
+//! meanwhile, the service manager above all: no other takes the name of one of its services.
+
+use NamespaceContract::{Exp, Imp};
+use core::time::Duration;
+use sing_sdk::legacy;
+use sing_sdk::prelude::*;
+use sing_sdk::rt::Endpoint;
+
+/// For how long after a restart names may still be missing.
+pub const GRACE: Duration = Duration::from_millis(300);
+
+/// The number under which the channel to the boot files is left; an origin is smaller.
+const BOOT: u32 = u32::MAX;
+
+/// What a predecessor has left.
+#[derive(Default)]
+pub struct Legacy {
+    /// The boot files.
+    pub boot: Option<Boot>,
+    /// Clients with their origins.
+    pub clients: Vec<(u32, Exp<NamespaceContract::Ready>)>,
+}
+
+/// A channel to a provider that may owe an answer, which is then nobody's.
+pub enum Boot {
+    Start(Imp<NamespaceContract::Start>),
+    Ready(Imp<NamespaceContract::Ready>),
+    Binding(Imp<NamespaceContract::Binding>),
+    Finding(Imp<NamespaceContract::Finding>),
+    Notifying(Imp<NamespaceContract::Notifying>),
+    Registering(Imp<NamespaceContract::Registering>),
+    Deregistering(Imp<NamespaceContract::Deregistering>),
+    Linking(Imp<NamespaceContract::Linking>),
+    Reading(Imp<NamespaceContract::Reading>),
+}
+
+/// Leaves the channel to the boot files to the next name server.
+pub fn keep_boot(boot: &Imp<NamespaceContract::Start>) {
+    legacy::keep(boot, BOOT);
+}
+
+/// Takes what a predecessor has left; nothing in a name server that is the first.
+pub fn take() -> Legacy {
+    let mut taken = Legacy::default();
+    for (tag, endpoint) in legacy::take() {
+        if tag == BOOT {
+            taken.boot = boot(endpoint);
+        } else if let Some(client) = client(endpoint) {
+            taken.clients.push((tag, client));
+        }
+    }
+    taken
+}
+
+/// A provider's channel in the state that it is in.
+fn boot(endpoint: Endpoint) -> Option<Boot> {
+    let other = match endpoint.cast() {
+        Ok(channel) => return Some(Boot::Ready(channel)),
+        Err(other) => other,
+    };
+    let other = match other.cast() {
+        Ok(channel) => return Some(Boot::Start(channel)),
+        Err(other) => other,
+    };
+    let other = match other.cast() {
+        Ok(channel) => return Some(Boot::Binding(channel)),
+        Err(other) => other,
+    };
+    let other = match other.cast() {
+        Ok(channel) => return Some(Boot::Finding(channel)),
+        Err(other) => other,
+    };
+    let other = match other.cast() {
+        Ok(channel) => return Some(Boot::Notifying(channel)),
+        Err(other) => other,
+    };
+    let other = match other.cast() {
+        Ok(channel) => return Some(Boot::Registering(channel)),
+        Err(other) => other,
+    };
+    let other = match other.cast() {
+        Ok(channel) => return Some(Boot::Deregistering(channel)),
+        Err(other) => other,
+    };
+    let other = match other.cast() {
+        Ok(channel) => return Some(Boot::Linking(channel)),
+        Err(other) => other,
+    };
+    other.cast().ok().map(Boot::Reading)
+}
+
+/// A client's channel after the answer that it is owed.
+fn client(endpoint: Endpoint) -> Option<Exp<NamespaceContract::Ready>> {
+    let other = match endpoint.cast::<Exp<NamespaceContract::Ready>>() {
+        Ok(channel) => return Some(channel),
+        Err(other) => other,
+    };
+    let other = match other.cast::<Exp<NamespaceContract::Start>>() {
+        Ok(channel) => return Some(channel.send_success()),
+        Err(other) => other,
+    };
+    // The endpoint is with the service, or closed.
+    let other = match other.cast::<Exp<NamespaceContract::Binding>>() {
+        Ok(channel) => return Some(channel.send_ack_bind()),
+        Err(other) => other,
+    };
+    let other = match other.cast::<Exp<NamespaceContract::Finding>>() {
+        Ok(channel) => return Some(channel.send_nak_find(Refusal::Again)),
+        Err(other) => other,
+    };
+    // The watcher is closed, or with a provider.
+    let other = match other.cast::<Exp<NamespaceContract::Notifying>>() {
+        Ok(channel) => return Some(channel.send_ack_notify()),
+        Err(other) => other,
+    };
+    // The provider's channel is closed.
+    let other = match other.cast::<Exp<NamespaceContract::Registering>>() {
+        Ok(channel) => return Some(channel.send_ack_register()),
+        Err(other) => other,
+    };
+    // No registration is left.
+    let other = match other.cast::<Exp<NamespaceContract::Deregistering>>() {
+        Ok(channel) => return Some(channel.send_ack_deregister()),
+        Err(other) => other,
+    };
+    let other = match other.cast::<Exp<NamespaceContract::Linking>>() {
+        Ok(channel) => return Some(channel.send_nak_link(Refusal::Again)),
+        Err(other) => other,
+    };
+    let reading = other.cast::<Exp<NamespaceContract::Reading>>().ok()?;
+    Some(reading.send_nak_read_link(Refusal::Again))
+}
