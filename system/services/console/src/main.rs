@@ -10,6 +10,7 @@
 extern crate alloc;
 
 mod input;
+mod note;
 mod output;
 mod server;
 
@@ -39,9 +40,11 @@ sing_sdk::arguments! {}
 
 #[sing_sdk::main]
 fn main(_: Arguments) -> Result<(), Error> {
-    let Some(shell) = startup::shell() else {
-        return Err(Error::NotFound);
-    };
-    server::Server::new()?.run(shell);
+    let server = server::Server::new()?;
+    match startup::shell() {
+        Some(shell) => server.run(shell),
+        None if server.go_on() => {}
+        None => return Err(Error::NotFound),
+    }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! The loop: the device, the shell, the job in the foreground and all output.
 
 use crate::input::{self, Job, Typed};
+use crate::note::{self, Note};
 use crate::output::{self, Outputs, Screen};
 use alloc::collections::VecDeque;
 use alloc::format;
@@ -12,7 +13,8 @@ use sing_sdk::Error;
 use sing_sdk::console::{LINE_INPUT, LINE_OUTPUT};
 use sing_sdk::contracts::ConsoleContract;
 use sing_sdk::io::LARGEST;
-use sing_sdk::rt::{Handle, Text, Waitable};
+use sing_sdk::legacy;
+use sing_sdk::rt::{Endpoint, Handle, Text, Waitable};
 use sing_sdk::select::Select;
 use sing_sdk::sync::Interrupt;
 use sing_sdk::time::{self, Timeout};
@@ -29,13 +31,21 @@ const RETRY: Duration = Duration::from_millis(20);
 /// The size to which the heap is grown at the start. Bytes, lines and history are kept at most
 /// twice, as they grow; an answer is built beside them, and output of programs is in the exchange
 /// heap.
-const HEAP: usize = 2 << 20;
+const HEAP: usize = 3 << 20;
 /// The program's budget, as in its manifest.
 const MEMORY: usize = 16 << 20;
-const KEPT: usize = 2 * editor::KEPT + 2 * LINE_BYTES + output::FAR + input::MOST;
+const KEPT: usize = 2 * editor::KEPT + 4 * LINE_BYTES + output::FAR + 2 * input::MOST;
 const _: () = assert!(2 * KEPT + 4 * LINE_BYTES + output::PIPES * 16 < HEAP);
 // Twice for blocks: none is above this size, and each is rounded up to less than twice its size.
 const _: () = assert!(HEAP + output::PIPES * 512 + 2 * output::BLOCKS * LARGEST < MEMORY);
+
+/// What the console leaves to its successor, beside the [`Note`].
+pub enum Left {
+    Shell = 1,
+    Output,
+    Job,
+    Input,
+}
 
 /// The shell's channel.
 enum Shell {
@@ -76,6 +86,9 @@ pub struct Server {
     short: bool,
     /// The rest of an ignored line for the shell is to come.
     cut: bool,
+    /// The last prompt.
+    prompt: String,
+    note: Note,
 }
 
 const FOR_SHELL: usize = 0;
@@ -103,6 +116,8 @@ impl Server {
             job: None,
             short: false,
             cut: false,
+            prompt: String::new(),
+            note: Note::new()?,
         })
     }
 
@@ -110,10 +125,87 @@ impl Server {
         self.size.is_some()
     }
 
-    /// Serves the shell until it closes.
-    pub fn run(mut self, shell: ConsoleContract::Exp<ConsoleContract::Start>) {
+    /// Serves the shell from the system's start until it closes.
+    pub fn run(self, shell: ConsoleContract::Exp<ConsoleContract::Start>) {
+        legacy::keep(&shell, Left::Shell as u32);
+        let shell = self.welcome(shell);
+        self.serve(shell);
+    }
+
+    /// Serves the shell of a console that has ended, goes on with what it did, and returns when the
+    /// shell closes; false if there is none.
+    pub fn go_on(mut self) -> bool {
+        let (mut notes, mut job, mut shell) =
+            (note::Found::default(), input::Found::default(), None);
+        for (tag, endpoint) in legacy::take() {
+            let Some(endpoint) = notes.take(tag, endpoint) else {
+                continue;
+            };
+            match tag {
+                tag if tag == Left::Shell as u32 => shell = Some(endpoint),
+                tag if tag == Left::Job as u32 => job.take_told(endpoint),
+                tag if tag == Left::Input as u32 => job.take_input(endpoint),
+                _ => self.outputs.take_over(endpoint),
+            }
+        }
+        let noted = notes.last();
+        self.typed.put_back(&noted.typed);
+        self.prompt = noted.prompt;
+        self.job = job.job();
+        let shell = shell.and_then(|shell| self.resume(shell));
+        let found = shell.is_some();
+        if let Some(shell) = shell {
+            self.serve(shell);
+        }
+        found
+    }
+
+    fn welcome(&self, shell: ConsoleContract::Exp<ConsoleContract::Start>) -> Shell {
         let (columns, rows) = self.size.unwrap_or((0, 0));
-        let mut shell = Shell::Ready(shell.send_welcome(columns, rows));
+        Shell::Ready(shell.send_welcome(columns, rows))
+    }
+
+    /// The shell's channel in the state in which a predecessor has left it.
+    fn resume(&self, shell: Endpoint) -> Option<Shell> {
+        use ConsoleContract::{Exp, Flushing, Reading, Ready, Ready_Foreground, Ready_Show, Start};
+        let other = match shell.cast::<Exp<Ready>>() {
+            Ok(channel) => return Some(Shell::Ready(channel)),
+            Err(other) => other,
+        };
+        let other = match other.cast::<Exp<Reading>>() {
+            Ok(channel) if self.terminal() => {
+                return Some(Shell::Prompting(channel, self.prompt.clone()));
+            }
+            Ok(channel) => return Some(Shell::Reading(channel)),
+            Err(other) => other,
+        };
+        let other = match other.cast::<Exp<Flushing>>() {
+            Ok(channel) => return Some(Shell::Flushing(channel, None)),
+            Err(other) => other,
+        };
+        let other = match other.cast::<Exp<Ready_Show>>() {
+            Ok(channel) => return Some(Shell::Ready(channel.send_ack_show())),
+            Err(other) => other,
+        };
+        let other = match other.cast::<Exp<Ready_Foreground>>() {
+            Ok(channel) => return Some(Shell::Ready(channel.send_ack_foreground())),
+            Err(other) => other,
+        };
+        let start = other.cast::<Exp<Start>>().ok()?;
+        Some(self.welcome(start))
+    }
+
+    /// Notes what the next console must know, before text leaves this one, or it waits.
+    fn note(&mut self) {
+        let lines = self.lines.iter().filter_map(|line| match line {
+            Line::Text(text) => Some(&text[..]),
+            Line::End => None,
+        });
+        let lines: Vec<&[u8]> = lines.collect();
+        self.note.write(&self.prompt, &lines, self.typed.bytes());
+    }
+
+    fn serve(mut self, mut shell: Shell) {
         loop {
             self.typed.fill();
             shell = self.pump(shell);
@@ -143,6 +235,7 @@ impl Server {
             } else {
                 Timeout::FOREVER
             };
+            self.note();
             let mut select = Select::<6>::new();
             let none = Handle::NONE;
             let device = select.add(self.device.handle());
@@ -249,7 +342,8 @@ impl Server {
                 // told us yet: text typed from now on is the shell's.
                 self.end_job();
                 if self.terminal() {
-                    Shell::Prompting(next, prompt.get_within(PROMPT).unwrap_or_default())
+                    self.prompt = prompt.get_within(PROMPT).unwrap_or_default();
+                    Shell::Prompting(next, self.prompt.clone())
                 } else {
                     Shell::Reading(next)
                 }
@@ -306,10 +400,10 @@ impl Server {
             self.pump_job();
         }
         match shell {
-            Shell::Answering(channel, line) => answer(channel, line),
+            Shell::Answering(channel, line) => self.answer(channel, line),
             Shell::Reading(channel) if self.terminal() => self.edit(channel),
             Shell::Reading(channel) => match self.command() {
-                Some(line) => answer(channel, line),
+                Some(line) => self.answer(channel, line),
                 None if self.typed.at_end() => Shell::Ready(channel.send_end_of_input()),
                 None => Shell::Reading(channel),
             },
@@ -350,6 +444,9 @@ impl Server {
             true => self.lines.pop_front(),
             false => self.typed.line().map(Line::Text),
         };
+        if matches!(line, Some(Line::Text(_))) {
+            self.note();
+        }
         let Some(job) = &mut self.job else { return };
         match line {
             Some(Line::Text(text)) => {
@@ -417,7 +514,7 @@ impl Server {
             // Typed while a job ran that did not take it.
             self.screen.show(&line);
             self.editors[FOR_SHELL].remember(String::from_utf8_lossy(&line).trim_end());
-            return answer(channel, line);
+            return self.answer(channel, line);
         }
         while !self.screen.is_far_behind()
             && let Some(byte) = self.typed.byte()
@@ -428,7 +525,7 @@ impl Server {
             match event {
                 Some(Event::Line(mut line)) => {
                     line.push('\n');
-                    return answer(channel, line.into_bytes());
+                    return self.answer(channel, line.into_bytes());
                 }
                 Some(Event::Interrupt) => return Shell::Ready(channel.send_interrupted()),
                 Some(Event::EndOfInput) => return Shell::Ready(channel.send_end_of_input()),
@@ -440,12 +537,19 @@ impl Server {
         }
         Shell::Reading(channel)
     }
-}
 
-/// Answers with a line, now or when there is memory for it: lack of memory is no end of input.
-fn answer(channel: ConsoleContract::Exp<ConsoleContract::Reading>, line: Vec<u8>) -> Shell {
-    match Text::new(&String::from_utf8_lossy(&line)) {
-        Ok(text) => Shell::Ready(channel.send_line(text)),
-        Err(_) => Shell::Answering(channel, line),
+    /// Answers with a line, now or when there is memory for it: lack of memory is no end of input.
+    fn answer(
+        &mut self,
+        channel: ConsoleContract::Exp<ConsoleContract::Reading>,
+        line: Vec<u8>,
+    ) -> Shell {
+        match Text::new(&String::from_utf8_lossy(&line)) {
+            Ok(text) => {
+                self.note();
+                Shell::Ready(channel.send_line(text))
+            }
+            Err(_) => Shell::Answering(channel, line),
+        }
     }
 }

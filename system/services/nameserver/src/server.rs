@@ -111,24 +111,25 @@ impl Server {
         }
         self.grace = Some(time::uptime() + GRACE);
         // All origins are known before new clients get numbers.
-        for (origin, _) in &legacy.clients {
-            self.shares.take(*origin, budget::CLIENT);
-        }
-        for (origin, client) in legacy.clients {
+        let mut clients = legacy.clients;
+        clients.retain(|(origin, _)| self.shares.take(*origin, budget::CLIENT));
+        for (origin, client) in clients {
             let id = self.clients.number(&self.shares);
             if !self.admit(id, origin, false, client) {
                 eprintln!("nameserver: no room for a client of the name server before");
             }
         }
-        if let (Some(boot), Some(path)) = (legacy.boot, path::normalize(at)) {
-            let cost = budget::registration(&path);
-            match self.providers.take_over(&path, boot, &self.set) {
-                Ok(id) => {
-                    self.shares.take(SYSTEM, cost);
-                    self.tree.register(&path, Node::Provider(id));
-                }
-                Err(e) => eprintln!("nameserver: cannot mount at {at}: {e}"),
-            }
+        let (Some(boot), Some(path)) = (legacy.boot, path::normalize(at)) else {
+            return;
+        };
+        let room = self.shares.take(SYSTEM, budget::registration(&path));
+        let mounted = match room {
+            true => self.providers.take_over(&path, boot, &self.set),
+            false => Err(Error::NoResources),
+        };
+        match mounted {
+            Ok(id) => self.tree.register(&path, Node::Provider(id)),
+            Err(e) => eprintln!("nameserver: cannot mount at {at}: {e}"),
         }
     }
 
