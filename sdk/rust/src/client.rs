@@ -113,6 +113,30 @@ pub fn bind<S>(
     }
 }
 
+/// Attempts of [`reach`].
+const ATTEMPTS: u32 = 5;
+
+/// Binds a service, also if the name server or the service is started again in just this moment,
+/// which loses the endpoint on its way: a channel that is closed before anything was said over it is
+/// replaced by another, a few times.
+///
+/// # Errors
+/// As [`Names::bind`]; [`Error::Closed`] if the service does not take this client.
+pub fn reach<S>(
+    names: &mut Names,
+    path: &str,
+    bind: impl Fn(&mut Names, &str) -> Result<S, Error>,
+) -> Result<S, Error> {
+    let mut repeats = Repeats::new();
+    for _ in 1..ATTEMPTS {
+        match bind(names, path) {
+            Err(Error::Closed) if repeats.wait() => {}
+            other => return other,
+        }
+    }
+    bind(names, path)
+}
+
 /// Repeats of one request that is refused only for now, with growing waits between them.
 pub(crate) struct Repeats {
     /// Since the first refusal, how long it is tried.

@@ -11,6 +11,7 @@ use crate::server::{Server, Who};
 use crate::watchers::Watched;
 use alloc::borrow::Cow;
 use nameserver::{Own, Place};
+use sing_sdk::legacy;
 use sing_sdk::path;
 use sing_sdk::pattern::{self, Pattern};
 use sing_sdk::prelude::*;
@@ -121,6 +122,8 @@ impl Server {
         match provider::accept::<NamespaceContract::Exp<NamespaceContract::Start>>(service) {
             // If it cannot be watched, it is closed, which the client sees.
             Ok(client) => {
+                // Before the client hears that it is one: it stays one if this server ends now.
+                legacy::keep(&client, origin);
                 self.admit(id, origin, false, client.send_success());
                 Ok(())
             }
