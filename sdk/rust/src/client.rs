@@ -22,6 +22,8 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 const FIRST_WAIT: Duration = Duration::from_millis(2);
 /// The longest.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
+/// The longest of waits that go on without end.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// How long a name that is not there may still appear: the system may be starting.
 const APPEARING: Duration = Duration::from_millis(200);
 
@@ -135,6 +137,22 @@ pub fn reach<S>(
         }
     }
     bind(names, path)
+}
+
+/// Waits between attempts that go on without end.
+pub(crate) struct Waits(Duration);
+
+impl Waits {
+    /// Before the second attempt.
+    pub(crate) fn new() -> Waits {
+        Waits(FIRST_WAIT)
+    }
+
+    /// Waits before the next one.
+    pub(crate) fn wait(&mut self) {
+        time::sleep(self.0);
+        self.0 = (self.0 * 2).min(LONGEST_PAUSE);
+    }
 }
 
 /// Repeats of one request that is refused only for now, with growing waits between them.

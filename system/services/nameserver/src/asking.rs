@@ -17,6 +17,7 @@ use sing_sdk::pattern::{self, Pattern};
 use sing_sdk::prelude::*;
 use sing_sdk::provider;
 use sing_sdk::share::SYSTEM;
+use sing_sdk::time;
 use sing_sdk::walk::{End, Walk};
 
 /// Who answers a request.
@@ -230,6 +231,8 @@ impl Server {
     /// Passes a request on to a provider, which is named by the first `used` bytes of the path.
     fn pass(&mut self, who: Who, id: u32, used: usize, mut asking: Asking, back: Back) {
         asking.mount = used;
+        self.number(&mut asking);
+        let turn = asking.turn;
         let rest = match asking.path.get(used..) {
             None | Some("") => "/",
             Some(rest) => rest,
@@ -262,7 +265,7 @@ impl Server {
                 price = 0;
                 return Err((Refusal::NoResources, made.back()));
             }
-            self.send(who, id, &path, made, kept)
+            self.send_as(turn, who, id, &path, made, kept)
         });
         match &mut asking.verb {
             Verb::Register { price: kept, .. } | Verb::Link { price: kept, .. } => *kept = price,
@@ -278,6 +281,25 @@ impl Server {
     /// asked, which stay here until it is answered.
     pub(crate) fn send(
         &mut self,
+        who: Who,
+        id: u32,
+        path: &str,
+        made: Made,
+        kept: usize,
+    ) -> Result<(), (Refusal, Back)> {
+        self.send_as(0, who, id, path, made, kept)
+    }
+
+    /// Gives what is asked the number of the request that follows.
+    fn number(&mut self, asking: &mut Asking) {
+        self.turn = self.turn.wrapping_add(1);
+        asking.turn = self.turn;
+        asking.since = time::uptime();
+    }
+
+    fn send_as(
+        &mut self,
+        turn: u32,
         (client, origin): Who,
         id: u32,
         path: &str,
@@ -289,6 +311,7 @@ impl Server {
             client,
             origin,
             cost,
+            turn,
         };
         let (path, body) = match Text::new(path) {
             Ok(path) => (path, made.body()?),
@@ -300,12 +323,15 @@ impl Server {
     }
 
     /// Asks a provider for the link of which it says that the path leads through it.
-    pub(crate) fn read_link(&mut self, who: Who, id: u32, asking: Asking, back: Back) {
+    pub(crate) fn read_link(&mut self, who: Who, id: u32, mut asking: Asking, back: Back) {
+        self.number(&mut asking);
+        let turn = asking.turn;
         let rest = match asking.path.get(asking.mount..) {
             None | Some("") => "/",
             Some(rest) => rest,
         };
-        match self.send(who, id, rest, Made::ReadLink(back), asking.kept()) {
+        let kept = asking.kept();
+        match self.send_as(turn, who, id, rest, Made::ReadLink(back), kept) {
             Ok(()) => self.clients.keep(who.0, asking),
             Err((reason, back)) => self.end(who, asking, Reply::Refused(reason, back)),
         }

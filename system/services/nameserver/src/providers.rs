@@ -239,6 +239,7 @@ impl Providers {
             client: 0,
             origin: SYSTEM,
             cost: 0,
+            turn: 0,
         };
         let channel = match channel {
             Boot::Start(c) => set.add(&c, number).map(|()| Channel::Starting(c)),

@@ -6,8 +6,9 @@
 //! arrived or is closed; what was looked for is to be asked again.
 //!
 //! For a while ([`GRACE`]) names are missing that are about to be registered again, so that those who
-//! ask for them are told to ask again ([`Refusal::Again`]). Only the system's own programs register
-//! meanwhile, the service manager above all: no other takes the name of one of its services.
+//! ask for them are told to ask again ([`Refusal::Again`]). At first ([`HOLD_BACK`]) only the system's
+//! own programs register, the service manager above all: no other takes the name of one of its
+//! services.
 
 use NamespaceContract::{Exp, Imp};
 use core::time::Duration;
@@ -16,7 +17,9 @@ use sing_sdk::prelude::*;
 use sing_sdk::rt::Endpoint;
 
 /// For how long after a restart names may still be missing.
-pub const GRACE: Duration = Duration::from_millis(300);
+pub const GRACE: Duration = Duration::from_millis(500);
+/// For how long only the system's own programs register.
+pub const HOLD_BACK: Duration = Duration::from_millis(100);
 
 /// The number under which the channel to the boot files is left; an origin is smaller.
 const BOOT: u32 = u32::MAX;
