@@ -12,6 +12,7 @@
 
 use NamespaceContract::{Exp, Imp};
 use core::time::Duration;
+use sing_sdk::door;
 use sing_sdk::legacy;
 use sing_sdk::prelude::*;
 use sing_sdk::rt::Endpoint;
@@ -57,7 +58,7 @@ pub fn take() -> Legacy {
     for (tag, endpoint) in legacy::take() {
         if tag == BOOT {
             taken.boot = boot(endpoint);
-        } else if let Some(client) = client(endpoint) {
+        } else if let Some(client) = door::resume(endpoint) {
             taken.clients.push((tag, client));
         }
     }
@@ -99,46 +100,4 @@ fn boot(endpoint: Endpoint) -> Option<Boot> {
         Err(other) => other,
     };
     other.cast().ok().map(Boot::Reading)
-}
-
-/// A client's channel after the answer that it is owed.
-fn client(endpoint: Endpoint) -> Option<Exp<NamespaceContract::Ready>> {
-    let other = match endpoint.cast::<Exp<NamespaceContract::Ready>>() {
-        Ok(channel) => return Some(channel),
-        Err(other) => other,
-    };
-    let other = match other.cast::<Exp<NamespaceContract::Start>>() {
-        Ok(channel) => return Some(channel.send_success()),
-        Err(other) => other,
-    };
-    // The endpoint is with the service, or closed.
-    let other = match other.cast::<Exp<NamespaceContract::Binding>>() {
-        Ok(channel) => return Some(channel.send_ack_bind()),
-        Err(other) => other,
-    };
-    let other = match other.cast::<Exp<NamespaceContract::Finding>>() {
-        Ok(channel) => return Some(channel.send_nak_find(Refusal::Again)),
-        Err(other) => other,
-    };
-    // The watcher is closed, or with a provider.
-    let other = match other.cast::<Exp<NamespaceContract::Notifying>>() {
-        Ok(channel) => return Some(channel.send_ack_notify()),
-        Err(other) => other,
-    };
-    // The provider's channel is closed.
-    let other = match other.cast::<Exp<NamespaceContract::Registering>>() {
-        Ok(channel) => return Some(channel.send_ack_register()),
-        Err(other) => other,
-    };
-    // No registration is left.
-    let other = match other.cast::<Exp<NamespaceContract::Deregistering>>() {
-        Ok(channel) => return Some(channel.send_ack_deregister()),
-        Err(other) => other,
-    };
-    let other = match other.cast::<Exp<NamespaceContract::Linking>>() {
-        Ok(channel) => return Some(channel.send_nak_link(Refusal::Again)),
-        Err(other) => other,
-    };
-    let reading = other.cast::<Exp<NamespaceContract::Reading>>().ok()?;
-    Some(reading.send_nak_read_link(Refusal::Again))
 }

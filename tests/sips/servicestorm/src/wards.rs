@@ -1,4 +1,4 @@
-//! Kills of the name server and the console, while clients bind, look for names and print.
+//! Kills of the name server, the console and the boot files, while clients bind, look for names and print.
 
 use crate::services::{Manager, wait_for};
 use core::time::Duration;
@@ -8,7 +8,7 @@ use sing_sdk::process::{Child, stop};
 use sing_sdk::system;
 use sing_sdk::time;
 
-const WARDS: [&str; 2] = ["nameserver", "console"];
+const WARDS: [&str; 3] = ["nameserver", "console", "bootfs"];
 /// What clients need.
 const NAMES: [&str; 3] = ["tame", "tame2", "clock"];
 
@@ -35,7 +35,7 @@ pub fn kills(m: &mut Manager, times: u32) -> Result<i32, Error> {
         }
         let (mut killed, mut missed) = (0, 0);
         while killed < times {
-            let s = m.status(WARDS[below(2) as usize])?;
+            let s = m.status(WARDS[below(3) as usize])?;
             if system::stop(s.process, stop::KILLED).is_ok() {
                 killed += 1;
                 println!("killed {killed}");
