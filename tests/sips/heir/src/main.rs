@@ -113,7 +113,7 @@ fn goes_on() -> Check {
     let open = !owed.is_ready() && !queued.is_ready() && third.is_ready();
     let next = child.renew()?;
     next.start()?;
-    owed.recv_ack()?;
+    drop(owed.recv_ack()?);
     let mut pipe = queued.recv_ack()?;
     // And so on.
     let mut last = next;
@@ -124,7 +124,7 @@ fn goes_on() -> Check {
         next.start()?;
         last = next;
     }
-    ask(pipe)?;
+    drop(ask(pipe)?);
     kill(&last)?;
     Ok(open)
 }
@@ -157,7 +157,7 @@ fn not_taken() -> Check {
     kill(&second)?;
     let third = second.renew()?;
     third.start()?;
-    ask(pipes.swap_remove(1))?;
+    drop(ask(pipes.swap_remove(1))?);
     kill(&third)?;
     Ok(true)
 }
