@@ -377,7 +377,7 @@ extern "C" fn endpoint(_: CtxRef, index: u32) -> i32 {
 extern "C" fn ward(_: CtxRef, index: u32) -> i32 {
     let sip = caller();
     // They were put into its table before it ran, the first of each slot.
-    let first = (index < FEW).then(|| 1 << 16 | index);
+    let first = (index < FEW).then_some(1 << 16 | index);
     finish(Ok(first
         .filter(|&handle| match sip.object(handle) {
             Object::Process(p) => p.parent.load(Relaxed) != sip.id(),

@@ -1,6 +1,6 @@
 //! Typed text: read from the device, kept until the shell or a job asks for it, and moved there.
 
-use crate::server::Left;
+use crate::succession::Left;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use sing_sdk::contracts::{JobContract, PipeContract};

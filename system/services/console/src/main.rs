@@ -13,6 +13,7 @@ mod input;
 mod note;
 mod output;
 mod server;
+mod succession;
 
 use sing_sdk::prelude::*;
 

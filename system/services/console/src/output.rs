@@ -1,6 +1,6 @@
 //! Output: the device, and the pipes of jobs.
 
-use crate::server::Left;
+use crate::succession::Left;
 use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::String;

@@ -1,8 +1,9 @@
 //! The loop: the device, the shell, the job in the foreground and all output.
 
 use crate::input::{self, Job, Typed};
-use crate::note::{self, Note};
+use crate::note::Note;
 use crate::output::{self, Outputs, Screen};
+use crate::succession::Left;
 use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::String;
@@ -14,7 +15,7 @@ use sing_sdk::console::{LINE_INPUT, LINE_OUTPUT};
 use sing_sdk::contracts::ConsoleContract;
 use sing_sdk::io::LARGEST;
 use sing_sdk::legacy;
-use sing_sdk::rt::{Endpoint, Handle, Text, Waitable};
+use sing_sdk::rt::{Handle, Text, Waitable};
 use sing_sdk::select::Select;
 use sing_sdk::sync::Interrupt;
 use sing_sdk::time::{self, Timeout};
@@ -39,16 +40,8 @@ const _: () = assert!(2 * KEPT + 4 * LINE_BYTES + output::PIPES * 16 < HEAP);
 // Twice for blocks: none is above this size, and each is rounded up to less than twice its size.
 const _: () = assert!(HEAP + output::PIPES * 512 + 2 * output::BLOCKS * LARGEST < MEMORY);
 
-/// What the console leaves to its successor, beside the [`Note`].
-pub enum Left {
-    Shell = 1,
-    Output,
-    Job,
-    Input,
-}
-
 /// The shell's channel.
-enum Shell {
+pub(crate) enum Shell {
     Ready(ConsoleContract::Exp<ConsoleContract::Ready>),
     /// It waits for a line; the prompt comes after the earlier output.
     Prompting(ConsoleContract::Exp<ConsoleContract::Reading>, String),
@@ -61,7 +54,7 @@ enum Shell {
 }
 
 /// A line typed for a job.
-enum Line {
+pub(crate) enum Line {
     Text(Vec<u8>),
     End,
 }
@@ -73,22 +66,22 @@ pub struct Server {
     room: Interrupt,
     size: Option<(u32, u32)>,
     screen: Screen,
-    outputs: Outputs,
-    typed: Typed,
+    pub(crate) outputs: Outputs,
+    pub(crate) typed: Typed,
     /// For the shell's lines, and for the job's.
     editors: [Editor; 2],
     /// Lines that the job has not taken yet.
-    lines: VecDeque<Line>,
+    pub(crate) lines: VecDeque<Line>,
     /// An unfinished line, left over from a job that has ended.
     unfinished: Unfinished,
-    job: Option<Job>,
+    pub(crate) job: Option<Job>,
     /// There was no memory for the job's input.
     short: bool,
     /// The rest of an ignored line for the shell is to come.
     cut: bool,
     /// The last prompt.
-    prompt: String,
-    note: Note,
+    pub(crate) prompt: String,
+    pub(crate) note: Note,
 }
 
 const FOR_SHELL: usize = 0;
@@ -121,7 +114,7 @@ impl Server {
         })
     }
 
-    fn terminal(&self) -> bool {
+    pub(crate) fn terminal(&self) -> bool {
         self.size.is_some()
     }
 
@@ -132,80 +125,12 @@ impl Server {
         self.serve(shell);
     }
 
-    /// Serves the shell of a console that has ended, goes on with what it did, and returns when the
-    /// shell closes; false if there is none.
-    pub fn go_on(mut self) -> bool {
-        let (mut notes, mut job, mut shell) =
-            (note::Found::default(), input::Found::default(), None);
-        for (tag, endpoint) in legacy::take() {
-            let Some(endpoint) = notes.take(tag, endpoint) else {
-                continue;
-            };
-            match tag {
-                tag if tag == Left::Shell as u32 => shell = Some(endpoint),
-                tag if tag == Left::Job as u32 => job.take_told(endpoint),
-                tag if tag == Left::Input as u32 => job.take_input(endpoint),
-                _ => self.outputs.take_over(endpoint),
-            }
-        }
-        let noted = notes.last();
-        self.typed.put_back(&noted.typed);
-        self.prompt = noted.prompt;
-        self.job = job.job();
-        let shell = shell.and_then(|shell| self.resume(shell));
-        let found = shell.is_some();
-        if let Some(shell) = shell {
-            self.serve(shell);
-        }
-        found
-    }
-
-    fn welcome(&self, shell: ConsoleContract::Exp<ConsoleContract::Start>) -> Shell {
+    pub(crate) fn welcome(&self, shell: ConsoleContract::Exp<ConsoleContract::Start>) -> Shell {
         let (columns, rows) = self.size.unwrap_or((0, 0));
         Shell::Ready(shell.send_welcome(columns, rows))
     }
 
-    /// The shell's channel in the state in which a predecessor has left it.
-    fn resume(&self, shell: Endpoint) -> Option<Shell> {
-        use ConsoleContract::{Exp, Flushing, Reading, Ready, Ready_Foreground, Ready_Show, Start};
-        let other = match shell.cast::<Exp<Ready>>() {
-            Ok(channel) => return Some(Shell::Ready(channel)),
-            Err(other) => other,
-        };
-        let other = match other.cast::<Exp<Reading>>() {
-            Ok(channel) if self.terminal() => {
-                return Some(Shell::Prompting(channel, self.prompt.clone()));
-            }
-            Ok(channel) => return Some(Shell::Reading(channel)),
-            Err(other) => other,
-        };
-        let other = match other.cast::<Exp<Flushing>>() {
-            Ok(channel) => return Some(Shell::Flushing(channel, None)),
-            Err(other) => other,
-        };
-        let other = match other.cast::<Exp<Ready_Show>>() {
-            Ok(channel) => return Some(Shell::Ready(channel.send_ack_show())),
-            Err(other) => other,
-        };
-        let other = match other.cast::<Exp<Ready_Foreground>>() {
-            Ok(channel) => return Some(Shell::Ready(channel.send_ack_foreground())),
-            Err(other) => other,
-        };
-        let start = other.cast::<Exp<Start>>().ok()?;
-        Some(self.welcome(start))
-    }
-
-    /// Notes what the next console must know, before text leaves this one, or it waits.
-    fn note(&mut self) {
-        let lines = self.lines.iter().filter_map(|line| match line {
-            Line::Text(text) => Some(&text[..]),
-            Line::End => None,
-        });
-        let lines: Vec<&[u8]> = lines.collect();
-        self.note.write(&self.prompt, &lines, self.typed.bytes());
-    }
-
-    fn serve(mut self, mut shell: Shell) {
+    pub(crate) fn serve(mut self, mut shell: Shell) {
         loop {
             self.typed.fill();
             shell = self.pump(shell);

@@ -5,11 +5,11 @@ use crate::clients::{Clients, Gone, State};
 use crate::providers::{Answer, NAME_SERVER, Providers};
 use crate::registry::{Below, Remote};
 use crate::request::{Asker, Asking, Back, Found, Provided, Reply, Search, Verb};
-use crate::succession::{self, GRACE, HOLD_BACK, Legacy};
+use crate::succession;
 use crate::watchers::Watchers;
 use alloc::collections::BTreeMap;
 use core::time::Duration;
-use nameserver::{HOPS, Node, Tree, follow};
+use nameserver::{HOPS, Tree, follow};
 use sing_sdk::path;
 use sing_sdk::pattern;
 use sing_sdk::prelude::*;
@@ -86,7 +86,7 @@ pub struct Server {
     /// The accounts of answers that may not have been received yet, by origin.
     answers: Shares,
     /// Until then names may be missing, as a predecessor has ended ([`crate::succession`]).
-    grace: Option<Duration>,
+    pub(crate) grace: Option<Duration>,
 }
 
 impl Server {
@@ -111,47 +111,6 @@ impl Server {
             gone: Vec::new(),
             grace: None,
         })
-    }
-
-    /// Takes over what a predecessor has left, with the boot files at a path.
-    pub fn take_over(&mut self, at: &str, legacy: Legacy) {
-        if legacy.boot.is_none() && legacy.clients.is_empty() {
-            return;
-        }
-        self.grace = Some(time::uptime() + GRACE);
-        // All origins are known before new clients get numbers.
-        let mut clients = legacy.clients;
-        clients.retain(|(origin, _)| self.shares.take(*origin, budget::CLIENT));
-        for (origin, client) in clients {
-            let id = self.clients.number(&self.shares);
-            if !self.admit(id, origin, false, client) {
-                eprintln!("nameserver: no room for a client of the name server before");
-            }
-        }
-        let (Some(boot), Some(path)) = (legacy.boot, path::normalize(at)) else {
-            return;
-        };
-        let room = self.shares.take(SYSTEM, budget::registration(&path));
-        let mounted = match room {
-            true => self.providers.take_over(&path, boot, &self.set),
-            false => Err(Error::NoResources),
-        };
-        match mounted {
-            Ok(id) => self.tree.register(&path, Node::Provider(id)),
-            Err(e) => eprintln!("nameserver: cannot mount at {at}: {e}"),
-        }
-    }
-
-    /// Whether names may be missing that are about to be registered again.
-    fn in_grace(&mut self) -> bool {
-        self.grace = self.grace.filter(|until| time::uptime() < *until);
-        self.grace.is_some()
-    }
-
-    /// Whether a client must wait with registering until the system's own services are there again.
-    pub(crate) fn has_to_wait(&mut self, (client, origin): Who) -> bool {
-        let over = |until: Duration| time::uptime() + GRACE >= until + HOLD_BACK;
-        origin != SYSTEM && client != 0 && self.in_grace() && !self.grace.is_some_and(over)
     }
 
     /// Mounts a name server that exists from the start.

@@ -10,12 +10,18 @@
 //! own programs register, the service manager above all: no other takes the name of one of its
 //! services.
 
+use crate::budget;
+use crate::server::{Server, Who};
 use NamespaceContract::{Exp, Imp};
 use core::time::Duration;
+use nameserver::Node;
 use sing_sdk::door;
 use sing_sdk::legacy;
+use sing_sdk::path;
 use sing_sdk::prelude::*;
 use sing_sdk::rt::Endpoint;
+use sing_sdk::share::SYSTEM;
+use sing_sdk::time;
 
 /// For how long after a restart names may still be missing.
 pub const GRACE: Duration = Duration::from_millis(500);
@@ -100,4 +106,47 @@ fn boot(endpoint: Endpoint) -> Option<Boot> {
         Err(other) => other,
     };
     other.cast().ok().map(Boot::Reading)
+}
+
+impl Server {
+    /// Takes over what a predecessor has left, with the boot files at a path.
+    pub fn take_over(&mut self, at: &str, legacy: Legacy) {
+        if legacy.boot.is_none() && legacy.clients.is_empty() {
+            return;
+        }
+        self.grace = Some(time::uptime() + GRACE);
+        // All origins are known before new clients get numbers.
+        let mut clients = legacy.clients;
+        clients.retain(|(origin, _)| self.shares.take(*origin, budget::CLIENT));
+        for (origin, client) in clients {
+            let id = self.clients.number(&self.shares);
+            if !self.admit(id, origin, false, client) {
+                eprintln!("nameserver: no room for a client of the name server before");
+            }
+        }
+        let (Some(boot), Some(path)) = (legacy.boot, path::normalize(at)) else {
+            return;
+        };
+        let room = self.shares.take(SYSTEM, budget::registration(&path));
+        let mounted = match room {
+            true => self.providers.take_over(&path, boot, &self.set),
+            false => Err(Error::NoResources),
+        };
+        match mounted {
+            Ok(id) => self.tree.register(&path, Node::Provider(id)),
+            Err(e) => eprintln!("nameserver: cannot mount at {at}: {e}"),
+        }
+    }
+
+    /// Whether names may be missing that are about to be registered again.
+    pub(crate) fn in_grace(&mut self) -> bool {
+        self.grace = self.grace.filter(|until| time::uptime() < *until);
+        self.grace.is_some()
+    }
+
+    /// Whether a client must wait with registering until the system's own services are there again.
+    pub(crate) fn has_to_wait(&mut self, (client, origin): Who) -> bool {
+        let over = |until: Duration| time::uptime() + GRACE >= until + HOLD_BACK;
+        origin != SYSTEM && client != 0 && self.in_grace() && !self.grace.is_some_and(over)
+    }
 }
