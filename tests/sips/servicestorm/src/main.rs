@@ -326,6 +326,8 @@ fn kills(m: &mut Manager, times: u32) -> Result<i32, Error> {
             drop(until);
             failed += u32::from(child.join()?.status() != 0);
         }
+        // The name server and the services hear a moment later that clients have gone.
+        time::sleep(Duration::from_millis(100));
         Ok((killed, failed))
     };
     settle(m)?;

@@ -27,7 +27,7 @@ pub struct Manager {
 
 /// Binds the manager.
 pub fn info(names: &mut Names) -> Result<Info, Error> {
-    client::reach(names, "/services", |names, path| {
+    client::bind(names, "/services", |names, path| {
         let (info, exp) = ServicesContract::new_channel()?;
         names.bind(path, exp)?;
         Ok(info.recv_success()?)
@@ -69,7 +69,7 @@ impl Manager {
     pub fn new(names: NamespaceContract::Imp<NamespaceContract::Start>) -> Result<Manager, Error> {
         let mut names = Names::new(names)?;
         let info = info(&mut names)?;
-        let control = client::reach(&mut names, "/services", |names, path| {
+        let control = client::bind(&mut names, "/services", |names, path| {
             let (control, exp) = ServiceControlContract::new_channel()?;
             names.bind(path, exp)?;
             Ok(control.recv_success()?)
