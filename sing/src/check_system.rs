@@ -115,6 +115,7 @@ fn answer(manifest: &SystemManifest, plan: &Plan, images: &system::Images<'_>) -
         let what = match (start.main, start.essential) {
             (true, _) => "main",
             (false, true) => "essential",
+            (false, false) if start.supervisor.is_some() => "supervised",
             (false, false) => "-",
         };
         let _ = writeln!(text, "  {:<16} {what}", start.name);

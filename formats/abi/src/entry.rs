@@ -544,6 +544,29 @@ entries! {
     /// the address's page, its low bit set if the device meant to write; `NOT_FOUND` if there is
     /// none.
     DMA_FAULT = "dma_fault" [IMPORT] (I32) -> I64;
+
+    // --- Succession: a process that ends goes on in another one of the same image
+
+    /// `(process)`: a live child is to have a successor. When it ends, the endpoints that it keeps
+    /// ([`ENDPOINT_KEEP`]) stay open, in the states that they are in, until [`PROCESS_RENEW`] passes
+    /// them on or the handle is disposed of. `BAD_STATE` if it has ended.
+    PROCESS_SUPERVISE = "process_supervise" [CREATE] (I32) -> I32;
+    /// `(process)`: makes the successor of a supervised child that has ended: a child of the same
+    /// image, with the same arguments, which is supervised, too; a process handle, or a status. It
+    /// gets what its predecessor kept, and no start-up endpoints. `BAD_STATE` if the child has not
+    /// ended, is not supervised, or has a successor already.
+    PROCESS_RENEW = "process_renew" [CREATE] (I32) -> I32;
+    /// `(index)`: the handle of a process that the system manifest puts under the caller's
+    /// supervision, in the manifest's order; `NOT_FOUND` if there is none, or the handle has been
+    /// disposed of.
+    STARTUP_PROCESS = "startup_process" [CREATE] (I32) -> I32;
+    /// `(endpoint, tag)`: if the caller is supervised, its successor gets this endpoint, with the
+    /// tag. An endpoint that is sent away is no longer kept.
+    ENDPOINT_KEEP = "endpoint_keep" [IMPORT] (I32, I32) -> I32;
+    /// `(out)`: takes one of the endpoints that the caller's predecessor kept, and writes its tag
+    /// (`u32`) at `out`; its handle, `NOT_FOUND` if there is none any more, or `NO_RESOURCES`. It is
+    /// kept by the caller, too.
+    STARTUP_KEPT = "startup_kept" [IMPORT] (I32) -> I32;
 }
 
 /// Returns the entry that a module imports by this name, if any.

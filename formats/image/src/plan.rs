@@ -203,6 +203,7 @@ pub fn infer(manifest: &SystemManifest, programs: &impl Programs) -> Result<Plan
         programs,
         found: Vec::new(),
     };
+    faults.supervisors();
     faults.services();
     let providers = providers(manifest, programs);
     faults.conflicts(&providers);
@@ -242,6 +243,30 @@ type Needs = Vec<(usize, String)>;
 impl<P: Programs> Faults<'_, P> {
     fn fault(&mut self, text: String) {
         self.found.push(text);
+    }
+
+    /// What is wrong with the programs that the kernel starts.
+    fn supervisors(&mut self) {
+        for start in &self.manifest.start {
+            let Some(by) = &start.supervisor else {
+                continue;
+            };
+            let known = self.manifest.start.iter().any(|s| s.name == *by);
+            if !known || *by == start.name {
+                self.fault(format!(
+                    "the supervisor of {:?} is {by:?}, which is no other program of `start`; name \
+                     one, or take the key away",
+                    start.name
+                ));
+            }
+            if start.essential || start.main {
+                self.fault(format!(
+                    "{:?} is essential, so that the system ends with it, and has a supervisor that \
+                     starts it again; take one of the keys away",
+                    start.name
+                ));
+            }
+        }
     }
 
     /// What is wrong with each service by itself.

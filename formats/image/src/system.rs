@@ -51,6 +51,10 @@ pub struct Start {
     /// is essential, too.
     #[serde(default)]
     pub main: bool,
+    /// The instance that makes a successor of the SIP when that ends: it gets the process's handle
+    /// with its start. A supervised SIP is not essential.
+    #[serde(default)]
+    pub supervisor: Option<String>,
 }
 
 /// One end of a declared channel.

@@ -22,6 +22,8 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 const FIRST_WAIT: Duration = Duration::from_millis(2);
 /// The longest.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
+/// The longest of waits that go on without end.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// How long a name that is not there may still appear: the system may be starting.
 const APPEARING: Duration = Duration::from_millis(200);
 
@@ -110,6 +112,75 @@ pub fn bind<S>(
             Err(error) => patience.wait(error)?,
             bound => return bound,
         }
+    }
+}
+
+/// Attempts of [`reach`].
+const ATTEMPTS: u32 = 5;
+
+/// Binds a service, also if the name server or the service is started again in just this moment,
+/// which loses the endpoint on its way: a channel that is closed before anything was said over it is
+/// replaced by another, a few times.
+///
+/// # Errors
+/// As [`Names::bind`]; [`Error::Closed`] if the service does not take this client.
+pub fn reach<S>(
+    names: &mut Names,
+    path: &str,
+    bind: impl Fn(&mut Names, &str) -> Result<S, Error>,
+) -> Result<S, Error> {
+    let mut repeats = Repeats::new();
+    for _ in 1..ATTEMPTS {
+        match bind(names, path) {
+            Err(Error::Closed) if repeats.wait() => {}
+            other => return other,
+        }
+    }
+    bind(names, path)
+}
+
+/// Waits between attempts that go on without end.
+pub(crate) struct Waits(Duration);
+
+impl Waits {
+    /// Before the second attempt.
+    pub(crate) fn new() -> Waits {
+        Waits(FIRST_WAIT)
+    }
+
+    /// Waits before the next one.
+    pub(crate) fn wait(&mut self) {
+        time::sleep(self.0);
+        self.0 = (self.0 * 2).min(LONGEST_PAUSE);
+    }
+}
+
+/// Repeats of one request that is refused only for now, with growing waits between them.
+pub(crate) struct Repeats {
+    /// Since the first refusal, how long it is tried.
+    until: Option<Duration>,
+    wait: Duration,
+}
+
+impl Repeats {
+    /// For a request that has not been refused yet.
+    pub(crate) fn new() -> Repeats {
+        Repeats {
+            until: None,
+            wait: FIRST_WAIT,
+        }
+    }
+
+    /// Waits before the next attempt. False if there is to be none: it has been tried for
+    /// [`PATIENCE`].
+    pub(crate) fn wait(&mut self) -> bool {
+        let now = time::uptime();
+        if now >= *self.until.get_or_insert(now + PATIENCE) {
+            return false;
+        }
+        time::sleep(self.wait);
+        self.wait = (self.wait * 2).min(LONGEST_WAIT);
+        true
     }
 }
 

@@ -117,3 +117,50 @@ impl Waitable for Door {
 fn text(text: &str) -> Result<Text, Refusal> {
     Text::new(text).map_err(|_| Refusal::NoResources)
 }
+
+/// A channel that a predecessor has left ([`crate::legacy`]), ready for the next request: the answer
+/// that is owed is given as it is true now. What was registered is registered no more, and whoever
+/// registered finds the channel closed; an endpoint has arrived where it was to go or is closed; what
+/// was looked for is to be asked again. `None` for what is no such channel.
+#[must_use]
+pub fn resume(endpoint: Endpoint) -> Option<Ready> {
+    use NamespaceContract::Exp;
+    let other = match endpoint.cast::<Ready>() {
+        Ok(channel) => return Some(channel),
+        Err(other) => other,
+    };
+    let other = match other.cast::<Exp<NamespaceContract::Start>>() {
+        Ok(channel) => return Some(channel.send_success()),
+        Err(other) => other,
+    };
+    // The endpoint is with the service, or closed.
+    let other = match other.cast::<Exp<NamespaceContract::Binding>>() {
+        Ok(channel) => return Some(channel.send_ack_bind()),
+        Err(other) => other,
+    };
+    let other = match other.cast::<Exp<NamespaceContract::Finding>>() {
+        Ok(channel) => return Some(channel.send_nak_find(Refusal::Again)),
+        Err(other) => other,
+    };
+    // The watcher is closed, or with a provider.
+    let other = match other.cast::<Exp<NamespaceContract::Notifying>>() {
+        Ok(channel) => return Some(channel.send_ack_notify()),
+        Err(other) => other,
+    };
+    // The provider's channel is closed.
+    let other = match other.cast::<Exp<NamespaceContract::Registering>>() {
+        Ok(channel) => return Some(channel.send_ack_register()),
+        Err(other) => other,
+    };
+    // No registration is left.
+    let other = match other.cast::<Exp<NamespaceContract::Deregistering>>() {
+        Ok(channel) => return Some(channel.send_ack_deregister()),
+        Err(other) => other,
+    };
+    let other = match other.cast::<Exp<NamespaceContract::Linking>>() {
+        Ok(channel) => return Some(channel.send_nak_link(Refusal::Again)),
+        Err(other) => other,
+    };
+    let reading = other.cast::<Exp<NamespaceContract::Reading>>().ok()?;
+    Some(reading.send_nak_read_link(Refusal::Again))
+}

@@ -118,6 +118,7 @@ fn describe(reason: Refusal) -> &'static str {
         Refusal::TooLong => "longer than a path or pattern may be",
         Refusal::Loop => "leads through too many links",
         Refusal::BadPath => "not a path; one begins with / and has no part . or ..",
+        Refusal::Again => "the name server has just been started again",
         Refusal::IsLink => "leads through a link of another name server",
     }
 }

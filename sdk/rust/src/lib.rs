@@ -72,6 +72,7 @@ pub mod health;
 pub mod heap;
 pub mod inspect;
 pub mod io;
+pub mod legacy;
 pub mod names;
 pub mod panic;
 pub mod path;

@@ -13,14 +13,21 @@
 //!     Ok(())
 //! }
 //! ```
+//!
+//! A name server that has just been started again says so ([`Refusal::Again`]). Requests are then
+//! repeated here, at most for [`PATIENCE`](crate::client::PATIENCE); a caller sees nothing of it but
+//! that it takes longer. An endpoint that was on its way is lost in one case: its other end finds the
+//! channel closed after the request was granted, as if the service had ended.
 
 use crate::Error;
+use crate::client::Repeats;
 use crate::contracts::{
     FindResponse, NameKind, NamespaceContract, NotifyContract, Refusal, ServiceContract,
 };
 use crate::path;
 use crate::pattern;
-use crate::rt::{Text, Vector};
+use crate::rt::{Text, Vector, Waitable};
+use crate::sys;
 use crate::walk;
 use alloc::format;
 use alloc::string::String;
@@ -63,13 +70,20 @@ impl Names {
     /// [`Refusal::OtherContract`] where the service is of another.
     pub fn bind(&mut self, path: &str, exp: impl Into<Service>) -> Result<(), Error> {
         use NamespaceContract::imp::Binding;
-        let path = Text::new(path)?;
-        let answer = match self.take()?.call_bind(path, 0, exp.into()) {
-            Binding::AckBind(next) => Some((next, Ok(()))),
-            Binding::NakBind(reason, _, next) => Some((next, Err(reason))),
-            Binding::Closed => None,
-        };
-        self.done(answer)
+        let (mut exp, mut repeats) = (exp.into(), Repeats::new());
+        loop {
+            let path = Text::new(path)?;
+            let answer = match self.take()?.call_bind(path, 0, exp) {
+                Binding::AckBind(next) => Some((next, Ok(()))),
+                Binding::NakBind(Refusal::Again, back, next) if repeats.wait() => {
+                    (self.0, exp) = (Some(next), back);
+                    continue;
+                }
+                Binding::NakBind(reason, _, next) => Some((next, Err(reason))),
+                Binding::Closed => None,
+            };
+            return self.done(answer);
+        }
     }
 
     /// A further channel to the name server, for another process.
@@ -77,9 +91,16 @@ impl Names {
     /// # Errors
     /// [`Error::NoResources`] where the name server has no room, or this program its share.
     pub fn connect(&mut self) -> Result<NamespaceContract::Imp<NamespaceContract::Start>, Error> {
-        let (imp, exp) = NamespaceContract::new_channel()?;
-        self.bind("/", exp)?;
-        Ok(imp)
+        let mut repeats = Repeats::new();
+        loop {
+            let (imp, exp) = NamespaceContract::new_channel()?;
+            self.bind("/", exp)?;
+            // The name server says first that it takes part, unless it has ended with this end in
+            // its hands.
+            if !is_closed(&imp) || !repeats.wait() {
+                return Ok(imp);
+            }
+        }
     }
 
     /// What matches a path specification ([`pattern`]), found as the results are taken, with one
@@ -123,8 +144,15 @@ impl Names {
     /// One piece of a search.
     fn piece(&mut self, spec: &str, directory: &str, from: &str) -> Result<Piece, Error> {
         use NamespaceContract::imp::Finding;
-        let (spec, at, after) = (Text::new(spec)?, Text::new("")?, Text::new(from)?);
-        match self.take()?.call_find(spec, at, after) {
+        let mut repeats = Repeats::new();
+        let answer = loop {
+            let (spec, at, after) = (Text::new(spec)?, Text::new("")?, Text::new(from)?);
+            match self.take()?.call_find(spec, at, after) {
+                Finding::NakFind(Refusal::Again, next) if repeats.wait() => self.0 = Some(next),
+                answer => break answer,
+            }
+        };
+        match answer {
             Finding::AckFind(count, results, text, at, after, next) => {
                 self.0 = Some(next);
                 let base = at.get().filter(|at| path::is_relative(at));
@@ -169,15 +197,21 @@ impl Names {
         contract: &str,
     ) -> Result<NamespaceContract::Exp<NamespaceContract::Ready>, Error> {
         use NamespaceContract::imp::Registering;
-        let (imp, exp) = NamespaceContract::new_channel()?;
-        let exp = exp.send_success();
-        let (path, contract) = (Text::new(path)?, Text::new(contract)?);
-        let answer = match self.take()?.call_register(path, contract, 0, imp) {
-            Registering::AckRegister(next) => Some((next, Ok(()))),
-            Registering::NakRegister(reason, _, next) => Some((next, Err(reason))),
-            Registering::Closed => None,
-        };
-        self.done(answer).map(|()| exp)
+        let (mut imp, exp) = NamespaceContract::new_channel()?;
+        let (exp, mut repeats) = (exp.send_success(), Repeats::new());
+        loop {
+            let (path, contract) = (Text::new(path)?, Text::new(contract)?);
+            let answer = match self.take()?.call_register(path, contract, 0, imp) {
+                Registering::AckRegister(next) => Some((next, Ok(()))),
+                Registering::NakRegister(Refusal::Again, back, next) if repeats.wait() => {
+                    (self.0, imp) = (Some(next), back);
+                    continue;
+                }
+                Registering::NakRegister(reason, _, next) => Some((next, Err(reason))),
+                Registering::Closed => None,
+            };
+            return self.done(answer).map(|()| exp);
+        }
     }
 
     /// Makes a symbolic link. It stays as long as this channel is open, as a registration does.
@@ -186,13 +220,20 @@ impl Names {
     /// As [`Names::register`].
     pub fn link(&mut self, path: &str, target: &str) -> Result<(), Error> {
         use NamespaceContract::imp::Linking;
-        let (path, target) = (Text::new(path)?, Text::new(target)?);
-        let answer = match self.take()?.call_link(path, target, 0) {
-            Linking::AckLink(next) => Some((next, Ok(()))),
-            Linking::NakLink(reason, next) => Some((next, Err(reason))),
-            Linking::Closed => None,
-        };
-        self.done(answer)
+        let mut repeats = Repeats::new();
+        loop {
+            let (path, target) = (Text::new(path)?, Text::new(target)?);
+            let answer = match self.take()?.call_link(path, target, 0) {
+                Linking::AckLink(next) => Some((next, Ok(()))),
+                Linking::NakLink(Refusal::Again, next) if repeats.wait() => {
+                    self.0 = Some(next);
+                    continue;
+                }
+                Linking::NakLink(reason, next) => Some((next, Err(reason))),
+                Linking::Closed => None,
+            };
+            return self.done(answer);
+        }
     }
 
     /// The target of the link at a path.
@@ -232,15 +273,27 @@ impl Names {
         spec: &str,
     ) -> Result<NotifyContract::Exp<NotifyContract::Start>, Error> {
         use NamespaceContract::imp::Notifying;
-        let (imp, exp) = NotifyContract::new_channel()?;
-        let spec = Text::new(spec)?;
-        let answer = match self.take()?.call_notify(spec, 0, imp) {
-            Notifying::AckNotify(next) => Some((next, Ok(()))),
-            Notifying::NakNotify(reason, _, next) => Some((next, Err(reason))),
-            Notifying::Closed => None,
-        };
-        self.done(answer).map(|()| exp)
+        let (mut imp, exp) = NotifyContract::new_channel()?;
+        let mut repeats = Repeats::new();
+        loop {
+            let spec = Text::new(spec)?;
+            let answer = match self.take()?.call_notify(spec, 0, imp) {
+                Notifying::AckNotify(next) => Some((next, Ok(()))),
+                Notifying::NakNotify(Refusal::Again, back, next) if repeats.wait() => {
+                    (self.0, imp) = (Some(next), back);
+                    continue;
+                }
+                Notifying::NakNotify(reason, _, next) => Some((next, Err(reason))),
+                Notifying::Closed => None,
+            };
+            return self.done(answer).map(|()| exp);
+        }
     }
+}
+
+/// Whether the other end of a channel is closed, and no message is left.
+fn is_closed(channel: &impl Waitable) -> bool {
+    sys::endpoint_peek(channel.handle().raw()) == sing_abi::status::CLOSED
 }
 
 /// The results of a piece, and where the next one begins.

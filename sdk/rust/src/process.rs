@@ -130,6 +130,25 @@ impl Child {
         error::check(sys::process_detach(self.object.raw())).map(drop)
     }
 
+    /// What it keeps ([`crate::legacy`]) passes to its successor when it ends.
+    ///
+    /// # Errors
+    /// [`Error::BadState`] if it has ended.
+    pub fn supervise(&self) -> Result<(), Error> {
+        error::check(sys::process_supervise(self.object.raw())).map(drop)
+    }
+
+    /// Makes its successor: a process of the same image, with the same arguments, that gets what
+    /// this one kept. It is supervised, too, and has yet to be started.
+    ///
+    /// # Errors
+    /// [`Error::BadState`] if this one runs, is not supervised or has a successor;
+    /// [`Error::NoResources`].
+    pub fn renew(&self) -> Result<Child, Error> {
+        let object = Object::from_status(sys::process_renew(self.object.raw()))?;
+        Ok(Child { object })
+    }
+
     /// Gives it a device of the machine, by its index in [`crate::device::all`], as number `usage`
     /// of the devices that its manifest declares. Before it is started. Needs the privilege
     /// `devices`.
@@ -181,6 +200,15 @@ impl Child {
             _ => Exit::Trapped(code),
         })
     }
+}
+
+/// The processes that the system manifest puts under the caller's supervision. To be called once: it
+/// gives their handles.
+pub fn wards() -> impl Iterator<Item = Child> {
+    (0..).map_while(|index| {
+        let object = Object::from_status(sys::startup_process(index)).ok()?;
+        Some(Child { object })
+    })
 }
 
 impl Waitable for Child {

@@ -10,7 +10,7 @@
 //! use sing_sdk::prelude::*;
 //! use sing_sdk::provider::Provider;
 //!
-//! /// Tells the time at `/clock` until the name server goes.
+//! /// Tells the time at `/clock`, also to clients of a name server that was started again.
 //! fn serve(names: &mut Names) -> Result<(), Error> {
 //!     let mut clock = Provider::register(names, "/clock", ClockContract::Exp::send_success)?;
 //!     loop {
@@ -23,7 +23,7 @@
 //!             case &clock.lookup => {
 //!                 // Clients bind the service itself; there is nothing below it.
 //!                 if clock.answer(|path| (path == "/").then_some(())).is_err() {
-//!                     return Ok(());
+//!                     clock.come_back(names)?;
 //!                 }
 //!             }
 //!         }
@@ -40,6 +40,7 @@
 //!   is room ([`share`]).
 
 use crate::Error;
+use crate::client::Waits;
 use crate::contracts::{NameKind, NamespaceContract, Refusal, ServiceContract};
 pub use crate::door::Link;
 use crate::door::{Door, Place, Turned};
@@ -84,6 +85,8 @@ pub struct Provider<S, E, T = ()> {
     notes: Vec<Option<(u32, T)>>,
     begin: fn(S) -> E,
     most: usize,
+    /// The path that it has registered, with the contract named there.
+    place: Option<(String, &'static str)>,
 }
 
 impl<S, E, T> fmt::Debug for Provider<S, E, T> {
@@ -110,7 +113,7 @@ impl<S: TypedEndpoint, E: TypedEndpoint, T> Provider<S, E, T> {
     /// # Errors
     /// As [`Names::register`].
     pub fn register(names: &mut Names, path: &str, begin: fn(S) -> E) -> Result<Self, Error> {
-        Self::on(names.register_as(path, S::CONTRACT)?, begin)
+        Self::registered(names, path, S::CONTRACT, begin)
     }
 
     /// Registers a service of a path and all below it: a part of the name space, with directories.
@@ -119,7 +122,41 @@ impl<S: TypedEndpoint, E: TypedEndpoint, T> Provider<S, E, T> {
     /// # Errors
     /// As [`Names::register`].
     pub fn register_tree(names: &mut Names, path: &str, begin: fn(S) -> E) -> Result<Self, Error> {
-        Self::on(names.register(path)?, begin)
+        Self::registered(names, path, "NamespaceContract", begin)
+    }
+
+    fn registered(
+        names: &mut Names,
+        path: &str,
+        contract: &'static str,
+        begin: fn(S) -> E,
+    ) -> Result<Self, Error> {
+        let mut provider = Self::on(names.register_as(path, contract)?, begin)?;
+        provider.place = Some((path.into(), contract));
+        Ok(provider)
+    }
+
+    /// Registers the service again after the name server has closed the channel, as
+    /// [`Provider::answer`] says: it has been started again, and knows none of its names. Clients
+    /// are kept. Waits as long as the name server has no room for names, or another program holds
+    /// this one, with growing waits; clients are not served meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::Closed`] if the name server does not come back, or the channel was given to the
+    /// program when it started: then whoever gave it has gone.
+    pub fn come_back(&mut self, names: &mut Names) -> Result<(), Error> {
+        let (path, contract) = self.place.as_ref().ok_or(Error::Closed)?;
+        let mut waits = Waits::new();
+        loop {
+            match names.register_as(path, contract) {
+                Ok(lookup) => {
+                    self.lookup.0 = Some(lookup);
+                    return Ok(());
+                }
+                Err(Error::Closed) => return Err(Error::Closed),
+                Err(_) => waits.wait(),
+            }
+        }
     }
 
     fn on(lookup: Ready, begin: fn(S) -> E) -> Result<Self, Error> {
@@ -129,6 +166,7 @@ impl<S: TypedEndpoint, E: TypedEndpoint, T> Provider<S, E, T> {
             notes: Vec::new(),
             begin,
             most: CLIENTS,
+            place: None,
         })
     }
 
@@ -144,7 +182,8 @@ impl<S: TypedEndpoint, E: TypedEndpoint, T> Provider<S, E, T> {
     /// takes, `None` for one that it refuses.
     ///
     /// # Errors
-    /// The name server has gone, so that no clients will come any more.
+    /// The name server has gone, so that no clients will come any more, unless the service
+    /// [comes back](Provider::come_back).
     pub fn answer(&mut self, bind: impl FnOnce(&str) -> Option<T>) -> Result<(), Closed> {
         self.answer_names(&mut Single(Some(bind)))
     }

@@ -111,6 +111,10 @@ imports! {
         sys_shutdown(status: i32);
         sys_stop_by(id: u32, exit_code: i32, how: u32) -> i32;
         process_detach(process: u32) -> i32;
+        process_supervise(process: u32) -> i32;
+        process_renew(process: u32) -> i32;
+        startup_process(index: u32) -> i32;
+        endpoint_keep(endpoint: u32, tag: u32) -> i32;
         device_give(process: u32, usage: u32, device: u32) -> i32;
         startup_device(usage: u32) -> i32;
         device_registers(device: u32, index: u32) -> i32;
@@ -142,6 +146,7 @@ imports! {
         queue_take(queue: u32, out: *mut u32) -> i32;
         dma_copy_out(device: u32, address: i64, destination: *mut u8, len: usize);
         dma_copy_in(device: u32, address: i64, source: *const u8, len: usize);
+        startup_kept(tag: *mut u32) -> i32;
         startup_arg(index: u32, out: *mut u8, max: usize) -> i32;
         debug_print(text: *const u8, len: usize) -> i32;
         thread_create(argument: usize, stack_pointer: usize) -> i32;

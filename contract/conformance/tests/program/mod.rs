@@ -51,6 +51,7 @@ pub fn system(channel: Option<&str>) -> SystemManifest {
         args: Vec::new(),
         essential: false,
         main: false,
+        supervisor: None,
     };
     let end = |name: &str| End {
         of: name.into(),

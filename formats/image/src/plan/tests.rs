@@ -160,6 +160,7 @@ fn what_the_kernel_starts_serves_too() {
         args: Vec::new(),
         essential: true,
         main: false,
+        supervisor: None,
     });
     let mut all = programs(&[
         ("log", &["log"], &["/boot/log.conf"]),
@@ -185,6 +186,37 @@ fn what_the_kernel_starts_serves_too() {
         infer(&manifest, &all).unwrap().services[0].places[0].endpoint,
         ""
     );
+}
+
+#[test]
+fn a_supervisor_is_another_program_that_the_kernel_starts() {
+    let start = |name: &str, supervisor: Option<&str>, essential| Start {
+        name: name.into(),
+        image: name.into(),
+        args: Vec::new(),
+        essential,
+        main: false,
+        supervisor: supervisor.map(Into::into),
+    };
+    let manifest = |start| SystemManifest {
+        start,
+        ..SystemManifest::default()
+    };
+    let good = vec![
+        start("names", Some("manager"), false),
+        start("manager", None, true),
+    ];
+    let programs = programs(&[]);
+    assert!(infer(&manifest(good), &programs).is_ok());
+    for (one, text) in [
+        (start("names", Some("nobody"), false), "no other program"),
+        (start("names", Some("names"), false), "no other program"),
+        (start("names", Some("manager"), true), "is essential"),
+    ] {
+        let all = vec![one, start("manager", None, true)];
+        let faults = infer(&manifest(all), &programs).unwrap_err();
+        assert!(faults.len() == 1 && faults[0].contains(text), "{faults:?}");
+    }
 }
 
 #[test]

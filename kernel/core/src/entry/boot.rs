@@ -10,6 +10,7 @@ use crate::mechanism::watchdog;
 use crate::object::account;
 use crate::object::channel::Channel;
 use crate::object::device::{self, Device};
+use crate::object::handle::Object;
 use crate::object::sip::{self, Making, Sip, StartupEnd};
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -115,10 +116,28 @@ fn start(options: &Options, image: BootImage) -> Result<(), Failed> {
         sip.give_startup(endpoints.into_iter());
         sip.role.set(s.essential, s.main);
         devices.give(s, sip)?;
-        sips.push(sip);
+        sips.push((s, sip));
     }
-    for sip in sips {
+    supervise(&sips)?;
+    for (_, sip) in sips {
         sip.start();
+    }
+    Ok(())
+}
+
+/// Puts the handles of supervised SIPs into the tables of their supervisors, which are empty so far:
+/// `startup_process` finds them there.
+fn supervise(sips: &[(&Start, &'static Sip)]) -> Result<(), Failed> {
+    for (s, sip) in sips {
+        let Some(by) = &s.supervisor else { continue };
+        let Some((_, by)) = sips.iter().find(|(other, _)| other.name == *by) else {
+            let reason = format!("{}: its supervisor {by} is not started", s.name);
+            return Err(Error::new(reason).into());
+        };
+        let given = by.insert(Object::Process(sip));
+        given.ok_or_else(|| Failed::Short(s.name.clone()))?;
+        sip.retain();
+        sip.supervise();
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use crate::ground::trusted::{
 };
 use crate::ground::work::Work;
 use crate::mechanism::cpu;
-use crate::object::channel::{self, Channel, Received, Sent};
+use crate::object::channel::{self, Channel, Kept, Received, Sent};
 use crate::object::exheap;
 use crate::object::handle::Object;
 use crate::object::thread::Thread;
@@ -34,6 +34,7 @@ pub(super) fn fill(table: &mut Entries) {
         CHANNEL_CALL = blocking_call::<Call>: fn(u32, u32, u64, u64, u32) -> i32;
         CHANNEL_CALL_MEM = blocking_4_words::<CallMem>: fn(u32, u32, u32, u32) -> i32;
         ENDPOINT_PEEK = peek: fn(u32) -> i32;
+        ENDPOINT_KEEP = keep: fn(u32, u32) -> i32;
         ENDPOINT_CAST = cast: fn(u32, u32, u32) -> i32;
     }
 }
@@ -387,6 +388,16 @@ fn give_up(endpoint: u32, operation: u32, words: &[u64]) {
             }
         }
     }
+}
+
+extern "C" fn keep(_: CtxRef, endpoint: u32, tag: u32) -> i32 {
+    finish(match caller().object(endpoint) {
+        Object::Endpoint(channel, side, bits) => {
+            channel.lock().ends[side.index()].kept = Some(Kept { tag, bits });
+            Ok(status::OK)
+        }
+        _ => Err(Trap::BadHandle),
+    })
 }
 
 extern "C" fn peek(_: CtxRef, endpoint: u32) -> i32 {

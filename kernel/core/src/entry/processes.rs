@@ -11,6 +11,7 @@ use crate::mechanism::interrupt::let_others_run;
 use crate::object::handle::Object;
 use crate::object::sip::{self, End, Making, Sip};
 use crate::object::thread::building;
+use core::sync::atomic::Ordering::Relaxed;
 use sing_abi::status;
 use sing_abi::trap::Trap;
 use sing_abi::{MAX_ARGUMENT_BYTES, MAX_ARGUMENTS};
@@ -42,6 +43,10 @@ pub(super) fn fill(table: &mut Entries) {
         STARTUP_ARG_COUNT = arg_count: fn() -> i32;
         STARTUP_ARG = arg: fn(u32, u32, u32) -> i32;
         STARTUP_ENDPOINT = endpoint: fn(u32) -> i32;
+        STARTUP_PROCESS = ward: fn(u32) -> i32;
+        PROCESS_SUPERVISE = supervise: fn(u32) -> i32;
+        PROCESS_RENEW = renew: fn(u32) -> i32;
+        STARTUP_KEPT = kept: fn(u32) -> i32;
         IMAGE_MANIFEST = manifest: fn(u32, u32, u32, u32) -> i32;
     }
 }
@@ -367,6 +372,84 @@ fn arg_to(index: u32, out: u32, max: u32) -> Result<i32, Trap> {
 
 extern "C" fn endpoint(_: CtxRef, index: u32) -> i32 {
     finish(Ok(caller().take_startup(index)))
+}
+
+extern "C" fn ward(_: CtxRef, index: u32) -> i32 {
+    let sip = caller();
+    // They were put into its table before it ran, the first of each slot.
+    let first = (index < FEW).then_some(1 << 16 | index);
+    finish(Ok(first
+        .filter(|&handle| match sip.object(handle) {
+            Object::Process(p) => p.parent.load(Relaxed) != sip.id(),
+            _ => false,
+        })
+        .map_or(status::NOT_FOUND, |handle| handle as i32)))
+}
+
+extern "C" fn supervise(_: CtxRef, process: u32) -> i32 {
+    finish(with_child(process, |p| ok_if(p.supervise())))
+}
+
+extern "C" fn renew(_: CtxRef, process: u32) -> i32 {
+    let made = make_successor(process);
+    building::clear();
+    finish(made)
+}
+
+fn make_successor(handle: u32) -> Result<i32, Trap> {
+    let ended = |handle| match caller().object(handle) {
+        Object::Process(p) if p.has_ended() && p.is_supervised() => Ok(Some(p)),
+        Object::Process(_) => Ok(None),
+        _ => Err(Trap::BadHandle),
+    };
+    let Some(before) = ended(handle)? else {
+        return Ok(status::BAD_STATE);
+    };
+    let image = before.image();
+    if let Err(status) = building::build(image.stack) {
+        return Ok(status);
+    }
+    // Others may have run meanwhile.
+    let Some(before) = ended(handle)? else {
+        return Ok(status::BAD_STATE);
+    };
+    let parent = caller();
+    let put = |place: &mut [u8]| {
+        before.with_arguments(|arguments| place.copy_from_slice(arguments));
+        Ok(())
+    };
+    building::hand_over();
+    let child = match sip::create(&Making {
+        image,
+        parent: Some(parent),
+        arguments: (before.with_arguments(<[u8]>::len), &put),
+        endpoints: 0,
+    }) {
+        Ok(child) => child,
+        Err(status) => return Ok(status),
+    };
+    let Some(handle) = parent.insert(Object::Process(child)) else {
+        sip::discard(child);
+        return Ok(status::NO_RESOURCES);
+    };
+    child.succeed(before);
+    child.retain();
+    Ok(handle as i32)
+}
+
+extern "C" fn kept(_: CtxRef, out: u32) -> i32 {
+    finish(take_kept(out))
+}
+
+fn take_kept(out: u32) -> Result<i32, Trap> {
+    let memory = caller().memory(out, 4)?;
+    Ok(match caller().take_kept() {
+        Ok((handle, tag)) => {
+            memory.write_u32(out, tag)?;
+            handle as i32
+        }
+        Err(status) => status,
+    })
 }
 
 extern "C" fn manifest(_: CtxRef, image: u32, image_len: u32, out: u32, max: u32) -> i32 {

@@ -83,8 +83,11 @@ pub(crate) struct End {
     /// The contract that it may be used under: the channel's, or a permission to which it has been
     /// narrowed permanently.
     pub(crate) permission: Option<&'static Contract>,
-    /// The SIP that has a handle to it; none while it is in a message.
+    /// The SIP that has a handle to it; none while it is in a message, or kept for a successor.
     pub(crate) owner: Link<Sip>,
+    /// For a successor of the owner ([`crate::object::sip`]): what the owner says that it is. None
+    /// if it is closed when the owner ends.
+    pub(crate) kept: Option<Kept>,
     /// Ring buffer of messages to this end: slots of `stride` words, the first of which is the
     /// message's index in the contract.
     queue: Vec<u64>,
@@ -99,6 +102,16 @@ pub(crate) struct End {
     /// Back-reference for code that holds only the `End`; passing the channel through `receive`
     /// would lengthen the fast path.
     member: Link<Member>,
+}
+
+/// What is noted of an endpoint for the successor of its owner.
+#[derive(Clone, Copy)]
+pub(crate) struct Kept {
+    /// The owner's own mark.
+    pub(crate) tag: u32,
+    /// The bits that operations on it must carry, once the owner has ended: its successor has the
+    /// same image.
+    pub(crate) bits: u32,
 }
 
 /// Queues of up to this many words stay with a free record for the next channel: most are that
@@ -155,6 +168,7 @@ impl Channel {
             end.closed = false;
             end.permission = Some(contract);
             end.owner.set(None);
+            end.kept = None;
             end.member.set(Some(channel.member(side)));
             end.stride = contract.max_words + 1;
             end.head = 0;
@@ -207,9 +221,10 @@ impl Channel {
     /// there, and takes it out of its set.
     pub(crate) fn release(&'static self, side: Side) {
         self.member(side).leave();
-        let inner = self.inner.lock();
-        let end = &inner.ends[side.index()];
+        let mut inner = self.inner.lock();
+        let end = &mut inner.ends[side.index()];
         end.owner.set(None);
+        end.kept = None;
         end.wake_all();
     }
 

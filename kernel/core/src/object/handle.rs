@@ -101,7 +101,7 @@ impl Object {
             Object::Event(e) => e.dispose(),
             Object::Mutex(m) => m.dispose(),
             Object::Thread(t) => t.release(),
-            Object::Process(p) => p.let_go(),
+            Object::Process(p) => p.let_go(by),
         }
         work.spend(0);
     }

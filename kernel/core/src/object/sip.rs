@@ -19,6 +19,7 @@ mod making;
 mod memory;
 mod resuming;
 mod role;
+mod succession;
 mod sweep;
 mod threads;
 
@@ -112,6 +113,12 @@ pub(crate) struct Sip {
     record_references: AtomicU32,
     /// Endpoints that it has closed and whose queued messages are still to be freed.
     pub(crate) closing: SpinLock<List<Member, Closing>>,
+    /// Whether what it keeps passes to a successor when it ends ([`succession`]).
+    supervised: AtomicBool,
+    /// Endpoints of its predecessor that it has not taken yet or, if it has ended, those that it
+    /// keeps for its successor; and how many.
+    legacy: SpinLock<List<Member, Closing>>,
+    legacy_len: AtomicU32,
     /// Whether its end is the system's.
     pub(crate) role: Role,
     /// Where it crashed.
@@ -386,11 +393,14 @@ impl Sip {
         self.references.add(1);
     }
 
-    /// Its parent disposes of its handle, the only one. A SIP that has not been started never will
-    /// be, and ends.
-    pub(crate) fn let_go(&'static self) {
+    /// `by` disposes of its handle, the only one. A SIP that has not been started never will be,
+    /// and ends; one that was to have a successor will have none.
+    pub(crate) fn let_go(&'static self, by: &'static Sip) {
         if !self.is_started() {
             discard(self);
+        }
+        if self.is_supervised() {
+            self.end_succession(by);
         }
         self.release();
     }
@@ -398,6 +408,8 @@ impl Sip {
     /// Counts one handle less.
     pub(crate) fn release(&'static self) {
         if self.references.sub(1) == 1 {
+            // The arguments stay until now, for a successor.
+            self.free_startup();
             LIVE.sub(1);
             if self.record_references.load(Relaxed) == 0 {
                 self.free_record();

@@ -2,6 +2,7 @@
 
 use super::{Entries, File, Service, split};
 use crate::Error;
+use crate::client;
 use crate::contracts::{DirectoryContract, FileAttributes, FileContract, FileFault, OpenHow};
 use crate::names::Names;
 use crate::rt::{Text, Vector};
@@ -113,9 +114,11 @@ impl Directory {
     }
 
     fn bind(names: &mut Names, path: &str) -> Result<Directory, Error> {
-        let (imp, exp) = DirectoryContract::new_channel()?;
-        names.bind(path, exp)?;
-        Directory::new(imp)
+        client::reach(names, path, |names, path| {
+            let (imp, exp) = DirectoryContract::new_channel()?;
+            names.bind(path, exp)?;
+            Directory::new(imp)
+        })
     }
 
     /// The nearest directory above a path that there is, and the rest of the path.

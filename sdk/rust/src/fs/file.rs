@@ -4,7 +4,7 @@ use super::PIECE;
 use crate::contracts::{FileAttributes, FileContract, FileFault};
 use crate::names::Names;
 use crate::rt::Vector;
-use crate::{Error, fs};
+use crate::{Error, client, fs};
 use FileContract::imp;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -71,9 +71,11 @@ impl File {
     }
 
     pub(super) fn bind(names: &mut Names, path: &str) -> Result<File, Error> {
-        let (imp, exp) = FileContract::new_channel()?;
-        names.bind(path, exp)?;
-        File::new(imp)
+        client::reach(names, path, |names, path| {
+            let (imp, exp) = FileContract::new_channel()?;
+            names.bind(path, exp)?;
+            File::new(imp)
+        })
     }
 
     /// Makes a request. The channel is kept for the next one, whatever the outcome.

@@ -6,6 +6,7 @@
 use sing_sdk::prelude::*;
 
 use core::time::Duration;
+use sing_sdk::client;
 use sing_sdk::inspect::{self, State};
 use sing_sdk::names::Names;
 
@@ -31,9 +32,12 @@ fn state(state: State) -> &'static str {
 fn restarts() -> Option<Vec<ServiceProcess>> {
     use ServicesContract::imp::Ready_GetProcesses as Answer;
     let mut names = Names::new(startup::names()?).ok()?;
-    let (info, exp) = ServicesContract::new_channel().ok()?;
-    names.bind("/services", exp).ok()?;
-    match info.recv_success().ok()?.call_get_processes() {
+    let info = client::reach(&mut names, "/services", |names, path| {
+        let (info, exp) = ServicesContract::new_channel()?;
+        names.bind(path, exp)?;
+        Ok(info.recv_success()?)
+    });
+    match info.ok()?.call_get_processes() {
         Answer::Processes(all, _) => Some(all.iter().collect()),
         Answer::NoProcesses(_) | Answer::Closed => None,
     }

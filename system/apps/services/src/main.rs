@@ -6,7 +6,7 @@
 use sing_sdk::prelude::*;
 
 use core::time::Duration;
-use sing_sdk::client::Client;
+use sing_sdk::client::{self, Client};
 use sing_sdk::names::Names;
 
 sing_sdk::manifest! {
@@ -118,9 +118,11 @@ fn control(names: &mut Names, name: &str, verb: Verb) -> Result<i32, Error> {
     use ServiceControlContract::imp::{
         Ready_RestartService, Ready_StartService, Ready_StopService,
     };
-    let (control, exp) = ServiceControlContract::new_channel()?;
-    names.bind(PLACE, exp)?;
-    let control = control.recv_success()?;
+    let control = client::reach(names, PLACE, |names, path| {
+        let (control, exp) = ServiceControlContract::new_channel()?;
+        names.bind(path, exp)?;
+        Ok(control.recv_success()?)
+    })?;
     let text = Text::new(name)?;
     let refused = match verb {
         Verb::Start => match control.call_start_service(text) {
@@ -142,6 +144,10 @@ fn control(names: &mut Names, name: &str, verb: Verb) -> Result<i32, Error> {
     match refused {
         None => Ok(0),
         Some(ServiceRefusal::NotFound) => Ok(unknown(name)),
+        Some(ServiceRefusal::Needed) => {
+            eprintln!("services: {name}: nothing works without it; `restart` starts it anew");
+            Ok(1)
+        }
         Some(ServiceRefusal::SoAlready) => {
             let so = match verb {
                 Verb::Stop => "it is stopped already",

@@ -175,7 +175,7 @@ fn serve(path: &str, mib: u32) -> Result<(), Error> {
             case &disk.lookup => {
                 // Clients bind the disk itself; there is nothing below it.
                 if disk.answer(|path| (path == "/").then_some(())).is_err() {
-                    return Ok(());
+                    disk.come_back(&mut names)?;
                 }
             }
         }

@@ -19,6 +19,7 @@ mod tree;
 use serve::{Client, Server};
 use sing_sdk::prelude::*;
 use sing_sdk::time::Timeout;
+use sing_sdk::{door, legacy};
 
 sing_sdk::manifest! {
     name: "bootfs",
@@ -50,11 +51,19 @@ sing_sdk::arguments! {}
 
 #[sing_sdk::main]
 fn main(_: Arguments) -> Result<(), Error> {
-    let Some(names) = startup::names() else {
+    sing_sdk::reserve(HEAP)?;
+    let names = match startup::names() {
+        Some(names) => {
+            legacy::keep(&names, 0);
+            Some(names.send_success())
+        }
+        // It goes on where another has ended. Open files are closed: their readers open them again.
+        None => legacy::take().find_map(|(_, left)| door::resume(left)),
+    };
+    let Some(names) = names else {
         return Ok(());
     };
-    sing_sdk::reserve(HEAP)?;
-    let mut server = Server::new((0..).map_while(sing_sdk::boot::name), names.send_success())?;
+    let mut server = Server::new((0..).map_while(sing_sdk::boot::name), names)?;
     loop {
         let number = server.clients.wait(Timeout::FOREVER)?;
         match server.clients.take(number) {

@@ -1,9 +1,11 @@
 //! Typed text: read from the device, kept until the shell or a job asks for it, and moved there.
 
+use crate::succession::Left;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use sing_sdk::contracts::{JobContract, PipeContract};
-use sing_sdk::rt::{Closed, Handle, Vector, Waitable};
+use sing_sdk::legacy;
+use sing_sdk::rt::{Closed, Endpoint, Handle, Vector, Waitable};
 
 /// The most bytes that are read ahead.
 pub const MOST: usize = 64 << 10;
@@ -18,6 +20,11 @@ pub struct Typed {
 }
 
 impl Typed {
+    /// All of them.
+    pub fn bytes(&self) -> &VecDeque<u8> {
+        &self.bytes
+    }
+
     /// Reads the available bytes.
     pub fn fill(&mut self) {
         let mut buffer = [0; 1024];
@@ -102,12 +109,47 @@ pub struct Job {
     pipe: Pipe,
 }
 
+/// Ends of a predecessor's job in the foreground, as they come.
+#[derive(Default)]
+pub struct Found {
+    told: Option<Told>,
+    pipe: Option<Pipe>,
+}
+
+impl Found {
+    /// Takes an end of the job's channel.
+    pub fn take_told(&mut self, endpoint: Endpoint) {
+        self.told = match endpoint.cast() {
+            Ok(channel) => Some(Told::No(channel)),
+            Err(other) => other.cast().ok().map(Told::Interrupt),
+        };
+    }
+
+    /// Takes an end of the job's input. Text on its way is the job's.
+    pub fn take_input(&mut self, endpoint: Endpoint) {
+        self.pipe = match endpoint.cast() {
+            Ok(channel) => Some(Pipe::Ready(channel)),
+            Err(other) => other.cast().ok().map(|c| Pipe::Waiting(c, Vec::new())),
+        };
+    }
+
+    /// The job, if there is one.
+    pub fn job(self) -> Option<Job> {
+        Some(Job {
+            told: self.told?,
+            pipe: self.pipe.unwrap_or(Pipe::Closed),
+        })
+    }
+}
+
 impl Job {
     /// A job with its input.
     pub fn new(
         job: JobContract::Imp<JobContract::Start>,
         input: PipeContract::Imp<PipeContract::Start>,
     ) -> Job {
+        legacy::keep(&job, Left::Job as u32);
+        legacy::keep(&input, Left::Input as u32);
         Job {
             told: Told::No(job),
             pipe: Pipe::Ready(input),

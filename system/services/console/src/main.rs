@@ -11,8 +11,10 @@ extern crate alloc;
 
 mod completion;
 mod input;
+mod note;
 mod output;
 mod server;
+mod succession;
 
 use sing_sdk::prelude::*;
 
@@ -46,9 +48,11 @@ sing_sdk::arguments! {}
 
 #[sing_sdk::main]
 fn main(_: Arguments) -> Result<(), Error> {
-    let Some(shell) = startup::shell() else {
-        return Err(Error::NotFound);
-    };
-    server::Server::new()?.run(shell);
+    let server = server::Server::new()?;
+    match startup::shell() {
+        Some(shell) => server.run(shell),
+        None if server.go_on() => {}
+        None => return Err(Error::NotFound),
+    }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! Output: the device, and the pipes of jobs.
 
+use crate::succession::Left;
 use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::String;
@@ -8,7 +9,8 @@ use console::editor::Editor;
 use sing_sdk::Error;
 use sing_sdk::contracts::PipeContract;
 use sing_sdk::io::LARGEST;
-use sing_sdk::rt::{Handle, Vector, Waitable};
+use sing_sdk::legacy;
+use sing_sdk::rt::{Endpoint, Handle, Vector, Waitable};
 use sing_sdk::set::WaitSet;
 
 /// The bytes of a block that are prepared for the device at a time. Lines up to this length stay
@@ -328,9 +330,19 @@ impl Outputs {
         let known = self.all.iter().any(|(id, _)| *id == self.last);
         let shown = !known && self.all.len() < PIPES && self.set.add(&pipe, self.last).is_ok();
         if shown {
+            legacy::keep(&pipe, Left::Output as u32);
             self.all.push((self.last, pipe));
         }
         shown
+    }
+
+    /// Shows a pipe that a predecessor has left. What that had taken and not shown is lost.
+    pub fn take_over(&mut self, pipe: Endpoint) {
+        let pipe = match pipe.cast::<PipeContract::Exp<PipeContract::Written>>() {
+            Ok(taken) => Some(taken.send_ack()),
+            Err(other) => other.cast().ok(),
+        };
+        pipe.map(|pipe| self.add(pipe));
     }
 
     /// The set to wait for: it names the number of a pipe.

@@ -2,7 +2,9 @@
 
 use crate::completion;
 use crate::input::{self, Job, Typed};
+use crate::note::Note;
 use crate::output::{self, Outputs, Screen};
+use crate::succession::Left;
 use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::String;
@@ -13,6 +15,7 @@ use sing_sdk::Error;
 use sing_sdk::console::{LINE_INPUT, LINE_OUTPUT};
 use sing_sdk::contracts::ConsoleContract;
 use sing_sdk::io::LARGEST;
+use sing_sdk::legacy;
 use sing_sdk::rt::{Handle, Text, Waitable};
 use sing_sdk::select::Select;
 use sing_sdk::sync::Interrupt;
@@ -30,17 +33,17 @@ const RETRY: Duration = Duration::from_millis(20);
 /// The size to which the heap is grown at the start. Bytes, lines and history are kept at most
 /// twice, as they grow; an answer is built beside them, and output of programs is in the exchange
 /// heap.
-const HEAP: usize = 2 << 20;
+const HEAP: usize = 3 << 20;
 /// The program's budget, as in its manifest.
 const MEMORY: usize = 16 << 20;
-const KEPT: usize = 2 * editor::KEPT + 2 * LINE_BYTES + output::FAR + input::MOST;
+const KEPT: usize = 2 * editor::KEPT + 4 * LINE_BYTES + output::FAR + 2 * input::MOST;
 const ANSWERS: usize = 4 * LINE_BYTES + completion::MOST;
 const _: () = assert!(2 * KEPT + ANSWERS + output::PIPES * 16 < HEAP);
 // Twice for blocks: none is above this size, and each is rounded up to less than twice its size.
 const _: () = assert!(HEAP + output::PIPES * 512 + 2 * output::BLOCKS * LARGEST < MEMORY);
 
 /// The shell's channel.
-enum Shell {
+pub(crate) enum Shell {
     Ready(ConsoleContract::Exp<ConsoleContract::Ready>),
     /// It waits for a line; the prompt comes after the earlier output.
     Prompting(ConsoleContract::Exp<ConsoleContract::Reading>, String),
@@ -55,7 +58,7 @@ enum Shell {
 }
 
 /// A line typed for a job.
-enum Line {
+pub(crate) enum Line {
     Text(Vec<u8>),
     End,
 }
@@ -67,19 +70,22 @@ pub struct Server {
     room: Interrupt,
     size: Option<(u32, u32)>,
     screen: Screen,
-    outputs: Outputs,
-    typed: Typed,
+    pub(crate) outputs: Outputs,
+    pub(crate) typed: Typed,
     /// For the shell's lines, and for the job's.
     editors: [Editor; 2],
     /// Lines that the job has not taken yet.
-    lines: VecDeque<Line>,
+    pub(crate) lines: VecDeque<Line>,
     /// An unfinished line, left over from a job that has ended.
     unfinished: Unfinished,
-    job: Option<Job>,
+    pub(crate) job: Option<Job>,
     /// There was no memory for the job's input.
     short: bool,
     /// The rest of an ignored line for the shell is to come.
     cut: bool,
+    /// The last prompt.
+    pub(crate) prompt: String,
+    pub(crate) note: Note,
 }
 
 const FOR_SHELL: usize = 0;
@@ -107,17 +113,28 @@ impl Server {
             job: None,
             short: false,
             cut: false,
+            prompt: String::new(),
+            note: Note::new()?,
         })
     }
 
-    fn terminal(&self) -> bool {
+    pub(crate) fn terminal(&self) -> bool {
         self.size.is_some()
     }
 
-    /// Serves the shell until it closes.
-    pub fn run(mut self, shell: ConsoleContract::Exp<ConsoleContract::Start>) {
+    /// Serves the shell from the system's start until it closes.
+    pub fn run(self, shell: ConsoleContract::Exp<ConsoleContract::Start>) {
+        legacy::keep(&shell, Left::Shell as u32);
+        let shell = self.welcome(shell);
+        self.serve(shell);
+    }
+
+    pub(crate) fn welcome(&self, shell: ConsoleContract::Exp<ConsoleContract::Start>) -> Shell {
         let (columns, rows) = self.size.unwrap_or((0, 0));
-        let mut shell = Shell::Ready(shell.send_welcome(columns, rows));
+        Shell::Ready(shell.send_welcome(columns, rows))
+    }
+
+    pub(crate) fn serve(mut self, mut shell: Shell) {
         loop {
             self.typed.fill();
             shell = self.pump(shell);
@@ -148,6 +165,7 @@ impl Server {
             } else {
                 Timeout::FOREVER
             };
+            self.note();
             let mut select = Select::<6>::new();
             let none = Handle::NONE;
             let device = select.add(self.device.handle());
@@ -264,7 +282,8 @@ impl Server {
                 // told us yet: text typed from now on is the shell's.
                 self.end_job();
                 if self.terminal() {
-                    Shell::Prompting(next, prompt.get_within(PROMPT).unwrap_or_default())
+                    self.prompt = prompt.get_within(PROMPT).unwrap_or_default();
+                    Shell::Prompting(next, self.prompt.clone())
                 } else {
                     Shell::Reading(next)
                 }
@@ -321,10 +340,10 @@ impl Server {
             self.pump_job();
         }
         match shell {
-            Shell::Answering(channel, line) => answer(channel, line),
+            Shell::Answering(channel, line) => self.answer(channel, line),
             Shell::Reading(channel) if self.terminal() => self.edit(channel),
             Shell::Reading(channel) => match self.command() {
-                Some(line) => answer(channel, line),
+                Some(line) => self.answer(channel, line),
                 None if self.typed.at_end() => Shell::Ready(channel.send_end_of_input()),
                 None => Shell::Reading(channel),
             },
@@ -365,6 +384,9 @@ impl Server {
             true => self.lines.pop_front(),
             false => self.typed.line().map(Line::Text),
         };
+        if matches!(line, Some(Line::Text(_))) {
+            self.note();
+        }
         let Some(job) = &mut self.job else { return };
         match line {
             Some(Line::Text(text)) => {
@@ -433,7 +455,7 @@ impl Server {
             // Typed while a job ran that did not take it.
             self.screen.show(&line);
             self.editors[FOR_SHELL].remember(String::from_utf8_lossy(&line).trim_end());
-            return answer(channel, line);
+            return self.answer(channel, line);
         }
         let mut channel = channel;
         while !self.screen.is_far_behind()
@@ -454,7 +476,7 @@ impl Server {
                 },
                 Some(Event::Line(mut line)) => {
                     line.push('\n');
-                    return answer(channel, line.into_bytes());
+                    return self.answer(channel, line.into_bytes());
                 }
                 Some(Event::Interrupt) => return Shell::Ready(channel.send_interrupted()),
                 Some(Event::EndOfInput) => return Shell::Ready(channel.send_end_of_input()),
@@ -466,12 +488,19 @@ impl Server {
         }
         Shell::Reading(channel)
     }
-}
 
-/// Answers with a line, now or when there is memory for it: lack of memory is no end of input.
-fn answer(channel: ConsoleContract::Exp<ConsoleContract::Reading>, line: Vec<u8>) -> Shell {
-    match Text::new(&String::from_utf8_lossy(&line)) {
-        Ok(text) => Shell::Ready(channel.send_line(text)),
-        Err(_) => Shell::Answering(channel, line),
+    /// Answers with a line, now or when there is memory for it: lack of memory is no end of input.
+    fn answer(
+        &mut self,
+        channel: ConsoleContract::Exp<ConsoleContract::Reading>,
+        line: Vec<u8>,
+    ) -> Shell {
+        match Text::new(&String::from_utf8_lossy(&line)) {
+            Ok(text) => {
+                self.note();
+                Shell::Ready(channel.send_line(text))
+            }
+            Err(_) => Shell::Answering(channel, line),
+        }
     }
 }

@@ -93,14 +93,15 @@ fn main(Arguments { words }: Arguments) -> i32 {
 
 fn serve(path: &str, mounts: &[String]) -> Result<(), Error> {
     *SHARES.lock() = Some(Shares::new(CLIENTS, LEAST));
-    let mut names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
-    // Who has started it may say where in the name space it is.
-    let given = startup::control();
-    let lookup = match given {
-        Some(_) => None,
-        None => Some(names.register_as(path, "VolumeContract")?),
-    };
+    let names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
     *NAMES.lock() = Some(names);
+    // Who has started it may say where in the name space it is.
+    let control = startup::control();
+    let given = control.is_some();
+    let lookup = match given {
+        true => None,
+        false => Some(registered(path)?),
+    };
     for mount in mounts {
         let Some((disk, at)) = mount.split_once('=') else {
             sing_sdk::log!("files: {mount}: not a disk and a path; write /dev/disk0=/");
@@ -113,16 +114,28 @@ fn serve(path: &str, mounts: &[String]) -> Result<(), Error> {
         }
     }
     // Ready for clients, when everything is mounted.
-    let lookup = match (given, lookup) {
+    let lookup = match (control, lookup) {
         (Some(given), _) => given.send_success(),
         (None, Some(lookup)) => lookup,
         (None, None) => return Err(Error::NotFound),
     };
     let mut door = Door::new(lookup);
-    while let Ok(next) = door.answer(&mut Control) {
-        door = next;
+    loop {
+        door = match door.answer(&mut Control) {
+            Ok(next) => next,
+            // Whoever started it has gone.
+            Err(_) if given => return Ok(()),
+            // The name server was started again.
+            Err(_) => Door::new(registered(path)?),
+        };
     }
-    Ok(())
+}
+
+/// Registers the control worker.
+fn registered(path: &str) -> Result<NamespaceContract::Exp<NamespaceContract::Ready>, Error> {
+    let mut names = NAMES.lock();
+    let names = names.as_mut().ok_or(Error::Closed)?;
+    names.register_as(path, "VolumeContract")
 }
 
 /// The control worker's place in the name space.

@@ -54,6 +54,8 @@ type DirectoryStart = DirectoryContract::Exp<DirectoryContract::Start>;
 
 /// How long changes wait for a sync.
 const COMMIT: Duration = Duration::from_secs(1);
+/// The wait before a path is registered again that could not be.
+const ABSENT: Duration = Duration::from_secs(1);
 /// So many changes are written down at once.
 const CHANGES: usize = 2048;
 /// Metadata in memory.
@@ -115,6 +117,9 @@ pub struct Volume {
     /// The connection that holds the registration. The name server answers what is asked over it
     /// by itself: it does not ask this file system.
     pub names: Names,
+    at: String,
+    /// When to register again, if the name server was started again.
+    absent: Option<Duration>,
     _use: Use,
 }
 
@@ -196,6 +201,8 @@ fn mount(disk: &str, at: &str, read_only: bool, mut used: Use) -> Result<Volume,
         tidying: true,
         root: at == "/",
         names,
+        at: at.into(),
+        absent: None,
         _use: used,
     };
     volume
@@ -223,10 +230,29 @@ impl Volume {
         }
     }
 
+    /// Registers its path again, if it is time: it is tried without end.
+    fn come_back(&mut self) {
+        if self.absent.is_none_or(|next| uptime() < next) {
+            return;
+        }
+        let registered = self.names.register(&self.at).ok();
+        let door = registered.map(|lookup| {
+            self.slots
+                .insert(SYSTEM, lookup, |e| Client::Door(Door::new(e)))
+        });
+        self.absent = match door {
+            Some(Ok(_)) => None,
+            _ => Some(uptime() + ABSENT),
+        };
+    }
+
     /// How long to wait for an event.
     fn patience(&self) -> Timeout {
         if self.tidying || !self.syncs.is_empty() {
             return Timeout::NONE;
+        }
+        if let Some(next) = self.absent {
+            return Timeout::from(next.saturating_sub(uptime()).min(COMMIT));
         }
         match self.dirty {
             Some(since) => Timeout::from((since + COMMIT).saturating_sub(uptime())),
@@ -241,7 +267,12 @@ impl Volume {
         match self.slots.take(number)? {
             Client::Door(door) => match self.announced(door) {
                 Some(door) => self.slots.put(number, Client::Door(door)),
-                None => return Some(End::NoNames),
+                // The name server was started again. Clients have their channels still.
+                None => {
+                    self.slots.remove(number);
+                    self.absent = Some(uptime());
+                    self.come_back();
+                }
             },
             Client::Control(control) => {
                 use Work::exp::Ready as Request;
@@ -283,6 +314,7 @@ impl Volume {
     }
 
     fn housekeeping(&mut self) {
+        self.come_back();
         if !self.flights.is_empty() {
             self.expire();
         }

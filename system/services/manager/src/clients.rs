@@ -40,7 +40,7 @@ pub trait Services {
     /// The position of a service.
     fn find(&self, name: &str) -> Option<usize>;
     /// State, process, restarts, nanoseconds in this state, reason.
-    fn status(&self, service: usize) -> (ServiceState, u32, u32, u64, &str);
+    fn status(&self, service: usize) -> (ServiceState, u32, u32, u64, String);
     /// The processes of all services that run.
     fn processes(&self) -> Vec<ServiceProcess>;
     /// Does what a client wants.
@@ -151,7 +151,7 @@ fn inform(
         Request::GetStatus(name, next) => {
             let status = named(&name, services).and_then(|service| {
                 let (state, process, restarts, time, reason) = services.status(service);
-                Some((state, process, restarts, time, Text::new(reason).ok()?))
+                Some((state, process, restarts, time, Text::new(&reason).ok()?))
             });
             match status {
                 Some((state, process, restarts, time, reason)) => {

@@ -12,6 +12,7 @@
 //!   may be late.)
 
 use core::time::Duration;
+use sing_sdk::plan::Place;
 use sing_sdk::prelude::*;
 use sing_sdk::set::WaitSet;
 
@@ -71,8 +72,8 @@ pub enum Said {
 pub struct Front {
     /// The service: its position in the plan.
     pub service: usize,
-    /// The service's start-up endpoint for it.
-    pub endpoint: String,
+    /// Its path and contract, and the service's start-up endpoint for it.
+    pub place: Place,
     asked: Asked,
     back: Back,
     /// Since when a request waits: for the service to come up, or for its answer.
@@ -81,14 +82,31 @@ pub struct Front {
 
 impl Front {
     /// The place of a service at which the name server asks over this channel.
-    pub fn new(service: usize, endpoint: &str, names: Exp<NamespaceContract::Ready>) -> Front {
+    pub fn new(service: usize, place: &Place, names: Exp<NamespaceContract::Ready>) -> Front {
         Front {
             service,
-            endpoint: endpoint.into(),
+            place: place.clone(),
             asked: Asked::Nothing(names),
             back: Back::None,
             since: Duration::ZERO,
         }
+    }
+
+    /// Whether the name server has closed its channel.
+    pub fn is_gone(&self) -> bool {
+        matches!(self.asked, Asked::Gone)
+    }
+
+    /// Serves a name server at which it was registered again, watched under a number.
+    pub fn come_back(
+        &mut self,
+        names: Exp<NamespaceContract::Ready>,
+        set: &WaitSet,
+        number: u32,
+    ) -> Result<(), Error> {
+        set.add(&names, number)?;
+        self.asked = Asked::Nothing(names);
+        Ok(())
     }
 
     /// Has the name server's channel watched under a number.

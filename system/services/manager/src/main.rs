@@ -17,6 +17,7 @@ mod front;
 mod manager;
 mod report;
 mod service;
+mod wards;
 
 use sing_sdk::names::Names;
 use sing_sdk::plan;
@@ -45,20 +46,22 @@ sing_sdk::manifest! {
     ",
 }
 
-/// The size to which the heap is grown at the start: for what is kept of each service and client.
-const HEAP: usize = 512 << 10;
+/// The size to which the heap is grown at the start: for what is kept of each service and client,
+/// and the stack of the thread that watches over the wards.
+const HEAP: usize = 640 << 10;
 
 sing_sdk::arguments! {}
 
 #[sing_sdk::main]
 fn main(_: Arguments) -> Result<(), Error> {
     sing_sdk::reserve(HEAP)?;
+    // First of all: from here on the name server may end and start again.
+    wards::watch()?;
     let mut names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
     let bytes = names.open(plan::FILE)?.read_to_end()?;
     let plan = plan::Plan::decode(&bytes).map_err(|e| {
         sing_sdk::log!("{}: {e}", plan::FILE);
         Error::BadState
     })?;
-    manager::Manager::new(names, plan)?.run();
-    Ok(())
+    manager::Manager::new(names, plan)?.run()
 }

@@ -10,6 +10,7 @@ mod due;
 mod hardware;
 mod making;
 mod own;
+mod places;
 
 use crate::clients::Clients;
 use crate::front::{Front, Said};
@@ -96,6 +97,8 @@ pub struct Manager {
     services: Vec<Service>,
     fronts: Vec<Front>,
     clients: Clients,
+    /// Names are to be registered again at this time, after that wait: the name server has gone.
+    again: Option<(Duration, Duration)>,
 }
 
 impl Manager {
@@ -117,6 +120,7 @@ impl Manager {
             services,
             fronts: Vec::new(),
             clients: Clients::default(),
+            again: None,
         };
         for i in 0..manager.services.len() {
             if let Err(reason) = manager.claim(i) {
@@ -126,14 +130,14 @@ impl Manager {
         Ok(manager)
     }
 
-    /// Starts what starts with the system, and watches over all until the name server goes.
-    pub fn run(&mut self) {
+    /// Starts what starts with the system, and watches over all.
+    pub fn run(&mut self) -> ! {
         for i in 0..self.services.len() {
             if self.services[i].state == State::Pending {
                 self.start(i, time::uptime());
             }
         }
-        while self.own.is_some() {
+        loop {
             let now = time::uptime();
             let due = self.tick(now);
             let timeout = due.map_or(Timeout::FOREVER, |due| due.saturating_sub(now).into());
@@ -168,7 +172,7 @@ impl Manager {
             let now = time::uptime();
             match Source::of(number) {
                 Source::Own => self.asked(now),
-                Source::Hardware => self.asked_hardware(),
+                Source::Hardware => self.asked_hardware(now),
                 Source::Front(at) => self.hear_names(at, now),
                 Source::Back(at) => self.hear_service(at, now),
                 Source::Probe(at) => self.hear_probe(at, now),
@@ -191,19 +195,28 @@ impl Manager {
             .answer(&mut own_place)
             .ok()
             .map(Door::into_lookup);
+        if self.own.is_none() {
+            self.lost_a_name(now);
+        }
     }
 
     /// The same for the devices of the machine.
-    fn asked_hardware(&mut self) {
+    fn asked_hardware(&mut self, now: Duration) {
         let reflected = self.reflected.take_if(|place| place.is_ready());
         self.reflected = reflected.and_then(|place| {
             let answered = Door::new(place).answer(&mut Reflected(self));
             answered.ok().map(Door::into_lookup)
         });
+        if self.reflected.is_none() {
+            self.lost_a_name(now);
+        }
     }
 
     fn hear_names(&mut self, at: usize, now: Duration) {
         if !self.fronts[at].hear(now) {
+            if self.fronts[at].is_gone() {
+                self.lost_a_name(now);
+            }
             return;
         }
         let i = self.fronts[at].service;

@@ -11,11 +11,13 @@ use crate::server::{Server, Who, found};
 use crate::watchers::Watched;
 use alloc::borrow::Cow;
 use nameserver::Place;
+use sing_sdk::legacy;
 use sing_sdk::path;
 use sing_sdk::pattern::{self, Pattern};
 use sing_sdk::prelude::*;
 use sing_sdk::provider;
 use sing_sdk::share::SYSTEM;
+use sing_sdk::time;
 use sing_sdk::walk::{End, Piece, Walk};
 
 /// Who answers a request.
@@ -134,6 +136,8 @@ impl Server {
         match provider::accept::<NamespaceContract::Exp<NamespaceContract::Start>>(service) {
             // If it cannot be watched, it is closed, which the client sees.
             Ok(client) => {
+                // Before the client hears that it is one: it stays one if this server ends now.
+                legacy::keep(&client, origin);
                 self.admit(id, origin, false, client.send_success());
                 Ok(())
             }
@@ -260,6 +264,8 @@ impl Server {
     /// Passes a request on to a provider, which is named by the first `used` bytes of the path.
     pub(crate) fn pass(&mut self, who: Who, id: u32, used: usize, mut asking: Asking, back: Back) {
         asking.mount = used;
+        self.number(&mut asking);
+        let turn = asking.turn;
         let rest = match asking.path.get(used..) {
             None | Some("") => "/",
             Some(rest) => rest,
@@ -292,7 +298,7 @@ impl Server {
                 price = 0;
                 return Err((Refusal::NoResources, made.back()));
             }
-            self.send(who, id, &path, made, kept)
+            self.send_as(turn, who, id, &path, made, kept)
         });
         match &mut asking.verb {
             Verb::Register { price: kept, .. } | Verb::Link { price: kept, .. } => *kept = price,
@@ -308,6 +314,25 @@ impl Server {
     /// asked, which stay here until it is answered.
     pub(crate) fn send(
         &mut self,
+        who: Who,
+        id: u32,
+        path: &str,
+        made: Made,
+        kept: usize,
+    ) -> Result<(), (Refusal, Back)> {
+        self.send_as(0, who, id, path, made, kept)
+    }
+
+    /// Gives what is asked the number of the request that follows.
+    fn number(&mut self, asking: &mut Asking) {
+        self.turn = self.turn.wrapping_add(1);
+        asking.turn = self.turn;
+        asking.since = time::uptime();
+    }
+
+    fn send_as(
+        &mut self,
+        turn: u32,
         (client, origin): Who,
         id: u32,
         path: &str,
@@ -319,6 +344,7 @@ impl Server {
             client,
             origin,
             cost,
+            turn,
         };
         let (path, body) = match Text::new(path) {
             Ok(path) => (path, made.body()?),
@@ -330,12 +356,15 @@ impl Server {
     }
 
     /// Asks a provider for the link of which it says that the path leads through it.
-    pub(crate) fn read_link(&mut self, who: Who, id: u32, asking: Asking, back: Back) {
+    pub(crate) fn read_link(&mut self, who: Who, id: u32, mut asking: Asking, back: Back) {
+        self.number(&mut asking);
+        let turn = asking.turn;
         let rest = match asking.path.get(asking.mount..) {
             None | Some("") => "/",
             Some(rest) => rest,
         };
-        match self.send(who, id, rest, Made::ReadLink(back), asking.kept()) {
+        let kept = asking.kept();
+        match self.send_as(turn, who, id, rest, Made::ReadLink(back), kept) {
             Ok(()) => self.clients.keep(who.0, asking),
             Err((reason, back)) => self.end(who, asking, Reply::Refused(reason, back)),
         }

@@ -1,12 +1,14 @@
 //! Clients, each in its state of the conversation, with its origin.
 
-use crate::request::{Asking, Back, Reply};
+use crate::request::{Asking, Back, Reply, Verb};
 use crate::server::Source;
 use NamespaceContract::{
     Binding, Deregistering, Exp, Finding, Linking, Notifying, Reading, Ready, Registering,
 };
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
+use core::time::Duration;
 use nameserver::next_number;
+use sing_sdk::legacy;
 use sing_sdk::prelude::*;
 use sing_sdk::set::WaitSet;
 use sing_sdk::share::Shares;
@@ -100,6 +102,16 @@ pub struct Left {
 pub struct Clients {
     all: BTreeMap<u32, Client>,
     last: u32,
+    /// Searches that wait for name servers below: since when, and whose.
+    searches: BTreeSet<(Duration, u32)>,
+}
+
+/// Since when a request waits, if it is a part of a search that can go on without the answer.
+fn searches(asking: &Asking) -> Option<Duration> {
+    match &asking.verb {
+        Verb::Find(search) if search.into.is_some() => Some(asking.since),
+        _ => None,
+    }
 }
 
 /// The client has closed; its records go with it.
@@ -128,6 +140,7 @@ impl Clients {
         set: &WaitSet,
     ) -> Result<(), Error> {
         set.add(&channel, Source::Client(id).number())?;
+        legacy::keep(&channel, origin);
         let client = Client {
             origin,
             above,
@@ -180,18 +193,43 @@ impl Clients {
     /// Keeps what has been asked for a client.
     pub fn keep(&mut self, id: u32, asking: Asking) {
         if let Some(client) = self.all.get_mut(&id) {
+            if let Some(since) = searches(&asking) {
+                self.searches.insert((since, id));
+            }
             client.asking = Some(asking);
         }
     }
 
-    /// What has been asked for a client.
-    pub fn asking(&mut self, id: u32) -> Option<Asking> {
-        self.all.get_mut(&id)?.asking.take()
+    /// What has been asked for a client, in the request with this number.
+    pub fn asking(&mut self, id: u32, turn: u32) -> Option<Asking> {
+        let client = self.all.get_mut(&id)?;
+        let asking = client.asking.take_if(|asking| asking.turn == turn)?;
+        if let Some(since) = searches(&asking) {
+            self.searches.remove(&(since, id));
+        }
+        Some(asking)
+    }
+
+    /// A search that waits for a name server below since this time or longer, which ends now.
+    pub fn late(&mut self, since: Duration) -> Option<(u32, Asking)> {
+        let &(began, id) = self.searches.first().filter(|(began, _)| *began <= since)?;
+        self.searches.remove(&(began, id));
+        let client = self.all.get_mut(&id)?;
+        Some((id, client.asking.take()?))
+    }
+
+    /// Since when the search waits that waits longest.
+    pub fn oldest_search(&self) -> Option<Duration> {
+        self.searches.first().map(|(since, _)| *since)
     }
 
     /// Removes a client.
     pub fn remove(&mut self, id: u32) -> Option<Left> {
-        let Client { origin, answer, .. } = self.all.remove(&id)?;
+        let removed = self.all.remove(&id)?;
+        if let Some(since) = removed.asking.as_ref().and_then(searches) {
+            self.searches.remove(&(since, id));
+        }
+        let Client { origin, answer, .. } = removed;
         Some(Left { origin, answer })
     }
 

@@ -25,10 +25,13 @@ mod registry;
 mod request;
 mod root;
 mod server;
+mod succession;
 mod watchers;
 
+use core::time::Duration;
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
+use sing_sdk::time;
 
 sing_sdk::manifest! {
     name: "nameserver",
@@ -171,6 +174,9 @@ sing_sdk::manifest! {
     ",
 }
 
+/// How long a mounted name server waits before it tries again to be mounted.
+const AGAIN: Duration = Duration::from_secs(1);
+
 sing_sdk::arguments! {
     /// Serves the part of the name space below PATH, for the name server above.
     mount: flag "--mount";
@@ -182,8 +188,6 @@ sing_sdk::arguments! {
 fn main(Arguments { mount, at }: Arguments) -> Result<i32, Error> {
     let mut server = server::Server::new()?;
     let at = at.as_deref().unwrap_or("/boot");
-    // The registration lasts as long as the channel over which it was made.
-    let mut above = None;
     if mount {
         let mut names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
         match names.register(at) {
@@ -193,14 +197,24 @@ fn main(Arguments { mount, at }: Arguments) -> Result<i32, Error> {
                 return Ok(1);
             }
         }
-        above = Some(names);
-    } else if let Some(provider) = startup::boot() {
+        loop {
+            server.run();
+            // The name server above was started again: what was registered here came through it, and
+            // comes again.
+            match names.register(at) {
+                Ok(lookup) => server.connect_above(lookup),
+                Err(Error::Closed) => return Ok(0),
+                Err(_) => time::sleep(AGAIN),
+            }
+        }
+    }
+    if let Some(provider) = startup::boot() {
         server.mount(at, provider);
     }
     for client in startup::clients() {
         server.connect(client);
     }
+    server.take_over(at, succession::take());
     server.run();
-    drop(above);
     Ok(0)
 }

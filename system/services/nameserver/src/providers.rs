@@ -3,6 +3,7 @@
 use crate::queue::Queue;
 use crate::request::{Asker, Back, Body, Found, Reply, Request};
 use crate::server::Source;
+use crate::succession::Boot;
 use NamespaceContract::{
     Binding, Deregistering, Finding, Imp, Linking, Notifying, Reading, Ready, Registering, Start,
     imp,
@@ -11,7 +12,7 @@ use alloc::collections::BTreeMap;
 use nameserver::next_number;
 use sing_sdk::prelude::*;
 use sing_sdk::set::WaitSet;
-use sing_sdk::share::Shares;
+use sing_sdk::share::{SYSTEM, Shares};
 
 /// The contract of providers that are themselves name servers.
 pub const NAME_SERVER: &str = "NamespaceContract";
@@ -221,6 +222,53 @@ impl Providers {
         if set.add(&channel, number).is_err() {
             return Err(channel);
         }
+        let channel = Channel::Starting(channel);
+        self.insert((owner, origin), path, contract, channel);
+        Ok(self.last)
+    }
+
+    /// Adds a name server of the system's own that a predecessor has left. If that owes an answer,
+    /// nobody waits for it.
+    ///
+    /// # Errors
+    /// If it cannot be watched; it is then closed.
+    pub fn take_over(&mut self, path: &str, channel: Boot, set: &WaitSet) -> Result<u32, Error> {
+        self.last = next_number(self.last, |id| self.all.contains_key(&id));
+        let number = Source::Provider(self.last).number();
+        let nobody = Asker {
+            client: 0,
+            origin: SYSTEM,
+            cost: 0,
+            turn: 0,
+        };
+        let channel = match channel {
+            Boot::Start(c) => set.add(&c, number).map(|()| Channel::Starting(c)),
+            Boot::Ready(c) => set.add(&c, number).map(|()| Channel::Ready(c)),
+            Boot::Binding(c) => set.add(&c, number).map(|()| Channel::Binding(nobody, c)),
+            Boot::Finding(c) => set.add(&c, number).map(|()| Channel::Finding(nobody, c)),
+            Boot::Notifying(c) => set.add(&c, number).map(|()| Channel::Notifying(nobody, c)),
+            Boot::Registering(c) => set
+                .add(&c, number)
+                .map(|()| Channel::Registering(nobody, c)),
+            Boot::Deregistering(c) => set
+                .add(&c, number)
+                .map(|()| Channel::Deregistering(nobody, c)),
+            Boot::Linking(c) => set.add(&c, number).map(|()| Channel::Linking(nobody, c)),
+            Boot::Reading(c) => set
+                .add(&c, number)
+                .map(|()| Channel::Reading(nobody, Back::Nothing, c)),
+        }?;
+        self.insert((0, SYSTEM), path, NAME_SERVER, channel);
+        Ok(self.last)
+    }
+
+    fn insert(
+        &mut self,
+        (owner, origin): (u32, u32),
+        path: &str,
+        contract: &str,
+        channel: Channel,
+    ) {
         self.all.insert(
             self.last,
             Provider {
@@ -228,11 +276,10 @@ impl Providers {
                 origin,
                 path: path.into(),
                 contract: contract.into(),
-                channel: Channel::Starting(channel),
+                channel,
                 queue: Queue::default(),
             },
         );
-        Ok(self.last)
     }
 
     /// Closes a provider's channel.

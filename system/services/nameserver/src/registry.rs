@@ -4,14 +4,51 @@ use crate::asking::Made;
 use crate::budget;
 use crate::request::{Asking, Provided, Reply, Verb};
 use crate::server::{Server, Source, Who};
+use core::time::Duration;
 use nameserver::Node;
 use sing_sdk::prelude::*;
+use sing_sdk::time;
 
 /// What a client has registered with a name server below.
 pub struct Remote {
     pub client: u32,
     pub origin: u32,
     pub price: usize,
+}
+
+/// The client of a registration whose client has gone: no client has this number.
+const NOBODY: u32 = u32::MAX;
+/// The wait before something is tried again, at first, and at most.
+const RETRY: Duration = Duration::from_millis(100);
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// Reports of changes from a name server below.
+pub struct Below {
+    /// None from one that gives none now.
+    reports: Option<NotifyContract::Exp<NotifyContract::Start>>,
+    /// When that is asked again, and the wait after that.
+    again: Duration,
+    wait: Duration,
+}
+
+impl Below {
+    fn new(reports: Option<NotifyContract::Exp<NotifyContract::Start>>) -> Below {
+        Below {
+            reports,
+            again: time::uptime() + RETRY,
+            wait: RETRY,
+        }
+    }
+
+    fn take(&mut self, reports: NotifyContract::Exp<NotifyContract::Start>) {
+        self.reports = Some(reports);
+        self.wait = RETRY;
+    }
+
+    fn delay(&mut self) {
+        self.again = time::uptime() + self.wait;
+        self.wait = (self.wait * 2).min(LONGEST);
+    }
 }
 
 impl Server {
@@ -57,6 +94,9 @@ impl Server {
         contract: &str,
         provider: Provided,
     ) -> Result<(), (Refusal, Provided)> {
+        if self.has_to_wait(who) {
+            return Err((Refusal::Again, provider));
+        }
         if path == "/" {
             return self.mount_root(who, contract, provider);
         }
@@ -89,6 +129,9 @@ impl Server {
 
     /// Makes a link.
     pub(crate) fn link(&mut self, who: Who, path: &str, target: &str) -> Result<(), Refusal> {
+        if self.has_to_wait(who) {
+            return Err(Refusal::Again);
+        }
         if !self
             .tree
             .is_free_leaf(path, |node| self.is_owner(node, who))
@@ -136,17 +179,40 @@ impl Server {
         for path in self.tree.links_of(|(owner, _)| *owner == client) {
             self.unlink(&path);
         }
-        let mut remote = Vec::new();
-        self.remote.retain(|(id, rest), r| {
-            if r.client == client {
-                remote.push((*id, rest.clone(), r.origin, r.price));
+        self.take_back(|remote| remote.client == client);
+    }
+
+    /// Takes back what clients have registered with name servers below. What cannot be taken back
+    /// now, as its origin has its share of requests already, stays charged to the origin and is
+    /// tried again.
+    fn take_back(&mut self, of: impl Fn(&Remote) -> bool) {
+        let mut all = Vec::new();
+        self.remote.retain(|key, remote| {
+            if of(remote) {
+                all.push((key.clone(), remote.origin, remote.price));
             }
-            r.client != client
+            !of(remote)
         });
-        for (id, rest, origin, price) in remote {
+        for ((id, rest), origin, price) in all {
             // The request is charged to the client's origin in place of the record.
             self.shares.give_back(origin, price);
-            let _ = self.send((0, origin), id, &rest, Made::Deregister, 0);
+            if self
+                .send((0, origin), id, &rest, Made::Deregister, 0)
+                .is_ok()
+            {
+                continue;
+            }
+            // The room that was just given back is there.
+            if self.providers.owner(id).is_some() && self.shares.take(origin, price) {
+                let client = NOBODY;
+                let remote = Remote {
+                    client,
+                    origin,
+                    price,
+                };
+                self.remote.insert((id, rest), remote);
+                self.orphans = Some(time::uptime() + RETRY);
+            }
         }
     }
 
@@ -176,35 +242,66 @@ impl Server {
     }
 
     /// Asks the name servers below to report changes, as far as somebody watches there. Each is
-    /// asked once, for all that watch it.
+    /// asked once, for all that watch it; one that does not report them is asked again later.
     pub(crate) fn subscribe_all(&mut self) {
         let all = self.providers.name_servers();
         let wanted =
             all.filter(|(id, path)| !self.below.contains_key(id) && self.watchers.reach(path));
-        let wanted: Vec<(u32, u32)> = wanted
-            .filter_map(|(id, _)| Some((id, self.providers.owner(id)?.1)))
-            .collect();
-        for (id, origin) in wanted {
-            let reports = NotifyContract::new_channel().ok().and_then(|(imp, exp)| {
-                self.set.add(&exp, Source::Below(id).number()).ok()?;
-                let asked = self.send((0, origin), id, "/**", Made::Notify(imp), 0);
-                asked.is_ok().then_some(exp)
-            });
-            self.below.insert(id, reports);
+        let wanted: Vec<u32> = wanted.map(|(id, _)| id).collect();
+        for id in wanted {
+            let reports = self.subscribe(id);
+            self.below.insert(id, Below::new(reports));
         }
     }
 
-    /// A name server below reports changes, or that it will not report any.
+    fn subscribe(&mut self, id: u32) -> Option<NotifyContract::Exp<NotifyContract::Start>> {
+        let (_, origin) = self.providers.owner(id)?;
+        let (imp, exp) = NotifyContract::new_channel().ok()?;
+        self.set.add(&exp, Source::Below(id).number()).ok()?;
+        let asked = self.send((0, origin), id, "/**", Made::Notify(imp), 0);
+        asked.is_ok().then_some(exp)
+    }
+
+    /// A name server below reports changes, or that it will not report any for now.
     pub(crate) fn hear_below(&mut self, id: u32) {
-        let Some(reports) = self.below.get_mut(&id) else {
+        let Some(below) = self.below.get_mut(&id) else {
             return;
         };
-        let Some(Ok(told)) = reports.take().map(|channel| channel.recv_changed()) else {
-            return;
-        };
-        *reports = Some(told.send_ack());
+        match below.reports.take().map(|channel| channel.recv_changed()) {
+            None => return,
+            Some(Err(Closed)) => return below.delay(),
+            Some(Ok(told)) => below.take(told.send_ack()),
+        }
         if let Some(path) = self.providers.path(id) {
             self.watchers.changed_below(path);
         }
+    }
+
+    /// Does what could not be done before, if it is time; returns when the next attempt is.
+    pub(crate) fn try_again(&mut self, now: Duration) -> Option<Duration> {
+        let due = |below: &Below| below.reports.is_none() && below.again <= now;
+        let due: Vec<u32> = (self.below.iter().filter(|(_, b)| due(b)))
+            .map(|(id, _)| *id)
+            .collect();
+        for id in due {
+            let reports = self.subscribe(id);
+            if let (Some(below), Some(path)) = (self.below.get_mut(&id), self.providers.path(id)) {
+                match reports {
+                    // What has changed meanwhile is unknown.
+                    Some(reports) => {
+                        below.reports = Some(reports);
+                        self.watchers.changed_below(path);
+                    }
+                    None => below.delay(),
+                }
+            }
+        }
+        if self.orphans.is_some_and(|again| again <= now) {
+            self.orphans = None;
+            self.take_back(|remote| remote.client == NOBODY);
+        }
+        let below = self.below.values().filter(|b| b.reports.is_none());
+        let below = below.map(|b| b.again).min();
+        below.into_iter().chain(self.orphans).min()
     }
 }

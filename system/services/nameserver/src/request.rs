@@ -1,5 +1,6 @@
 //! What clients ask and what is answered, on the way through the name server.
 
+use core::time::Duration;
 use sing_sdk::prelude::*;
 use sing_sdk::{path, walk};
 
@@ -96,6 +97,11 @@ pub struct Asking {
     /// How much of the path names the provider that has been asked.
     pub mount: usize,
     pub verb: Verb,
+    /// The number of the request to the provider, so that the answer to an earlier one, for which
+    /// nobody waits any more, is none to this.
+    pub turn: u32,
+    /// When the provider was asked.
+    pub since: Duration,
 }
 
 impl Asking {
@@ -122,6 +128,8 @@ pub struct Asker {
     pub client: u32,
     pub origin: u32,
     pub cost: usize,
+    /// As in [`Asking`].
+    pub turn: u32,
 }
 
 /// A request to a provider. Its texts are in the exchange heap already, so that sending it cannot

@@ -3,8 +3,9 @@
 use crate::budget;
 use crate::clients::{Clients, Gone, State};
 use crate::providers::{Answer, NAME_SERVER, Providers};
-use crate::registry::Remote;
+use crate::registry::{Below, Remote};
 use crate::request::{Asker, Asking, Back, Found, Provided, Reply, Search, Verb};
+use crate::succession;
 use crate::watchers::Watchers;
 use alloc::collections::BTreeMap;
 use core::time::Duration;
@@ -20,6 +21,9 @@ use sing_sdk::walk::{self, Piece};
 
 /// How long the server waits for memory before it tries again.
 const RETRY: Duration = Duration::from_millis(20);
+
+/// How long a search waits for a name server below to find its part.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Set in origins that a name server above states, so that they are not those of clients here.
 const FROM_ABOVE: u32 = 1 << 30;
@@ -71,14 +75,20 @@ pub struct Server {
     pub(crate) root: Option<u32>,
     /// What clients have registered with name servers below, by those and the paths there.
     pub(crate) remote: BTreeMap<(u32, String), Remote>,
-    /// Reports of changes from name servers below; `None` from those that give none.
-    pub(crate) below: BTreeMap<u32, Option<NotifyContract::Exp<NotifyContract::Start>>>,
+    /// Reports of changes from name servers below.
+    pub(crate) below: BTreeMap<u32, Below>,
+    /// When to take back again what could not be taken back from name servers below.
+    pub(crate) orphans: Option<Duration>,
+    /// The number of the last request to a provider.
+    pub(crate) turn: u32,
     /// Clients that could not be watched any more: closed, and to be removed.
     gone: Vec<u32>,
     /// The accounts of all records, by origin.
     pub(crate) shares: Shares,
     /// The accounts of answers that may not have been received yet, by origin.
     answers: Shares,
+    /// Until then names may be missing, as a predecessor has ended ([`crate::succession`]).
+    pub(crate) grace: Option<Duration>,
 }
 
 impl Server {
@@ -99,12 +109,16 @@ impl Server {
             root: None,
             remote: BTreeMap::new(),
             below: BTreeMap::new(),
+            orphans: None,
+            turn: 0,
             gone: Vec::new(),
+            grace: None,
         })
     }
 
     /// Mounts a name server that exists from the start.
     pub fn mount(&mut self, at: &str, provider: Provided) {
+        succession::keep_boot(&provider);
         let mounted = match path::normalize(at) {
             Some(path) => self.offer((0, SYSTEM), &path, NAME_SERVER, provider),
             None => Err((Refusal::BadPath, provider)),
@@ -151,7 +165,12 @@ impl Server {
     /// Serves until the last client has closed.
     pub fn run(&mut self) {
         while !self.clients.is_empty() {
-            match self.set.wait(Timeout::FOREVER) {
+            let now = time::uptime();
+            let late = self.go_past(now);
+            let again = self.try_again(now);
+            let due = late.into_iter().chain(again).min();
+            let timeout = due.map_or(Timeout::FOREVER, |due| due.saturating_sub(now).into());
+            match self.set.wait(timeout) {
                 Ok(number) => {
                     self.serve(Source::of(number));
                     // They are removed here and not where they close: removing one answers others,
@@ -160,6 +179,7 @@ impl Server {
                         self.leave(client);
                     }
                 }
+                Err(Error::Timeout) => {}
                 Err(Error::NoResources) => time::sleep(RETRY),
                 Err(e) => {
                     eprintln!("nameserver: cannot wait: {e}");
@@ -245,12 +265,13 @@ impl Server {
         };
         match path {
             Ok(path) => {
-                let (hops, mount) = (0, 0);
                 let asking = Asking {
                     path,
-                    hops,
-                    mount,
+                    hops: 0,
+                    mount: 0,
                     verb,
+                    turn: 0,
+                    since: Duration::ZERO,
                 };
                 self.ask((id, self.origin(id, origin)), asking, back);
             }
@@ -261,7 +282,7 @@ impl Server {
     /// A provider has answered, or it has been answered for it if it has gone.
     pub(crate) fn replied(&mut self, provider: Option<u32>, asker: Asker, reply: Reply) {
         self.shares.give_back(asker.origin, asker.cost);
-        let Some(mut asking) = self.clients.asking(asker.client) else {
+        let Some(mut asking) = self.clients.asking(asker.client, asker.turn) else {
             return;
         };
         let who = (asker.client, asker.origin);
@@ -301,6 +322,23 @@ impl Server {
         }
     }
 
+    /// Ends the wait of searches for a name server below that does not answer: they go on past it.
+    /// Returns when the next one has waited for long enough.
+    fn go_past(&mut self, now: Duration) -> Option<Duration> {
+        while let Some((id, asking)) = self.clients.late(now.saturating_sub(PATIENCE)) {
+            if let Some(request) = self.providers.withdraw(id) {
+                let asker = request.asker;
+                self.shares.give_back(asker.origin, asker.cost);
+            }
+            if let Verb::Find(search) = &asking.verb {
+                let refused = Reply::Refused(Refusal::NotFound, Back::Nothing);
+                let past = below(search, refused);
+                self.answer(id, past);
+            }
+        }
+        self.clients.oldest_search().map(|since| since + PATIENCE)
+    }
+
     /// Goes on where a path leads through a link.
     pub(crate) fn go_on(
         &mut self,
@@ -329,6 +367,12 @@ impl Server {
 
     /// Answers a client. A block is charged to its origin until it has received it.
     pub(crate) fn answer(&mut self, client: u32, reply: Reply) {
+        let reply = match reply {
+            Reply::Refused(Refusal::NotFound, back) if self.in_grace() => {
+                Reply::Refused(Refusal::Again, back)
+            }
+            other => other,
+        };
         let (mut reply, mut cost) = (reply, 0);
         let len = match &reply {
             Reply::Found(found) => Some(found.len()),

@@ -235,7 +235,7 @@ fn all() -> Result<(), Error> {
     }
     println!("and then the rest: {} left", living()?.len());
 
-    let essential = stop_by(1, stop::KILLED, Stop::default());
+    let essential = stop_by(4, stop::KILLED, Stop::default());
     println!("essential: {essential:?}");
     midst()?;
     cut()

@@ -9,6 +9,7 @@ use sing_sdk::thread;
 
 pub const ALL: &[Test] = &[
     ("one that never answers", never),
+    ("searches past one that never answers", late),
     ("one that dies in the middle", dies),
     ("results that are none", garbage),
     ("places that lead nowhere", stuck),
@@ -44,6 +45,25 @@ fn never() -> Check {
         return Ok(false);
     };
     Ok(listed & served & bound & is(after.get().as_deref(), Some("silent/")))
+}
+
+/// A helper that holds its channel open and never answers: a search from above goes past it after a
+/// while, and so does the next one.
+fn late() -> Check {
+    let mut n = connected()?;
+    let lookup = n.register("/h/late")?;
+    let _behind = n.register_as("/h/zone", "ClockContract")?;
+    let mut other = connected()?;
+    let mut good = true;
+    for _ in 0..2 {
+        let start = sing_sdk::time::uptime();
+        let found = other.find("/h/**/zone")?;
+        let took = sing_sdk::time::uptime().saturating_sub(start);
+        good &= found.iter().any(|f| f.path == "/h/zone");
+        good &= (Duration::from_secs(1)..Duration::from_secs(8)).contains(&took);
+    }
+    drop(lookup);
+    Ok(good)
 }
 
 /// Runs requests of a client in a thread, with a helper that closes at the first.

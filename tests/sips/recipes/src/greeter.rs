@@ -34,7 +34,8 @@ fn main() -> Result<(), Error> {
             case &service.lookup => {
                 // Clients bind `/greeter` itself; there is nothing below it.
                 if service.answer(|path| (path == "/").then_some(())).is_err() {
-                    return Ok(());
+                    // The name server was started again.
+                    service.come_back(&mut names)?;
                 }
             }
         }

@@ -3,12 +3,14 @@
 //!
 //! `servicestorm` makes the checks; `servicestorm restarts N` restarts one service so often and
 //! compares the manager's memory; `servicestorm kills N` kills services at random while clients use
-//! them. Run as `servicestorm client`, it is such a client.
+//! them; `servicestorm wards N` kills the name server and the console. Run as `servicestorm client`,
+//! it is such a client.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
 
 mod services;
+mod wards;
 
 use core::time::Duration;
 use services::{Manager, bind, wait_for};
@@ -32,7 +34,7 @@ sing_sdk::manifest! {
 
 sing_sdk::choices! {
     /// What to do.
-    What: "checks" Checks, "restarts" Restarts, "kills" Kills, "client" Client
+    What: "checks" Checks, "restarts" Restarts, "kills" Kills, "wards" Wards, "client" Client
 }
 
 sing_sdk::arguments! {
@@ -347,6 +349,8 @@ fn kills(m: &mut Manager, times: u32) -> Result<i32, Error> {
             drop(until);
             failed += u32::from(child.join()?.status() != 0);
         }
+        // The name server and the services hear a moment later that clients have gone.
+        time::sleep(Duration::from_millis(100));
         Ok((killed, failed))
     };
     settle(m)?;
@@ -369,6 +373,7 @@ fn main(Arguments { what, times }: Arguments) -> Result<i32, Error> {
     match what {
         What::Restarts => restarts(&mut m, times),
         What::Kills => kills(&mut m, times),
+        What::Wards => wards::kills(&mut m, times),
         What::Client => client(&mut m),
         What::Checks => {
             let all: [Test; 13] = [

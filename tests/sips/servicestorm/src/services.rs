@@ -1,7 +1,7 @@
 //! The manager, as its clients see it.
 
 use core::time::Duration;
-use sing_sdk::client::Client;
+use sing_sdk::client::{self, Client};
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
 use sing_sdk::time;
@@ -27,9 +27,11 @@ pub struct Manager {
 
 /// Binds the manager.
 pub fn info(names: &mut Names) -> Result<Info, Error> {
-    let (info, exp) = ServicesContract::new_channel()?;
-    names.bind("/services", exp)?;
-    Ok(info.recv_success()?)
+    client::bind(names, "/services", |names, path| {
+        let (info, exp) = ServicesContract::new_channel()?;
+        names.bind(path, exp)?;
+        Ok(info.recv_success()?)
+    })
 }
 
 /// Binds a service.
@@ -67,12 +69,15 @@ impl Manager {
     pub fn new(names: NamespaceContract::Imp<NamespaceContract::Start>) -> Result<Manager, Error> {
         let mut names = Names::new(names)?;
         let info = info(&mut names)?;
-        let (control, exp) = ServiceControlContract::new_channel()?;
-        names.bind("/services", exp)?;
+        let control = client::bind(&mut names, "/services", |names, path| {
+            let (control, exp) = ServiceControlContract::new_channel()?;
+            names.bind(path, exp)?;
+            Ok(control.recv_success()?)
+        })?;
         Ok(Manager {
             names,
             info: Some(info),
-            control: Some(control.recv_success()?),
+            control: Some(control),
         })
     }
 
@@ -137,7 +142,7 @@ impl Manager {
         match refused {
             None => Ok(()),
             Some(ServiceRefusal::NotFound) => Err(Error::NotFound),
-            Some(ServiceRefusal::SoAlready) => Err(Error::BadState),
+            Some(ServiceRefusal::SoAlready | ServiceRefusal::Needed) => Err(Error::BadState),
         }
     }
 }

@@ -364,6 +364,25 @@
       (then (call $c.imp_cast (local.get $h) (local.get $s)))
       (else (call $c.exp_cast (local.get $h) (local.get $s)))))
     (call $note (i32.const #endpoint_cast) (local.get $r)))
+;;; endpoint_keep
+  (func $op.endpoint_keep
+    (local $h i32) (local $r i32)
+    (local.set $h (call $handle (i32.add (i32.const 6) (call $below (i32.const 4)))))
+    (if (call $lacks (local.get $h)) (then (return)))
+    (call $say (i32.const #endpoint_keep) (local.get $h) (i32.const 7) (i32.const 0) (i32.const 0))
+    (local.set $r (call $e.endpoint_keep (local.get $h) (i32.const 7)))
+    (call $note (i32.const #endpoint_keep) (local.get $r)))
+;;; startup_kept
+  ;; The state of what comes is unknown, so it is given up again.
+  (func $op.startup_kept
+    (local $p i32) (local $r i32)
+    (local.set $p (call $words))
+    (if (call $wrong) (then (local.set $p (call $edge))))
+    (call $say (i32.const #startup_kept) (local.get $p) (i32.const 0) (i32.const 0) (i32.const 0))
+    (local.set $r (call $e.startup_kept (local.get $p)))
+    (call $note (i32.const #startup_kept) (local.get $r))
+    (if (i32.gt_s (local.get $r) (i32.const 0))
+      (then (drop (call $e.handle_dispose (local.get $r))))))
 ;;; set_add
   (func $op.set_add
     (local $s i32) (local $h i32) (local $r i32)

@@ -243,6 +243,11 @@ pub const OPS: &[Op] = &[
         Status,
     ),
     op("queue_notify", 3, &[Use(Interrupt)], Status),
+    op("process_supervise", 3, &[Use(Process)], Status),
+    op("process_renew", 3, &[Use(Process)], Handle(Process)),
+    op("startup_process", 3, &[Below(3)], Status),
+    body("startup_kept", 3),
+    body("endpoint_keep", 6),
     op("queue_take", 3, &[Use(Interrupt), Pointer], Status),
     op(
         "dma_map",

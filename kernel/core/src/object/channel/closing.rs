@@ -39,9 +39,26 @@ pub(crate) fn close(channel: &'static Channel, side: Side, by: &'static Sip) -> 
     items
 }
 
+/// Closes an end in the list of those that `by` has closed, if it was put there without: `by` then
+/// gives it up on a predecessor's behalf. False if it is closed.
+fn close_kept(member: &'static Member, by: &'static Sip, work: &mut Work) -> bool {
+    let Some((channel, side)) = member.endpoint() else {
+        return false;
+    };
+    if channel.lock().ends[side.index()].closed {
+        return false;
+    }
+    by.closing.lock().remove(member);
+    work.spend_items(close(channel, side, by));
+    true
+}
+
 /// Frees queued messages of an end that `by` has closed, and with the last one the channel's record
 /// if the other end is finished, too.
 pub(crate) fn empty(member: &'static Member, by: &'static Sip, work: &mut Work) {
+    if close_kept(member, by, work) {
+        return;
+    }
     while !work.is_spent() {
         let Some(message) = Message::take(member, by) else {
             return;

@@ -9,8 +9,8 @@
 //! steps to do are in [`DYING`], where the idle context finds them; they take turns.
 //!
 //! The order: first its dependants are stopped ([`super::dependants`]). Then its threads are freed,
-//! after which only handles refer to them. Then the objects of its handles, start-up endpoints,
-//! messages of endpoints that it has closed, deferred frees of blocks, its memory.
+//! after which only handles refer to them. Then the objects of its handles, but for those that pass
+//! to a successor ([`super::succession`]), start-up endpoints, messages of endpoints that it has closed, deferred frees of blocks, its memory.
 
 use super::resuming::{self, RESUMED};
 use super::{DYING, ENDED, EXITED, End, Kept, Sip};
@@ -162,6 +162,9 @@ fn step(sip: &'static Sip) -> bool {
         let object = sip.handles.lock().drain();
         if let Some(object) = object {
             sip.account().discharge(object.cost());
+            if sip.keep_for_successor(&object, &mut work) {
+                continue;
+            }
             object.dispose(sip, &mut work);
             continue;
         }
@@ -169,6 +172,9 @@ fn step(sip: &'static Sip) -> bool {
         if let Some(endpoint) = endpoint {
             let close = |(channel, side)| channel::close(channel, side, sip);
             work.spend_items(endpoint.map_or(1, close));
+            continue;
+        }
+        if !sip.is_supervised() && sip.give_up_legacy(sip) {
             continue;
         }
         if work_off(sip, &mut work) {
@@ -223,7 +229,9 @@ impl Sip {
 /// Finishes an ended SIP: nothing is left of it but messages in flight. Publishes its exit status.
 fn gone(sip: &'static Sip) {
     device::forget(sip);
-    sip.free_startup();
+    if !sip.is_supervised() {
+        sip.free_startup();
+    }
     sip.account().discharge(sip.memory.cost());
     sip.memory.take().give();
     DYING.lock().remove(sip);

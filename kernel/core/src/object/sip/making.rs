@@ -78,6 +78,7 @@ pub(crate) fn create(making: &Making<'_>) -> Result<&'static Sip, i32> {
     sip.halted.store(0, Relaxed);
     sip.started.store(false, Relaxed);
     sip.ends_alone.store(false, Relaxed);
+    sip.supervised.store(false, Relaxed);
     sip.role.set(false, false);
     *sip.dying.lock() = None;
     sip.crash.lock().clear();

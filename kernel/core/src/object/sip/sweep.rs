@@ -65,6 +65,7 @@ fn free(found: &mut Findings, sip: &'static Sip) {
     let empty = sip.held.lock().is_empty()
         && sip.children.lock().is_empty()
         && sip.closing.lock().is_empty()
+        && sip.legacy.lock().is_empty()
         && sip.joiners.lock().is_empty()
         && sip.inner.lock().threads.is_empty()
         && sip.handles.lock().live() == 0;
@@ -119,11 +120,24 @@ fn used(found: &mut Findings, census: &Census, sip: &'static Sip) {
     let closing = sip.closing.lock().iter().all(|member| {
         member.endpoint().is_some_and(|(channel, side)| {
             let inner = channel.lock();
-            inner.contract.is_some() && inner.ends[side.index()].closed
+            let end = &inner.ends[side.index()];
+            inner.contract.is_some() && (end.closed || end.kept.is_some())
         })
     });
     found.check(closing, || {
         format!("SIP {id} empties an endpoint that is open, or free")
+    });
+    let legacy = sip.legacy.lock().iter().all(|member| {
+        member.endpoint().is_some_and(|(channel, side)| {
+            let inner = channel.lock();
+            let end = &inner.ends[side.index()];
+            let nobodys = end.owner.get().is_none() && !end.closed && end.kept.is_some();
+            inner.contract.is_some() && nobodys
+        })
+    });
+    let len = sip.legacy.lock().iter().count() as u32;
+    found.check(legacy && len == sip.legacy_len.load(Relaxed), || {
+        format!("SIP {id} has a legacy that is another's, or miscounted")
     });
     found.check(!sip.has_ended() || sip.handles.lock().live() == 0, || {
         format!("SIP {id} is gone, but has handles")

@@ -4,6 +4,7 @@
 use super::{HOLD, Manager};
 use crate::clients::{Services, Wish};
 use crate::service::{Probe, State};
+use crate::wards::{self, Ward};
 use core::time::Duration;
 use sing_sdk::plan::Dependants;
 use sing_sdk::prelude::*;
@@ -15,7 +16,7 @@ impl Manager {
         for i in 0..self.services.len() {
             self.tick_service(i, now);
         }
-        let mut due: Option<Duration> = None;
+        let mut due = self.register_again(now);
         let mut at = |time: Duration| due = Some(due.map_or(time, |other| other.min(time)));
         for service in &self.services {
             let policy = &service.plan.service;
@@ -100,35 +101,68 @@ impl Manager {
     }
 }
 
+impl Manager {
+    /// The ward at a position behind the services.
+    pub(super) fn ward(&self, at: usize) -> Option<Ward> {
+        let at = at.checked_sub(self.services.len())?;
+        wards::all().get(at).cloned()
+    }
+}
+
 impl Services for Manager {
     fn find(&self, name: &str) -> Option<usize> {
-        self.services.iter().position(|s| s.name() == name)
+        // Wards stand behind the services.
+        let ward = || wards::all().iter().position(|w| w.name == name);
+        let service = self.services.iter().position(|s| s.name() == name);
+        service.or_else(|| ward().map(|at| self.services.len() + at))
     }
 
-    fn status(&self, service: usize) -> (ServiceState, u32, u32, u64, &str) {
+    fn status(&self, service: usize) -> (ServiceState, u32, u32, u64, String) {
+        let now = time::uptime();
+        if let Some(ward) = self.ward(service) {
+            let time = now.saturating_sub(ward.since).as_nanos() as u64;
+            return (
+                ServiceState::Up,
+                ward.process,
+                ward.restarts,
+                time,
+                ward.reason,
+            );
+        }
         let service = &self.services[service];
-        let time = time::uptime().saturating_sub(service.since);
+        let time = now.saturating_sub(service.since);
         (
             service.state.told(),
             service.process(),
             service.history.restarts(),
             time.as_nanos() as u64,
-            &service.reason,
+            service.reason.clone(),
         )
     }
 
     fn processes(&self) -> Vec<ServiceProcess> {
         let running = self.services.iter().filter(|s| s.child.is_some());
-        running
-            .map(|s| ServiceProcess {
-                process: s.process(),
-                restarts: s.history.restarts(),
-            })
-            .collect()
+        let services = running.map(|s| ServiceProcess {
+            process: s.process(),
+            restarts: s.history.restarts(),
+        });
+        let wards = wards::all().into_iter().map(|ward| ServiceProcess {
+            process: ward.process,
+            restarts: ward.restarts,
+        });
+        services.chain(wards).collect()
     }
 
     fn wish(&mut self, i: usize, wish: Wish) -> Result<(), ServiceRefusal> {
         let now = time::uptime();
+        if let Some(ward) = self.ward(i) {
+            match wish {
+                Wish::Start => return Err(ServiceRefusal::SoAlready),
+                Wish::Stop => return Err(ServiceRefusal::Needed),
+                Wish::Restart => wards::restart(ward.process),
+            }
+            return Ok(());
+        }
         let runs = self.services[i].child.is_some();
         match wish {
             Wish::Start if runs => return Err(ServiceRefusal::SoAlready),

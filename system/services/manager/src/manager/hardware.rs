@@ -22,8 +22,8 @@ pub(super) struct Known {
     /// Of each service; `None` for one that drives nothing.
     drivers: Vec<Option<Driver>>,
     pub tree: Hardware,
-    /// Paths that are links to drivers' endpoints now.
-    links: Vec<String>,
+    /// Paths that are links to drivers' endpoints, and those.
+    pub links: Vec<(String, String)>,
 }
 
 impl Known {
@@ -103,11 +103,15 @@ impl Manager {
 
     fn register(&mut self, i: usize, path: &str, place: &Place) -> Result<(), Error> {
         let mut mine = self.services[i].fronts.iter();
-        if mine.any(|at| self.fronts[*at].endpoint == place.endpoint) {
+        if mine.any(|at| self.fronts[*at].place.endpoint == place.endpoint) {
             return Ok(());
         }
         let registered = self.names.register_as(path, &place.contract)?;
-        let front = Front::new(i, &place.endpoint, registered);
+        let place = Place {
+            path: path.into(),
+            ..place.clone()
+        };
+        let front = Front::new(i, &place, registered);
         front.watch(&self.set, Source::Front(self.fronts.len()).number())?;
         self.services[i].fronts.push(self.fronts.len());
         self.fronts.push(front);
@@ -115,9 +119,9 @@ impl Manager {
     }
 
     fn link(&mut self, path: &str, target: &str) -> Result<(), Error> {
-        if !self.hardware.links.iter().any(|link| link == path) {
+        if !self.hardware.links.iter().any(|(link, _)| link == path) {
             self.names.link(path, target)?;
-            self.hardware.links.push(path.into());
+            self.hardware.links.push((path.into(), target.into()));
         }
         Ok(())
     }

@@ -92,7 +92,7 @@ impl Manager {
         let endpoints = service
             .fronts
             .iter()
-            .map(|at| self.fronts[*at].endpoint.as_str());
+            .map(|at| self.fronts[*at].place.endpoint.as_str());
         let served = endpoints.zip(ends).collect();
         service.broken = None;
         service.stopped_for = None;

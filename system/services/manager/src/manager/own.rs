@@ -5,6 +5,7 @@ use super::{Manager, Source};
 use crate::clients::Services;
 use crate::report;
 use crate::service::Service;
+use crate::wards;
 use core::time::Duration;
 use manager::hardware::{Found, Hardware};
 use sing_sdk::device;
@@ -29,7 +30,9 @@ impl Directories for Own<'_> {
                 Refusal::NotFound
             });
         }
+        let wards = wards::all();
         let mut names: Vec<&str> = self.manager.services.iter().map(Service::name).collect();
+        names.extend(wards.iter().map(|ward| ward.name.as_str()));
         names.sort_unstable();
         let behind = names
             .into_iter()
@@ -47,6 +50,9 @@ impl Place for Own<'_> {
         let text = match path {
             "/" => None,
             path => match manager.find(&path[1..]) {
+                Some(i) if i >= manager.services.len() => {
+                    manager.ward(i).map(|ward| wards::text(&ward, self.now))
+                }
                 Some(i) => Some(report::text(
                     &manager.services[i],
                     &manager.services,
