@@ -53,6 +53,8 @@ pub(crate) enum Shell {
     Answering(ConsoleContract::Exp<ConsoleContract::Reading>, Vec<u8>),
     /// It was asked what may come behind the line that the person is typing.
     Completing(ConsoleContract::Exp<ConsoleContract::Completing>),
+    /// It was asked that by a predecessor, whose line is gone.
+    Forgotten(ConsoleContract::Exp<ConsoleContract::Completing>),
     /// It waits until the present output is written: this many bytes, once the number is known.
     Flushing(ConsoleContract::Exp<ConsoleContract::Flushing>, Option<u64>),
 }
@@ -180,7 +182,7 @@ impl Server {
             });
             let asked = select.add(match &shell {
                 Shell::Ready(channel) => channel.handle(),
-                Shell::Completing(channel) => channel.handle(),
+                Shell::Completing(channel) | Shell::Forgotten(channel) => channel.handle(),
                 _ => none,
             });
             match select.wait(timeout) {
@@ -225,6 +227,12 @@ impl Server {
                     };
                     self.screen.edited(&text);
                     Shell::Reading(next)
+                }
+                Shell::Forgotten(channel) if select.tag(asked).is_some() => {
+                    let Ok((_, _, next)) = channel.recv_completed() else {
+                        return;
+                    };
+                    Shell::Prompting(next, self.prompt.clone())
                 }
                 same => same,
             };

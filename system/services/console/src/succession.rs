@@ -48,7 +48,9 @@ impl Server {
 
     /// The shell's channel in the state in which a predecessor has left it.
     fn resume(&self, shell: Endpoint) -> Option<Shell> {
-        use ConsoleContract::{Exp, Flushing, Reading, Ready, Ready_Foreground, Ready_Show, Start};
+        use ConsoleContract::{
+            Completing, Exp, Flushing, Reading, Ready, Ready_Foreground, Ready_Show, Start,
+        };
         let other = match shell.cast::<Exp<Ready>>() {
             Ok(channel) => return Some(Shell::Ready(channel)),
             Err(other) => other,
@@ -70,6 +72,10 @@ impl Server {
         };
         let other = match other.cast::<Exp<Ready_Foreground>>() {
             Ok(channel) => return Some(Shell::Ready(channel.send_ack_foreground())),
+            Err(other) => other,
+        };
+        let other = match other.cast::<Exp<Completing>>() {
+            Ok(channel) => return Some(Shell::Forgotten(channel)),
             Err(other) => other,
         };
         let start = other.cast::<Exp<Start>>().ok()?;

@@ -161,6 +161,17 @@ impl Front {
     /// Receives what the name server asks. Returns whether a request for the service has come.
     pub fn hear(&mut self, now: Duration) -> bool {
         use NamespaceContract::exp::Ready as Request;
+        // The name server may say nothing while it is owed an answer: it has closed.
+        let closed = match &self.asked {
+            Asked::Bind { next, .. } => next.is_ready(),
+            Asked::Binding(next) => next.is_ready(),
+            Asked::Find { next, .. } => next.is_ready(),
+            Asked::Finding(next) => next.is_ready(),
+            Asked::Nothing(_) | Asked::Gone => false,
+        };
+        if closed {
+            self.asked = Asked::Gone;
+        }
         let Asked::Nothing(names) = &self.asked else {
             return false;
         };

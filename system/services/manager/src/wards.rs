@@ -91,6 +91,8 @@ pub fn restart(process: u32) {
 /// A ward that is watched.
 struct Watched {
     child: Child,
+    /// Why it has ended, and when its successor is to be made.
+    ended: Option<(String, Duration)>,
     /// How often it has ended by itself in a row.
     row: u32,
     /// When it had its last line in the log, and how many it would have had since.
@@ -117,6 +119,7 @@ pub fn watch() -> Result<(), Error> {
         });
         watched.push(Watched {
             child,
+            ended: None,
             row: 0,
             logged: None,
             unlogged: 0,
@@ -133,17 +136,33 @@ pub fn watch() -> Result<(), Error> {
 
 fn supervise(watched: &mut [Watched], wake: &AutoEvent) {
     loop {
-        let wards = watched.iter().map(|w| w.child.handle());
-        let handles: Vec<Handle> = wards.chain([wake.handle()]).collect();
-        match wait_any(&handles, Timeout::FOREVER) {
-            Ok(at) if at < watched.len() => watched[at].ended(at),
-            Ok(_) => {
-                let wanted = core::mem::take(&mut WANTED.lock().0);
-                for ward in watched.iter().filter(|w| wanted.contains(&w.child.id())) {
-                    // One that has ended meanwhile starts again anyway.
-                    let _ = ward.child.stop(stop::KILLED);
-                }
+        let now = time::uptime();
+        // One that waits for its successor keeps no other from its own.
+        for (at, ward) in watched.iter_mut().enumerate() {
+            if ward.ended.as_ref().is_some_and(|(_, due)| *due <= now) {
+                ward.renew(at);
             }
+        }
+        let due = watched.iter().filter_map(|w| w.ended.as_ref());
+        let due = due.map(|(_, due)| *due).min();
+        let timeout = due.map_or(Timeout::FOREVER, |due| due.saturating_sub(now).into());
+        let running: Vec<usize> = (0..watched.len())
+            .filter(|at| watched[*at].ended.is_none())
+            .collect();
+        let wards = running.iter().map(|at| watched[*at].child.handle());
+        let handles: Vec<Handle> = wards.chain([wake.handle()]).collect();
+        match wait_any(&handles, timeout) {
+            Ok(first) => match running.get(first) {
+                Some(&at) => watched[at].has_ended(at),
+                None => {
+                    let wanted = core::mem::take(&mut WANTED.lock().0);
+                    for ward in watched.iter().filter(|w| wanted.contains(&w.child.id())) {
+                        // One that has ended meanwhile starts again anyway.
+                        let _ = ward.child.stop(stop::KILLED);
+                    }
+                }
+            },
+            Err(Error::Timeout) => {}
             // A wait takes memory, too.
             Err(_) => time::sleep(RETRY),
         }
@@ -151,48 +170,66 @@ fn supervise(watched: &mut [Watched], wake: &AutoEvent) {
 }
 
 impl Watched {
-    /// It has ended: makes and starts its successor.
-    fn ended(&mut self, at: usize) {
+    /// It has ended: decides when its successor is made.
+    fn has_ended(&mut self, at: usize) {
         let Ok(exit) = self.child.exit() else {
             return;
         };
-        let (name, since) = match TOLD.lock().get(at) {
-            Some(told) => (told.name.clone(), told.since),
-            None => return,
-        };
+        let now = time::uptime();
         let (_, reason) = how(exit, self.child.id());
-        if matches!(exit, Exit::Stopped(_)) || time::uptime().saturating_sub(since) >= CALM {
+        let since = TOLD.lock().get(at).map_or(now, |told| told.since);
+        let mut wait = Duration::ZERO;
+        if matches!(exit, Exit::Stopped(_)) || now.saturating_sub(since) >= CALM {
             self.row = 0;
         } else {
             self.row += 1;
             if self.row > MOST {
-                sing_sdk::log!(
-                    "{name}: {reason}; ends again and again, and nothing works without it"
+                self.give_up(
+                    at,
+                    &format!("{reason}; ends again and again, and nothing works without it"),
                 );
-                process::exit(GIVEN_UP);
             }
-            time::sleep(FIRST_WAIT * (1 << self.row));
+            wait = FIRST_WAIT * (1 << self.row);
         }
-        self.child = loop {
-            match self.child.renew() {
-                Ok(next) if next.start().is_ok() => break next,
-                // Memory is short: others give some back in time.
-                Ok(_) | Err(Error::NoResources) => time::sleep(RETRY),
-                Err(e) => {
-                    sing_sdk::log!("{name}: {reason}; cannot start again: {e}");
-                    process::exit(GIVEN_UP);
-                }
-            }
+        self.ended = Some((reason, now + wait));
+    }
+
+    /// Makes and starts its successor, or tries again a little later.
+    fn renew(&mut self, at: usize) {
+        let Some((reason, _)) = self.ended.take() else {
+            return;
         };
+        match self.child.renew() {
+            Ok(next) => {
+                // One that was ended before its first step has a successor as any other.
+                let _ = next.start();
+                self.child = next;
+            }
+            // Others give memory back in time.
+            Err(Error::NoResources) => {
+                self.ended = Some((reason, time::uptime() + RETRY));
+                return;
+            }
+            Err(e) => self.give_up(at, &format!("{reason}; cannot start again: {e}")),
+        }
         let now = time::uptime();
         let id = self.child.id();
+        let mut name = String::new();
         if let Some(told) = TOLD.lock().get_mut(at) {
+            name.clone_from(&told.name);
             told.process = id;
             told.restarts = told.restarts.saturating_add(1);
             told.since = now;
             told.reason = reason.chars().take(REASON / 4).collect();
         }
         self.log(now, &name, &format!("{reason}; goes on as process {id}"));
+    }
+
+    /// Ends this process, and the system with it.
+    fn give_up(&self, at: usize, why: &str) -> ! {
+        let name = TOLD.lock().get(at).map(|told| told.name.clone());
+        sing_sdk::log!("{}: {why}", name.unwrap_or_default());
+        process::exit(GIVEN_UP)
     }
 
     /// Puts a line into the log, unless it had one a moment ago.

@@ -40,7 +40,7 @@ sing_sdk::arguments! {
 }
 
 /// What is killed.
-const NAMES: [&str; 2] = ["disk0", "files"];
+const NAMES: [&str; 3] = ["disk0", "files", "nameserver"];
 const CLIENTS: u64 = 3;
 
 /// Random numbers, the same in each run.

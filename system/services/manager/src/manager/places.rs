@@ -68,11 +68,16 @@ impl Manager {
                 all = Err(e);
             }
         }
+        // Nothing is looked for: the name server might pass that on to a stranger, and wait.
         for (path, target) in &self.hardware.links {
-            if self.names.read_link(path).as_deref() == Ok(target.as_str()) {
-                continue;
-            }
-            if let Err(e) = self.names.link(path, target) {
+            let made = match self.names.link(path, target) {
+                // Perhaps it is this one's own, which was not lost.
+                Err(Error::Held) if self.names.deregister(path).is_ok() => {
+                    self.names.link(path, target)
+                }
+                made => made,
+            };
+            if let Err(e) = made {
                 all = Err(e);
             }
         }
