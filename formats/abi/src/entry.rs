@@ -519,7 +519,7 @@ entries! {
     /// bytes lie, so these must be the allocation's alone. Returns the address for the device.
     /// `BAD_ARGUMENT` if the bytes are not inside the allocation, are to be written and read-only,
     /// or are more than [`MAX_DMA`](crate::MAX_DMA) or than the manifest declares; `HELD` if bytes
-    /// of others lie on their pages; `NOT_PERMITTED` if the manifest declares none or no IOMMU confines the device,
+    /// of others lie on their pages, or the first is not at a multiple of 4; `NOT_PERMITTED` if the manifest declares none or no IOMMU confines the device,
     /// `WOULD_BLOCK` if as much is mapped as can be, `CLOSED` if the device was cut off; the caller
     /// then keeps the allocation.
     DMA_MAP = "dma_map" [IMPORT] (I32, I32, I32, I32, I32) -> I64;

@@ -109,14 +109,7 @@ impl<'a> Sections<'a> {
     /// If the manifest is broken.
     pub fn manifest(&self) -> Result<Manifest, Error> {
         let broken = |_| Error::new(format!("image: section {MANIFEST} does not decode"));
-        match postcard::from_bytes(self.manifest) {
-            // An image from before programs declared parameters ends where they would begin.
-            Err(postcard::Error::DeserializeUnexpectedEnd) => {
-                let none = [self.manifest, &[0]].concat();
-                postcard::from_bytes(&none).map_err(broken)
-            }
-            read => read.map_err(broken),
-        }
+        postcard::from_bytes(self.manifest).map_err(broken)
     }
 
     /// Begins to read the contracts that the program names.
@@ -192,38 +185,6 @@ mod tests {
         file.resize(header + count * entry, 0);
         file.resize(header + count * entry + text, b'x');
         file
-    }
-
-    fn sections(manifest: &[u8]) -> Sections<'_> {
-        Sections {
-            code: &[],
-            data: &[],
-            meta: &[],
-            manifest,
-            contracts: &[],
-        }
-    }
-
-    #[test]
-    fn a_manifest_from_before_parameters_says_nothing_of_them() {
-        let mut manifest = Manifest {
-            name: "old".into(),
-            ..Manifest::default()
-        };
-        let bytes = postcard::to_allocvec(&manifest).unwrap();
-        // The last byte says that there are none.
-        let old = &bytes[..bytes.len() - 1];
-        assert_eq!(sections(old).manifest().unwrap(), manifest);
-        assert_eq!(sections(&bytes).manifest().unwrap(), manifest);
-        for cut in 0..old.len() {
-            assert!(sections(&old[..cut]).manifest().is_err(), "{cut}");
-        }
-        manifest.parameters = Some(vec![crate::parameters::Parameter {
-            name: "PATH".into(),
-            ..Default::default()
-        }]);
-        let new = postcard::to_allocvec(&manifest).unwrap();
-        assert_eq!(sections(&new).manifest().unwrap(), manifest);
     }
 
     #[test]

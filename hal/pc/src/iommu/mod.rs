@@ -273,13 +273,10 @@ impl State {
         forgotten
     }
 
-    /// Takes faults out of the units' records: at most so many as they can hold.
+    /// Takes the faults out of the units' records, looking at each record once.
     fn collect(&mut self) {
         for unit in &self.units {
-            for _ in 0..=unit.fault_registers() {
-                let Some(fault) = unit.take_fault() else {
-                    break;
-                };
+            for fault in (0..unit.fault_registers()).filter_map(|i| unit.take_fault(i)) {
                 let of = |d: &Option<Domain>| d.as_ref().is_some_and(|d| d.source == fault.source);
                 if let Some(device) = self.domains.iter().position(of) {
                     self.refused[device] = Some(Refused {
@@ -289,6 +286,7 @@ impl State {
                     });
                 }
             }
+            unit.clear_overflow();
         }
     }
 }

@@ -150,30 +150,28 @@ impl Unit {
         self.wait(|| self.read64(at) & GO == 0) && self.read64(at) & DONE != 0
     }
 
-    /// Takes a fault from its record. `None` if there is none.
-    pub fn take_fault(&self) -> Option<Fault> {
+    /// Takes the fault out of this record. `None` if there is none.
+    pub fn take_fault(&self, i: u64) -> Option<Fault> {
         const THERE: u64 = 1 << 63;
         const READ: u64 = 1 << 62;
+        let at = self.fault_register(i);
+        let high = self.read64(at + 8);
+        (high & THERE != 0).then(|| {
+            let page = self.read64(at) & !0xfff;
+            self.write64(at + 8, THERE);
+            Fault {
+                source: high as u16,
+                page,
+                write: high & READ == 0,
+                reason: (high >> 32) as u8,
+            }
+        })
+    }
+
+    /// From now on it records faults again, if there was no room for some.
+    pub fn clear_overflow(&self) {
         const OVERFLOW: u32 = 1;
-        let mut registers = 0..self.fault_registers();
-        let found = registers.find_map(|i| {
-            let at = self.fault_register(i);
-            let high = self.read64(at + 8);
-            (high & THERE != 0).then(|| {
-                let page = self.read64(at) & !0xfff;
-                self.write64(at + 8, THERE);
-                Fault {
-                    source: high as u16,
-                    page,
-                    write: high & READ == 0,
-                    reason: (high >> 32) as u8,
-                }
-            })
-        });
-        if found.is_none() {
-            self.write32(FAULTS, OVERFLOW);
-        }
-        found
+        self.write32(FAULTS, OVERFLOW);
     }
 
     /// How many faults it can record.

@@ -409,8 +409,9 @@ fn make_successor(handle: u32) -> Result<i32, Trap> {
     if let Err(status) = building::build(image.stack) {
         return Ok(status);
     }
-    // Others may have run meanwhile.
-    let Some(before) = ended(handle)? else {
+    // Others may have run meanwhile, and put another child under the same number.
+    let same = ended(handle)?.filter(|before| core::ptr::eq(before.image(), image));
+    let Some(before) = same else {
         return Ok(status::BAD_STATE);
     };
     let parent = caller();

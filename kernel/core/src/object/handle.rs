@@ -101,7 +101,11 @@ impl Object {
             Object::Event(e) => e.dispose(),
             Object::Mutex(m) => m.dispose(),
             Object::Thread(t) => t.release(),
-            Object::Process(p) => p.let_go(by),
+            Object::Process(p) => {
+                // What it has kept moves to another list, one after the other.
+                work.spend_items(p.legacy_len());
+                p.let_go(by);
+            }
         }
         work.spend(0);
     }

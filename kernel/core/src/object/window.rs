@@ -98,6 +98,10 @@ impl Window {
         let memory = DeviceMemory::of(a.block.get(), wanted.start, wanted.len).ok_or(bad)?;
         let own = a.own_pages(wanted.start, wanted.len);
         own.ok_or(status::HELD)?;
+        // Devices count in words: one may leave the last bits of an address out.
+        if !memory.offset().is_multiple_of(4) {
+            return Err(status::HELD);
+        }
         let pages = u64::from(memory.pages());
         if pages > u64::from(PLACE) || pages * PAGE > most {
             return Err(bad);

@@ -103,7 +103,7 @@ impl Disk {
         let controller = Controller::start(device, PAGES * PARALLEL as u32)?;
         let most = controller.facts.most.unwrap_or(u64::MAX);
         let mut under = Vec::new();
-        under.resize_with(PARALLEL, || None);
+        under.resize_with(PARALLEL.min(controller.queue.room()), || None);
         Ok(Disk {
             controller,
             under,

@@ -51,6 +51,11 @@ impl Pair {
         })
     }
 
+    /// How many commands may be under way: a full queue would look like an empty one.
+    pub fn room(&self) -> usize {
+        usize::from(self.size - 1)
+    }
+
     /// Writes a command behind the others. The device learns of it by [`Pair::notify`].
     pub fn put(&mut self, device: &Device, command: &Command) {
         let at = self.commands + u64::from(u32::from(self.tail) * Command::BYTES);

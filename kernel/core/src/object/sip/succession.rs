@@ -41,6 +41,11 @@ impl Sip {
         self.supervised.load(Relaxed)
     }
 
+    /// How many endpoints it has kept, or can still take.
+    pub(crate) fn legacy_len(&self) -> u32 {
+        self.legacy_len.load(Relaxed)
+    }
+
     /// It will have no successor. If it has ended, `by` gives up what it has kept, in `by`'s own
     /// steps; else it can still take what its predecessor kept, and gives up the rest when it ends.
     pub(super) fn end_succession(&'static self, by: &'static Sip) {
