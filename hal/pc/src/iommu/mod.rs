@@ -7,7 +7,8 @@
 //! Invariants:
 //! - All units translate by one root table, so it does not matter which of them a device is behind.
 //! - A device whose accesses carry another's number (one behind a bridge to conventional PCI), or
-//!   that reaches others without passing a unit, is not confined ([`confines`] and `pci.rs`).
+//!   that is behind a switch, is not confined ([`confines`] and `pci.rs`). That root ports and the
+//!   functions of one device pass no access on to each other is believed, not looked at.
 //! - Tables are freed when the units have confirmed that they know them no longer. Tables of a
 //!   device for which they have not are kept for good.
 
@@ -139,7 +140,12 @@ pub fn map(device: usize, page: u32, frame: u64, access: DeviceAccess) -> bool {
         DeviceAccess::Write => WRITE,
         DeviceAccess::Both => READ | WRITE,
     };
-    let mapped = with(|state| state.set(device, page..page + 1, frame | rights));
+    let mapped = with(|state| {
+        // A unit may have to be told that what led nowhere leads somewhere: else it stays so.
+        let remember = |state: &State| state.units.iter().any(Unit::remembers_absence);
+        state.set(device, page..page + 1, frame | rights)
+            && (!remember(state) || state.forget(device))
+    });
     mapped.unwrap_or(false)
 }
 

@@ -174,6 +174,11 @@ impl Unit {
         self.write32(FAULTS, OVERFLOW);
     }
 
+    /// Whether it may remember that an address led nowhere, or has a buffer before it.
+    pub fn remembers_absence(&self) -> bool {
+        self.capabilities & (1 << 7 | 1 << 4) != 0
+    }
+
     /// How many faults it can record.
     pub fn fault_registers(&self) -> u64 {
         (self.capabilities >> 40 & 0xff) + 1
