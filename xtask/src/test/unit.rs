@@ -5,11 +5,12 @@ use crate::cargo;
 use anyhow::Result;
 
 /// Packages with tests on this machine that the workspace does not build by default.
-const FURTHER: [&str; 9] = [
+const FURTHER: [&str; 10] = [
     "sing-pc",
     "sing-sdk",
     "compile-fail",
     "console",
+    "disk-driver",
     "manager",
     "nameserver",
     "shell",

@@ -6,17 +6,12 @@
 use crate::command::{Command, FLUSH, MANAGE, PAGE, READ, WRITE};
 use crate::controller::{Controller, SIZE};
 use core::time::Duration;
+use disk_driver::{Answer, DiskDevice, Geometry, MOST, NotBegun, PARALLEL, Request};
 use sing_sdk::device::{Device, Irq};
 use sing_sdk::dma::{Access, Mapping};
 use sing_sdk::prelude::*;
 use sing_sdk::time::uptime;
 
-/// The largest block that is taken, in bytes: what all clients have here together fits the budget.
-const LARGEST: usize = 1 << 20;
-/// The most bytes of a request's data.
-const MOST: u32 = 512 << 10;
-/// Requests that the device has at once, at most.
-pub const PARALLEL: usize = 32;
 /// Pages of a request that are shared with the device: a list of others, and bytes that are copied.
 const PAGES: u32 = 2;
 const LIST: u32 = 0;
@@ -27,46 +22,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const DEALLOCATE: u32 = 4;
 
 const _: () = assert!(PARALLEL < SIZE as usize);
-
-/// What is asked of the disk.
-pub enum Request {
-    /// Fill these bytes of the block from the disk.
-    Read {
-        sector: u64,
-        block: Block,
-        start: u32,
-        count: u32,
-    },
-    /// Write these bytes of the block to the disk.
-    Write {
-        sector: u64,
-        block: Block,
-        start: u32,
-        count: u32,
-    },
-    /// Make all that was written before safe.
-    Flush,
-    /// Forget these sectors.
-    Discard { sector: u64, sectors: u64 },
-}
-
-/// A request that is not begun.
-pub struct NotBegun {
-    /// The request.
-    pub request: Request,
-    /// Why.
-    pub reason: Error,
-}
-
-/// A request that is done.
-pub struct Answer {
-    /// Its number.
-    pub number: usize,
-    /// Whether it was.
-    pub done: bool,
-    /// The client's block, if it has one.
-    pub block: Option<Block>,
-}
 
 /// A client's block, while the device works.
 enum Data {
@@ -93,81 +48,48 @@ struct Under {
 /// The disk.
 pub struct Disk {
     controller: Controller,
+    geometry: Geometry,
     under: Vec<Option<Under>>,
-    most: u32,
 }
 
 impl Disk {
     /// Starts the device.
     pub fn start(device: Device) -> Result<Disk, Error> {
         let controller = Controller::start(device, PAGES * PARALLEL as u32)?;
-        let most = controller.facts.most.unwrap_or(u64::MAX);
+        let facts = &controller.facts;
+        let geometry = Geometry {
+            sectors: facts.sectors,
+            shift: facts.shift,
+            most: facts.most.unwrap_or(u64::MAX).min(u64::from(MOST)) as u32,
+            read_only: facts.read_only,
+            flushes: facts.flushes,
+            discards: facts.discards && !facts.read_only,
+        };
         let mut under = Vec::new();
         under.resize_with(PARALLEL.min(controller.queue.room()), || None);
         Ok(Disk {
             controller,
+            geometry,
             under,
-            most: most.min(u64::from(MOST)) as u32,
         })
     }
+}
 
-    /// Its interrupt.
-    pub fn irq(&self) -> &Irq {
+impl DiskDevice for Disk {
+    fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    fn irq(&self) -> &Irq {
         &self.controller.irq
     }
 
-    /// How many sectors it has.
-    pub fn sectors(&self) -> u64 {
-        self.controller.facts.sectors
-    }
-
-    /// Bytes of a sector.
-    pub fn sector(&self) -> u32 {
-        1 << self.controller.facts.shift
-    }
-
-    /// The most bytes of a request.
-    pub fn most(&self) -> u32 {
-        self.most
-    }
-
-    /// Whether it cannot be written.
-    pub fn is_read_only(&self) -> bool {
-        self.controller.facts.read_only
-    }
-
-    /// Whether a flush does anything: without a cache, what was written is safe.
-    pub fn flushes(&self) -> bool {
-        self.controller.facts.flushes
-    }
-
-    /// Whether it can forget sectors.
-    pub fn discards(&self) -> bool {
-        self.controller.facts.discards && !self.is_read_only()
-    }
-
-    /// Whether the block is not too large, and these bytes of a block of `len` bytes, and the
-    /// sectors, are there.
-    pub fn holds(&self, sector: u64, len: usize, start: u32, count: u32) -> bool {
-        let size = self.sector();
-        let whole = start.is_multiple_of(size) && count.is_multiple_of(size);
-        let in_block = len <= LARGEST && u64::from(start) + u64::from(count) <= len as u64;
-        let end = sector.checked_add(u64::from(count / size));
-        whole
-            && (size..=self.most).contains(&count)
-            && in_block
-            && end.is_some_and(|e| e <= self.sectors())
-    }
-
-    /// How long until a request takes too long, from now on; `None` if the device has none.
-    pub fn patience(&self) -> Option<Duration> {
+    fn patience(&self) -> Option<Duration> {
         let oldest = self.under.iter().flatten().map(|u| u.since).min()?;
         Some((oldest + PATIENCE).saturating_sub(uptime()))
     }
 
-    /// Hands a request to the device; its number. [`Error::WouldBlock`] says that there is no room
-    /// now.
-    pub fn begin(&mut self, request: Request) -> Result<usize, NotBegun> {
+    fn begin(&mut self, request: Request) -> Result<usize, NotBegun> {
         let Some(number) = self.under.iter().position(Option::is_none) else {
             let reason = Error::WouldBlock;
             return Err(NotBegun { request, reason });
@@ -224,13 +146,13 @@ impl Disk {
         Ok(number)
     }
 
-    /// Tells the device of what was begun.
-    pub fn notify(&self) {
+    /// An interrupt comes for all that the device does, however soon.
+    fn notify(&self) -> bool {
         self.controller.queue.notify(&self.controller.registers);
+        false
     }
 
-    /// A request that is done. [`Error::WouldBlock`] if none is.
-    pub fn take(&mut self) -> Result<Answer, Error> {
+    fn take(&mut self) -> Result<Answer, Error> {
         loop {
             let controller = &mut self.controller;
             let Some(answer) = controller.queue.take(&controller.device) else {
@@ -268,7 +190,9 @@ impl Disk {
             });
         }
     }
+}
 
+impl Disk {
     /// Makes a block ready for the device.
     fn give(
         &self,
@@ -298,7 +222,7 @@ impl Disk {
     /// Puts a command into the queue, for all of a request or its next page.
     fn put(&mut self, number: usize, under: &mut Under) {
         let device = &self.controller.device;
-        let sector = self.sector();
+        let sector = self.geometry.sector();
         let first = under.sector;
         let mut len = 0;
         let mut data = [self.page(number, LIST), 0];

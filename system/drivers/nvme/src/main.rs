@@ -5,9 +5,9 @@
 //! block goes to the device as it came and back to the client; only blocks that do not have whole
 //! pages of their own are copied.
 //!
-//! Invariant: no client can stop another. Each has one request at a time; a request that the device
-//! has no room for waits here, at most one for each client, and the others go on. A device that
-//! does not answer in time ends the driver, which is started again and resets it.
+//! Invariants:
+//! - No client can stop another: [`disk_driver`] has the server.
+//! - A device that does not answer in time ends the driver, which is started again and resets it.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
@@ -18,12 +18,10 @@ mod command;
 mod controller;
 mod disk;
 mod queue;
-mod server;
 
 use disk::Disk;
-use server::Server;
+use disk_driver::Server;
 use sing_sdk::prelude::*;
-use sing_sdk::provider::Provider;
 
 sing_sdk::manifest! {
     name: "nvme",
@@ -56,18 +54,11 @@ sing_sdk::manifest! {
 
 sing_sdk::arguments! {}
 
-/// The size to which the heap is grown at the start: clients and their requests need no more.
-const HEAP: usize = 1 << 20;
-
-/// Channels at a time, of which a program has a ninth at most; as for `virtio-blk`.
-const CLIENTS: usize = 512;
-
 #[sing_sdk::main]
 fn main(_: Arguments) -> Result<(), Error> {
     let device = startup::device().ok_or(Error::NotFound)?;
-    sing_sdk::reserve(HEAP)?;
+    sing_sdk::reserve(disk_driver::HEAP)?;
     let disk = Disk::start(device)?;
     let lookup = startup::disk().ok_or(Error::NotFound)?;
-    let provider = Provider::new(lookup, DiskContract::Exp::send_success)?.at_most(CLIENTS);
-    Server::new(disk, provider).run()
+    Server::new(disk, lookup)?.run()
 }

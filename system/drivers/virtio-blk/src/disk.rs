@@ -2,18 +2,13 @@
 //!
 //! [virtio]: https://docs.oasis-open.org/virtio/virtio/v1.2/virtio-v1.2.html
 
+use disk_driver::{Answer, DiskDevice, Geometry, MOST, NotBegun, PARALLEL, Request};
 use sing_sdk::device::{Device, Done, Irq, MAX_QUEUE, Part, Queue, Registers};
 use sing_sdk::prelude::*;
 use sing_sdk::set::Refused;
 
-/// The largest block that is taken, in bytes: what all clients have here together fits the budget.
-const LARGEST: usize = 1 << 20;
-/// Bytes of a sector: the device counts in these, whatever its own are.
-pub const SECTOR: u32 = 512;
-/// The most bytes of a request's data.
-const MOST: u32 = 512 << 10;
-/// Requests that the device has at once, at most.
-pub const PARALLEL: usize = 32;
+/// The base-2 logarithm of the bytes of a sector: the device counts in these, whatever its own are.
+const SHIFT: u32 = 9;
 
 /// Features: the number of segments is limited, the disk is read-only, it can be told to flush its
 /// cache, and to forget sectors.
@@ -42,60 +37,16 @@ const DONE: u8 = 0;
 /// An answer that no device gives: the byte is untouched.
 const UNANSWERED: u8 = 0xff;
 
-/// What is asked of the disk.
-pub enum Request {
-    /// Fill these bytes of the block from the disk.
-    Read {
-        sector: u64,
-        block: Block,
-        start: u32,
-        count: u32,
-    },
-    /// Write these bytes of the block to the disk.
-    Write {
-        sector: u64,
-        block: Block,
-        start: u32,
-        count: u32,
-    },
-    /// Make all that was written before safe.
-    Flush,
-    /// Forget these sectors.
-    Discard { sector: u64, sectors: u64 },
-}
-
-/// A request that is not begun.
-pub struct NotBegun {
-    /// The request.
-    pub request: Request,
-    /// Why.
-    pub reason: Error,
-}
-
-/// A request that is done.
-pub struct Answer {
-    /// Its number.
-    pub number: usize,
-    /// Whether it was.
-    pub done: bool,
-    /// The client's block, if it has one.
-    pub block: Option<Block>,
-}
-
 /// The disk.
 pub struct Disk {
     // Dropped first: nothing is under way then.
     queue: Queue,
-    /// Its interrupt.
-    pub irq: Irq,
+    irq: Irq,
     _registers: Registers,
     _device: Device,
     /// Own blocks of requests that are not under way.
     free: Vec<Block>,
-    sectors: u64,
-    most: u32,
-    read_only: bool,
-    flushes: bool,
+    geometry: Geometry,
     /// The most sectors that can be discarded at once; 0 if none.
     discards: u32,
 }
@@ -120,6 +71,19 @@ impl Disk {
         } else {
             0
         };
+        let geometry = Geometry {
+            sectors: u64::from(high) << 32 | u64::from(low),
+            shift: SHIFT,
+            // A block that begins within a page has one piece more than whole pages.
+            most: segments
+                .saturating_sub(1)
+                .max(1)
+                .saturating_mul(4096)
+                .min(MOST),
+            read_only: has(READ_ONLY),
+            flushes: has(FLUSH),
+            discards: discards > 0 && !has(READ_ONLY),
+        };
         let irq = device.irq()?;
         let queue = device.queue(0, MAX_QUEUE)?;
         device.ready()?;
@@ -133,60 +97,22 @@ impl Disk {
             _registers: registers,
             _device: device,
             free,
-            sectors: u64::from(high) << 32 | u64::from(low),
-            // A block that begins within a page has one piece more than whole pages.
-            most: segments
-                .saturating_sub(1)
-                .max(1)
-                .saturating_mul(4096)
-                .min(MOST),
-            read_only: has(READ_ONLY),
-            flushes: has(FLUSH),
+            geometry,
             discards,
         })
     }
+}
 
-    /// How many sectors it has.
-    pub fn sectors(&self) -> u64 {
-        self.sectors
+impl DiskDevice for Disk {
+    fn geometry(&self) -> &Geometry {
+        &self.geometry
     }
 
-    /// The most bytes of a request.
-    pub fn most(&self) -> u32 {
-        self.most
+    fn irq(&self) -> &Irq {
+        &self.irq
     }
 
-    /// Whether it cannot be written.
-    pub fn is_read_only(&self) -> bool {
-        self.read_only
-    }
-
-    /// Whether a flush does anything: without a cache, what was written is safe.
-    pub fn flushes(&self) -> bool {
-        self.flushes
-    }
-
-    /// Whether it can forget sectors.
-    pub fn discards(&self) -> bool {
-        self.discards > 0 && !self.read_only
-    }
-
-    /// Whether the block is not too large, and these bytes of a block of `len` bytes, and the
-    /// sectors, are there.
-    pub fn holds(&self, sector: u64, len: usize, start: u32, count: u32) -> bool {
-        let sectors = u64::from(count / SECTOR);
-        let whole = start.is_multiple_of(SECTOR) && count.is_multiple_of(SECTOR);
-        let in_block = len <= LARGEST && u64::from(start) + u64::from(count) <= len as u64;
-        let end = sector.checked_add(sectors);
-        whole
-            && (SECTOR..=self.most).contains(&count)
-            && in_block
-            && end.is_some_and(|e| e <= self.sectors)
-    }
-
-    /// Hands a request to the device; its number. [`Error::WouldBlock`] says that there is no room
-    /// now.
-    pub fn begin(&mut self, request: Request) -> Result<usize, NotBegun> {
+    fn begin(&mut self, request: Request) -> Result<usize, NotBegun> {
         let Some(mut own) = self.free.pop() else {
             return Err(NotBegun {
                 request,
@@ -255,13 +181,11 @@ impl Disk {
         result
     }
 
-    /// Tells the device of what was begun. Whether something is done already.
-    pub fn notify(&self) -> bool {
+    fn notify(&self) -> bool {
         self.queue.notify()
     }
 
-    /// A request that is done. [`Error::WouldBlock`] if none is.
-    pub fn take(&mut self) -> Result<Answer, Error> {
+    fn take(&mut self) -> Result<Answer, Error> {
         let Done {
             number,
             written,

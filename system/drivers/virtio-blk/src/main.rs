@@ -5,8 +5,7 @@
 //! A client's block goes to the device as it came and back to the client: its bytes are not copied,
 //! and this driver never looks at them.
 //!
-//! Invariant: no client can stop another. Each has one request at a time; a request that the device
-//! has no room for waits here, at most one for each client, and the others go on.
+//! Invariant: no client can stop another. [`disk_driver`] has the server.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
@@ -14,12 +13,10 @@
 extern crate alloc;
 
 mod disk;
-mod server;
 
 use disk::Disk;
-use server::Server;
+use disk_driver::Server;
 use sing_sdk::prelude::*;
-use sing_sdk::provider::Provider;
 
 sing_sdk::manifest! {
     name: "virtio-blk",
@@ -53,20 +50,11 @@ sing_sdk::manifest! {
 
 sing_sdk::arguments! {}
 
-/// The size to which the heap is grown at the start: clients and their requests need no more.
-const HEAP: usize = 1 << 20;
-
-/// Channels at a time, of which a program has a ninth at most: with the largest block on each, 1 MiB,
-/// that is well within the budget. A block for which there is no room would close an innocent
-/// channel.
-const CLIENTS: usize = 512;
-
 #[sing_sdk::main]
 fn main(_: Arguments) -> Result<(), Error> {
     let device = startup::device().ok_or(Error::NotFound)?;
-    sing_sdk::reserve(HEAP)?;
+    sing_sdk::reserve(disk_driver::HEAP)?;
     let disk = Disk::start(device)?;
     let lookup = startup::disk().ok_or(Error::NotFound)?;
-    let provider = Provider::new(lookup, DiskContract::Exp::send_success)?.at_most(CLIENTS);
-    Server::new(disk, provider).run()
+    Server::new(disk, lookup)?.run()
 }

@@ -1,9 +1,17 @@
 //! The disk's clients: their requests, on the way to the device and back.
 
-use crate::disk::{Answer, Disk, NotBegun, PARALLEL, Request, SECTOR};
+use crate::{Answer, DiskDevice, NotBegun, PARALLEL, Request};
 use alloc::collections::VecDeque;
+use core::fmt;
+use sing_sdk::contracts::NamespaceContract;
 use sing_sdk::prelude::*;
 use sing_sdk::provider::Provider;
+use sing_sdk::time::Timeout;
+
+/// Channels at a time, of which a program has a ninth at most: with the largest block on each,
+/// 1 MiB, that is well within the budget. A block for which there is no room would close an
+/// innocent channel.
+const CLIENTS: usize = 512;
 
 type Start = DiskContract::Exp<DiskContract::Start>;
 type Ready = DiskContract::Exp<DiskContract::Ready>;
@@ -22,9 +30,9 @@ struct Job {
     asked: Asked,
 }
 
-/// The server.
-pub struct Server {
-    disk: Disk,
+/// The server of a disk.
+pub struct Server<D> {
+    disk: D,
     provider: Provider<Start, Ready>,
     /// Requests that the device has, by their number.
     begun: Vec<Option<Job>>,
@@ -32,39 +40,64 @@ pub struct Server {
     waiting: VecDeque<(Job, Request)>,
 }
 
-impl Server {
-    /// A server of this disk, for the clients of this provider.
-    pub fn new(disk: Disk, provider: Provider<Start, Ready>) -> Server {
-        Server {
+impl<D> fmt::Debug for Server<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Server({:?})", self.provider)
+    }
+}
+
+impl<D: DiskDevice> Server<D> {
+    /// A server of this disk, for the clients that are announced on this channel. Answers on it
+    /// that the driver works.
+    ///
+    /// # Errors
+    /// [`Error::NoResources`] if handles are short.
+    #[inline]
+    pub fn new(
+        disk: D,
+        lookup: NamespaceContract::Exp<NamespaceContract::Start>,
+    ) -> Result<Self, Error> {
+        let provider = Provider::new(lookup, DiskContract::Exp::send_success)?.at_most(CLIENTS);
+        Ok(Server {
             disk,
             provider,
             begun: Vec::new(),
             waiting: VecDeque::new(),
-        }
+        })
     }
 
     /// Serves until the name server or the device has gone.
+    ///
+    /// # Errors
+    /// What [`DiskDevice::take`] says of a device that has failed, or [`Error::Timeout`]: its
+    /// [patience](DiskDevice::patience) is over.
     pub fn run(mut self) -> Result<(), Error> {
         loop {
+            let patience = self.disk.patience();
             switch_receive! {
-                case &self.disk.irq => {
-                    self.disk.irq.acknowledge();
+                timeout patience.map_or(Timeout::FOREVER, Timeout::from) => {
                     self.answer_all()?;
-                    self.begin_waiting()?;
+                    if self.disk.patience().is_some_and(|left| left.is_zero()) {
+                        return Err(Error::Timeout);
+                    }
+                }
+                case &*self.disk.irq() => {
+                    self.disk.irq().acknowledge();
+                    self.answer_all()?;
                 }
                 case self.provider.clients[key].GetGeometry() as client => {
-                    let disk = &self.disk;
-                    let (sectors, most) = (disk.sectors(), disk.most());
+                    let disk = self.disk.geometry();
                     let client = client.send_geometry(
-                        sectors, SECTOR, disk.is_read_only(), PARALLEL as u32, most,
+                        disk.sectors, disk.sector(), disk.read_only, PARALLEL as u32, disk.most,
                     );
                     self.provider.clients.put(key, client);
                 }
                 case self.provider.clients[key].Read(sector, buffer, start, count) as client => {
                     let block = buffer.into_block();
-                    if self.disk.holds(sector, block.len(), start, count) {
+                    if self.disk.geometry().holds(sector, block.len(), start, count) {
                         let job = Job { key, asked: Asked::Read(client) };
-                        self.begin(job, Request::Read { sector, block, start, count })?;
+                        let request = Request::Read { sector, block, start, count };
+                        self.waiting.push_back((job, request));
                     } else {
                         let block = Vector::from_block(block);
                         let client = client.send_failed(DiskFault::OutOfRange, block);
@@ -73,9 +106,9 @@ impl Server {
                 }
                 case self.provider.clients[key].Write(sector, data, start, count) as client => {
                     let block = data.into_block();
-                    let fault = if self.disk.is_read_only() {
+                    let fault = if self.disk.geometry().read_only {
                         Some(DiskFault::ReadOnly)
-                    } else if self.disk.holds(sector, block.len(), start, count) {
+                    } else if self.disk.geometry().holds(sector, block.len(), start, count) {
                         None
                     } else {
                         Some(DiskFault::OutOfRange)
@@ -85,22 +118,23 @@ impl Server {
                         self.provider.clients.put(key, client);
                     } else {
                         let job = Job { key, asked: Asked::Write(client) };
-                        self.begin(job, Request::Write { sector, block, start, count })?;
+                        let request = Request::Write { sector, block, start, count };
+                        self.waiting.push_back((job, request));
                     }
                 }
                 case self.provider.clients[key].Flush() as client => {
-                    if self.disk.flushes() {
-                        self.begin(Job { key, asked: Asked::Flush(client) }, Request::Flush)?;
+                    if self.disk.geometry().flushes {
+                        let job = Job { key, asked: Asked::Flush(client) };
+                        self.waiting.push_back((job, Request::Flush));
                     } else {
                         self.provider.clients.put(key, client.send_flushed());
                     }
                 }
                 case self.provider.clients[key].Discard(sector, sectors) as client => {
-                    let end = sector.checked_add(sectors);
-                    let there = sectors > 0 && end.is_some_and(|e| e <= self.disk.sectors());
-                    if there && self.disk.discards() {
+                    let disk = self.disk.geometry();
+                    if disk.has(sector, sectors) && disk.discards {
                         let job = Job { key, asked: Asked::Discard(client) };
-                        self.begin(job, Request::Discard { sector, sectors })?;
+                        self.waiting.push_back((job, Request::Discard { sector, sectors }));
                     } else {
                         self.provider.clients.put(key, client.send_discarded());
                     }
@@ -112,13 +146,9 @@ impl Server {
                     }
                 }
             }
+            // What the case has added, or has made room for.
+            self.begin_waiting()?;
         }
-    }
-
-    /// Begins a request, behind those that wait.
-    fn begin(&mut self, job: Job, request: Request) -> Result<(), Error> {
-        self.waiting.push_back((job, request));
-        self.begin_waiting()
     }
 
     /// Begins requests that wait, as many as there is room for, and answers those that are done
