@@ -105,8 +105,6 @@ impl Manager {
     /// Registers all services, those that do not run yet, too.
     pub fn new(mut names: Names, plan: Plan) -> Result<Manager, Error> {
         let set = WaitSet::new()?;
-        let own = names.register(PLACE)?;
-        set.add(&own, Source::Own.number())?;
         // Above the places of drivers, so before them.
         let reflected = names.register(::manager::hardware::ROOT)?;
         set.add(&reflected, Source::Hardware.number())?;
@@ -114,7 +112,7 @@ impl Manager {
         let mut manager = Manager {
             names,
             set,
-            own: Some(own),
+            own: None,
             reflected: Some(reflected),
             hardware: Known::new(&services)?,
             services,
@@ -127,6 +125,10 @@ impl Manager {
                 manager.refused(i, &reason, time::uptime());
             }
         }
+        // The last of all: where it is, the others are, too.
+        let own = manager.names.register(PLACE)?;
+        manager.set.add(&own, Source::Own.number())?;
+        manager.own = Some(own);
         Ok(manager)
     }
 

@@ -71,6 +71,9 @@ sing_sdk::manifest! {
 }
 
 sing_sdk::arguments! {
+    /// Waits before everything else until there is something at this path, but not long: the service
+    /// manager, which is there when the names of all services are.
+    after: option Path "--after PATH";
     /// Waits before the first command until there is something at each of these paths, but not long.
     awaited: option String "--await PATH,...";
     /// Runs the commands in this file of the name space.
@@ -92,10 +95,12 @@ fn main(given: Result<Arguments, Refused>) -> Result<i32, Error> {
     // The shell has no standard streams: the session prints the usage on the console.
     match given {
         Ok(Arguments {
+            after,
             awaited,
             script,
             commands,
         }) => {
+            session.wait_for(after.as_deref().into_iter());
             session.wait_for(awaited.iter().flat_map(|paths| paths.split(',')));
             match (script, commands) {
                 (None, None) => session.interact(),

@@ -24,7 +24,8 @@ pub const RETRY: Duration = Duration::from_millis(100);
 
 /// How long the shell waits for names that services register when they start, in all.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Between two looks for a name.
+/// Between two looks for a name, first and at most.
+const FIRST_LOOK: Duration = Duration::from_micros(500);
 const LOOK: Duration = Duration::from_millis(10);
 
 /// The shell's state.
@@ -79,9 +80,11 @@ impl Session {
     /// was to serve it has said why, and the commands will.
     pub fn wait_for<'a>(&mut self, paths: impl Iterator<Item = &'a str>) {
         let until = time::uptime() + PATIENCE;
+        let mut wait = FIRST_LOOK;
         for path in paths {
             while self.names.find(path).is_err() && time::uptime() < until {
-                thread::sleep(LOOK);
+                thread::sleep(wait);
+                wait = (wait * 2).min(LOOK);
             }
         }
     }
