@@ -102,14 +102,14 @@ pub struct Left {
 pub struct Clients {
     all: BTreeMap<u32, Client>,
     last: u32,
-    /// Searches that wait for name servers below: since when, and whose.
+    /// Searches that wait for name servers below, or for the root mount: since when, and whose.
     searches: BTreeSet<(Duration, u32)>,
 }
 
 /// Since when a request waits, if it is a part of a search that can go on without the answer.
 fn searches(asking: &Asking) -> Option<Duration> {
     match &asking.verb {
-        Verb::Find(search) if search.into.is_some() => Some(asking.since),
+        Verb::Find(search) if search.into.is_some() || search.union => Some(asking.since),
         _ => None,
     }
 }

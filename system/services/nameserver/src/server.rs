@@ -322,8 +322,10 @@ impl Server {
         }
     }
 
-    /// Ends the wait of searches for a name server below that does not answer: they go on past it.
-    /// Returns when the next one has waited for long enough.
+    /// Ends the wait of searches for a name server below, or for the root mount, that does not
+    /// answer: they go on past it. An answer that comes later is nobody's, as the request that it is
+    /// for is kept no more ([`Clients::asking`]). Returns when the next one has waited for long
+    /// enough.
     fn go_past(&mut self, now: Duration) -> Option<Duration> {
         while let Some((id, asking)) = self.clients.late(now.saturating_sub(PATIENCE)) {
             if let Some(request) = self.providers.withdraw(id) {
@@ -332,8 +334,13 @@ impl Server {
             }
             if let Verb::Find(search) = &asking.verb {
                 let refused = Reply::Refused(Refusal::NotFound, Back::Nothing);
-                let past = below(search, refused);
-                self.answer(id, past);
+                if search.union {
+                    let who = (id, self.clients.origin(id));
+                    self.united(who, &asking, refused);
+                } else {
+                    let past = below(search, refused);
+                    self.answer(id, past);
+                }
             }
         }
         self.clients.oldest_search().map(|since| since + PATIENCE)

@@ -1,0 +1,58 @@
+//! What is mounted at the root of a name space, with a name server of our own, whose system we are.
+
+use crate::{Check, Test, found, is};
+use core::time::Duration;
+use sing_sdk::names::Names;
+use sing_sdk::prelude::*;
+use sing_sdk::process::Child;
+use sing_sdk::thread;
+use sing_sdk::time::uptime;
+
+pub const ALL: &[Test] = &[("listings past a mount that never answers", silent)];
+
+type Lookup = NamespaceContract::Exp<NamespaceContract::Ready>;
+
+/// A name server that ends with its last client, and the channel that it has from the start.
+fn private() -> Result<Names, Error> {
+    let (imp, exp) = NamespaceContract::new_channel()?;
+    Child::of("nameserver")
+        .args(["nameserver"])
+        .endpoint("clients", exp)
+        .start()?
+        .detach()?;
+    Names::new(imp)
+}
+
+/// Answers a Find with one name.
+fn answer(mount: Lookup, name: &str) -> Result<Lookup, Error> {
+    let NamespaceContract::exp::Ready::Find(_, _, _, next) = mount.recv() else {
+        return Err(Error::NotFound);
+    };
+    let results = Vector::from_slice(&[FindResponse {
+        kind: NameKind::Service,
+        path: name.len() as u32,
+        detail: 0,
+    }])?;
+    let end = || Text::new("");
+    Ok(next.send_ack_find(1, results, Text::new(name)?, end()?, end()?))
+}
+
+/// Who lists the root gets the name server's own names after a while, and the late answer is not
+/// taken for one to the next request.
+fn silent() -> Check {
+    let mut own = private()?;
+    let mount = own.register("/")?;
+    let _zone = own.register_as("/zone", "ClockContract")?;
+    let mut other = Names::new(own.connect()?)?;
+    let start = uptime();
+    let listed = is(found(&mut other, "/*"), Ok("/zone".into()));
+    let took = uptime().saturating_sub(start);
+    let soon = (Duration::from_secs(1)..Duration::from_secs(8)).contains(&took);
+    let asked = thread::spawn(move || found(&mut other, "/*"))?;
+    // It is in the queue by then.
+    thread::sleep(Duration::from_millis(200));
+    let mount = answer(mount, "late")?;
+    let _mount = answer(mount, "mine")?;
+    let answered = is(asked.join()?, Ok("/mine /zone".into()));
+    Ok(listed & soon & answered)
+}
