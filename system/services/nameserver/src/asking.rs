@@ -8,9 +8,9 @@ use crate::request::{
     Asker, Asking, Back, Body, Provided, Reply, Request, Search, Service, Verb, Watcher,
 };
 use crate::server::{Server, Who, found};
-use crate::watchers::Watched;
 use alloc::borrow::Cow;
 use nameserver::Place;
+use nameserver::watched::Watched;
 use sing_sdk::legacy;
 use sing_sdk::path;
 use sing_sdk::pattern::{self, Pattern};

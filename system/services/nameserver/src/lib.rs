@@ -13,6 +13,7 @@ use sing_sdk::path;
 use sing_sdk::walk::{Directories, Entry};
 
 pub mod union;
+pub mod watched;
 
 /// The most links through which a path may lead.
 pub const HOPS: u8 = 16;

@@ -8,7 +8,10 @@ use sing_sdk::process::Child;
 use sing_sdk::thread;
 use sing_sdk::time::uptime;
 
-pub const ALL: &[Test] = &[("listings past a mount that never answers", silent)];
+pub const ALL: &[Test] = &[
+    ("listings past a mount that never answers", silent),
+    ("changes below the mount", changes),
+];
 
 type Lookup = NamespaceContract::Exp<NamespaceContract::Ready>;
 
@@ -55,4 +58,24 @@ fn silent() -> Check {
     let _mount = answer(mount, "mine")?;
     let answered = is(asked.join()?, Ok("/mine /zone".into()));
     Ok(listed & soon & answered)
+}
+
+/// Who watches a directory of the mount is told of its changes there, and of its end.
+fn changes() -> Check {
+    let mut own = private()?;
+    let mount = own.register("/")?;
+    let mut other = Names::new(own.connect()?)?;
+    let mut told = other.notify("/docs")?;
+    let NamespaceContract::exp::Ready::Notify(_, _, reports, next) = mount.recv() else {
+        return Ok(false);
+    };
+    let mount = next.send_ack_notify();
+    let _reports = reports.send_changed();
+    let mut good = crate::soon(|| told.is_ready());
+    if good {
+        told = told.recv_changed()?.send_ack();
+    }
+    drop(mount);
+    good &= crate::soon(|| told.is_ready());
+    Ok(good)
 }
