@@ -7,7 +7,7 @@ use NamespaceContract::{
 };
 use alloc::collections::{BTreeMap, BTreeSet};
 use core::time::Duration;
-use nameserver::next_number;
+use nameserver::{next_number, origin};
 use sing_sdk::legacy;
 use sing_sdk::prelude::*;
 use sing_sdk::set::WaitSet;
@@ -122,7 +122,8 @@ impl Clients {
     /// A number for a new client.
     pub fn number(&mut self, shares: &Shares) -> u32 {
         // An origin has the number of its first client, and may outlive it.
-        let taken = |id| self.all.contains_key(&id) || shares.of(id) > 0;
+        let kept = |id| shares.of(id) > 0 || shares.of(origin::of_service(id)) > 0;
+        let taken = |id| self.all.contains_key(&id) || kept(id);
         self.last = next_number(self.last, taken);
         self.last
     }

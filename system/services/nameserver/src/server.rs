@@ -9,7 +9,7 @@ use crate::succession;
 use crate::watchers::Watchers;
 use alloc::collections::BTreeMap;
 use core::time::Duration;
-use nameserver::{HOPS, Tree, follow};
+use nameserver::{HOPS, Tree, follow, origin};
 use sing_sdk::path;
 use sing_sdk::pattern;
 use sing_sdk::prelude::*;
@@ -24,9 +24,6 @@ const RETRY: Duration = Duration::from_millis(20);
 
 /// How long a search waits for a name server below to find its part.
 const PATIENCE: Duration = Duration::from_secs(2);
-
-/// Set in origins that a name server above states, so that they are not those of clients here.
-const FROM_ABOVE: u32 = 1 << 30;
 
 /// The owner of an endpoint in the wait set.
 #[derive(Clone, Copy)]
@@ -210,10 +207,8 @@ impl Server {
     fn origin(&self, client: u32, stated: u32) -> u32 {
         if !self.clients.is_above(client) {
             self.clients.origin(client)
-        } else if stated == SYSTEM {
-            SYSTEM
         } else {
-            stated | FROM_ABOVE
+            origin::from_above(stated)
         }
     }
 

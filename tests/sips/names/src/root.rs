@@ -11,6 +11,8 @@ use sing_sdk::time::uptime;
 pub const ALL: &[Test] = &[
     ("listings past a mount that never answers", silent),
     ("changes below the mount", changes),
+    ("who may be mounted", trusted),
+    ("what the mount itself wants", itself),
 ];
 
 type Lookup = NamespaceContract::Exp<NamespaceContract::Ready>;
@@ -77,5 +79,39 @@ fn changes() -> Check {
     }
     drop(mount);
     good &= crate::soon(|| told.is_ready());
+    Ok(good)
+}
+
+/// The system itself is, and what a client of its own has started that registers names, as the
+/// service manager does; no other program is.
+fn trusted() -> Check {
+    let mut own = private()?;
+    let mut program = Names::new(own.connect()?)?;
+    let mut good = is(program.register("/").err(), Some(Error::Held));
+    let lookup = own.register_as("/zone", "ClockContract")?;
+    let mut service = Names::new(own.connect()?)?;
+    // What a service has connected is of the same origin.
+    let mut worker = Names::new(service.connect()?)?;
+    drop(service);
+    let mount = worker.register("/");
+    good &= is(mount.is_ok(), true);
+    good &= is(own.register("/").err(), Some(Error::Held));
+    // Those who were started before are no services.
+    good &= is(worker.deregister("/"), Ok(()));
+    good &= is(program.register("/").err(), Some(Error::Held));
+    good &= is(own.register("/").is_ok(), true);
+    drop(lookup);
+    Ok(good)
+}
+
+/// A silent mount is not asked for what its own program wants.
+fn itself() -> Check {
+    let mut own = private()?;
+    let _zone = own.register_as("/zone", "ClockContract")?;
+    let _mount = own.register("/")?;
+    let mut good = is(found(&mut own, "/*"), Ok("/zone".into()));
+    good &= is(own.open("/nothing").err(), Some(Error::NotFound));
+    good &= is(own.deregister("/"), Ok(()));
+    good &= is(own.deregister("/"), Err(Error::NotFound));
     Ok(good)
 }
