@@ -24,8 +24,10 @@ use core::cmp::Ordering;
 pub const NAMES: usize = 256;
 /// The most bytes of text in a piece; a single name may be longer.
 pub const BYTES: usize = 16 << 10;
-/// How much is looked at for a piece: names, and comparisons of 64 bytes.
-const WORK: usize = 2048;
+/// How much is looked at for a piece: names, and comparisons of [`WORK_BYTES`].
+pub const WORK: usize = 2048;
+/// So many bytes of a name, compared with one place of a pattern, are as much work as a name.
+pub const WORK_BYTES: usize = 64;
 /// Names that are asked for at a time: where the walk goes down it asks again behind the directory.
 const AHEAD: usize = 256;
 const AHEAD_DEEP: usize = 8;
@@ -235,7 +237,7 @@ impl Walk<'_> {
                 continue;
             }
             let next = pattern.step(frame.places, &entry.name);
-            work += 1 + entry.name.len() * pattern.weight(frame.places) / 64;
+            work += 1 + entry.name.len() * pattern.weight(frame.places) / WORK_BYTES;
             if !here.is_empty() {
                 here.push('/');
             }
@@ -316,7 +318,7 @@ impl Walk<'_> {
         }
         let at = path::join(self.directory, here);
         let first = frame.len == 0 && frame.after.is_none();
-        *work += 1 + at.len() / 64;
+        *work += 1 + at.len() / WORK_BYTES;
         let found = match self.pattern.only(frame.places) {
             Some(name) if frame.after.as_deref().is_some_and(|after| after >= name) => {
                 return Ok(None);

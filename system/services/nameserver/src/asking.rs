@@ -8,9 +8,9 @@ use crate::request::{
     Asker, Asking, Back, Body, Provided, Reply, Request, Search, Service, Verb, Watcher,
 };
 use crate::server::{Server, Who, found};
-use crate::watchers::Watched;
 use alloc::borrow::Cow;
-use nameserver::Place;
+use nameserver::watched::Watched;
+use nameserver::{Place, origin};
 use sing_sdk::legacy;
 use sing_sdk::path;
 use sing_sdk::pattern::{self, Pattern};
@@ -127,7 +127,11 @@ impl Server {
     ) -> Result<(), (Refusal, Back)> {
         let id = self.clients.number(&self.shares);
         let origin = match origin {
-            SYSTEM if !self.clients.is_above(asking) => id,
+            SYSTEM if self.clients.is_above(asking) => SYSTEM,
+            // Of the system's own clients only the service manager registers names: what it has
+            // started is a service.
+            SYSTEM if self.providers.owns(asking) => origin::of_service(id),
+            SYSTEM => id,
             origin => origin,
         };
         if !self.shares.take(origin, budget::CLIENT) {

@@ -7,7 +7,7 @@ use NamespaceContract::{
 };
 use alloc::collections::{BTreeMap, BTreeSet};
 use core::time::Duration;
-use nameserver::next_number;
+use nameserver::{next_number, origin};
 use sing_sdk::legacy;
 use sing_sdk::prelude::*;
 use sing_sdk::set::WaitSet;
@@ -102,14 +102,14 @@ pub struct Left {
 pub struct Clients {
     all: BTreeMap<u32, Client>,
     last: u32,
-    /// Searches that wait for name servers below: since when, and whose.
+    /// Searches that wait for name servers below, or for the root mount: since when, and whose.
     searches: BTreeSet<(Duration, u32)>,
 }
 
 /// Since when a request waits, if it is a part of a search that can go on without the answer.
 fn searches(asking: &Asking) -> Option<Duration> {
     match &asking.verb {
-        Verb::Find(search) if search.into.is_some() => Some(asking.since),
+        Verb::Find(search) if search.into.is_some() || search.union => Some(asking.since),
         _ => None,
     }
 }
@@ -122,7 +122,8 @@ impl Clients {
     /// A number for a new client.
     pub fn number(&mut self, shares: &Shares) -> u32 {
         // An origin has the number of its first client, and may outlive it.
-        let taken = |id| self.all.contains_key(&id) || shares.of(id) > 0;
+        let kept = |id| shares.of(id) > 0 || shares.of(origin::of_service(id)) > 0;
+        let taken = |id| self.all.contains_key(&id) || kept(id);
         self.last = next_number(self.last, taken);
         self.last
     }

@@ -12,7 +12,9 @@ use sing_sdk::contracts::Refusal;
 use sing_sdk::path;
 use sing_sdk::walk::{Directories, Entry};
 
+pub mod origin;
 pub mod union;
+pub mod watched;
 
 /// The most links through which a path may lead.
 pub const HOPS: u8 = 16;

@@ -9,7 +9,9 @@
 //!   them alone, and the size of their messages is bounded before they are read.
 //! - Every record is charged to the share of a program, and all shares together are memory that the
 //!   name server has from its start (`budget.rs`).
-//! - Only the holder of a path can register one above or below it.
+//! - Only the holder of a path can register one above or below it. Names of the root mount
+//!   (`root.rs`) have no holder here: anyone can register at or above one of them, or below it, and
+//!   so hide all that the mount has under its first name.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]

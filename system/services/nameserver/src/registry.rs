@@ -232,7 +232,10 @@ impl Server {
             }
             *id != provider
         });
-        self.watchers.changed(&removed.path);
+        match removed.path.as_str() {
+            "/" => self.watchers.changed_below("/"),
+            path => self.watchers.changed(path),
+        }
         if let Some((asker, reply)) = removed.lost {
             self.replied(None, asker, reply);
         }

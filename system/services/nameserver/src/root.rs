@@ -5,6 +5,8 @@
 //! Invariants:
 //! - A name of the name server wins: while anything is registered at `/a` or below it, all of `/a`
 //!   is the name server's, and nothing of it is asked for at the root mount.
+//! - Only the system and the services of its manager mount anything at `/`: whoever is there and
+//!   silent keeps all waiting who ask for a name that nobody else has.
 //! - Nothing is registered with the root mount; it only answers binds and finds.
 //! - The root mount is never asked for a request of its own origin. It waits for answers of this
 //!   server, so the two could wait for each other; and it learns in this way which names are not
@@ -15,7 +17,7 @@ use crate::providers::NAME_SERVER;
 use crate::request::{Asking, Back, Found, Provided, Reply, Verb};
 use crate::server::{Server, Who, found};
 use nameserver::union::{self, Asked, Theirs, Turn, top};
-use nameserver::{Own, Place};
+use nameserver::{Own, Place, origin};
 use sing_sdk::path;
 use sing_sdk::pattern::Pattern;
 use sing_sdk::prelude::*;
@@ -29,7 +31,9 @@ impl Server {
         contract: &str,
         provider: Provided,
     ) -> Result<(), (Refusal, Provided)> {
-        if contract != NAME_SERVER || self.root.is_some() {
+        // To others it is held even while nothing is mounted.
+        let may = origin::may_mount_root(who.1);
+        if contract != NAME_SERVER || !may || self.root.is_some() {
             return Err((Refusal::Held, provider));
         }
         let cost = budget::registration("/");

@@ -9,7 +9,7 @@ use crate::succession;
 use crate::watchers::Watchers;
 use alloc::collections::BTreeMap;
 use core::time::Duration;
-use nameserver::{HOPS, Tree, follow};
+use nameserver::{HOPS, Tree, follow, origin};
 use sing_sdk::path;
 use sing_sdk::pattern;
 use sing_sdk::prelude::*;
@@ -24,9 +24,6 @@ const RETRY: Duration = Duration::from_millis(20);
 
 /// How long a search waits for a name server below to find its part.
 const PATIENCE: Duration = Duration::from_secs(2);
-
-/// Set in origins that a name server above states, so that they are not those of clients here.
-const FROM_ABOVE: u32 = 1 << 30;
 
 /// The owner of an endpoint in the wait set.
 #[derive(Clone, Copy)]
@@ -210,10 +207,8 @@ impl Server {
     fn origin(&self, client: u32, stated: u32) -> u32 {
         if !self.clients.is_above(client) {
             self.clients.origin(client)
-        } else if stated == SYSTEM {
-            SYSTEM
         } else {
-            stated | FROM_ABOVE
+            origin::from_above(stated)
         }
     }
 
@@ -322,8 +317,10 @@ impl Server {
         }
     }
 
-    /// Ends the wait of searches for a name server below that does not answer: they go on past it.
-    /// Returns when the next one has waited for long enough.
+    /// Ends the wait of searches for a name server below, or for the root mount, that does not
+    /// answer: they go on past it. An answer that comes later is nobody's, as the request that it is
+    /// for is kept no more ([`Clients::asking`]). Returns when the next one has waited for long
+    /// enough.
     fn go_past(&mut self, now: Duration) -> Option<Duration> {
         while let Some((id, asking)) = self.clients.late(now.saturating_sub(PATIENCE)) {
             if let Some(request) = self.providers.withdraw(id) {
@@ -332,8 +329,13 @@ impl Server {
             }
             if let Verb::Find(search) = &asking.verb {
                 let refused = Reply::Refused(Refusal::NotFound, Back::Nothing);
-                let past = below(search, refused);
-                self.answer(id, past);
+                if search.union {
+                    let who = (id, self.clients.origin(id));
+                    self.united(who, &asking, refused);
+                } else {
+                    let past = below(search, refused);
+                    self.answer(id, past);
+                }
             }
         }
         self.clients.oldest_search().map(|since| since + PATIENCE)

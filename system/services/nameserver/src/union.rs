@@ -6,6 +6,7 @@
 //!
 //! Invariants:
 //! - Names come in the order of a walk, each once, however many pieces the listing takes.
+//! - A piece is bounded in work as one of a walk is, however long the names and the pattern are.
 //! - What the file system says is not believed: paths that are none, out of order or below a name
 //!   of the name server are left out, and so a listing always gets on.
 
@@ -16,7 +17,7 @@ use core::cmp::Ordering;
 use sing_sdk::contracts::{NameKind, Refusal};
 use sing_sdk::path;
 use sing_sdk::pattern::Pattern;
-use sing_sdk::walk::{Directories, End, Entry, Piece, Walk, order};
+use sing_sdk::walk::{Directories, End, Entry, Piece, WORK, WORK_BYTES, Walk, order};
 
 /// A name that the file system has found: its path from the root on, what it is, its detail.
 pub type Theirs = (String, NameKind, String);
@@ -155,6 +156,7 @@ pub fn piece(
         ""
     };
     let mut theirs = theirs.into_iter().peekable();
+    let mut work = 0;
     loop {
         let mine = own.list("/", passed, 1)?.pop();
         let end = mine.as_ref().map(|entry| entry.name.as_str());
@@ -191,7 +193,8 @@ pub fn piece(
             .next_if(|(path, ..)| top(path) == mine.name)
             .is_some()
         {}
-        if top(more) == mine.name {
+        work += 1 + mine.name.len() * pattern.weight(start) / WORK_BYTES;
+        if top(more) == mine.name || work >= WORK {
             return Ok((piece, End::More(done)));
         }
         next = mine.name;

@@ -7,8 +7,7 @@ use crate::request::Watcher as Channel;
 use crate::server::Source;
 use alloc::collections::BTreeMap;
 use nameserver::next_number;
-use sing_sdk::path;
-use sing_sdk::pattern::Pattern;
+use nameserver::watched::Watched;
 use sing_sdk::prelude::*;
 use sing_sdk::set::WaitSet;
 
@@ -17,30 +16,6 @@ enum State {
     /// Told of a change, and not yet ready for the next.
     Telling(NotifyContract::Imp<NotifyContract::Telling>),
     Gone,
-}
-
-/// What a watcher watches: all that matches a pattern below a directory, and what is below that.
-pub struct Watched {
-    pub directory: String,
-    pub pattern: Pattern,
-    /// The origin that is charged for it, and how much.
-    pub origin: u32,
-    pub cost: usize,
-}
-
-impl Watched {
-    /// Whether a change at a path is one that it is told of.
-    fn covers(&self, at: &str) -> bool {
-        path::below(at, &self.directory).is_some_and(|rest| self.pattern.meets(rest))
-    }
-
-    /// Whether a change somewhere below a path may be one.
-    pub fn reaches(&self, at: &str) -> bool {
-        path::below(at, &self.directory).is_some_and(|rest| {
-            let places = self.pattern.follow(self.pattern.start(), rest);
-            self.pattern.goes_on(places) || self.pattern.meets(rest)
-        })
-    }
 }
 
 struct Watcher {

@@ -10,6 +10,7 @@ mod finding;
 mod helper;
 mod hostile;
 mod links;
+mod root;
 
 #[path = "../../checks.rs"]
 mod checks;
@@ -29,7 +30,7 @@ sing_sdk::manifest! {
 }
 
 sing_sdk::arguments! {
-    /// find, links, helper, hostile, chronology; below, breach or silent with a path; link with a
+    /// find, links, helper, hostile, root, chronology; below, breach or silent with a path; link with a
     /// path and a target; bench.
     what: one String "WHAT";
     /// What it is about.
@@ -125,6 +126,7 @@ fn main(Arguments { what, args }: Arguments) -> Result<i32, Error> {
         "links" => run(links::ALL),
         "helper" => run(helper::ALL),
         "hostile" => run(hostile::ALL),
+        "root" => run(root::ALL),
         "below" => return below::run(path),
         "breach" => return hostile::breach(path),
         "silent" => return hostile::silent(path, KEPT),

@@ -187,3 +187,57 @@ fn a_server_that_says_anything_neither_hides_nor_stops() {
     let (names, end) = run(vec![name("m")], "n");
     assert_eq!((names.len(), end), (3, End::More("n".into())));
 }
+
+/// Directories that count how often they are asked.
+struct Counted<D>(D, usize);
+
+impl<D: Directories> Directories for Counted<D> {
+    fn list(&mut self, at: &str, after: Option<&str>, most: usize) -> Result<Vec<Entry>, Refusal> {
+        self.1 += 1;
+        self.0.list(at, after, most)
+    }
+}
+
+#[test]
+fn a_piece_has_a_bounded_amount_of_work_behind_it() {
+    // The longest names that there are, and a pattern that compares each byte of them often.
+    let long = |i: usize| format!("/{i:03}{}", "a".repeat(path::LONGEST - 5)) + ["b", "c"][i % 2];
+    let names: Vec<String> = (0..40).map(long).collect();
+    let text = format!("*{}b", "a".repeat(250));
+    let pattern = Pattern::new(&text).unwrap();
+    let own = tree(&names);
+    let found = all(|after| {
+        let asked = Asked {
+            pattern: &pattern,
+            at: "",
+            after,
+        };
+        let describe = |_: &i32| Some("");
+        let mut own = Counted(
+            Own {
+                tree: &own,
+                describe,
+            },
+            0,
+        );
+        let found = piece(asked, &mut own, vec![], "").unwrap();
+        assert!(own.1 <= 2, "{} names for one piece", own.1);
+        found
+    });
+    let wanted: Vec<&str> = names.iter().step_by(2).map(|path| &path[1..]).collect();
+    assert_eq!(found, wanted);
+    // Where a name costs little, a piece has many.
+    let short: Vec<String> = (0..250).map(|i| format!("/{i:03}")).collect();
+    let pattern = Pattern::new("*").unwrap();
+    let asked = Asked {
+        pattern: &pattern,
+        at: "",
+        after: "",
+    };
+    let mut own = Own {
+        tree: &tree(&short),
+        describe: |_: &i32| Some(""),
+    };
+    let (found, end) = piece(asked, &mut own, vec![], "").unwrap();
+    assert_eq!((found.len(), end), (250, End::Complete));
+}

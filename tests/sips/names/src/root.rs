@@ -1,0 +1,117 @@
+//! What is mounted at the root of a name space, with a name server of our own, whose system we are.
+
+use crate::{Check, Test, found, is};
+use core::time::Duration;
+use sing_sdk::names::Names;
+use sing_sdk::prelude::*;
+use sing_sdk::process::Child;
+use sing_sdk::thread;
+use sing_sdk::time::uptime;
+
+pub const ALL: &[Test] = &[
+    ("listings past a mount that never answers", silent),
+    ("changes below the mount", changes),
+    ("who may be mounted", trusted),
+    ("what the mount itself wants", itself),
+];
+
+type Lookup = NamespaceContract::Exp<NamespaceContract::Ready>;
+
+/// A name server that ends with its last client, and the channel that it has from the start.
+fn private() -> Result<Names, Error> {
+    let (imp, exp) = NamespaceContract::new_channel()?;
+    Child::of("nameserver")
+        .args(["nameserver"])
+        .endpoint("clients", exp)
+        .start()?
+        .detach()?;
+    Names::new(imp)
+}
+
+/// Answers a Find with one name.
+fn answer(mount: Lookup, name: &str) -> Result<Lookup, Error> {
+    let NamespaceContract::exp::Ready::Find(_, _, _, next) = mount.recv() else {
+        return Err(Error::NotFound);
+    };
+    let results = Vector::from_slice(&[FindResponse {
+        kind: NameKind::Service,
+        path: name.len() as u32,
+        detail: 0,
+    }])?;
+    let end = || Text::new("");
+    Ok(next.send_ack_find(1, results, Text::new(name)?, end()?, end()?))
+}
+
+/// Who lists the root gets the name server's own names after a while, and the late answer is not
+/// taken for one to the next request.
+fn silent() -> Check {
+    let mut own = private()?;
+    let mount = own.register("/")?;
+    let _zone = own.register_as("/zone", "ClockContract")?;
+    let mut other = Names::new(own.connect()?)?;
+    let start = uptime();
+    let listed = is(found(&mut other, "/*"), Ok("/zone".into()));
+    let took = uptime().saturating_sub(start);
+    let soon = (Duration::from_secs(1)..Duration::from_secs(8)).contains(&took);
+    let asked = thread::spawn(move || found(&mut other, "/*"))?;
+    // It is in the queue by then.
+    thread::sleep(Duration::from_millis(200));
+    let mount = answer(mount, "late")?;
+    let _mount = answer(mount, "mine")?;
+    let answered = is(asked.join()?, Ok("/mine /zone".into()));
+    Ok(listed & soon & answered)
+}
+
+/// Who watches a directory of the mount is told of its changes there, and of its end.
+fn changes() -> Check {
+    let mut own = private()?;
+    let mount = own.register("/")?;
+    let mut other = Names::new(own.connect()?)?;
+    let mut told = other.notify("/docs")?;
+    let NamespaceContract::exp::Ready::Notify(_, _, reports, next) = mount.recv() else {
+        return Ok(false);
+    };
+    let mount = next.send_ack_notify();
+    let _reports = reports.send_changed();
+    let mut good = crate::soon(|| told.is_ready());
+    if good {
+        told = told.recv_changed()?.send_ack();
+    }
+    drop(mount);
+    good &= crate::soon(|| told.is_ready());
+    Ok(good)
+}
+
+/// The system itself is, and what a client of its own has started that registers names, as the
+/// service manager does; no other program is.
+fn trusted() -> Check {
+    let mut own = private()?;
+    let mut program = Names::new(own.connect()?)?;
+    let mut good = is(program.register("/").err(), Some(Error::Held));
+    let lookup = own.register_as("/zone", "ClockContract")?;
+    let mut service = Names::new(own.connect()?)?;
+    // What a service has connected is of the same origin.
+    let mut worker = Names::new(service.connect()?)?;
+    drop(service);
+    let mount = worker.register("/");
+    good &= is(mount.is_ok(), true);
+    good &= is(own.register("/").err(), Some(Error::Held));
+    // Those who were started before are no services.
+    good &= is(worker.deregister("/"), Ok(()));
+    good &= is(program.register("/").err(), Some(Error::Held));
+    good &= is(own.register("/").is_ok(), true);
+    drop(lookup);
+    Ok(good)
+}
+
+/// A silent mount is not asked for what its own program wants.
+fn itself() -> Check {
+    let mut own = private()?;
+    let _zone = own.register_as("/zone", "ClockContract")?;
+    let _mount = own.register("/")?;
+    let mut good = is(found(&mut own, "/*"), Ok("/zone".into()));
+    good &= is(own.open("/nothing").err(), Some(Error::NotFound));
+    good &= is(own.deregister("/"), Ok(()));
+    good &= is(own.deregister("/"), Err(Error::NotFound));
+    Ok(good)
+}
