@@ -28,7 +28,7 @@ pub struct Lost;
 pub enum Failed {
     /// There is none, and will be none.
     Lost,
-    /// The request could not be sent, for want of memory.
+    /// The request could not be sent, for want of memory or because it is too long.
     NotSent,
 }
 

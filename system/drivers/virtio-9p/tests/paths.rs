@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{honest, kind_at, tidy, wish};
+use common::{Node, honest, kind_at, tidy, wish};
 use sing_sdk::contracts::{FileFault, FileKind};
 use virtio_9p::ROOT;
 
@@ -76,4 +76,25 @@ fn a_holder_of_a_directory_does_not_get_above_it() {
     }
     s.clunk(a);
     tidy(&mut s);
+}
+
+#[test]
+fn parts_that_are_no_names_are_not_asked_for() {
+    let mut s = honest();
+    let nodes = &mut s.transport().nodes;
+    let mut link = |at: &str, target: String| {
+        nodes.insert(at.into(), Node::Link(target.leak()));
+    };
+    // Each text is short enough; what is left of the way has all of their parts.
+    link("/l1", format!("l2/{}", "A".repeat(4000)));
+    link("/l2", format!("a/{}", "C".repeat(4000)));
+    link("/nul", "a/b\0/leaf".into());
+    let path = format!("l1/{}/c", "B".repeat(3990));
+    for path in [&path, "nul", "nul/c"] {
+        let found = kind_at(&mut s, path, true);
+        assert_eq!(found, Err(FileFault::BadName), "{:.9}", path);
+        assert!(!s.is_lost());
+        tidy(&mut s);
+    }
+    assert_eq!(kind_at(&mut s, "a/b/leaf", true), Ok(FileKind::File));
 }

@@ -17,6 +17,9 @@ pub enum Node {
     Link(&'static str),
 }
 
+/// The longest message without data that the driver's device has room for.
+const LONGEST: usize = 8 << 10;
+
 /// What a server makes of its answer to a request.
 pub type Lies = Box<dyn FnMut(&Request, &mut Vec<u8>)>;
 
@@ -151,6 +154,9 @@ impl Transport for Server {
     type Data = Vec<u8>;
 
     fn exchange(&mut self, request: &[u8], reply: &mut Vec<u8>) -> Result<(), Failed> {
+        if request.len() > LONGEST {
+            return Err(Failed::NotSent);
+        }
         *reply = self.answer(request);
         if reply.is_empty() {
             return Err(Failed::Lost);
