@@ -98,3 +98,18 @@ fn parts_that_are_no_names_are_not_asked_for() {
     }
     assert_eq!(kind_at(&mut s, "a/b/leaf", true), Ok(FileKind::File));
 }
+
+#[test]
+fn a_fid_that_the_server_still_has_is_not_used_again() {
+    let mut s = honest();
+    // The server says if a fid that it has is to stand for something else.
+    s.transport().clunks = false;
+    for _ in 0..5 {
+        assert_eq!(kind_at(&mut s, "a/b/leaf", true), Ok(FileKind::File));
+    }
+    assert!(s.transport().fids.len() > 5);
+    // It is told when there is memory again.
+    s.transport().clunks = true;
+    assert_eq!(kind_at(&mut s, "file", true), Ok(FileKind::File));
+    tidy(&mut s);
+}

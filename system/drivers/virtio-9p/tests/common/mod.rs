@@ -30,6 +30,8 @@ pub struct Server {
     pub open: BTreeSet<u32>,
     lie: Lies,
     pub asked: usize,
+    /// Whether there is memory to send requests that give a fid up.
+    pub clunks: bool,
 }
 
 fn qid(node: &Node) -> Qid {
@@ -66,6 +68,7 @@ impl Server {
             open: BTreeSet::new(),
             lie: Box::new(lie),
             asked: 0,
+            clunks: true,
         }
     }
 
@@ -154,7 +157,8 @@ impl Transport for Server {
     type Data = Vec<u8>;
 
     fn exchange(&mut self, request: &[u8], reply: &mut Vec<u8>) -> Result<(), Failed> {
-        if request.len() > LONGEST {
+        let clunk = matches!(Request::decode(request), Ok((_, Request::Clunk { .. })));
+        if request.len() > LONGEST || (clunk && !self.clunks) {
             return Err(Failed::NotSent);
         }
         *reply = self.answer(request);
