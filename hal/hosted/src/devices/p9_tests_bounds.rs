@@ -1,6 +1,7 @@
 //! The 9P server, asked for too much, and for what is no request.
 
-use super::p9::{FIDS, MOST};
+use super::p9::{FIDS, MOST, MOST_DESCRIPTORS, Server};
+use super::p9_files::Root;
 use super::p9_tests::{Host, SECRET, Said};
 use sing_p9::{Change, NO_TAG, REMOVE_DIRECTORY, Request, VERSION, errno, open};
 use std::fs;
@@ -19,8 +20,8 @@ fn fids_are_bounded_and_come_back() {
             }
         }
     }
-    // The root's is one of them; tests beside this one have some of all, too.
-    assert!(refused >= 2000 - FIDS);
+    // The root's is one of them.
+    assert_eq!(refused, 2000 - FIDS);
     let taken = host.walk(0, 1, &["file"]);
     assert_eq!(taken, Said::Error(errno::EINVAL));
     // A new session has none of them.
@@ -29,6 +30,22 @@ fn fids_are_bounded_and_come_back() {
     for fid in [1, 77, u32::MAX] {
         let unknown = host.ask(&Request::Clunk { fid });
         assert_eq!(unknown, Said::Error(errno::EBADF));
+    }
+}
+
+#[test]
+fn no_directory_takes_the_descriptors_of_another() {
+    let directories = 8;
+    // Each keeps its own while the next takes as many as it gets.
+    let mut hosts: Vec<Host> = Vec::new();
+    for _ in 0..3 {
+        let mut host = Host::new(true);
+        host.server = Server::new(Root::open(&host.inside(""), true).unwrap(), directories);
+        host.begin();
+        let more = (1..2000).take_while(|new| matches!(host.walk(0, *new, &[]), Said::Qids(_)));
+        // The root's is one of them.
+        assert_eq!(1 + more.count(), MOST_DESCRIPTORS / directories);
+        hosts.push(host);
     }
 }
 
