@@ -20,6 +20,7 @@ mod lines;
 mod mapping;
 mod mmio;
 mod p9;
+mod p9_ahead;
 mod p9_files;
 #[cfg(test)]
 mod p9_tests;

@@ -7,7 +7,8 @@
 //!   [`MOST_DESCRIPTORS`] of its own, so that none takes those of another.
 //! - What is reached of the host is the business of `p9_files`.
 
-use super::p9_files::{Opened, Root, kind, read, read_link, write};
+use super::p9_ahead::Ahead;
+use super::p9_files::{Opened, Root, kind, read, read_link, which, write};
 use rustix::fs::{FileType, RawDir, SeekFrom, fstat, seek, statat};
 use rustix::io::Errno;
 use sing_p9::{
@@ -59,6 +60,8 @@ pub(super) struct Server {
     fids: HashMap<u32, Stands>,
     /// How many fids there can be.
     most_fids: usize,
+    /// What was written and may not be on the disk.
+    ahead: Ahead,
     /// The longest message that was agreed on; 0 before a session.
     most: u32,
     /// Data of an answer, kept for its room.
@@ -71,6 +74,7 @@ impl Server {
         Server {
             root,
             fids: HashMap::new(),
+            ahead: Ahead::default(),
             most_fids: FIDS.min(MOST_DESCRIPTORS / directories.max(1)),
             most: 0,
             data: Vec::new(),
@@ -101,6 +105,11 @@ impl Server {
             Reply::Error(sing_p9::errno::EPROTO).encode(tag, out);
             out.truncate(if out.len() > room { 0 } else { out.len() });
         }
+    }
+
+    #[cfg(test)]
+    pub(super) fn ahead(&self) -> &Ahead {
+        &self.ahead
     }
 
     fn fid(&self, fid: u32) -> Result<&Stands, Errno> {
@@ -195,6 +204,8 @@ impl Server {
             Request::Sync { fid } => {
                 let fid = self.fid(fid)?;
                 self.root.sync(fid.fd(), fid.open())?;
+                let file = which(fid.fd())?;
+                self.ahead.is_safe(file);
                 Ok(done)
             }
             Request::Link {
@@ -246,6 +257,11 @@ impl Server {
                     return Err(Errno::BADF);
                 }
                 let count = write(&open.file, written, offset)?;
+                let file = which(open.file.as_fd())?;
+                if self.ahead.wrote(file, count as u64) {
+                    self.root.sync_data(self.at(fid)?)?;
+                    self.ahead.is_safe(file);
+                }
                 Ok(Reply::Write(count as u32))
             }
             Request::Clunk { fid } => {

@@ -297,7 +297,7 @@ impl<T: Transport> Session<T> {
         }
     }
 
-    /// Makes what was written to a file safe, or all of the file system of a directory.
+    /// Makes what was written to a file safe, or the names of a directory.
     pub fn sync(&mut self, fid: u32) -> Result<(), Refused> {
         self.done(&Request::Sync { fid })
     }

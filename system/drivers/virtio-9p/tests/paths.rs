@@ -113,3 +113,16 @@ fn a_fid_that_the_server_still_has_is_not_used_again() {
     assert_eq!(kind_at(&mut s, "file", true), Ok(FileKind::File));
     tidy(&mut s);
 }
+
+#[test]
+fn a_directory_is_written_down_for_who_may_change_it() {
+    let mut s = honest();
+    for (write, expected) in [(true, Ok(())), (false, Err(FileFault::ReadOnly))] {
+        let open = s.open_at(ROOT, "a", wish(false, write)).unwrap();
+        let before = s.transport().asked;
+        assert_eq!(s.sync_of(open, true), expected);
+        assert_eq!(s.transport().asked > before, write);
+        s.clunk(open.fid);
+        tidy(&mut s);
+    }
+}
