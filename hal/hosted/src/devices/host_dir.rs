@@ -104,9 +104,11 @@ impl fmt::Display for DirectoryError {
 
 impl std::error::Error for DirectoryError {}
 
-/// Opens the directory and starts its thread, which gives requests back to this transport.
+/// Opens one of so many directories and starts its thread, which gives requests back to this
+/// transport.
 pub(super) fn start(
     directory: &HostDirectory,
+    directories: usize,
     transport: &Arc<Transport>,
 ) -> Result<Box<dyn Model>, DirectoryError> {
     let error = |reason| DirectoryError {
@@ -114,7 +116,7 @@ pub(super) fn start(
         reason,
     };
     let root = Root::open(&directory.path, directory.read_only);
-    let server = Server::new(root.map_err(|e| error(Reason::Open(e)))?);
+    let server = Server::new(root.map_err(|e| error(Reason::Open(e)))?, directories);
     let jobs = Arc::new(Jobs::default());
     let (worker, transport) = (Arc::clone(&jobs), Arc::clone(transport));
     quiet_thread("directory", STACK, move |kernel| {

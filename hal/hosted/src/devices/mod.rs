@@ -20,6 +20,7 @@ mod lines;
 mod mapping;
 mod mmio;
 mod p9;
+mod p9_ahead;
 mod p9_files;
 #[cfg(test)]
 mod p9_tests;
@@ -81,7 +82,8 @@ impl Devices {
             added.map_err(crate::Error::Disk)?;
         }
         for directory in directories {
-            let added = devices.add(|transport| host_dir::start(directory, transport));
+            let (count, list) = (directories.len(), &mut devices);
+            let added = list.add(|transport| host_dir::start(directory, count, transport));
             added.map_err(crate::Error::Directory)?;
         }
         let Ok(()) = devices.add::<Infallible>(|_| Ok(Box::new(Entropy)));

@@ -3,11 +3,12 @@
 //! Invariants:
 //! - Any bytes get an answer, which is no longer than there is room for; what a driver can make
 //!   large (fids, names, counts, messages) is bounded before anything is done.
-//! - Each fid has one descriptor, and all servers of the process together have at most
-//!   [`MOST_DESCRIPTORS`].
+//! - Each fid has one descriptor, and each server of the process has a share of
+//!   [`MOST_DESCRIPTORS`] of its own, so that none takes those of another.
 //! - What is reached of the host is the business of `p9_files`.
 
-use super::p9_files::{Opened, Root, kind, read, read_link, write};
+use super::p9_ahead::Ahead;
+use super::p9_files::{Opened, Root, kind, read, read_link, which, write};
 use rustix::fs::{FileType, RawDir, SeekFrom, fstat, seek, statat};
 use rustix::io::Errno;
 use sing_p9::{
@@ -17,39 +18,17 @@ use sing_p9::{
 use std::collections::HashMap;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 /// The longest message, with 256 KiB of data.
 pub(super) const MOST: u32 = (256 << 10) + 64;
 /// The shortest message that a session can be limited to: a walk of 16 long names fits.
 const LEAST: u32 = 8 << 10;
-/// Fids of a session.
+/// The most fids of a session.
 pub(super) const FIDS: usize = 512;
-/// Descriptors of all sessions: Linux gives a process 1,024 by default, and others want some, too.
-const MOST_DESCRIPTORS: usize = 640;
+/// Descriptors of all directories: Linux gives a process 1,024 by default, and others want some, too.
+pub(super) const MOST_DESCRIPTORS: usize = 640;
 /// The most bytes of entries of one answer.
 const ENTRIES: usize = 64 << 10;
-
-static DESCRIPTORS: AtomicUsize = AtomicUsize::new(0);
-
-/// Room for one descriptor, given back when dropped.
-struct Charge;
-
-impl Charge {
-    fn take() -> Result<Charge, Errno> {
-        let more = |n: usize| (n < MOST_DESCRIPTORS).then_some(n + 1);
-        match DESCRIPTORS.fetch_update(SeqCst, SeqCst, more) {
-            Ok(_) => Ok(Charge),
-            Err(_) => Err(Errno::NFILE),
-        }
-    }
-}
-
-impl Drop for Charge {
-    fn drop(&mut self) {
-        DESCRIPTORS.fetch_sub(1, SeqCst);
-    }
-}
 
 /// What a fid stands for.
 enum Stands {
@@ -59,22 +38,16 @@ enum Stands {
     Open(Opened),
 }
 
-struct Fid {
-    stands: Stands,
-    // Given back after the descriptor is closed.
-    _charge: Charge,
-}
-
-impl Fid {
+impl Stands {
     fn fd(&self) -> BorrowedFd<'_> {
-        match &self.stands {
+        match self {
             Stands::For(fd) => fd.as_fd(),
             Stands::Open(open) => open.file.as_fd(),
         }
     }
 
     fn open(&self) -> Option<&Opened> {
-        match &self.stands {
+        match self {
             Stands::For(_) => None,
             Stands::Open(open) => Some(open),
         }
@@ -84,7 +57,11 @@ impl Fid {
 /// A server of one directory.
 pub(super) struct Server {
     root: Root,
-    fids: HashMap<u32, Fid>,
+    fids: HashMap<u32, Stands>,
+    /// How many fids there can be.
+    most_fids: usize,
+    /// What was written and may not be on the disk.
+    ahead: Ahead,
     /// The longest message that was agreed on; 0 before a session.
     most: u32,
     /// Data of an answer, kept for its room.
@@ -92,10 +69,13 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub(super) fn new(root: Root) -> Server {
+    /// A server of one of so many directories.
+    pub(super) fn new(root: Root, directories: usize) -> Server {
         Server {
             root,
             fids: HashMap::new(),
+            ahead: Ahead::default(),
+            most_fids: FIDS.min(MOST_DESCRIPTORS / directories.max(1)),
             most: 0,
             data: Vec::new(),
         }
@@ -127,12 +107,17 @@ impl Server {
         }
     }
 
-    fn fid(&self, fid: u32) -> Result<&Fid, Errno> {
+    #[cfg(test)]
+    pub(super) fn ahead(&self) -> &Ahead {
+        &self.ahead
+    }
+
+    fn fid(&self, fid: u32) -> Result<&Stands, Errno> {
         self.fids.get(&fid).ok_or(Errno::BADF)
     }
 
     fn at(&self, fid: u32) -> Result<BorrowedFd<'_>, Errno> {
-        self.fid(fid).map(Fid::fd)
+        self.fid(fid).map(Stands::fd)
     }
 
     /// A file that is open.
@@ -145,16 +130,11 @@ impl Server {
         }
     }
 
-    fn set(&mut self, fid: u32, stands: Stands, charge: Charge) {
-        let _charge = charge;
-        self.fids.insert(fid, Fid { stands, _charge });
-    }
-
     /// Refuses a fid that stands for something already, or one too many.
     fn is_fresh(&self, fid: u32) -> Result<(), Errno> {
         if self.fids.contains_key(&fid) {
             Err(Errno::INVAL)
-        } else if self.fids.len() >= FIDS {
+        } else if self.fids.len() >= self.most_fids {
             Err(Errno::NFILE)
         } else {
             Ok(())
@@ -181,9 +161,8 @@ impl Server {
             Request::Version { most, version } => Ok(self.begin(most, version)),
             Request::Attach { fid } => {
                 self.is_fresh(fid)?;
-                let charge = Charge::take()?;
                 let (fd, qid) = self.root.attach()?;
-                self.set(fid, Stands::For(fd), charge);
+                self.fids.insert(fid, Stands::For(fd));
                 Ok(Reply::Attach(qid))
             }
             // Requests are served one after the other: the earlier one has been answered.
@@ -225,6 +204,8 @@ impl Server {
             Request::Sync { fid } => {
                 let fid = self.fid(fid)?;
                 self.root.sync(fid.fd(), fid.open())?;
+                let file = which(fid.fd())?;
+                self.ahead.is_safe(file);
                 Ok(done)
             }
             Request::Link {
@@ -276,6 +257,11 @@ impl Server {
                     return Err(Errno::BADF);
                 }
                 let count = write(&open.file, written, offset)?;
+                let file = which(open.file.as_fd())?;
+                if self.ahead.wrote(file, count as u64) {
+                    self.root.sync_data(self.at(fid)?)?;
+                    self.ahead.is_safe(file);
+                }
                 Ok(Reply::Write(count as u32))
             }
             Request::Clunk { fid } => {
@@ -314,7 +300,6 @@ impl Server {
         if new == fid && from.open().is_some() {
             return Err(Errno::INVAL);
         }
-        let charge = Charge::take()?;
         let mut qids: Vec<Qid> = Vec::new();
         let mut here: Option<OwnedFd> = None;
         for name in names {
@@ -332,7 +317,7 @@ impl Server {
             Some(fd) => fd,
             None => rustix::io::fcntl_dupfd_cloexec(from.fd(), 0)?,
         };
-        self.set(new, Stands::For(fd), charge);
+        self.fids.insert(new, Stands::For(fd));
         Ok(Reply::Walk(qids))
     }
 
@@ -354,7 +339,7 @@ impl Server {
         }
         let qid = self.root.attributes(opened.file.as_fd())?.qid;
         if let Some(known) = self.fids.get_mut(&fid) {
-            known.stands = Stands::Open(opened);
+            *known = Stands::Open(opened);
         }
         Ok(Reply::Open(qid))
     }
@@ -376,7 +361,7 @@ impl Server {
         }
         let (file, qid) = self.root.create(known.fd(), name, mode)?;
         if let Some(known) = self.fids.get_mut(&fid) {
-            known.stands = Stands::Open(Opened {
+            *known = Stands::Open(Opened {
                 file,
                 is_directory: false,
                 writes: true,

@@ -11,9 +11,10 @@
 //!   that very file.
 //! - A directory that is for reading only is not changed.
 
+use super::p9_ahead::Which;
 use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, Timespec, Timestamps, fstat, fsync,
-    ftruncate, linkat, mkdirat, openat, openat2, readlinkat, renameat, symlinkat, syncfs, unlinkat,
+    AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, Timespec, Timestamps, fdatasync, fstat,
+    fsync, ftruncate, linkat, mkdirat, openat, openat2, readlinkat, renameat, symlinkat, unlinkat,
     utimensat,
 };
 use rustix::io::Errno;
@@ -243,8 +244,8 @@ impl Root {
         })
     }
 
-    /// All that was written is safe when this returns: of a file, or of the directory's whole file
-    /// system.
+    /// All that was written is safe when this returns: of a file, or the names of a directory. Not
+    /// of its whole file system, which others of the host use, too.
     pub(super) fn sync(&self, fd: BorrowedFd, open: Option<&Opened>) -> Result<(), Errno> {
         if self.read_only {
             return Ok(());
@@ -257,11 +258,13 @@ impl Root {
                 &again
             }
         };
-        if open.is_directory {
-            syncfs(&open.file)
-        } else {
-            fsync(&open.file)
-        }
+        fsync(&open.file)
+    }
+
+    /// Makes what was written to a file safe. It is opened anew for that: Linux tells of a write
+    /// that has failed once for each opening, so that whoever asks for a sync is told all the same.
+    pub(super) fn sync_data(&self, fd: BorrowedFd) -> Result<(), Errno> {
+        fdatasync(self.reopen(fd, false)?.file)
     }
 
     fn qid(&self, stat: &Stat) -> Qid {
@@ -290,6 +293,12 @@ pub(super) fn kind(of: FileType) -> u8 {
         FileType::Symlink => Qid::LINK,
         _ => 0,
     }
+}
+
+/// Which file a descriptor stands for.
+pub(super) fn which(fd: BorrowedFd) -> Result<Which, Errno> {
+    let stat = fstat(fd)?;
+    Ok((stat.st_dev, stat.st_ino))
 }
 
 /// The text of a symbolic link.

@@ -53,7 +53,7 @@ impl Host {
         let root = Root::open(&inside, read_only).unwrap();
         let mut host = Host {
             above,
-            server: Server::new(root),
+            server: Server::new(root, 1),
         };
         host.begin();
         host
@@ -292,7 +292,7 @@ fn pipes_devices_and_sockets_are_not_opened() {
         }
     }
     // A device, as root can make one.
-    let device = Root::open(Path::new("/dev"), true).map(Server::new);
+    let device = Root::open(Path::new("/dev"), true).map(|root| Server::new(root, 1));
     host.server = device.unwrap();
     host.begin();
     assert_eq!(host.read(&["null"]), Said::Error(errno::EOPNOTSUPP));

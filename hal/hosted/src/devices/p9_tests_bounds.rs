@@ -1,6 +1,8 @@
 //! The 9P server, asked for too much, and for what is no request.
 
-use super::p9::{FIDS, MOST};
+use super::p9::{FIDS, MOST, MOST_DESCRIPTORS, Server};
+use super::p9_ahead as ahead;
+use super::p9_files::Root;
 use super::p9_tests::{Host, SECRET, Said};
 use sing_p9::{Change, NO_TAG, REMOVE_DIRECTORY, Request, VERSION, errno, open};
 use std::fs;
@@ -19,8 +21,8 @@ fn fids_are_bounded_and_come_back() {
             }
         }
     }
-    // The root's is one of them; tests beside this one have some of all, too.
-    assert!(refused >= 2000 - FIDS);
+    // The root's is one of them.
+    assert_eq!(refused, 2000 - FIDS);
     let taken = host.walk(0, 1, &["file"]);
     assert_eq!(taken, Said::Error(errno::EINVAL));
     // A new session has none of them.
@@ -29,6 +31,22 @@ fn fids_are_bounded_and_come_back() {
     for fid in [1, 77, u32::MAX] {
         let unknown = host.ask(&Request::Clunk { fid });
         assert_eq!(unknown, Said::Error(errno::EBADF));
+    }
+}
+
+#[test]
+fn no_directory_takes_the_descriptors_of_another() {
+    let directories = 8;
+    // Each keeps its own while the next takes as many as it gets.
+    let mut hosts: Vec<Host> = Vec::new();
+    for _ in 0..3 {
+        let mut host = Host::new(true);
+        host.server = Server::new(Root::open(&host.inside(""), true).unwrap(), directories);
+        host.begin();
+        let more = (1..2000).take_while(|new| matches!(host.walk(0, *new, &[]), Said::Qids(_)));
+        // The root's is one of them.
+        assert_eq!(1 + more.count(), MOST_DESCRIPTORS / directories);
+        hosts.push(host);
     }
 }
 
@@ -90,6 +108,32 @@ fn counts_and_places_are_bounded() {
         host.server.serve(&message, room, &mut answer);
         assert!(answer.len() <= room);
     }
+}
+
+#[test]
+fn what_is_written_without_a_sync_is_bounded() {
+    use std::os::unix::fs::MetadataExt;
+    let mut host = Host::new(false);
+    let data = &vec![7; 256 << 10][..];
+    let rounds = ahead::MOST / data.len() as u64;
+    let meta = fs::metadata(host.inside("file")).unwrap();
+    let which = (meta.dev(), meta.ino());
+    for round in 1..=rounds + 1 {
+        // Again and again, by a new fid: the same place, so that the disk is not filled.
+        let (fid, offset) = (1, round % 4 * data.len() as u64);
+        host.walk(0, fid, &["file"]);
+        host.open(fid, open::READ_WRITE);
+        let wrote = host.ask(&Request::Write { fid, offset, data });
+        assert_eq!(wrote, Said::Count(data.len() as u32));
+        let expected = round % rounds * data.len() as u64;
+        assert_eq!(host.server.ahead().of(which), expected, "{round}");
+        host.clunk(fid);
+    }
+    host.walk(0, 1, &["file"]);
+    assert_eq!(host.ask(&Request::Sync { fid: 1 }), Said::Done);
+    assert_eq!(host.server.ahead().of(which), 0);
+    // A directory, too.
+    assert_eq!(host.ask(&Request::Sync { fid: 0 }), Said::Done);
 }
 
 #[test]

@@ -92,7 +92,11 @@ impl Host {
         room: usize,
         data: Option<(Block, Part)>,
     ) -> Moved<Block> {
-        let Some(mut own) = self.own.take().filter(|_| message.len() <= REQUEST) else {
+        // Nothing has gone to the device: the session goes on.
+        if message.len() > REQUEST {
+            return (data.map(|(block, _)| block), Err(Failed::NotSent));
+        }
+        let Some(mut own) = self.own.take() else {
             return (None, Err(Failed::Lost));
         };
         own.write(0, message);

@@ -123,7 +123,7 @@ impl Server {
                     Err(fault) => next.send_not_listed(fault, Vector::from_block(block)),
                 }
             }
-            Request::Sync(next) => done!(s.sync_of(fid, true), next),
+            Request::Sync(next) => done!(s.sync_of(dir.open, true), next),
             Request::Closed => return None,
         })
     }

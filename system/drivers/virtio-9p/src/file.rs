@@ -68,7 +68,7 @@ impl Server {
                     Err(fault) => next.send_failed(fault),
                 }
             }
-            Request::Sync(next) => match self.session.sync_of(fid, false) {
+            Request::Sync(next) => match self.session.sync_of(open, false) {
                 Ok(()) => next.send_done(),
                 Err(fault) => next.send_failed(fault),
             },

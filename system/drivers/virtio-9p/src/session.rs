@@ -28,7 +28,7 @@ pub struct Lost;
 pub enum Failed {
     /// There is none, and will be none.
     Lost,
-    /// The request could not be sent, for want of memory.
+    /// The request could not be sent, for want of memory or because it is too long.
     NotSent,
 }
 
@@ -76,6 +76,10 @@ pub struct Session<T> {
     /// Fids that are given up and can be used again, and the first that none ever was.
     free: Vec<u32>,
     next: u32,
+    /// Fids that are given up, and of which the server has not been told.
+    untold: Vec<u32>,
+    /// The last request has not been sent.
+    unsent: bool,
     data: u32,
     lost: bool,
 }
@@ -92,6 +96,8 @@ impl<T: Transport> Session<T> {
             reply: Vec::new(),
             free: Vec::new(),
             next: ROOT + 1,
+            untold: Vec::new(),
+            unsent: false,
             data: 0,
             lost: false,
         };
@@ -133,6 +139,7 @@ impl<T: Transport> Session<T> {
     }
 
     fn call(&mut self, request: &Request) -> Result<Reply<'_>, Refused> {
+        self.unsent = false;
         if self.lost {
             return Err(Refused(errno::EIO));
         }
@@ -167,7 +174,10 @@ impl<T: Transport> Session<T> {
                 self.lost = true;
                 Refused(errno::EIO)
             }
-            Failed::NotSent => Refused(errno::ENOMEM),
+            Failed::NotSent => {
+                self.unsent = true;
+                Refused(errno::ENOMEM)
+            }
         }
     }
 
@@ -186,9 +196,17 @@ impl<T: Transport> Session<T> {
 
     /// Gives a fid up.
     pub fn clunk(&mut self, fid: u32) {
-        // The server forgets it, whatever it answers.
-        let _ = self.done(&Request::Clunk { fid });
-        self.free.push(fid);
+        self.untold.push(fid);
+        // Each that could not be told is told with a later one; there are no more than fids.
+        while let Some(fid) = self.untold.pop() {
+            let _ = self.done(&Request::Clunk { fid });
+            if self.unsent {
+                self.untold.push(fid);
+                return;
+            }
+            // The server forgets it, whatever it answers.
+            self.free.push(fid);
+        }
     }
 
     /// Goes along names from a fid's place on, as far as they lead: a fid of what is there if all
@@ -279,7 +297,7 @@ impl<T: Transport> Session<T> {
         }
     }
 
-    /// Makes what was written to a file safe, or all of the file system of a directory.
+    /// Makes what was written to a file safe, or the names of a directory.
     pub fn sync(&mut self, fid: u32) -> Result<(), Refused> {
         self.done(&Request::Sync { fid })
     }

@@ -313,14 +313,18 @@ impl<T: Transport> Session<T> {
     }
 
     /// Makes what a fid stands for safe from a power cut. A directory is opened for that, as what
-    /// is not open cannot be written down.
-    pub fn sync_of(&mut self, fid: u32, is_directory: bool) -> Result<(), FileFault> {
+    /// is not open cannot be written down; and only for who may have changed something in it.
+    pub fn sync_of(&mut self, open: Opened, is_directory: bool) -> Result<(), FileFault> {
         if !is_directory {
-            return Ok(self.sync(fid)?);
+            return Ok(self.sync(open.fid)?);
         }
-        let (own, _) = self.walk(fid, &[])?;
+        if !open.write {
+            return Err(FileFault::ReadOnly);
+        }
+        let (own, _) = self.walk(open.fid, &[])?;
         let own = own.ok_or(FileFault::Medium)?;
-        let synced = match self.open(own, open::READ | open::DIRECTORY) {
+        let flags = open::READ | open::DIRECTORY;
+        let synced = match self.open(own, flags) {
             Ok(()) => self.sync(own),
             Err(refused) => Err(refused),
         };

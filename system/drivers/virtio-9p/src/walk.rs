@@ -286,14 +286,15 @@ impl<T: Transport> Session<T> {
         here: &mut Here,
         rest: &mut Vec<String>,
     ) -> Result<Option<Found>, FileFault> {
-        // Plain names, without the last part of the path, which is looked at by itself.
-        let plain = rest.iter().rev().take_while(|part| *part != "..");
-        let names: Vec<&[u8]> = plain.take(NAMES).map(String::as_bytes).collect();
-        if rest.len() == 1 {
+        // Names only, so that a request has a bounded length: links can make parts of any. The last
+        // part of the path is looked at by itself, and so is a part that is no name.
+        let parts = rest.iter().skip(1).rev().map(String::as_bytes);
+        let plain = parts.take_while(|part| sing_p9::is_name(part));
+        let names: Vec<&[u8]> = plain.take(NAMES).collect();
+        if names.is_empty() {
             return self.last(here, rest).map(Some);
         }
-        let names = &names[..names.len().min(rest.len() - 1)];
-        let (fid, qids) = self.step(here, names)?;
+        let (fid, qids) = self.step(here, &names)?;
         let through = qids.iter().take_while(|qid| qid.is_directory()).count();
         if let Some(fid) = fid
             && through == names.len()

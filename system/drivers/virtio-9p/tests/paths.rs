@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{honest, kind_at, tidy, wish};
+use common::{Node, honest, kind_at, tidy, wish};
 use sing_sdk::contracts::{FileFault, FileKind};
 use virtio_9p::ROOT;
 
@@ -76,4 +76,53 @@ fn a_holder_of_a_directory_does_not_get_above_it() {
     }
     s.clunk(a);
     tidy(&mut s);
+}
+
+#[test]
+fn parts_that_are_no_names_are_not_asked_for() {
+    let mut s = honest();
+    let nodes = &mut s.transport().nodes;
+    let mut link = |at: &str, target: String| {
+        nodes.insert(at.into(), Node::Link(target.leak()));
+    };
+    // Each text is short enough; what is left of the way has all of their parts.
+    link("/l1", format!("l2/{}", "A".repeat(4000)));
+    link("/l2", format!("a/{}", "C".repeat(4000)));
+    link("/nul", "a/b\0/leaf".into());
+    let path = format!("l1/{}/c", "B".repeat(3990));
+    for path in [&path, "nul", "nul/c"] {
+        let found = kind_at(&mut s, path, true);
+        assert_eq!(found, Err(FileFault::BadName), "{:.9}", path);
+        assert!(!s.is_lost());
+        tidy(&mut s);
+    }
+    assert_eq!(kind_at(&mut s, "a/b/leaf", true), Ok(FileKind::File));
+}
+
+#[test]
+fn a_fid_that_the_server_still_has_is_not_used_again() {
+    let mut s = honest();
+    // The server says if a fid that it has is to stand for something else.
+    s.transport().clunks = false;
+    for _ in 0..5 {
+        assert_eq!(kind_at(&mut s, "a/b/leaf", true), Ok(FileKind::File));
+    }
+    assert!(s.transport().fids.len() > 5);
+    // It is told when there is memory again.
+    s.transport().clunks = true;
+    assert_eq!(kind_at(&mut s, "file", true), Ok(FileKind::File));
+    tidy(&mut s);
+}
+
+#[test]
+fn a_directory_is_written_down_for_who_may_change_it() {
+    let mut s = honest();
+    for (write, expected) in [(true, Ok(())), (false, Err(FileFault::ReadOnly))] {
+        let open = s.open_at(ROOT, "a", wish(false, write)).unwrap();
+        let before = s.transport().asked;
+        assert_eq!(s.sync_of(open, true), expected);
+        assert_eq!(s.transport().asked > before, write);
+        s.clunk(open.fid);
+        tidy(&mut s);
+    }
 }

@@ -17,6 +17,9 @@ pub enum Node {
     Link(&'static str),
 }
 
+/// The longest message without data that the driver's device has room for.
+const LONGEST: usize = 8 << 10;
+
 /// What a server makes of its answer to a request.
 pub type Lies = Box<dyn FnMut(&Request, &mut Vec<u8>)>;
 
@@ -27,6 +30,8 @@ pub struct Server {
     pub open: BTreeSet<u32>,
     lie: Lies,
     pub asked: usize,
+    /// Whether there is memory to send requests that give a fid up.
+    pub clunks: bool,
 }
 
 fn qid(node: &Node) -> Qid {
@@ -63,6 +68,7 @@ impl Server {
             open: BTreeSet::new(),
             lie: Box::new(lie),
             asked: 0,
+            clunks: true,
         }
     }
 
@@ -151,6 +157,10 @@ impl Transport for Server {
     type Data = Vec<u8>;
 
     fn exchange(&mut self, request: &[u8], reply: &mut Vec<u8>) -> Result<(), Failed> {
+        let clunk = matches!(Request::decode(request), Ok((_, Request::Clunk { .. })));
+        if request.len() > LONGEST || (clunk && !self.clunks) {
+            return Err(Failed::NotSent);
+        }
         *reply = self.answer(request);
         if reply.is_empty() {
             return Err(Failed::Lost);
