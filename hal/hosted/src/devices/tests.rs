@@ -349,8 +349,7 @@ extern "C" fn on_bus_error(_: i32, _: *mut libc::siginfo_t, context: *mut libc::
     }
 }
 
-#[test]
-fn a_file_that_has_become_shorter_fails_requests_and_nothing_else() {
+fn expect_bus_errors() {
     let action = libc::sigaction {
         sa_sigaction: on_bus_error as *const () as usize,
         // SAFETY: all zeros is a set without signals.
@@ -358,8 +357,13 @@ fn a_file_that_has_become_shorter_fails_requests_and_nothing_else() {
         sa_flags: libc::SA_SIGINFO,
         sa_restorer: None,
     };
-    // SAFETY: the handler does what the system's own does; no other test installs one.
+    // SAFETY: the handler does what the system's own does; no other test installs another.
     unsafe { libc::sigaction(libc::SIGBUS, &raw const action, std::ptr::null_mut()) };
+}
+
+#[test]
+fn a_file_that_has_become_shorter_fails_requests_and_nothing_else() {
+    expect_bus_errors();
     let file = scratch(&[7; 64 * 512]);
     let mut disk = disk(&file, false).unwrap();
     let mut data = vec![0; 1024];
@@ -377,6 +381,42 @@ fn a_file_that_has_become_shorter_fails_requests_and_nothing_else() {
     // What is written makes it longer again.
     assert_eq!(disk.run(1, 30, &mut data, false).0, 0);
     assert_eq!(disk.run(0, 30, &mut data, true).0, 0);
+}
+
+/// Requests of more than one turn are served by the disk's thread, through the mapping as well.
+#[test]
+fn a_file_that_has_become_shorter_fails_requests_of_later_turns_too() {
+    const HALF: usize = 1024 * 512;
+    expect_bus_errors();
+    let file = scratch(&[7; 2 * HALF]);
+    let mut disk = disk(&file, false).unwrap();
+    let mut data = vec![0u8; 2 * HALF];
+    // From now on Linux is known to have it.
+    assert_eq!(disk.run(0, 0, &mut data, true).0, 0);
+    let options = fs::File::options().write(true).open(&file.0).unwrap();
+    options.set_len(HALF as u64).unwrap();
+    let mut headers = [[0; 16]; 2];
+    headers[1][8..10].copy_from_slice(&1024u16.to_le_bytes());
+    let mut status = [9u8; 2];
+    let before = disk.used();
+    for (half, header) in headers.iter().enumerate() {
+        disk.add(&[
+            (header.as_ptr(), 16, false),
+            (data[half * HALF..].as_mut_ptr().cast_const(), HALF, true),
+            (status[half..].as_mut_ptr().cast_const(), 1, true),
+        ]);
+    }
+    disk.notify();
+    let start = Instant::now();
+    while disk.used() - before < 2 {
+        assert!(start.elapsed() < Duration::from_secs(60), "no answer");
+        thread::yield_now();
+    }
+    // SAFETY: the device's threads have written it, and are done.
+    assert_eq!(
+        unsafe { std::ptr::read_volatile(&raw const status) },
+        [0, 1]
+    );
 }
 
 #[test]
