@@ -1,0 +1,157 @@
+//! The thread of a disk: does what may wait for the host, in the order of the requests.
+
+use super::disk::{FAILED, OK};
+use super::mmio::{Ticket, Transport};
+use crate::signals;
+use crate::thread::Kernel;
+use rustix::fs::{FallocateFlags, fallocate};
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::{Condvar, Mutex, PoisonError};
+
+/// The most bytes that are written at once before the host has them on the medium. Linux lets a
+/// writer wait that is far ahead of the medium, and that must not be the kernel's thread.
+pub(super) const AHEAD: u64 = 64 << 20;
+
+/// Work for the disk's thread.
+pub(super) enum Work {
+    Read { at: u64, len: usize },
+    Write { at: u64, data: Vec<u8> },
+    Flush,
+    Discard { at: u64, len: u64 },
+}
+
+/// What the disk's thread does next.
+pub(super) enum Next {
+    /// A request.
+    Job(Job),
+    /// Further turns of what the queue holds.
+    Resume,
+}
+
+/// A request, and whom it is given back to.
+pub(super) struct Job {
+    pub(super) work: Work,
+    pub(super) ticket: Ticket,
+}
+
+/// Jobs in order, at most as many as a queue has requests, and one resumption.
+#[derive(Default)]
+pub(super) struct Jobs {
+    queue: Mutex<VecDeque<Next>>,
+    /// Whether a resumption is among them.
+    pub(super) resuming: AtomicBool,
+    more: Condvar,
+    /// Jobs that have been done.
+    pub(super) done: AtomicU64,
+    /// Whether something was written that no flush has made safe.
+    pub(super) dirty: AtomicBool,
+    /// Bytes written at once since the host last had all of them on the medium.
+    pub(super) ahead: AtomicU64,
+    /// How often the host has been asked to have all of them there, and blocks were given back.
+    pub(super) syncs: AtomicU64,
+}
+
+impl Jobs {
+    /// Puts it behind the others.
+    pub(super) fn put(&self, next: Next) {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.push_back(next);
+        self.more.notify_one();
+    }
+
+    fn next(&self) -> Next {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(next) = queue.pop_front() {
+                return next;
+            }
+            let woken = self.more.wait(queue);
+            queue = woken.unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// Does the jobs.
+pub(super) fn work(jobs: &Jobs, file: &File, transport: &Transport, kernel: Kernel) {
+    loop {
+        let Job { work, ticket } = match jobs.next() {
+            Next::Job(job) => job,
+            Next::Resume => {
+                jobs.resuming.store(false, SeqCst);
+                resume(transport, kernel);
+                continue;
+            }
+        };
+        let flush = matches!(work, Work::Flush);
+        if flush || matches!(work, Work::Discard { .. }) {
+            jobs.syncs.fetch_add(1, SeqCst);
+        }
+        let done = run(work, file);
+        if flush && done.is_err() {
+            jobs.dirty.store(true, SeqCst);
+        } else if flush {
+            jobs.ahead.store(0, SeqCst);
+        } else if jobs.ahead.load(SeqCst) > AHEAD {
+            // Whoever writes on and on goes as fast as the medium. An error is the next flush's.
+            jobs.syncs.fetch_add(1, SeqCst);
+            if file.sync_data().is_ok() {
+                jobs.ahead.store(0, SeqCst);
+            }
+        }
+        // Before the request is given back: the model then knows that nothing waits any more.
+        jobs.done.fetch_add(1, SeqCst);
+        let tell = transport.finish(ticket, |chain| {
+            // The head was taken when the request came, and is still there.
+            let mut header = [0; 16];
+            chain.take_head(&mut header);
+            let Some(status) = chain.take_status() else {
+                return 0;
+            };
+            let (value, written) = match &done {
+                Ok(data) => (OK, chain.fill(data)),
+                Err(_) => (FAILED, 0),
+            };
+            // SAFETY: a byte of the request, which `finish` has given.
+            unsafe { status.write_volatile(value) };
+            written as u32 + 1
+        });
+        if tell {
+            kernel.signal(signals::DEVICE);
+        }
+    }
+}
+
+/// Serves what the queue holds, a turn at a time, so that a reset comes in between.
+fn resume(transport: &Transport, kernel: Kernel) {
+    loop {
+        let (tell, more) = transport.resume();
+        if tell {
+            kernel.signal(signals::DEVICE);
+        }
+        if !more {
+            return;
+        }
+    }
+}
+
+fn run(work: Work, file: &File) -> io::Result<Vec<u8>> {
+    match work {
+        Work::Read { at, len } => {
+            let mut data = vec![0; len];
+            file.read_exact_at(&mut data, at)?;
+            Ok(data)
+        }
+        Work::Write { at, data } => file.write_all_at(&data, at).map(|()| Vec::new()),
+        Work::Flush => file.sync_data().map(|()| Vec::new()),
+        Work::Discard { at, len } => {
+            let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+            // A host that cannot forget need not: the contents are nobody's any more.
+            let _ = fallocate(file, hole, at, len);
+            Ok(Vec::new())
+        }
+    }
+}
