@@ -8,10 +8,11 @@
 //!
 //! Invariants: nothing is read or written outside the capacity, which is the file's size when it
 //! was opened, and a disk that is read-only is opened so. A flush is answered when the host has
-//! said that all that was written before is safe.
+//! said that all that was written before is safe. What waits is bounded (`disk_thread.rs`), also
+//! where resets come in between; beyond that, requests are answered at once with an error.
 
 use super::DiskFile;
-use super::disk_thread::{AHEAD, Job, Jobs, Next, Work, work};
+use super::disk_thread::{AHEAD, Job, Jobs, Work, work};
 use super::mapping::Mapping;
 use super::mmio::{Model, Ticket, Transport};
 use super::queue::{Chain, Piece, bytes};
@@ -113,6 +114,11 @@ impl Disk {
             path: self.path.clone(),
             reason: Reason::Thread(e),
         })?;
+        Ok(Box::new(self.model(jobs)))
+    }
+
+    /// The disk's model, which leaves to others what is among the jobs.
+    pub(super) fn model(self, jobs: Arc<Jobs>) -> DiskModel {
         let mut name = [0; 20];
         let file_name = self.path.file_name().unwrap_or_default();
         for (to, from) in name.iter_mut().zip(file_name.as_encoded_bytes()) {
@@ -138,11 +144,11 @@ impl Disk {
         put(36, &MOST_DISCARDED.to_le_bytes());
         put(40, &1u32.to_le_bytes());
         put(44, &8u32.to_le_bytes());
-        Ok(Box::new(model))
+        model
     }
 }
 
-struct DiskModel {
+pub(super) struct DiskModel {
     disk: Disk,
     features: u64,
     config: [u8; 60],
@@ -179,9 +185,7 @@ impl Model for DiskModel {
     }
 
     fn more(&mut self) {
-        if !self.jobs.resuming.swap(true, SeqCst) {
-            self.jobs.put(Next::Resume);
-        }
+        self.jobs.resume();
     }
 
     fn serve(&mut self, chain: &mut Chain, ticket: Ticket) -> Option<u32> {
@@ -191,7 +195,8 @@ impl Model for DiskModel {
         let Some(status) = chain.take_status() else {
             return Some(0);
         };
-        let (value, written) = if whole {
+        let room = self.jobs.have_room(bytes(&chain.readable));
+        let (value, written) = if whole && room {
             let kind = u32::from_le_bytes([header[0], header[1], header[2], header[3]]);
             let [.., a, b, c, d, e, f, g, h] = header;
             let sector = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
@@ -257,7 +262,7 @@ impl DiskModel {
 
     fn later(&mut self, work: Work, ticket: Ticket) {
         self.waiting += 1;
-        self.jobs.put(Next::Job(Job { work, ticket }));
+        self.jobs.put(Job { work, ticket });
     }
 
     fn vectors(&mut self, pieces: &[Piece]) -> (*const libc::iovec, i32) {

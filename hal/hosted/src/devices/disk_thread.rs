@@ -10,11 +10,16 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// The most bytes that are written at once before the host has them on the medium. Linux lets a
 /// writer wait that is far ahead of the medium, and that must not be the kernel's thread.
 pub(super) const AHEAD: u64 = 64 << 20;
+
+/// Bytes of writes that wait, and requests. A driver that keeps to one queue does not come near;
+/// what was asked before a reset waits too.
+const WAITING: usize = 64 << 20;
+const MOST_JOBS: usize = 512;
 
 /// Work for the disk's thread.
 pub(super) enum Work {
@@ -24,8 +29,18 @@ pub(super) enum Work {
     Discard { at: u64, len: u64 },
 }
 
+impl Work {
+    /// Bytes that it keeps.
+    fn bytes(&self) -> usize {
+        match self {
+            Work::Write { data, .. } => data.len(),
+            Work::Read { .. } | Work::Flush | Work::Discard { .. } => 0,
+        }
+    }
+}
+
 /// What the disk's thread does next.
-pub(super) enum Next {
+enum Next {
     /// A request.
     Job(Job),
     /// Further turns of what the queue holds.
@@ -38,12 +53,20 @@ pub(super) struct Job {
     pub(super) ticket: Ticket,
 }
 
-/// Jobs in order, at most as many as a queue has requests, and one resumption.
+/// What is to be done, in order.
+#[derive(Default)]
+struct Queue {
+    list: VecDeque<Next>,
+    /// Bytes of the writes among it.
+    bytes: usize,
+    /// Whether a resumption is among it.
+    resuming: bool,
+}
+
+/// The disk's jobs, at most [`MOST_JOBS`] and one resumption.
 #[derive(Default)]
 pub(super) struct Jobs {
-    queue: Mutex<VecDeque<Next>>,
-    /// Whether a resumption is among them.
-    pub(super) resuming: AtomicBool,
+    queue: Mutex<Queue>,
     more: Condvar,
     /// Jobs that have been done.
     pub(super) done: AtomicU64,
@@ -56,17 +79,42 @@ pub(super) struct Jobs {
 }
 
 impl Jobs {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a request may wait, one that is to write at most so many bytes. It can until the
+    /// next one is put: that is done with the device's state locked.
+    pub(super) fn have_room(&self, bytes: usize) -> bool {
+        let queue = self.lock();
+        queue.bytes.saturating_add(bytes) <= WAITING && queue.list.len() < MOST_JOBS
+    }
+
     /// Puts it behind the others.
-    pub(super) fn put(&self, next: Next) {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        queue.push_back(next);
+    pub(super) fn put(&self, job: Job) {
+        let mut queue = self.lock();
+        queue.bytes += job.work.bytes();
+        queue.list.push_back(Next::Job(job));
         self.more.notify_one();
     }
 
+    /// Puts a resumption behind the others, unless there is one.
+    pub(super) fn resume(&self) {
+        let mut queue = self.lock();
+        if !std::mem::replace(&mut queue.resuming, true) {
+            queue.list.push_back(Next::Resume);
+            self.more.notify_one();
+        }
+    }
+
     fn next(&self) -> Next {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.lock();
         loop {
-            if let Some(next) = queue.pop_front() {
+            if let Some(next) = queue.list.pop_front() {
+                match &next {
+                    Next::Job(job) => queue.bytes -= job.work.bytes(),
+                    Next::Resume => queue.resuming = false,
+                }
                 return next;
             }
             let woken = self.more.wait(queue);
@@ -81,7 +129,6 @@ pub(super) fn work(jobs: &Jobs, file: &File, transport: &Transport, kernel: Kern
         let Job { work, ticket } = match jobs.next() {
             Next::Job(job) => job,
             Next::Resume => {
-                jobs.resuming.store(false, SeqCst);
                 resume(transport, kernel);
                 continue;
             }
