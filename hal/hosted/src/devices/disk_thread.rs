@@ -125,6 +125,7 @@ impl Jobs {
 
 /// Does the jobs.
 pub(super) fn work(jobs: &Jobs, file: &File, transport: &Transport, kernel: Kernel) {
+    let mut lost = None;
     loop {
         let Job { work, ticket } = match jobs.next() {
             Next::Job(job) => job,
@@ -138,17 +139,7 @@ pub(super) fn work(jobs: &Jobs, file: &File, transport: &Transport, kernel: Kern
             jobs.syncs.fetch_add(1, SeqCst);
         }
         let done = run(work, file);
-        if flush && done.is_err() {
-            jobs.dirty.store(true, SeqCst);
-        } else if flush {
-            jobs.ahead.store(0, SeqCst);
-        } else if jobs.ahead.load(SeqCst) > AHEAD {
-            // Whoever writes on and on goes as fast as the medium. An error is the next flush's.
-            jobs.syncs.fetch_add(1, SeqCst);
-            if file.sync_data().is_ok() {
-                jobs.ahead.store(0, SeqCst);
-            }
-        }
+        let done = settle(jobs, flush, done, &mut lost, || file.sync_data());
         // Before the request is given back: the model then knows that nothing waits any more.
         jobs.done.fetch_add(1, SeqCst);
         let tell = transport.finish(ticket, |chain| {
@@ -170,6 +161,37 @@ pub(super) fn work(jobs: &Jobs, file: &File, transport: &Transport, kernel: Kern
             kernel.signal(signals::DEVICE);
         }
     }
+}
+
+/// Keeps account of what is on the medium when a request has been done; what becomes of it.
+/// `lost`: an error of the medium that no flush has told yet, as Linux tells it only once.
+fn settle<T>(
+    jobs: &Jobs,
+    flush: bool,
+    mut done: io::Result<T>,
+    lost: &mut Option<io::Error>,
+    sync: impl FnOnce() -> io::Result<()>,
+) -> io::Result<T> {
+    if flush {
+        if let Some(error) = lost.take() {
+            done = done.and(Err(error));
+        }
+        match done {
+            Ok(_) => jobs.ahead.store(0, SeqCst),
+            Err(_) => jobs.dirty.store(true, SeqCst),
+        }
+    } else if jobs.ahead.load(SeqCst) > AHEAD {
+        // Whoever writes on and on goes as fast as the medium. An error is the next flush's.
+        jobs.syncs.fetch_add(1, SeqCst);
+        match sync() {
+            Ok(()) => jobs.ahead.store(0, SeqCst),
+            Err(error) => {
+                *lost = Some(error);
+                jobs.dirty.store(true, SeqCst);
+            }
+        }
+    }
+    done
 }
 
 /// Serves what the queue holds, a turn at a time, so that a reset comes in between.
@@ -200,5 +222,27 @@ fn run(work: Work, file: &File) -> io::Result<Vec<u8>> {
             let _ = fallocate(file, hole, at, len);
             Ok(Vec::new())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_of_the_medium_is_told_by_the_next_flush() {
+        let (jobs, mut lost) = (Jobs::default(), None);
+        jobs.ahead.store(AHEAD + 1, SeqCst);
+        let failing = || Err(io::ErrorKind::StorageFull.into());
+        // The write that finds it out is done; it is in the host's memory.
+        assert!(settle(&jobs, false, Ok(()), &mut lost, failing).is_ok());
+        assert!(jobs.dirty.load(SeqCst));
+        // Linux has told it, and says that all is well now.
+        assert!(settle(&jobs, false, Ok(()), &mut lost, || Ok(())).is_ok());
+        jobs.dirty.store(false, SeqCst);
+        let sync = || unreachable!("a flush has synced");
+        assert!(settle(&jobs, true, Ok(()), &mut lost, sync).is_err());
+        assert!(jobs.dirty.load(SeqCst));
+        assert!(settle(&jobs, true, Ok(()), &mut lost, sync).is_ok());
     }
 }
