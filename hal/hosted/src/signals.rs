@@ -9,7 +9,8 @@
 //! come: the second one interrupts the handler of the first, after it has unblocked them.
 //!
 //! A fault's handler runs on an alternate stack, because the SIP's may be the one that overflowed;
-//! it does not switch, and interrupts are blocked while it runs.
+//! it does not switch, and interrupts are blocked while it runs. Another thread than the kernel's
+//! has faults of its own (its copy from a disk's file, if no bug): the kernel is not asked then.
 //!
 //! Invariants:
 //! - Threads of the kernel run with interrupts unblocked, except in these handlers and inside
@@ -23,7 +24,7 @@ use libc::{c_int, c_void, siginfo_t, sigset_t, ucontext_t};
 use sing_kernel::fault::{Action, Fault, Kind};
 use sing_kernel::hal::{LINE_CONSOLE, LINE_OUTPUT, LINE_TIMER};
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// The timer's signal.
 pub(crate) const TIMER: c_int = libc::SIGALRM;
@@ -39,7 +40,7 @@ pub(crate) const DEVICE: c_int = libc::SIGUSR1;
 const INTERRUPTS: [c_int; 4] = [TIMER, CONSOLE, OUTPUT, DEVICE];
 
 /// Signals that are faults of the processor.
-const FAULTS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE];
+pub(crate) const FAULTS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE];
 /// Signals that end the process after it has restored the terminal.
 const ENDINGS: [c_int; 5] = [
     libc::SIGTERM,
@@ -64,6 +65,8 @@ const MAX_FRAME: u64 = 12 << 10;
 static ARRIVED: AtomicBool = AtomicBool::new(false);
 /// Whether the kernel's thread sleeps in [`wait`].
 static ASLEEP: AtomicBool = AtomicBool::new(false);
+/// The kernel's thread, as `pthread_self` names it there.
+static KERNEL: AtomicU64 = AtomicU64::new(0);
 
 type Handler = extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
 
@@ -138,6 +141,7 @@ pub(crate) fn start(console: bool) -> io::Result<()> {
         return Err(io::Error::other(text));
     }
     alternate_stack()?;
+    KERNEL.store(this_thread(), Relaxed);
     let interrupts = set(&INTERRUPTS);
     for signal in INTERRUPTS {
         install(signal, on_interrupt, libc::SA_RESTART, interrupts)?;
@@ -165,6 +169,11 @@ pub(crate) fn start(console: bool) -> io::Result<()> {
     // A mask is inherited from the parent process, and might contain our signals.
     block(libc::SIG_UNBLOCK, &interrupts);
     Ok(())
+}
+
+fn this_thread() -> u64 {
+    // SAFETY: takes nothing, and cannot fail; in handlers too, it only reads a register.
+    unsafe { libc::pthread_self() }
 }
 
 fn block(how: c_int, signals: &sigset_t) {
@@ -290,6 +299,9 @@ extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void
         fp: at.get(libc::REG_RBP),
         address,
     };
+    if this_thread() != KERNEL.load(Relaxed) {
+        report::fatal(signal, info.si_code, &at, Some(&fault));
+    }
     match (hosted.hooks.fault)(&fault) {
         Action::Retry => {}
         Action::Jump { pc, sp, argument } => {

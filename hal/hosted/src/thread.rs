@@ -1,5 +1,6 @@
 //! Threads beside the kernel's: they wait for the outside, and tell the kernel's by a signal.
 
+use crate::signals::FAULTS;
 use std::io;
 use std::thread::{self, Thread};
 
@@ -15,8 +16,9 @@ impl Kernel {
     }
 }
 
-/// Starts a thread that takes no signals: it inherits a mask with all of them. It is told the
-/// calling thread, which is the kernel's.
+/// Starts a thread that takes no signals: it inherits a mask with all of them, but for the faults,
+/// which are its own: Linux ends the process for one that is blocked. It is told the calling
+/// thread, which is the kernel's.
 pub(crate) fn quiet_thread(
     name: &str,
     stack: usize,
@@ -31,6 +33,9 @@ pub(crate) fn quiet_thread(
     // late.
     unsafe {
         libc::sigfillset(&raw mut all);
+        for fault in FAULTS {
+            libc::sigdelset(&raw mut all, fault);
+        }
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
     }
     let started = thread::Builder::new()

@@ -175,7 +175,11 @@ fn start_up(project: &Project, request: &Request, images: &[(String, PathBuf)]) 
 
 /// One run of the measuring program inside the system.
 fn measure(kernel: &Kernel, image: &Path) -> Result<Vec<Sample>> {
-    let arguments = SCRIPT_ARGUMENTS.map(String::from);
+    let mut arguments = Vec::from(SCRIPT_ARGUMENTS.map(String::from));
+    if !kernel.disks.is_empty() {
+        // What it measures starts beside it.
+        arguments.extend(["--await", "/fsctrl,/dev/disk0,/dev/disk1"].map(String::from));
+    }
     let session = Session::start(kernel.launch(Some(image), &arguments, false)?)?;
     let (output, ended) = session.finish(Instant::now() + PATIENCE);
     let found = samples::read(&output);

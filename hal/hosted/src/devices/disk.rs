@@ -8,24 +8,24 @@
 //!
 //! Invariants: nothing is read or written outside the capacity, which is the file's size when it
 //! was opened, and a disk that is read-only is opened so. A flush is answered when the host has
-//! said that all that was written before is safe.
+//! said that all that was written before is safe. What waits is bounded (`disk_thread.rs`), also
+//! where resets come in between; beyond that, requests are answered at once with an error.
 
 use super::DiskFile;
+use super::disk_thread::{AHEAD, Job, Jobs, Work, work};
 use super::mapping::Mapping;
 use super::mmio::{Model, Ticket, Transport};
 use super::queue::{Chain, Piece, bytes};
 use super::refusal::{DiskError, Reason};
-use crate::signals;
-use crate::thread::{Kernel, quiet_thread};
-use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
-use std::collections::VecDeque;
+use crate::thread::quiet_thread;
+use rustix::fs::{FlockOperation, flock};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, FileTypeExt};
+use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
 
 /// Bytes of a sector.
 pub(super) const SECTOR: u64 = 512;
@@ -35,9 +35,6 @@ const STACK: usize = 128 << 10;
 const PIECES: u32 = 126;
 /// The most bytes of a request.
 const MOST: usize = 4 << 20;
-/// The most bytes that are written at once before the host has them on the medium. Linux lets a
-/// writer wait that is far ahead of the medium, and that must not be the kernel's thread.
-const AHEAD: u64 = 64 << 20;
 /// The most sectors of a discard.
 const MOST_DISCARDED: u32 = 1 << 22;
 
@@ -57,8 +54,8 @@ mod kind {
 }
 
 /// Statuses of requests.
-const OK: u8 = 0;
-const FAILED: u8 = 1;
+pub(super) const OK: u8 = 0;
+pub(super) const FAILED: u8 = 1;
 const UNSUPPORTED: u8 = 2;
 
 /// A disk's file.
@@ -117,6 +114,11 @@ impl Disk {
             path: self.path.clone(),
             reason: Reason::Thread(e),
         })?;
+        Ok(Box::new(self.model(jobs)))
+    }
+
+    /// The disk's model, which leaves to others what is among the jobs.
+    pub(super) fn model(self, jobs: Arc<Jobs>) -> DiskModel {
         let mut name = [0; 20];
         let file_name = self.path.file_name().unwrap_or_default();
         for (to, from) in name.iter_mut().zip(file_name.as_encoded_bytes()) {
@@ -142,149 +144,11 @@ impl Disk {
         put(36, &MOST_DISCARDED.to_le_bytes());
         put(40, &1u32.to_le_bytes());
         put(44, &8u32.to_le_bytes());
-        Ok(Box::new(model))
+        model
     }
 }
 
-/// Work for the disk's thread.
-enum Work {
-    Read { at: u64, len: usize },
-    Write { at: u64, data: Vec<u8> },
-    Flush,
-    Discard { at: u64, len: u64 },
-}
-
-/// What the disk's thread does next.
-enum Next {
-    /// A request.
-    Job(Job),
-    /// Further turns of what the queue holds.
-    Resume,
-}
-
-struct Job {
-    work: Work,
-    ticket: Ticket,
-}
-
-/// Jobs in order, at most as many as a queue has requests, and one resumption.
-#[derive(Default)]
-struct Jobs {
-    queue: Mutex<VecDeque<Next>>,
-    /// Whether a resumption is among them.
-    resuming: AtomicBool,
-    more: Condvar,
-    /// Jobs that have been done.
-    done: AtomicU64,
-    /// Whether something was written that no flush has made safe.
-    dirty: AtomicBool,
-    /// Bytes written at once since the host last had all of them on the medium.
-    ahead: AtomicU64,
-    /// How often the host has been asked to have all of them there, and blocks were given back.
-    syncs: AtomicU64,
-}
-
-impl Jobs {
-    fn put(&self, next: Next) {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        queue.push_back(next);
-        self.more.notify_one();
-    }
-
-    fn next(&self) -> Next {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            if let Some(next) = queue.pop_front() {
-                return next;
-            }
-            let woken = self.more.wait(queue);
-            queue = woken.unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-}
-
-/// Does the jobs.
-fn work(jobs: &Jobs, file: &File, transport: &Transport, kernel: Kernel) {
-    loop {
-        let Job { work, ticket } = match jobs.next() {
-            Next::Job(job) => job,
-            Next::Resume => {
-                jobs.resuming.store(false, SeqCst);
-                resume(transport, kernel);
-                continue;
-            }
-        };
-        let flush = matches!(work, Work::Flush);
-        if flush || matches!(work, Work::Discard { .. }) {
-            jobs.syncs.fetch_add(1, SeqCst);
-        }
-        let done = run(work, file);
-        if flush && done.is_err() {
-            jobs.dirty.store(true, SeqCst);
-        } else if flush {
-            jobs.ahead.store(0, SeqCst);
-        } else if jobs.ahead.load(SeqCst) > AHEAD {
-            // Whoever writes on and on goes as fast as the medium. An error is the next flush's.
-            jobs.syncs.fetch_add(1, SeqCst);
-            if file.sync_data().is_ok() {
-                jobs.ahead.store(0, SeqCst);
-            }
-        }
-        // Before the request is given back: the model then knows that nothing waits any more.
-        jobs.done.fetch_add(1, SeqCst);
-        let tell = transport.finish(ticket, |chain| {
-            // The head was taken when the request came, and is still there.
-            let mut header = [0; 16];
-            chain.take_head(&mut header);
-            let Some(status) = chain.take_status() else {
-                return 0;
-            };
-            let (value, written) = match &done {
-                Ok(data) => (OK, chain.fill(data)),
-                Err(_) => (FAILED, 0),
-            };
-            // SAFETY: a byte of the request, which `finish` has given.
-            unsafe { status.write_volatile(value) };
-            written as u32 + 1
-        });
-        if tell {
-            kernel.signal(signals::DEVICE);
-        }
-    }
-}
-
-/// Serves what the queue holds, a turn at a time, so that a reset comes in between.
-fn resume(transport: &Transport, kernel: Kernel) {
-    loop {
-        let (tell, more) = transport.resume();
-        if tell {
-            kernel.signal(signals::DEVICE);
-        }
-        if !more {
-            return;
-        }
-    }
-}
-
-fn run(work: Work, file: &File) -> io::Result<Vec<u8>> {
-    match work {
-        Work::Read { at, len } => {
-            let mut data = vec![0; len];
-            file.read_exact_at(&mut data, at)?;
-            Ok(data)
-        }
-        Work::Write { at, data } => file.write_all_at(&data, at).map(|()| Vec::new()),
-        Work::Flush => file.sync_data().map(|()| Vec::new()),
-        Work::Discard { at, len } => {
-            let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-            // A host that cannot forget need not: the contents are nobody's any more.
-            let _ = fallocate(file, hole, at, len);
-            Ok(Vec::new())
-        }
-    }
-}
-
-struct DiskModel {
+pub(super) struct DiskModel {
     disk: Disk,
     features: u64,
     config: [u8; 60],
@@ -321,9 +185,7 @@ impl Model for DiskModel {
     }
 
     fn more(&mut self) {
-        if !self.jobs.resuming.swap(true, SeqCst) {
-            self.jobs.put(Next::Resume);
-        }
+        self.jobs.resume();
     }
 
     fn serve(&mut self, chain: &mut Chain, ticket: Ticket) -> Option<u32> {
@@ -333,7 +195,8 @@ impl Model for DiskModel {
         let Some(status) = chain.take_status() else {
             return Some(0);
         };
-        let (value, written) = if whole {
+        let room = self.jobs.have_room(bytes(&chain.readable));
+        let (value, written) = if whole && room {
             let kind = u32::from_le_bytes([header[0], header[1], header[2], header[3]]);
             let [.., a, b, c, d, e, f, g, h] = header;
             let sector = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
@@ -399,7 +262,7 @@ impl DiskModel {
 
     fn later(&mut self, work: Work, ticket: Ticket) {
         self.waiting += 1;
-        self.jobs.put(Next::Job(Job { work, ticket }));
+        self.jobs.put(Job { work, ticket });
     }
 
     fn vectors(&mut self, pieces: &[Piece]) -> (*const libc::iovec, i32) {

@@ -14,16 +14,20 @@
 
 use super::queue::Piece;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::time::{ClockId, clock_gettime};
 use std::arch::global_asm;
 use std::fs::File;
 use std::ops::Range;
 
 /// Bytes of a page.
 const PAGE: u64 = sing_abi::PAGE;
-/// The largest disk that is mapped: two bytes are kept for each page.
+/// The largest disk that is mapped: four bytes are kept for each page.
 const LARGEST: u64 = 16 << 30;
-/// So many requests what was found out is taken for true.
-const LASTS: u32 = 1 << 16;
+/// While so many pages are moved, what was found in memory is taken to be there: 256 MiB of them. A
+/// request counts as one more than it has whole pages.
+const LASTS: u64 = 1 << 16;
+/// For so many nanoseconds at most what was found out is taken for true.
+const SECOND: u64 = 1_000_000_000;
 
 // Copies rdx bytes from rsi to rdi; returns how many are left, which is 0 unless a fault has ended
 // it (`resume_after`).
@@ -55,8 +59,8 @@ pub(crate) fn resume_after(pc: u64) -> Option<u64> {
 /// What is known of a page: the epochs in which it was last found in memory, and written. 0 never.
 #[derive(Clone, Copy, Default)]
 struct Known {
-    found: u8,
-    written: u8,
+    found: u16,
+    written: u16,
 }
 
 /// The mapped file.
@@ -65,8 +69,10 @@ pub(super) struct Mapping {
     pages: Vec<Known>,
     /// The current epochs, never 0.
     epoch: Known,
-    /// Requests since the epoch of reading began.
-    requests: u32,
+    /// Pages moved since the epoch of reading began.
+    moved: u64,
+    /// When both epochs last began anew for the time.
+    since: u64,
     broken: bool,
 }
 
@@ -95,7 +101,8 @@ impl Mapping {
                 found: 1,
                 written: 1,
             },
-            requests: 0,
+            moved: 0,
+            since: now(),
             broken: false,
         })
     }
@@ -105,14 +112,25 @@ impl Mapping {
         (at / PAGE) as usize..end.min(self.pages.len())
     }
 
+    /// A request for so many bytes has come at this time: forgets what is too old. Pages that are
+    /// dirty Linux cannot take back: for them only the time counts.
+    fn age(&mut self, len: usize, now: u64) {
+        self.moved += 1 + len as u64 / PAGE;
+        let late = now.saturating_sub(self.since) > SECOND;
+        if late {
+            self.since = now;
+            self.cleaned();
+        }
+        if late || self.moved > LASTS {
+            self.moved = 0;
+            self.epoch.found = next(self.epoch.found, &mut self.pages, |known| &mut known.found);
+        }
+    }
+
     /// Copies what the file has from `at` on into these pieces, `len` bytes. False if that could
     /// have to wait, or has failed: then it is to be done by a system call.
     pub(super) fn read(&mut self, at: u64, len: usize, pieces: &[Piece]) -> bool {
-        self.requests += 1;
-        if self.requests > LASTS {
-            self.requests = 0;
-            self.epoch.found = next(self.epoch.found, &mut self.pages, |known| &mut known.found);
-        }
+        self.age(len, now());
         let range = self.pages(at, len);
         let now = self.epoch.found;
         if self.broken || self.pages[range].iter().any(|known| known.found != now) {
@@ -125,6 +143,7 @@ impl Mapping {
 
     /// Copies these pieces, `len` bytes, into the file from `at` on. As for [`Mapping::read`].
     pub(super) fn write(&mut self, at: u64, len: usize, pieces: &[Piece]) -> bool {
+        self.age(len, now());
         let range = self.pages(at, len);
         let now = self.epoch.written;
         if self.broken || self.pages[range].iter().any(|known| known.written != now) {
@@ -177,9 +196,16 @@ impl Mapping {
     }
 }
 
-/// The epoch after this one, in which nothing is known.
-fn next(epoch: u8, pages: &mut [Known], field: impl Fn(&mut Known) -> &mut u8) -> u8 {
-    if epoch < u8::MAX {
+/// Nanoseconds of a clock that goes in steps of some milliseconds, and costs next to nothing.
+fn now() -> u64 {
+    let time = clock_gettime(ClockId::MonotonicCoarse);
+    time.tv_sec as u64 * SECOND + time.tv_nsec as u64
+}
+
+/// The epoch after this one, in which nothing is known. All pages are gone through when the numbers
+/// are used up: after 65,535 flushes that had something to write, 16 TiB, or hours.
+fn next(epoch: u16, pages: &mut [Known], field: impl Fn(&mut Known) -> &mut u16) -> u16 {
+    if epoch < u16::MAX {
         return epoch + 1;
     }
     for known in pages {
@@ -200,14 +226,56 @@ impl Drop for Mapping {
 mod tests {
     use super::*;
 
+    fn mapping() -> Mapping {
+        let file = File::open(std::env::current_exe().unwrap()).unwrap();
+        let mut mapping = Mapping::of(&file, 16 * PAGE, false).unwrap();
+        mapping.since = 0;
+        mapping
+    }
+
+    /// Whether the first page is known to be in memory, and to be dirty.
+    fn known(mapping: &Mapping) -> (bool, bool) {
+        let (page, now) = (mapping.pages[0], mapping.epoch);
+        (page.found == now.found, page.written == now.written)
+    }
+
     #[test]
     fn what_was_found_out_is_forgotten() {
         let mut pages = [Known {
-            found: 255,
+            found: u16::MAX,
             written: 3,
         }];
         assert_eq!(next(3, &mut pages, |k| &mut k.written), 4);
-        assert_eq!(next(255, &mut pages, |k| &mut k.found), 1);
+        assert_eq!(next(u16::MAX, &mut pages, |k| &mut k.found), 1);
         assert_eq!((pages[0].found, pages[0].written), (0, 3));
+    }
+
+    #[test]
+    fn what_was_found_out_is_forgotten_as_bytes_are_moved() {
+        for (len, most) in [(512, LASTS), (64 << 10, LASTS / 17)] {
+            let mut mapping = mapping();
+            mapping.written(0, 1);
+            for _ in 0..most {
+                mapping.age(len, 0);
+            }
+            assert_eq!(known(&mapping), (true, true), "{len}");
+            mapping.age(len, 0);
+            assert_eq!(known(&mapping), (false, true), "{len}");
+        }
+    }
+
+    #[test]
+    fn what_was_found_out_is_forgotten_as_time_passes() {
+        let mut mapping = mapping();
+        mapping.written(0, 1);
+        mapping.age(512, SECOND);
+        assert_eq!(known(&mapping), (true, true));
+        mapping.age(512, SECOND + 1);
+        assert_eq!(known(&mapping), (false, false));
+        mapping.found(0, 1);
+        mapping.age(512, 2 * SECOND + 1);
+        assert_eq!(known(&mapping), (true, false));
+        mapping.age(512, 2 * SECOND + 2);
+        assert_eq!(known(&mapping), (false, false));
     }
 }

@@ -14,6 +14,7 @@
 //!   doubted.
 
 mod disk;
+mod disk_thread;
 mod entropy;
 mod host_dir;
 mod lines;

@@ -1,6 +1,7 @@
 //! The models, driven as the kernel drives them, with requests as drivers might make them.
 
 use super::disk::Disk;
+use super::disk_thread::Jobs;
 use super::mmio::{Model, Transport};
 use super::{DiskFile, entropy::Entropy};
 use std::fs;
@@ -349,8 +350,7 @@ extern "C" fn on_bus_error(_: i32, _: *mut libc::siginfo_t, context: *mut libc::
     }
 }
 
-#[test]
-fn a_file_that_has_become_shorter_fails_requests_and_nothing_else() {
+fn expect_bus_errors() {
     let action = libc::sigaction {
         sa_sigaction: on_bus_error as *const () as usize,
         // SAFETY: all zeros is a set without signals.
@@ -358,8 +358,13 @@ fn a_file_that_has_become_shorter_fails_requests_and_nothing_else() {
         sa_flags: libc::SA_SIGINFO,
         sa_restorer: None,
     };
-    // SAFETY: the handler does what the system's own does; no other test installs one.
+    // SAFETY: the handler does what the system's own does; no other test installs another.
     unsafe { libc::sigaction(libc::SIGBUS, &raw const action, std::ptr::null_mut()) };
+}
+
+#[test]
+fn a_file_that_has_become_shorter_fails_requests_and_nothing_else() {
+    expect_bus_errors();
     let file = scratch(&[7; 64 * 512]);
     let mut disk = disk(&file, false).unwrap();
     let mut data = vec![0; 1024];
@@ -377,6 +382,40 @@ fn a_file_that_has_become_shorter_fails_requests_and_nothing_else() {
     // What is written makes it longer again.
     assert_eq!(disk.run(1, 30, &mut data, false).0, 0);
     assert_eq!(disk.run(0, 30, &mut data, true).0, 0);
+}
+
+/// Requests of more than one turn are served by the disk's thread, through the mapping as well.
+#[test]
+fn a_file_that_has_become_shorter_fails_requests_of_later_turns_too() {
+    const HALF: usize = 1024 * 512;
+    expect_bus_errors();
+    let file = scratch(&[7; 2 * HALF]);
+    let mut disk = disk(&file, false).unwrap();
+    let mut data = vec![0u8; 2 * HALF];
+    // From now on Linux is known to have it.
+    assert_eq!(disk.run(0, 0, &mut data, true).0, 0);
+    let options = fs::File::options().write(true).open(&file.0).unwrap();
+    options.set_len(HALF as u64).unwrap();
+    let mut headers = [[0; 16]; 2];
+    headers[1][8..10].copy_from_slice(&1024u16.to_le_bytes());
+    let mut status = [9u8; 2];
+    let before = disk.used();
+    for (half, header) in headers.iter().enumerate() {
+        disk.add(&[
+            (header.as_ptr(), 16, false),
+            (data[half * HALF..].as_mut_ptr().cast_const(), HALF, true),
+            (status[half..].as_mut_ptr().cast_const(), 1, true),
+        ]);
+    }
+    disk.notify();
+    let start = Instant::now();
+    while disk.used() - before < 2 {
+        assert!(start.elapsed() < Duration::from_secs(60), "no answer");
+        thread::yield_now();
+    }
+    // SAFETY: a local that the device's threads have written, and are done with.
+    let status = unsafe { std::ptr::read_volatile(&raw const status) };
+    assert_eq!(status, [0, 1]);
 }
 
 #[test]
@@ -403,4 +442,53 @@ fn what_is_written_twice_and_flushed_stands_in_the_file() {
     assert_eq!(disk.run(1, 6, &mut data, false), (0, 1));
     let bytes = fs::read(&file.0).unwrap();
     assert_eq!((bytes[5 * 512], bytes[6 * 512], bytes[7 * 512]), (0, 5, 0));
+}
+
+/// A disk whose thread does nothing; each request is followed by a reset, or by an answer.
+#[test]
+fn what_waits_across_resets_is_bounded() {
+    const LEN: usize = 4 << 20;
+    let file = scratch(&[]);
+    let options = fs::File::options().write(true).open(&file.0).unwrap();
+    options.set_len(LEN as u64).unwrap();
+    let started = |kind: u8, len: usize, most: usize| {
+        let disk = Disk::open(&DiskFile {
+            path: file.0.clone(),
+            read_only: false,
+        })
+        .unwrap();
+        let jobs = Arc::new(Jobs::default());
+        let mut disk = Bench::new(|_| Ok(Box::new(disk.model(jobs)))).unwrap();
+        // A discard waits for the thread, and all that comes behind it.
+        let mut headers = [[0; 16]; 2];
+        (headers[0][0], headers[1][0]) = (11, kind);
+        let (segment, data, mut status) = ([0; 16], vec![1u8; len], 9u8);
+        let status = &raw mut status;
+        let mut ask = |pieces: &[(*const u8, usize, bool)]| {
+            disk.add(pieces);
+            disk.notify();
+            let answered = disk.used() != 0;
+            disk.set_up();
+            answered
+        };
+        let end = (status.cast_const(), 1, true);
+        let discard = [
+            (headers[0].as_ptr(), 16, false),
+            (segment.as_ptr(), 16, false),
+            end,
+        ];
+        assert!(!ask(&discard));
+        let request = [
+            (headers[1].as_ptr(), 16, false),
+            (data.as_ptr(), len, kind == 0),
+            end,
+        ];
+        let taken = (0..=most).take_while(|_| !ask(&request)).count();
+        // SAFETY: the device was reset, so the memory is ours.
+        (taken, unsafe { status.read_volatile() })
+    };
+    assert_eq!(started(1, LEN, 1000), (16, 1));
+    // As much as a driver of ours has under way, twice.
+    assert_eq!(started(1, 512 << 10, 64), (65, 9));
+    assert_eq!(started(0, 512, 1000), (511, 1));
 }
