@@ -221,14 +221,16 @@ impl Drive {
     pub fn settle(&mut self, disk: u64, bytes: u64) -> Result<(), Fault> {
         let end = disk.saturating_add(bytes);
         let mut begun = None;
-        while let Some((at, bytes)) = self.cache.first_dirty(disk, end) {
+        while let Some((at, run)) = self.cache.first_dirty(disk, end) {
+            // Both are multiples of a block.
+            let bytes = run.min(self.geometry.most);
             // A disk that takes long for each does not make the clients wait for all.
             if uptime() > *begun.get_or_insert_with(uptime) + 2 * PATIENCE {
                 return Err(Fault::Gone);
             }
             let data = Vector::from_bytes(self.cache.bytes(at, bytes)).map_err(short)?;
             match self.put(at, data) {
-                Ok(()) => {}
+                Ok(()) => self.cache.cleaned(at, bytes),
                 Err(fault @ (Fault::Gone | Fault::NoResources)) => return Err(fault),
                 Err(fault) => {
                     sing_sdk::log!(
@@ -236,9 +238,10 @@ impl Drive {
                         self.path
                     );
                     self.lost = Some(fault);
+                    // What is read from now on is what the disk has.
+                    self.cache.forget(at, bytes as u64);
                 }
             }
-            self.cache.cleaned(at, bytes);
         }
         Ok(())
     }
