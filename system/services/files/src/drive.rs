@@ -70,6 +70,8 @@ fn connect(names: &mut Names, path: &str) -> Result<(Channel, Geometry), Vain> {
     switch_receive! {
         case binding.AckBind() as _ => {}
         case binding.NakBind(reason, _exp) as _ => return Err(Vain::Fault(match reason {
+            // The name server has just been started again: names are missing that come back.
+            Refusal::Again => return Err(Vain::Ended),
             Refusal::NoResources => VolumeFault::NoResources,
             _ => VolumeFault::NotFound,
         })),
