@@ -100,7 +100,12 @@ impl Place for Volume {
         let opened = match self.along(path) {
             Ok(Way::To(node, kind)) => {
                 let write = !self.read_only;
-                self.open(origin, At { node, write }, kind, endpoint)
+                let at = At {
+                    node,
+                    write,
+                    lost: 0,
+                };
+                self.open(origin, at, kind, endpoint)
             }
             Ok(Way::Link(..)) => return Err((Refusal::IsLink, endpoint)),
             Err(fault) => Err((fault, endpoint)),

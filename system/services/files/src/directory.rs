@@ -202,6 +202,7 @@ impl Volume {
         let open = At {
             node: node.0,
             write: at.write && wish.write,
+            lost: 0,
         };
         let opened = self.open(origin, open, node.1, endpoint);
         opened.map_err(|(fault, endpoint)| (fault, stand_for(endpoint)))

@@ -112,6 +112,21 @@ fn connect_first(names: &mut Names, path: &str) -> Result<(Channel, Geometry), V
     }
 }
 
+/// Writes that were answered, and that the disk could not take later: how often that happened, and
+/// why the last time. Whoever has to be told keeps the count of the last time when it was.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Lost {
+    pub count: u64,
+    fault: Option<Fault>,
+}
+
+impl Lost {
+    /// Why something was lost since there was this count, if there was.
+    pub fn since(self, count: u64) -> Option<Fault> {
+        self.fault.filter(|_| self.count != count)
+    }
+}
+
 pub struct Drive {
     path: String,
     names: Names,
@@ -119,8 +134,7 @@ pub struct Drive {
     pub geometry: Geometry,
     /// Of file data.
     pub cache: Cache,
-    /// Dirty blocks of the cache were lost, for this reason, and nobody has been told.
-    lost: Option<Fault>,
+    lost: Lost,
     /// Of the file system, once it is known.
     identity: Option<[u8; 16]>,
     /// Not to look for a successor before, after a vain search.
@@ -137,7 +151,7 @@ impl Drive {
             channel: Some(channel),
             geometry,
             cache: Cache::default(),
-            lost: None,
+            lost: Lost::default(),
             identity: None,
             patience_until: Duration::ZERO,
             searching: false,
@@ -219,7 +233,7 @@ impl Drive {
     }
 
     /// The dirty blocks of a range of the disk are written to it. What the disk cannot write is
-    /// lost, and told to who syncs next.
+    /// lost, and told to everybody who has something open and syncs it, and to who unmounts.
     pub fn settle(&mut self, disk: u64, bytes: u64) -> Result<(), Fault> {
         let end = disk.saturating_add(bytes);
         let mut begun = None;
@@ -239,7 +253,10 @@ impl Drive {
                         "files: {}: {bytes} bytes at {at} are lost: {fault}",
                         self.path
                     );
-                    self.lost = Some(fault);
+                    self.lost = Lost {
+                        count: self.lost.count + 1,
+                        fault: Some(fault),
+                    };
                     // What is read from now on is what the disk has.
                     self.cache.forget(at, bytes as u64);
                 }
@@ -248,9 +265,9 @@ impl Drive {
         Ok(())
     }
 
-    /// Why dirty blocks were lost since this was asked last.
-    pub fn take_lost(&mut self) -> Option<Fault> {
-        self.lost.take()
+    /// What was lost of the dirty blocks.
+    pub const fn lost(&self) -> Lost {
+        self.lost
     }
 
     /// Writes a block, which is at most as large as a request may be.

@@ -5,7 +5,7 @@
 //!   goes, and the file it had open is released then.
 //! - Changes wait at most [`COMMIT`] for a sync, while the disk works.
 
-use crate::drive::Drive;
+use crate::drive::{Drive, Lost};
 use crate::lanes::Lane;
 use crate::mounts::Use;
 use crate::queue::Queue;
@@ -21,7 +21,7 @@ use sing_sdk::rt::{Endpoint, TypedEndpoint};
 use sing_sdk::share::SYSTEM;
 use sing_sdk::slots::Slots;
 use sing_sdk::time::{Timeout, uptime, utc};
-use sing_store::{Kind, MountOptions, NodeId, Progress, Store};
+use sing_store::{Error as Fault, Kind, MountOptions, NodeId, Progress, Store};
 
 sing_sdk::contract!(
     "
@@ -73,6 +73,8 @@ pub struct At {
     pub node: NodeId,
     /// It may change it, or what is below.
     pub write: bool,
+    /// How often dirty blocks had been lost when it was opened, or last synced.
+    pub lost: u64,
 }
 
 /// A request for a sync that is not answered yet.
@@ -111,6 +113,8 @@ pub struct Volume {
     /// Since when changes wait.
     dirty: Option<Duration>,
     syncs: Vec<u32>,
+    /// How often dirty blocks had been lost when anybody was told last.
+    told: u64,
     pub tidying: bool,
     /// It is mounted at the root of the name space.
     pub root: bool,
@@ -198,6 +202,7 @@ fn mount(disk: &str, at: &str, read_only: bool, mut used: Use) -> Result<Volume,
         flights: BTreeMap::new(),
         dirty: None,
         syncs: Vec::new(),
+        told: 0,
         tidying: true,
         root: at == "/",
         names,
@@ -322,7 +327,7 @@ impl Volume {
             self.tidying = matches!(self.store.tidy(), Ok(Progress::More));
         }
         if !self.syncs.is_empty() {
-            let outcome = self.sync_for_somebody();
+            let outcome = self.sync();
             for number in core::mem::take(&mut self.syncs) {
                 self.synced(number, outcome);
             }
@@ -350,11 +355,8 @@ impl Volume {
         outcome
     }
 
-    /// The same for somebody who is told of what was lost since the last such sync.
-    fn sync_for_somebody(&mut self) -> Result<(), FileFault> {
-        let outcome = self.sync();
-        let lost = self.store.with_disk(|drive| drive.take_lost());
-        outcome.and(lost.map_or(Ok(()), |fault| Err(faults::file(fault.into()))))
+    fn lost(&mut self) -> Lost {
+        self.store.with_disk(|drive| drive.lost())
     }
 
     /// Notes that something may have changed.
@@ -374,6 +376,23 @@ impl Volume {
         let Some(Client::Syncing(sync, at)) = self.slots.take(number) else {
             return;
         };
+        // What was lost since this client was told last may be its own. If the sync itself failed for
+        // another reason, it is told the next time.
+        let lost = self.lost();
+        let fault = lost.since(at.lost).map(|f| faults::file(f.into()));
+        let (outcome, at) = match outcome {
+            Err(other) if fault != Some(other) => (Err(other), at),
+            _ => {
+                let told = At {
+                    lost: lost.count,
+                    ..at
+                };
+                (fault.map_or(Ok(()), Err), told)
+            }
+        };
+        if outcome.is_err() {
+            self.told = self.told.max(at.lost);
+        }
         let client = match (sync, outcome) {
             (Sync::File(file), Ok(())) => Client::File(file.send_done(), at),
             (Sync::File(file), Err(fault)) => Client::File(file.send_failed(fault), at),
@@ -391,6 +410,8 @@ impl Volume {
         kind: Kind,
         endpoint: Endpoint,
     ) -> Result<(), (FileFault, Endpoint)> {
+        let lost = self.lost().count;
+        let at = At { lost, ..at };
         let short = |endpoint| (FileFault::NoResources, endpoint);
         let is_file = FileStart::matches(&endpoint);
         let refused = match kind {
@@ -442,10 +463,16 @@ impl Volume {
 
     /// Takes it out of the name space; the file system itself if it stays mounted.
     fn unmount(mut self, asked: Work::Exp<Work::Ready_Unmount>, force: bool) -> Option<Volume> {
-        let synced = self.sync_for_somebody();
+        let synced = self.sync();
+        let lost = self.lost();
         let refused = match synced {
             _ if force => None,
             Err(_) => Some(VolumeFault::Medium),
+            // Only once: who tries again knows of it.
+            Ok(()) if lost.since(self.told).is_some() => {
+                self.told = lost.count;
+                Some(VolumeFault::Medium)
+            }
             Ok(()) if self.in_use() => Some(VolumeFault::Busy),
             Ok(()) => None,
         };
@@ -461,6 +488,7 @@ impl Volume {
             slots,
             store,
             names,
+            told,
             _use: used,
             ..
         } = self;
@@ -468,9 +496,13 @@ impl Volume {
         let outcome = store.unmount();
         // Who is told can use the disk at once.
         drop(used);
-        match outcome {
-            Ok(_) => drop(asked.send_unmounted()),
-            Err(error) => drop(asked.send_lost(faults::number(faults::volume(error)))),
+        let lost = match outcome {
+            Ok(drive) => drive.lost().since(told).map(Fault::from),
+            Err(error) => Some(error),
+        };
+        match lost {
+            None => drop(asked.send_unmounted()),
+            Some(error) => drop(asked.send_lost(faults::number(faults::volume(error)))),
         }
         None
     }
