@@ -1,7 +1,8 @@
 //! The directory worker: requests about names.
 
 use crate::faults;
-use crate::volume::{At, Client, Directory, Sync, Volume, now};
+use crate::sync::Sync;
+use crate::volume::{At, Client, Directory, Volume, now};
 use crate::walk::{Place, text, walk};
 use sing_sdk::contracts::{DirectoryContract, FileAttributes, FileFault, FileKind, OpenHow};
 use sing_sdk::fs::{KEEP, pack};

@@ -5,10 +5,11 @@
 //!   goes, and the file it had open is released then.
 //! - Changes wait at most [`COMMIT`] for a sync, while the disk works.
 
-use crate::drive::{Drive, Lost};
+use crate::drive::Drive;
 use crate::lanes::Lane;
 use crate::mounts::Use;
 use crate::queue::Queue;
+use crate::sync::{COMMIT, Sweep, Sync};
 use crate::transfer::{Busy, Ranges};
 use crate::{connected, faults};
 use alloc::collections::BTreeMap;
@@ -52,12 +53,8 @@ pub type Directory = DirectoryContract::Exp<DirectoryContract::Ready>;
 type FileStart = FileContract::Exp<FileContract::Start>;
 type DirectoryStart = DirectoryContract::Exp<DirectoryContract::Start>;
 
-/// How long changes wait for a sync.
-const COMMIT: Duration = Duration::from_secs(1);
 /// The wait before a path is registered again that could not be.
 const ABSENT: Duration = Duration::from_secs(1);
-/// So many changes are written down at once.
-const CHANGES: usize = 2048;
 /// Metadata in memory.
 const CACHE: usize = 4 << 20;
 /// Channels of a file system: open files and directories, and its own.
@@ -75,12 +72,6 @@ pub struct At {
     pub write: bool,
     /// How often dirty blocks had been lost when it was opened, or last synced.
     pub lost: u64,
-}
-
-/// A request for a sync that is not answered yet.
-pub enum Sync {
-    File(FileContract::Exp<FileContract::Ready_Sync>),
-    Directory(DirectoryContract::Exp<DirectoryContract::Ready_Sync>),
 }
 
 /// What is kept for a channel.
@@ -111,10 +102,12 @@ pub struct Volume {
     /// Since when the driver has a request, by channel.
     pub flights: BTreeMap<u32, Duration>,
     /// Since when changes wait.
-    dirty: Option<Duration>,
-    syncs: Vec<u32>,
+    pub dirty: Option<Duration>,
+    /// Who waits for the next sync.
+    pub syncs: Vec<u32>,
+    pub sweep: Option<Sweep>,
     /// How often dirty blocks had been lost when anybody was told last.
-    told: u64,
+    pub told: u64,
     pub tidying: bool,
     /// It is mounted at the root of the name space.
     pub root: bool,
@@ -163,6 +156,7 @@ pub fn run(disk: &str, at: &str, read_only: bool, asker: Work::Exp<Work::Start>,
             },
             End::NoNames => {
                 // The system ends; there is nobody to tell.
+                let _ = volume.sync();
                 let _ = volume.store.unmount();
                 return;
             }
@@ -202,6 +196,7 @@ fn mount(disk: &str, at: &str, read_only: bool, mut used: Use) -> Result<Volume,
         flights: BTreeMap::new(),
         dirty: None,
         syncs: Vec::new(),
+        sweep: None,
         told: 0,
         tidying: true,
         root: at == "/",
@@ -253,7 +248,7 @@ impl Volume {
 
     /// How long to wait for an event.
     fn patience(&self) -> Timeout {
-        if self.tidying || !self.syncs.is_empty() {
+        if self.tidying || !self.syncs.is_empty() || self.sweep.is_some() {
             return Timeout::NONE;
         }
         if let Some(next) = self.absent {
@@ -304,6 +299,9 @@ impl Volume {
             }
             Client::Syncing(_, at) => {
                 self.syncs.retain(|n| *n != number);
+                if let Some(sweep) = &mut self.sweep {
+                    sweep.syncs.retain(|n| *n != number);
+                }
                 self.close(number, at);
             }
         }
@@ -326,80 +324,7 @@ impl Volume {
         if self.tidying {
             self.tidying = matches!(self.store.tidy(), Ok(Progress::More));
         }
-        if !self.syncs.is_empty() {
-            let outcome = self.sync();
-            for number in core::mem::take(&mut self.syncs) {
-                self.synced(number, outcome);
-            }
-            return;
-        }
-        let changes = self.store.changes();
-        match self.dirty {
-            None if changes > 0 => self.dirty = Some(uptime()),
-            Some(since) if uptime() >= since + COMMIT || changes >= CHANGES => {
-                // If it fails, the changes wait for the next one.
-                let _ = self.sync();
-            }
-            _ => {}
-        }
-    }
-
-    fn sync(&mut self) -> Result<(), FileFault> {
-        let outcome = if self.read_only {
-            Ok(())
-        } else {
-            self.store.sync().map_err(faults::file)
-        };
-        self.dirty = outcome.is_err().then(uptime);
-        self.tidying = true;
-        outcome
-    }
-
-    fn lost(&mut self) -> Lost {
-        self.store.with_disk(|drive| drive.lost())
-    }
-
-    /// Notes that something may have changed.
-    pub fn changed(&mut self) {
-        if self.dirty.is_none() && self.store.changes() > 0 {
-            self.dirty = Some(uptime());
-        }
-    }
-
-    /// A client waits for a sync.
-    pub fn ask_sync(&mut self, number: u32, sync: Sync, at: At) {
-        self.slots.put(number, Client::Syncing(sync, at));
-        self.syncs.push(number);
-    }
-
-    fn synced(&mut self, number: u32, outcome: Result<(), FileFault>) {
-        let Some(Client::Syncing(sync, at)) = self.slots.take(number) else {
-            return;
-        };
-        // What was lost since this client was told last may be its own. If the sync itself failed for
-        // another reason, it is told the next time.
-        let lost = self.lost();
-        let fault = lost.since(at.lost).map(|f| faults::file(f.into()));
-        let (outcome, at) = match outcome {
-            Err(other) if fault != Some(other) => (Err(other), at),
-            _ => {
-                let told = At {
-                    lost: lost.count,
-                    ..at
-                };
-                (fault.map_or(Ok(()), Err), told)
-            }
-        };
-        if outcome.is_err() {
-            self.told = self.told.max(at.lost);
-        }
-        let client = match (sync, outcome) {
-            (Sync::File(file), Ok(())) => Client::File(file.send_done(), at),
-            (Sync::File(file), Err(fault)) => Client::File(file.send_failed(fault), at),
-            (Sync::Directory(d), Ok(())) => Client::Directory(d.send_done(), at),
-            (Sync::Directory(d), Err(fault)) => Client::Directory(d.send_failed(fault), at),
-        };
-        self.slots.put(number, client);
+        self.sync_in_steps();
     }
 
     /// Opens a node for an endpoint, as what it is.
@@ -483,6 +408,7 @@ impl Volume {
             return Some(self);
         }
         self.drain();
+        let settled = self.store.with_disk(Drive::settle_all);
         // Closes all channels, so that the name is free before this is answered.
         let Volume {
             slots,
@@ -494,6 +420,7 @@ impl Volume {
         } = self;
         drop((slots, names));
         let outcome = store.unmount();
+        let outcome = settled.map_err(Fault::from).and(outcome);
         // Who is told can use the disk at once.
         drop(used);
         let lost = match outcome {
