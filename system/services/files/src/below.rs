@@ -12,6 +12,10 @@ use sing_sdk::rt::Endpoint;
 use sing_sdk::walk::{Directories, Entry};
 use sing_store::{Entry as Found, Error as Fault, Kind, NodeId, ROOT};
 
+/// So many names that are no parts of paths are passed over for an answer. Where there are more
+/// between two others, the directory seems to end; what is behind can be opened all the same.
+const SKIPPED: usize = 256;
+
 /// Where a path of the name space leads: as far as the first link on it, whose end is known to the
 /// name server alone.
 enum Way {
@@ -70,15 +74,19 @@ impl Directories for Volume {
     fn list(&mut self, at: &str, after: Option<&str>, most: usize) -> Result<Vec<Entry>, Refusal> {
         let node = self.below(at)?;
         let (mut all, mut after) = (Vec::new(), after.map(String::from));
+        let mut looked = 0;
         loop {
             let wanted = most - all.len();
             let found = self.store.list_by_name(node, after.as_deref(), wanted);
             let found = found.map_err(|_| Refusal::NotFound)?;
+            looked += found.len();
             // Another program may have made the disk, with names that are no parts of paths.
             let parts = found.iter().filter(|entry| is_part(&entry.name));
             all.extend(parts.map(|entry| self.shown(entry)));
             match found.last() {
-                Some(last) if all.len() < most => after = Some(last.name.clone()),
+                Some(last) if all.len() < most && looked - all.len() < SKIPPED => {
+                    after = Some(last.name.clone())
+                }
                 _ => return Ok(all),
             }
         }
@@ -100,7 +108,12 @@ impl Place for Volume {
         let opened = match self.along(path) {
             Ok(Way::To(node, kind)) => {
                 let write = !self.read_only;
-                self.open(origin, At { node, write }, kind, endpoint)
+                let at = At {
+                    node,
+                    write,
+                    lost: 0,
+                };
+                self.open(origin, at, kind, endpoint)
             }
             Ok(Way::Link(..)) => return Err((Refusal::IsLink, endpoint)),
             Err(fault) => Err((fault, endpoint)),

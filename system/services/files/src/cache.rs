@@ -3,7 +3,7 @@
 //!
 //! What is read or written once passes by uncopied; the second time its blocks are kept, and small
 //! reads' the first time. A write to blocks that are all here changes them here alone: they are
-//! dirty, and reach the disk before the file system's next flush at the latest.
+//! dirty, and reach the disk before the file system's next sync is answered.
 //!
 //! Invariants:
 //! - A valid block holds what the disk holds, or is dirty and holds what the disk is to hold.
@@ -22,8 +22,10 @@ use sing_store::BLOCK;
 const CHUNK: u64 = 64 << 10;
 /// Chunks of all caches: 32 MiB, and a block more for each.
 const MOST: usize = 512;
-/// Dirty blocks of one: 24 MiB, which a sync writes while the clients wait.
+/// Dirty blocks of one: 24 MiB, which a sync writes in steps.
 const DIRTY: usize = 6144;
+/// Runs of them, each a request of the disk.
+const RUNS: usize = 2048;
 /// Chunks of which it is remembered that they were used once.
 const REMEMBERED: usize = 4096;
 
@@ -51,8 +53,14 @@ pub struct Cache {
     once: Vec<u64>,
     /// How often something was forgotten or changed.
     epoch: u64,
-    /// Dirty blocks.
+    /// Dirty blocks, and the runs in which they lie in their chunks.
     dirty: usize,
+    runs: usize,
+}
+
+/// The runs of ones.
+const fn runs(dirty: u16) -> usize {
+    (dirty & !(dirty << 1)).count_ones() as usize
 }
 
 /// The parts of a range by chunk: the chunk's number, where in it, and how many bytes.
@@ -106,6 +114,12 @@ impl Cache {
     /// Whether so many more bytes may wait for the disk.
     pub fn may_wait(&self, bytes: usize) -> bool {
         self.dirty + bytes / BLOCK as usize + 2 <= DIRTY
+            && self.runs + bytes / CHUNK as usize + 2 <= RUNS
+    }
+
+    /// Whether anything waits for the disk.
+    pub const fn is_dirty(&self) -> bool {
+        self.dirty > 0
     }
 
     /// Changes these bytes, which are here all, to what a part of a block has.
@@ -121,7 +135,9 @@ impl Cache {
             );
             let mask = mask(from, len);
             self.dirty += (mask & !chunk.dirty).count_ones() as usize;
+            self.runs -= runs(chunk.dirty);
             chunk.dirty |= mask;
+            self.runs += runs(chunk.dirty);
             chunk.used = true;
             place += len;
         }
@@ -226,6 +242,7 @@ impl Cache {
         let chunk = self.chunks.remove(&number)?;
         CHUNKS.fetch_sub(1, Relaxed);
         self.dirty -= chunk.dirty.count_ones() as usize;
+        self.runs -= runs(chunk.dirty);
         Some(chunk)
     }
 
@@ -240,7 +257,9 @@ impl Cache {
             let to = end.min((found + 1) * CHUNK) - found * CHUNK;
             let mask = mask(from as usize, (to - from) as usize);
             self.dirty -= (chunk.dirty & mask).count_ones() as usize;
+            self.runs -= runs(chunk.dirty);
             chunk.dirty &= !mask;
+            self.runs += runs(chunk.dirty);
             chunk.valid &= !mask;
             if chunk.valid == 0 {
                 self.remove(found);
@@ -280,7 +299,9 @@ impl Cache {
         let mask = mask((disk % CHUNK) as usize, bytes);
         if let Some(chunk) = self.chunks.get_mut(&(disk / CHUNK)) {
             self.dirty -= (chunk.dirty & mask).count_ones() as usize;
+            self.runs -= runs(chunk.dirty);
             chunk.dirty &= !mask;
+            self.runs += runs(chunk.dirty);
         }
     }
 }

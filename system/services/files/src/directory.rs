@@ -1,7 +1,8 @@
 //! The directory worker: requests about names.
 
 use crate::faults;
-use crate::volume::{At, Client, Directory, Sync, Volume, now};
+use crate::sync::Sync;
+use crate::volume::{At, Client, Directory, Volume, now};
 use crate::walk::{Place, text, walk};
 use sing_sdk::contracts::{DirectoryContract, FileAttributes, FileFault, FileKind, OpenHow};
 use sing_sdk::fs::{KEEP, pack};
@@ -202,6 +203,7 @@ impl Volume {
         let open = At {
             node: node.0,
             write: at.write && wish.write,
+            lost: 0,
         };
         let opened = self.open(origin, open, node.1, endpoint);
         opened.map_err(|(fault, endpoint)| (fault, stand_for(endpoint)))

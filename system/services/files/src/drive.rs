@@ -1,7 +1,8 @@
 //! A disk driver, found by name: the store's own requests, and further channels for file data.
 //!
 //! Invariants:
-//! - What was answered is on the disk, or dirty in the cache, before each flush.
+//! - What was answered is on the disk, or dirty in the cache; what was dirty when a sync was asked
+//!   for is on the disk when it is answered ([`Drive::write_back`]).
 //! - No wait is longer than [`PATIENCE`] for an answer, and [`RETURN`] for a driver to come back; a
 //!   request is given up after [`LOSSES`] drivers or twice [`PATIENCE`].
 //! - After a driver has died, requests go to the next one under the same name, if it serves the
@@ -29,6 +30,10 @@ const RETURN: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(20);
 /// The store's own requests are this large at most.
 const PIECE: usize = 64 << 10;
+
+/// One step of a write-back has so many requests at most, and none begins after this time.
+const RUNS: usize = 32;
+const STEP: Duration = Duration::from_millis(10);
 
 /// A disk as it presents itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +75,8 @@ fn connect(names: &mut Names, path: &str) -> Result<(Channel, Geometry), Vain> {
     switch_receive! {
         case binding.AckBind() as _ => {}
         case binding.NakBind(reason, _exp) as _ => return Err(Vain::Fault(match reason {
+            // The name server has just been started again: names are missing that come back.
+            Refusal::Again => return Err(Vain::Ended),
             Refusal::NoResources => VolumeFault::NoResources,
             _ => VolumeFault::NotFound,
         })),
@@ -110,6 +117,21 @@ fn connect_first(names: &mut Names, path: &str) -> Result<(Channel, Geometry), V
     }
 }
 
+/// Writes that were answered, and that the disk could not take later: how often that happened, and
+/// why the last time. Whoever has to be told keeps the count of the last time when it was.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Lost {
+    pub count: u64,
+    fault: Option<Fault>,
+}
+
+impl Lost {
+    /// Why something was lost since there was this count, if there was.
+    pub fn since(self, count: u64) -> Option<Fault> {
+        self.fault.filter(|_| self.count != count)
+    }
+}
+
 pub struct Drive {
     path: String,
     names: Names,
@@ -117,8 +139,7 @@ pub struct Drive {
     pub geometry: Geometry,
     /// Of file data.
     pub cache: Cache,
-    /// Dirty blocks of the cache were lost, for this reason, and nobody has been told.
-    lost: Option<Fault>,
+    lost: Lost,
     /// Of the file system, once it is known.
     identity: Option<[u8; 16]>,
     /// Not to look for a successor before, after a vain search.
@@ -135,7 +156,7 @@ impl Drive {
             channel: Some(channel),
             geometry,
             cache: Cache::default(),
-            lost: None,
+            lost: Lost::default(),
             identity: None,
             patience_until: Duration::ZERO,
             searching: false,
@@ -217,35 +238,72 @@ impl Drive {
     }
 
     /// The dirty blocks of a range of the disk are written to it. What the disk cannot write is
-    /// lost, and told to who syncs next.
+    /// lost, and told to everybody who has something open and syncs it, and to who unmounts.
     pub fn settle(&mut self, disk: u64, bytes: u64) -> Result<(), Fault> {
+        let mut at = disk;
         let end = disk.saturating_add(bytes);
         let mut begun = None;
-        while let Some((at, bytes)) = self.cache.first_dirty(disk, end) {
+        while let Some(next) = self.settle_first(at, end)? {
+            at = next;
             // A disk that takes long for each does not make the clients wait for all.
             if uptime() > *begun.get_or_insert_with(uptime) + 2 * PATIENCE {
                 return Err(Fault::Gone);
             }
-            let data = Vector::from_bytes(self.cache.bytes(at, bytes)).map_err(short)?;
-            match self.put(at, data) {
-                Ok(()) => {}
-                Err(fault @ (Fault::Gone | Fault::NoResources)) => return Err(fault),
-                Err(fault) => {
-                    sing_sdk::log!(
-                        "files: {}: {bytes} bytes at {at} are lost: {fault}",
-                        self.path
-                    );
-                    self.lost = Some(fault);
-                }
-            }
-            self.cache.cleaned(at, bytes);
         }
         Ok(())
     }
 
-    /// Why dirty blocks were lost since this was asked last.
-    pub fn take_lost(&mut self) -> Option<Fault> {
-        self.lost.take()
+    /// All dirty blocks are written, or lost.
+    pub fn settle_all(&mut self) -> Result<(), Fault> {
+        self.settle(0, self.geometry.bytes)
+    }
+
+    /// A step of writing all dirty blocks from this place on; where the next one begins, if there is
+    /// more. Blocks behind it may get dirty meanwhile: they are left to the next write-back.
+    pub fn write_back(&mut self, from: u64) -> Result<Option<u64>, Fault> {
+        let (mut at, begun) = (from, uptime());
+        for _ in 0..RUNS {
+            match self.settle_first(at, self.geometry.bytes)? {
+                None => return Ok(None),
+                Some(next) => at = next,
+            }
+            if uptime() > begun + STEP {
+                break;
+            }
+        }
+        Ok(Some(at))
+    }
+
+    /// Writes the first dirty blocks of a range that lie together; where they end.
+    fn settle_first(&mut self, from: u64, end: u64) -> Result<Option<u64>, Fault> {
+        let Some((at, run)) = self.cache.first_dirty(from, end) else {
+            return Ok(None);
+        };
+        // Both are multiples of a block.
+        let bytes = run.min(self.geometry.most);
+        let data = Vector::from_bytes(self.cache.bytes(at, bytes)).map_err(short)?;
+        match self.put(at, data) {
+            Ok(()) => self.cache.cleaned(at, bytes),
+            Err(fault @ (Fault::Gone | Fault::NoResources)) => return Err(fault),
+            Err(fault) => {
+                sing_sdk::log!(
+                    "files: {}: {bytes} bytes at {at} are lost: {fault}",
+                    self.path
+                );
+                self.lost = Lost {
+                    count: self.lost.count + 1,
+                    fault: Some(fault),
+                };
+                // What is read from now on is what the disk has.
+                self.cache.forget(at, bytes as u64);
+            }
+        }
+        Ok(Some(at + bytes as u64))
+    }
+
+    /// What was lost of the dirty blocks.
+    pub const fn lost(&self) -> Lost {
+        self.lost
     }
 
     /// Writes a block, which is at most as large as a request may be.
@@ -362,8 +420,8 @@ impl Disk for Drive {
         Ok(())
     }
 
+    /// Not the dirty blocks, which are written back before in steps: none of them is new in its file.
     fn flush(&mut self) -> Result<(), Fault> {
-        self.settle(0, self.geometry.bytes)?;
         self.ask(|disk| {
             let asked = disk.send_flush();
             switch_receive! {

@@ -2,8 +2,9 @@
 
 use crate::directory::{attributes, time};
 use crate::faults;
+use crate::sync::Sync;
 use crate::transfer::{Busy, Reply};
-use crate::volume::{At, Client, File, Sync, Volume, now};
+use crate::volume::{At, Client, File, Volume, now};
 use sing_sdk::contracts::{FileContract, FileFault};
 use sing_sdk::prelude::*;
 use sing_sdk::rt::{TypedEndpoint, stand_for};

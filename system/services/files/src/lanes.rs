@@ -178,8 +178,9 @@ impl Volume {
             Some(fault) => Err(fault),
             None if !whole => Err(FileFault::Medium),
             None => {
-                busy.losses = 0;
-                self.stepped(&mut busy)
+                let stepped = self.stepped(&mut busy);
+                busy.advanced();
+                stepped
             }
         };
         match outcome {

@@ -29,6 +29,7 @@ mod mounts;
 mod plan;
 mod queue;
 mod quick;
+mod sync;
 mod transfer;
 mod volume;
 mod walk;

@@ -44,6 +44,8 @@ pub struct Busy {
     /// Bytes of the client's block that may be filled.
     pub asked: usize,
     pub done: usize,
+    /// The most that was ever done: a read begins anew when a driver takes its block with it.
+    furthest: usize,
     pub step: plan::Step,
     /// This program's own block of a run that does not fit.
     pub own: Option<Block>,
@@ -77,6 +79,7 @@ impl Busy {
             count,
             asked,
             done: 0,
+            furthest: 0,
             step: plan::Step::None,
             own: None,
             kept: None,
@@ -102,12 +105,23 @@ impl Busy {
             count: 0,
             asked: 0,
             done: 0,
+            furthest: 0,
             step: plan::Step::None,
             own: None,
             kept: None,
             losses: 0,
             lost_by: None,
             writes: true,
+        }
+    }
+
+    /// A step has been done. Only one that comes further than all before it makes the losses
+    /// forgotten: a driver that fails in one place would otherwise be tried without end.
+    pub fn advanced(&mut self) {
+        if self.done > self.furthest {
+            self.furthest = self.done;
+            self.losses = 0;
+            self.lost_by = None;
         }
     }
 

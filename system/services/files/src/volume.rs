@@ -9,6 +9,7 @@ use crate::drive::Drive;
 use crate::lanes::Lane;
 use crate::mounts::Use;
 use crate::queue::Queue;
+use crate::sync::{COMMIT, Sweep, Sync};
 use crate::transfer::{Busy, Ranges};
 use crate::{connected, faults};
 use alloc::collections::BTreeMap;
@@ -21,7 +22,7 @@ use sing_sdk::rt::{Endpoint, TypedEndpoint};
 use sing_sdk::share::SYSTEM;
 use sing_sdk::slots::Slots;
 use sing_sdk::time::{Timeout, uptime, utc};
-use sing_store::{Kind, MountOptions, NodeId, Progress, Store};
+use sing_store::{Error as Fault, Kind, MountOptions, NodeId, Progress, Store};
 
 sing_sdk::contract!(
     "
@@ -52,12 +53,8 @@ pub type Directory = DirectoryContract::Exp<DirectoryContract::Ready>;
 type FileStart = FileContract::Exp<FileContract::Start>;
 type DirectoryStart = DirectoryContract::Exp<DirectoryContract::Start>;
 
-/// How long changes wait for a sync.
-const COMMIT: Duration = Duration::from_secs(1);
 /// The wait before a path is registered again that could not be.
 const ABSENT: Duration = Duration::from_secs(1);
-/// So many changes are written down at once.
-const CHANGES: usize = 2048;
 /// Metadata in memory.
 const CACHE: usize = 4 << 20;
 /// Channels of a file system: open files and directories, and its own.
@@ -73,12 +70,8 @@ pub struct At {
     pub node: NodeId,
     /// It may change it, or what is below.
     pub write: bool,
-}
-
-/// A request for a sync that is not answered yet.
-pub enum Sync {
-    File(FileContract::Exp<FileContract::Ready_Sync>),
-    Directory(DirectoryContract::Exp<DirectoryContract::Ready_Sync>),
+    /// How often dirty blocks had been lost when it was opened, or last synced.
+    pub lost: u64,
 }
 
 /// What is kept for a channel.
@@ -109,8 +102,12 @@ pub struct Volume {
     /// Since when the driver has a request, by channel.
     pub flights: BTreeMap<u32, Duration>,
     /// Since when changes wait.
-    dirty: Option<Duration>,
-    syncs: Vec<u32>,
+    pub dirty: Option<Duration>,
+    /// Who waits for the next sync.
+    pub syncs: Vec<u32>,
+    pub sweep: Option<Sweep>,
+    /// How often dirty blocks had been lost when anybody was told last.
+    pub told: u64,
     pub tidying: bool,
     /// It is mounted at the root of the name space.
     pub root: bool,
@@ -159,6 +156,7 @@ pub fn run(disk: &str, at: &str, read_only: bool, asker: Work::Exp<Work::Start>,
             },
             End::NoNames => {
                 // The system ends; there is nobody to tell.
+                let _ = volume.sync();
                 let _ = volume.store.unmount();
                 return;
             }
@@ -198,6 +196,8 @@ fn mount(disk: &str, at: &str, read_only: bool, mut used: Use) -> Result<Volume,
         flights: BTreeMap::new(),
         dirty: None,
         syncs: Vec::new(),
+        sweep: None,
+        told: 0,
         tidying: true,
         root: at == "/",
         names,
@@ -248,7 +248,7 @@ impl Volume {
 
     /// How long to wait for an event.
     fn patience(&self) -> Timeout {
-        if self.tidying || !self.syncs.is_empty() {
+        if self.tidying || !self.syncs.is_empty() || self.sweep.is_some() {
             return Timeout::NONE;
         }
         if let Some(next) = self.absent {
@@ -299,6 +299,9 @@ impl Volume {
             }
             Client::Syncing(_, at) => {
                 self.syncs.retain(|n| *n != number);
+                if let Some(sweep) = &mut self.sweep {
+                    sweep.syncs.retain(|n| *n != number);
+                }
                 self.close(number, at);
             }
         }
@@ -321,66 +324,7 @@ impl Volume {
         if self.tidying {
             self.tidying = matches!(self.store.tidy(), Ok(Progress::More));
         }
-        if !self.syncs.is_empty() {
-            let outcome = self.sync_for_somebody();
-            for number in core::mem::take(&mut self.syncs) {
-                self.synced(number, outcome);
-            }
-            return;
-        }
-        let changes = self.store.changes();
-        match self.dirty {
-            None if changes > 0 => self.dirty = Some(uptime()),
-            Some(since) if uptime() >= since + COMMIT || changes >= CHANGES => {
-                // If it fails, the changes wait for the next one.
-                let _ = self.sync();
-            }
-            _ => {}
-        }
-    }
-
-    fn sync(&mut self) -> Result<(), FileFault> {
-        let outcome = if self.read_only {
-            Ok(())
-        } else {
-            self.store.sync().map_err(faults::file)
-        };
-        self.dirty = outcome.is_err().then(uptime);
-        self.tidying = true;
-        outcome
-    }
-
-    /// The same for somebody who is told of what was lost since the last such sync.
-    fn sync_for_somebody(&mut self) -> Result<(), FileFault> {
-        let outcome = self.sync();
-        let lost = self.store.with_disk(|drive| drive.take_lost());
-        outcome.and(lost.map_or(Ok(()), |fault| Err(faults::file(fault.into()))))
-    }
-
-    /// Notes that something may have changed.
-    pub fn changed(&mut self) {
-        if self.dirty.is_none() && self.store.changes() > 0 {
-            self.dirty = Some(uptime());
-        }
-    }
-
-    /// A client waits for a sync.
-    pub fn ask_sync(&mut self, number: u32, sync: Sync, at: At) {
-        self.slots.put(number, Client::Syncing(sync, at));
-        self.syncs.push(number);
-    }
-
-    fn synced(&mut self, number: u32, outcome: Result<(), FileFault>) {
-        let Some(Client::Syncing(sync, at)) = self.slots.take(number) else {
-            return;
-        };
-        let client = match (sync, outcome) {
-            (Sync::File(file), Ok(())) => Client::File(file.send_done(), at),
-            (Sync::File(file), Err(fault)) => Client::File(file.send_failed(fault), at),
-            (Sync::Directory(d), Ok(())) => Client::Directory(d.send_done(), at),
-            (Sync::Directory(d), Err(fault)) => Client::Directory(d.send_failed(fault), at),
-        };
-        self.slots.put(number, client);
+        self.sync_in_steps();
     }
 
     /// Opens a node for an endpoint, as what it is.
@@ -391,6 +335,8 @@ impl Volume {
         kind: Kind,
         endpoint: Endpoint,
     ) -> Result<(), (FileFault, Endpoint)> {
+        let lost = self.lost().count;
+        let at = At { lost, ..at };
         let short = |endpoint| (FileFault::NoResources, endpoint);
         let is_file = FileStart::matches(&endpoint);
         let refused = match kind {
@@ -442,10 +388,16 @@ impl Volume {
 
     /// Takes it out of the name space; the file system itself if it stays mounted.
     fn unmount(mut self, asked: Work::Exp<Work::Ready_Unmount>, force: bool) -> Option<Volume> {
-        let synced = self.sync_for_somebody();
+        let synced = self.sync();
+        let lost = self.lost();
         let refused = match synced {
             _ if force => None,
             Err(_) => Some(VolumeFault::Medium),
+            // Only once: who tries again knows of it.
+            Ok(()) if lost.since(self.told).is_some() => {
+                self.told = lost.count;
+                Some(VolumeFault::Medium)
+            }
             Ok(()) if self.in_use() => Some(VolumeFault::Busy),
             Ok(()) => None,
         };
@@ -456,21 +408,28 @@ impl Volume {
             return Some(self);
         }
         self.drain();
+        let settled = self.store.with_disk(Drive::settle_all);
         // Closes all channels, so that the name is free before this is answered.
         let Volume {
             slots,
             store,
             names,
+            told,
             _use: used,
             ..
         } = self;
         drop((slots, names));
         let outcome = store.unmount();
+        let outcome = settled.map_err(Fault::from).and(outcome);
         // Who is told can use the disk at once.
         drop(used);
-        match outcome {
-            Ok(_) => drop(asked.send_unmounted()),
-            Err(error) => drop(asked.send_lost(faults::number(faults::volume(error)))),
+        let lost = match outcome {
+            Ok(drive) => drive.lost().since(told).map(Fault::from),
+            Err(error) => Some(error),
+        };
+        match lost {
+            None => drop(asked.send_unmounted()),
+            Some(error) => drop(asked.send_lost(faults::number(faults::volume(error)))),
         }
         None
     }

@@ -13,6 +13,7 @@ pub const ALL: &[Test] = &[
     ("bad sectors that are found late", late),
     ("a disk for reading only", read_only),
     ("a slow disk and other clients", slow),
+    ("a long sync and other clients", long),
 ];
 
 fn full() -> Check {
@@ -102,12 +103,14 @@ fn faulty(mib: u32) -> Result<(Stage, Faulty), Error> {
     }
 }
 
-/// What is written again and again waits in memory: that the disk refuses it, who syncs is told.
+/// What is written again and again waits in memory: that the disk refuses it, each is told who syncs,
+/// and who unmounts if nobody else was.
 fn late() -> Check {
     const BYTES: usize = 100_000;
     let (mut stage, mut disk) = faulty(16)?;
     let mut root = stage.root()?;
     let mut file = root.open_with("f", Options::create())?;
+    let mut other = root.open_with("g", Options::create())?;
     let mut holds = Vec::new();
     for value in 1..=6 {
         file.write_at(0, &vec![value; BYTES])?;
@@ -128,17 +131,28 @@ fn late() -> Check {
     holds.push(matches!(file.sync(), Err(Error::File(FileFault::Medium))));
     disk.bad(0, 0)?;
     holds.push(file.sync().is_ok());
+    holds.push(matches!(other.sync(), Err(Error::File(FileFault::Medium))));
+    holds.push(other.sync().is_ok() && file.sync().is_ok());
     // It is written again, and survives.
     file.write_at(4096, &vec![60; 65_536])?;
     file.write_at(4096, &vec![61; 65_536])?;
     file.sync()?;
-    drop((file, root));
+    drop((file, other, root));
     let unmounted = stage.control.unmount(&stage.at, false)?.is_ok();
     let checked = stage.control.check(&disk.path)?;
     let mounted = stage.control.mount(&disk.path, &stage.at, false)?.is_ok();
     let all = stage.root()?.open_file("f")?.read_to_end()?;
     let kept = all.len() == BYTES && all[4096..4096 + 65_536].iter().all(|b| *b == 61);
     holds.extend([unmounted, checked.is_ok_and(|(n, _)| n == 0), mounted, kept]);
+    // Nobody has synced what is lost with the sync that comes by itself.
+    let mut file = stage.root()?.open_with("f", Options::create())?;
+    file.write_at(4096, &vec![70; 65_536])?;
+    file.write_at(4096, &vec![71; 65_536])?;
+    disk.bad(0, 16 << 11)?;
+    sing_sdk::time::sleep(core::time::Duration::from_millis(1500));
+    disk.bad(0, 0)?;
+    let forced = stage.control.unmount(&stage.at, true)?;
+    holds.push(forced == Err(VolumeFault::Medium));
     if holds.contains(&false) {
         println!("filetest: late: {holds:?}");
     }
@@ -242,4 +256,39 @@ fn slow() -> Check {
     disk.slow(0)?;
     drop(next);
     Ok(known && quick && count == 65_536 && block.to_vec().iter().all(|b| *b == 1))
+}
+
+/// A sync of many small changes on a slow disk takes long, and others are served between its steps.
+fn long() -> Check {
+    use sing_sdk::contracts::FileContract::imp::Ready_Sync as Reply;
+    const RUNS: u64 = 256;
+    let (mut stage, mut disk) = faulty(16)?;
+    let mut root = stage.root()?;
+    let mut file = root.open_with("f", Options::create())?;
+    let bytes = 2 * RUNS * 4096;
+    for value in 1..=3 {
+        file.write_at(0, &vec![value; bytes as usize])?;
+    }
+    file.sync()?;
+    for run in 0..RUNS {
+        file.write_at(2 * run * 4096, &[9])?;
+    }
+    disk.slow(5)?;
+    let pending = file.another()?.into_channel()?.send_sync();
+    let begun = sing_sdk::time::uptime();
+    let (mut served, mut longest) = (0, core::time::Duration::ZERO);
+    while !pending.is_ready() {
+        let asked = sing_sdk::time::uptime();
+        root.attributes("f")?;
+        longest = longest.max(sing_sdk::time::uptime() - asked);
+        served += 1;
+    }
+    let took = sing_sdk::time::uptime() - begun;
+    disk.slow(0)?;
+    let done = matches!(pending.recv(), Reply::Done(_));
+    let good = done && served > 10 && longest < took / 4;
+    if !good {
+        println!("filetest: long: {done}, {served} served in {took:?}, one in {longest:?}");
+    }
+    Ok(good)
 }
