@@ -19,6 +19,7 @@
 //!   `arrive` only takes note unless SIP code was interrupted, as the kernel promises.
 
 use crate::report::Registers;
+use crate::thread::this_thread;
 use crate::{HostedHal, hosted, report, terminal};
 use libc::{c_int, c_void, siginfo_t, sigset_t, ucontext_t};
 use sing_kernel::fault::{Action, Fault, Kind};
@@ -99,7 +100,7 @@ fn install(signal: c_int, handler: Handler, flags: c_int, mask: sigset_t) -> io:
 }
 
 /// Gives the calling thread an alternate stack with an inaccessible page below.
-fn alternate_stack() -> io::Result<()> {
+pub(crate) fn alternate_stack() -> io::Result<()> {
     use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
     let page = sing_abi::PAGE as usize;
     // SAFETY: a new mapping that overlaps no other and is never unmapped; only its own pages are
@@ -169,11 +170,6 @@ pub(crate) fn start(console: bool) -> io::Result<()> {
     // A mask is inherited from the parent process, and might contain our signals.
     block(libc::SIG_UNBLOCK, &interrupts);
     Ok(())
-}
-
-fn this_thread() -> u64 {
-    // SAFETY: takes nothing, and cannot fail; in handlers too, it only reads a register.
-    unsafe { libc::pthread_self() }
 }
 
 fn block(how: c_int, signals: &sigset_t) {

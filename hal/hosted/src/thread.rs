@@ -1,6 +1,6 @@
 //! Threads beside the kernel's: they wait for the outside, and tell the kernel's by a signal.
 
-use crate::signals::FAULTS;
+use crate::signals::{FAULTS, alternate_stack};
 use std::io;
 use std::thread::{self, Thread};
 
@@ -16,6 +16,12 @@ impl Kernel {
     }
 }
 
+/// Names the calling thread. Safe in signal handlers.
+pub(crate) fn this_thread() -> libc::pthread_t {
+    // SAFETY: takes nothing, and cannot fail.
+    unsafe { libc::pthread_self() }
+}
+
 /// Starts a thread that takes no signals: it inherits a mask with all of them, but for the faults,
 /// which are its own: Linux ends the process for one that is blocked. It is told the calling
 /// thread, which is the kernel's.
@@ -24,8 +30,7 @@ pub(crate) fn quiet_thread(
     stack: usize,
     run: impl FnOnce(Kernel) + Send + 'static,
 ) -> io::Result<Thread> {
-    // SAFETY: names the calling thread, which is the kernel's and lives as long as the process.
-    let kernel = Kernel(unsafe { libc::pthread_self() });
+    let kernel = Kernel(this_thread());
     // SAFETY: all zeros is a valid value of this plain structure.
     let mut all: libc::sigset_t = unsafe { std::mem::zeroed() };
     let mut before = all;
@@ -41,7 +46,12 @@ pub(crate) fn quiet_thread(
     let started = thread::Builder::new()
         .name(name.into())
         .stack_size(stack)
-        .spawn(move || run(kernel));
+        .spawn(move || {
+            // The standard library's has no room for the report of a fault; it is there if Linux
+            // refuses this one.
+            let _ = alternate_stack();
+            run(kernel);
+        });
     // SAFETY: `before` was filled by the call above.
     unsafe {
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
