@@ -258,8 +258,8 @@ impl Drive {
         self.settle(0, self.geometry.bytes)
     }
 
-    /// A step of writing all dirty blocks from this place on; where the next one begins, if there is
-    /// more. Blocks behind it may get dirty meanwhile: they are left to the next write-back.
+    /// A step of writing all dirty blocks from this place on; where the next one begins, if there
+    /// is more. Blocks behind it may get dirty meanwhile: they are left to the next write-back.
     pub fn write_back(&mut self, from: u64) -> Result<Option<u64>, Fault> {
         let (mut at, begun) = (from, uptime());
         for _ in 0..RUNS {
@@ -420,7 +420,7 @@ impl Disk for Drive {
         Ok(())
     }
 
-    /// Not the dirty blocks, which are written back before in steps: none of them is new in its file.
+    /// Not the dirty blocks, which are written back before in steps: none is new in its file.
     fn flush(&mut self) -> Result<(), Fault> {
         self.ask(|disk| {
             let asked = disk.send_flush();

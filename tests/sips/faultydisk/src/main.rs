@@ -23,6 +23,9 @@ sing_sdk::manifest! {
 }
 
 const SECTOR: usize = 512;
+/// Requests are this large at most, however large the disk below takes them: less than file systems
+/// would like.
+const MOST: u32 = 32 << 10;
 
 sing_sdk::arguments! {
     /// The disk that it is before.
@@ -58,6 +61,9 @@ impl Disk {
         let end = sector + u64::from(count) / SECTOR as u64;
         if self.slow > 0 {
             sing_sdk::time::sleep(core::time::Duration::from_millis(u64::from(self.slow)));
+        }
+        if count > MOST {
+            return Some(DiskFault::OutOfRange);
         }
         if write && self.read_only {
             return Some(DiskFault::ReadOnly);
@@ -172,7 +178,7 @@ fn main(Arguments { of, path, through }: Arguments) -> Result<(), Error> {
     loop {
         switch_receive! {
             case clients.clients[key].GetGeometry() as client => {
-                let client = client.send_geometry(sectors, bytes, disk.read_only, 4, most);
+                let client = client.send_geometry(sectors, bytes, disk.read_only, 4, most.min(MOST));
                 clients.clients.put(key, client);
             }
             case clients.clients[key].Read(sector, buffer, start, count) as client => {
