@@ -10,6 +10,7 @@
 
 mod client;
 #[path = "../../servicestorm/src/services.rs"]
+#[allow(dead_code, reason = "servicestorm uses the rest")]
 mod services;
 
 use core::time::Duration;
@@ -47,6 +48,7 @@ const CLIENTS: u64 = 3;
 pub struct Draw(pub u64);
 
 impl Draw {
+    /// The next one, below a bound.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
