@@ -26,7 +26,7 @@ Options:
   -h, --help                print this
   -V, --version             print the version
 
-The smallest limit with which the shell runs programs is 12M. With guard pages each process reserves 4 GiB of
+The smallest limit with which the shell runs programs is 16M. With guard pages each process reserves 4 GiB of
 addresses, which `ulimit -v` counts; an image made with `--memory explicit` reserves no more than it may use.
 
 The exit status is the system's (its low eight bits). 160: a fault in the kernel. 161: image not readable. 162: no

@@ -107,7 +107,7 @@ impl fmt::Display for Error {
             Self::MemoryLimit(bytes) => {
                 write!(
                     f,
-                    "a memory limit of {bytes} bytes is too little; no system starts with less than 1M, and the one with a shell needs 12M"
+                    "a memory limit of {bytes} bytes is too little; no system starts with less than 1M, and the one with a shell needs 16M"
                 )
             }
             Self::Addresses(error) => write!(

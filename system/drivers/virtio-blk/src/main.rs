@@ -41,7 +41,7 @@ sing_sdk::manifest! {
           disk.Register? -> disk.NakRegister! -> Serving;
           disk.Deregister? -> disk.NakDeregister! -> Serving;
           disk.Link? -> disk.NakLink! -> Serving;
-          disk.ReadLink? -> disk.NakReadLink! -> Serving;
+          disk.ReadLink? -> ( disk.AckReadLink! or disk.NakReadLink! ) -> Serving;
           disk.ChannelClosed? -> end;
           skip -> end;
         }

@@ -33,9 +33,9 @@ sing_sdk::manifest! {
         state Serving: one {
           names.Bind? -> ( names.AckBind! or names.NakBind! ) -> Serving;
           names.Find? -> ( names.AckFind! or names.NakFind! ) -> Serving;
-          names.Notify? -> names.NakNotify! -> Serving;
-          names.Register? -> names.NakRegister! -> Serving;
-          names.Deregister? -> names.NakDeregister! -> Serving;
+          names.Notify? -> ( names.AckNotify! or names.NakNotify! ) -> Serving;
+          names.Register? -> ( names.AckRegister! or names.NakRegister! ) -> Serving;
+          names.Deregister? -> ( names.AckDeregister! or names.NakDeregister! ) -> Serving;
           names.Link? -> names.NakLink! -> Serving;
           names.ReadLink? -> names.NakReadLink! -> Serving;
           names.ChannelClosed? -> end;

@@ -31,7 +31,7 @@ sing_sdk::manifest! {
           clock.Register? -> clock.NakRegister! -> Serving;
           clock.Deregister? -> clock.NakDeregister! -> Serving;
           clock.Link? -> clock.NakLink! -> Serving;
-          clock.ReadLink? -> clock.NakReadLink! -> Serving;
+          clock.ReadLink? -> ( clock.AckReadLink! or clock.NakReadLink! ) -> Serving;
           clock.ChannelClosed? -> end;
           health.Ping? -> health.Pong! -> Serving;
           health.ChannelClosed? -> Serving;

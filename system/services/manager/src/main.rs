@@ -40,6 +40,7 @@ sing_sdk::manifest! {
           names.Find! -> ( names.AckFind? -> Running or names.NakFind? -> Running or names.ChannelClosed? -> Lost );
           names.Link! -> ( names.AckLink? -> Running or names.NakLink? -> Running or names.ChannelClosed? -> Lost );
           names.Register! -> ( names.AckRegister? -> Running or names.NakRegister? -> Running or names.ChannelClosed? -> Lost );
+          names.Deregister! -> ( names.AckDeregister? -> Running or names.NakDeregister? -> Running or names.ChannelClosed? -> Lost );
           skip -> end;
         }
         state Lost: skip -> end;

@@ -14,7 +14,7 @@ mod client;
 mod services;
 
 use core::time::Duration;
-use services::{Manager, wait_for};
+use services::{Manager, settled, wait_for};
 use sing_sdk::fs::Directory;
 use sing_sdk::inspect;
 use sing_sdk::prelude::*;
@@ -122,7 +122,7 @@ impl Storm {
             self.manager.restart(name)?;
         }
         self.settle()?;
-        inspect::memory()
+        settled()
     }
 }
 

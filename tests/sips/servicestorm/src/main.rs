@@ -13,7 +13,7 @@ mod services;
 mod wards;
 
 use core::time::Duration;
-use services::{Manager, bind, wait_for};
+use services::{Manager, bind, settled, wait_for};
 use sing_sdk::inspect;
 use sing_sdk::prelude::*;
 use sing_sdk::process::{Child, stop};
@@ -349,15 +349,13 @@ fn kills(m: &mut Manager, times: u32) -> Result<i32, Error> {
             drop(until);
             failed += u32::from(child.join()?.status() != 0);
         }
-        // The name server and the services hear a moment later that clients have gone.
-        time::sleep(Duration::from_millis(100));
         Ok((killed, failed))
     };
     settle(m)?;
     round(m, 20)?;
-    let before = inspect::memory()?;
+    let before = settled()?;
     let (killed, failed) = round(m, times)?;
-    let after = inspect::memory()?;
+    let after = settled()?;
     if let Some(what) = inspect::difference(&before, &after) {
         println!("servicestorm: {what}");
         return Ok(1);

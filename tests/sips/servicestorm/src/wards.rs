@@ -1,6 +1,6 @@
 //! Kills of the name server, the console and the boot files, while clients bind, look for names and print.
 
-use crate::services::{Manager, wait_for};
+use crate::services::{Manager, settled, wait_for};
 use core::time::Duration;
 use sing_sdk::inspect;
 use sing_sdk::prelude::*;
@@ -55,9 +55,9 @@ pub fn kills(m: &mut Manager, times: u32) -> Result<i32, Error> {
     };
     settle(m)?;
     round(m, 20)?;
-    let before = inspect::memory()?;
+    let before = settled()?;
     let (killed, failed) = round(m, times)?;
-    let after = inspect::memory()?;
+    let after = settled()?;
     if let Some(what) = inspect::difference(&before, &after) {
         println!("servicestorm: {what}");
         return Ok(1);
