@@ -2,6 +2,7 @@
 //! the output, except for numbers. Tries the least memory that `singularity --help` names, too.
 
 use super::{Report, Run};
+use crate::host_dir::HostDirectory;
 use crate::image::{self, MemoryMode, Programs};
 use crate::machine::{Acceleration, Kernel, Machine};
 use crate::project::Project;
@@ -82,7 +83,14 @@ pub fn check(run: &Run) -> Result<Report> {
             report.skipped.push(reason);
             continue;
         }
-        let kernel = Kernel::prepare(project, machine, Acceleration::Emulated)?;
+        let mut kernel = Kernel::prepare(project, machine, Acceleration::Emulated)?;
+        if machine == Machine::Hosted {
+            kernel.directories.push(HostDirectory {
+                path: project.root.join(DIRECTORY.0),
+                at: DIRECTORY.1.into(),
+                read_only: true,
+            });
+        }
         let boot = |script: Option<&str>| super::systems::launch(project, &images, &kernel, script);
         for verdict in (Suite {
             machine,
@@ -192,6 +200,9 @@ fn stops(text: &str) -> Vec<Stop> {
     }
     stops
 }
+
+/// The directory of the host that some command of the tour gives a hosted system, and its path there.
+const DIRECTORY: (&str, &str) = ("docs", "/mnt");
 
 /// The command in `$ cargo xtask run [--machine pc] -c 'COMMANDS'` or `$ target/release/sing
 /// ARGUMENTS`.
