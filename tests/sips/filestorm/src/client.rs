@@ -2,8 +2,8 @@
 //! it, gives it the old one's name and syncs the directory. Whatever ends meanwhile, each file is
 //! one that it has written, whole, and not older than the last one whose sync was answered.
 
-use crate::Draw;
 use crate::startup;
+use crate::storm::Draw;
 use core::time::Duration;
 use sing_sdk::contracts::FileFault;
 use sing_sdk::fs::{self, Directory, Options};

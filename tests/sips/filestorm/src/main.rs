@@ -12,14 +12,17 @@ mod client;
 #[path = "../../servicestorm/src/services.rs"]
 #[allow(dead_code, reason = "servicestorm uses the rest")]
 mod services;
+#[path = "../../storm.rs"]
+mod storm;
 
 use core::time::Duration;
-use services::{Manager, settled, wait_for};
+use services::{Manager, wait_for};
 use sing_sdk::fs::Directory;
 use sing_sdk::inspect;
 use sing_sdk::prelude::*;
-use sing_sdk::process::{Child, stop};
+use sing_sdk::process::stop;
 use sing_sdk::{system, time};
+use storm::{Clients, Draw, settled, verdict};
 
 sing_sdk::manifest! {
     name: "filestorm",
@@ -44,19 +47,6 @@ sing_sdk::arguments! {
 const NAMES: [&str; 3] = ["disk0", "files", "nameserver"];
 const CLIENTS: u64 = 3;
 
-/// Random numbers, the same in each run.
-pub struct Draw(pub u64);
-
-impl Draw {
-    /// The next one, below a bound.
-    pub fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % bound
-    }
-}
-
 struct Storm {
     manager: Manager,
     path: String,
@@ -77,16 +67,10 @@ impl Storm {
 
     /// Kills so often under load; how many were killed, and how many clients failed.
     fn round(&mut self, times: u32) -> Result<(u32, u32), Error> {
-        let mut clients = Vec::new();
+        let mut clients = Clients::default();
         for number in 0..CLIENTS {
             let directory = format!("{}/storm{number}", self.path.trim_end_matches('/'));
-            let (until, exp) = PipeContract::new_channel()?;
-            let child = Child::of("filestorm")
-                .args(["filestorm", "0", &directory])
-                .endpoint("until", exp)
-                .endpoint("names", self.manager.names.connect()?)
-                .start()?;
-            clients.push((until, child));
+            clients.start(&mut self.manager.names, &["filestorm", "0", &directory])?;
         }
         let mut killed = 0;
         while killed < times {
@@ -108,12 +92,7 @@ impl Storm {
             time::sleep(Duration::from_micros(self.draw.below(most)));
         }
         self.settle()?;
-        let mut failed = 0;
-        for (until, child) in clients {
-            drop(until);
-            failed += u32::from(child.join()?.status() != 0);
-        }
-        Ok((killed, failed))
+        Ok((killed, clients.end()?))
     }
 
     /// What the system has, when those that were killed have just started.
@@ -126,7 +105,7 @@ impl Storm {
     }
 }
 
-fn storm(times: u32, path: String) -> Result<i32, Error> {
+fn kills(times: u32, path: String) -> Result<i32, Error> {
     let names = startup::names().ok_or(Error::NotFound)?;
     let manager = Manager::new(names)?;
     let mut storm = Storm {
@@ -139,18 +118,14 @@ fn storm(times: u32, path: String) -> Result<i32, Error> {
     let before = storm.memory()?;
     let (killed, failed) = storm.round(times)?;
     let after = storm.memory()?;
-    if let Some(what) = inspect::difference(&before, &after) {
-        println!("filestorm: {what}");
-        return Ok(1);
-    }
-    println!("filestorm: {killed} killed, {failed} clients failed, nothing left behind");
-    Ok(i32::from(failed > 0))
+    let memory = [&before, &after];
+    Ok(verdict("filestorm", memory, killed, failed, "clients"))
 }
 
 #[sing_sdk::main]
 fn main(Arguments { times, path }: Arguments) -> Result<i32, Error> {
     match times {
         0 => client::run(&path),
-        times => storm(times, path),
+        times => kills(times, path),
     }
 }

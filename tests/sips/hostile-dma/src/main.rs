@@ -8,12 +8,15 @@
 
 extern crate alloc;
 
+#[path = "../../attempts.rs"]
+mod attempts;
+
+use attempts::Attempts;
 use core::time::Duration;
 use sing_sdk::device::{self, Device, Irq, Registers};
 use sing_sdk::dma::{Access, Fault, MAX_MAPPINGS, Mapping};
-use sing_sdk::inspect;
 use sing_sdk::prelude::*;
-use sing_sdk::process::{Child, Exit};
+use sing_sdk::process::Child;
 use sing_sdk::thread::sleep;
 
 sing_sdk::manifest! {
@@ -115,47 +118,12 @@ fn without() -> Result<i32, Error> {
 }
 
 fn parent() -> Result<i32, Error> {
-    let edu = edu()?;
-    let mut wrong = 0;
-    // What the first child of an image costs is there to stay.
-    attempt(edu, "die")?;
-    for (name, code) in TRAPS.iter().map(|(n, c)| (*n, Exit::Trapped(*c))) {
-        wrong += judge(edu, name, code)?;
-    }
-    for name in REFUSED {
-        wrong += judge(edu, name, Exit::Code(0))?;
-    }
-    println!("{} attempts, {wrong} wrong", TRAPS.len() + REFUSED.len());
-    Ok(i32::from(wrong > 0))
-}
-
-/// Makes an attempt, and compares its outcome and the kernel's counts.
-fn judge(edu: u32, name: &str, wanted: Exit) -> Result<usize, Error> {
-    let before = inspect::memory()?;
-    let exit = attempt(edu, name)?;
-    if exit != wanted {
-        println!("{name}: {exit:?}, not {wanted:?}");
-        return Ok(1);
-    }
-    if device::info(edu)?.is_none_or(|d| d.holder != 0 || d.broken) {
-        println!("{name}: the device is not free");
-        return Ok(1);
-    }
-    match inspect::difference(&before, &inspect::memory()?) {
-        None => Ok(0),
-        Some(difference) => {
-            println!("{name}: {difference}");
-            Ok(1)
-        }
-    }
-}
-
-fn attempt(edu: u32, name: &str) -> Result<Exit, Error> {
-    let child = Child::of("hostile-dma").arg("hostile-dma").arg(name);
-    let child = child.create().map_err(|e| e.error())?;
-    child.give_device(0, edu)?;
-    child.start()?;
-    child.join()
+    let attempts = Attempts {
+        program: "hostile-dma",
+        device: edu()?,
+        times: 1,
+    };
+    attempts.all(0, &TRAPS, &REFUSED)
 }
 
 /// The device, and what it does.

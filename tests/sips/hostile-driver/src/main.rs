@@ -6,10 +6,13 @@
 
 extern crate alloc;
 
+#[path = "../../attempts.rs"]
+mod attempts;
+
+use attempts::Attempts;
 use sing_sdk::device::{self, Device, Part, Queue};
-use sing_sdk::inspect;
 use sing_sdk::prelude::*;
-use sing_sdk::process::{Child, Exit};
+use sing_sdk::process::Child;
 use sing_sdk::sync;
 use sing_sdk::time::Timeout;
 
@@ -85,52 +88,13 @@ fn free_disk() -> Result<u32, Error> {
 }
 
 fn parent() -> Result<i32, Error> {
-    let disk = free_disk()?;
-    let mut wrong = giving(disk)?;
-    // What the first child of an image costs is there to stay.
-    attempt(disk, "die")?;
-    for (name, code) in TRAPS.iter().map(|(n, c)| (*n, Exit::Trapped(*c))) {
-        wrong += judge(disk, name, code)?;
-    }
-    for name in REFUSED {
-        wrong += judge(disk, name, Exit::Code(0))?;
-    }
-    println!("{} attempts, {wrong} wrong", TRAPS.len() + REFUSED.len());
-    Ok(i32::from(wrong > 0))
-}
-
-/// Makes an attempt some times, and compares its outcome and the kernel's counts.
-fn judge(disk: u32, name: &str, wanted: Exit) -> Result<usize, Error> {
-    let before = inspect::memory()?;
-    for _ in 0..3 {
-        let exit = attempt(disk, name)?;
-        if exit != wanted {
-            println!("{name}: {exit:?}, not {wanted:?}");
-            return Ok(1);
-        }
-    }
-    if device::info(disk)?.is_none_or(|d| d.holder != 0 || d.broken) {
-        println!("{name}: the device is not free");
-        return Ok(1);
-    }
-    match inspect::difference(&before, &inspect::memory()?) {
-        None => Ok(0),
-        Some(difference) => {
-            println!("{name}: {difference}");
-            Ok(1)
-        }
-    }
-}
-
-fn attempt(disk: u32, name: &str) -> Result<Exit, Error> {
-    let child = Child::of("hostile-driver")
-        .arg("hostile-driver")
-        .arg(name)
-        .create();
-    let child = child.map_err(|e| e.error())?;
-    child.give_device(0, disk)?;
-    child.start()?;
-    child.join()
+    let device = free_disk()?;
+    let attempts = Attempts {
+        program: "hostile-driver",
+        device,
+        times: 3,
+    };
+    attempts.all(giving(device)?, &TRAPS, &REFUSED)
 }
 
 /// A device goes to nobody whose manifest does not declare it, to nobody who runs, and to one only.

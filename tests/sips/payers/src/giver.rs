@@ -73,9 +73,10 @@ fn wait() -> ! {
 }
 
 /// Fills its budget with pieces of one size after the other, and keeps one in each group of this
-/// many.
-fn fragments(of: usize) -> Result<i32, Error> {
+/// many; then says so.
+fn fragments(of: usize, gifts: Gifts) -> Result<i32, Error> {
     let mut kept = Vec::with_capacity(40_000);
+    let ready = Vector::new(1)?;
     for shift in 6..=17 {
         let size = 1 << shift;
         let each = (of / size).max(1);
@@ -91,6 +92,7 @@ fn fragments(of: usize) -> Result<i32, Error> {
             }
         }
     }
+    let _gifts = gifts.call_give(ready);
     wait();
 }
 
@@ -101,8 +103,8 @@ fn main() -> Result<i32, Error> {
         (Some("large"), Some(gifts)) => Ok(give(gifts, || Block::new(20 << 20))),
         (Some("small"), Some(gifts)) => Ok(give(gifts, || Block::new(40 << 10))),
         (Some("hide"), Some(gifts)) => hide(gifts),
-        (Some("chunks"), _) => fragments(256 << 10),
-        (Some("pages"), _) => fragments(4 << 10),
+        (Some("chunks"), Some(gifts)) => fragments(256 << 10, gifts),
+        (Some("pages"), Some(gifts)) => fragments(4 << 10, gifts),
         _ => Ok(-1),
     }
 }

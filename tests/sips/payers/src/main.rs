@@ -83,8 +83,11 @@ fn hidden() -> Result<u64, Error> {
 /// Bytes that a process occupies which keeps one piece in each stretch of this much memory.
 fn fragments(of: &str) -> Result<u64, Error> {
     let before = chunks()?;
-    let giver = Child::of("giver").args(["giver", of]).start()?;
-    // It sleeps when it is ready; pages go back when the system is idle.
+    let (imp, exp) = GiftContract::new_channel()?;
+    let giver = Child::of("giver").args(["giver", of]);
+    let giver = giver.endpoint("gifts", imp).start()?;
+    // It says when it is ready, and sleeps; pages go back when the system is idle.
+    let _ready = exp.recv_give().map_err(|_| Error::Closed)?;
     let (mut last, mut times) = (0, 0);
     while times < 20 {
         time::sleep(Duration::from_millis(50));

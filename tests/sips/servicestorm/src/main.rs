@@ -10,15 +10,18 @@
 #![deny(unsafe_code)]
 
 mod services;
+#[path = "../../storm.rs"]
+mod storm;
 mod wards;
 
 use core::time::Duration;
-use services::{Manager, bind, settled, wait_for};
+use services::{Manager, bind, wait_for};
 use sing_sdk::inspect;
 use sing_sdk::prelude::*;
-use sing_sdk::process::{Child, stop};
+use sing_sdk::process::stop;
 use sing_sdk::system;
 use sing_sdk::time;
+use storm::{Clients, Draw, settled, verdict};
 
 sing_sdk::manifest! {
     name: "servicestorm",
@@ -305,13 +308,7 @@ fn client(m: &mut Manager) -> Result<i32, Error> {
 /// Kills services at random moments while clients use them.
 fn kills(m: &mut Manager, times: u32) -> Result<i32, Error> {
     const NAMES: [&str; 3] = ["tame", "tame2", "clock"];
-    let mut seed: u64 = 0x5eed;
-    let mut below = |n: u64| {
-        seed ^= seed << 13;
-        seed ^= seed >> 7;
-        seed ^= seed << 17;
-        seed % n
-    };
+    let mut draw = Draw(0x5eed);
     let settle = |m: &mut Manager| -> Result<(), Error> {
         for name in NAMES {
             // The limit of restarts is the clock's own; this begins it anew.
@@ -321,19 +318,13 @@ fn kills(m: &mut Manager, times: u32) -> Result<i32, Error> {
         Ok(())
     };
     let mut round = |m: &mut Manager, times: u32| -> Result<(u32, u32), Error> {
-        let mut clients = Vec::new();
+        let mut clients = Clients::default();
         for _ in 0..4 {
-            let (imp, exp) = PipeContract::new_channel()?;
-            let child = Child::of("servicestorm")
-                .args(["servicestorm", "client"])
-                .endpoint("until", exp)
-                .endpoint("names", m.names.connect()?)
-                .start()?;
-            clients.push((imp, child));
+            clients.start(&mut m.names, &["servicestorm", "client"])?;
         }
         let mut killed = 0;
         while killed < times {
-            let name = NAMES[below(3) as usize];
+            let name = NAMES[draw.below(3) as usize];
             let s = m.status(name)?;
             if s.process > 0 && system::stop(s.process, stop::KILLED).is_ok() {
                 killed += 1;
@@ -341,14 +332,10 @@ fn kills(m: &mut Manager, times: u32) -> Result<i32, Error> {
             if s.state == ServiceState::Failed {
                 let _ = m.start(name);
             }
-            time::sleep(Duration::from_micros(below(1500)));
+            time::sleep(Duration::from_micros(draw.below(1500)));
         }
         settle(m)?;
-        let mut failed = 0;
-        for (until, child) in clients {
-            drop(until);
-            failed += u32::from(child.join()?.status() != 0);
-        }
+        let failed = clients.end()?;
         Ok((killed, failed))
     };
     settle(m)?;
@@ -356,12 +343,8 @@ fn kills(m: &mut Manager, times: u32) -> Result<i32, Error> {
     let before = settled()?;
     let (killed, failed) = round(m, times)?;
     let after = settled()?;
-    if let Some(what) = inspect::difference(&before, &after) {
-        println!("servicestorm: {what}");
-        return Ok(1);
-    }
-    println!("servicestorm: {killed} killed, {failed} clients failed, nothing left behind");
-    Ok(i32::from(failed > 0))
+    let memory = [&before, &after];
+    Ok(verdict("servicestorm", memory, killed, failed, "clients"))
 }
 
 #[sing_sdk::main]

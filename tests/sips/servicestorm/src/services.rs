@@ -2,7 +2,6 @@
 
 use core::time::Duration;
 use sing_sdk::client::{self, Client};
-use sing_sdk::inspect::{self, Memory};
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
 use sing_sdk::time;
@@ -45,21 +44,6 @@ pub fn bind(names: &mut Names, path: &str) -> Result<Clock, Error> {
 /// A client of a service that asks again.
 pub fn client(path: &str) -> Client<Clock> {
     Client::new(path, bind)
-}
-
-/// What the system has when nothing comes or goes any more: services hear a moment later that
-/// clients have ended, and register again a moment after the name server has.
-pub fn settled() -> Result<Memory, Error> {
-    let start = time::uptime();
-    let (mut last, mut same) = (inspect::memory()?, 0);
-    while same < 6 && time::uptime() - start < Duration::from_secs(10) {
-        time::sleep(Duration::from_millis(100));
-        let now = inspect::memory()?;
-        let differs = inspect::difference(&last, &now).is_some();
-        same = if differs { 0 } else { same + 1 };
-        last = now;
-    }
-    Ok(last)
 }
 
 /// Waits until the manager says so of a service.

@@ -1,10 +1,10 @@
 //! Kills of the name server, the console and the boot files, while clients bind, look for names and print.
 
-use crate::services::{Manager, settled, wait_for};
+use crate::services::{Manager, wait_for};
+use crate::storm::{Clients, Draw, settled, verdict};
 use core::time::Duration;
-use sing_sdk::inspect;
 use sing_sdk::prelude::*;
-use sing_sdk::process::{Child, stop};
+use sing_sdk::process::stop;
 use sing_sdk::system;
 use sing_sdk::time;
 
@@ -15,41 +15,25 @@ const NAMES: [&str; 3] = ["tame", "tame2", "clock"];
 /// Kills them at random moments: every request is answered, and what was there before is there
 /// after it, no more and no less.
 pub fn kills(m: &mut Manager, times: u32) -> Result<i32, Error> {
-    let mut seed: u64 = 0x5eed;
-    let mut below = |n: u64| {
-        seed ^= seed << 13;
-        seed ^= seed >> 7;
-        seed ^= seed << 17;
-        seed % n
-    };
+    let mut draw = Draw(0x5eed);
     let mut round = |m: &mut Manager, times: u32| -> Result<(u32, u32), Error> {
-        let mut clients = Vec::new();
+        let mut clients = Clients::default();
         for _ in 0..4 {
-            let (imp, exp) = PipeContract::new_channel()?;
-            let child = Child::of("servicestorm")
-                .args(["servicestorm", "client"])
-                .endpoint("until", exp)
-                .endpoint("names", m.names.connect()?)
-                .start()?;
-            clients.push((imp, child));
+            clients.start(&mut m.names, &["servicestorm", "client"])?;
         }
         let (mut killed, mut missed) = (0, 0);
         while killed < times {
-            let s = m.status(WARDS[below(3) as usize])?;
+            let s = m.status(WARDS[draw.below(3) as usize])?;
             if system::stop(s.process, stop::KILLED).is_ok() {
                 killed += 1;
                 println!("killed {killed}");
                 let found = m.names.find("/boot/*.txt").is_ok_and(|all| !all.is_empty());
                 missed += u32::from(!found);
             }
-            time::sleep(Duration::from_micros(below(3000)));
+            time::sleep(Duration::from_micros(draw.below(3000)));
         }
         settle(m)?;
-        let mut failed = missed;
-        for (until, child) in clients {
-            drop(until);
-            failed += u32::from(child.join()?.status() != 0);
-        }
+        let failed = missed + clients.end()?;
         settle(m)?;
         Ok((killed, failed))
     };
@@ -58,12 +42,8 @@ pub fn kills(m: &mut Manager, times: u32) -> Result<i32, Error> {
     let before = settled()?;
     let (killed, failed) = round(m, times)?;
     let after = settled()?;
-    if let Some(what) = inspect::difference(&before, &after) {
-        println!("servicestorm: {what}");
-        return Ok(1);
-    }
-    println!("servicestorm: {killed} killed, {failed} requests failed, nothing left behind");
-    Ok(i32::from(failed > 0))
+    let memory = [&before, &after];
+    Ok(verdict("servicestorm", memory, killed, failed, "requests"))
 }
 
 /// Waits until wards and services run, and their names are back.

@@ -1,7 +1,6 @@
 //! A server with a few files, for the driver's session: honest, or as told.
 
-// Each test program uses a part of it.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test program uses a part of it")]
 
 use sing_p9::{Attributes, Qid, Reply, Request, VERSION, errno, mode};
 use sing_sdk::contracts::{FileFault, FileKind, OpenHow};

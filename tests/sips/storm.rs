@@ -1,0 +1,81 @@
+//! Shared by the test programs that kill services at random moments while clients use them.
+
+use core::time::Duration;
+use sing_sdk::inspect::{self, Memory};
+use sing_sdk::names::Names;
+use sing_sdk::prelude::*;
+use sing_sdk::process::Child;
+use sing_sdk::time;
+
+/// Random numbers, the same in each run.
+pub struct Draw(pub u64);
+
+impl Draw {
+    /// The next one, below a bound.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % bound
+    }
+}
+
+/// Clients that go on until their pipes are closed.
+#[derive(Default)]
+pub struct Clients(Vec<(PipeContract::Imp<PipeContract::Start>, Child)>);
+
+impl Clients {
+    /// Starts one more: this program, with these arguments.
+    pub fn start(&mut self, names: &mut Names, arguments: &[&str]) -> Result<(), Error> {
+        let (until, exp) = PipeContract::new_channel()?;
+        let child = Child::of(arguments[0])
+            .args(arguments)
+            .endpoint("until", exp)
+            .endpoint("names", names.connect()?)
+            .start()?;
+        self.0.push((until, child));
+        Ok(())
+    }
+
+    /// Has all of them end; how many failed.
+    pub fn end(self) -> Result<u32, Error> {
+        let mut failed = 0;
+        for (until, child) in self.0 {
+            drop(until);
+            failed += u32::from(child.join()?.status() != 0);
+        }
+        Ok(failed)
+    }
+}
+
+/// What the system has when nothing comes or goes any more: services hear a moment later that
+/// clients have ended, and register again a moment after the name server has.
+pub fn settled() -> Result<Memory, Error> {
+    let start = time::uptime();
+    let (mut last, mut same) = (inspect::memory()?, 0);
+    while same < 6 && time::uptime() - start < Duration::from_secs(10) {
+        time::sleep(Duration::from_millis(100));
+        let now = inspect::memory()?;
+        let differs = inspect::difference(&last, &now).is_some();
+        same = if differs { 0 } else { same + 1 };
+        last = now;
+    }
+    Ok(last)
+}
+
+/// Says how a storm has ended, and returns its status: how many were killed, and how many of what
+/// failed.
+pub fn verdict(
+    program: &str,
+    [before, after]: [&Memory; 2],
+    killed: u32,
+    failed: u32,
+    what: &str,
+) -> i32 {
+    if let Some(difference) = inspect::difference(before, after) {
+        println!("{program}: {difference}");
+        return 1;
+    }
+    println!("{program}: {killed} killed, {failed} {what} failed, nothing left behind");
+    i32::from(failed > 0)
+}
