@@ -53,13 +53,7 @@ impl Card {
         let block = Block::new(SHARED as usize)?;
         let shared = device.map(block, 0..SHARED as u32, Access::Shared)?;
         let base = shared.address();
-        let mut receive = Ring::new(
-            &registers,
-            at::RECEIVE_RING,
-            base,
-            base + PLACES,
-            RECEIVES,
-        );
+        let mut receive = Ring::new(&registers, at::RECEIVE_RING, base, base + PLACES, RECEIVES);
         let send = Ring::new(
             &registers,
             at::SEND_RING,

@@ -47,13 +47,7 @@ pub struct Came {
 
 impl Ring {
     /// A ring at these zeroed addresses, told to the device.
-    pub fn new(
-        registers: &Registers,
-        base: u32,
-        descriptors: u64,
-        places: u64,
-        size: u32,
-    ) -> Ring {
+    pub fn new(registers: &Registers, base: u32, descriptors: u64, places: u64, size: u32) -> Ring {
         registers.write_u32(base + BASE, descriptors as u32);
         registers.write_u32(base + BASE_HIGH, (descriptors >> 32) as u32);
         registers.write_u32(base + BYTES, size * DESCRIPTOR as u32);

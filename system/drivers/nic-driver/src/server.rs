@@ -198,7 +198,11 @@ impl<D: NicDevice> Server<D> {
         let mut left = TURN;
         loop {
             let sent = self.send_some(&mut left)?;
-            let taken = if self.more { self.take_some(&mut left)? } else { 0 };
+            let taken = if self.more {
+                self.take_some(&mut left)?
+            } else {
+                0
+            };
             // What is done already raises no interrupt.
             let done = (sent > 0 || taken > 0) && self.nic.notify();
             if left == 0 {
