@@ -42,7 +42,11 @@ fn main(Arguments { paths }: Arguments) -> Result<i32, Error> {
     // has nobody behind it.
     let all = paths.is_empty();
     let paths = if all {
-        names.find("/dev/nic*")?.into_iter().map(|f| f.path).collect()
+        names
+            .find("/dev/nic*")?
+            .into_iter()
+            .map(|f| f.path)
+            .collect()
     } else {
         paths
     };

@@ -23,6 +23,8 @@ sing_sdk::manifest! {
 sing_sdk::arguments! {
     /// The card: /dev/nic0.
     path: one String "PATH";
+    /// How often the card must have been bound before `end` is heard.
+    binds: one u32 "BINDS";
 }
 
 type Start = NicContract::Imp<NicContract::Start>;
@@ -122,7 +124,7 @@ struct Tally {
 }
 
 /// Serves until a frame says so, or the card's driver ends.
-fn serve(names: &mut Names, path: &str, tally: &mut Tally) -> Result<(), Error> {
+fn serve(names: &mut Names, path: &str, binds: u32, tally: &mut Tally) -> Result<(), Error> {
     let sender = connect(names, path)?;
     let mut receiver = connect(names, path)?;
     tally.bound += 1;
@@ -141,7 +143,9 @@ fn serve(names: &mut Names, path: &str, tally: &mut Tally) -> Result<(), Error> 
     let mut frame = [0; LONGEST];
     while !tally.ended {
         let (block, count, lost, next) = match receiver.call_receive(empty) {
-            Receiving::Received(block, count, lost, next) => (block.into_block(), count, lost, next),
+            Receiving::Received(block, count, lost, next) => {
+                (block.into_block(), count, lost, next)
+            }
             Receiving::Refused(..) => return Err(Error::BadState),
             Receiving::Closed => return Err(Error::Closed),
         };
@@ -157,6 +161,7 @@ fn serve(names: &mut Names, path: &str, tally: &mut Tally) -> Result<(), Error> 
                 Answer::None => continue,
                 Answer::Arp => tally.arp += 1,
                 Answer::Echo => tally.echoed += 1,
+                Answer::End if tally.bound < binds => continue,
                 Answer::End => tally.ended = true,
             }
             if !answers.push(frame) {
@@ -190,7 +195,14 @@ fn refusals(names: &mut Names, path: &str) -> Result<usize, Error> {
         };
     }
     // Lengths that no network carries, more than the block has, and a count that it does not hold.
-    for (len, count) in [(0, 1), (13, 1), (1515, 1), (u32::MAX, 1), (14, 2), (14, u32::MAX)] {
+    for (len, count) in [
+        (0, 1),
+        (13, 1),
+        (1515, 1),
+        (u32::MAX, 1),
+        (14, 2),
+        (14, u32::MAX),
+    ] {
         let mut block = Block::new(2048)?;
         block.store_u32(0, len);
         nic = match nic.call_send(Vector::from_block(block), count) {
@@ -221,12 +233,12 @@ fn refusals(names: &mut Names, path: &str) -> Result<usize, Error> {
 }
 
 #[sing_sdk::main]
-fn main(Arguments { path }: Arguments) -> Result<(), Error> {
+fn main(Arguments { path, binds }: Arguments) -> Result<(), Error> {
     let mut names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
     println!("refused: {} wrong", refusals(&mut names, &path)?);
     let mut tally = Tally::default();
     while !tally.ended {
-        match serve(&mut names, &path, &mut tally) {
+        match serve(&mut names, &path, binds, &mut tally) {
             Ok(()) | Err(Error::Closed) => {}
             Err(error) => return Err(error),
         }
