@@ -2,7 +2,7 @@
 //! `-netdev dgram` has them. So two systems can be connected, hosted or not.
 //!
 //! Frames that come are received by a thread of the card's own; it waits while the driver has no
-//! room for them, so that a burst waits in the host's socket, and what that has no room for is lost.
+//! room for them, so that a burst waits in the host's socket. What that has no room for is lost.
 //! Frames that go are sent at once, by a call that never waits.
 //!
 //! Invariants: only datagrams of the other address are taken. A frame that is longer than a network
@@ -12,10 +12,10 @@ use super::mmio::{Model, Ticket, Transport};
 use super::queue::{Chain, bytes};
 use crate::signals;
 use crate::thread::{Kernel, quiet_thread};
+use rustix::event::{PollFd, PollFlags, poll};
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::AsRawFd;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -128,6 +128,7 @@ impl Network {
     fn open(&self) -> Result<UdpSocket, NetworkError> {
         let socket = UdpSocket::bind(self.local).and_then(|socket| {
             socket.connect(self.remote)?;
+            socket.set_nonblocking(true)?;
             Ok(socket)
         });
         socket.map_err(|e| self.error(Reason::Socket(e)))
@@ -227,28 +228,10 @@ impl Model for Card {
         if (HEAD + 1..=HEAD + LONGEST).contains(&bytes(&chain.readable)) {
             chain.copy_to(&mut self.frame);
             // A network loses frames that it has no room for.
-            let _ = transfer(&self.socket, Way::Out(&self.frame[HEAD..]));
+            let _ = self.socket.send(&self.frame[HEAD..]);
         }
         Some(0)
     }
-}
-
-/// A datagram on its way, by a call that does not wait.
-enum Way<'a> {
-    Out(&'a [u8]),
-    In(&'a mut [u8]),
-}
-
-fn transfer(socket: &UdpSocket, way: Way<'_>) -> io::Result<usize> {
-    let fd = socket.as_raw_fd();
-    let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
-    let done = match way {
-        // SAFETY: the bytes are readable for the call.
-        Way::Out(b) => unsafe { libc::send(fd, b.as_ptr().cast(), b.len(), flags) },
-        // SAFETY: the bytes are writable for the call.
-        Way::In(b) => unsafe { libc::recv(fd, b.as_mut_ptr().cast(), b.len(), flags) },
-    };
-    usize::try_from(done).map_err(|_| io::Error::last_os_error())
 }
 
 /// Receives frames as long as the system runs.
@@ -257,10 +240,11 @@ fn receive(socket: &UdpSocket, room: &Room, transport: &Transport, kernel: Kerne
     let mut bytes = [0; HEAD + LONGEST + 1];
     bytes[REQUESTS] = 1;
     loop {
-        let mut came = socket.recv(&mut bytes[HEAD..]);
+        // An error is told by the next call, too.
+        let _ = poll(&mut [PollFd::new(socket, PollFlags::IN)], None);
         let mut tell = false;
-        for left in (0..BURST).rev() {
-            match came {
+        for _ in 0..BURST {
+            match socket.recv(&mut bytes[HEAD..]) {
                 Ok(len @ 1..=LONGEST) => {
                     put(&bytes[..HEAD + len], room, transport, kernel, &mut tell);
                 }
@@ -272,10 +256,6 @@ fn receive(socket: &UdpSocket, room: &Room, transport: &Transport, kernel: Kerne
                     _ => thread::sleep(PAUSE),
                 },
             }
-            if left == 0 {
-                break;
-            }
-            came = transfer(socket, Way::In(&mut bytes[HEAD..]));
         }
         if tell {
             kernel.signal(signals::DEVICE);

@@ -1,8 +1,8 @@
 //! A ring of descriptors and the frames' places, in memory shared with the device.
 //!
-//! Invariants: the driver's indexes are its own; of the device's words only the descriptor's status,
-//! length and errors are looked at, and tested. A ring always keeps a descriptor free, as a full one
-//! would look like an empty one.
+//! Invariants: the driver's indexes are its own; of the device's words only the descriptor's
+//! status, length and errors are looked at, and tested. A ring always keeps a descriptor free, as a
+//! full one would look like an empty one.
 
 use crate::register::{BASE, BASE_HIGH, BYTES, HEAD, TAIL};
 use sing_sdk::device::{Device, Registers};
