@@ -81,6 +81,11 @@ impl Link {
         self.sockets.get_mut(socket)
     }
 
+    /// Whether a socket has nothing more to send, and no packets to wait for.
+    pub fn is_closed(&self, socket: SocketHandle) -> bool {
+        self.sockets.get::<tcp::Socket>(socket).state() == tcp::State::Closed
+    }
+
     /// Begins a connection.
     ///
     /// # Errors

@@ -80,7 +80,6 @@ pub enum Client {
 struct Late {
     link: usize,
     socket: SocketHandle,
-    origin: u32,
     port: Option<Port>,
 }
 
@@ -238,32 +237,30 @@ impl Network {
         socket
     }
 
-    /// Gives up a socket: it is freed when its last packets are sent.
+    /// Gives up a socket: it is freed when its last packets are sent. Until then it is on nobody's
+    /// share: there are few ([`ENDED`]), and whoever had it has no say in how long it takes.
     pub fn give_up(&mut self, link: usize, socket: SocketHandle, origin: u32, port: Option<Port>) {
-        self.late.push_back(Late {
-            link,
-            socket,
-            origin,
-            port,
-        });
+        self.sockets.give_back(origin, 1);
+        self.late.push_back(Late { link, socket, port });
     }
 
     /// Frees sockets that are done, and the oldest of those that only wait for late packets.
     fn bury(&mut self) {
-        use smoltcp::socket::tcp::State;
-        let mut waiting = self.late.len();
+        let mut waiting = 0;
+        for late in &self.late {
+            waiting += usize::from(!self.links[late.link].is_closed(late.socket));
+        }
         for _ in 0..self.late.len() {
             let Some(late) = self.late.pop_front() else {
                 return;
             };
-            let state = self.links[late.link].tcp(late.socket).state();
-            if state != State::Closed && waiting <= ENDED {
+            let closed = self.links[late.link].is_closed(late.socket);
+            if !closed && waiting <= ENDED {
                 self.late.push_back(late);
                 continue;
             }
-            waiting -= 1;
+            waiting -= usize::from(!closed);
             self.links[late.link].sockets.remove(late.socket);
-            self.sockets.give_back(late.origin, 1);
             if let Some(port) = late.port {
                 self.ports.give_back(port);
             }

@@ -24,6 +24,8 @@ pub enum Output {
     Idle(PipeContract::Exp<PipeContract::Start>),
     /// A block, of which so many bytes are in the socket's buffer.
     Full(PipeContract::Exp<PipeContract::Written>, Block, usize),
+    /// The same of a program that has closed its end, or has itself ended.
+    Last(Block, usize),
 }
 
 /// What a program reads.
@@ -107,10 +109,10 @@ impl Network {
                 }
                 Written::Closed => self.close_output(slot, stream),
             },
-            // The writer does not wait for the acknowledgement: what it wrote is sent.
-            Output::Full(next, block, at) => {
-                let rest = Output::Full(next, block, at);
-                self.slots.put(slot, Client::Output(rest, stream));
+            // The writer has gone. What it wrote is sent, and nobody is told.
+            Output::Full(_, block, at) | Output::Last(block, at) => {
+                let last = Output::Last(block, at);
+                self.slots.put(slot, Client::Output(last, stream));
             }
         }
         self.pump(stream);
@@ -199,28 +201,40 @@ impl Network {
             return;
         };
         let output = match output {
-            Output::Full(next, block, mut at) => {
-                let socket = self.links[stream.link].tcp(stream.socket);
-                while at < block.len() && socket.can_send() {
-                    let sent = socket.send(|room| {
-                        let count = room.len().min(block.len() - at);
-                        block.read(at, &mut room[..count]);
-                        (count, count)
-                    });
-                    match sent {
-                        Ok(count) if count > 0 => at += count,
-                        _ => break,
-                    }
-                }
-                if at < block.len() {
-                    Output::Full(next, block, at)
-                } else {
-                    Output::Idle(next.send_ack())
-                }
-            }
-            idle => idle,
+            Output::Idle(pipe) => Some(Output::Idle(pipe)),
+            Output::Full(next, block, at) => Some(match self.fill(stream, &block, at) {
+                at if at < block.len() => Output::Full(next, block, at),
+                _ => Output::Idle(next.send_ack()),
+            }),
+            Output::Last(block, at) => match self.fill(stream, &block, at) {
+                at if at < block.len() => Some(Output::Last(block, at)),
+                _ => None,
+            },
         };
-        self.slots.put(slot, Client::Output(output, number));
+        match output {
+            Some(output) => self.slots.put(slot, Client::Output(output, number)),
+            None => {
+                self.slots.remove(slot);
+                stream.output = None;
+            }
+        }
+    }
+
+    /// Moves bytes of a block, from a place on, into a connection's socket; the first that is left.
+    fn fill(&mut self, stream: &Stream, block: &Block, mut at: usize) -> usize {
+        let socket = self.links[stream.link].tcp(stream.socket);
+        while at < block.len() && socket.can_send() {
+            let sent = socket.send(|room| {
+                let count = room.len().min(block.len() - at);
+                block.read(at, &mut room[..count]);
+                (count, count)
+            });
+            match sent {
+                Ok(count) if count > 0 => at += count,
+                _ => break,
+            }
+        }
+        at
     }
 
     /// Moves what has come to the program.
@@ -268,7 +282,9 @@ impl Network {
 
     /// Ends this side's direction when the program has; how the connection has ended, if it has.
     fn ended(&mut self, stream: &mut Stream) -> Option<TcpFault> {
-        let alone = stream.control.is_none() && stream.output.is_none() && stream.input.is_none();
+        let writer = stream.output.and_then(|slot| self.slots.get(slot));
+        let writes = writer.is_some_and(|w| !matches!(w, Client::Output(Output::Last(..), _)));
+        let alone = stream.control.is_none() && !writes && stream.input.is_none();
         let socket = self.links[stream.link].tcp(stream.socket);
         let state = socket.state();
         stream.heard |= matches!(

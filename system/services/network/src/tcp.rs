@@ -289,9 +289,8 @@ impl Network {
     /// Tells the pipes of a connection its number.
     fn know(&mut self, number: u32, stream: &Stream) {
         for slot in [stream.output, stream.input].into_iter().flatten() {
-            match self.slots.get_mut(slot) {
-                Some(Client::Output(_, of) | Client::Input(_, of)) => *of = number,
-                _ => {}
+            if let Some(Client::Output(_, of) | Client::Input(_, of)) = self.slots.get_mut(slot) {
+                *of = number;
             }
         }
     }
