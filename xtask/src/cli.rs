@@ -4,6 +4,7 @@ use crate::disk::Disk;
 use crate::host_dir::HostDirectory;
 use crate::image::MemoryMode;
 use crate::machine::Machine;
+use crate::network::Network;
 use crate::{bench, doc, fresh, fuzz, iso, run, test, wast};
 use anyhow::{Context, Result, bail};
 use lexopt::ValueExt;
@@ -15,10 +16,13 @@ pub const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   run [-c COMMANDS | --script FILE] [--machine hosted|pc|microvm|q35|pc-i440fx] [--memory guard|explicit] [--kvm]
-      [--disk FILE[,ro][,nvme] ... | --fresh] [--dir HOST::PATH[,rw] ...] [-- ARGS]
+      [--disk FILE[,ro][,nvme] ... | --fresh] [--dir HOST::PATH[,rw] ...]
+      [--net LOCAL,REMOTE | --net user ...] [-- ARGS]
       builds and starts the system: a shell on this terminal, or the commands given and the status of the last; its
       disk is disk.img in the project's folder, which is made and kept, and cleared by --fresh, or the files given;
-      --dir serves the directory HOST at the system's path PATH, to read, or with ,rw to change, too
+      --dir serves the directory HOST at the system's path PATH, to read, or with ,rw to change, too; --net gives it a network card,
+      whose frames are datagrams between two addresses (127.0.0.1:5001,127.0.0.1:5002), or QEMU's own network; with
+      ,e1000 behind it a card of that kind (q35)
   image [--iso [FILE]] [-o FILE] [--memory guard|explicit]
       makes a system image, or a CD or USB image that a PC starts from, with BIOS or UEFI
   test [--quick] [--all] [PART | TEST | PART/TEST]
@@ -122,6 +126,7 @@ fn parse_run(mut parser: lexopt::Parser) -> Result<Command> {
         kvm: false,
         disks: Vec::new(),
         directories: Vec::new(),
+        networks: Vec::new(),
         fresh: false,
         arguments: Vec::new(),
     };
@@ -150,6 +155,10 @@ fn parse_run(mut parser: lexopt::Parser) -> Result<Command> {
             Long("kvm") => request.kvm = true,
             Long("disk") => request.disks.push(Disk::named(parser.value()?)),
             Long("dir") => HostDirectory::add(&mut request.directories, &parser.value()?)?,
+            Long("net") => {
+                let network = Network::named(&parser.value()?.string()?)?;
+                request.networks.push(network);
+            }
             Long("fresh") => request.fresh = true,
             other => return Err(other.unexpected().into()),
         }
@@ -366,6 +375,7 @@ mod tests {
             (&["run", "-c", "a", "-c", "b"], "once"),
             (&["run", "--script", "no/such/file"], "no/such/file"),
             (&["run", "extra"], "extra"),
+            (&["run", "--net", "tap0"], "tap0"),
             (&["run", "--fresh", "--disk", "x"], "--fresh"),
             (&["image", "extra"], "extra"),
             (&["wast"], "which files"),

@@ -2,6 +2,7 @@
 
 use crate::disk::Disk;
 use crate::host_dir::HostDirectory;
+use crate::network::Network;
 use crate::project::Project;
 use crate::{build, qemu};
 use anyhow::{Context, Result, bail};
@@ -100,6 +101,8 @@ pub struct Kernel {
     pub devices: Vec<String>,
     /// Directories of the host that the machine has as devices.
     pub directories: Vec<HostDirectory>,
+    /// The machine's network cards.
+    pub networks: Vec<Network>,
     stress: bool,
 }
 
@@ -134,6 +137,7 @@ impl Kernel {
             disks: Vec::new(),
             devices: Vec::new(),
             directories: Vec::new(),
+            networks: Vec::new(),
             stress: false,
         })
     }
@@ -201,6 +205,9 @@ impl Kernel {
                 disk.path.display()
             );
         }
+        for network in &self.networks {
+            network.check(self.machine)?;
+        }
         if self.machine == Machine::Hosted {
             let mut command = Command::new(&self.binary);
             if let Some(watch) = self.watch {
@@ -219,6 +226,9 @@ impl Kernel {
             for directory in &self.directories {
                 command.arg("--dir").arg(directory.for_hosted());
             }
+            for network in &self.networks {
+                command.arg("--net").arg(network.for_hosted());
+            }
             command.args(image).args(arguments);
             return Ok(Launch::new(command));
         }
@@ -226,10 +236,10 @@ impl Kernel {
         if let Some(watch) = self.watch {
             line = format!("watch={watch} {line}");
         }
-        let devices = self.disks.len() + self.directories.len();
+        let devices = self.disks.len() + self.directories.len() + self.networks.len();
         if devices > qemu::DISKS {
             bail!(
-                "a machine has at most {} disks and directories",
+                "a machine has at most {} disks, directories and network cards",
                 qemu::DISKS
             );
         }
@@ -251,6 +261,7 @@ impl Kernel {
             disks: &self.disks,
             devices: &self.devices,
             directories: &self.directories,
+            networks: &self.networks,
         });
         let mut launch = Launch::new(command);
         launch.owns(verdict.clone());

@@ -32,6 +32,7 @@ mod host_dir;
 mod image;
 mod iso;
 mod machine;
+mod network;
 mod packages;
 mod progress;
 mod project;

@@ -3,6 +3,7 @@
 use crate::disk::Disk;
 use crate::host_dir::HostDirectory;
 use crate::machine::{Acceleration, Machine};
+use crate::network::Network;
 use crate::packages::Tools;
 use anyhow::{Result, bail};
 use std::ffi::{OsStr, OsString};
@@ -43,9 +44,11 @@ pub struct Guest<'a> {
     pub devices: &'a [String],
     /// Directories of the host that the machine has as devices, in order.
     pub directories: &'a [HostDirectory],
+    /// The machine's network cards, in order.
+    pub networks: &'a [Network],
 }
 
-/// The most disks and directories of a machine.
+/// The most disks, directories and network cards of a machine.
 pub const DISKS: usize = 8;
 /// Where `microvm` has its virtio transports, the bytes of each, and the input of the interrupt
 /// controllers to which the first is connected.
@@ -59,7 +62,7 @@ fn transport(device: usize) -> usize {
     23 - device
 }
 
-/// What the kernel's command line says of a machine's disks and directories: `microvm` describes its transports
+/// What the kernel's command line says of a machine's disks, directories and network cards: `microvm` describes its transports
 /// only in tables that need an interpreter.
 pub fn transports(machine: Machine, devices: usize) -> String {
     if machine != Machine::Microvm {
@@ -114,6 +117,18 @@ fn directory(
     directory.for_qemu(number, &device)
 }
 
+/// The arguments that make a network a device, behind so many others.
+fn network(machine: Machine, before: usize, number: usize, network: &Network) -> [String; 4] {
+    let card = match machine {
+        Machine::Microvm | Machine::Hosted => {
+            let bus = transport(before + number);
+            format!("virtio-net-device,bus=virtio-mmio-bus.{bus}")
+        }
+        Machine::Q35 | Machine::I440fx => "virtio-net-pci,disable-legacy=on".to_string(),
+    };
+    network.for_qemu(number, &card)
+}
+
 /// A value as QEMU's options take one, in which a comma is written twice.
 pub fn value(text: &OsStr) -> OsString {
     let mut out = Vec::new();
@@ -154,7 +169,8 @@ pub fn command(guest: &Guest) -> Command {
         command.arg("-initrd").arg(image);
     }
     command.arg("-append").arg(guest.line);
-    if !guest.disks.is_empty() || !guest.directories.is_empty() {
+    let before = guest.disks.len() + guest.directories.len();
+    if before + guest.networks.len() > 0 {
         // Version 1 of the interface, not the one before it.
         command.args(["-global", "virtio-mmio.force-legacy=false"]);
     }
@@ -168,6 +184,9 @@ pub fn command(guest: &Guest) -> Command {
     }
     for (number, of) in guest.directories.iter().enumerate() {
         command.args(directory(guest.machine, guest.disks.len(), number, of));
+    }
+    for (number, of) in guest.networks.iter().enumerate() {
+        command.args(network(guest.machine, before, number, of));
     }
     command
 }
@@ -239,6 +258,7 @@ mod tests {
             disks: &[Disk::named("a,b,ro".into())],
             devices: &["-device".into(), "edu".into()],
             directories: &[HostDirectory::named(&"here::/mnt".into()).unwrap()],
+            networks: &[Network::named("user,e1000").unwrap()],
         };
         let line = format!("{:?}", command(&guest));
         for part in [
@@ -251,6 +271,7 @@ mod tests {
             "virtio-blk-pci,disable-legacy=on,drive=disk0",
             "path=here,readonly=on",
             "virtio-9p-pci,disable-legacy=on,fsdev=dir0,mount_tag=/mnt",
+            "e1000,romfile=,netdev=net0",
             "\"-- a b\"",
         ] {
             assert!(line.contains(part), "{part} not in {line}");

@@ -4,6 +4,7 @@ use crate::disk::Disk;
 use crate::host_dir::HostDirectory;
 use crate::image::{self, MemoryMode};
 use crate::machine::{Acceleration, Kernel, Machine};
+use crate::network::Network;
 use crate::project::Project;
 use crate::setup::{self, Needs};
 use anyhow::{Context, Result, bail};
@@ -28,6 +29,8 @@ pub struct Request {
     pub disks: Vec<Disk>,
     /// Directories of the host that the system gets.
     pub directories: Vec<HostDirectory>,
+    /// Its network cards.
+    pub networks: Vec<Network>,
     /// Whether the project's own disk begins empty.
     pub fresh: bool,
     /// Further arguments for the system.
@@ -64,6 +67,7 @@ pub fn run(request: &Request) -> Result<u8> {
         directory.check()?;
     }
     kernel.directories.clone_from(&request.directories);
+    kernel.networks.clone_from(&request.networks);
     let mut arguments = kernel.awaited();
     if script.is_some() {
         arguments.extend(SCRIPT_ARGUMENTS.map(String::from));

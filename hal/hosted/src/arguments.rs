@@ -1,6 +1,6 @@
 //! The command line.
 
-use sing_hosted::{DirectoryError, DiskFile, HostDirectory, MOST_DISKS};
+use sing_hosted::{DirectoryError, DiskFile, HostDirectory, MOST_DISKS, Network, NetworkError};
 use std::ffi::OsString;
 use std::fmt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -18,6 +18,8 @@ Options:
                             written to it there; with `,ro` it cannot be written; may be given several times
       --dir HOST::PATH[,rw] give the system the directory HOST of this machine at its path PATH, to read; with `,rw`
                             to change, too; nothing outside HOST can be reached; may be given several times
+      --net LOCAL,REMOTE    give the machine a network card, whose frames are datagrams between these addresses of the
+                            host (127.0.0.1:5001,127.0.0.1:5002); may be given several times
       --memory-limit BYTES  the most memory to use, with K, M or G behind it if you like
                             (default: what Linux says is available)
       --watch MICROSECONDS  for tests: let the timer tick this often, and say at the end how long interrupts
@@ -51,6 +53,7 @@ pub(crate) struct Run {
     pub(crate) image: PathBuf,
     pub(crate) disks: Vec<DiskFile>,
     pub(crate) directories: Vec<HostDirectory>,
+    pub(crate) networks: Vec<Network>,
     pub(crate) args: Vec<String>,
     pub(crate) memory_limit: Option<u64>,
     /// Nanoseconds between timer ticks; 0 for none.
@@ -65,7 +68,9 @@ pub(crate) enum Error {
     NoImage,
     /// The value is no amount of memory.
     Memory(String),
-    /// There are more disks and directories than the machine can have.
+    /// The value is no pair of addresses.
+    Network(NetworkError),
+    /// There are more disks, directories and network cards than the machine can have.
     Disks,
     /// The value is no directory and path.
     Directory(DirectoryError),
@@ -97,8 +102,9 @@ impl fmt::Display for Error {
             }
             Self::Disks => write!(
                 f,
-                "--disk, --dir: the machine has at most {MOST_DISKS} disks and directories"
+                "--disk, --dir, --net: the machine has at most {MOST_DISKS} disks, directories and network cards"
             ),
+            Self::Network(error) => error.fmt(f),
             Self::Directory(error) => error.fmt(f),
             Self::Overlap(first, second) => write!(
                 f,
@@ -152,6 +158,7 @@ pub(crate) fn parse(mut parser: lexopt::Parser) -> Result<Command, Error> {
     let mut memory_limit = None;
     let mut disks = Vec::new();
     let mut directories: Vec<HostDirectory> = Vec::new();
+    let mut networks = Vec::new();
     let mut watch = 0;
     let mut stress = false;
     let image = loop {
@@ -160,7 +167,9 @@ pub(crate) fn parse(mut parser: lexopt::Parser) -> Result<Command, Error> {
                 let text = parser.value()?.string()?;
                 memory_limit = Some(bytes(&text).ok_or(Error::Memory(text))?);
             }
-            Some(Long("disk" | "dir")) if disks.len() + directories.len() == MOST_DISKS => {
+            Some(Long("disk" | "dir" | "net"))
+                if disks.len() + directories.len() + networks.len() == MOST_DISKS =>
+            {
                 return Err(Error::Disks);
             }
             Some(Long("disk")) => disks.push(disk(parser.value()?)),
@@ -170,6 +179,10 @@ pub(crate) fn parse(mut parser: lexopt::Parser) -> Result<Command, Error> {
                     return Err(Error::Overlap(other.at.clone(), new.at));
                 }
                 directories.push(new);
+            }
+            Some(Long("net")) => {
+                let text = parser.value()?.string()?;
+                networks.push(Network::named(&text).map_err(Error::Network)?);
             }
             Some(Long("watch")) => {
                 let text = parser.value()?.string()?;
@@ -196,6 +209,7 @@ pub(crate) fn parse(mut parser: lexopt::Parser) -> Result<Command, Error> {
         image,
         disks,
         directories,
+        networks,
         args,
         memory_limit,
         watch,
@@ -282,6 +296,33 @@ mod tests {
         let taken = run("--dir a::/mnt --dir b::/mnt/b os.img");
         let Err(error) = taken else { panic!("taken") };
         assert!(error.to_string().contains("/mnt/b is taken"), "{error}");
+    }
+
+    #[test]
+    fn a_network_is_two_addresses() {
+        let Ok(Command::Run(two)) = run("--net 127.0.0.1:1,127.0.0.1:2 --net [::1]:1,[::1]:2 i")
+        else {
+            panic!("not understood")
+        };
+        let remotes: Vec<_> = two.networks.iter().map(|n| n.remote.to_string()).collect();
+        assert_eq!(remotes, ["127.0.0.1:2", "[::1]:2"]);
+        for value in [
+            "127.0.0.1:1",
+            "user",
+            "127.0.0.1:1,localhost:2",
+            "127.0.0.1:1,[::1]:2",
+            "127.0.0.1:0,127.0.0.1:2",
+            "127.0.0.1:1,127.0.0.1:70000",
+        ] {
+            let Err(error) = run(&format!("--net {value} os.img")) else {
+                panic!("{value}")
+            };
+            let text = error.to_string();
+            assert!(
+                text.contains(value) && text.contains("LOCAL,REMOTE"),
+                "{text}"
+            );
+        }
     }
 
     #[test]

@@ -66,6 +66,7 @@ pub mod device;
 pub mod dma;
 pub mod door;
 pub mod error;
+pub mod frames;
 pub mod fs;
 pub mod handle;
 pub mod health;

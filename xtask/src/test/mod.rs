@@ -9,6 +9,8 @@ mod docs;
 mod format;
 mod fuzz;
 mod misuse;
+mod network_peer;
+mod networks;
 mod specification;
 pub mod systems;
 mod tour;
@@ -264,6 +266,20 @@ const PARTS: &[Part] = &[
         filters: false,
         emulated: true,
         run: directories::pc,
+    },
+    Part {
+        name: "networks-hosted",
+        quick: true,
+        filters: false,
+        emulated: false,
+        run: networks::hosted,
+    },
+    Part {
+        name: "networks-pc",
+        quick: false,
+        filters: true,
+        emulated: true,
+        run: networks::pc,
     },
     Part {
         name: "devices",

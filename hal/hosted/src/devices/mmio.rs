@@ -49,6 +49,9 @@ const DRIVER_OK: u32 = 4;
 /// The interrupt's reason: a request has been given back.
 const USED: u32 = 1;
 
+/// The most queues of a device.
+pub(super) const QUEUES: usize = 2;
+
 /// Bytes that requests may move in one turn, beside the last one: what a turn moves delays the
 /// whole system, which waits for it.
 const TURN: usize = 256 << 10;
@@ -68,6 +71,18 @@ pub(super) trait Model: Send {
         &[]
     }
 
+    /// How many queues it has, at most [`QUEUES`].
+    fn queues(&self) -> usize {
+        1
+    }
+
+    /// Whether requests of this queue stay in it until the model has something for them, which
+    /// [`Transport::fill`] then puts there. Called when the driver has added some.
+    fn keeps(&mut self, queue: usize) -> bool {
+        let _ = queue;
+        false
+    }
+
     /// The most bytes that it writes for a request.
     fn most(&self) -> usize;
 
@@ -85,6 +100,7 @@ pub(super) trait Model: Send {
 pub(super) struct Ticket {
     /// The number of resets before the request.
     resets: u64,
+    pub(super) queue: usize,
     head: u16,
 }
 
@@ -95,9 +111,9 @@ struct State {
     offered_word: u32,
     accepted_word: u32,
     accepted: u64,
-    /// The number in the register that selects a queue. There is one, number 0.
+    /// The number in the register that selects a queue.
     selected: u32,
-    queue: Queue,
+    queues: [Queue; QUEUES],
     interrupt: u32,
     resets: u64,
     /// The request in work, kept for its room.
@@ -160,15 +176,15 @@ impl Transport {
         if width != 4 {
             return 0;
         }
-        let mine = state.selected == 0;
+        let queue = state.selected();
         u64::from(match offset {
             at::MAGIC => MAGIC,
             at::VERSION => VERSION,
             at::DEVICE => model.map_or(0, Model::id),
             at::VENDOR => VENDOR,
             at::OFFERED => word(state.offered(), state.offered_word),
-            at::QUEUE_MOST if mine => u32::from(MOST),
-            at::QUEUE_READY if mine => u32::from(state.queue.ready),
+            at::QUEUE_MOST if queue.is_some() => u32::from(MOST),
+            at::QUEUE_READY => queue.map_or(0, |n| u32::from(state.queues[n].ready)),
             at::INTERRUPT => state.interrupt,
             at::STATUS => state.status,
             _ => 0,
@@ -182,7 +198,9 @@ impl Transport {
         if width != 4 {
             return false;
         }
-        let set_up = state.selected == 0 && !state.queue.ready;
+        if let Some(number) = state.selected() {
+            set_up(&mut state.queues[number], offset, value);
+        }
         match offset {
             at::OFFERED_WORD => state.offered_word = value,
             at::ACCEPTED_WORD => state.accepted_word = value,
@@ -192,17 +210,8 @@ impl Transport {
                 _ => {}
             },
             at::QUEUE => state.selected = value,
-            at::QUEUE_SIZE if set_up => state.queue.size = value.min(u32::from(u16::MAX)) as u16,
-            at::QUEUE_READY if set_up => state.queue.ready = value == 1 && state.queue.is_sound(),
-            at::QUEUE_READY if state.selected == 0 && value == 0 => state.queue.ready = false,
-            at::DESCRIPTORS if set_up => set_low(&mut state.queue.descriptors, value),
-            at::DESCRIPTORS_HIGH if set_up => set_high(&mut state.queue.descriptors, value),
-            at::DRIVER if set_up => set_low(&mut state.queue.driver, value),
-            at::DRIVER_HIGH if set_up => set_high(&mut state.queue.driver, value),
-            at::DEVICE_PART if set_up => set_low(&mut state.queue.device, value),
-            at::DEVICE_PART_HIGH if set_up => set_high(&mut state.queue.device, value),
-            at::NOTIFY if value == 0 => {
-                let (tell, more) = state.serve();
+            at::NOTIFY if (value as usize) < state.count() => {
+                let (tell, more) = state.serve(value as usize);
                 if more && let Some(model) = &mut state.model {
                     model.more();
                 }
@@ -235,21 +244,42 @@ impl Transport {
     /// interrupt is now to be delivered.
     pub(super) fn finish(&self, ticket: Ticket, fill: impl FnOnce(&mut Chain) -> u32) -> bool {
         let mut state = self.lock();
-        if state.resets != ticket.resets || !state.queue.ready {
+        let State {
+            queues,
+            chain,
+            resets,
+            ..
+        } = &mut *state;
+        let queue = &mut queues[ticket.queue];
+        if *resets != ticket.resets || !queue.ready {
             return false;
         }
-        let State { queue, chain, .. } = &mut *state;
         queue.chain(ticket.head, chain);
         let written = fill(chain);
         let tell = queue.give_back(ticket.head, written);
         tell && self.told(&mut state)
     }
 
-    /// Serves one turn more. Returns whether an interrupt is now to be delivered, and whether there
+    /// Gives back the next request of a queue that the model [keeps](Model::keeps): `fill` gets its
+    /// memory, and returns the bytes written. Returns whether an interrupt is now to be delivered;
+    /// `None` if there is no request.
+    pub(super) fn fill(&self, queue: usize, fill: impl FnOnce(&mut Chain) -> u32) -> Option<bool> {
+        let mut state = self.lock();
+        let on = state.status & DRIVER_OK != 0;
+        let State { queues, chain, .. } = &mut *state;
+        let queue = queues.get_mut(queue).filter(|q| on && q.ready)?;
+        let head = queue.take()?;
+        queue.chain(head, chain);
+        let written = fill(chain);
+        let tell = queue.give_back(head, written);
+        Some(tell && self.told(&mut state))
+    }
+
+    /// Serves one turn more of the first queue. Returns whether an interrupt is now to be delivered, and whether there
     /// is still more.
     pub(super) fn resume(&self) -> (bool, bool) {
         let mut state = self.lock();
-        let (tell, more) = state.serve();
+        let (tell, more) = state.serve(0);
         (tell && self.told(&mut state), more)
     }
 
@@ -270,37 +300,71 @@ impl State {
         self.accepted_word = 0;
         self.accepted = 0;
         self.selected = 0;
-        self.queue = Queue::default();
+        self.queues = Default::default();
         self.interrupt = 0;
         self.resets += 1;
     }
 
-    /// Serves what the driver has added, a turn's worth. Returns whether it wants an interrupt for
+    /// The number of queues.
+    fn count(&self) -> usize {
+        self.model.as_ref().map_or(0, |m| m.queues()).min(QUEUES)
+    }
+
+    /// The queue that is selected, if there is one of this number.
+    fn selected(&self) -> Option<usize> {
+        Some(self.selected as usize).filter(|n| *n < self.count())
+    }
+
+    /// Serves what the driver has added to a queue, a turn's worth. Returns whether it wants an interrupt for
     /// it, and whether there may be more.
-    fn serve(&mut self) -> (bool, bool) {
+    fn serve(&mut self, number: usize) -> (bool, bool) {
         let mut tell = false;
         let mut moved = 0;
+        if self.model.as_mut().is_none_or(|m| m.keeps(number)) {
+            return (false, false);
+        }
         for _ in 0..MOST {
-            if !self.queue.ready || self.status & DRIVER_OK == 0 {
+            let queue = &mut self.queues[number];
+            if !queue.ready || self.status & DRIVER_OK == 0 {
                 break;
             }
             if moved >= TURN {
                 return (tell, true);
             }
-            let (Some(model), Some(head)) = (&mut self.model, self.queue.take()) else {
+            let (Some(model), Some(head)) = (&mut self.model, queue.take()) else {
                 break;
             };
             let ticket = Ticket {
                 resets: self.resets,
+                queue: number,
                 head,
             };
-            self.queue.chain(head, &mut self.chain);
+            queue.chain(head, &mut self.chain);
             moved += bytes(&self.chain.readable) + bytes(&self.chain.writable).min(model.most());
             if let Some(written) = model.serve(&mut self.chain, ticket) {
-                tell |= self.queue.give_back(head, written);
+                tell |= queue.give_back(head, written);
             }
         }
         (tell, false)
+    }
+}
+
+/// Writes a register of a queue: where its parts are, as long as it is not ready, and whether it is.
+fn set_up(queue: &mut Queue, offset: u32, value: u32) {
+    if queue.ready {
+        queue.ready = offset != at::QUEUE_READY || value != 0;
+        return;
+    }
+    match offset {
+        at::QUEUE_SIZE => queue.size = value.min(u32::from(u16::MAX)) as u16,
+        at::QUEUE_READY => queue.ready = value == 1 && queue.is_sound(),
+        at::DESCRIPTORS => set_low(&mut queue.descriptors, value),
+        at::DESCRIPTORS_HIGH => set_high(&mut queue.descriptors, value),
+        at::DRIVER => set_low(&mut queue.driver, value),
+        at::DRIVER_HIGH => set_high(&mut queue.driver, value),
+        at::DEVICE_PART => set_low(&mut queue.device, value),
+        at::DEVICE_PART_HIGH => set_high(&mut queue.device, value),
+        _ => {}
     }
 }
 

@@ -20,6 +20,7 @@ mod host_dir;
 mod lines;
 mod mapping;
 mod mmio;
+mod net;
 mod p9;
 mod p9_ahead;
 mod p9_files;
@@ -35,6 +36,7 @@ mod tests;
 pub use host_dir::{DirectoryError, HostDirectory};
 pub(crate) use lines::deliver;
 pub(crate) use mapping::resume_after;
+pub use net::{Network, NetworkError};
 pub use refusal::DiskError;
 
 use disk::Disk;
@@ -48,8 +50,8 @@ use std::sync::Arc;
 
 /// The first interrupt line of a device.
 const FIRST_LINE: u32 = 4;
-/// The most disks and directories together: the lines are one a device, and one is the entropy
-/// device's.
+/// The most disks, directories and network cards together: the lines are one a device, and one is
+/// the entropy device's.
 pub const MOST_DISKS: usize = (LINES - FIRST_LINE - 1) as usize;
 
 /// A disk of the machine.
@@ -71,10 +73,12 @@ pub(crate) struct Devices {
 }
 
 impl Devices {
-    /// Makes the devices; the disks come first, in the order given, and then the directories.
+    /// Makes the devices; the disks come first, in the order given, then the directories, and then
+    /// the network cards.
     pub(crate) fn new(
         disks: &[DiskFile],
         directories: &[HostDirectory],
+        networks: &[Network],
     ) -> Result<Devices, crate::Error> {
         let mut devices = Devices::default();
         for file in disks {
@@ -86,6 +90,10 @@ impl Devices {
             let (count, list) = (directories.len(), &mut devices);
             let added = list.add(|transport| host_dir::start(directory, count, transport));
             added.map_err(crate::Error::Directory)?;
+        }
+        for network in networks {
+            let added = devices.add(|transport| net::start(network, transport));
+            added.map_err(crate::Error::Network)?;
         }
         let Ok(()) = devices.add::<Infallible>(|_| Ok(Box::new(Entropy)));
         Ok(devices)

@@ -68,7 +68,15 @@ impl Chain {
 
     /// A copy of what the device reads.
     pub(super) fn copy(&self) -> Vec<u8> {
-        let mut out: Vec<u8> = Vec::with_capacity(bytes(&self.readable));
+        let mut out = Vec::new();
+        self.copy_to(&mut out);
+        out
+    }
+
+    /// The same, in place of what `out` holds.
+    pub(super) fn copy_to(&self, out: &mut Vec<u8>) {
+        out.clear();
+        out.reserve(bytes(&self.readable));
         for piece in &self.readable {
             let len = out.len();
             // SAFETY: the room was reserved above; the piece is valid (above), and it is bytes that
@@ -78,7 +86,6 @@ impl Chain {
                 out.set_len(len + piece.len);
             }
         }
-        out
     }
 }
 

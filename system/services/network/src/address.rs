@@ -37,6 +37,10 @@ impl Address {
         self.net().is_unspecified()
     }
 
+    pub fn is_v4(self) -> bool {
+        self.net().is_ipv4()
+    }
+
     pub fn is_loopback(self) -> bool {
         self.net().is_loopback()
     }

@@ -59,6 +59,21 @@ impl Network {
         Ok(number)
     }
 
+    /// There is a further link: those who listen at all addresses do so there, too.
+    pub fn spread(&mut self) {
+        let link = self.links.len() - 1;
+        for number in self.listeners.keys().copied().collect::<Vec<_>>() {
+            let Some(mut listener) = self.listeners.remove(&number) else {
+                continue;
+            };
+            if listener.port.address.is_any() {
+                listener.links.push(link);
+                self.refill(&mut listener);
+            }
+            self.listeners.insert(number, listener);
+        }
+    }
+
     /// Has as many sockets wait as there may be.
     fn refill(&mut self, listener: &mut Listener) {
         for link in listener.links.clone() {

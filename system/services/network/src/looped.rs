@@ -1,11 +1,10 @@
 //! The loop: packets that the machine sends to itself.
 //!
-//! Invariant: it holds at most [`MOST`] packets; further ones are lost, as on any link.
+//! Invariant: it holds few packets more than [`MOST`]; when it is full, senders wait.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
-use smoltcp::time::Instant;
+use smoltcp::phy::{ChecksumCapabilities, DeviceCapabilities, Medium};
 
 /// Packets at a time.
 const MOST: usize = 256;
@@ -19,45 +18,25 @@ impl Loop {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
-}
 
-pub struct Taken(Vec<u8>);
-pub struct Free<'a>(&'a mut VecDeque<Vec<u8>>);
-
-impl RxToken for Taken {
-    fn consume<R, F: FnOnce(&[u8]) -> R>(self, take: F) -> R {
-        take(&self.0)
+    pub fn has_room(&self) -> bool {
+        self.0.len() < MOST
     }
-}
 
-impl TxToken for Free<'_> {
-    fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, len: usize, fill: F) -> R {
-        let mut packet = alloc::vec![0; len];
-        let done = fill(&mut packet);
+    pub fn push(&mut self, packet: Vec<u8>) {
         self.0.push_back(packet);
-        done
-    }
-}
-
-impl Device for Loop {
-    type RxToken<'a> = Taken;
-    type TxToken<'a> = Free<'a>;
-
-    fn receive(&mut self, _: Instant) -> Option<(Taken, Free<'_>)> {
-        let packet = self.0.pop_front()?;
-        Some((Taken(packet), Free(&mut self.0)))
     }
 
-    fn transmit(&mut self, _: Instant) -> Option<Free<'_>> {
-        (self.0.len() < MOST).then_some(Free(&mut self.0))
+    pub fn pop(&mut self) -> Option<Vec<u8>> {
+        self.0.pop_front()
     }
 
-    fn capabilities(&self) -> DeviceCapabilities {
+    pub fn capabilities() -> DeviceCapabilities {
         let mut all = DeviceCapabilities::default();
         all.medium = Medium::Ip;
         all.max_transmission_unit = MTU;
         // What never leaves the memory of this program is not damaged on the way.
-        all.checksum = smoltcp::phy::ChecksumCapabilities::ignored();
+        all.checksum = ChecksumCapabilities::ignored();
         all
     }
 }

@@ -19,6 +19,8 @@
 extern crate alloc;
 
 mod address;
+mod card;
+mod cards;
 mod link;
 mod listener;
 mod looped;
@@ -27,6 +29,7 @@ mod place;
 mod ports;
 mod stream;
 mod tcp;
+mod wire;
 
 use network::Network;
 use sing_sdk::names::Names;
@@ -51,10 +54,10 @@ sing_sdk::arguments! {
 
 #[sing_sdk::main]
 fn main(Arguments { path }: Arguments) -> Result<(), Error> {
+    let names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
     // Whoever has started it may say where in the name space it is.
     if let Some(given) = startup::tcp() {
-        return Network::given(given.send_success())?.run();
+        return Network::given(names, given)?.run();
     }
-    let names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
     Network::at(names, path.unwrap_or_else(|| PATH.into()))?.run()
 }

@@ -32,6 +32,7 @@ const ABSENT: Duration = Duration::from_secs(1);
 /// How often connections are looked at that have nobody any more.
 const LOOK: Duration = Duration::from_secs(1);
 
+type Given = NamespaceContract::Exp<NamespaceContract::Start>;
 type Lookup = NamespaceContract::Exp<NamespaceContract::Ready>;
 
 /// What is kept for a channel.
@@ -74,6 +75,10 @@ pub enum Client {
     ),
     Output(Output, u32),
     Input(Input, u32),
+    /// The card's driver has a buffer to be filled.
+    Receiving(NicContract::Imp<NicContract::Ready_Receive>),
+    /// It has frames to be sent.
+    Sending(NicContract::Imp<NicContract::Ready_Send>),
 }
 
 /// A socket that nobody uses any more, until the stack has sent its last packet.
@@ -94,8 +99,14 @@ pub struct Network {
     /// The number of the next connection or listener.
     next: u32,
     looked: Duration,
+    pub names: Names,
     /// Where to register, if it was not given its place at the start.
-    place: Option<(Names, String)>,
+    path: Option<String>,
+    /// The link of the card, and when to look for the card again that has gone.
+    pub card: Option<usize>,
+    pub again: Option<Duration>,
+    /// When a card was looked for that was not there.
+    pub sought: Option<Duration>,
     /// When to register again, if the name server was started again.
     absent: Option<Duration>,
 }
@@ -109,9 +120,9 @@ fn seed() -> u64 {
 
 impl Network {
     /// A network without a place in the name space yet.
-    fn new() -> Result<Network, Error> {
+    fn new(names: Names) -> Result<Network, Error> {
         let seed = seed();
-        Ok(Network {
+        let mut network = Network {
             slots: Slots::new(SLOTS, LEAST)?,
             links: [Link::looped(seed)].into(),
             streams: BTreeMap::new(),
@@ -121,22 +132,28 @@ impl Network {
             late: VecDeque::new(),
             next: 0,
             looked: uptime(),
-            place: None,
+            names,
+            path: None,
+            card: None,
+            again: None,
+            sought: None,
             absent: None,
-        })
+        };
+        network.seek();
+        Ok(network)
     }
 
     /// A network whose clients are announced on this channel.
-    pub fn given(lookup: Lookup) -> Result<Network, Error> {
-        let mut network = Network::new()?;
-        network.admit(lookup)?;
+    pub fn given(names: Names, lookup: Given) -> Result<Network, Error> {
+        let mut network = Network::new(names)?;
+        network.admit(lookup.send_success())?;
         Ok(network)
     }
 
     /// A network whose connections are at a path.
     pub fn at(names: Names, path: String) -> Result<Network, Error> {
-        let mut network = Network::new()?;
-        network.place = Some((names, path));
+        let mut network = Network::new(names)?;
+        network.path = Some(path);
         network.register()?;
         Ok(network)
     }
@@ -149,10 +166,8 @@ impl Network {
     }
 
     fn register(&mut self) -> Result<(), Error> {
-        let Some((names, path)) = &mut self.place else {
-            return Err(Error::Closed);
-        };
-        let lookup = names.register_as(path, "NamespaceContract")?;
+        let path = self.path.as_ref().ok_or(Error::Closed)?;
+        let lookup = self.names.register_as(path, "NamespaceContract")?;
         self.admit(lookup)
     }
 
@@ -175,6 +190,7 @@ impl Network {
                 patience = Timeout::NONE;
             }
             self.come_back();
+            self.recover();
             self.poll();
         }
     }
@@ -183,8 +199,9 @@ impl Network {
     fn patience(&mut self) -> Timeout {
         let links = self.links.iter_mut().filter_map(Link::delay).min();
         let absent = self.absent.map(|next| next.saturating_sub(uptime()));
+        let again = self.again.map(|next| next.saturating_sub(uptime()));
         let look = (!self.streams.is_empty()).then_some(LOOK);
-        let least = [links, absent, look].into_iter().flatten().min();
+        let least = [links, absent, again, look].into_iter().flatten().min();
         least.map_or(Timeout::FOREVER, Timeout::from)
     }
 
@@ -194,6 +211,8 @@ impl Network {
         for link in &mut self.links {
             changed |= link.poll();
         }
+        changed |= self.configure();
+        self.exchange();
         self.bury();
         let now = uptime();
         if now - self.looked >= LOOK {
@@ -212,6 +231,7 @@ impl Network {
         for link in &mut self.links {
             link.poll();
         }
+        self.exchange();
     }
 
     /// A number for a connection or listener.
@@ -281,12 +301,14 @@ impl Network {
                 // The name server was started again. Clients have their channels still.
                 Err(_) => {
                     self.slots.remove(number);
-                    if self.place.is_none() {
+                    if self.path.is_none() {
                         return Err(Error::Closed);
                     }
                     self.absent = Some(uptime());
                 }
             },
+            Client::Receiving(receiving) => self.received(number, receiving),
+            Client::Sending(sending) => self.sent(number, sending),
             Client::Output(output, stream) => self.written(number, output, stream),
             Client::Input(input, stream) => self.taken(number, input, stream),
             control => self.control(number, control),

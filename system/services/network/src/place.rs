@@ -65,6 +65,7 @@ impl Place for Network {
             Ok(target) => target,
             Err(refusal) => return Err((refusal, client)),
         };
+        self.seek();
         let client: Start = client.cast().map_err(|e| (Refusal::OtherContract, e))?;
         let taken = self.slots.insert(origin, client, |client| {
             Client::Ready(client.send_success(), target)

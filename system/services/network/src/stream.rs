@@ -18,6 +18,8 @@ use smoltcp::socket::tcp::State;
 
 /// How long a connection without anybody may take to end.
 const LEFT: Duration = Duration::from_secs(60);
+/// How long a link may take to get an address.
+const UP: Duration = Duration::from_secs(5);
 
 /// What a program writes.
 pub enum Output {
@@ -57,6 +59,8 @@ pub struct Stream {
     /// It has its pipes: one that was accepted and not yet opened has none.
     pub opened: bool,
     begun: Duration,
+    /// Its link had no address when it was begun: the socket is still to be told.
+    pub waits: bool,
     /// Its channels, by their slots.
     pub control: Option<u32>,
     pub output: Option<u32>,
@@ -87,6 +91,7 @@ impl Stream {
             connected: false,
             opened: false,
             begun: uptime(),
+            waits: false,
             control: None,
             output: None,
             input: None,
@@ -153,6 +158,13 @@ impl Network {
         let Some(mut stream) = self.streams.remove(&number) else {
             return;
         };
+        if stream.waits && !self.go(&mut stream) {
+            if uptime() - stream.begun >= UP {
+                return self.refuse(&mut stream, TcpFault::Unreachable);
+            }
+            self.streams.insert(number, stream);
+            return;
+        }
         if !stream.connected && !self.connected(&mut stream, number) {
             return;
         }
@@ -164,6 +176,18 @@ impl Network {
             }
         }
         self.streams.insert(number, stream);
+    }
+
+    /// Begins a connection that has waited for its link; whether that is up.
+    fn go(&mut self, stream: &mut Stream) -> bool {
+        let link = &mut self.links[stream.link];
+        if !link.is_up() {
+            return false;
+        }
+        stream.waits = false;
+        // One that cannot be begun is found closed.
+        let _ = link.connect(stream.socket, stream.remote, stream.local);
+        true
     }
 
     /// Looks whether a connection has come about; whether there still is one.

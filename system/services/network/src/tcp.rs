@@ -73,7 +73,11 @@ impl Network {
                 self.abort(stream);
             }
             Client::Waiting(_, stream) => self.leave(slot, stream),
-            Client::Door(_) | Client::Output(..) | Client::Input(..) => {}
+            Client::Door(_)
+            | Client::Output(..)
+            | Client::Input(..)
+            | Client::Receiving(_)
+            | Client::Sending(_) => {}
         }
     }
 
@@ -219,6 +223,12 @@ impl Network {
             return Err(TcpFault::NoResources);
         };
         let local = (port.address, port.number);
+        if !self.links[link].is_up() {
+            let ends = [local, to];
+            let mut stream = Stream::new((link, socket), origin, Some(port), ends, target);
+            stream.waits = true;
+            return Ok(stream);
+        }
         match self.links[link].connect(socket, to, local) {
             Ok(()) => {
                 let ends = [local, to];

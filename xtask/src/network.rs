@@ -1,0 +1,156 @@
+//! Network cards of the machines, and what is behind them.
+
+use crate::machine::Machine;
+use anyhow::{Result, bail};
+use std::net::SocketAddr;
+
+/// What is behind a network card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Link {
+    /// The datagrams between two addresses of the host, a frame each.
+    Datagrams {
+        local: SocketAddr,
+        remote: SocketAddr,
+    },
+    /// QEMU's own network, which leads to the host's as a program's connections do.
+    User,
+}
+
+/// A network card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    link: Link,
+    /// Whether it is QEMU's `e1000`, not a virtio card.
+    pub e1000: bool,
+}
+
+impl Network {
+    /// A virtio card for the datagrams between two addresses.
+    pub fn datagrams(local: SocketAddr, remote: SocketAddr) -> Network {
+        Network {
+            link: Link::Datagrams { local, remote },
+            e1000: false,
+        }
+    }
+
+    /// Reads `LOCAL,REMOTE` or `user`, with `,e1000` behind it for another card.
+    pub fn named(text: &str) -> Result<Network> {
+        let (link, e1000) = match text.strip_suffix(",e1000") {
+            Some(link) => (link, true),
+            None => (text, false),
+        };
+        if link == "user" {
+            let link = Link::User;
+            return Ok(Network { link, e1000 });
+        }
+        let read = |text: &str| text.parse::<SocketAddr>().ok().filter(|a| a.port() != 0);
+        let both = link.split_once(',').map(|(a, b)| (read(a), read(b)));
+        let Some((Some(local), Some(remote))) = both else {
+            bail!(
+                "--net {text}: not two addresses, and not `user`; write LOCAL,REMOTE, such as \
+                 127.0.0.1:5001,127.0.0.1:5002"
+            );
+        };
+        if local.is_ipv4() != remote.is_ipv4() {
+            bail!("--net {text}: one address is of IPv4, the other of IPv6; write two of a kind");
+        }
+        Ok(Network {
+            e1000,
+            ..Network::datagrams(local, remote)
+        })
+    }
+
+    /// Refuses one that this machine cannot have.
+    pub fn check(&self, machine: Machine) -> Result<()> {
+        if self.e1000 && machine != Machine::Q35 {
+            bail!("--net: an e1000 needs an IOMMU, which only q35 has here; say `--machine q35`");
+        }
+        if self.link == Link::User && machine == Machine::Hosted {
+            bail!(
+                "--net user is for the emulated machines: microvm, q35 and pc-i440fx; write \
+                 LOCAL,REMOTE here"
+            );
+        }
+        Ok(())
+    }
+
+    /// As the hosted kernel's command line has it.
+    pub fn for_hosted(&self) -> String {
+        match self.link {
+            Link::Datagrams { local, remote } => format!("{local},{remote}"),
+            Link::User => "user".into(),
+        }
+    }
+
+    /// QEMU's arguments for it as network `number`, with a virtio card of this kind.
+    pub fn for_qemu(&self, number: usize, virtio: &str) -> [String; 4] {
+        let inet = |side: &str, address: SocketAddr| {
+            let (host, port) = (address.ip(), address.port());
+            format!(",{side}.type=inet,{side}.host={host},{side}.port={port}")
+        };
+        let (backend, mac) = match self.link {
+            Link::Datagrams { local, remote } => {
+                let [high, low] = local.port().to_be_bytes();
+                let ends = inet("local", local) + &inet("remote", remote);
+                // As the hosted model has it: cards of one host differ.
+                let mac = format!(",mac=52:54:00:53:{high:02x}:{low:02x}");
+                (format!("dgram,id=net{number}{ends}"), mac)
+            }
+            Link::User => (format!("user,id=net{number}"), String::new()),
+        };
+        let card = if self.e1000 { "e1000" } else { virtio };
+        // No program of its firmware's is needed to start from the network.
+        let rom = if card.starts_with("virtio-net-device") {
+            ""
+        } else {
+            ",romfile="
+        };
+        let device = format!("{card}{rom},netdev=net{number}{mac}");
+        ["-netdev".into(), backend, "-device".into(), device]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_is_two_addresses_or_the_users() {
+        let net = Network::named("127.0.0.1:5001,127.0.0.1:5002,e1000").unwrap();
+        assert!(net.e1000);
+        assert_eq!(net.for_hosted(), "127.0.0.1:5001,127.0.0.1:5002");
+        let line = net.for_qemu(1, "virtio-net-pci").join(" ");
+        for part in [
+            "dgram,id=net1,local.type=inet,local.host=127.0.0.1,local.port=5001,remote.type=inet",
+            "e1000,romfile=,netdev=net1,mac=52:54:00:53:13:89",
+        ] {
+            assert!(line.contains(part), "{part} not in {line}");
+        }
+        let user = Network::named("user").unwrap();
+        let line = user.for_qemu(0, "virtio-net-device").join(" ");
+        assert!(line.ends_with("virtio-net-device,netdev=net0"), "{line}");
+    }
+
+    #[test]
+    fn what_is_no_network_is_named_with_the_way_out() {
+        for text in [
+            "",
+            "tap0",
+            "127.0.0.1:1",
+            "127.0.0.1:1,127.0.0.1:0",
+            "a,b",
+            "user,ne2k",
+        ] {
+            let error = Network::named(text).unwrap_err().to_string();
+            assert!(error.contains("LOCAL,REMOTE"), "{error}");
+        }
+        let mixed = Network::named("127.0.0.1:1,[::1]:1").unwrap_err();
+        assert!(mixed.to_string().contains("IPv6"));
+        let user = Network::named("user").unwrap();
+        assert!(user.check(Machine::Hosted).is_err());
+        assert!(user.check(Machine::Microvm).is_ok());
+        let e1000 = Network::named("user,e1000").unwrap();
+        assert!(e1000.check(Machine::Microvm).is_err());
+        assert!(e1000.check(Machine::Q35).is_ok());
+    }
+}
