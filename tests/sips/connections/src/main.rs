@@ -34,7 +34,7 @@ sing_sdk::manifest! {
 }
 
 sing_sdk::arguments! {
-    /// What to do: check, storm, serve or client.
+    /// What to do: check, storm, echo, serve or client.
     what: one String "WHAT";
     /// How often, or at which port.
     number: default u32 = 0, "NUMBER";
@@ -60,6 +60,14 @@ fn serve(names: &mut Names, port: u16) -> Result<i32, Error> {
             let _ = echo(connection);
         }
     }
+}
+
+/// Sends back what comes over one connection.
+fn echo_once(names: &mut Names, port: u16) -> Result<i32, Error> {
+    let mut listener = Listener::new(names, "/tcp", SocketAddr::new(ANY, port), 1)?;
+    let (connection, _) = listener.accept()?;
+    net::wait(echo(connection)?)?;
+    Ok(0)
 }
 
 /// A pattern that differs at each place.
@@ -261,6 +269,7 @@ fn main(Arguments { what, number }: Arguments) -> Result<i32, Error> {
     let port = u16::try_from(number).map_err(|_| Error::BadArgument)?;
     match what.as_str() {
         "check" => check(&mut names),
+        "echo" => echo_once(&mut names, port),
         "serve" => serve(&mut names, port),
         "client" => client(&mut names, port),
         "storm" => storm(&mut names, number),
