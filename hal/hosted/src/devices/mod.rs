@@ -21,6 +21,8 @@ mod lines;
 mod mapping;
 mod mmio;
 mod net;
+#[cfg(test)]
+mod net_tests;
 mod p9;
 mod p9_ahead;
 mod p9_files;

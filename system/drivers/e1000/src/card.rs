@@ -70,7 +70,7 @@ impl Card {
         registers.write_u32(at::SEND, at::SEND_ON);
         registers.write_u32(at::RECEIVE, at::RECEIVE_ON);
         receive.tell(&registers);
-        let wanted = at::SENT | at::SHORT | at::OVERRUN | at::CAME;
+        let wanted = at::SENT | at::CHANGED | at::SHORT | at::OVERRUN | at::CAME;
         registers.write_u32(at::WANTED, wanted);
         Ok(Card {
             device,

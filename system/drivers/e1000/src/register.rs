@@ -17,8 +17,9 @@ pub const LINK_UP: u32 = 1 << 1;
 pub const CAUSES: u32 = 0x00c0;
 pub const WANTED: u32 = 0x00d0;
 pub const UNWANTED: u32 = 0x00d8;
-/// Frames were sent; receive blocks are short, or were; frames have come.
+/// Frames were sent; the network came or went; receive blocks are short, or were; frames have come.
 pub const SENT: u32 = 1 << 0;
+pub const CHANGED: u32 = 1 << 2;
 pub const SHORT: u32 = 1 << 4;
 pub const OVERRUN: u32 = 1 << 6;
 pub const CAME: u32 = 1 << 7;

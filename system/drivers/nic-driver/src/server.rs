@@ -260,15 +260,18 @@ impl<D: NicDevice> Server<D> {
                 let frame = &mut self.frame[..place.len()];
                 sending.block.read(place.start, frame);
                 match self.nic.send(frame) {
-                    Ok(()) => {}
+                    Ok(()) => {
+                        self.statistics.sent += 1;
+                        self.statistics.sent_bytes += place.len() as u64;
+                    }
+                    // It would wait for a network, and all others with it.
+                    Err(Error::WouldBlock) if !self.nic.is_up() => self.statistics.dropped += 1,
                     Err(Error::WouldBlock) => {
                         self.sending.push_front(sending);
                         return Ok(sent);
                     }
                     Err(e) => return Err(e),
                 }
-                self.statistics.sent += 1;
-                self.statistics.sent_bytes += place.len() as u64;
                 sending.end = place.end;
                 sending.left -= 1;
                 *left -= 1;
