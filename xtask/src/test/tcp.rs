@@ -27,10 +27,26 @@ struct Case {
 }
 
 const CASES: [Case; 4] = [
-    Case { machine: Machine::Microvm, e1000: false, killed: false },
-    Case { machine: Machine::Microvm, e1000: false, killed: true },
-    Case { machine: Machine::Q35, e1000: false, killed: false },
-    Case { machine: Machine::I440fx, e1000: false, killed: false },
+    Case {
+        machine: Machine::Microvm,
+        e1000: false,
+        killed: false,
+    },
+    Case {
+        machine: Machine::Microvm,
+        e1000: false,
+        killed: true,
+    },
+    Case {
+        machine: Machine::Q35,
+        e1000: false,
+        killed: false,
+    },
+    Case {
+        machine: Machine::I440fx,
+        e1000: false,
+        killed: false,
+    },
 ];
 
 /// On the emulated PCs.
@@ -38,7 +54,11 @@ pub fn pc(run: &Run) -> Result<Report> {
     let mut report = Report::default();
     let images = image::compile_programs(&run.project, Programs::WithTests, MemoryMode::Guard)?;
     for case in CASES {
-        let killed = if case.killed { " while its driver is killed" } else { "" };
+        let killed = if case.killed {
+            " while its driver is killed"
+        } else {
+            ""
+        };
         let name = format!("connections on {}{killed}", case.machine.name());
         if !run.wants(&name) {
             continue;
@@ -51,7 +71,11 @@ pub fn pc(run: &Run) -> Result<Report> {
         let mut kernel = Kernel::prepare(&run.project, case.machine, Acceleration::Emulated)?;
         kernel.networks = vec![network];
         // The program in the machine sends back what comes, and then connects to the host.
-        let kill = if case.killed { "sleep 0.3; kill virtio-net;" } else { "" };
+        let kill = if case.killed {
+            "sleep 0.3; kill virtio-net;"
+        } else {
+            ""
+        };
         let script = format!(
             "connections echo {PORT} & sleep 0.2; echo ready; {kill} wait; \
              echo from inside | nc 10.0.2.2 {own}; nc 10.0.2.2 1; sweep && echo swept"
@@ -61,7 +85,8 @@ pub fn pc(run: &Run) -> Result<Report> {
         let talked = talk(&mut session, deadline, inward, &host);
         let (output, ended) = session.finish(deadline);
         let judged = talked.map_err(|e| format!("{e:#}")).and_then(|()| {
-            let whole = ["from outside\n", "connection refused\n", "swept\n"];
+            let killed = if case.killed { "nic0: killed" } else { "" };
+            let whole = ["from outside\n", "connection refused\n", "swept\n", killed];
             match whole.iter().find(|w| !output.contains(**w)) {
                 Some(missing) => Err(format!("no `{}`, {ended:?}", missing.trim())),
                 None => Ok(()),
@@ -80,8 +105,15 @@ fn free_port() -> Result<u16> {
 
 /// The host's side.
 fn talk(session: &mut Session, deadline: Instant, inward: u16, host: &TcpListener) -> Result<()> {
-    let ready = session.wait_for("ready", deadline);
-    ready.map_err(|e| anyhow::anyhow!("the machine is not ready: {e:?}"))?;
+    loop {
+        let line = session.line(deadline);
+        if line
+            .map_err(|e| anyhow::anyhow!("the machine is not ready: {e:?}"))?
+            .contains("ready")
+        {
+            break;
+        }
+    }
     let sent: Vec<u8> = (0..BYTES).map(|at| (at ^ (at >> 8)) as u8).collect();
     let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, inward)).context("cannot connect")?;
     stream.set_read_timeout(Some(TIME))?;
@@ -92,9 +124,15 @@ fn talk(session: &mut Session, deadline: Instant, inward: u16, host: &TcpListene
         writer.shutdown(Shutdown::Write)
     });
     let mut back = Vec::new();
-    (&stream).read_to_end(&mut back).context("nothing comes back")?;
+    (&stream)
+        .read_to_end(&mut back)
+        .context("nothing comes back")?;
     sender.join().expect("a thread of the test")?;
-    anyhow::ensure!(back == sent, "{} of {BYTES} bytes came back, or others", back.len());
+    anyhow::ensure!(
+        back == sent,
+        "{} of {BYTES} bytes came back, or others",
+        back.len()
+    );
 
     let (mut stream, _) = host.accept()?;
     stream.set_read_timeout(Some(TIME))?;
