@@ -19,8 +19,8 @@ use smoltcp::iface::SocketHandle;
 const SLOTS: usize = 4096;
 /// Those that each origin may have while there is room.
 const LEAST: usize = 32;
-/// Sockets, of connections and listeners.
-const SOCKETS: usize = 1024;
+/// Sockets, of connections and listeners. With all that each may keep, 256 KiB, they fit the budget.
+const SOCKETS: usize = 512;
 /// Those that each origin may have while there is room.
 const LEAST_SOCKETS: usize = 8;
 /// Events between two looks at the links.

@@ -3,6 +3,8 @@
 //! Invariants:
 //! - A block from a program is acknowledged when all of it is in the socket's buffer; until then it
 //!   is here. Of what has come, one block at most is with the reader.
+//! - What a connection keeps is bounded: its buffers, and a block of at most [`LARGEST`] bytes in each
+//!   direction. Without that bound one program's block would leave no room for another's.
 //! - A connection that nobody has any pipe or channel of is given [`LEFT`] to end.
 
 use crate::address::Address;
@@ -16,6 +18,8 @@ use sing_sdk::time::uptime;
 use smoltcp::iface::SocketHandle;
 use smoltcp::socket::tcp::State;
 
+/// The largest block that is taken from a pipe, as everywhere (`PipeContract`).
+const LARGEST: usize = 64 << 10;
 /// How long a connection without anybody may take to end.
 const LEFT: Duration = Duration::from_secs(60);
 /// How long a link may take to get an address.
@@ -108,6 +112,16 @@ impl Network {
         use PipeContract::exp::Start as Written;
         match output {
             Output::Idle(pipe) => match pipe.recv() {
+                // The rest is not sent either: the other side hears that it is not whole.
+                Written::Write(data, _) if data.len() > LARGEST => {
+                    self.slots.remove(slot);
+                    if let Some(mut stream) = self.streams.remove(&stream) {
+                        stream.output = None;
+                        self.links[stream.link].tcp(stream.socket).abort();
+                        self.end(stream, TcpFault::Reset);
+                    }
+                    return;
+                }
                 Written::Write(data, next) => {
                     let full = Output::Full(next, data.into_block(), 0);
                     self.slots.put(slot, Client::Output(full, stream));

@@ -17,13 +17,13 @@ use sing_sdk::names::Names;
 use sing_sdk::net::{self, Listener};
 use sing_sdk::prelude::*;
 use sing_sdk::process::{Child, stop};
-use sing_sdk::{thread, time};
+use sing_sdk::{inspect, system, thread, time};
 use storm::{Draw, settled, verdict};
 
 sing_sdk::manifest! {
     name: "connections",
     description: "tries connections of TCP",
-    privileges: [create, inspect],
+    privileges: [create, inspect, control],
     endpoints: {
         stdout: optional PipeContract.Imp:Start,
         stderr: optional PipeContract.Imp:Start,
@@ -224,6 +224,18 @@ fn child(names: &mut Names, what: &str, port: u16) -> Result<Child, Error> {
     Ok(child.endpoint("names", names.connect()?).start()?)
 }
 
+/// Ends the network, which is started again.
+fn renew() -> Result<(), Error> {
+    let all = inspect::processes()?;
+    let network = all
+        .iter()
+        .find(|p| p.name == "network")
+        .ok_or(Error::NotFound)?;
+    system::stop(network.id, stop::KILLED)?;
+    time::sleep(Duration::from_millis(200));
+    Ok(())
+}
+
 fn storm(names: &mut Names, times: u32) -> Result<i32, Error> {
     const PORT: u16 = 7;
     let mut draw = Draw(0x5eed);
@@ -249,11 +261,18 @@ fn storm(names: &mut Names, times: u32) -> Result<i32, Error> {
         server.join()?;
         Ok(killed)
     };
-    // The network's heap grows with what is under way.
-    round(names, times)?;
+    // The network's heap grows with what is under way: what is compared is that of a new one.
+    round(names, 10)?;
+    renew()?;
     let before = settled()?;
     let killed = round(names, times)?;
+    let used = settled()?;
+    renew()?;
     let after = settled()?;
+    if inspect::difference(&used, &after).is_none() {
+        println!("connections: the network was not killed");
+        return Ok(1);
+    }
     Ok(verdict(
         "connections",
         [&before, &after],
