@@ -17,12 +17,12 @@ usage: cargo xtask COMMAND
 
   run [-c COMMANDS | --script FILE] [--machine hosted|pc|microvm|q35|pc-i440fx] [--memory guard|explicit] [--kvm]
       [--disk FILE[,ro][,nvme] ... | --fresh] [--dir HOST::PATH[,rw] ...]
-      [--net LOCAL,REMOTE | --net user ...] [-- ARGS]
+      [--net LOCAL,REMOTE | --net user[,HOST:PORT] ...] [-- ARGS]
       builds and starts the system: a shell on this terminal, or the commands given and the status of the last; its
       disk is disk.img in the project's folder, which is made and kept, and cleared by --fresh, or the files given;
       --dir serves the directory HOST at the system's path PATH, to read, or with ,rw to change, too; --net gives it a network card,
-      whose frames are datagrams between two addresses (127.0.0.1:5001,127.0.0.1:5002), or QEMU's own network; with
-      ,e1000 behind it a card of that kind (q35)
+      whose frames are datagrams between two addresses (127.0.0.1:5001,127.0.0.1:5002), or QEMU's own network, by which
+      connections to the port HOST of this machine's loopback lead to the system's PORT; with ,e1000 behind it a card of that kind (q35)
   image [--iso [FILE]] [-o FILE] [--memory guard|explicit]
       makes a system image, or a CD or USB image that a PC starts from, with BIOS or UEFI
   test [--quick] [--all] [PART | TEST | PART/TEST]

@@ -5,19 +5,20 @@ use anyhow::{Result, bail};
 use std::net::SocketAddr;
 
 /// What is behind a network card.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Link {
     /// The datagrams between two addresses of the host, a frame each.
     Datagrams {
         local: SocketAddr,
         remote: SocketAddr,
     },
-    /// QEMU's own network, which leads to the host's as a program's connections do.
-    User,
+    /// QEMU's own network, which leads to the host's as a program's connections do. Connections to
+    /// these ports of the host's loopback lead to those of the machine.
+    User { forwards: Vec<(u16, u16)> },
 }
 
 /// A network card.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Network {
     link: Link,
     /// Whether it is QEMU's `e1000`, not a virtio card.
@@ -33,15 +34,36 @@ impl Network {
         }
     }
 
-    /// Reads `LOCAL,REMOTE` or `user`, with `,e1000` behind it for another card.
+    /// A virtio card for QEMU's own network, with forwarded ports: the host's and the machine's.
+    pub fn user(forwards: &[(u16, u16)]) -> Network {
+        Network {
+            link: Link::User {
+                forwards: forwards.into(),
+            },
+            e1000: false,
+        }
+    }
+
+    /// Reads `LOCAL,REMOTE` or `user`, the latter with forwarded ports (`user,8080:80`), with
+    /// `,e1000` behind it for another card.
     pub fn named(text: &str) -> Result<Network> {
         let (link, e1000) = match text.strip_suffix(",e1000") {
             Some(link) => (link, true),
             None => (text, false),
         };
-        if link == "user" {
-            let link = Link::User;
-            return Ok(Network { link, e1000 });
+        let mut parts = link.split(',');
+        if parts.next() == Some("user") {
+            let forwards: Option<Vec<_>> = parts.map(forward).collect();
+            let Some(forwards) = forwards else {
+                bail!(
+                    "--net {text}: not ports behind `user`; write HOST:MACHINE, such as \
+                     user,8080:80; not LOCAL,REMOTE"
+                );
+            };
+            return Ok(Network {
+                e1000,
+                ..Network::user(&forwards)
+            });
         }
         let read = |text: &str| text.parse::<SocketAddr>().ok().filter(|a| a.port() != 0);
         let both = link.split_once(',').map(|(a, b)| (read(a), read(b)));
@@ -65,7 +87,7 @@ impl Network {
         if self.e1000 && machine != Machine::Q35 {
             bail!("--net: an e1000 needs an IOMMU, which only q35 has here; say `--machine q35`");
         }
-        if self.link == Link::User && machine == Machine::Hosted {
+        if matches!(self.link, Link::User { .. }) && machine == Machine::Hosted {
             bail!(
                 "--net user is for the emulated machines: microvm, q35 and pc-i440fx; write \
                  LOCAL,REMOTE here"
@@ -76,9 +98,9 @@ impl Network {
 
     /// As the hosted kernel's command line has it.
     pub fn for_hosted(&self) -> String {
-        match self.link {
+        match &self.link {
             Link::Datagrams { local, remote } => format!("{local},{remote}"),
-            Link::User => "user".into(),
+            Link::User { .. } => "user".into(),
         }
     }
 
@@ -88,15 +110,21 @@ impl Network {
             let (host, port) = (address.ip(), address.port());
             format!(",{side}.type=inet,{side}.host={host},{side}.port={port}")
         };
-        let (backend, mac) = match self.link {
-            Link::Datagrams { local, remote } => {
+        let (backend, mac) = match &self.link {
+            &Link::Datagrams { local, remote } => {
                 let [high, low] = local.port().to_be_bytes();
                 let ends = inet("local", local) + &inet("remote", remote);
                 // As the hosted model has it: cards of one host differ.
                 let mac = format!(",mac=52:54:00:53:{high:02x}:{low:02x}");
                 (format!("dgram,id=net{number}{ends}"), mac)
             }
-            Link::User => (format!("user,id=net{number}"), String::new()),
+            Link::User { forwards } => {
+                let mut backend = format!("user,id=net{number}");
+                for (host, machine) in forwards {
+                    backend += &format!(",hostfwd=tcp:127.0.0.1:{host}-:{machine}");
+                }
+                (backend, String::new())
+            }
         };
         let card = if self.e1000 { "e1000" } else { virtio };
         // No program of its firmware's is needed to start from the network.
@@ -108,6 +136,13 @@ impl Network {
         let device = format!("{card}{rom},netdev=net{number}{mac}");
         ["-netdev".into(), backend, "-device".into(), device]
     }
+}
+
+/// Ports that are forwarded: `HOST:MACHINE`.
+fn forward(text: &str) -> Option<(u16, u16)> {
+    let (host, machine) = text.split_once(':')?;
+    let port = |text: &str| text.parse().ok().filter(|port| *port != 0);
+    Some((port(host)?, port(machine)?))
 }
 
 #[cfg(test)]
@@ -129,6 +164,11 @@ mod tests {
         let user = Network::named("user").unwrap();
         let line = user.for_qemu(0, "virtio-net-device").join(" ");
         assert!(line.ends_with("virtio-net-device,netdev=net0"), "{line}");
+        let user = Network::named("user,8080:80,8443:443,e1000").unwrap();
+        let line = user.for_qemu(0, "virtio-net-device").join(" ");
+        let forwards =
+            "user,id=net0,hostfwd=tcp:127.0.0.1:8080-:80,hostfwd=tcp:127.0.0.1:8443-:443";
+        assert!(line.contains(forwards) && user.e1000, "{line}");
     }
 
     #[test]
@@ -140,6 +180,9 @@ mod tests {
             "127.0.0.1:1,127.0.0.1:0",
             "a,b",
             "user,ne2k",
+            "user,80",
+            "user,0:80",
+            "user,80:65536",
         ] {
             let error = Network::named(text).unwrap_err().to_string();
             assert!(error.contains("LOCAL,REMOTE"), "{error}");

@@ -1,6 +1,6 @@
 //! Why a call of the kernel did not do what it was asked.
 
-use crate::contracts::{FileFault, Refusal};
+use crate::contracts::{FileFault, Refusal, TcpFault};
 use core::fmt;
 use sing_abi::status;
 
@@ -34,6 +34,8 @@ pub enum Error {
     /// error:
     /// [`Error::NotFound`], [`Error::NoResources`].
     File(FileFault),
+    /// There is no connection, or it has ended before its time, for this reason.
+    Network(TcpFault),
     /// Refused by a name server, for a reason that no call of the kernel has.
     Refused(Refusal),
     /// A status that this version of the SDK does not know.
@@ -75,7 +77,7 @@ impl Error {
             Error::NotPermitted => status::NOT_PERMITTED,
             Error::TooDeep => status::TOO_DEEP,
             Error::Held => status::HELD,
-            Error::File(_) => status::BAD_STATE,
+            Error::File(_) | Error::Network(_) => status::BAD_STATE,
             Error::Refused(Refusal::TooLong | Refusal::BadPath) => status::BAD_ARGUMENT,
             Error::Refused(_) => status::NOT_FOUND,
             Error::Unknown(code) => code,
@@ -89,6 +91,7 @@ impl fmt::Display for Error {
             Error::Refused(reason) => f.write_str(describe(*reason)),
             Error::Unknown(code) => write!(f, "unknown status {code}"),
             Error::File(fault) => fault.fmt(f),
+            Error::Network(fault) => fault.fmt(f),
             known => f.write_str(status::describe(known.status())),
         }
     }

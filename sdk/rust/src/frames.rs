@@ -92,6 +92,12 @@ impl Frames {
         self.count
     }
 
+    /// The bytes that are left for the next frame's length and the frame.
+    #[must_use]
+    pub fn room(&self) -> usize {
+        self.size.saturating_sub(aligned(self.end))
+    }
+
     /// Puts a frame behind the others. Whether it was one, and there was room.
     #[must_use]
     pub fn push(&mut self, frame: &[u8]) -> bool {

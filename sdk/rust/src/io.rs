@@ -203,6 +203,17 @@ impl Reader {
         Some(data)
     }
 
+    /// The pipe again; one at its end, if this is.
+    ///
+    /// # Errors
+    /// [`Error::NoResources`] if handles are short.
+    pub fn into_pipe(self) -> Result<PipeContract::Exp<PipeContract::Start>, Error> {
+        match self.0 {
+            Some(pipe) => Ok(pipe),
+            None => Ok(PipeContract::new_channel()?.1),
+        }
+    }
+
     /// Everything up to the end.
     pub fn read_to_end(&mut self) -> Vec<u8> {
         let mut out = Vec::new();

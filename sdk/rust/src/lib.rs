@@ -75,6 +75,7 @@ pub mod inspect;
 pub mod io;
 pub mod legacy;
 pub mod names;
+pub mod net;
 pub mod panic;
 pub mod path;
 pub mod pattern;

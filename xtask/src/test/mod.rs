@@ -13,6 +13,7 @@ mod network_peer;
 mod networks;
 mod specification;
 pub mod systems;
+mod tcp;
 mod tour;
 mod unit;
 mod unsafety;
@@ -280,6 +281,13 @@ const PARTS: &[Part] = &[
         filters: true,
         emulated: true,
         run: networks::pc,
+    },
+    Part {
+        name: "connections-pc",
+        quick: false,
+        filters: true,
+        emulated: true,
+        run: tcp::pc,
     },
     Part {
         name: "devices",

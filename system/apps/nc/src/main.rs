@@ -1,0 +1,59 @@
+//! Connects its standard input and output with another machine, or with a program that listens. It
+//! gives both away: the network reads the one and writes the other, and no byte passes through here.
+#![no_std]
+#![no_main]
+#![deny(unsafe_code)]
+
+use sing_sdk::prelude::*;
+
+use core::net::{IpAddr, Ipv6Addr};
+use sing_sdk::io;
+use sing_sdk::names::Names;
+use sing_sdk::net::{self, Connection, Listener};
+
+sing_sdk::manifest! {
+    name: "nc",
+    description: "connects its input and output by TCP: nc ADDRESS PORT; nc -l PORT",
+    endpoints: { stdin: optional PipeContract.Exp:Start, stdout: optional PipeContract.Imp:Start, stderr: optional PipeContract.Imp:Start, names: optional NamespaceContract.Imp:Start },
+}
+
+sing_sdk::arguments! {
+    /// Wait for one connection at this port.
+    listen: option u32 "-l PORT";
+    /// Connect to this address and port.
+    to: many String "ADDRESS PORT";
+}
+
+fn connection(names: &mut Names, listen: Option<u32>, to: &[String]) -> Result<Connection, Error> {
+    match (listen, to) {
+        (Some(port), []) => {
+            let port = u16::try_from(port).map_err(|_| Error::BadArgument)?;
+            let any = (IpAddr::V6(Ipv6Addr::UNSPECIFIED), port);
+            let mut listener = Listener::new(names, "/tcp", any.into(), 1)?;
+            listener.accept().map(|(connection, _)| connection)
+        }
+        (None, [address, port]) => net::connect(names, &format!("/tcp/{address}/{port}")),
+        _ => Err(Error::BadArgument),
+    }
+}
+
+#[sing_sdk::main]
+fn main(Arguments { listen, to }: Arguments) -> i32 {
+    let what = to.join(" ");
+    let Some(mut names) = startup::names().and_then(|n| Names::new(n).ok()) else {
+        eprintln!("nc: no name server");
+        return 1;
+    };
+    let connected = connection(&mut names, listen, &to).and_then(|connection| {
+        let output = io::stdin().into_pipe()?;
+        let input = io::take_stdout().ok_or(Error::Closed)?.into_pipe()?;
+        connection.open(output, input)
+    });
+    match connected.and_then(net::wait) {
+        Ok(()) => 0,
+        Err(error) => {
+            eprintln!("nc: {what}: {error}");
+            1
+        }
+    }
+}

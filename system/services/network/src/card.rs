@@ -1,0 +1,218 @@
+//! A network card, by its driver: frames on their way from and to it.
+//!
+//! There are two channels to the driver: over one a buffer always waits for frames, over the other
+//! go those that are to be sent, as many in a block as have come together.
+//!
+//! Invariant: a block is at the driver or here, and never at both; frames that there is no room for
+//! wait in the stack.
+
+use alloc::vec::Vec;
+use core::time::Duration;
+use sing_sdk::frames::{self, Frames, LONGEST, ROOM};
+use sing_sdk::names::Names;
+use sing_sdk::prelude::*;
+use smoltcp::phy::{DeviceCapabilities, Medium};
+
+/// Bytes of a buffer, and how many the driver has beside the one of the request.
+const BUFFER: usize = 32 << 10;
+const LENT: usize = 4;
+/// How long a name server or a driver may take to connect.
+const CONNECT: Duration = Duration::from_secs(1);
+
+pub type Ready = NicContract::Imp<NicContract::Ready>;
+type Receiving = NicContract::Imp<NicContract::Ready_Receive>;
+type Sending = NicContract::Imp<NicContract::Ready_Send>;
+
+/// Frames that have come.
+struct Come {
+    block: Block,
+    /// Where the last one that was taken ends, and how many are left.
+    end: usize,
+    left: u32,
+}
+
+/// A card, connected or not: its driver may be starting again.
+#[derive(Default)]
+pub struct Card {
+    come: Option<Come>,
+    /// The channel over which frames are received, while nothing waits on it.
+    receiver: Option<Ready>,
+    /// Frames to be sent, and a buffer for more while these are under way.
+    out: Option<Frames>,
+    spare: Option<Block>,
+    /// The channel over which frames are sent, while none are under way.
+    sender: Option<Ready>,
+}
+
+/// Binds a card; no longer than is said.
+fn bind(names: &mut Names, path: &str) -> Result<Ready, Error> {
+    // A connection of its own: one on which a bind hangs is given up.
+    let names = names.connect()?.recv_success()?;
+    let (nic, exp) = NicContract::new_channel()?;
+    let binding: NamespaceContract::Imp<_> = names.send_bind(Text::new(path)?, 0, exp.into());
+    switch_receive! {
+        case binding.AckBind() as _ => {}
+        case binding.NakBind(_reason, _exp) as _ => return Err(Error::NotFound),
+        case binding.ChannelClosed() => return Err(Error::Closed),
+        timeout CONNECT => return Err(Error::Timeout),
+    }
+    switch_receive! {
+        case nic.Success() as ready => Ok(ready),
+        case nic.ChannelClosed() => Err(Error::Closed),
+        timeout CONNECT => Err(Error::Timeout),
+    }
+}
+
+/// The address of a card, and its channel again.
+fn address(nic: Ready) -> Result<([u8; 6], Ready), Error> {
+    let asked = nic.send_get_info();
+    switch_receive! {
+        case asked.Info(mac, _mtu, _up) as nic => {
+            let [a, b, c, d, e, f, ..] = mac.to_le_bytes();
+            Ok(([a, b, c, d, e, f], nic))
+        }
+        case asked.ChannelClosed() => Err(Error::Closed),
+        timeout CONNECT => Err(Error::Timeout),
+    }
+}
+
+/// Lends a buffer to the driver.
+fn lend(nic: Ready) -> Result<Ready, Error> {
+    let asked = nic.send_lend(Vector::new(BUFFER)?);
+    switch_receive! {
+        case asked.Lent() as nic => Ok(nic),
+        case asked.Refused(_reason, _block) as nic => Ok(nic),
+        case asked.ChannelClosed() => Err(Error::Closed),
+        timeout CONNECT => Err(Error::Timeout),
+    }
+}
+
+impl Card {
+    /// Connects to the driver of a card: the card's address. Frames that were under way are lost.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no such card.
+    pub fn connect(&mut self, names: &mut Names, path: &str) -> Result<[u8; 6], Error> {
+        let sender = bind(names, path)?;
+        let mut receiver = bind(names, path)?;
+        let (mac, sender) = address(sender)?;
+        for _ in 0..LENT {
+            receiver = lend(receiver)?;
+        }
+        let come = Block::new(BUFFER)?;
+        let (out, spare) = (Frames::new(Block::new(BUFFER)?), Block::new(BUFFER)?);
+        *self = Card {
+            come: Some(Come {
+                block: come,
+                end: 0,
+                left: 0,
+            }),
+            receiver: Some(receiver),
+            out: Some(out),
+            spare: Some(spare),
+            sender: Some(sender),
+        };
+        Ok(mac)
+    }
+
+    /// Whether there are frames that have come and are not taken.
+    pub fn has_frames(&self) -> bool {
+        self.come.as_ref().is_some_and(|come| come.left > 0)
+    }
+
+    /// Whether there is room for a frame of any length.
+    pub fn has_room(&self) -> bool {
+        self.out.as_ref().is_some_and(|out| out.room() >= ROOM)
+    }
+
+    /// Takes the next frame.
+    pub fn pop(&mut self) -> Option<Vec<u8>> {
+        let come = self.come.as_mut().filter(|come| come.left > 0)?;
+        let Some(place) = frames::next(&come.block, come.end) else {
+            // The driver has said what is not so.
+            come.left = 0;
+            return None;
+        };
+        come.left -= 1;
+        come.end = place.end;
+        let mut frame = alloc::vec![0; place.len()];
+        come.block.read(place.start, &mut frame);
+        Some(frame)
+    }
+
+    /// Puts a frame to those that are to be sent. One that is none is not sent.
+    pub fn push(&mut self, frame: &[u8]) {
+        if let Some(out) = &mut self.out {
+            let _ = out.push(frame);
+        }
+    }
+
+    /// Waits for frames again, if all that have come are taken.
+    pub fn receive(&mut self) -> Option<Receiving> {
+        if self.has_frames() {
+            return None;
+        }
+        let receiver = self.receiver.take()?;
+        let Some(come) = self.come.take() else {
+            self.receiver = Some(receiver);
+            return None;
+        };
+        Some(receiver.send_receive(Vector::from_block(come.block)))
+    }
+
+    /// The driver has answered; whether it is still there.
+    pub fn received(&mut self, receiving: Receiving) -> bool {
+        use NicContract::imp::Ready_Receive as Answer;
+        let (block, left, next) = match receiving.recv() {
+            Answer::Received(block, count, _, next) => (block, count, next),
+            Answer::Refused(_, block, next) => (block, 0, next),
+            Answer::Closed => return false,
+        };
+        let block = block.into_block();
+        self.come = Some(Come {
+            block,
+            end: 0,
+            left,
+        });
+        self.receiver = Some(next);
+        true
+    }
+
+    /// Hands over what is to be sent, if nothing is under way.
+    pub fn send(&mut self) -> Option<Sending> {
+        if self.out.as_ref().is_none_or(|out| out.count() == 0) {
+            return None;
+        }
+        let sender = self.sender.take()?;
+        let Some(out) = self.out.take() else {
+            self.sender = Some(sender);
+            return None;
+        };
+        let (block, count) = out.into_parts();
+        self.out = self.spare.take().map(Frames::new);
+        Some(sender.send_send(Vector::from_block(block), count))
+    }
+
+    /// The driver has answered; whether it is still there.
+    pub fn sent(&mut self, sending: Sending) -> bool {
+        use NicContract::imp::Ready_Send as Answer;
+        let (block, next) = match sending.recv() {
+            Answer::Sent(block, next) | Answer::Refused(_, block, next) => (block, next),
+            Answer::Closed => return false,
+        };
+        let block = block.into_block();
+        match self.out {
+            Some(_) => self.spare = Some(block),
+            None => self.out = Some(Frames::new(block)),
+        }
+        self.sender = Some(next);
+        true
+    }
+
+    pub fn capabilities() -> DeviceCapabilities {
+        let mut all = DeviceCapabilities::default();
+        all.medium = Medium::Ethernet;
+        all.max_transmission_unit = LONGEST;
+        all
+    }
+}

@@ -1,0 +1,109 @@
+//! The card among the network's channels: found, served, lost and found again.
+//!
+//! Invariant: connections outlive the card's driver. When it comes back the link goes on, and what
+//! was on its way is sent again by those who miss it.
+
+use crate::card::Card;
+use crate::link::Link;
+use crate::network::{Client, Network};
+use core::time::Duration;
+use sing_sdk::prelude::*;
+use sing_sdk::share::SYSTEM;
+use sing_sdk::time::uptime;
+
+/// Where the card is.
+const PATH: &str = "/dev/nic0";
+/// Between two looks for a card that was not there, or has gone.
+const LOOK: Duration = Duration::from_secs(1);
+/// Between two looks for one that has just gone: its driver is started again.
+const SOON: Duration = Duration::from_millis(20);
+
+impl Network {
+    /// Looks for a card, if there is none yet, and it is time.
+    pub fn seek(&mut self) {
+        let now = uptime();
+        let recently = self.sought.is_some_and(|then| now - then < LOOK);
+        if self.card.is_some() || recently {
+            return;
+        }
+        self.sought = Some(now);
+        let mut card = Card::default();
+        if let Ok(mac) = card.connect(&mut self.names, PATH) {
+            let seed = self.links[0].draw();
+            self.card = Some(self.links.len());
+            self.links.push(Link::carded(card, mac, seed));
+            self.spread();
+        }
+    }
+
+    /// Connects to a card's driver that was started again, if it is time.
+    pub fn recover(&mut self) {
+        let Some(link) = self
+            .card
+            .filter(|_| self.again.is_some_and(|next| uptime() >= next))
+        else {
+            return;
+        };
+        let found = match self.links[link].card() {
+            Some(card) => card.connect(&mut self.names, PATH).is_ok(),
+            None => false,
+        };
+        self.again = (!found).then(|| uptime() + LOOK);
+    }
+
+    /// The driver has gone.
+    fn lose(&mut self) {
+        if let Some(card) = self.card.and_then(|link| self.links[link].card()) {
+            *card = Card::default();
+        }
+        self.again.get_or_insert(uptime() + SOON);
+    }
+
+    pub fn received(&mut self, slot: u32, receiving: NicContract::Imp<NicContract::Ready_Receive>) {
+        self.slots.remove(slot);
+        let card = self.card.and_then(|link| self.links[link].card());
+        if card.is_some_and(|card| !card.received(receiving)) {
+            self.lose();
+        }
+    }
+
+    pub fn sent(&mut self, slot: u32, sending: NicContract::Imp<NicContract::Ready_Send>) {
+        self.slots.remove(slot);
+        let card = self.card.and_then(|link| self.links[link].card());
+        if card.is_some_and(|card| !card.sent(sending)) {
+            self.lose();
+        }
+    }
+
+    /// Hands over what is to be sent, and waits for what comes.
+    pub fn exchange(&mut self) {
+        let Some(link) = self.card else { return };
+        let Some(card) = self.links[link].card() else {
+            return;
+        };
+        let (receiving, sending) = (card.receive(), card.send());
+        let mut short = false;
+        if let Some(receiving) = receiving {
+            short |= self
+                .slots
+                .insert(SYSTEM, receiving, Client::Receiving)
+                .is_err();
+        }
+        if let Some(sending) = sending {
+            short |= self.slots.insert(SYSTEM, sending, Client::Sending).is_err();
+        }
+        if short {
+            self.lose();
+        }
+    }
+
+    /// Takes over an address that the card's link has got or lost; whether there was anything.
+    pub fn configure(&mut self) -> bool {
+        let Some(link) = self.card else { return false };
+        let Some(own) = self.links[link].configure() else {
+            return false;
+        };
+        self.links[0].adopt(own);
+        true
+    }
+}

@@ -1,0 +1,210 @@
+//! A link: an interface with its addresses, the card or loop behind it, and the sockets whose
+//! packets go over it.
+//!
+//! A link with a card has the address that a DHCP server gives it. Until there is one, connections
+//! wait for it, a while.
+//!
+//! A socket is on one link from its beginning: smoltcp sends what a set of sockets has to send over
+//! whichever interface polls the set.
+
+use crate::address::Address;
+use crate::card::Card;
+use crate::looped::Loop;
+use crate::wire::Wire;
+use alloc::vec::Vec;
+use core::time::Duration;
+use sing_sdk::time::uptime;
+use smoltcp::iface::{Config, Interface, PollResult, SocketHandle, SocketSet};
+use smoltcp::socket::{dhcpv4, tcp};
+use smoltcp::time::Instant;
+use smoltcp::wire::{EthernetAddress, HardwareAddress, IpAddress, IpCidr};
+
+/// Bytes that a connection keeps of each direction: what has come and was not read, and what was
+/// not yet acknowledged.
+const BUFFER: usize = 64 << 10;
+/// A connection whose other side does not answer for so long is given up.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+/// Rounds of packets in one step: what comes back over a loop at once is taken at once.
+const ROUNDS: usize = 8;
+
+pub struct Link {
+    interface: Interface,
+    pub sockets: SocketSet<'static>,
+    pub wire: Wire,
+    /// Where the link's address comes from.
+    lease: Option<SocketHandle>,
+    seed: u64,
+}
+
+/// Now, on smoltcp's clock.
+fn now() -> Instant {
+    Instant::from_micros(i64::try_from(uptime().as_micros()).unwrap_or(i64::MAX))
+}
+
+impl Link {
+    fn new(mut wire: Wire, address: HardwareAddress, seed: u64) -> Link {
+        let mut config = Config::new(address);
+        config.random_seed = seed;
+        Link {
+            interface: Interface::new(config, &mut wire, now()),
+            sockets: SocketSet::new(Vec::new()),
+            wire,
+            lease: None,
+            seed,
+        }
+    }
+
+    /// The link of the machine with itself.
+    pub fn looped(seed: u64) -> Link {
+        let mut link = Link::new(Wire::Loop(Loop::default()), HardwareAddress::Ip, seed);
+        link.interface.update_ip_addrs(|all| {
+            // There is room.
+            let _ = all.push(IpCidr::new(IpAddress::v4(127, 0, 0, 1), 8));
+            let _ = all.push(IpCidr::new(IpAddress::v6(0, 0, 0, 0, 0, 0, 0, 1), 128));
+        });
+        link
+    }
+
+    /// The link of a card with this address.
+    pub fn carded(card: Card, mac: [u8; 6], seed: u64) -> Link {
+        let address = HardwareAddress::Ethernet(EthernetAddress(mac));
+        let mut link = Link::new(Wire::Card(card), address, seed);
+        link.lease = Some(link.sockets.add(dhcpv4::Socket::new()));
+        link
+    }
+
+    /// The card, if it has one.
+    pub fn card(&mut self) -> Option<&mut Card> {
+        match &mut self.wire {
+            Wire::Card(card) => Some(card),
+            Wire::Loop(_) => None,
+        }
+    }
+
+    /// Whether it has an address.
+    pub fn is_up(&self) -> bool {
+        !self.interface.ip_addrs().is_empty()
+    }
+
+    /// Takes over what the DHCP server has said: the address that the link has from now on, or that
+    /// it has none.
+    pub fn configure(&mut self) -> Option<Option<Address>> {
+        let socket = self.sockets.get_mut::<dhcpv4::Socket>(self.lease?);
+        let (own, router) = match socket.poll()? {
+            dhcpv4::Event::Configured(config) => (Some(config.address), config.router),
+            dhcpv4::Event::Deconfigured => (None, None),
+        };
+        self.interface.update_ip_addrs(|all| {
+            all.clear();
+            if let Some(own) = own {
+                let _ = all.push(IpCidr::Ipv4(own));
+            }
+        });
+        let routes = self.interface.routes_mut();
+        match router {
+            Some(router) => drop(routes.add_default_ipv4_route(router)),
+            None => drop(routes.remove_default_ipv4_route()),
+        }
+        Some(own.map(|own| Address::from(IpAddress::Ipv4(own.address()))))
+    }
+
+    /// Has packets to an address of another link of this machine come here.
+    pub fn adopt(&mut self, address: Option<Address>) {
+        self.interface.update_ip_addrs(|all| {
+            all.retain(|a| Address::from(a.address()).is_loopback());
+            if let Some(address) = address {
+                let _ = all.push(IpCidr::new(address.ip(), 32));
+            }
+        });
+    }
+
+    /// Whether packets to this address go over this link.
+    pub fn reaches(&self, address: Address) -> bool {
+        match self.wire {
+            Wire::Loop(_) => address.is_loopback() || self.has(address),
+            Wire::Card(_) => address.is_v4() && !address.is_loopback(),
+        }
+    }
+
+    /// Whether an address is this machine's on this link.
+    pub fn has(&self, address: Address) -> bool {
+        let all = self.interface.ip_addrs();
+        address.is_any() || all.iter().any(|a| Address::from(a.address()) == address)
+    }
+
+    /// A number for a further link.
+    pub fn draw(&mut self) -> u64 {
+        self.seed = self
+            .seed
+            .rotate_left(17)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.seed
+    }
+
+    /// A new socket, or none where memory is short.
+    pub fn socket(&mut self) -> Option<SocketHandle> {
+        let buffer = || {
+            let mut bytes = Vec::new();
+            bytes.try_reserve_exact(BUFFER).ok()?;
+            bytes.resize(BUFFER, 0);
+            Some(tcp::SocketBuffer::new(bytes))
+        };
+        let mut socket = tcp::Socket::new(buffer()?, buffer()?);
+        socket.set_timeout(Some(PATIENCE.into()));
+        socket.set_congestion_control(tcp::CongestionControl::Reno);
+        Some(self.sockets.add(socket))
+    }
+
+    pub fn tcp(&mut self, socket: SocketHandle) -> &mut tcp::Socket<'static> {
+        self.sockets.get_mut(socket)
+    }
+
+    /// Whether a socket has nothing more to send, and no packets to wait for.
+    pub fn is_closed(&self, socket: SocketHandle) -> bool {
+        self.sockets.get::<tcp::Socket>(socket).state() == tcp::State::Closed
+    }
+
+    /// Begins a connection.
+    ///
+    /// # Errors
+    /// Those of smoltcp.
+    pub fn connect(
+        &mut self,
+        socket: SocketHandle,
+        to: (Address, u16),
+        from: (Address, u16),
+    ) -> Result<(), tcp::ConnectError> {
+        let socket = self.sockets.get_mut::<tcp::Socket>(socket);
+        let local = from.0.listen(from.1);
+        socket.connect(self.interface.context(), (to.0.ip(), to.1), local)
+    }
+
+    /// Takes and sends packets; whether the state of a socket may have changed.
+    pub fn poll(&mut self) -> bool {
+        let mut changed = false;
+        for _ in 0..ROUNDS {
+            match self
+                .interface
+                .poll(now(), &mut self.wire, &mut self.sockets)
+            {
+                PollResult::SocketStateChanged => changed = true,
+                PollResult::None => break,
+            }
+        }
+        changed
+    }
+
+    /// How long until packets are to be sent, if nothing happens before.
+    pub fn delay(&mut self) -> Option<Duration> {
+        let waits = match &self.wire {
+            Wire::Loop(all) => !all.is_empty(),
+            // Without room, what has come waits for the driver.
+            Wire::Card(card) => card.has_frames() && card.has_room(),
+        };
+        if waits {
+            return Some(Duration::ZERO);
+        }
+        let delay = self.interface.poll_delay(now(), &self.sockets)?;
+        Some(Duration::from_micros(delay.total_micros()))
+    }
+}

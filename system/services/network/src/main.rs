@@ -1,0 +1,63 @@
+//! The network ([O] 4.1): TCP/IP in one process, for every program that is given a name of it.
+//!
+//! `/tcp` serves `TcpConnectionContract` (`tcp.rs`, `stream.rs`, `listener.rs`); what the packets
+//! look like is smoltcp's business. There is one thread: it serves what comes from clients, then
+//! has the stack take and send packets, then moves data between pipes and sockets.
+//!
+//! Invariants:
+//! - No client can stop another: nothing waits for a client, and what each moves in one step is
+//!   bounded by the buffers of its connection.
+//! - Connections, waiting ones included, are charged to the origin that asked for them, and no
+//!   origin has more than its share; so are its channels.
+//! - A connection whose channels are all closed ends within a bounded time, whatever its other side
+//!   does.
+//! - Every port that is held has one holder, which gives it back when it ends.
+#![no_std]
+#![no_main]
+#![deny(unsafe_code)]
+
+extern crate alloc;
+
+mod address;
+mod card;
+mod cards;
+mod link;
+mod listener;
+mod looped;
+mod network;
+mod place;
+mod ports;
+mod stream;
+mod tcp;
+mod wire;
+
+use network::Network;
+use sing_sdk::names::Names;
+use sing_sdk::prelude::*;
+
+sing_sdk::manifest! {
+    name: "network",
+    description: "connections of TCP, at /tcp",
+    category: service,
+    serves: { tcp: optional TcpConnectionContract },
+    endpoints: { stdout: optional PipeContract.Imp:Start, stderr: optional PipeContract.Imp:Start, names: optional NamespaceContract.Imp:Start },
+    memory: 192 MiB,
+}
+
+/// Where connections are in the name space, unless the arguments say otherwise.
+const PATH: &str = "/tcp";
+
+sing_sdk::arguments! {
+    /// Where connections are in the name space; /tcp if not said.
+    path: optional String "PATH";
+}
+
+#[sing_sdk::main]
+fn main(Arguments { path }: Arguments) -> Result<(), Error> {
+    let names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
+    // Whoever has started it may say where in the name space it is.
+    if let Some(given) = startup::tcp() {
+        return Network::given(names, given)?.run();
+    }
+    Network::at(names, path.unwrap_or_else(|| PATH.into()))?.run()
+}

@@ -1,0 +1,318 @@
+//! All that the network has, and the loop that serves it.
+
+use crate::link::Link;
+use crate::listener::Listener;
+use crate::place::{Start, Target};
+use crate::ports::{Port, Ports};
+use crate::stream::{Ended, Input, Output, Stream};
+use alloc::collections::{BTreeMap, VecDeque};
+use core::time::Duration;
+use sing_sdk::door::Door;
+use sing_sdk::names::Names;
+use sing_sdk::prelude::*;
+use sing_sdk::share::{SYSTEM, Shares};
+use sing_sdk::slots::Slots;
+use sing_sdk::time::{Timeout, uptime};
+use smoltcp::iface::SocketHandle;
+
+/// Channels: of the contract, and two pipes for each connection.
+const SLOTS: usize = 4096;
+/// Those that each origin may have while there is room.
+const LEAST: usize = 32;
+/// Sockets, of connections and listeners. With all that each may keep, 256 KiB, they fit the budget.
+const SOCKETS: usize = 512;
+/// Those that each origin may have while there is room.
+const LEAST_SOCKETS: usize = 8;
+/// Events between two looks at the links.
+const TURN: usize = 64;
+/// Ended connections that are remembered, so that late packets of them are answered.
+const ENDED: usize = 64;
+/// The wait before the path is registered again that could not be.
+const ABSENT: Duration = Duration::from_secs(1);
+/// How often connections are looked at that have nobody any more.
+const LOOK: Duration = Duration::from_secs(1);
+
+type Given = NamespaceContract::Exp<NamespaceContract::Start>;
+type Lookup = NamespaceContract::Exp<NamespaceContract::Ready>;
+
+/// What is kept for a channel.
+pub enum Client {
+    Door(Door),
+    Ready(
+        TcpConnectionContract::Exp<TcpConnectionContract::Ready>,
+        Target,
+    ),
+    Bound(
+        TcpConnectionContract::Exp<TcpConnectionContract::BoundLocally>,
+        Target,
+        Port,
+    ),
+    Listens(
+        TcpConnectionContract::Exp<TcpConnectionContract::Listens>,
+        u32,
+    ),
+    Accepting(
+        TcpConnectionContract::Exp<TcpConnectionContract::Accepting>,
+        u32,
+        Start,
+    ),
+    Connecting(
+        TcpConnectionContract::Exp<TcpConnectionContract::Connecting>,
+        u32,
+    ),
+    Joined(
+        TcpConnectionContract::Exp<TcpConnectionContract::Joined>,
+        u32,
+    ),
+    Waiting(
+        TcpConnectionContract::Exp<TcpConnectionContract::Joined_Wait>,
+        u32,
+    ),
+    /// The connection has ended.
+    Done(
+        TcpConnectionContract::Exp<TcpConnectionContract::Joined>,
+        Ended,
+    ),
+    Output(Output, u32),
+    Input(Input, u32),
+    /// The card's driver has a buffer to be filled.
+    Receiving(NicContract::Imp<NicContract::Ready_Receive>),
+    /// It has frames to be sent.
+    Sending(NicContract::Imp<NicContract::Ready_Send>),
+}
+
+/// A socket that nobody uses any more, until the stack has sent its last packet.
+struct Late {
+    link: usize,
+    socket: SocketHandle,
+    port: Option<Port>,
+}
+
+pub struct Network {
+    pub slots: Slots<Client>,
+    pub links: Vec<Link>,
+    pub streams: BTreeMap<u32, Stream>,
+    pub listeners: BTreeMap<u32, Listener>,
+    pub ports: Ports,
+    pub sockets: Shares,
+    late: VecDeque<Late>,
+    /// The number of the next connection or listener.
+    next: u32,
+    looked: Duration,
+    pub names: Names,
+    /// Where to register, if it was not given its place at the start.
+    path: Option<String>,
+    /// The link of the card, and when to look for the card again that has gone.
+    pub card: Option<usize>,
+    pub again: Option<Duration>,
+    /// When a card was looked for that was not there.
+    pub sought: Option<Duration>,
+    /// When to register again, if the name server was started again.
+    absent: Option<Duration>,
+}
+
+/// A number to begin with that is not the same at each start. Whoever sees packets on their way can
+/// forge answers to them in any case.
+fn seed() -> u64 {
+    let time = sing_sdk::time::utc().as_nanos() as u64;
+    (time ^ sing_sdk::time::cycle_count()).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+impl Network {
+    /// A network without a place in the name space yet.
+    fn new(names: Names) -> Result<Network, Error> {
+        let seed = seed();
+        let mut network = Network {
+            slots: Slots::new(SLOTS, LEAST)?,
+            links: [Link::looped(seed)].into(),
+            streams: BTreeMap::new(),
+            listeners: BTreeMap::new(),
+            ports: Ports::new(seed >> 32),
+            sockets: Shares::new(SOCKETS, LEAST_SOCKETS),
+            late: VecDeque::new(),
+            next: 0,
+            looked: uptime(),
+            names,
+            path: None,
+            card: None,
+            again: None,
+            sought: None,
+            absent: None,
+        };
+        network.seek();
+        Ok(network)
+    }
+
+    /// A network whose clients are announced on this channel.
+    pub fn given(names: Names, lookup: Given) -> Result<Network, Error> {
+        let mut network = Network::new(names)?;
+        network.admit(lookup.send_success())?;
+        Ok(network)
+    }
+
+    /// A network whose connections are at a path.
+    pub fn at(names: Names, path: String) -> Result<Network, Error> {
+        let mut network = Network::new(names)?;
+        network.path = Some(path);
+        network.register()?;
+        Ok(network)
+    }
+
+    fn admit(&mut self, lookup: Lookup) -> Result<(), Error> {
+        let door = self
+            .slots
+            .insert(SYSTEM, lookup, |l| Client::Door(Door::new(l)));
+        door.map(drop).map_err(|(error, _)| error)
+    }
+
+    fn register(&mut self) -> Result<(), Error> {
+        let path = self.path.as_ref().ok_or(Error::Closed)?;
+        let lookup = self.names.register_as(path, "NamespaceContract")?;
+        self.admit(lookup)
+    }
+
+    /// Registers the path again, if it is time.
+    fn come_back(&mut self) {
+        if self.absent.is_some_and(|next| uptime() >= next) {
+            self.absent = self.register().err().map(|_| uptime() + ABSENT);
+        }
+    }
+
+    /// Serves without end.
+    pub fn run(mut self) -> Result<(), Error> {
+        loop {
+            let mut patience = self.patience();
+            for _ in 0..TURN {
+                let Ok(number) = self.slots.wait(patience) else {
+                    break;
+                };
+                self.step(number)?;
+                patience = Timeout::NONE;
+            }
+            self.come_back();
+            self.recover();
+            self.poll();
+        }
+    }
+
+    /// How long to wait for an event.
+    fn patience(&mut self) -> Timeout {
+        let links = self.links.iter_mut().filter_map(Link::delay).min();
+        let absent = self.absent.map(|next| next.saturating_sub(uptime()));
+        let again = self.again.map(|next| next.saturating_sub(uptime()));
+        let look = (!self.streams.is_empty()).then_some(LOOK);
+        let least = [links, absent, again, look].into_iter().flatten().min();
+        least.map_or(Timeout::FOREVER, Timeout::from)
+    }
+
+    /// Has packets taken and sent, and does what follows from them.
+    fn poll(&mut self) {
+        let mut changed = false;
+        for link in &mut self.links {
+            changed |= link.poll();
+        }
+        changed |= self.configure();
+        self.exchange();
+        self.bury();
+        let now = uptime();
+        if now - self.looked >= LOOK {
+            (self.looked, changed) = (now, true);
+        }
+        if !changed {
+            return;
+        }
+        for number in self.listeners.keys().copied().collect::<Vec<_>>() {
+            self.arrived(number);
+        }
+        for number in self.streams.keys().copied().collect::<Vec<_>>() {
+            self.pump(number);
+        }
+        // What was moved has to be sent, and makes room.
+        for link in &mut self.links {
+            link.poll();
+        }
+        self.exchange();
+    }
+
+    /// A number for a connection or listener.
+    pub fn number(&mut self) -> u32 {
+        loop {
+            self.next = self.next.wrapping_add(1);
+            let taken = self.streams.contains_key(&self.next);
+            if !taken && !self.listeners.contains_key(&self.next) {
+                return self.next;
+            }
+        }
+    }
+
+    /// A socket for an origin on a link.
+    pub fn socket(&mut self, origin: u32, link: usize) -> Option<SocketHandle> {
+        if !self.sockets.take(origin, 1) {
+            return None;
+        }
+        let socket = self.links[link].socket();
+        if socket.is_none() {
+            self.sockets.give_back(origin, 1);
+        }
+        socket
+    }
+
+    /// Gives up a socket: it is freed when its last packets are sent. Until then it is on nobody's
+    /// share: there are few ([`ENDED`]), and whoever had it has no say in how long it takes.
+    pub fn give_up(&mut self, link: usize, socket: SocketHandle, origin: u32, port: Option<Port>) {
+        self.sockets.give_back(origin, 1);
+        self.late.push_back(Late { link, socket, port });
+    }
+
+    /// Frees sockets that are done, and the oldest of those that only wait for late packets.
+    fn bury(&mut self) {
+        let mut waiting = 0;
+        for late in &self.late {
+            waiting += usize::from(!self.links[late.link].is_closed(late.socket));
+        }
+        for _ in 0..self.late.len() {
+            let Some(late) = self.late.pop_front() else {
+                return;
+            };
+            let closed = self.links[late.link].is_closed(late.socket);
+            if !closed && waiting <= ENDED {
+                self.late.push_back(late);
+                continue;
+            }
+            waiting -= usize::from(!closed);
+            self.links[late.link].sockets.remove(late.socket);
+            if let Some(port) = late.port {
+                self.ports.give_back(port);
+            }
+        }
+    }
+
+    /// Serves one channel.
+    ///
+    /// # Errors
+    /// [`Error::Closed`]: whoever has given it its place has gone.
+    fn step(&mut self, number: u32) -> Result<(), Error> {
+        let Some(client) = self.slots.take(number) else {
+            return Ok(());
+        };
+        match client {
+            Client::Door(door) => match door.answer(self) {
+                Ok(door) => self.slots.put(number, Client::Door(door)),
+                // The name server was started again. Clients have their channels still.
+                Err(_) => {
+                    self.slots.remove(number);
+                    if self.path.is_none() {
+                        return Err(Error::Closed);
+                    }
+                    self.absent = Some(uptime());
+                }
+            },
+            Client::Receiving(receiving) => self.received(number, receiving),
+            Client::Sending(sending) => self.sent(number, sending),
+            Client::Output(output, stream) => self.written(number, output, stream),
+            Client::Input(input, stream) => self.taken(number, input, stream),
+            control => self.control(number, control),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,407 @@
+//! A connection: its socket, and the pipes of its data.
+//!
+//! Invariants:
+//! - A block from a program is acknowledged when all of it is in the socket's buffer; until then it
+//!   is here. Of what has come, one block at most is with the reader.
+//! - What a connection keeps is bounded: its buffers, and a block of at most [`LARGEST`] bytes in each
+//!   direction. Without that bound one program's block would leave no room for another's.
+//! - A connection that nobody has any pipe or channel of is given [`LEFT`] to end.
+
+use crate::address::Address;
+use crate::link::PATIENCE;
+use crate::network::{Client, Network};
+use crate::place::Target;
+use crate::ports::Port;
+use core::time::Duration;
+use sing_sdk::prelude::*;
+use sing_sdk::time::uptime;
+use smoltcp::iface::SocketHandle;
+use smoltcp::socket::tcp::State;
+
+/// The largest block that is taken from a pipe, as everywhere (`PipeContract`).
+const LARGEST: usize = 64 << 10;
+/// How long a connection without anybody may take to end.
+const LEFT: Duration = Duration::from_secs(60);
+/// How long a link may take to get an address.
+const UP: Duration = Duration::from_secs(5);
+
+/// What a program writes.
+pub enum Output {
+    Idle(PipeContract::Exp<PipeContract::Start>),
+    /// A block, of which so many bytes are in the socket's buffer.
+    Full(PipeContract::Exp<PipeContract::Written>, Block, usize),
+    /// The same of a program that has closed its end, or has itself ended.
+    Last(Block, usize),
+}
+
+/// What a program reads.
+pub enum Input {
+    Idle(PipeContract::Imp<PipeContract::Start>),
+    /// It has a block.
+    Sent(PipeContract::Imp<PipeContract::Written>),
+}
+
+/// How a connection has ended, and between whom it was.
+#[derive(Clone, Copy)]
+pub struct Ended {
+    pub how: TcpFault,
+    pub local: (Address, u16),
+    pub remote: (Address, u16),
+}
+
+pub struct Stream {
+    pub link: usize,
+    pub socket: SocketHandle,
+    pub origin: u32,
+    /// The port that is its own; one that was accepted shares its listener's.
+    pub port: Option<Port>,
+    pub local: (Address, u16),
+    pub remote: (Address, u16),
+    /// What its channel may be used for, if it does not come about.
+    pub target: Target,
+    pub connected: bool,
+    /// It has its pipes: one that was accepted and not yet opened has none.
+    pub opened: bool,
+    begun: Duration,
+    /// Its link had no address when it was begun: the socket is still to be told.
+    pub waits: bool,
+    /// Its channels, by their slots.
+    pub control: Option<u32>,
+    pub output: Option<u32>,
+    pub input: Option<u32>,
+    /// The other side has ended its direction; this side has.
+    heard: bool,
+    said: bool,
+    /// Since when nobody has it.
+    left: Option<Duration>,
+}
+
+impl Stream {
+    pub fn new(
+        (link, socket): (usize, SocketHandle),
+        origin: u32,
+        port: Option<Port>,
+        [local, remote]: [(Address, u16); 2],
+        target: Target,
+    ) -> Stream {
+        Stream {
+            link,
+            socket,
+            origin,
+            port,
+            local,
+            remote,
+            target,
+            connected: false,
+            opened: false,
+            begun: uptime(),
+            waits: false,
+            control: None,
+            output: None,
+            input: None,
+            heard: false,
+            said: false,
+            left: None,
+        }
+    }
+}
+
+impl Network {
+    /// A program has written, or has closed its end.
+    pub fn written(&mut self, slot: u32, output: Output, stream: u32) {
+        use PipeContract::exp::Start as Written;
+        match output {
+            Output::Idle(pipe) => match pipe.recv() {
+                // The rest is not sent either: the other side hears that it is not whole.
+                Written::Write(data, _) if data.len() > LARGEST => {
+                    self.slots.remove(slot);
+                    if let Some(mut stream) = self.streams.remove(&stream) {
+                        stream.output = None;
+                        self.links[stream.link].tcp(stream.socket).abort();
+                        self.end(stream, TcpFault::Reset);
+                    }
+                    return;
+                }
+                Written::Write(data, next) => {
+                    let full = Output::Full(next, data.into_block(), 0);
+                    self.slots.put(slot, Client::Output(full, stream));
+                }
+                Written::Closed => self.close_output(slot, stream),
+            },
+            // The writer has gone. What it wrote is sent, and nobody is told.
+            Output::Full(_, block, at) | Output::Last(block, at) => {
+                let last = Output::Last(block, at);
+                self.slots.put(slot, Client::Output(last, stream));
+            }
+        }
+        self.pump(stream);
+    }
+
+    fn close_output(&mut self, slot: u32, stream: u32) {
+        self.slots.remove(slot);
+        if let Some(s) = self.streams.get_mut(&stream) {
+            s.output = None;
+        }
+    }
+
+    /// A program has taken a block, or reads no more.
+    pub fn taken(&mut self, slot: u32, input: Input, stream: u32) {
+        let next = match input {
+            Input::Idle(_) => None,
+            Input::Sent(pipe) => pipe.recv_ack().ok(),
+        };
+        match next {
+            Some(next) => self
+                .slots
+                .put(slot, Client::Input(Input::Idle(next), stream)),
+            None => {
+                self.slots.remove(slot);
+                if let Some(s) = self.streams.get_mut(&stream) {
+                    s.input = None;
+                }
+            }
+        }
+        self.pump(stream);
+    }
+
+    /// Does for a connection what can be done.
+    pub fn pump(&mut self, number: u32) {
+        if self.streams.get(&number).is_none_or(|s| !s.opened) {
+            return;
+        }
+        let Some(mut stream) = self.streams.remove(&number) else {
+            return;
+        };
+        if stream.waits && !self.go(&mut stream) {
+            if uptime() - stream.begun >= UP {
+                return self.refuse(&mut stream, TcpFault::Unreachable);
+            }
+            self.streams.insert(number, stream);
+            return;
+        }
+        if !stream.connected && !self.connected(&mut stream, number) {
+            return;
+        }
+        if stream.connected {
+            self.send(&mut stream, number);
+            self.receive(&mut stream, number);
+            if let Some(how) = self.ended(&mut stream) {
+                return self.end(stream, how);
+            }
+        }
+        self.streams.insert(number, stream);
+    }
+
+    /// Begins a connection that has waited for its link; whether that is up.
+    fn go(&mut self, stream: &mut Stream) -> bool {
+        let link = &mut self.links[stream.link];
+        if !link.is_up() {
+            return false;
+        }
+        stream.waits = false;
+        // One that cannot be begun is found closed.
+        let _ = link.connect(stream.socket, stream.remote, stream.local);
+        true
+    }
+
+    /// Looks whether a connection has come about; whether there still is one.
+    fn connected(&mut self, stream: &mut Stream, number: u32) -> bool {
+        let socket = self.links[stream.link].tcp(stream.socket);
+        match socket.state() {
+            State::SynSent | State::SynReceived | State::Listen => true,
+            State::Closed => {
+                let fault = match stream.target {
+                    Target::Accepted(_) => TcpFault::Reset,
+                    _ if uptime() - stream.begun >= PATIENCE => TcpFault::TimedOut,
+                    _ => TcpFault::Refused,
+                };
+                self.refuse(stream, fault);
+                false
+            }
+            _ => {
+                stream.connected = true;
+                let control = stream
+                    .control
+                    .and_then(|slot| Some((slot, self.slots.take(slot)?)));
+                if let Some((slot, Client::Connecting(client, _))) = control {
+                    let joined = Client::Joined(client.send_connected(), number);
+                    self.slots.put(slot, joined);
+                }
+                true
+            }
+        }
+    }
+
+    /// Moves what a program has written into the socket.
+    fn send(&mut self, stream: &mut Stream, number: u32) {
+        let Some(slot) = stream.output else { return };
+        let Some(Client::Output(output, _)) = self.slots.take(slot) else {
+            return;
+        };
+        let output = match output {
+            Output::Idle(pipe) => Some(Output::Idle(pipe)),
+            Output::Full(next, block, at) => Some(match self.fill(stream, &block, at) {
+                at if at < block.len() => Output::Full(next, block, at),
+                _ => Output::Idle(next.send_ack()),
+            }),
+            Output::Last(block, at) => match self.fill(stream, &block, at) {
+                at if at < block.len() => Some(Output::Last(block, at)),
+                _ => None,
+            },
+        };
+        match output {
+            Some(output) => self.slots.put(slot, Client::Output(output, number)),
+            None => {
+                self.slots.remove(slot);
+                stream.output = None;
+            }
+        }
+    }
+
+    /// Moves bytes of a block, from a place on, into a connection's socket; the first that is left.
+    fn fill(&mut self, stream: &Stream, block: &Block, mut at: usize) -> usize {
+        let socket = self.links[stream.link].tcp(stream.socket);
+        while at < block.len() && socket.can_send() {
+            let sent = socket.send(|room| {
+                let count = room.len().min(block.len() - at);
+                block.read(at, &mut room[..count]);
+                (count, count)
+            });
+            match sent {
+                Ok(count) if count > 0 => at += count,
+                _ => break,
+            }
+        }
+        at
+    }
+
+    /// Moves what has come to the program.
+    fn receive(&mut self, stream: &mut Stream, number: u32) {
+        let socket = self.links[stream.link].tcp(stream.socket);
+        let Some(slot) = stream.input else {
+            // Nobody reads it: it is taken, so that the other side is not held up.
+            while socket.can_recv() && socket.recv(|all| (all.len(), ())).is_ok() {}
+            return;
+        };
+        let ready = matches!(self.slots.get(slot), Some(Client::Input(Input::Idle(_), _)));
+        if !ready {
+            return;
+        }
+        let waiting = socket.recv_queue();
+        if waiting == 0 {
+            if !socket.may_recv() {
+                self.slots.remove(slot);
+                stream.input = None;
+            }
+            return;
+        }
+        // Without memory for the block it stays where it is until the next look.
+        let Ok(mut block) = Block::new(waiting) else {
+            return;
+        };
+        let mut at = 0;
+        while at < waiting {
+            let got = socket.recv(|all| {
+                let count = all.len().min(waiting - at);
+                block.write(at, &all[..count]);
+                (count, count)
+            });
+            match got {
+                Ok(count) if count > 0 => at += count,
+                _ => break,
+            }
+        }
+        if let Some(Client::Input(Input::Idle(pipe), _)) = self.slots.take(slot) {
+            let sent = pipe.send_write(Vector::from_block(block));
+            self.slots
+                .put(slot, Client::Input(Input::Sent(sent), number));
+        }
+    }
+
+    /// Ends this side's direction when the program has; how the connection has ended, if it has.
+    fn ended(&mut self, stream: &mut Stream) -> Option<TcpFault> {
+        let writer = stream.output.and_then(|slot| self.slots.get(slot));
+        let writes = writer.is_some_and(|w| !matches!(w, Client::Output(Output::Last(..), _)));
+        let alone = stream.control.is_none() && !writes && stream.input.is_none();
+        let socket = self.links[stream.link].tcp(stream.socket);
+        let state = socket.state();
+        stream.heard |= matches!(
+            state,
+            State::CloseWait | State::LastAck | State::Closing | State::TimeWait
+        );
+        if stream.output.is_none() && !stream.said {
+            stream.said = true;
+            socket.close();
+        }
+        if alone {
+            let since = *stream.left.get_or_insert_with(uptime);
+            if uptime() - since >= LEFT {
+                socket.abort();
+                return Some(TcpFault::TimedOut);
+            }
+        }
+        match socket.state() {
+            // What has come is read first.
+            State::TimeWait | State::Closed if stream.input.is_some() && socket.can_recv() => None,
+            State::TimeWait => Some(TcpFault::None),
+            State::Closed if stream.heard && stream.said => Some(TcpFault::None),
+            State::Closed => Some(TcpFault::Reset),
+            _ => None,
+        }
+    }
+
+    /// A connection has ended: gives up all that it has, and says so.
+    pub fn end(&mut self, mut stream: Stream, how: TcpFault) {
+        for slot in [stream.output.take(), stream.input.take()]
+            .into_iter()
+            .flatten()
+        {
+            self.slots.remove(slot);
+        }
+        let ended = Ended {
+            how,
+            local: stream.local,
+            remote: stream.remote,
+        };
+        if let Some(slot) = stream.control.take() {
+            match self.slots.take(slot) {
+                Some(Client::Joined(client, _)) => {
+                    self.slots.put(slot, Client::Done(client, ended))
+                }
+                Some(Client::Waiting(client, _)) => {
+                    drop(client.send_ended(how));
+                    self.slots.remove(slot);
+                }
+                _ => drop(self.slots.remove(slot)),
+            }
+        }
+        self.give_up(
+            stream.link,
+            stream.socket,
+            stream.origin,
+            stream.port.take(),
+        );
+    }
+
+    /// A connection has not come about.
+    pub fn refuse(&mut self, stream: &mut Stream, fault: TcpFault) {
+        for slot in [stream.output.take(), stream.input.take()]
+            .into_iter()
+            .flatten()
+        {
+            self.slots.remove(slot);
+        }
+        if let Some(slot) = stream.control.take()
+            && let Some(Client::Connecting(client, _)) = self.slots.take(slot)
+        {
+            let ready = Client::Ready(client.send_failed(fault), stream.target);
+            self.slots.put(slot, ready);
+        }
+        self.give_up(
+            stream.link,
+            stream.socket,
+            stream.origin,
+            stream.port.take(),
+        );
+    }
+}

@@ -1,0 +1,65 @@
+//! What a link's packets go over: a loop, or a card.
+
+use crate::card::Card;
+use crate::looped::Loop;
+use alloc::vec::Vec;
+use smoltcp::phy::{Device, DeviceCapabilities, RxToken, TxToken};
+use smoltcp::time::Instant;
+
+pub enum Wire {
+    Loop(Loop),
+    Card(Card),
+}
+
+/// A packet that has come.
+pub struct Taken(Vec<u8>);
+/// Room for one to be sent.
+pub struct Room<'a>(&'a mut Wire);
+
+impl RxToken for Taken {
+    fn consume<R, F: FnOnce(&[u8]) -> R>(self, take: F) -> R {
+        take(&self.0)
+    }
+}
+
+impl TxToken for Room<'_> {
+    fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, len: usize, fill: F) -> R {
+        let mut packet = alloc::vec![0; len];
+        let done = fill(&mut packet);
+        match self.0 {
+            Wire::Loop(all) => all.push(packet),
+            Wire::Card(card) => card.push(&packet),
+        }
+        done
+    }
+}
+
+impl Device for Wire {
+    type RxToken<'a> = Taken;
+    type TxToken<'a> = Room<'a>;
+
+    fn receive(&mut self, _: Instant) -> Option<(Taken, Room<'_>)> {
+        let packet = match self {
+            Wire::Loop(all) => all.pop(),
+            // An answer to a packet needs room, too.
+            Wire::Card(card) if card.has_room() => card.pop(),
+            Wire::Card(_) => None,
+        };
+        Some((Taken(packet?), Room(self)))
+    }
+
+    fn transmit(&mut self, _: Instant) -> Option<Room<'_>> {
+        let has_room = match self {
+            Wire::Loop(all) => all.has_room(),
+            Wire::Card(card) => card.has_room(),
+        };
+        has_room.then_some(Room(self))
+    }
+
+    fn capabilities(&self) -> DeviceCapabilities {
+        match self {
+            Wire::Loop(_) => Loop::capabilities(),
+            Wire::Card(_) => Card::capabilities(),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Connections of TCP between a machine and the host, by its card and QEMU's network: the host
+//! connects to a port of the machine, and the machine to one of the host's.
+
+use super::systems::launch;
+use super::{Report, Run};
+use crate::image::{self, MemoryMode, Programs};
+use crate::machine::{Acceleration, Kernel, Machine};
+use crate::network::Network;
+use crate::system::session::Session;
+use anyhow::{Context, Result};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+/// How long a boot and all connections may take.
+const TIME: Duration = Duration::from_secs(120);
+/// Bytes there and back.
+const BYTES: usize = 300_000;
+/// The port of the machine.
+const PORT: u16 = 80;
+
+/// A card, and whether its driver is killed in the middle.
+struct Case {
+    machine: Machine,
+    e1000: bool,
+    killed: bool,
+}
+
+const CASES: [Case; 4] = [
+    Case {
+        machine: Machine::Microvm,
+        e1000: false,
+        killed: false,
+    },
+    Case {
+        machine: Machine::Microvm,
+        e1000: false,
+        killed: true,
+    },
+    Case {
+        machine: Machine::Q35,
+        e1000: false,
+        killed: false,
+    },
+    Case {
+        machine: Machine::I440fx,
+        e1000: false,
+        killed: false,
+    },
+];
+
+/// On the emulated PCs.
+pub fn pc(run: &Run) -> Result<Report> {
+    let mut report = Report::default();
+    let images = image::compile_programs(&run.project, Programs::WithTests, MemoryMode::Guard)?;
+    for case in CASES {
+        let killed = if case.killed {
+            " while its driver is killed"
+        } else {
+            ""
+        };
+        let name = format!("connections on {}{killed}", case.machine.name());
+        if !run.wants(&name) {
+            continue;
+        }
+        let host = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("cannot open a socket")?;
+        let own = host.local_addr()?.port();
+        let inward = free_port()?;
+        let mut network = Network::user(&[(inward, PORT)]);
+        network.e1000 = case.e1000;
+        let mut kernel = Kernel::prepare(&run.project, case.machine, Acceleration::Emulated)?;
+        kernel.networks = vec![network];
+        // The program in the machine sends back what comes, and then connects to the host.
+        let kill = if case.killed {
+            "sleep 0.3; kill virtio-net;"
+        } else {
+            ""
+        };
+        let script = format!(
+            "connections echo {PORT} & sleep 0.2; echo ready; {kill} wait; \
+             echo from inside | nc 10.0.2.2 {own}; nc 10.0.2.2 1; sweep && echo swept"
+        );
+        let deadline = Instant::now() + TIME;
+        let mut session = Session::start(launch(&run.project, &images, &kernel, Some(&script))?)?;
+        let talked = talk(&mut session, deadline, inward, &host);
+        let (output, ended) = session.finish(deadline);
+        let judged = talked.map_err(|e| format!("{e:#}")).and_then(|()| {
+            let killed = if case.killed { "nic0: killed" } else { "" };
+            let whole = ["from outside\n", "connection refused\n", "swept\n", killed];
+            match whole.iter().find(|w| !output.contains(**w)) {
+                Some(missing) => Err(format!("no `{}`, {ended:?}", missing.trim())),
+                None => Ok(()),
+            }
+        });
+        report.count(name, judged.map_err(|why| format!("{why}\n{output}")));
+    }
+    Ok(report)
+}
+
+/// A port of the host that nobody has.
+fn free_port() -> Result<u16> {
+    let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("cannot open a socket")?;
+    Ok(socket.local_addr()?.port())
+}
+
+/// The host's side.
+fn talk(session: &mut Session, deadline: Instant, inward: u16, host: &TcpListener) -> Result<()> {
+    loop {
+        let line = session.line(deadline);
+        if line
+            .map_err(|e| anyhow::anyhow!("the machine is not ready: {e:?}"))?
+            .contains("ready")
+        {
+            break;
+        }
+    }
+    let sent: Vec<u8> = (0..BYTES).map(|at| (at ^ (at >> 8)) as u8).collect();
+    let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, inward)).context("cannot connect")?;
+    stream.set_read_timeout(Some(TIME))?;
+    let mut writer = stream.try_clone()?;
+    let copy = sent.clone();
+    let sender = std::thread::spawn(move || -> std::io::Result<()> {
+        writer.write_all(&copy)?;
+        writer.shutdown(Shutdown::Write)
+    });
+    let mut back = Vec::new();
+    (&stream)
+        .read_to_end(&mut back)
+        .context("nothing comes back")?;
+    sender.join().expect("a thread of the test")?;
+    anyhow::ensure!(
+        back == sent,
+        "{} of {BYTES} bytes came back, or others",
+        back.len()
+    );
+
+    let (mut stream, _) = host.accept()?;
+    stream.set_read_timeout(Some(TIME))?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text)?;
+    anyhow::ensure!(text == "from inside\n", "the machine has sent {text:?}");
+    stream.write_all(b"from outside\n")?;
+    Ok(())
+}
