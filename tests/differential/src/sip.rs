@@ -458,6 +458,7 @@ pub fn validate(wasm: &[u8]) -> Result<()> {
     use wasmparser::WasmFeatures as F;
     let features = F::WASM2
         | F::EXTENDED_CONST
+        | F::RELAXED_SIMD
         | F::MULTI_MEMORY
         | F::TAIL_CALL
         | F::MEMORY64
