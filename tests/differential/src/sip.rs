@@ -267,9 +267,13 @@ fn main_function(k: &Known, numbers: &mut Numbers, plans: &[u32], count: u32) ->
             ordering: None,
         };
         if page == 16 {
-            each(&mut f, 8, wide, |f| drop(f.instruction(&I::I64Load(at))));
+            each(&mut f, 8, wide, |f| {
+                f.instruction(&I::I64Load(at));
+            });
         } else {
-            each(&mut f, 1, wide, |f| drop(f.instruction(&I::I64Load8U(at))));
+            each(&mut f, 1, wide, |f| {
+                f.instruction(&I::I64Load8U(at));
+            });
         }
     }
     f.instruction(&I::LocalGet(0));
