@@ -41,6 +41,7 @@ impl Engines {
         let mut config = wasmi::Config::default();
         config.set_max_recursion_depth(20_000);
         config.wasm_custom_page_sizes(true);
+        config.wasm_relaxed_simd(true);
         Ok(Engines {
             wasmi: wasmi::Engine::new(&config),
             #[cfg(feature = "wasmtime")]
@@ -50,6 +51,7 @@ impl Engines {
                 config.async_stack_size(4 << 20);
                 config.max_wasm_stack(4 << 20);
                 config.wasm_custom_page_sizes(true);
+                config.relaxed_simd_deterministic(true);
                 wasmtime::Engine::new(&config).map_err(|e| anyhow!("wasmtime: {e:#}"))?
             },
         })

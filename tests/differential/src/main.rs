@@ -52,15 +52,20 @@ fn write(directory: &Path, modules: impl Iterator<Item = (String, Vec<u8>)>) -> 
     Ok(written)
 }
 
-/// The module of a seed: every second one is heavy on arithmetic, the others use everything.
-fn module(seed: u64) -> Option<Vec<u8>> {
+/// The module of a seed: every second one is heavy on arithmetic, the others use everything. `None`
+/// if `wasm-smith` gives none of which a SIP can be made. The other generator promises modules: a
+/// fault of it is an error, as the modules that it means to make would be missing unnoticed.
+fn module(seed: u64) -> Result<Option<Vec<u8>>> {
     let mut numbers = Numbers(seed);
-    let plain = if seed.is_multiple_of(2) {
-        arithmetic::module(&mut numbers)
-    } else {
-        smith::module(&mut numbers)?
-    };
-    sip::make(&plain, &mut numbers).ok()
+    if seed.is_multiple_of(2) {
+        let plain = arithmetic::module(&mut numbers);
+        let sip = sip::make(&plain, &mut numbers);
+        return sip
+            .map(Some)
+            .with_context(|| format!("the generator's module of seed {seed} is none"));
+    }
+    let plain = smith::module(&mut numbers);
+    Ok(plain.and_then(|plain| sip::make(&plain, &mut numbers).ok()))
 }
 
 fn run() -> Result<()> {
@@ -69,9 +74,11 @@ fn run() -> Result<()> {
     match words[..] {
         ["make", directory, count, seed] => {
             let (count, seed) = (count.parse::<u64>()?, seed.parse::<u64>()?);
-            let made = (seed..seed.wrapping_add(count))
-                .filter_map(|seed| Some((format!("m{seed}"), module(seed)?)));
-            let written = write(Path::new(directory), made)?;
+            let mut made = Vec::new();
+            for seed in seed..seed.wrapping_add(count) {
+                made.extend(module(seed)?.map(|wasm| (format!("m{seed}"), wasm)));
+            }
+            let written = write(Path::new(directory), made.into_iter())?;
             println!("{written} modules in {directory}");
         }
         ["reduce", file, directory] => {

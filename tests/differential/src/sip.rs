@@ -267,9 +267,13 @@ fn main_function(k: &Known, numbers: &mut Numbers, plans: &[u32], count: u32) ->
             ordering: None,
         };
         if page == 16 {
-            each(&mut f, 8, wide, |f| drop(f.instruction(&I::I64Load(at))));
+            each(&mut f, 8, wide, |f| {
+                f.instruction(&I::I64Load(at));
+            });
         } else {
-            each(&mut f, 1, wide, |f| drop(f.instruction(&I::I64Load8U(at))));
+            each(&mut f, 1, wide, |f| {
+                f.instruction(&I::I64Load8U(at));
+            });
         }
     }
     f.instruction(&I::LocalGet(0));
@@ -458,6 +462,7 @@ pub fn validate(wasm: &[u8]) -> Result<()> {
     use wasmparser::WasmFeatures as F;
     let features = F::WASM2
         | F::EXTENDED_CONST
+        | F::RELAXED_SIMD
         | F::MULTI_MEMORY
         | F::TAIL_CALL
         | F::MEMORY64

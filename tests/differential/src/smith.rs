@@ -38,7 +38,7 @@ fn config(numbers: &mut Numbers) -> Config {
         min_tables: u32::from(numbers.next().is_multiple_of(2)),
         multi_value_enabled: true,
         reference_types_enabled: true,
-        // The interpreter has others of the results that they may have.
+        // Of operands of any kind, the interpreter makes other results; `arithmetic` chooses them.
         relaxed_simd_enabled: false,
         saturating_float_to_int_enabled: true,
         sign_extension_ops_enabled: true,

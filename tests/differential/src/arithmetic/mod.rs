@@ -8,6 +8,7 @@
 //! that calls itself for ever.
 
 mod operations;
+mod relaxed;
 mod vectors;
 
 use crate::numbers::Numbers;

@@ -158,7 +158,7 @@ impl Gen<'_> {
             I::F64Sqrt,
         ];
         let n = self.numbers.below(1000);
-        let one = n % 4 == 0;
+        let one = n.is_multiple_of(4);
         let i = match (ty, one) {
             (V::I32, true) => {
                 match self.numbers.below(8) {

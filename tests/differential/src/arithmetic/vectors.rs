@@ -241,7 +241,7 @@ impl Gen<'_> {
 
     /// Puts a vector on the stack that an operation gives.
     pub(super) fn vector(&mut self, depth: u32) {
-        match self.numbers.below(20) {
+        match self.numbers.below(22) {
             0..=5 => {
                 self.value(V::V128, depth);
                 self.value(V::V128, depth);
@@ -306,6 +306,7 @@ impl Gen<'_> {
                 ];
                 self.put(SPLATS[i].clone());
             }
+            18 | 19 => self.relaxed_vector(depth),
             _ => {
                 self.value(V::V128, depth);
                 let n = self.numbers.below(16) as u8;
@@ -407,7 +408,7 @@ impl Gen<'_> {
     }
 
     /// Makes each float lane that is a NaN the one NaN. The last vector local is for this.
-    fn one_nan_lanes(&mut self, wide: bool) {
+    pub(super) fn one_nan_lanes(&mut self, wide: bool) {
         let scratch = *self.locals[super::place(V::V128)].last().unwrap_or(&0);
         let nan: u128 = if wide {
             (0x7ff8 << 48) * (1 << 64 | 1)
