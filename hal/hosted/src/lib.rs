@@ -288,12 +288,12 @@ unsafe impl Hal for HostedHal {
         self.devices.list()
     }
 
-    fn io_read(&self, device: usize, _: usize, offset: u32, width: u32) -> u64 {
-        self.devices.read(device, offset, width)
+    fn io_read(&self, device: usize, range: usize, offset: u32, width: u32) -> u64 {
+        self.devices.read(device, range, offset, width)
     }
 
-    unsafe fn io_write(&self, device: usize, _: usize, offset: u32, width: u32, value: u64) {
-        if self.devices.write(device, offset, width, value) {
+    unsafe fn io_write(&self, device: usize, range: usize, offset: u32, width: u32, value: u64) {
+        if self.devices.write(device, range, offset, width, value) {
             devices::deliver(self, false);
         }
     }
