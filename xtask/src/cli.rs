@@ -15,10 +15,11 @@ pub const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   run [-c COMMANDS | --script FILE] [--machine hosted|pc|microvm|q35|pc-i440fx] [--memory guard|explicit] [--kvm]
-      [--disk FILE[,ro][,nvme] ... | --fresh] [--dir HOST::PATH[,rw] ...] [-- ARGS]
+      [--disk FILE[,ro][,nvme] ... | --fresh] [--dir HOST::PATH[,rw] ...] [--display] [-- ARGS]
       builds and starts the system: a shell on this terminal, or the commands given and the status of the last; its
       disk is disk.img in the project's folder, which is made and kept, and cleared by --fresh, or the files given;
-      --dir serves the directory HOST at the system's path PATH, to read, or with ,rw to change, too
+      --dir serves the directory HOST at the system's path PATH, to read, or with ,rw to change, too;
+      --display opens the screen of q35 or pc-i440fx with its keyboard, beside this terminal
   image [--iso [FILE]] [-o FILE] [--memory guard|explicit]
       makes a system image, or a CD or USB image that a PC starts from, with BIOS or UEFI
   test [--quick] [--all] [PART | TEST | PART/TEST]
@@ -123,6 +124,7 @@ fn parse_run(mut parser: lexopt::Parser) -> Result<Command> {
         disks: Vec::new(),
         directories: Vec::new(),
         fresh: false,
+        display: false,
         arguments: Vec::new(),
     };
     loop {
@@ -150,6 +152,7 @@ fn parse_run(mut parser: lexopt::Parser) -> Result<Command> {
             Long("kvm") => request.kvm = true,
             Long("disk") => request.disks.push(Disk::named(parser.value()?)),
             Long("dir") => HostDirectory::add(&mut request.directories, &parser.value()?)?,
+            Long("display") => request.display = true,
             Long("fresh") => request.fresh = true,
             other => return Err(other.unexpected().into()),
         }

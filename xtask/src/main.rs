@@ -24,6 +24,7 @@ mod cargo;
 mod clang;
 mod cli;
 mod disk;
+mod display;
 mod doc;
 mod files;
 mod fresh;

@@ -1,6 +1,7 @@
 //! `cargo xtask run`: builds everything, packs the image and starts the system.
 
 use crate::disk::Disk;
+use crate::display;
 use crate::host_dir::HostDirectory;
 use crate::image::{self, MemoryMode};
 use crate::machine::{Acceleration, Kernel, Machine};
@@ -30,6 +31,8 @@ pub struct Request {
     pub directories: Vec<HostDirectory>,
     /// Whether the project's own disk begins empty.
     pub fresh: bool,
+    /// Whether the machine has a display and a keyboard.
+    pub display: bool,
     /// Further arguments for the system.
     pub arguments: Vec<String>,
 }
@@ -64,6 +67,9 @@ pub fn run(request: &Request) -> Result<u8> {
         directory.check()?;
     }
     kernel.directories.clone_from(&request.directories);
+    if request.display {
+        kernel.devices.extend(display::arguments(request.machine)?);
+    }
     let mut arguments = kernel.awaited();
     if script.is_some() {
         arguments.extend(SCRIPT_ARGUMENTS.map(String::from));

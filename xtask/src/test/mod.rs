@@ -5,6 +5,7 @@ mod conformance;
 mod dependencies;
 mod devices;
 mod directories;
+mod display;
 mod docs;
 mod format;
 mod fuzz;
@@ -271,6 +272,13 @@ const PARTS: &[Part] = &[
         filters: true,
         emulated: true,
         run: devices::run,
+    },
+    Part {
+        name: "display",
+        quick: false,
+        filters: true,
+        emulated: true,
+        run: display::run,
     },
     Part {
         name: "boot",
