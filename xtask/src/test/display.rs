@@ -76,7 +76,7 @@ const STEPS: &[Step] = &[
 /// On the machines with a graphics card.
 pub fn run(run: &Run) -> Result<Report> {
     let mut report = Report::default();
-    let images = image::compile_programs(&run.project, Programs::WithTests, MemoryMode::Guard)?;
+    let images = image::compile_programs(&run.project, Programs::Ordinary, MemoryMode::Guard)?;
     for machine in [Machine::Q35, Machine::I440fx] {
         let name = format!("keyboard and screen on {}", machine.name());
         if !run.wants(&name) {

@@ -99,16 +99,7 @@ impl Attached {
             self.answered();
         }
         if changes {
-            self.finder.hear_change();
-            for (at, seeker) in self.seekers.iter_mut().enumerate() {
-                let missing = match at {
-                    KEYBOARD => matches!(self.keyboard, Keyboard::None),
-                    _ => self.display.is_missing(),
-                };
-                if missing {
-                    seeker.hope();
-                }
-            }
+            self.finder.hear_change(&mut self.seekers);
         }
         if keyboard {
             let works = self.keyboard.hear(typed);

@@ -65,11 +65,6 @@ impl Display {
         self.driver = Driver::None;
     }
 
-    /// Whether there is no driver.
-    pub fn is_missing(&self) -> bool {
-        matches!(self.driver, Driver::None)
-    }
-
     /// What to wait for.
     pub fn handle(&self) -> Handle {
         match &self.driver {

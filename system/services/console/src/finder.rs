@@ -2,8 +2,8 @@
 //!
 //! Invariants:
 //! - One request is under way at a time; what it answers is heard in the console's loop.
-//! - What is not there is asked for again when a name appears in [`PLACE`]; what is there and
-//!   refuses, after growing waits.
+//! - What is not there is asked for again a few times, as the system may be starting, and then when
+//!   a name appears in [`PLACE`]; what is there and refuses, after growing waits without end.
 
 use crate::succession::Left;
 use core::time::Duration;
@@ -37,6 +37,8 @@ pub struct Seeker {
     /// `None`: when something changes.
     due: Option<Duration>,
     wait: Duration,
+    /// It was found, and not lost since.
+    found: bool,
 }
 
 impl Seeker {
@@ -46,18 +48,30 @@ impl Seeker {
             path,
             due: Some(Duration::ZERO),
             wait: FIRST,
+            found: false,
         }
     }
 
     /// Again after a while.
     pub fn again(&mut self) {
+        self.found = false;
         self.due = Some(uptime() + self.wait);
         self.wait = (self.wait * 2).min(LONGEST);
     }
 
-    /// Something has appeared: it is asked for at once.
-    pub fn hope(&mut self) {
-        self.due = Some(Duration::ZERO);
+    /// It is not there: again, unless that has been tried often.
+    fn missing(&mut self) {
+        if self.due.is_none() && self.wait < LONGEST {
+            self.again();
+        }
+    }
+
+    /// Something has appeared: what was not found is asked for at once, also if a request for it is
+    /// under way, whose answer may be an old one.
+    fn hope(&mut self) {
+        if !self.found {
+            (self.due, self.wait) = (Some(Duration::ZERO), FIRST);
+        }
     }
 
     /// What was found works: when it is lost, it is asked for at once.
@@ -190,12 +204,17 @@ impl Finder {
                 None,
             ),
             Names::Binding(channel, at) => match channel.recv() {
-                Binding::AckBind(next) => (Names::Ready(next), None),
+                Binding::AckBind(next) => {
+                    if let Some(at) = at {
+                        (seekers[at].due, seekers[at].found) = (None, true);
+                    }
+                    (Names::Ready(next), None)
+                }
                 Binding::NakBind(reason, _, next) => {
-                    if let Some(at) = at
-                        && reason != Refusal::NotFound
-                    {
-                        seekers[at].again();
+                    match at {
+                        Some(at) if reason == Refusal::NotFound => seekers[at].missing(),
+                        Some(at) => seekers[at].again(),
+                        None => {}
                     }
                     (Names::Ready(next), at)
                 }
@@ -218,7 +237,8 @@ impl Finder {
 
     /// Hears that names have changed, or that the name server has been started again and does not
     /// know the watch.
-    pub fn hear_change(&mut self) {
+    pub fn hear_change(&mut self, seekers: &mut [Seeker]) {
+        seekers.iter_mut().for_each(Seeker::hope);
         self.watch = self
             .watch
             .take()
