@@ -9,6 +9,7 @@ mod docs;
 mod format;
 mod fuzz;
 mod misuse;
+mod platform;
 mod specification;
 pub mod systems;
 mod tour;
@@ -271,6 +272,13 @@ const PARTS: &[Part] = &[
         filters: true,
         emulated: true,
         run: devices::run,
+    },
+    Part {
+        name: "platform",
+        quick: false,
+        filters: true,
+        emulated: true,
+        run: platform::run,
     },
     Part {
         name: "boot",
