@@ -1,5 +1,5 @@
 //! Platform devices, hosted and on emulated PCs: the real-time clock tells the time and is set, and
-//! a serial line carries bytes in both directions.
+//! a serial line carries bytes in both directions; hostile drivers get nowhere.
 
 use super::systems::launch;
 use super::{Report, Run};
@@ -48,6 +48,15 @@ const ECHOED: [&str; 4] = [
     "sent back: 1048576",
 ];
 
+/// A display that the firmware switches on, in text mode.
+const DISPLAY: [&str; 2] = ["-device", "VGA"];
+/// What the parent of the hostile drivers says on a PC with all of the devices.
+const HELD_OFF: [&str; 3] = [
+    "/pnp/PNP0B00: 7 attempts, 0 wrong",
+    "/pnp/PNP0303: 4 attempts, 0 wrong",
+    "/pnp/PNP0900: 3 attempts, 0 wrong",
+];
+
 type Images = [(String, PathBuf)];
 
 /// On each machine: the clock, and the line.
@@ -73,6 +82,10 @@ pub fn run(run: &Run) -> Result<Report> {
             let echoed = line(run, machine, &images, &socket);
             fs::remove_file(&socket).ok();
             report.count(name, echoed?);
+        }
+        let name = format!("hostile ports on {}", machine.name());
+        if matches!(machine, Machine::Q35 | Machine::I440fx) && run.wants(&name) {
+            report.count(name, hostile(run, machine, &images)?);
         }
     }
     Ok(report)
@@ -140,6 +153,21 @@ fn clock(run: &Run, machine: Machine, images: &Images) -> Result<Result<(), Stri
             "fits {fits}, agree {agree}, killed {killed} in\n{output}"
         ))
     })
+}
+
+/// Drivers that try to reach the machine through their ports, which goes on as before.
+fn hostile(run: &Run, machine: Machine, images: &Images) -> Result<Result<(), String>> {
+    let mut kernel = Kernel::prepare(&run.project, machine, Acceleration::Emulated)?;
+    kernel.devices = DISPLAY.map(String::from).into();
+    let ran = boot(run, &kernel, images, "hostile-ports && sweep", 0)?;
+    Ok(ran.and_then(|output| {
+        for said in HELD_OFF {
+            if !output.lines().any(|line| line == said) {
+                return Err(format!("no line `{said}` in\n{output}"));
+            }
+        }
+        Ok(())
+    }))
 }
 
 fn line(run: &Run, machine: Machine, images: &Images, socket: &Path) -> Result<Result<(), String>> {
