@@ -52,9 +52,9 @@ const ECHOED: [&str; 4] = [
 const DISPLAY: [&str; 2] = ["-device", "VGA"];
 /// What the parent of the hostile drivers says on a PC with all of the devices.
 const HELD_OFF: [&str; 3] = [
-    "/pnp/PNP0B00: 7 attempts, 0 wrong",
-    "/pnp/PNP0303: 4 attempts, 0 wrong",
-    "/pnp/PNP0900: 3 attempts, 0 wrong",
+    "/pnp/PNP0B00: held off",
+    "/pnp/PNP0303: held off",
+    "/pnp/PNP0900: held off",
 ];
 
 type Images = [(String, PathBuf)];
@@ -159,7 +159,7 @@ fn clock(run: &Run, machine: Machine, images: &Images) -> Result<Result<(), Stri
 fn hostile(run: &Run, machine: Machine, images: &Images) -> Result<Result<(), String>> {
     let mut kernel = Kernel::prepare(&run.project, machine, Acceleration::Emulated)?;
     kernel.devices = DISPLAY.map(String::from).into();
-    let ran = boot(run, &kernel, images, "hostile-ports && sweep", 0)?;
+    let ran = boot(run, &kernel, images, "sleep 1 && hostile-ports && sweep", 0)?;
     Ok(ran.and_then(|output| {
         for said in HELD_OFF {
             if !output.lines().any(|line| line == said) {

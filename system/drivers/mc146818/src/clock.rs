@@ -145,7 +145,7 @@ fn coded(date: Date, format: u8) -> [u8; 7] {
         if format & BINARY != 0 {
             number as u8
         } else {
-            (number / 10 << 4 | number % 10) as u8
+            (((number / 10) << 4) | (number % 10)) as u8
         }
     };
     let hour = if format & HOURS_24 != 0 {
