@@ -4,6 +4,7 @@ use crate::disk::Disk;
 use crate::host_dir::HostDirectory;
 use crate::image::MemoryMode;
 use crate::machine::Machine;
+use crate::serial_line::SerialLine;
 use crate::{bench, doc, fresh, fuzz, iso, run, test, wast};
 use anyhow::{Context, Result, bail};
 use lexopt::ValueExt;
@@ -15,10 +16,12 @@ pub const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   run [-c COMMANDS | --script FILE] [--machine hosted|pc|microvm|q35|pc-i440fx] [--memory guard|explicit] [--kvm]
-      [--disk FILE[,ro][,nvme] ... | --fresh] [--dir HOST::PATH[,rw] ...] [--display] [-- ARGS]
+      [--disk FILE[,ro][,nvme] ... | --fresh] [--dir HOST::PATH[,rw] ...]
+      [--serial FILE|unix:PATH] [--display] [-- ARGS]
       builds and starts the system: a shell on this terminal, or the commands given and the status of the last; its
       disk is disk.img in the project's folder, which is made and kept, and cleared by --fresh, or the files given;
       --dir serves the directory HOST at the system's path PATH, to read, or with ,rw to change, too;
+      --serial joins the line /dev/serial1 to a file, or to a Unix socket at which another program listens;
       --display opens the screen of q35 or pc-i440fx with its keyboard, beside this terminal
   image [--iso [FILE]] [-o FILE] [--memory guard|explicit]
       makes a system image, or a CD or USB image that a PC starts from, with BIOS or UEFI
@@ -123,6 +126,7 @@ fn parse_run(mut parser: lexopt::Parser) -> Result<Command> {
         kvm: false,
         disks: Vec::new(),
         directories: Vec::new(),
+        serial: None,
         fresh: false,
         display: false,
         arguments: Vec::new(),
@@ -153,6 +157,12 @@ fn parse_run(mut parser: lexopt::Parser) -> Result<Command> {
             Long("disk") => request.disks.push(Disk::named(parser.value()?)),
             Long("dir") => HostDirectory::add(&mut request.directories, &parser.value()?)?,
             Long("display") => request.display = true,
+            Long("serial") if request.serial.is_some() => {
+                bail!(
+                    "run: --serial: a machine has one serial port beside its console; give it once"
+                )
+            }
+            Long("serial") => request.serial = Some(SerialLine::named(parser.value()?)),
             Long("fresh") => request.fresh = true,
             other => return Err(other.unexpected().into()),
         }

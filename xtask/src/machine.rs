@@ -3,6 +3,7 @@
 use crate::disk::Disk;
 use crate::host_dir::HostDirectory;
 use crate::project::Project;
+use crate::serial_line::SerialLine;
 use crate::{build, qemu};
 use anyhow::{Context, Result, bail};
 use std::fs;
@@ -100,6 +101,8 @@ pub struct Kernel {
     pub devices: Vec<String>,
     /// Directories of the host that the machine has as devices.
     pub directories: Vec<HostDirectory>,
+    /// What is at the far end of the machine's serial port; `None`: it has none.
+    pub serial: Option<SerialLine>,
     stress: bool,
 }
 
@@ -134,6 +137,7 @@ impl Kernel {
             disks: Vec::new(),
             devices: Vec::new(),
             directories: Vec::new(),
+            serial: None,
             stress: false,
         })
     }
@@ -219,6 +223,9 @@ impl Kernel {
             for directory in &self.directories {
                 command.arg("--dir").arg(directory.for_hosted());
             }
+            if let Some(serial) = &self.serial {
+                command.arg("--serial").arg(serial.for_hosted());
+            }
             command.args(image).args(arguments);
             return Ok(Launch::new(command));
         }
@@ -251,6 +258,7 @@ impl Kernel {
             disks: &self.disks,
             devices: &self.devices,
             directories: &self.directories,
+            serial: self.serial.as_ref(),
         });
         let mut launch = Launch::new(command);
         launch.owns(verdict.clone());

@@ -38,6 +38,7 @@ mod progress;
 mod project;
 mod qemu;
 mod run;
+mod serial_line;
 mod setup;
 mod system;
 mod test;

@@ -4,6 +4,7 @@ use crate::disk::Disk;
 use crate::host_dir::HostDirectory;
 use crate::machine::{Acceleration, Machine};
 use crate::packages::Tools;
+use crate::serial_line::SerialLine;
 use anyhow::{Result, bail};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -43,6 +44,8 @@ pub struct Guest<'a> {
     pub devices: &'a [String],
     /// Directories of the host that the machine has as devices, in order.
     pub directories: &'a [HostDirectory],
+    /// What is at the far end of the serial port beside the console.
+    pub serial: Option<&'a SerialLine>,
 }
 
 /// The most disks and directories of a machine.
@@ -163,6 +166,9 @@ pub fn command(guest: &Guest) -> Command {
         command.args(["-device", "intel-iommu"]);
     }
     command.args(guest.devices);
+    if let Some(serial) = guest.serial {
+        command.args(serial.for_qemu());
+    }
     for (number, disk) in guest.disks.iter().enumerate() {
         command.args(drive(guest.machine, number, disk));
     }
@@ -239,6 +245,7 @@ mod tests {
             disks: &[Disk::named("a,b,ro".into())],
             devices: &["-device".into(), "edu".into()],
             directories: &[HostDirectory::named(&"here::/mnt".into()).unwrap()],
+            serial: Some(&SerialLine::named("unix:/a,b".into())),
         };
         let line = format!("{:?}", command(&guest));
         for part in [
@@ -251,6 +258,8 @@ mod tests {
             "virtio-blk-pci,disable-legacy=on,drive=disk0",
             "path=here,readonly=on",
             "virtio-9p-pci,disable-legacy=on,fsdev=dir0,mount_tag=/mnt",
+            "socket,id=line,path=/a,,b",
+            "isa-serial,chardev=line,index=1",
             "\"-- a b\"",
         ] {
             assert!(line.contains(part), "{part} not in {line}");

@@ -6,6 +6,7 @@ use crate::host_dir::HostDirectory;
 use crate::image::{self, MemoryMode};
 use crate::machine::{Acceleration, Kernel, Machine};
 use crate::project::Project;
+use crate::serial_line::SerialLine;
 use crate::setup::{self, Needs};
 use anyhow::{Context, Result, bail};
 use std::io::IsTerminal;
@@ -29,6 +30,8 @@ pub struct Request {
     pub disks: Vec<Disk>,
     /// Directories of the host that the system gets.
     pub directories: Vec<HostDirectory>,
+    /// What is at the far end of the machine's serial port; `None`: it has none.
+    pub serial: Option<SerialLine>,
     /// Whether the project's own disk begins empty.
     pub fresh: bool,
     /// Whether the machine has a display and a keyboard.
@@ -70,6 +73,7 @@ pub fn run(request: &Request) -> Result<u8> {
     if request.display {
         kernel.devices.extend(display::arguments(request.machine)?);
     }
+    kernel.serial.clone_from(&request.serial);
     let mut arguments = kernel.awaited();
     if script.is_some() {
         arguments.extend(SCRIPT_ARGUMENTS.map(String::from));

@@ -1,6 +1,6 @@
 //! The command line.
 
-use sing_hosted::{DirectoryError, DiskFile, HostDirectory, MOST_DISKS};
+use sing_hosted::{DirectoryError, DiskFile, HostDirectory, MOST_DISKS, SerialLine};
 use std::ffi::OsString;
 use std::fmt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -18,6 +18,9 @@ Options:
                             written to it there; with `,ro` it cannot be written; may be given several times
       --dir HOST::PATH[,rw] give the system the directory HOST of this machine at its path PATH, to read; with `,rw`
                             to change, too; nothing outside HOST can be reached; may be given several times
+      --serial FILE|unix:PATH
+                            give the machine a serial port: what is sent goes to this file, which is made anew; or
+                            both ways through the Unix socket PATH, at which another program listens
       --memory-limit BYTES  the most memory to use, with K, M or G behind it if you like
                             (default: what Linux says is available)
       --watch MICROSECONDS  for tests: let the timer tick this often, and say at the end how long interrupts
@@ -51,6 +54,7 @@ pub(crate) struct Run {
     pub(crate) image: PathBuf,
     pub(crate) disks: Vec<DiskFile>,
     pub(crate) directories: Vec<HostDirectory>,
+    pub(crate) serial: Option<SerialLine>,
     pub(crate) args: Vec<String>,
     pub(crate) memory_limit: Option<u64>,
     /// Nanoseconds between timer ticks; 0 for none.
@@ -71,6 +75,8 @@ pub(crate) enum Error {
     Directory(DirectoryError),
     /// Two directories are to be at these paths, of which one is the other or above it.
     Overlap(String, String),
+    /// There is more than one serial port.
+    Serial,
     /// The value is no time between ticks.
     Watch(String),
     /// The value is no kind of stress.
@@ -104,6 +110,7 @@ impl fmt::Display for Error {
                 f,
                 "--dir: {second} is taken by the directory at {first}; give each a path beside the others'"
             ),
+            Self::Serial => f.write_str("--serial: the machine has one serial port; give it once"),
             Self::Watch(text) => write!(
                 f,
                 "--watch {text}: not a time between ticks; write microseconds from 50 to 1000000"
@@ -152,6 +159,7 @@ pub(crate) fn parse(mut parser: lexopt::Parser) -> Result<Command, Error> {
     let mut memory_limit = None;
     let mut disks = Vec::new();
     let mut directories: Vec<HostDirectory> = Vec::new();
+    let mut serial = None;
     let mut watch = 0;
     let mut stress = false;
     let image = loop {
@@ -171,6 +179,8 @@ pub(crate) fn parse(mut parser: lexopt::Parser) -> Result<Command, Error> {
                 }
                 directories.push(new);
             }
+            Some(Long("serial")) if serial.is_some() => return Err(Error::Serial),
+            Some(Long("serial")) => serial = Some(SerialLine::named(parser.value()?)),
             Some(Long("watch")) => {
                 let text = parser.value()?.string()?;
                 let microseconds = text.parse::<u64>().ok();
@@ -196,6 +206,7 @@ pub(crate) fn parse(mut parser: lexopt::Parser) -> Result<Command, Error> {
         image,
         disks,
         directories,
+        serial,
         args,
         memory_limit,
         watch,
@@ -282,6 +293,18 @@ mod tests {
         let taken = run("--dir a::/mnt --dir b::/mnt/b os.img");
         let Err(error) = taken else { panic!("taken") };
         assert!(error.to_string().contains("/mnt/b is taken"), "{error}");
+    }
+
+    #[test]
+    fn there_is_one_serial_port() {
+        let Ok(Command::Run(run)) = run("--serial unix:/s os.img --serial x") else {
+            panic!("not understood")
+        };
+        assert_eq!(run.serial, Some(SerialLine::Socket("/s".into())));
+        let twice = super::parse(lexopt::Parser::from_args(
+            "--serial a --serial b os.img".split_whitespace(),
+        ));
+        assert!(matches!(twice, Err(Error::Serial)));
     }
 
     #[test]

@@ -29,7 +29,9 @@ use clock::{Clock, Noted};
 use code::Code;
 use console::Console;
 use devices::Devices;
-pub use devices::{DirectoryError, DiskError, DiskFile, HostDirectory, MOST_DISKS};
+pub use devices::{
+    DirectoryError, DiskError, DiskFile, HostDirectory, MOST_DISKS, SerialError, SerialLine,
+};
 use memory::Memory;
 use sing_abi::PAGE;
 use sing_abi::exit::machine;
@@ -74,6 +76,8 @@ pub struct Config {
     /// Directories of the host that the machine has as devices; with the disks, at most
     /// [`MOST_DISKS`].
     pub directories: Vec<HostDirectory>,
+    /// What is at the far end of the machine's serial port; `None`: it has none.
+    pub serial: Option<SerialLine>,
     /// The kernel, or a replacement.
     pub hooks: Hooks,
 }
@@ -91,6 +95,8 @@ pub enum Error {
     Disk(DiskError),
     /// A directory of the host cannot be served.
     Directory(DirectoryError),
+    /// There is nothing at the far end of the serial port.
+    Serial(SerialError),
     /// Linux refuses a resource that the machine needs.
     Linux {
         /// The resource.
@@ -116,6 +122,7 @@ impl fmt::Display for Error {
             ),
             Self::Disk(error) => error.fmt(f),
             Self::Directory(error) => error.fmt(f),
+            Self::Serial(error) => error.fmt(f),
             Self::Linux { what, error } => write!(f, "Linux refuses {what}: {error}"),
         }
     }
@@ -127,9 +134,11 @@ impl Error {
     pub fn status(&self) -> i32 {
         match self {
             Self::MemoryLimit(_) | Self::Addresses(_) => machine::NO_MEMORY,
-            Self::AlreadyStarted | Self::Disk(_) | Self::Directory(_) | Self::Linux { .. } => {
-                machine::REFUSED
-            }
+            Self::AlreadyStarted
+            | Self::Disk(_)
+            | Self::Directory(_)
+            | Self::Serial(_)
+            | Self::Linux { .. } => machine::REFUSED,
         }
     }
 }
@@ -140,6 +149,7 @@ impl std::error::Error for Error {
             Self::Addresses(error) | Self::Linux { error, .. } => Some(error),
             Self::Disk(error) => Some(error),
             Self::Directory(error) => Some(error),
+            Self::Serial(error) => Some(error),
             _ => None,
         }
     }
@@ -205,7 +215,7 @@ impl HostedHal {
         let timer = Timer::new(signals::TIMER).map_err(refused("a timer"))?;
         signals::start(config.console).map_err(refused("signal handlers"))?;
         let console = Console::new(config.console).map_err(refused("a thread"))?;
-        let devices = Devices::new(&config.disks, &config.directories)?;
+        let devices = Devices::new(&config.disks, &config.directories, config.serial.as_ref())?;
         let memory = Memory::new(limit / PAGE * PAGE);
         let hooks = config.hooks;
         let hosted = HOSTED.get_or_init(|| Self {

@@ -54,6 +54,7 @@ fn start(run: Run) -> ! {
         console: true,
         disks: run.disks,
         directories: run.directories,
+        serial: run.serial,
         ..Config::default()
     };
     // A panic is a bug of the kernel: whatever stack it happens on, the system ends, with the

@@ -10,6 +10,7 @@ mod docs;
 mod format;
 mod fuzz;
 mod misuse;
+mod platform;
 mod specification;
 pub mod systems;
 mod tour;
@@ -272,6 +273,13 @@ const PARTS: &[Part] = &[
         filters: true,
         emulated: true,
         run: devices::run,
+    },
+    Part {
+        name: "platform",
+        quick: false,
+        filters: true,
+        emulated: true,
+        run: platform::run,
     },
     Part {
         name: "display",

@@ -149,7 +149,7 @@ impl State {
         if self.b & BINARY != 0 {
             number
         } else {
-            number / 10 << 4 | number % 10
+            ((number / 10) << 4) | (number % 10)
         }
     }
 

@@ -21,6 +21,7 @@ mod entropy;
 mod host_dir;
 mod isa;
 mod isa_clock;
+mod isa_serial;
 mod lines;
 mod mapping;
 mod mmio;
@@ -37,6 +38,7 @@ mod refusal;
 mod tests;
 
 pub use host_dir::{DirectoryError, HostDirectory};
+pub use isa_serial::{SerialError, SerialLine};
 pub(crate) use lines::deliver;
 pub(crate) use mapping::resume_after;
 pub use refusal::DiskError;
@@ -45,6 +47,7 @@ use disk::Disk;
 use entropy::Entropy;
 use isa::{Description, Platform};
 use isa_clock::RealTimeClock;
+use isa_serial::Serial;
 use mmio::Transport;
 use sing_kernel::device::{Device, IoRange, Space, Window};
 use sing_kernel::hal::LINES;
@@ -89,6 +92,7 @@ impl Devices {
     pub(crate) fn new(
         disks: &[DiskFile],
         directories: &[HostDirectory],
+        serial: Option<&SerialLine>,
     ) -> Result<Devices, crate::Error> {
         let mut devices = Devices::default();
         for file in disks {
@@ -102,17 +106,26 @@ impl Devices {
             added.map_err(crate::Error::Directory)?;
         }
         let Ok(()) = devices.add::<Infallible>(|_| Ok(Box::new(Entropy)));
-        devices.add_platform(isa_clock::description(), |_| Arc::new(RealTimeClock::new()));
+        let Ok(()) = devices.add_platform::<Infallible>(isa_clock::description(), |_| {
+            Ok(Arc::new(RealTimeClock::new()))
+        });
+        if let Some(far) = serial {
+            let added = devices.add_platform(isa_serial::description(), |line| {
+                Ok(Serial::start(line, far)?)
+            });
+            added.map_err(crate::Error::Serial)?;
+        }
         Ok(devices)
     }
 
     /// Adds a platform device; the model is told its line.
-    fn add_platform(
+    fn add_platform<E>(
         &mut self,
         description: Description,
-        model: impl FnOnce(u32) -> Arc<dyn Platform>,
-    ) {
+        model: impl FnOnce(u32) -> Result<Arc<dyn Platform>, E>,
+    ) -> Result<(), E> {
         let line = FIRST_LINE + self.list.len() as u32;
+        self.models.push(Behind::Platform(model(line)?));
         self.list.push(Device {
             location: description.location.into(),
             signature: description.signature.into(),
@@ -120,10 +133,10 @@ impl Devices {
             line: description.interrupts.then_some(line),
             transport: sing_kernel::device::Transport::None,
         });
-        self.models.push(Behind::Platform(model(line)));
         if description.interrupts {
             self.lines |= 1 << line;
         }
+        Ok(())
     }
 
     fn add<E>(

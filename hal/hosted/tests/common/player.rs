@@ -53,6 +53,7 @@ pub fn play() -> ! {
         hooks,
         disks: Vec::new(),
         directories: Vec::new(),
+        serial: None,
     };
     let hal = HostedHal::new(config).unwrap();
     let console = hal.console();
