@@ -218,7 +218,9 @@ mod tests {
 
     fn typed(layout: Layout, bytes: &[u8]) -> (String, Vec<KeyEvent>) {
         let mut keys = Keys::new(layout);
-        bytes.iter().for_each(|byte| drop(keys.feed(*byte)));
+        for byte in bytes {
+            keys.feed(*byte);
+        }
         let events: Vec<KeyEvent> = keys.events();
         let pressed = events.iter().filter(|e| e.pressed == 1 && e.character != 0);
         let text = pressed
