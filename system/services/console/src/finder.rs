@@ -194,8 +194,8 @@ impl Finder {
         };
     }
 
-    /// Receives an answer, which is there. Returns the seeker for which it was a refusal: the channel
-    /// that was opened for it is of no use.
+    /// Receives an answer, which is there. Returns the seeker for which it was a refusal: the
+    /// channel that was opened for it is of no use.
     pub fn hear(&mut self, seekers: &mut [Seeker]) -> Option<usize> {
         use NamespaceContract::imp::{Binding, Notifying};
         let (next, answer) = match core::mem::replace(&mut self.names, Names::Gone) {

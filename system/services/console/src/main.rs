@@ -2,8 +2,8 @@
 //!
 //! It has one client, the shell, which reads lines from it, passes it the output of jobs and hands
 //! over the input of the job in the foreground. Beside the device, a keyboard and a screen are
-//! typed on and shown on while their drivers are there. At a terminal it edits lines, keeps a history, and
-//! turns Ctrl-C into an interrupt of the job; otherwise it reads plain lines.
+//! typed on and shown on while their drivers are there. At a terminal it edits lines, keeps a
+//! history, and turns Ctrl-C into an interrupt of the job; otherwise it reads plain lines.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
