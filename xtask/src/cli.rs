@@ -5,6 +5,7 @@ use crate::host_dir::HostDirectory;
 use crate::image::MemoryMode;
 use crate::machine::Machine;
 use crate::network::Network;
+use crate::serial_line::SerialLine;
 use crate::{bench, doc, fresh, fuzz, iso, run, test, wast};
 use anyhow::{Context, Result, bail};
 use lexopt::ValueExt;
@@ -17,12 +18,14 @@ usage: cargo xtask COMMAND
 
   run [-c COMMANDS | --script FILE] [--machine hosted|pc|microvm|q35|pc-i440fx] [--memory guard|explicit] [--kvm]
       [--disk FILE[,ro][,nvme] ... | --fresh] [--dir HOST::PATH[,rw] ...]
-      [--net LOCAL,REMOTE | --net user[,HOST:PORT] ...] [-- ARGS]
+      [--net LOCAL,REMOTE | --net user[,HOST:PORT] ...] [--serial FILE|unix:PATH] [--display] [-- ARGS]
       builds and starts the system: a shell on this terminal, or the commands given and the status of the last; its
       disk is disk.img in the project's folder, which is made and kept, and cleared by --fresh, or the files given;
       --dir serves the directory HOST at the system's path PATH, to read, or with ,rw to change, too; --net gives it a network card,
       whose frames are datagrams between two addresses (127.0.0.1:5001,127.0.0.1:5002), or QEMU's own network, by which
-      connections to the port HOST of this machine's loopback lead to the system's PORT; with ,e1000 behind it a card of that kind (q35)
+      connections to the port HOST of this machine's loopback lead to the system's PORT; with ,e1000 behind it a card of that kind (q35);
+      --serial joins the line /dev/serial1 to a file, or to a Unix socket at which another program listens;
+      --display opens the screen of q35 or pc-i440fx with its keyboard, beside this terminal
   image [--iso [FILE]] [-o FILE] [--memory guard|explicit]
       makes a system image, or a CD or USB image that a PC starts from, with BIOS or UEFI
   test [--quick] [--all] [PART | TEST | PART/TEST]
@@ -127,7 +130,9 @@ fn parse_run(mut parser: lexopt::Parser) -> Result<Command> {
         disks: Vec::new(),
         directories: Vec::new(),
         networks: Vec::new(),
+        serial: None,
         fresh: false,
+        display: false,
         arguments: Vec::new(),
     };
     loop {
@@ -159,6 +164,13 @@ fn parse_run(mut parser: lexopt::Parser) -> Result<Command> {
                 let network = Network::named(&parser.value()?.string()?)?;
                 request.networks.push(network);
             }
+            Long("display") => request.display = true,
+            Long("serial") if request.serial.is_some() => {
+                bail!(
+                    "run: --serial: a machine has one serial port beside its console; give it once"
+                )
+            }
+            Long("serial") => request.serial = Some(SerialLine::named(parser.value()?)),
             Long("fresh") => request.fresh = true,
             other => return Err(other.unexpected().into()),
         }

@@ -4,6 +4,7 @@ use crate::disk::Disk;
 use crate::host_dir::HostDirectory;
 use crate::network::Network;
 use crate::project::Project;
+use crate::serial_line::SerialLine;
 use crate::{build, qemu};
 use anyhow::{Context, Result, bail};
 use std::fs;
@@ -103,6 +104,8 @@ pub struct Kernel {
     pub directories: Vec<HostDirectory>,
     /// The machine's network cards.
     pub networks: Vec<Network>,
+    /// What is at the far end of the machine's serial port; `None`: it has none.
+    pub serial: Option<SerialLine>,
     stress: bool,
 }
 
@@ -138,6 +141,7 @@ impl Kernel {
             devices: Vec::new(),
             directories: Vec::new(),
             networks: Vec::new(),
+            serial: None,
             stress: false,
         })
     }
@@ -229,6 +233,9 @@ impl Kernel {
             for network in &self.networks {
                 command.arg("--net").arg(network.for_hosted());
             }
+            if let Some(serial) = &self.serial {
+                command.arg("--serial").arg(serial.for_hosted());
+            }
             command.args(image).args(arguments);
             return Ok(Launch::new(command));
         }
@@ -262,6 +269,7 @@ impl Kernel {
             devices: &self.devices,
             directories: &self.directories,
             networks: &self.networks,
+            serial: self.serial.as_ref(),
         });
         let mut launch = Launch::new(command);
         launch.owns(verdict.clone());

@@ -5,6 +5,7 @@ use crate::host_dir::HostDirectory;
 use crate::machine::{Acceleration, Machine};
 use crate::network::Network;
 use crate::packages::Tools;
+use crate::serial_line::SerialLine;
 use anyhow::{Result, bail};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -46,6 +47,8 @@ pub struct Guest<'a> {
     pub directories: &'a [HostDirectory],
     /// The machine's network cards, in order.
     pub networks: &'a [Network],
+    /// What is at the far end of the serial port beside the console.
+    pub serial: Option<&'a SerialLine>,
 }
 
 /// The most disks, directories and network cards of a machine.
@@ -179,6 +182,9 @@ pub fn command(guest: &Guest) -> Command {
         command.args(["-device", "intel-iommu"]);
     }
     command.args(guest.devices);
+    if let Some(serial) = guest.serial {
+        command.args(serial.for_qemu());
+    }
     for (number, disk) in guest.disks.iter().enumerate() {
         command.args(drive(guest.machine, number, disk));
     }
@@ -259,6 +265,7 @@ mod tests {
             devices: &["-device".into(), "edu".into()],
             directories: &[HostDirectory::named(&"here::/mnt".into()).unwrap()],
             networks: &[Network::named("user,e1000").unwrap()],
+            serial: Some(&SerialLine::named("unix:/a,b".into())),
         };
         let line = format!("{:?}", command(&guest));
         for part in [
@@ -272,6 +279,8 @@ mod tests {
             "path=here,readonly=on",
             "virtio-9p-pci,disable-legacy=on,fsdev=dir0,mount_tag=/mnt",
             "e1000,romfile=,netdev=net0",
+            "socket,id=line,path=/a,,b",
+            "isa-serial,chardev=line,index=1",
             "\"-- a b\"",
         ] {
             assert!(line.contains(part), "{part} not in {line}");

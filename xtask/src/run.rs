@@ -1,11 +1,13 @@
 //! `cargo xtask run`: builds everything, packs the image and starts the system.
 
 use crate::disk::Disk;
+use crate::display;
 use crate::host_dir::HostDirectory;
 use crate::image::{self, MemoryMode};
 use crate::machine::{Acceleration, Kernel, Machine};
 use crate::network::Network;
 use crate::project::Project;
+use crate::serial_line::SerialLine;
 use crate::setup::{self, Needs};
 use anyhow::{Context, Result, bail};
 use std::io::IsTerminal;
@@ -31,8 +33,12 @@ pub struct Request {
     pub directories: Vec<HostDirectory>,
     /// Its network cards.
     pub networks: Vec<Network>,
+    /// What is at the far end of the machine's serial port; `None`: it has none.
+    pub serial: Option<SerialLine>,
     /// Whether the project's own disk begins empty.
     pub fresh: bool,
+    /// Whether the machine has a display and a keyboard.
+    pub display: bool,
     /// Further arguments for the system.
     pub arguments: Vec<String>,
 }
@@ -68,6 +74,10 @@ pub fn run(request: &Request) -> Result<u8> {
     }
     kernel.directories.clone_from(&request.directories);
     kernel.networks.clone_from(&request.networks);
+    if request.display {
+        kernel.devices.extend(display::arguments(request.machine)?);
+    }
+    kernel.serial.clone_from(&request.serial);
     let mut arguments = kernel.awaited();
     if script.is_some() {
         arguments.extend(SCRIPT_ARGUMENTS.map(String::from));

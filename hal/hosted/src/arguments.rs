@@ -1,6 +1,8 @@
 //! The command line.
 
-use sing_hosted::{DirectoryError, DiskFile, HostDirectory, MOST_DISKS, Network, NetworkError};
+use sing_hosted::{
+    DirectoryError, DiskFile, HostDirectory, MOST_DISKS, Network, NetworkError, SerialLine,
+};
 use std::ffi::OsString;
 use std::fmt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -20,6 +22,9 @@ Options:
                             to change, too; nothing outside HOST can be reached; may be given several times
       --net LOCAL,REMOTE    give the machine a network card, whose frames are datagrams between these addresses of the
                             host (127.0.0.1:5001,127.0.0.1:5002); may be given several times
+      --serial FILE|unix:PATH
+                            give the machine a serial port: what is sent goes to this file, which is made anew; or
+                            both ways through the Unix socket PATH, at which another program listens
       --memory-limit BYTES  the most memory to use, with K, M or G behind it if you like
                             (default: what Linux says is available)
       --watch MICROSECONDS  for tests: let the timer tick this often, and say at the end how long interrupts
@@ -54,6 +59,7 @@ pub(crate) struct Run {
     pub(crate) disks: Vec<DiskFile>,
     pub(crate) directories: Vec<HostDirectory>,
     pub(crate) networks: Vec<Network>,
+    pub(crate) serial: Option<SerialLine>,
     pub(crate) args: Vec<String>,
     pub(crate) memory_limit: Option<u64>,
     /// Nanoseconds between timer ticks; 0 for none.
@@ -76,6 +82,8 @@ pub(crate) enum Error {
     Directory(DirectoryError),
     /// Two directories are to be at these paths, of which one is the other or above it.
     Overlap(String, String),
+    /// There is more than one serial port.
+    Serial,
     /// The value is no time between ticks.
     Watch(String),
     /// The value is no kind of stress.
@@ -110,6 +118,7 @@ impl fmt::Display for Error {
                 f,
                 "--dir: {second} is taken by the directory at {first}; give each a path beside the others'"
             ),
+            Self::Serial => f.write_str("--serial: the machine has one serial port; give it once"),
             Self::Watch(text) => write!(
                 f,
                 "--watch {text}: not a time between ticks; write microseconds from 50 to 1000000"
@@ -159,6 +168,7 @@ pub(crate) fn parse(mut parser: lexopt::Parser) -> Result<Command, Error> {
     let mut disks = Vec::new();
     let mut directories: Vec<HostDirectory> = Vec::new();
     let mut networks = Vec::new();
+    let mut serial = None;
     let mut watch = 0;
     let mut stress = false;
     let image = loop {
@@ -184,6 +194,8 @@ pub(crate) fn parse(mut parser: lexopt::Parser) -> Result<Command, Error> {
                 let text = parser.value()?.string()?;
                 networks.push(Network::named(&text).map_err(Error::Network)?);
             }
+            Some(Long("serial")) if serial.is_some() => return Err(Error::Serial),
+            Some(Long("serial")) => serial = Some(SerialLine::named(parser.value()?)),
             Some(Long("watch")) => {
                 let text = parser.value()?.string()?;
                 let microseconds = text.parse::<u64>().ok();
@@ -210,6 +222,7 @@ pub(crate) fn parse(mut parser: lexopt::Parser) -> Result<Command, Error> {
         disks,
         directories,
         networks,
+        serial,
         args,
         memory_limit,
         watch,
@@ -323,6 +336,15 @@ mod tests {
                 "{text}"
             );
         }
+    fn there_is_one_serial_port() {
+        let Ok(Command::Run(run)) = run("--serial unix:/s os.img --serial x") else {
+            panic!("not understood")
+        };
+        assert_eq!(run.serial, Some(SerialLine::Socket("/s".into())));
+        let twice = super::parse(lexopt::Parser::from_args(
+            "--serial a --serial b os.img".split_whitespace(),
+        ));
+        assert!(matches!(twice, Err(Error::Serial)));
     }
 
     #[test]

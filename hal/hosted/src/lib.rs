@@ -31,6 +31,7 @@ use console::Console;
 use devices::Devices;
 pub use devices::{
     DirectoryError, DiskError, DiskFile, HostDirectory, MOST_DISKS, Network, NetworkError,
+    SerialError, SerialLine,
 };
 use memory::Memory;
 use sing_abi::PAGE;
@@ -78,6 +79,8 @@ pub struct Config {
     pub directories: Vec<HostDirectory>,
     /// Its network cards; with the disks and directories, at most [`MOST_DISKS`].
     pub networks: Vec<Network>,
+    /// What is at the far end of the machine's serial port; `None`: it has none.
+    pub serial: Option<SerialLine>,
     /// The kernel, or a replacement.
     pub hooks: Hooks,
 }
@@ -97,6 +100,8 @@ pub enum Error {
     Directory(DirectoryError),
     /// A network card has no network.
     Network(NetworkError),
+    /// There is nothing at the far end of the serial port.
+    Serial(SerialError),
     /// Linux refuses a resource that the machine needs.
     Linux {
         /// The resource.
@@ -123,6 +128,7 @@ impl fmt::Display for Error {
             Self::Disk(error) => error.fmt(f),
             Self::Directory(error) => error.fmt(f),
             Self::Network(error) => error.fmt(f),
+            Self::Serial(error) => error.fmt(f),
             Self::Linux { what, error } => write!(f, "Linux refuses {what}: {error}"),
         }
     }
@@ -138,6 +144,7 @@ impl Error {
             | Self::Disk(_)
             | Self::Directory(_)
             | Self::Network(_)
+            | Self::Serial(_)
             | Self::Linux { .. } => machine::REFUSED,
         }
     }
@@ -149,6 +156,7 @@ impl std::error::Error for Error {
             Self::Addresses(error) | Self::Linux { error, .. } => Some(error),
             Self::Disk(error) => Some(error),
             Self::Directory(error) => Some(error),
+            Self::Serial(error) => Some(error),
             _ => None,
         }
     }
@@ -214,7 +222,12 @@ impl HostedHal {
         let timer = Timer::new(signals::TIMER).map_err(refused("a timer"))?;
         signals::start(config.console).map_err(refused("signal handlers"))?;
         let console = Console::new(config.console).map_err(refused("a thread"))?;
-        let devices = Devices::new(&config.disks, &config.directories, &config.networks)?;
+        let devices = Devices::new(
+            &config.disks,
+            &config.directories,
+            &config.networks,
+            config.serial.as_ref(),
+        )?;
         let memory = Memory::new(limit / PAGE * PAGE);
         let hooks = config.hooks;
         let hosted = HOSTED.get_or_init(|| Self {
@@ -297,12 +310,12 @@ unsafe impl Hal for HostedHal {
         self.devices.list()
     }
 
-    fn io_read(&self, device: usize, _: usize, offset: u32, width: u32) -> u64 {
-        self.devices.read(device, offset, width)
+    fn io_read(&self, device: usize, range: usize, offset: u32, width: u32) -> u64 {
+        self.devices.read(device, range, offset, width)
     }
 
-    unsafe fn io_write(&self, device: usize, _: usize, offset: u32, width: u32, value: u64) {
-        if self.devices.write(device, offset, width, value) {
+    unsafe fn io_write(&self, device: usize, range: usize, offset: u32, width: u32, value: u64) {
+        if self.devices.write(device, range, offset, width, value) {
             devices::deliver(self, false);
         }
     }

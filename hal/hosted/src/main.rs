@@ -55,6 +55,7 @@ fn start(run: Run) -> ! {
         disks: run.disks,
         directories: run.directories,
         networks: run.networks,
+        serial: run.serial,
         ..Config::default()
     };
     // A panic is a bug of the kernel: whatever stack it happens on, the system ends, with the

@@ -2,6 +2,7 @@
 
 pub mod expect;
 pub mod list;
+pub mod monitor;
 pub mod session;
 pub mod suite;
 pub mod terminal;

@@ -5,12 +5,14 @@ mod conformance;
 mod dependencies;
 mod devices;
 mod directories;
+mod display;
 mod docs;
 mod format;
 mod fuzz;
 mod misuse;
 mod network_peer;
 mod networks;
+mod platform;
 mod specification;
 pub mod systems;
 mod tcp;
@@ -295,6 +297,20 @@ const PARTS: &[Part] = &[
         filters: true,
         emulated: true,
         run: devices::run,
+    },
+    Part {
+        name: "platform",
+        quick: false,
+        filters: true,
+        emulated: true,
+        run: platform::run,
+    },
+    Part {
+        name: "display",
+        quick: false,
+        filters: true,
+        emulated: true,
+        run: display::run,
     },
     Part {
         name: "boot",

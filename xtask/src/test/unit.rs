@@ -5,7 +5,7 @@ use crate::cargo;
 use anyhow::Result;
 
 /// Packages with tests on this machine that the workspace does not build by default.
-const FURTHER: [&str; 10] = [
+const FURTHER: [&str; 12] = [
     "sing-pc",
     "sing-sdk",
     "compile-fail",
@@ -16,6 +16,8 @@ const FURTHER: [&str; 10] = [
     "shell",
     "file-commands",
     "virtio-9p",
+    "ps2-keyboard",
+    "vga-text",
 ];
 
 /// How the names of tests that compile C begin.

@@ -1,4 +1,5 @@
-//! The hosted machine's devices: models of virtio devices, behind the registers of virtio-mmio.
+//! The hosted machine's devices: models of virtio devices, behind the registers of virtio-mmio, and
+//! of platform devices, behind ports and memory at fixed places.
 //!
 //! They are there so that the same drivers run hosted and on a PC ([O] 5.1). A driver does not
 //! see the difference: it reaches the registers through checked accesses and memory through the
@@ -6,9 +7,10 @@
 //! host behind it.
 //!
 //! Invariants:
-//! - A model touches the system's memory only with its device's state locked, in a request that the
-//!   kernel has put into a queue. A reset takes the same lock and forgets all queues: so a device
-//!   that has been reset reaches nothing, whatever the host still does for it.
+//! - A model of a virtio device touches the system's memory only with its device's state locked, in
+//!   a request that the kernel has put into a queue. A reset takes the same lock and forgets all
+//!   queues: so a device that has been reset reaches nothing, whatever the host still does for it.
+//!   A platform device touches none.
 //! - Work that may wait for the host is done by a thread of the device's own, into memory of its own.
 //! - Descriptors are the kernel's words, contents of requests a driver's: only the latter are
 //!   doubted.
@@ -17,6 +19,9 @@ mod disk;
 mod disk_thread;
 mod entropy;
 mod host_dir;
+mod isa;
+mod isa_clock;
+mod isa_serial;
 mod lines;
 mod mapping;
 mod mmio;
@@ -36,6 +41,7 @@ mod refusal;
 mod tests;
 
 pub use host_dir::{DirectoryError, HostDirectory};
+pub use isa_serial::{SerialError, SerialLine};
 pub(crate) use lines::deliver;
 pub(crate) use mapping::resume_after;
 pub use net::{Network, NetworkError};
@@ -43,6 +49,9 @@ pub use refusal::DiskError;
 
 use disk::Disk;
 use entropy::Entropy;
+use isa::{Description, Platform};
+use isa_clock::RealTimeClock;
+use isa_serial::Serial;
 use mmio::Transport;
 use sing_kernel::device::{Device, IoRange, Space, Window};
 use sing_kernel::hal::LINES;
@@ -52,9 +61,11 @@ use std::sync::Arc;
 
 /// The first interrupt line of a device.
 const FIRST_LINE: u32 = 4;
-/// The most disks, directories and network cards together: the lines are one a device, and one is
-/// the entropy device's.
-pub const MOST_DISKS: usize = (LINES - FIRST_LINE - 1) as usize;
+/// Devices beside disks, directories and network cards: entropy, the real-time clock, a serial port, a keyboard, a
+/// screen.
+const OTHERS: u32 = 5;
+/// The most disks, directories and network cards together: the lines are one a device.
+pub const MOST_DISKS: usize = (LINES - FIRST_LINE - OTHERS) as usize;
 
 /// A disk of the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,11 +76,17 @@ pub struct DiskFile {
     pub read_only: bool,
 }
 
+/// What stands behind a device's registers.
+enum Behind {
+    Virtio(Arc<Transport>),
+    Platform(Arc<dyn Platform>),
+}
+
 /// The machine's devices.
 #[derive(Default)]
 pub(crate) struct Devices {
     list: Vec<Device>,
-    models: Vec<Arc<Transport>>,
+    models: Vec<Behind>,
     /// The devices' lines, one bit each.
     lines: u32,
 }
@@ -81,6 +98,7 @@ impl Devices {
         disks: &[DiskFile],
         directories: &[HostDirectory],
         networks: &[Network],
+        serial: Option<&SerialLine>,
     ) -> Result<Devices, crate::Error> {
         let mut devices = Devices::default();
         for file in disks {
@@ -98,11 +116,39 @@ impl Devices {
             added.map_err(crate::Error::Network)?;
         }
         let Ok(()) = devices.add::<Infallible>(|_| Ok(Box::new(Entropy)));
+        let Ok(()) = devices.add_platform::<Infallible>(isa_clock::description(), |_| {
+            Ok(Arc::new(RealTimeClock::new()))
+        });
+        if let Some(far) = serial {
+            let added = devices.add_platform(isa_serial::description(), |line| {
+                Ok(Serial::start(line, far)?)
+            });
+            added.map_err(crate::Error::Serial)?;
+        }
         Ok(devices)
     }
-}
 
-impl Devices {
+    /// Adds a platform device; the model is told its line.
+    fn add_platform<E>(
+        &mut self,
+        description: Description,
+        model: impl FnOnce(u32) -> Result<Arc<dyn Platform>, E>,
+    ) -> Result<(), E> {
+        let line = FIRST_LINE + self.list.len() as u32;
+        self.models.push(Behind::Platform(model(line)?));
+        self.list.push(Device {
+            location: description.location.into(),
+            signature: description.signature.into(),
+            ranges: description.ranges,
+            line: description.interrupts.then_some(line),
+            transport: sing_kernel::device::Transport::None,
+        });
+        if description.interrupts {
+            self.lines |= 1 << line;
+        }
+        Ok(())
+    }
+
     fn add<E>(
         &mut self,
         model: impl FnOnce(&Arc<Transport>) -> Result<Box<dyn mmio::Model>, E>,
@@ -126,7 +172,7 @@ impl Devices {
                 len,
             }),
         });
-        self.models.push(transport);
+        self.models.push(Behind::Virtio(transport));
         self.lines |= 1 << line;
         Ok(())
     }
@@ -142,23 +188,38 @@ impl Devices {
     }
 
     /// As [`sing_kernel::hal::Hal::io_read`].
-    pub(crate) fn read(&self, device: usize, offset: u32, width: u32) -> u64 {
-        self.models.get(device).map_or(0, |m| m.read(offset, width))
+    pub(crate) fn read(&self, device: usize, range: usize, offset: u32, width: u32) -> u64 {
+        match self.models.get(device) {
+            Some(Behind::Virtio(transport)) => transport.read(offset, width),
+            Some(Behind::Platform(model)) => model.read(range, offset, width),
+            None => 0,
+        }
     }
 
     /// As [`sing_kernel::hal::Hal::io_write`]. Returns whether interrupts are now to be delivered.
-    pub(crate) fn write(&self, device: usize, offset: u32, width: u32, value: u64) -> bool {
-        self.models
-            .get(device)
-            .is_some_and(|m| m.write(offset, width, value))
+    pub(crate) fn write(
+        &self,
+        device: usize,
+        range: usize,
+        offset: u32,
+        width: u32,
+        value: u64,
+    ) -> bool {
+        match self.models.get(device) {
+            Some(Behind::Virtio(transport)) => transport.write(offset, width, value),
+            Some(Behind::Platform(model)) => model.write(range, offset, width, value),
+            None => false,
+        }
     }
 
     /// As [`sing_kernel::hal::Hal::disconnect`], which a model never fails.
     pub(crate) fn disconnect(&self, device: usize) {
-        if let Some(model) = self.models.get(device) {
-            model.reset();
-            self.mask(FIRST_LINE + device as u32);
+        match self.models.get(device) {
+            Some(Behind::Virtio(transport)) => transport.reset(),
+            Some(Behind::Platform(model)) => model.reset(),
+            None => return,
         }
+        self.mask(FIRST_LINE + device as u32);
     }
 
     /// Masks a device's line.

@@ -54,6 +54,7 @@ pub fn play() -> ! {
         disks: Vec::new(),
         directories: Vec::new(),
         networks: Vec::new(),
+        serial: None,
     };
     let hal = HostedHal::new(config).unwrap();
     let console = hal.console();

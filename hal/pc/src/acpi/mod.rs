@@ -127,6 +127,17 @@ pub struct Fixed {
     pub interrupt: u16,
     /// Whether the power button is fixed hardware.
     pub button: bool,
+    /// What a PC usually has and this one does not.
+    pub missing: Missing,
+}
+
+/// Devices of a usual PC that a machine says it lacks.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Missing {
+    /// The real-time clock.
+    pub clock: bool,
+    /// The keyboard's controller.
+    pub keyboard: bool,
 }
 
 /// Reads the tables; without a root, or if they are invalid, an empty platform.
@@ -238,6 +249,21 @@ fn read_fadt(tables: &AcpiTables<Copies>, fadt: &Fadt) -> Fixed {
         timer: optional(fadt.pm_timer_block()).map(|r| (r, flags.pm_timer_is_32_bit())),
         interrupt: fadt.sci_interrupt,
         button: !reduced && !flags.power_button_is_control_method(),
+        missing: missing(fadt),
+    }
+}
+
+/// What the table says is missing. Tables before version 2 do not say; in that of a machine with
+/// reduced hardware, the flag of the keyboard's controller means nothing.
+fn missing(fadt: &Fadt) -> Missing {
+    let (flags, revision) = (fadt.iapc_boot_arch, fadt.header().revision);
+    let reduced = fadt.flags;
+    if revision < 2 {
+        return Missing::default();
+    }
+    Missing {
+        clock: flags.use_time_and_alarm_namespace_for_rtc(),
+        keyboard: !flags.motherboard_implements_8042() && !reduced.system_is_hw_reduced_acpi(),
     }
 }
 

@@ -1,9 +1,9 @@
 //! The machine's devices: found once at the start, then only reached through
 //! [`sing_kernel::hal::Hal`].
 //!
-//! Two buses are looked at: virtio transports that the command line names
-//! (`virtio_mmio.device=SIZE@ADDRESS:INPUT`, as hypervisors without firmware tables write it), and
-//! PCI.
+//! Looked for are virtio transports that the command line names
+//! (`virtio_mmio.device=SIZE@ADDRESS:INPUT`, as hypervisors without firmware tables write it), PCI
+//! functions, and platform devices at fixed ports and addresses.
 //!
 //! Invariants:
 //! - A range of a device overlaps no memory, no interrupt controller, no window onto PCI
@@ -14,6 +14,8 @@
 //!   device reaches memory, nor sends messages for interrupts.
 
 mod config;
+mod guard;
+mod isa;
 mod msix;
 mod pci;
 mod virtio_mmio;
@@ -31,6 +33,7 @@ use config::Function;
 use core::ops::Range;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::Relaxed};
+use guard::Guard;
 use sing_kernel::device::{Device, IoRange, MOST_DEVICES, MOST_RANGES, Space};
 
 /// The first interrupt line of devices: those before are the timer's, the console's and the power
@@ -44,12 +47,14 @@ enum Place {
     Memory(u64),
     /// A port.
     Port(u16),
+    /// A port of which a driver does not get all.
+    Guarded(u16, Guard),
 }
 
 /// What this HAL knows of a device beside what the kernel does.
 struct Known {
     places: Vec<Place>,
-    /// Its PCI function; `None` for virtio-mmio.
+    /// Its PCI function; `None` for virtio-mmio and platform devices.
     function: Option<Function>,
     /// Whether its line is its interrupt pin, which it raises only while it is connected.
     pin: bool,
@@ -78,7 +83,7 @@ fn list() -> Option<&'static List> {
 }
 
 /// The ports of the platform itself: interrupt controllers, timers and keyboard; the serial line;
-/// edges and levels; power; PCI configuration.
+/// edges and levels; power; PCI configuration. Platform devices have some of them ([`isa`]).
 const PLATFORM_PORTS: [Range<u32>; 5] = [
     0..0x100,
     0x3f8..0x400,
@@ -136,6 +141,7 @@ pub fn init(platform: &Platform, memory: &Regions, request: &Request<'_>) {
     };
     virtio_mmio::find(&mut search, request);
     pci::find(&mut search);
+    isa::find(&mut search);
     LIST.store(Box::leak(Box::new(search.list)), Relaxed);
 }
 
@@ -245,6 +251,7 @@ pub fn read(device: usize, range: usize, offset: u32, width: u32) -> u64 {
                 _ => port::read32(at).into(),
             }
         }
+        Some(Place::Guarded(base, guard)) => guard.read(base, offset, width),
         None => u64::MAX,
     }
 }
@@ -273,6 +280,7 @@ pub unsafe fn write(device: usize, range: usize, offset: u32, width: u32, value:
                 _ => port::write32(at, value as u32),
             }
         }
+        Some(Place::Guarded(base, guard)) => guard.write(base, offset, width, value),
         None => {}
     }
 }

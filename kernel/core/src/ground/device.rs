@@ -7,6 +7,8 @@
 //! Invariants that a HAL keeps for the list:
 //! - No range holds ordinary memory, or registers by which the machine itself is controlled
 //!   (interrupt controllers, PCI configuration, tables of MSI-X vectors, IOMMUs).
+//! - What platform devices control of the machine itself (its reset line, address line 20, settings of
+//!   the firmware, non-maskable interrupts) no access to their ranges reaches.
 //! - No two devices share a range, a line or a location. A device whose registers cannot be kept
 //!   apart from others' is left out.
 //! - Requests to a virtio device hold data, never addresses of memory: a driver writes what it
@@ -83,14 +85,16 @@ pub enum Transport {
 /// A device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
-    /// Where it is: `/pci/00/04.0` (bus, device and function in hexadecimal), or
-    /// `/virtio-mmio/3`. Unique.
+    /// Where it is: `/pci/00/04.0` (bus, device and function in hexadecimal), `/virtio-mmio/3`, or
+    /// `/isa/02f8` (a platform device's first port or address). Unique.
     pub location: String,
     /// What it is ([O] 5.2.1): `/pci/<class>/<subclass>/<vendor>/<device>` in hexadecimal digits
-    /// (2, 2, 4, 4), or `/virtio/<device id>` in decimal.
+    /// (2, 2, 4, 4), `/virtio/<device id>` in decimal, or `/pnp/<id>` for platform devices, by the
+    /// names of ACPI and Plug and Play: `/pnp/PNP0501`.
     pub signature: String,
     /// Its registers, at most [`MOST_RANGES`]. For PCI: the index is that of the base address
-    /// register less the empty ones.
+    /// register less the empty ones. For platform devices: the fixed ranges
+    /// (`IoFixedPortRange`, `IoFixedMemoryRange`) in the order that the documentation gives.
     pub ranges: Vec<IoRange>,
     /// Its interrupt line, between 4 and [`crate::hal::LINES`]; in
     /// [`crate::hal::Hal::interrupt_lines`] too. `None` if it has none, or the HAL does not know

@@ -32,6 +32,7 @@ fn main(_: Arguments) -> Result<(), Error> {
         let memory = match (d.confined, is_virtio) {
             (true, _) => "by the IOMMU",
             (false, true) => "by queues",
+            (false, false) if d.signature.starts_with("/pnp/") => "none",
             (false, false) => "none: no IOMMU",
         };
         table.push_str(&format!(

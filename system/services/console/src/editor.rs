@@ -65,17 +65,24 @@ impl Editor {
     /// An editor for a terminal of this many columns, with history or without.
     #[must_use]
     pub fn new(columns: usize, keeps_history: bool) -> Editor {
-        Editor {
+        let mut editor = Editor {
             decoder: Decoder::default(),
             prompt: String::new(),
-            columns: columns.max(20),
+            columns: 0,
             line: Vec::new(),
             cursor: 0,
             history: Vec::new(),
             place: 0,
             unfinished: Vec::new(),
             keeps_history,
-        }
+        };
+        editor.set_columns(columns);
+        editor
+    }
+
+    /// The terminal has this many columns from now on.
+    pub fn set_columns(&mut self, columns: usize) {
+        self.columns = columns.max(20);
     }
 
     /// Begins a line.

@@ -37,6 +37,16 @@ impl Typed {
         }
     }
 
+    /// Whether there is room for more.
+    pub fn has_room(&self) -> bool {
+        self.bytes.len() < MOST
+    }
+
+    /// Adds bytes from a keyboard.
+    pub fn add(&mut self, bytes: &[u8]) {
+        self.bytes.extend(bytes);
+    }
+
     /// Whether all bytes have been taken and no more will come.
     pub fn at_end(&self) -> bool {
         self.ended && self.bytes.is_empty()

@@ -147,9 +147,13 @@ impl Screen {
         bytes + unwritten as u64 <= self.given
     }
 
-    /// Gives the device as much as it takes, around the line that is being edited, if there is one;
-    /// returns the writers to be told that their output was shown.
-    pub fn advance(&mut self, edited: Option<&Editor>) -> Vec<Taken> {
+    /// Gives the device as much as it takes, around the line that is being edited, if there is one,
+    /// and `beside` the same; returns the writers to be told that their output was shown.
+    pub fn advance(
+        &mut self,
+        edited: Option<&Editor>,
+        mut beside: impl FnMut(&[u8]),
+    ) -> Vec<Taken> {
         loop {
             while self.sent < self.chunk.len() {
                 // A device that takes no more bytes is no writer's fault; the end of the input will
@@ -165,6 +169,7 @@ impl Screen {
                 return core::mem::take(&mut self.shown);
             }
             self.given += self.chunk.len() as u64;
+            beside(&self.chunk);
         }
     }
 

@@ -1,6 +1,8 @@
 //! The loop: the device, the shell, the job in the foreground and all output.
 
+use crate::attached::{Attached, HANDLES};
 use crate::completion;
+use crate::display;
 use crate::input::{self, Job, Typed};
 use crate::note::Note;
 use crate::output::{self, Outputs, Screen};
@@ -13,7 +15,7 @@ use console::editor::{self, Editor, Event, Unfinished};
 use core::time::Duration;
 use sing_sdk::Error;
 use sing_sdk::console::{LINE_INPUT, LINE_OUTPUT};
-use sing_sdk::contracts::ConsoleContract;
+use sing_sdk::contracts::{ConsoleContract, NamespaceContract};
 use sing_sdk::io::LARGEST;
 use sing_sdk::legacy;
 use sing_sdk::rt::{Handle, Text, Waitable};
@@ -25,8 +27,8 @@ use sing_sdk::time::{self, Timeout};
 const PROMPT: usize = 256;
 /// The most finished lines that wait for a job, and the most bytes in them; further ones are
 /// ignored. The last line may exceed this.
-const LINES: usize = 256;
-const LINE_BYTES: usize = 64 << 10;
+pub(crate) const LINES: usize = 256;
+pub(crate) const LINE_BYTES: usize = 64 << 10;
 /// How long the console waits for memory before it tries again.
 const RETRY: Duration = Duration::from_millis(20);
 
@@ -36,7 +38,8 @@ const RETRY: Duration = Duration::from_millis(20);
 const HEAP: usize = 3 << 20;
 /// The program's budget, as in its manifest.
 const MEMORY: usize = 16 << 20;
-const KEPT: usize = 2 * editor::KEPT + 4 * LINE_BYTES + output::FAR + 2 * input::MOST;
+const KEPT: usize =
+    2 * editor::KEPT + 4 * LINE_BYTES + output::FAR + 2 * input::MOST + display::KEPT;
 const ANSWERS: usize = 4 * LINE_BYTES + completion::MOST;
 const _: () = assert!(2 * KEPT + ANSWERS + output::PIPES * 16 < HEAP);
 // Twice for blocks: none is above this size, and each is rounded up to less than twice its size.
@@ -71,34 +74,37 @@ pub struct Server {
     /// The device has room again, or has written everything.
     room: Interrupt,
     size: Option<(u32, u32)>,
-    screen: Screen,
+    pub(crate) screen: Screen,
     pub(crate) outputs: Outputs,
     pub(crate) typed: Typed,
     /// For the shell's lines, and for the job's.
-    editors: [Editor; 2],
+    pub(crate) editors: [Editor; 2],
     /// Lines that the job has not taken yet.
     pub(crate) lines: VecDeque<Line>,
     /// An unfinished line, left over from a job that has ended.
     unfinished: Unfinished,
     pub(crate) job: Option<Job>,
     /// There was no memory for the job's input.
-    short: bool,
+    pub(crate) short: bool,
     /// The rest of an ignored line for the shell is to come.
     cut: bool,
     /// The last prompt.
     pub(crate) prompt: String,
     pub(crate) note: Note,
+    pub(crate) attached: Attached,
 }
 
 const FOR_SHELL: usize = 0;
-const FOR_JOB: usize = 1;
+pub(crate) const FOR_JOB: usize = 1;
 
 impl Server {
     /// Opens the device.
     ///
     /// # Errors
     /// If another process has it, or memory is short.
-    pub fn new() -> Result<Server, Error> {
+    pub fn new(
+        names: Option<NamespaceContract::Imp<NamespaceContract::Start>>,
+    ) -> Result<Server, Error> {
         sing_sdk::reserve(HEAP)?;
         let size = sing_sdk::console::size();
         let columns = size.map_or(80, |(columns, _)| columns as usize);
@@ -117,6 +123,7 @@ impl Server {
             cut: false,
             prompt: String::new(),
             note: Note::new()?,
+            attached: Attached::new(names.filter(|_| size.is_some())),
         })
     }
 
@@ -132,7 +139,7 @@ impl Server {
     }
 
     pub(crate) fn welcome(&self, shell: ConsoleContract::Exp<ConsoleContract::Start>) -> Shell {
-        let (columns, rows) = self.size.unwrap_or((0, 0));
+        let (columns, rows) = self.smallest().unwrap_or((0, 0));
         Shell::Ready(shell.send_welcome(columns, rows))
     }
 
@@ -144,7 +151,12 @@ impl Server {
             let edited = edited && self.terminal();
             let edited = edited.then_some(&self.editors[FOR_SHELL]);
             let held_back = self.screen.is_far_behind();
-            let shown = self.screen.advance(edited);
+            let (attached, terminal) = (&mut self.attached, self.size.is_some());
+            let shown = self.screen.advance(edited, |bytes| {
+                if terminal {
+                    attached.print(bytes);
+                }
+            });
             // Typed text that was held back goes on now: a device that has taken everything will
             // not announce room.
             let goes_on = held_back && !self.screen.is_far_behind();
@@ -161,14 +173,16 @@ impl Server {
                 }
                 (same, false) => same,
             };
+            self.attached.advance(self.typed.has_room());
             let waits = self.short || matches!(shell, Shell::Answering(..));
-            let timeout = if waits {
-                Timeout::from(RETRY)
-            } else {
-                Timeout::FOREVER
-            };
+            let due = self
+                .attached
+                .due()
+                .map(|due| due.saturating_sub(time::uptime()));
+            let timeout = due.into_iter().chain(waits.then_some(RETRY)).min();
+            let timeout = timeout.map_or(Timeout::FOREVER, Timeout::from);
             self.note();
-            let mut select = Select::<6>::new();
+            let mut select = Select::<{ 6 + HANDLES }>::new();
             let none = Handle::NONE;
             let device = select.add(self.device.handle());
             let room = select.add(self.room.handle());
@@ -185,6 +199,7 @@ impl Server {
                 Shell::Completing(channel) | Shell::Forgotten(channel) => channel.handle(),
                 _ => none,
             });
+            let attached = self.attached.handles().map(|handle| select.add(handle));
             match select.wait(timeout) {
                 Ok(_) => {}
                 Err(Error::Timeout) => continue,
@@ -201,6 +216,7 @@ impl Server {
             if select.tag(room).is_some() {
                 self.room.acknowledge();
             }
+            self.hear_attached(attached.map(|at| select.tag(at).is_some()));
             if select.tag(job).is_some() && self.job.as_mut().is_some_and(|job| !job.hear()) {
                 self.end_job();
             }
@@ -237,6 +253,25 @@ impl Server {
                 same => same,
             };
         }
+    }
+
+    /// Receives from keyboards and screens.
+    fn hear_attached(&mut self, ready: [bool; HANDLES]) {
+        let mut typed = Vec::new();
+        self.attached.hear(ready, &mut typed);
+        self.typed.add(&typed);
+        if let Some((columns, _)) = self.smallest() {
+            for editor in &mut self.editors {
+                editor.set_columns(columns as usize);
+            }
+        }
+    }
+
+    /// Columns and rows that all terminals have.
+    fn smallest(&self) -> Option<(u32, u32)> {
+        let (columns, rows) = self.size?;
+        let other = self.attached.size().unwrap_or((columns, rows));
+        Some((columns.min(other.0), rows.min(other.1)))
     }
 
     /// Continues a wait for output; returns whether there was one. A pending Ctrl-C ends the wait;
@@ -322,7 +357,7 @@ impl Server {
     }
 
     /// Keeps the bytes that a job did not take, for the next reader.
-    fn keep(&mut self, rest: Vec<u8>) {
+    pub(crate) fn keep(&mut self, rest: Vec<u8>) {
         if self.terminal() {
             self.lines.push_front(Line::Text(rest));
         } else {
@@ -378,83 +413,6 @@ impl Server {
             self.typed.fill();
         }
         None
-    }
-
-    fn pump_job(&mut self) {
-        self.short = false;
-        if self.terminal() {
-            self.edit_for_job();
-        }
-        if !self.job.as_ref().is_some_and(Job::wants) {
-            return;
-        }
-        let line = match self.terminal() {
-            true => self.lines.pop_front(),
-            false => self.typed.line().map(Line::Text),
-        };
-        if matches!(line, Some(Line::Text(_))) {
-            self.note();
-        }
-        let Some(job) = &mut self.job else { return };
-        match line {
-            Some(Line::Text(text)) => {
-                if let Err(text) = job.give(text) {
-                    // Lack of memory is no end of input: the line stays.
-                    self.short = true;
-                    self.keep(text);
-                }
-            }
-            Some(Line::End) => job.end_input(),
-            None if self.typed.at_end() => job.end_input(),
-            None => {}
-        }
-    }
-
-    /// Lets the person type for the job: lines are finished whether it takes them or not, so that
-    /// Ctrl-C works at any time.
-    fn edit_for_job(&mut self) {
-        if self.is_full() && self.typed.skip_to_interrupt() {
-            self.interrupt_job();
-        }
-        while !self.is_full()
-            && !self.screen.is_far_behind()
-            && let Some(byte) = self.typed.byte()
-        {
-            let mut text = String::new();
-            if self.editors[FOR_JOB].is_empty() {
-                self.editors[FOR_JOB].begin(self.screen.tail());
-            }
-            let event = self.editors[FOR_JOB].feed(byte, &mut text);
-            self.screen.edited(&text);
-            match event {
-                Some(Event::Line(line)) => {
-                    let mut bytes = line.into_bytes();
-                    bytes.push(b'\n');
-                    self.lines.push_back(Line::Text(bytes));
-                }
-                Some(Event::EndOfInput) => self.lines.push_back(Line::End),
-                Some(Event::Interrupt) => self.interrupt_job(),
-                // Tab is a space for a job.
-                Some(Event::Complete(_)) | None => {}
-            }
-        }
-    }
-
-    /// Whether the most lines allowed are waiting for the job.
-    fn is_full(&self) -> bool {
-        let len = |line: &Line| match line {
-            Line::Text(text) => text.len(),
-            Line::End => 0,
-        };
-        self.lines.len() >= LINES || self.lines.iter().map(len).sum::<usize>() >= LINE_BYTES
-    }
-
-    /// Ctrl-C: interrupts the job, and discards the text typed before.
-    fn interrupt_job(&mut self) {
-        self.lines.clear();
-        if let Some(job) = &mut self.job {
-            job.interrupt();
-        }
     }
 
     /// Lets the person type for the shell.

@@ -15,6 +15,7 @@ pub enum Left {
     Output,
     Job,
     Input,
+    Names,
 }
 
 impl Server {
@@ -31,6 +32,7 @@ impl Server {
                 tag if tag == Left::Shell as u32 => shell = Some(endpoint),
                 tag if tag == Left::Job as u32 => job.take_told(endpoint),
                 tag if tag == Left::Input as u32 => job.take_input(endpoint),
+                tag if tag == Left::Names as u32 => self.attached.take_over(endpoint),
                 _ => self.outputs.take_over(endpoint),
             }
         }

@@ -1,0 +1,202 @@
+//! The cells of a text screen, and what control sequences do with them.
+//!
+//! Invariants:
+//! - There is at least one cell, and the cursor is on one.
+//! - Whatever the arguments, an operation touches no cell twice; a scroll touches one row.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+/// The most cells of a screen.
+pub const MOST: usize = 16 << 10;
+
+/// Colours, of the sixteen of a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Colours {
+    /// Of the character.
+    pub foreground: u8,
+    /// Behind it.
+    pub background: u8,
+}
+
+/// Those that a terminal begins with: white on black.
+pub const PLAIN: Colours = Colours {
+    foreground: 7,
+    background: 0,
+};
+
+/// A character on the screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// The character.
+    pub character: char,
+    /// Its colours.
+    pub colours: Colours,
+}
+
+impl Cell {
+    fn blank(colours: Colours) -> Cell {
+        Cell {
+            character: ' ',
+            colours,
+        }
+    }
+}
+
+/// The screen.
+#[derive(Debug)]
+pub struct Grid {
+    rows: VecDeque<Vec<Cell>>,
+    columns: usize,
+    row: usize,
+    column: usize,
+    /// The last character went into the last column: the next one begins a row.
+    full: bool,
+}
+
+impl Grid {
+    /// A blank screen; `None` for one without cells or with more than [`MOST`].
+    #[must_use]
+    pub fn new(columns: usize, rows: usize) -> Option<Grid> {
+        let cells = columns.checked_mul(rows)?;
+        (1..=MOST).contains(&cells).then(|| Grid {
+            rows: (0..rows).map(|_| blank_row(columns, PLAIN)).collect(),
+            columns,
+            row: 0,
+            column: 0,
+            full: false,
+        })
+    }
+
+    /// Columns and rows.
+    #[must_use]
+    pub fn size(&self) -> (usize, usize) {
+        (self.columns, self.rows.len())
+    }
+
+    /// The cursor's row and column.
+    #[must_use]
+    pub fn cursor(&self) -> (usize, usize) {
+        (self.row, self.column)
+    }
+
+    /// All cells, row by row.
+    pub fn cells(&self) -> impl Iterator<Item = Cell> + '_ {
+        self.rows.iter().flatten().copied()
+    }
+
+    /// The characters of a row, without blanks at its end.
+    #[must_use]
+    pub fn text(&self, row: usize) -> alloc::string::String {
+        let cells = self.rows.get(row).into_iter().flatten();
+        let text: alloc::string::String = cells.map(|c| c.character).collect();
+        text.trim_end().into()
+    }
+
+    /// Puts a character at the cursor, which goes on.
+    pub fn put(&mut self, character: char, colours: Colours) {
+        if self.full {
+            self.column = 0;
+            self.line_feed(colours);
+        }
+        self.rows[self.row][self.column] = Cell { character, colours };
+        self.full = self.column + 1 == self.columns;
+        self.column += usize::from(!self.full);
+    }
+
+    /// To the row below; from the last one, all rows go up.
+    pub fn line_feed(&mut self, colours: Colours) {
+        self.full = false;
+        if self.row + 1 < self.rows.len() {
+            self.row += 1;
+        } else {
+            self.remove_rows(0, 1, colours);
+        }
+    }
+
+    /// To the row above; from the first one, all rows go down.
+    pub fn reverse_line_feed(&mut self, colours: Colours) {
+        self.full = false;
+        match self.row.checked_sub(1) {
+            Some(above) => self.row = above,
+            None => self.insert_rows(0, 1, colours),
+        }
+    }
+
+    /// To a place, or the nearest one on the screen.
+    pub fn go_to(&mut self, row: usize, column: usize) {
+        self.row = row.min(self.rows.len() - 1);
+        self.column = column.min(self.columns - 1);
+        self.full = false;
+    }
+
+    /// So many columns back.
+    pub fn back(&mut self, by: usize) {
+        self.go_to(self.row, self.column.saturating_sub(by));
+    }
+
+    /// To the next stop of the tabulator.
+    pub fn tab(&mut self) {
+        self.go_to(self.row, (self.column / 8 + 1) * 8);
+    }
+
+    /// Blanks cells from one to another, counted row by row; those that are not there are left out.
+    pub fn erase(&mut self, cells: Range<usize>, colours: Colours) {
+        let end = cells.end.min(self.columns * self.rows.len());
+        for at in cells.start..end {
+            self.rows[at / self.columns][at % self.columns] = Cell::blank(colours);
+        }
+        self.full = false;
+    }
+
+    /// The cursor's cell, and the first one of its row, counted row by row.
+    #[must_use]
+    pub fn here(&self) -> (usize, usize) {
+        let row = self.row * self.columns;
+        (row + self.column, row)
+    }
+
+    /// Inserts blanks at the cursor; what they push over the end of the row is lost.
+    pub fn insert(&mut self, count: usize, colours: Colours) {
+        let rest = &mut self.rows[self.row][self.column..];
+        let count = count.min(rest.len());
+        rest.rotate_right(count);
+        rest[..count].fill(Cell::blank(colours));
+        self.full = false;
+    }
+
+    /// Removes cells from the cursor on; blanks follow at the end of the row.
+    pub fn delete(&mut self, count: usize, colours: Colours) {
+        let rest = &mut self.rows[self.row][self.column..];
+        let count = count.min(rest.len());
+        rest.rotate_left(count);
+        let kept = rest.len() - count;
+        rest[kept..].fill(Cell::blank(colours));
+        self.full = false;
+    }
+
+    /// Inserts rows; what they push over the end of the screen is lost.
+    pub fn insert_rows(&mut self, at: usize, count: usize, colours: Colours) {
+        for _ in 0..count.min(self.rows.len().saturating_sub(at)) {
+            if let Some(mut row) = self.rows.pop_back() {
+                row.fill(Cell::blank(colours));
+                self.rows.insert(at, row);
+            }
+        }
+    }
+
+    /// Removes rows; blank ones follow at the end of the screen.
+    pub fn remove_rows(&mut self, at: usize, count: usize, colours: Colours) {
+        for _ in 0..count.min(self.rows.len().saturating_sub(at)) {
+            if let Some(mut row) = self.rows.remove(at) {
+                row.fill(Cell::blank(colours));
+                self.rows.push_back(row);
+            }
+        }
+    }
+}
+
+fn blank_row(columns: usize, colours: Colours) -> Vec<Cell> {
+    alloc::vec![Cell::blank(colours); columns]
+}
