@@ -23,7 +23,7 @@ use crate::command_line::Request;
 use crate::port;
 use crate::regions::Regions;
 use crate::serial::line;
-use crate::{interrupts, ioapic, iommu};
+use crate::{interrupts, ioapic, iommu, memory};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec::Vec;
@@ -63,6 +63,9 @@ struct Known {
 struct List {
     devices: Vec<Device>,
     known: Vec<Known>,
+    /// For each range of each device, the address at which its driver reaches it, where there is
+    /// one.
+    views: Vec<Vec<Option<u64>>>,
 }
 
 static LIST: AtomicPtr<List> = AtomicPtr::new(ptr::null_mut());
@@ -129,6 +132,7 @@ pub fn init(platform: &Platform, memory: &Regions, request: &Request<'_>) {
         list: List {
             devices: Vec::new(),
             known: Vec::new(),
+            views: Vec::new(),
         },
         platform,
         taken,
@@ -136,7 +140,28 @@ pub fn init(platform: &Platform, memory: &Regions, request: &Request<'_>) {
     };
     virtio_mmio::find(&mut search, request);
     pci::find(&mut search);
+    search.list.make_views();
     LIST.store(Box::leak(Box::new(search.list)), Relaxed);
+}
+
+impl List {
+    /// Makes the views of all ranges of memory-mapped registers, hidden. One for which memory is
+    /// short is left out: the kernel reaches the range.
+    fn make_views(&mut self) {
+        let view = |device: usize, range: usize| match self.known[device].places[range] {
+            Place::Memory(at) => {
+                let len = self.devices[device].ranges[range].len;
+                memory::make_view(device, range, at, len.into())
+            }
+            Place::Port(_) => None,
+        };
+        let all = |device: usize| {
+            let ranges = self.devices[device].ranges.len();
+            let count = ranges.min(self.known[device].places.len());
+            (0..count).map(|range| view(device, range)).collect()
+        };
+        self.views = (0..self.devices.len()).map(all).collect();
+    }
 }
 
 impl Search<'_> {
@@ -275,6 +300,20 @@ pub unsafe fn write(device: usize, range: usize, offset: u32, width: u32, value:
         }
         None => {}
     }
+}
+
+/// Makes a range accessible to its driver's code; the address of its first byte.
+pub fn show_registers(device: usize, range: usize) -> Option<u64> {
+    let view = *list()?.views.get(device)?.get(range)?;
+    if view.is_some() {
+        memory::show(device, range);
+    }
+    view
+}
+
+/// Undoes that.
+pub fn hide_registers(device: usize, range: usize) {
+    memory::hide(device, range);
 }
 
 /// Gets a device ready.
