@@ -2,7 +2,7 @@
 
 use super::{ECHO, ECHOING, MAIN, compile, compile_with, instructions, open, sip, sip_with, traps};
 use crate::{MemoryMode, Options};
-use iced_x86::{Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{Instruction, MemorySize, Mnemonic, OpKind, Register};
 use sing_abi::trap::Trap;
 use sing_abi::{GUARD, ctx, entry, xheap};
 use sing_image::meta::ExportKind;
@@ -125,6 +125,109 @@ fn a_call_between_two_accesses_makes_the_table_be_read_again() {
     };
     assert_eq!(count(""), 1, "what no call lies between is read once");
     assert_eq!(count("call $yield"), 2);
+}
+
+#[test]
+fn register_accesses_are_in_place_and_tested() {
+    let mut imports = String::new();
+    let mut funcs = String::new();
+    let mut names = Vec::new();
+    for (bits, ty) in [(8, "i32"), (16, "i32"), (32, "i32"), (64, "i64")] {
+        imports += &format!(
+            r#"(import "sing_v1" "io_load{bits}" (func $io_load{bits} (param i32 i32) (result {ty})))
+            (import "sing_v1" "io_store{bits}" (func $io_store{bits} (param i32 i32 {ty})))"#
+        );
+        funcs += &format!(
+            "(func $l{bits} (param i32 i32) (result {ty})
+                local.get 0 local.get 1 call $io_load{bits})
+             (func $s{bits} (param i32 i32 {ty})
+                local.get 0 local.get 1 local.get 2 call $io_store{bits})"
+        );
+        let (load, store) = (entry::IO_READ, entry::IO_WRITE);
+        names.push((format!("l{bits}"), bits / 8, xheap::ENTRY_LEN, load));
+        names.push((format!("s{bits}"), bits / 8, xheap::ENTRY_WLEN, store));
+    }
+    let compiled = compile(&sip(&format!("{imports} {funcs} {MAIN}")));
+    for (name, bytes, limit, slow) in names {
+        let code = instructions(&compiled, &name);
+        // One call, of the kernel's own access.
+        assert_eq!(calls(&code), 1, "{name}");
+        let places = [ctx::IO_BASE, ctx::IO_MASK, xheap::ENTRY_KEY, limit];
+        let all = places.into_iter().chain([slow as i32 * 8]);
+        for place in all {
+            assert!(reads(&code, place), "{name}: {place}");
+        }
+        // One access that can fault, of the register's width.
+        assert_eq!(
+            traps(&compiled, &name),
+            [Trap::StackOverflow, Trap::RegisterOutOfBounds],
+            "{name}"
+        );
+        let aligned = mentions(&code, bytes - 1);
+        assert!(bytes == 1 || aligned, "{name} tests no alignment");
+    }
+}
+
+/// The accesses of a register's width at the address that a function has computed.
+fn register_accesses(body: &str) -> (usize, usize, usize) {
+    let compiled = compile(&sip(&format!(
+        r#"(import "sing_v1" "io_load16" (func $load (param i32 i32) (result i32)))
+        (import "sing_v1" "io_store16" (func $store (param i32 i32 i32)))
+        (func $f (param i32) {body}) {MAIN}"#
+    )));
+    let code = instructions(&compiled, "f");
+    let half = |i: &&Instruction, op: OpKind, m| {
+        op == OpKind::Memory && i.mnemonic() == m && i.memory_size() == MemorySize::UInt16
+    };
+    let loads = code.iter();
+    let loads = loads.filter(|i| half(i, i.op1_kind(), Mnemonic::Movzx));
+    let stores = code.iter();
+    let stores = stores.filter(|i| half(i, i.op0_kind(), Mnemonic::Mov));
+    let (loads, stores) = (loads.count(), stores.count());
+    let keys = code
+        .iter()
+        .filter(|i| i.memory_displacement64() == xheap::ENTRY_KEY as u64);
+    (
+        loads,
+        stores,
+        keys.filter(|i| i.memory_base() != Register::RSP).count(),
+    )
+}
+
+#[test]
+fn no_access_to_a_register_is_merged_dropped_or_taken_out_of_a_loop() {
+    // The same register, again and again; values that nobody uses, and the same value.
+    let load = "local.get 0 i32.const 4 call $load drop";
+    let store = "local.get 0 i32.const 4 i32.const 1 call $store";
+    assert_eq!(
+        register_accesses(&format!("{load} {load} {load}")),
+        (3, 0, 3)
+    );
+    assert_eq!(
+        register_accesses(&format!("{store} {store} {store}")),
+        (0, 3, 3)
+    );
+    let other = "local.get 0 i32.const 4 i32.const 2 call $store";
+    assert_eq!(
+        register_accesses(&format!("{store} {other} {load}")),
+        (1, 2, 3)
+    );
+    // In a loop: the key is read where the access is, as often as that.
+    let compiled = compile(&sip(&format!(
+        r#"(import "sing_v1" "io_load32" (func $load (param i32 i32) (result i32)))
+        (func $f (param i32) (loop (br_if 0 (call $load (local.get 0) (i32.const 0))))) {MAIN}"#
+    )));
+    let code = instructions(&compiled, "f");
+    let key = |i: &Instruction| i.memory_displacement64() == xheap::ENTRY_KEY as u64;
+    let at = code
+        .iter()
+        .find(|i| key(i) && i.op1_kind() == OpKind::Memory)
+        .unwrap()
+        .ip();
+    let back = code.iter().any(|i| {
+        i.op0_kind() == OpKind::NearBranch64 && i.near_branch_target() <= at && i.ip() > at
+    });
+    assert!(back, "the loop goes back to where the key is read");
 }
 
 #[test]

@@ -142,6 +142,7 @@ impl Translator<'_, '_> {
                 let flags = Self::plain(self.regions.context);
                 self.b.ins().store(flags, value, self.context, ctx::TLS);
             }
+            entry::IO_LOAD8..=entry::IO_STORE64 => return self.registers(index),
             index => return self.exchange_heap(index),
         }
         Ok(())

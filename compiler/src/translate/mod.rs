@@ -18,6 +18,7 @@ mod calls;
 mod control;
 mod globals;
 mod intrinsics;
+mod io;
 mod memory;
 mod numeric;
 mod tables;
@@ -150,6 +151,10 @@ struct Regions {
     handles: AliasRegion,
     /// Exchange-heap allocations.
     blocks: AliasRegion,
+    /// The SIP's table of register windows.
+    windows: AliasRegion,
+    /// Registers of devices.
+    registers: AliasRegion,
 }
 
 impl Regions {
@@ -171,6 +176,8 @@ impl Regions {
             elements: region("elements"),
             handles: region("handles"),
             blocks: region("blocks"),
+            windows: region("windows"),
+            registers: region("registers"),
         }
     }
 }

@@ -35,6 +35,11 @@ pub const INSTANCE: i32 = 72;
 pub const CYCLES_PER_SECOND: i32 = 80;
 /// `u64`: a register that a trampoline saves and restores; compiled code never uses it.
 pub const SCRATCH: i32 = 88;
+/// `u64`: address of the table of register windows that the SIP's threads share ([`crate::io`]).
+/// Neither this nor the mask changes while the thread lives.
+pub const IO_BASE: i32 = 96;
+/// `u32`: number of entries in that table less one (the number is a power of two).
+pub const IO_MASK: i32 = 104;
 /// First byte of the part that the compiler lays out.
 pub const VARS: i32 = 128;
 

@@ -567,6 +567,26 @@ entries! {
     /// (`u32`) at `out`; its handle, `NOT_FOUND` if there is none any more, or `NO_RESOURCES`. It is
     /// kept by the caller, too.
     STARTUP_KEPT = "startup_kept" [IMPORT] (I32) -> I32;
+
+    // --- Registers of devices in line ([`crate::io`]). Each is `io_read` or `io_write` of the same
+    // --- width; only where the check of the window fails does that call happen.
+
+    /// `(io, offset)`: reads a register of 8 bits.
+    IO_LOAD8 = "io_load8" [INLINE] (I32, I32) -> I32;
+    /// `(io, offset)`: reads a register of 16 bits, zero-extended.
+    IO_LOAD16 = "io_load16" [INLINE] (I32, I32) -> I32;
+    /// `(io, offset)`: reads a register of 32 bits.
+    IO_LOAD32 = "io_load32" [INLINE] (I32, I32) -> I32;
+    /// `(io, offset)`: reads a register of 64 bits.
+    IO_LOAD64 = "io_load64" [INLINE] (I32, I32) -> I64;
+    /// `(io, offset, value)`: writes a register of 8 bits.
+    IO_STORE8 = "io_store8" [INLINE] (I32, I32, I32);
+    /// `(io, offset, value)`: writes a register of 16 bits.
+    IO_STORE16 = "io_store16" [INLINE] (I32, I32, I32);
+    /// `(io, offset, value)`: writes a register of 32 bits.
+    IO_STORE32 = "io_store32" [INLINE] (I32, I32, I32);
+    /// `(io, offset, value)`: writes a register of 64 bits.
+    IO_STORE64 = "io_store64" [INLINE] (I32, I32, I64);
 }
 
 /// Returns the entry that a module imports by this name, if any.

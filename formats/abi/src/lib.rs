@@ -16,6 +16,7 @@
 pub mod ctx;
 pub mod entry;
 pub mod exit;
+pub mod io;
 pub mod names;
 pub mod status;
 pub mod trap;

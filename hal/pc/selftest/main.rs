@@ -22,6 +22,8 @@ mod probe;
 mod run;
 #[cfg(target_os = "none")]
 mod time;
+#[cfg(target_os = "none")]
+mod views;
 
 #[cfg(not(target_os = "none"))]
 fn main() {

@@ -5,7 +5,7 @@
 //! words `fault`, `panic` and `exit N` of the command line show the ways in which the system ends
 //! instead.
 
-use crate::{faults, lines, memory, preemption, probe, time};
+use crate::{faults, lines, memory, preemption, probe, time, views};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -67,6 +67,10 @@ pub(crate) use check;
 type Test = (&'static str, fn() -> Outcome);
 
 const TESTS: &[Test] = &[
+    (
+        "registers that are hidden read as ones, and the program goes on",
+        views::hidden_registers_read_as_ones,
+    ),
     (
         "committed memory is zeroed and writable",
         memory::commits_zeroed,

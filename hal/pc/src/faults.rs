@@ -5,7 +5,7 @@
 
 use crate::hooks::HOOKS;
 use crate::serial::line;
-use crate::{exit, interrupts, machine_check, memory};
+use crate::{exit, interrupts, machine_check, memory, overtaken};
 use core::arch::naked_asm;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use sing_kernel::fault::{Action, Fault, Kind};
@@ -67,6 +67,9 @@ extern "sysv64" fn handle(frame: &mut Frame) {
     {
         return;
     }
+    if frame.vector == PAGE && memory::is_view(address) && step_over(frame) {
+        return;
+    }
     let kind = match frame.vector {
         PAGE => Kind::Page,
         UNDEFINED => Kind::Undefined,
@@ -101,6 +104,40 @@ extern "sysv64" fn handle(frame: &mut Frame) {
         }
         Action::Fatal => fatal(frame, address),
     }
+}
+
+/// Ends an access of SIP code to registers that are hidden from it; false if it is none.
+fn step_over(frame: &mut Frame) -> bool {
+    let at = frame.rip;
+    // SAFETY: bytes of the instruction that has faulted, as `decode` reads no others.
+    let byte = |i: u64| unsafe { memory::code_byte(at + i) };
+    let Some(access) = overtaken::decode(byte) else {
+        return false;
+    };
+    if let Some((number, ones)) = access.loads {
+        let register = match number {
+            0 => &mut frame.rax,
+            1 => &mut frame.rcx,
+            2 => &mut frame.rdx,
+            3 => &mut frame.rbx,
+            5 => &mut frame.rbp,
+            6 => &mut frame.rsi,
+            7 => &mut frame.rdi,
+            8 => &mut frame.r8,
+            9 => &mut frame.r9,
+            10 => &mut frame.r10,
+            11 => &mut frame.r11,
+            12 => &mut frame.r12,
+            13 => &mut frame.r13,
+            14 => &mut frame.r14,
+            15 => &mut frame.r15,
+            // The stack pointer: no load's.
+            _ => return false,
+        };
+        *register = ones;
+    }
+    frame.rip += access.len;
+    true
 }
 
 fn fatal(f: &Frame, address: u64) -> ! {

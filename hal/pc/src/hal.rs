@@ -113,6 +113,14 @@ unsafe impl Hal for Pc {
         unsafe { devices::write(device, range, offset, width, value) };
     }
 
+    fn show_registers(&self, device: usize, range: usize) -> Option<u64> {
+        devices::show_registers(device, range)
+    }
+
+    fn hide_registers(&self, device: usize, range: usize) {
+        devices::hide_registers(device, range);
+    }
+
     fn connect(&self, device: usize) -> bool {
         devices::connect(device)
     }

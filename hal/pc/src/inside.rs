@@ -6,8 +6,8 @@ pub use crate::apic::{is_polled, is_serving, raise};
 pub use crate::interrupts::{LINES, SPURIOUS};
 pub use crate::ioapic::{Input, connect, disconnect};
 pub use crate::memory::{
-    LOW, PAGE, Run, commit, direct_alias, frame_counts, kept_for_heap, kernel_image, kernel_text,
-    loaded_code, take_run, take_run_leaving,
+    LOW, PAGE, Run, commit, direct_alias, frame_counts, hide, kept_for_heap, kernel_image,
+    kernel_text, loaded_code, make_view, map_device, show, take_run, take_run_leaving,
 };
 pub use crate::port::{read8, write8};
 pub use crate::processor::guards;

@@ -9,7 +9,7 @@
 //! - A [`CtxRef`] comes from compiled code, which passes its own record as the first argument of a
 //!   kernel entry, or from an unsafe call; everything else about it is safe.
 
-use crate::{Block, Entry, HEADER, Instance, NoRoom, Payer, Template, XTable};
+use crate::{Block, Entry, HEADER, Instance, NoRoom, Payer, Template, Windows, XTable};
 use alloc::alloc::{Layout, alloc, dealloc};
 use core::marker::PhantomData;
 use core::ptr::{self, NonNull};
@@ -106,6 +106,12 @@ fn cost(size: usize) -> u64 {
     size as u64 + HEADER
 }
 
+/// Writes the address and mask of a table of register windows into a record.
+fn show_windows(record: CtxRef, windows: &Windows) {
+    record.put(ctx::IO_BASE, windows.base());
+    record.put(ctx::IO_MASK, u64::from(windows.mask()));
+}
+
 impl Context {
     /// Makes the record of a thread of a sealed instance, for which `payer` pays.
     ///
@@ -139,6 +145,7 @@ impl Context {
         }
         r.put(ctx::MEM_BASE, instance.memory_base());
         r.put(ctx::MEM_DEF, instance.memory_record());
+        show_windows(r, instance.windows());
         if let (Some(at), Some(value)) = (sealed.stack_pointer, params.stack_pointer) {
             r.put(at as i32, u64::from(value));
         }
@@ -183,6 +190,7 @@ impl Context {
         r.put(ctx::KERNEL_WORD, params.kernel_word);
         r.put(ctx::INSTANCE, instance);
         r.put(ctx::CYCLES_PER_SECOND, params.cycles_per_second);
+        show_windows(r, &Windows::default());
         context.show_table();
         Ok(context)
     }

@@ -10,7 +10,7 @@ mod parts;
 pub(crate) use parts::Parts;
 
 use crate::template::{FuncRecord, Template, memory_cost};
-use crate::{Charged, HEADER, NoRoom, Payer, Table, Trap};
+use crate::{Charged, HEADER, NoRoom, Payer, Table, Trap, Windows};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -82,6 +82,8 @@ pub(crate) struct Inner {
     dropped_data: Dropped,
     dropped_elements: Dropped,
     parts: Parts,
+    /// Registers of devices that code reaches.
+    windows: Windows,
     /// Reference count: the owner, and the contexts of its threads.
     references: AtomicU32,
     /// The payer of this record.
@@ -191,6 +193,7 @@ impl Instance {
             dropped_data: Dropped::default(),
             dropped_elements: Dropped::default(),
             parts,
+            windows: Windows::default(),
             references: AtomicU32::new(1),
             payer,
         });
@@ -210,6 +213,27 @@ impl Instance {
             (*place).memory_record = record.unwrap_or((&raw const (*place).memory) as u64);
             Ok(Instance(pointer))
         }
+    }
+
+    /// Gives it a table of register windows, for which its payer pays. Contexts show the table to
+    /// code, so this comes before the first of them; later it changes nothing.
+    ///
+    /// # Errors
+    /// If the payer or the heap has no room.
+    pub fn furnish_windows(&mut self) -> Result<(), NoRoom> {
+        if self.is_alone() {
+            // SAFETY: valid while the instance lives, nobody else keeps it, and it is borrowed
+            // mutably.
+            let inner = unsafe { self.0.as_mut() };
+            inner.windows = Windows::new(inner.payer)?;
+        }
+        Ok(())
+    }
+
+    /// Returns its table of register windows.
+    #[must_use]
+    pub fn windows(&self) -> &Windows {
+        &self.inner().windows
     }
 
     /// Returns the instance whose address a context record holds.
@@ -535,6 +559,6 @@ impl Instance {
             #[cfg(any(test, feature = "open"))]
             Parts::Open(_) => 0,
         };
-        COST + dropped + more + tables.sum::<u64>()
+        COST + dropped + more + inner.windows.bytes() + tables.sum::<u64>()
     }
 }

@@ -63,6 +63,7 @@ mod table;
 mod template;
 #[cfg(test)]
 mod tests;
+mod windows;
 mod xtable;
 
 pub use block::{Block, BlockCell};
@@ -73,4 +74,5 @@ pub use instance::{Elements, Instance, Reference};
 pub use sing_abi::trap::Trap;
 pub use table::Table;
 pub use template::{FuncRecord, Preparation, Template, memory_cost};
+pub use windows::{Window, Windows};
 pub use xtable::{Entry, XTable};

@@ -93,33 +93,42 @@ impl Device {
 }
 
 /// Registers of a device. An access outside, or at no multiple of its width, ends the program.
+///
+/// Each call is one access of its width, in the program's order. Memory-mapped registers of a PC
+/// are reached by instructions in line, all others by a kernel call: the program cannot tell.
 #[derive(Debug)]
 pub struct Registers(Object);
 
 macro_rules! registers {
-    ($($read:ident $write:ident $t:ty, $width:literal;)*) => {
+    ($($read:ident $load:ident $write:ident $store:ident $t:ty, $word:ty;)*) => {
         impl Registers {$(
             /// Reads the register at `offset`.
             #[must_use]
             pub fn $read(&self, offset: u32) -> $t {
-                sys::io_read(self.0.raw(), offset, $width) as $t
+                sys::$load(self.0.raw(), offset) as $t
             }
 
             /// Writes the register at `offset`.
             pub fn $write(&self, offset: u32, value: $t) {
-                sys::io_write(self.0.raw(), offset, $width, u64::from(value));
+                sys::$store(self.0.raw(), offset, <$word>::from(value));
             }
         )*}
     };
 }
 registers! {
-    read_u8 write_u8 u8, 1;
-    read_u16 write_u16 u16, 2;
-    read_u32 write_u32 u32, 4;
-    read_u64 write_u64 u64, 8;
+    read_u8 io_load8 write_u8 io_store8 u8, u32;
+    read_u16 io_load16 write_u16 io_store16 u16, u32;
+    read_u32 io_load32 write_u32 io_store32 u32, u32;
+    read_u64 io_load64 write_u64 io_store64 u64, u64;
 }
 
 impl Registers {
+    /// As [`Registers::read_u32`], but by a kernel call wherever the register is: for measurements.
+    #[must_use]
+    pub fn read_u32_by_call(&self, offset: u32) -> u32 {
+        sys::io_read(self.0.raw(), offset, 4) as u32
+    }
+
     /// How many bytes they are.
     #[must_use]
     #[allow(clippy::len_without_is_empty)] // A device has no empty range.

@@ -121,7 +121,14 @@ imports! {
         device_irq(device: u32) -> i32;
         io_len(io: u32) -> u32;
         io_read(io: u32, offset: u32, width: u32) -> u64;
-        io_write(io: u32, offset: u32, width: u32, value: u64);
+        io_load8(io: u32, offset: u32) -> u32;
+        io_load16(io: u32, offset: u32) -> u32;
+        io_load32(io: u32, offset: u32) -> u32;
+        io_load64(io: u32, offset: u32) -> u64;
+        io_store8(io: u32, offset: u32, value: u32);
+        io_store16(io: u32, offset: u32, value: u32);
+        io_store32(io: u32, offset: u32, value: u32);
+        io_store64(io: u32, offset: u32, value: u64);
         device_reset(device: u32) -> i64;
         device_accept(device: u32, features: u64) -> i32;
         device_ready(device: u32) -> i32;

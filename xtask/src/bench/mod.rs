@@ -56,7 +56,7 @@ struct Bench {
     disks: usize,
 }
 
-const BENCHES: [Bench; 3] = [
+const BENCHES: [Bench; 4] = [
     Bench {
         name: "basic",
         linux: "T1,T2,T3,T4,T6",
@@ -74,6 +74,13 @@ const BENCHES: [Bench; 3] = [
     Bench {
         name: "disk",
         linux: "E6,T14,T15",
+        wasmtime: false,
+        starts: false,
+        disks: 3,
+    },
+    Bench {
+        name: "registers",
+        linux: "",
         wasmtime: false,
         starts: false,
         disks: 3,
@@ -119,7 +126,7 @@ pub fn run(request: &Request) -> Result<u8> {
         &image,
         Some(&format!("bench {}\n", bench.name)),
     )?;
-    let mut peers = if emulated {
+    let mut peers = if emulated || bench.linux.is_empty() {
         Vec::new()
     } else {
         peer_programs(&project, bench)?

@@ -25,7 +25,7 @@ use crate::command_line::Request;
 use crate::port;
 use crate::regions::Regions;
 use crate::serial::line;
-use crate::{interrupts, ioapic, iommu};
+use crate::{interrupts, ioapic, iommu, memory};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec::Vec;
@@ -68,6 +68,9 @@ struct Known {
 struct List {
     devices: Vec<Device>,
     known: Vec<Known>,
+    /// For each range of each device, the address at which its driver reaches it, where there is
+    /// one.
+    views: Vec<Vec<Option<u64>>>,
 }
 
 static LIST: AtomicPtr<List> = AtomicPtr::new(ptr::null_mut());
@@ -134,6 +137,7 @@ pub fn init(platform: &Platform, memory: &Regions, request: &Request<'_>) {
         list: List {
             devices: Vec::new(),
             known: Vec::new(),
+            views: Vec::new(),
         },
         platform,
         taken,
@@ -142,7 +146,28 @@ pub fn init(platform: &Platform, memory: &Regions, request: &Request<'_>) {
     virtio_mmio::find(&mut search, request);
     pci::find(&mut search);
     isa::find(&mut search);
+    search.list.make_views();
     LIST.store(Box::leak(Box::new(search.list)), Relaxed);
+}
+
+impl List {
+    /// Makes the views of all ranges of memory-mapped registers, hidden. One for which memory is
+    /// short is left out: the kernel reaches the range.
+    fn make_views(&mut self) {
+        let view = |device: usize, range: usize| match self.known[device].places[range] {
+            Place::Memory(at) => {
+                let len = self.devices[device].ranges[range].len;
+                memory::make_view(device, range, at, len.into())
+            }
+            Place::Port(_) => None,
+        };
+        let all = |device: usize| {
+            let ranges = self.devices[device].ranges.len();
+            let count = ranges.min(self.known[device].places.len());
+            (0..count).map(|range| view(device, range)).collect()
+        };
+        self.views = (0..self.devices.len()).map(all).collect();
+    }
 }
 
 impl Search<'_> {
@@ -283,6 +308,20 @@ pub unsafe fn write(device: usize, range: usize, offset: u32, width: u32, value:
         Some(Place::Guarded(base, guard)) => guard.write(base, offset, width, value),
         None => {}
     }
+}
+
+/// Makes a range accessible to its driver's code; the address of its first byte.
+pub fn show_registers(device: usize, range: usize) -> Option<u64> {
+    let view = *list()?.views.get(device)?.get(range)?;
+    if view.is_some() {
+        memory::show(device, range);
+    }
+    view
+}
+
+/// Undoes that.
+pub fn hide_registers(device: usize, range: usize) {
+    memory::hide(device, range);
 }
 
 /// Gets a device ready.

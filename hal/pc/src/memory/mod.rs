@@ -9,6 +9,7 @@
 //! | [`DIRECT_MAP`] | all usable memory, by physical address, but for frames that hold code; the system image, read-only |
 //! | [`HEAP`] | the kernel's heap |
 //! | [`DEVICES`] | device registers, by physical address |
+//! | [`VIEWS`] | registers that drivers reach themselves, by device and range |
 //! | [`TABLES`] | the firmware's tables, by physical address, read-only |
 //!
 //! No memory is writable and executable. Page tables and the frame map have their own frames;
@@ -17,6 +18,7 @@
 mod frames;
 mod heap;
 mod paging;
+mod views;
 
 use crate::bootinfo::BootInfo;
 use crate::frame_map::place_for_map;
@@ -30,6 +32,7 @@ pub use frames::LOW;
 pub use heap::trim as trim_heap;
 use paging::{PageTables, Rights};
 use sing_arch::lock::SpinLock;
+pub use views::{hide, is_view, make_view, show};
 
 /// Code of SIPs.
 pub const CODE_ARENA: Range<u64> = 0x0100_0000_0000..0x0100_4000_0000;
@@ -41,6 +44,7 @@ const DIRECT_MAP: u64 = 0xffff_8000_0000_0000;
 /// The kernel's heap, at most 1 TiB.
 const HEAP: Range<u64> = 0xffff_c000_0000_0000..0xffff_c100_0000_0000;
 const DEVICES: u64 = 0xffff_e000_0000_0000;
+const VIEWS: u64 = 0xffff_d000_0000_0000;
 const TABLES: u64 = 0xffff_e800_0000_0000;
 // All that is within reach has its place there, and in the direct map.
 const _: () = assert!(REACH <= TABLES - DEVICES && REACH <= HEAP.start - DIRECT_MAP);
@@ -243,6 +247,16 @@ pub fn take_run_leaving(count: u64, align: u64, limit: u64, left: u64) -> Option
 /// Addresses of the loaded code.
 pub fn loaded_code() -> Range<u64> {
     CODE_ARENA.start..with(|m| m.code_end)
+}
+
+/// A byte of loaded code. `None` outside.
+///
+/// # Safety
+/// It belongs to code that is running: code of others may have been unloaded.
+pub unsafe fn code_byte(at: u64) -> Option<u8> {
+    // SAFETY: loaded code is mapped to be read, and the caller's is not unloaded.
+    let byte = || unsafe { (at as *const u8).read() };
+    loaded_code().contains(&at).then(byte)
 }
 
 /// Neighbouring frames, freed when this is dropped.

@@ -179,6 +179,26 @@ impl PageTables {
         }
     }
 
+    /// Lets all that is mapped in a range of whole entries of level 2 through, or hides it, by
+    /// these entries alone. Nothing else walks the tables of such a range once it is mapped.
+    pub fn let_through(&mut self, range: Range<u64>, through: bool) {
+        for at in range.step_by(SPAN[2] as usize) {
+            let Ok(table) = self.find(at, 2) else {
+                continue;
+            };
+            let entry = &mut self.table(table)[index(at, 2)];
+            match (*entry & ADDRESS, through) {
+                (0, _) => {}
+                (_, true) => *entry |= PRESENT,
+                (_, false) => *entry &= !PRESENT,
+            }
+        }
+        // An entry that was not present is not in the TLB.
+        if !through {
+            tlb::flush_all();
+        }
+    }
+
     /// Unmaps a page: its frame, which is not freed.
     pub fn unmap(&mut self, at: u64) -> Option<u64> {
         let table = self.find(at, 0).ok()?;

@@ -88,8 +88,13 @@ extern "C" fn registers(_: CtxRef, handle: u32, index: u32) -> i32 {
     finish(device(handle).map(|d| match d.registers(caller(), index) {
         // Declared, so that the number is small (`Registers::of` found it).
         Ok(_) => {
-            d.retain();
-            insert(Object::Io(d, index as u8))
+            let (sip, number) = (caller(), index as u8);
+            d.retain_registers(sip, number);
+            let handle = insert(Object::Io(d, number));
+            if handle > 0 {
+                d.show(sip, number, handle as u32);
+            }
+            handle
         }
         Err(status) => status,
     }))

@@ -162,6 +162,18 @@ pub unsafe trait Hal: Sync {
     ) {
     }
 
+    /// Makes a range of memory-mapped registers accessible to code, uncached, at addresses that
+    /// belong to this range of this device for good and are never anything else; returns the
+    /// address of its first byte, the same one each time, at least as aligned as the range. `None`
+    /// if code cannot reach it: all accesses are then kernel calls. The kernel shows only what the
+    /// device's driver may have, to a device that is connected.
+    fn show_registers(&self, _device: usize, _range: usize) -> Option<u64> {
+        None
+    }
+
+    /// Undoes that. When this returns, an access to these addresses faults, whoever makes it.
+    fn hide_registers(&self, _device: usize, _range: usize) {}
+
     /// Gets a device ready for its holder: switches on its registers and its interrupt (the line
     /// stays masked) and, if it has a transport, its access to memory. Returns false if the device
     /// is broken. Called before any access to its registers.

@@ -13,6 +13,7 @@
 //! - A device reaches memory by a window ([`crate::object::window`]) only if an IOMMU confines it
 //!   and its holder's manifest says how much.
 
+mod inline;
 mod sweep;
 
 pub(crate) use sweep::sweep;
@@ -56,6 +57,8 @@ struct State {
 pub(crate) struct Device {
     index: usize,
     state: SpinLock<State>,
+    /// The handles of its registers.
+    shown: SpinLock<inline::Shown>,
     /// Its queues.
     pub(crate) queues: [Queue; MOST_QUEUES],
     /// What it reaches by way of an IOMMU.
@@ -79,6 +82,7 @@ const fn all() -> [Device; MOST_DEVICES] {
                 agreed: false,
                 broken: false,
             }),
+            shown: SpinLock::new(inline::Shown::new()),
             queues: [const { Queue::new() }; MOST_QUEUES],
             window: Window::new(),
         }
@@ -364,6 +368,7 @@ impl Device {
     /// what it knew of is then never freed. It is broken from then on in that case, and also if it
     /// was cut off but has not confirmed the reset.
     pub(crate) fn cut_off(&self) -> bool {
+        self.hide_all();
         let confirmed = self.stop();
         if let Some(line) = self.line() {
             line.mask();

@@ -92,7 +92,7 @@ impl Object {
             Object::None => {}
             Object::Interrupt(line) => line.release(),
             Object::Device(d) => d.dispose(work),
-            Object::Io(d, _) => d.release(),
+            Object::Io(d, number) => d.release_registers(by, number),
             Object::Irq(d) => d.release_irq(),
             Object::Queue(d, index) => d.dispose_queue(index, work),
             Object::Endpoint(c, side, _) => work.spend_items(channel::close(c, side, by)),

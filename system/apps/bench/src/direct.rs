@@ -3,12 +3,17 @@
 //!
 //! A device is given to a process that has not started, so `bench disk` starts itself once more,
 //! with the machine's free disk; its contents are lost. Without a free disk there are no such rows.
+//! So does `bench registers`, which needs one.
 
 use crate::disks::Store;
-use crate::startup;
+use crate::stats::Row;
+use crate::{Measure, cycles, startup, timed};
+use alloc::boxed::Box;
 use alloc::format;
+use alloc::rc::Rc;
 use alloc::string::String;
-use sing_sdk::device::{self, Device, Irq, MAX_QUEUE, Part, Queue};
+use core::hint::black_box;
+use sing_sdk::device::{self, Device, Irq, MAX_QUEUE, Part, Queue, Registers};
 use sing_sdk::io::Reader;
 use sing_sdk::prelude::*;
 use sing_sdk::process::Child;
@@ -20,9 +25,9 @@ const HEADER: u32 = 16;
 const STATUS: u32 = 32;
 const BLOCK: usize = 64;
 
-/// Runs this program with the machine's free disk: how it has ended. `None` if there is none, or
+/// Runs a measurement of this program with the machine's free disk: how it has ended. `None` if there is none, or
 /// this is that run.
-pub fn with_disk(bursts: u32) -> Result<Option<i32>, Error> {
+pub fn with_disk(which: &str, bursts: u32) -> Result<Option<i32>, Error> {
     // Its device is not taken by this look, as there is none at the first run.
     let all = device::all()?;
     let mine = all.iter().any(|d| d.holder == sing_sdk::process::id());
@@ -35,7 +40,7 @@ pub fn with_disk(bursts: u32) -> Result<Option<i32>, Error> {
     };
     let mut child = Child::of("bench")
         .arg("bench")
-        .arg("disk")
+        .arg(which)
         .arg(&format!("{bursts}"));
     if let Some(names) = startup::names() {
         child = child.endpoint("names", names);
@@ -56,7 +61,7 @@ pub struct Direct {
     // Dropped first: nothing is under way then.
     queue: Queue,
     irq: Irq,
-    _device: Device,
+    device: Device,
     own: Option<Block>,
 }
 
@@ -74,10 +79,63 @@ impl Direct {
         Ok(Some(Direct {
             queue,
             irq,
-            _device: device,
+            device,
             own: Some(Block::new(BLOCK)?),
         }))
     }
+}
+
+/// Accesses of a burst.
+const ACCESSES: u32 = 1000;
+
+/// Reads of one register.
+struct Reads<F> {
+    _device: Rc<Device>,
+    registers: Registers,
+    read: F,
+}
+
+impl<F: Fn(&Registers) -> u32> Measure for Reads<F> {
+    fn burst(&mut self) -> Result<f64, Error> {
+        let mut sum = 0_u32;
+        let took = timed(ACCESSES, || {
+            sum = sum.wrapping_add((self.read)(&self.registers));
+        });
+        black_box(sum);
+        Ok(took)
+    }
+}
+
+/// Writes of one register, which says how many sectors there are: the disk takes no notice.
+struct Writes(Registers);
+
+impl Measure for Writes {
+    fn burst(&mut self) -> Result<f64, Error> {
+        Ok(timed(ACCESSES, || self.0.write_u32(0, 0)))
+    }
+}
+
+/// Adds the measurements of a disk's registers: as programs reach them, and by a kernel call.
+pub fn add_registers(all: &mut Vec<(Row, Box<dyn Measure>)>) -> Result<(), Error> {
+    let direct = Direct::start()?.ok_or(Error::NotFound)?;
+    let row = |name: &str| cycles(None, name);
+    // Handles of registers work while there is one of the device.
+    let device = Rc::new(direct.device);
+    let read = Reads {
+        _device: Rc::clone(&device),
+        registers: device.registers(0)?,
+        read: |r: &Registers| r.read_u32(0),
+    };
+    all.push((row("register read"), Box::new(read)));
+    let by_call = Reads {
+        _device: Rc::clone(&device),
+        registers: device.registers(0)?,
+        read: |r: &Registers| r.read_u32_by_call(0),
+    };
+    all.push((row("register read, kernel call"), Box::new(by_call)));
+    let writes = Writes(device.registers(0)?);
+    all.push((row("register written"), Box::new(writes)));
+    Ok(())
 }
 
 impl Store for Direct {

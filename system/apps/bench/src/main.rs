@@ -39,14 +39,15 @@ sing_sdk::manifest! {
 
 sing_sdk::choices! {
     /// The measurements.
-    Which: "basic" Basic, "channels" Channels, "disk" Disk
+    Which: "basic" Basic, "channels" Channels, "disk" Disk, "registers" Registers
 }
 
 /// Bursts, unless the person asks for another number.
 const BURSTS: NonZeroU32 = NonZeroU32::new(100).unwrap();
 
 sing_sdk::arguments! {
-    /// Everything but idle channels and disks, channels beside many idle ones, or disks and files.
+    /// Everything but idle channels and disks, channels beside many idle ones, disks and files, or
+    /// a disk's registers.
     /// Basic if left out.
     which: optional Which "WHICH";
     /// Bursts of each measurement. 100 if left out.
@@ -63,8 +64,13 @@ trait Measure {
 fn main(Arguments { which, bursts }: Arguments) -> Result<i32, Error> {
     let which = which.unwrap_or(Which::Basic);
     let bursts = bursts.unwrap_or(BURSTS).get();
-    if let Which::Disk = which
-        && let Some(status) = direct::with_disk(bursts)?
+    let with_disk = match which {
+        Which::Disk => Some("disk"),
+        Which::Registers => Some("registers"),
+        Which::Basic | Which::Channels => None,
+    };
+    if let Some(which) = with_disk
+        && let Some(status) = direct::with_disk(which, bursts)?
     {
         return Ok(status);
     }
@@ -72,6 +78,7 @@ fn main(Arguments { which, bursts }: Arguments) -> Result<i32, Error> {
     match which {
         Which::Channels => switching::add(&mut all)?,
         Which::Disk => disks::add(&mut all)?,
+        Which::Registers => direct::add_registers(&mut all)?,
         Which::Basic => {
             calls::add(&mut all);
             heap::add(&mut all)?;
@@ -94,7 +101,7 @@ fn main(Arguments { which, bursts }: Arguments) -> Result<i32, Error> {
             let derived = switching::derived(&rows);
             rows.extend(derived);
         }
-        Which::Disk => {}
+        Which::Disk | Which::Registers => {}
         Which::Basic => {
             rows.push(channels::flatness(&rows));
             rows.push(processes::idle_memory()?);

@@ -8,6 +8,7 @@ extern crate alloc;
 
 #[path = "../../attempts.rs"]
 mod attempts;
+mod inline;
 
 use attempts::Attempts;
 use sing_sdk::device::{self, Device, Part, Queue};
@@ -33,6 +34,12 @@ mod raw {
     #[link(wasm_import_module = "sing_v1")]
     unsafe extern "C" {
         pub safe fn io_read(io: u32, offset: u32, width: u32) -> i64;
+        pub safe fn io_load8(io: u32, offset: u32) -> u32;
+        pub safe fn io_load32(io: u32, offset: u32) -> u32;
+        pub safe fn io_load64(io: u32, offset: u32) -> u64;
+        pub safe fn io_store16(io: u32, offset: u32, value: u32);
+        pub safe fn io_store64(io: u32, offset: u32, value: u64);
+        pub safe fn handle_dispose(handle: u32) -> i32;
         pub safe fn queue_add(queue: u32, parts: u32, count: u32) -> i32;
         pub safe fn queue_notify(queue: u32) -> i32;
         pub safe fn device_reset(device: u32) -> i64;
@@ -43,13 +50,21 @@ mod raw {
 }
 
 /// Attempts that end the child, and the trap's code.
-const TRAPS: [(&str, i32); 11] = [
+const TRAPS: [(&str, i32); 19] = [
     ("behind", 19),
     ("rings", 19),
     ("unaligned", 19),
     ("wide", 19),
     ("write", 19),
     ("forged-io", 10),
+    ("forged-inline", 10),
+    ("device-inline", 10),
+    ("event-inline", 10),
+    ("closed-inline", 10),
+    ("closed-elsewhere", 10),
+    ("wide-inline", 19),
+    ("far-inline", 19),
+    ("half-inline", 19),
     ("forged-queue", 10),
     ("forged-device", 10),
     ("forged-irq", 10),
@@ -57,7 +72,7 @@ const TRAPS: [(&str, i32); 11] = [
     ("die-of-trap", 19),
 ];
 /// Attempts that are refused, so that the child ends with 0; or the honest driver.
-const REFUSED: [&str; 9] = [
+const REFUSED: [&str; 13] = [
     "undeclared",
     "twice",
     "reset-in-use",
@@ -66,6 +81,10 @@ const REFUSED: [&str; 9] = [
     "die",
     "give-back",
     "give-back-queue",
+    "same-inline",
+    "given-back-inline",
+    "given-back-elsewhere",
+    "many-handles",
     "honest",
 ];
 
@@ -194,6 +213,18 @@ fn child(attempt: &str) -> Result<i32, Error> {
             Ok(1)
         }
         "behind" | "rings" | "unaligned" | "wide" | "write" => registers(attempt),
+        "forged-inline"
+        | "device-inline"
+        | "event-inline"
+        | "closed-inline"
+        | "closed-elsewhere"
+        | "wide-inline"
+        | "far-inline"
+        | "half-inline"
+        | "same-inline"
+        | "given-back-inline"
+        | "given-back-elsewhere"
+        | "many-handles" => inline::attempt(attempt),
         "forged-io" => Ok(raw::io_read(0x7fff_0001, 0, 4) as i32),
         "forged-queue" => Ok(raw::queue_notify(12345)),
         "forged-irq" => Ok(raw::interrupt_ack(0x10001)),

@@ -276,6 +276,14 @@ pub const OPS: &[Op] = &[
         Nothing,
     ),
     op("dma_fault", 3, &[Use(Interrupt)], Status),
+    op("io_load8", 1, &[Use(Interrupt), Any], Status),
+    op("io_load16", 1, &[Use(Interrupt), Any], Status),
+    op("io_load32", 1, &[Use(Interrupt), Any], Status),
+    op("io_load64", 1, &[Use(Interrupt), Any], Status),
+    op("io_store8", 1, &[Use(Interrupt), Any, Any], Nothing),
+    op("io_store16", 1, &[Use(Interrupt), Any, Any], Nothing),
+    op("io_store32", 1, &[Use(Interrupt), Any, Any], Nothing),
+    op("io_store64", 1, &[Use(Interrupt), Any, Any], Nothing),
 ];
 
 /// Entries that no fuzzing SIP calls: one ends the system, as the end of every run does, and one

@@ -245,7 +245,8 @@ impl Prepared {
     }
 }
 
-/// Makes the instance of a template in a SIP's linear memory, for which `payer` pays.
+/// Makes the instance of a template in a SIP's linear memory, for which `payer` pays; `registers`:
+/// with a table for windows on registers of devices.
 ///
 /// # Errors
 /// `BadArgument` if fewer addresses are reserved than the template's code can reach, `OutOfMemory`
@@ -253,13 +254,21 @@ impl Prepared {
 pub(crate) fn instance(
     template: &Arc<Template>,
     memory: &LinearMemory,
+    registers: bool,
     payer: &'static dyn Payer,
 ) -> Result<(), Trap> {
     memory.occupy(|memory, further| {
         let further = |i: usize| further.get(i).map_or((0, 0), |m| (m.base(), m.reserved()));
         // SAFETY: the addresses are reserved; their owner has a reference to the instance, and
         // gives them up only when it is the last one (`LinearMemory::take`, `take_further`).
-        unsafe { Instance::new(template, memory.base(), memory.reserved(), further, payer) }
+        let made =
+            unsafe { Instance::new(template, memory.base(), memory.reserved(), further, payer) };
+        let mut instance = made?;
+        if registers {
+            let furnished = instance.furnish_windows();
+            furnished.map_err(|NoRoom| Trap::OutOfMemory)?;
+        }
+        Ok(instance)
     })
 }
 

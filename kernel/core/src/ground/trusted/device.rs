@@ -60,6 +60,27 @@ impl Registers {
         Ok(hal().io_read(self.device, self.window.range, at, width))
     }
 
+    /// Makes them accessible to code, until [`Registers::hide`]. `None` if only the kernel reaches
+    /// them. For the device's holder alone.
+    pub(crate) fn show(&self) -> Option<sing_runtime::Window> {
+        if self.space != Space::Memory {
+            return None;
+        }
+        let base = hal().show_registers(self.device, self.window.range)?;
+        let (base, len) = (base + u64::from(self.window.offset), self.window.len);
+        // SAFETY: what the HAL shows is this range and nothing else. The caller's SIP holds the
+        // device, and the range is hidden before another one does (`object::device::inline`). As
+        // for `write`, no access makes the device reach memory.
+        Some(unsafe { sing_runtime::Window::new(base, len, true) })
+    }
+
+    /// Makes them inaccessible to code.
+    pub(crate) fn hide(&self) {
+        if self.space == Space::Memory {
+            hal().hide_registers(self.device, self.window.range);
+        }
+    }
+
     /// Writes a register.
     pub(crate) fn write(&self, offset: u32, width: u32, value: u64) -> Result<(), Outside> {
         let at = self.check(offset, width)?;

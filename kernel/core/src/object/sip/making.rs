@@ -143,7 +143,9 @@ fn fill(sip: &'static Sip, making: &Making<'_>) -> Result<(), i32> {
         if !further.is_empty() && !sip.memory.place_further(further.len(), account, take) {
             return None;
         }
-        trusted::instance(template, &sip.memory, account).ok()
+        let devices = &making.image.manifest.devices;
+        let registers = devices.iter().any(|d| !d.registers.is_empty());
+        trusted::instance(template, &sip.memory, registers, account).ok()
     })();
     if made.is_none() {
         account.discharge(all);
