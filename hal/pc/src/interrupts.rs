@@ -21,6 +21,12 @@ use x86_64::structures::idt::InterruptDescriptorTable;
 pub const LINES: usize = 31;
 /// Vector of line 0.
 pub const FIRST_VECTOR: u8 = 0x20;
+/// The vector of a line; `None` if there is no such line.
+pub fn vector(line: u32) -> Option<u8> {
+    let line = u8::try_from(line).ok()?;
+    (usize::from(line) < LINES).then(|| FIRST_VECTOR + line)
+}
+
 /// Vector of the local APIC's timer.
 pub const TIMER: u8 = FIRST_VECTOR + LINE_TIMER as u8;
 /// The vector number that the entry of all other vectors passes.

@@ -27,6 +27,7 @@ mod calendar;
 mod command_line;
 mod firmware;
 mod frame_map;
+mod messages;
 mod regions;
 mod spaces;
 

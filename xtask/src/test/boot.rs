@@ -171,6 +171,7 @@ fn cases(image_size: u64) -> Vec<Case> {
             r"ISA line 0 at input 2",
             r"PCI configuration at 0x[0-9a-f]+, segment 0, buses 0 to 255",
             "DMA remapping at 0xfed90000",
+            "interrupts are remapped",
             "by the power-management control register",
             "MHz by acpi",
         ]),
