@@ -128,6 +128,21 @@ pub fn run(run: &Run) -> Result<Report> {
             });
             report.count(name("hostile device"), judged);
         }
+        if machine != Machine::Microvm && run.wants(&name("random bytes")) {
+            let device = match machine {
+                Machine::Microvm => "virtio-rng-device,bus=virtio-mmio-bus.23",
+                _ => "virtio-rng-pci,disable-legacy=on",
+            };
+            let ran = boot(
+                "random 64 && random 4 && sweep",
+                Vec::new(),
+                &["-device", device],
+            )?;
+            report.count(
+                name("random bytes"),
+                ran.and_then(|output| are_random(&output)),
+            );
+        }
         if machine != Machine::Microvm && run.wants(&name("shared pin")) {
             let ran = boot("shared-pin && sweep", Vec::new(), &SHARED)?;
             let judged = ran.and_then(|output| {
@@ -188,6 +203,20 @@ pub fn run(run: &Run) -> Result<Report> {
         }
     }
     Ok(report)
+}
+
+/// Whether the output has two whole lines of random bytes and a short one, none like another.
+fn are_random(output: &str) -> Result<(), String> {
+    let is_hex = |line: &&str| line.bytes().all(|b| b.is_ascii_hexdigit());
+    let mut lines: Vec<&str> = output.lines().filter(is_hex).collect();
+    lines.retain(|line| matches!(line.len(), 64 | 8));
+    lines.sort_unstable();
+    lines.dedup();
+    let zero = lines.iter().any(|line| line.bytes().all(|b| b == b'0'));
+    match (lines.len(), zero) {
+        (3, false) => Ok(()),
+        _ => Err(format!("no random bytes in\n{output}")),
+    }
 }
 
 /// Whether the client says what it should, and the file is as it should be.
