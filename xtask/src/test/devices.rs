@@ -129,15 +129,8 @@ pub fn run(run: &Run) -> Result<Report> {
             report.count(name("hostile device"), judged);
         }
         if machine != Machine::Microvm && run.wants(&name("random bytes")) {
-            let device = match machine {
-                Machine::Microvm => "virtio-rng-device,bus=virtio-mmio-bus.23",
-                _ => "virtio-rng-pci,disable-legacy=on",
-            };
-            let ran = boot(
-                "random 64 && random 4 && sweep",
-                Vec::new(),
-                &["-device", device],
-            )?;
+            let device = ["-device", "virtio-rng-pci,disable-legacy=on"];
+            let ran = boot("random 64 && random 4 && sweep", Vec::new(), &device)?;
             report.count(
                 name("random bytes"),
                 ran.and_then(|output| are_random(&output)),
