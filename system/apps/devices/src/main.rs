@@ -33,7 +33,7 @@ fn main(_: Arguments) -> Result<(), Error> {
             (true, true, _) => "by the IOMMU",
             (true, false, _) => "by the IOMMU, which does not confine its interrupts",
             (false, _, true) => "by queues",
-            (false, _, false) => "none: no IOMMU",
+            (false, _, false) => "none: no IOMMU confines it",
         };
         table.push_str(&format!(
             "{:<16} {:<24} {holder:>6} {memory}\n",
