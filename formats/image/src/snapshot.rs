@@ -185,6 +185,8 @@ pub struct DeviceInfo<Text = String> {
     pub broken: bool,
     /// Whether an IOMMU confines its access to memory, so that a driver may let it have some.
     pub confined: bool,
+    /// Whether it is kept from raising others' interrupts, too.
+    pub own_interrupts: bool,
 }
 
 /// A contract that an installed image uses.

@@ -226,6 +226,11 @@ pub fn raise(vector: u8) {
     write(COMMAND, TO_SELF | 1 << 14 | u32::from(vector));
 }
 
+/// Whether the controller is in its extended mode (x2APIC).
+pub fn is_extended() -> bool {
+    REGISTERS.load(Relaxed) == 0
+}
+
 /// The APIC id of this processor.
 pub fn id() -> u32 {
     if REGISTERS.load(Relaxed) == 0 {

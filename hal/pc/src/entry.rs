@@ -95,6 +95,8 @@ extern "sysv64" fn main(info: u64, protocol: u32) -> ! {
     apic::enable();
     let source = clock::init(&platform, request.clock).unwrap_or_else(|_| no_clock(request.clock));
     ioapic::init(&platform);
+    // Before lines are connected: how their interrupts are sent depends on it.
+    iommu::init(&platform);
     let console = ioapic::isa(&platform, serial::ISA_LINE);
     let polled = request.polled || !ioapic::connect(LINE_CONSOLE, console);
     apic::init(polled);
@@ -103,10 +105,12 @@ extern "sysv64" fn main(info: u64, protocol: u32) -> ! {
         serial::enable_interrupt();
     }
     power::init(&platform);
-    iommu::init(&platform);
     devices::init(&platform, &boot.memory, &request);
     if request.report {
         report::print(&boot, &platform, source);
+        if iommu::interrupts::are_remapped() {
+            line!("machine: interrupts are remapped");
+        }
         devices::print();
     }
     let processors = platform.processors.len();

@@ -133,6 +133,10 @@ unsafe impl Hal for Pc {
         devices::is_confined(device)
     }
 
+    fn confines_interrupts(&self) -> bool {
+        iommu::interrupts::are_remapped()
+    }
+
     fn open_window(&self, device: usize) -> bool {
         devices::open_window(device)
     }

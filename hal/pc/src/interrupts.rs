@@ -21,6 +21,12 @@ use x86_64::structures::idt::InterruptDescriptorTable;
 pub const LINES: usize = 31;
 /// Vector of line 0.
 pub const FIRST_VECTOR: u8 = 0x20;
+/// The vector of a line; `None` if there is no such line.
+pub fn vector(line: u32) -> Option<u8> {
+    let line = u8::try_from(line).ok()?;
+    (usize::from(line) < LINES).then(|| FIRST_VECTOR + line)
+}
+
 /// Vector of the local APIC's timer.
 pub const TIMER: u8 = FIRST_VECTOR + LINE_TIMER as u8;
 /// The vector number that the entry of all other vectors passes.
@@ -133,18 +139,17 @@ extern "sysv64" fn dispatch(vector: u64, in_sip: bool) {
         }
         vector => u32::from(vector - FIRST_VECTOR),
     };
-    let (timer, other) = match line {
+    let if_so = |so: bool, line: u32| u32::from(so) << line;
+    // What is to be reported, one bit for each line.
+    let (timer, mut others) = match line {
         LINE_TIMER => {
             let (due, typed) = apic::timer_interrupt();
-            (due, typed.then_some(LINE_CONSOLE))
+            (due, if_so(typed, LINE_CONSOLE))
         }
-        LINE_CONSOLE => (false, serial::receive().then_some(line)),
-        LINE_POWER => (false, power::button_pressed().then_some(line)),
+        LINE_CONSOLE => (false, if_so(serial::receive(), line)),
+        LINE_POWER => (false, if_so(power::button_pressed(), line)),
         // The device stays active until its driver has served it; the driver then unmasks the line.
-        _ => {
-            devices::mask(line);
-            (false, Some(line))
-        }
+        _ => (false, devices::arrived(line)),
     };
     // Before the kernel is told, as that call may switch threads and return much later.
     apic::end_of_interrupt();
@@ -152,10 +157,12 @@ extern "sysv64" fn dispatch(vector: u64, in_sip: bool) {
     // Only the last call may switch threads: a switch would delay the others until this thread runs
     // again.
     if serial::has_room_again() {
-        report(LINE_OUTPUT, in_sip && !timer && other.is_none());
+        report(LINE_OUTPUT, in_sip && !timer && others == 0);
     }
-    if let Some(line) = other {
-        report(line, in_sip && !timer);
+    while others != 0 {
+        let line = others.trailing_zeros();
+        others &= others - 1;
+        report(line, in_sip && !timer && others == 0);
     }
     if timer {
         report(LINE_TIMER, in_sip);

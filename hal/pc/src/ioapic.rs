@@ -4,7 +4,8 @@
 //! most one line. A line is masked when it is connected, until it is unmasked.
 
 use crate::acpi::Platform;
-use crate::{apic, interrupts, memory};
+use crate::iommu::interrupts::{Route, Sender, route};
+use crate::{apic, interrupts, memory, messages};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use x86_64::instructions::interrupts::without_interrupts;
 
@@ -18,10 +19,11 @@ const MASKED: u32 = 1 << 16;
 const LEVEL: u32 = 1 << 15;
 const LOW: u32 = 1 << 13;
 
-/// An I/O APIC: the address where its registers are mapped (0: none), its first input, the number
-/// of its inputs.
+/// An I/O APIC: the address where its registers are mapped (0: none), their physical address, its
+/// first input, the number of its inputs.
 struct Controller {
     registers: AtomicU64,
+    physical: AtomicU64,
     first: AtomicU32,
     inputs: AtomicU32,
 }
@@ -29,6 +31,7 @@ struct Controller {
 static CONTROLLERS: [Controller; MAX] = [const {
     Controller {
         registers: AtomicU64::new(0),
+        physical: AtomicU64::new(0),
         first: AtomicU32::new(0),
         inputs: AtomicU32::new(0),
     }
@@ -62,6 +65,7 @@ pub fn init(platform: &Platform) {
             continue;
         };
         controller.registers.store(registers, Relaxed);
+        controller.physical.store(physical, Relaxed);
         let version = controller.read(1);
         if version == 0 || version == u32::MAX {
             controller.registers.store(0, Relaxed);
@@ -92,30 +96,53 @@ pub fn isa(platform: &Platform, line: u8) -> Input {
 }
 
 /// Connects a line to an input, masked. False, with nothing changed, if there is no such input, or
-/// it or the line is connected already.
+/// it or the line is connected already, or its controller's interrupts are refused.
 pub fn connect(line: u32, input: Input) -> bool {
     let wanted = input.number + 1;
     let Some(place) = CONNECTED.get(line as usize) else {
         return false;
     };
-    if find(input.number).is_none() || CONNECTED.iter().any(|c| c.load(Relaxed) == wanted) {
+    let (Some(controller), Some(vector)) = (find(input.number), interrupts::vector(line)) else {
+        return false;
+    };
+    if CONNECTED.iter().any(|c| c.load(Relaxed) == wanted) {
         return false;
     }
-    if place.compare_exchange(0, wanted, Relaxed, Relaxed).is_err() {
+    if place.load(Relaxed) != 0 {
         return false;
     }
-    let vector = u32::from(interrupts::FIRST_VECTOR) + line;
-    let mut entry = MASKED | vector;
+    let mut signal = MASKED;
     if input.low {
-        entry |= LOW;
+        signal |= LOW;
     }
     if input.level {
-        entry |= LEVEL;
+        signal |= LEVEL;
     }
+    let sender = Sender::IoApic(controller.physical.load(Relaxed));
+    let [low, high] = match route(line, input.level, sender) {
+        Some(Route::By(entry)) => messages::redirection_to(entry, vector, signal),
+        Some(Route::Direct) => [signal | u32::from(vector), apic::id() << 24],
+        None => return false,
+    };
+    place.store(wanted, Relaxed);
     with_entry(line, |controller, register| {
-        controller.write(register + 1, apic::id() << 24);
-        controller.write(register, entry);
+        controller.write(register + 1, high);
+        controller.write(register, low);
     })
+}
+
+/// The line that is connected to an input; `None` if none is, or the input's signal is another.
+pub fn line_of(input: Input) -> Option<u32> {
+    let wanted = input.number + 1;
+    let line = CONNECTED.iter().position(|c| c.load(Relaxed) == wanted)? as u32;
+    let mut same = false;
+    with_entry(line, |c, register| {
+        let signal = c.read(register) & (LOW | LEVEL);
+        let [low, level] = [(input.low, LOW), (input.level, LEVEL)];
+        let bit = |(so, bit): (bool, u32)| if so { bit } else { 0 };
+        same = signal == bit(low) | bit(level);
+    });
+    same.then_some(line)
 }
 
 /// Masks a line and disconnects it from its input.

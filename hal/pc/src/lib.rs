@@ -28,6 +28,7 @@ mod command_line;
 mod firmware;
 mod frame_map;
 mod overtaken;
+mod messages;
 mod regions;
 mod spaces;
 

@@ -143,6 +143,8 @@ fn cases(image_size: u64) -> Vec<Case> {
     let micro = |options: &str| format!("-M microvm,auto-kernel-cmdline=off{options} -cpu max");
     let bare = ",pit=off,pic=off,rtc=off,acpi=off";
     let (q35, i440fx) = ("-M q35 -cpu max", "-M pc -cpu max");
+    let ports = "-device pcie-root-port,id=a,chassis=1,slot=1 -device e1000e,bus=a \
+                 -device pcie-root-port,id=b,chassis=2,slot=2,disable-acs=on -device e1000e,bus=b";
     let button = "power button was pressed; shutting down";
     let error = "mce 0 1 0xb200000000000000 0x5 0 0";
     let mut all = vec![
@@ -171,8 +173,17 @@ fn cases(image_size: u64) -> Vec<Case> {
             r"ISA line 0 at input 2",
             r"PCI configuration at 0x[0-9a-f]+, segment 0, buses 0 to 255",
             "DMA remapping at 0xfed90000",
+            "interrupts are remapped",
             "by the power-management control register",
             "MHz by acpi",
+        ]),
+        Case::new(
+            "q35, IOMMU, a port without ACS",
+            &format!("{q35} -device intel-iommu {ports}"),
+        )
+        .shows(&[
+            r"device /pci/01/00\.0 /pci/02/00/8086/10d3",
+            r"/pci/02/00\.0 is not confined by the IOMMU: what is before it may pass",
         ]),
         Case::new("q35", q35),
         Case::new("q35, 5 GiB", q35)

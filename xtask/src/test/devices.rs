@@ -48,8 +48,20 @@ const NVME: [(&str, &str, &str); 2] = [
 /// A device that masters the bus as it is told, with addresses of all lengths.
 const EDU: [&str; 2] = ["-device", "edu,dma_mask=0xffffffffffffffff"];
 /// What its drivers' parent says with an IOMMU, and without.
-const CONFINED: &str = "19 attempts, 0 wrong";
+const CONFINED: &str = "21 attempts, 0 wrong";
 const NOT_CONFINED: &str = "confined false, given Err(NotPermitted)";
+
+/// Devices whose pins arrive at one input: so they do in places that are four apart.
+const SHARED: [&str; 6] = [
+    "-device",
+    "edu,addr=08.0",
+    "-device",
+    "edu,addr=0c.0",
+    "-device",
+    "edu,addr=10.0",
+];
+/// What their driver says.
+const SHARED_WELL: [&str; 2] = ["3 devices, 3 with an interrupt", "shared pins: 0 wrong"];
 
 /// The byte at this place of a disk, as the client (`tests/sips/disk`) has it.
 fn pattern(at: u64) -> u8 {
@@ -116,6 +128,24 @@ pub fn run(run: &Run) -> Result<Report> {
             });
             report.count(name("hostile device"), judged);
         }
+        if machine != Machine::Microvm && run.wants(&name("random bytes")) {
+            let device = ["-device", "virtio-rng-pci,disable-legacy=on"];
+            let ran = boot("random 64 && random 4 && sweep", Vec::new(), &device)?;
+            report.count(
+                name("random bytes"),
+                ran.and_then(|output| are_random(&output)),
+            );
+        }
+        if machine != Machine::Microvm && run.wants(&name("shared pin")) {
+            let ran = boot("shared-pin && sweep", Vec::new(), &SHARED)?;
+            let judged = ran.and_then(|output| {
+                let missing = SHARED_WELL
+                    .iter()
+                    .find(|s| !output.lines().any(|l| l == **s));
+                missing.map_or(Ok(()), |s| Err(format!("no line `{s}` in\n{output}")))
+            });
+            report.count(name("shared pin"), judged);
+        }
         if machine == Machine::Q35 {
             for (what, before, seen) in NVME {
                 if !run.wants(&name(what)) {
@@ -166,6 +196,20 @@ pub fn run(run: &Run) -> Result<Report> {
         }
     }
     Ok(report)
+}
+
+/// Whether the output has two whole lines of random bytes and a short one, none like another.
+fn are_random(output: &str) -> Result<(), String> {
+    let is_hex = |line: &&str| line.bytes().all(|b| b.is_ascii_hexdigit());
+    let mut lines: Vec<&str> = output.lines().filter(is_hex).collect();
+    lines.retain(|line| matches!(line.len(), 64 | 8));
+    lines.sort_unstable();
+    lines.dedup();
+    let zero = lines.iter().any(|line| line.bytes().all(|b| b == b'0'));
+    match (lines.len(), zero) {
+        (3, false) => Ok(()),
+        _ => Err(format!("no random bytes in\n{output}")),
+    }
 }
 
 /// Whether the client says what it should, and the file is as it should be.

@@ -39,6 +39,10 @@ pub struct Platform {
     pub remapping: Vec<RemappingUnit>,
     /// Devices that those serve.
     pub remapped: Vec<Scope>,
+    /// Whether those may remap interrupts, and the numbers by which I/O APICs send them: id, then
+    /// bus, device and function.
+    pub remaps_interrupts: bool,
+    pub io_apic_sources: Vec<(u8, u16)>,
     /// Fixed hardware; `None` if there is no such table.
     pub fixed: Option<Fixed>,
 }
@@ -46,6 +50,8 @@ pub struct Platform {
 /// An I/O APIC.
 #[derive(Clone, Copy, Debug)]
 pub struct IoApic {
+    /// Its id.
+    pub id: u8,
     /// Physical address of its registers.
     pub registers: u64,
     /// Number of its first input among the inputs of all.
@@ -166,7 +172,11 @@ pub fn read(root: Option<Root>) -> Platform {
     if let Ok(table) = tables.find_table::<Dmar>() {
         let bytes = bytes_of(&table);
         // After the header: the width of addresses, flags, ten reserved bytes.
+        platform.remaps_interrupts = bytes.get(HEADER + 1).is_some_and(|flags| flags & 1 != 0);
         let bytes = bytes.get(HEADER + 12..).unwrap_or(&[]);
+        platform
+            .io_apic_sources
+            .extend(entries::io_apic_sources(bytes));
         platform.remapping.extend(entries::remapping_units(bytes));
         platform.remapped.extend(entries::scopes(bytes));
     }
@@ -196,6 +206,7 @@ fn read_madt(table: &PhysicalMapping<Copies, Madt>, platform: &mut Platform) {
             }
             MadtEntry::LocalX2Apic(e) if e.flags & 1 != 0 => platform.processors.push(e.x2apic_id),
             MadtEntry::IoApic(e) => platform.io_apics.push(IoApic {
+                id: e.io_apic_id,
                 registers: u64::from(e.io_apic_address),
                 first: e.global_system_interrupt_base,
             }),

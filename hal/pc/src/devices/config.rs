@@ -16,6 +16,8 @@ const PORTS: u32 = 1;
 const MEMORY: u32 = 2;
 const MASTER: u32 = 4;
 const NO_PIN: u32 = 1 << 10;
+/// In the status above the commands: the function wants to raise its pin.
+const WANTS_PIN: u32 = 1 << 19;
 
 /// How a bus's configuration is reached.
 #[derive(Clone, Copy, Debug)]
@@ -69,14 +71,16 @@ impl Function {
         u16::from(self.bus) << 8 | u16::from(self.number)
     }
 
-    /// Reads 32 bits of its configuration, at a multiple of 4 below 256.
+    /// Reads 32 bits of its configuration, at a multiple of 4 below 4096; all ones where the way
+    /// does not lead.
     pub fn read(&self, register: u16) -> u32 {
         match self.way {
             Way::Memory(base) => {
-                let at = base + (u64::from(self.number) << 12) + u64::from(register & 0xfc);
+                let at = base + (u64::from(self.number) << 12) + u64::from(register & 0xffc);
                 // SAFETY: `Way::to` has mapped the bus's window, uncached.
                 unsafe { (at as *const u32).read_volatile() }
             }
+            Way::Ports if register > 0xff => u32::MAX,
             Way::Ports => without_interrupts(|| {
                 port::write32(ADDRESS, self.address(register));
                 port::read32(DATA)
@@ -88,12 +92,13 @@ impl Function {
     pub fn write(&self, register: u16, value: u32) {
         match self.way {
             Way::Memory(base) => {
-                let at = base + (u64::from(self.number) << 12) + u64::from(register & 0xfc);
+                let at = base + (u64::from(self.number) << 12) + u64::from(register & 0xffc);
                 // SAFETY: as for `read`. Only this folder writes: it moves no registers of a device
                 // (their size is asked for with the device switched off), and lets a device master
                 // the bus only as the kernel says.
                 unsafe { (at as *mut u32).write_volatile(value) }
             }
+            Way::Ports if register > 0xff => {}
             Way::Ports => without_interrupts(|| {
                 port::write32(ADDRESS, self.address(register));
                 port::write32(DATA, value);
@@ -119,11 +124,14 @@ impl Function {
     /// Changes its commands: the status in the upper half is cleared by ones, and so written as
     /// zeros. Returns them as they were.
     fn command(&self, clear: u32, set: u32) -> u32 {
-        let old = self.read(COMMAND) & 0xffff;
-        self.write(COMMAND, old & !clear | set);
-        // The read also makes sure that the write has arrived.
-        self.read(COMMAND);
-        old
+        // An interrupt may mask the pin.
+        without_interrupts(|| {
+            let old = self.read(COMMAND) & 0xffff;
+            self.write(COMMAND, old & !clear | set);
+            // The read also makes sure that the write has arrived.
+            self.read(COMMAND);
+            old
+        })
     }
 
     /// Calls `f` while it answers at no address.
@@ -144,6 +152,22 @@ impl Function {
     pub fn let_pin(&self, raises: bool) {
         let (clear, set) = if raises { (NO_PIN, 0) } else { (0, NO_PIN) };
         self.command(clear, set);
+    }
+
+    /// Whether its pin can be masked, and so looked at: the bits for that came together. Leaves the
+    /// pin masked.
+    pub fn can_mask_pin(&self) -> bool {
+        self.let_pin(false);
+        self.read(COMMAND) & NO_PIN != 0
+    }
+
+    /// Masks its pin if it raises it. Whether it did.
+    pub fn take_pin(&self) -> bool {
+        let raises = self.read(COMMAND) & (WANTS_PIN | NO_PIN) == WANTS_PIN;
+        if raises {
+            self.let_pin(false);
+        }
+        raises
     }
 
     /// Keeps it from mastering the bus.

@@ -13,11 +13,13 @@
 //!   has a virtio transport, or while it has a window and an IOMMU confines it to that. So no other
 //!   device reaches memory, nor sends messages for interrupts.
 
+mod acs;
 mod config;
 mod guard;
 mod isa;
 mod msix;
 mod pci;
+mod pins;
 mod virtio_mmio;
 
 use crate::acpi::Platform;
@@ -51,13 +53,24 @@ enum Place {
     Guarded(u16, Guard),
 }
 
+/// What a device's interrupt pin is to its line. It is raised only while the device is connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pin {
+    /// The device has none, or its line is not the pin.
+    None,
+    /// It is the line.
+    Alone,
+    /// It shares an input with others: that of this line ([`pins`]).
+    Shared(u32),
+}
+
 /// What this HAL knows of a device beside what the kernel does.
 struct Known {
     places: Vec<Place>,
     /// Its PCI function; `None` for virtio-mmio and platform devices.
     function: Option<Function>,
-    /// Whether its line is its interrupt pin, which it raises only while it is connected.
-    pin: bool,
+    /// Its interrupt pin, if that is its line.
+    pin: Pin,
     /// Whether it may master the bus while it is connected.
     masters: bool,
     /// Whether an IOMMU confines it, so that it may master the bus while its window is open.
@@ -331,7 +344,8 @@ pub fn connect(device: usize) -> bool {
     };
     if let Some(function) = &known.function {
         function.switch_on(known.masters);
-        if known.pin {
+        // One that shares its input raises it when its line is unmasked.
+        if known.pin == Pin::Alone {
             function.let_pin(true);
         }
     }
@@ -378,16 +392,25 @@ pub fn open_window(device: usize) -> bool {
 
 /// Keeps a line from interrupting.
 pub fn mask(line: u32) {
-    if !msix::mask(line, true) {
+    if !msix::mask(line, true) && !pins::mask(line, true) {
         ioapic::mask(line);
     }
 }
 
 /// Lets a line interrupt.
 pub fn unmask(line: u32) {
-    if !msix::mask(line, false) {
+    if !msix::mask(line, false) && !pins::mask(line, false) {
         ioapic::unmask(line);
     }
+}
+
+/// An interrupt has arrived on a line: the lines whose devices have raised it, one bit each, which are
+/// masked now, as a device stays active until its driver has served it. Called with interrupts off.
+pub fn arrived(line: u32) -> u32 {
+    pins::arrived(line).unwrap_or_else(|| {
+        mask(line);
+        1 << line
+    })
 }
 
 /// A range as the kernel sees it.

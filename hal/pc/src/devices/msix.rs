@@ -5,7 +5,8 @@
 
 use super::Place;
 use super::config::Function;
-use crate::{apic, interrupts};
+use crate::iommu::interrupts::{Route, Sender, route};
+use crate::{apic, interrupts, messages};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Bytes of a vector in the table: address, data, control.
@@ -13,8 +14,6 @@ pub const ENTRY: u32 = 16;
 const CONTROL: u64 = 12;
 /// Bit of the control: the vector sends nothing.
 const MASKED: u32 = 1;
-/// Where the local APICs take messages; bits 12 to 19 say which one.
-const MESSAGES: u32 = 0xfee0_0000;
 /// In the upper half of a capability's first register: switched on; all vectors masked.
 const ENABLE: u32 = 1 << 31;
 const ALL_MASKED: u32 = 1 << 30;
@@ -25,19 +24,27 @@ static CONTROLS: [AtomicU64; interrupts::LINES] = [const { AtomicU64::new(0) }; 
 /// Connects a line to vector 0 of a device's table, masked. `capability` is the place of the
 /// device's capability, `table` that of its table.
 pub fn connect(function: &Function, capability: u16, table: Place, line: u32) -> bool {
-    let (Place::Memory(table), Some(control)) = (table, CONTROLS.get(line as usize)) else {
+    let control = CONTROLS.get(line as usize);
+    let (Place::Memory(table), Some(control), Some(vector)) =
+        (table, control, interrupts::vector(line))
+    else {
         return false;
+    };
+    let (address, data) = match route(line, false, Sender::Function(function.source())) {
+        Some(Route::By(entry)) => (messages::address_of(entry), 0),
+        // Bits 12 to 19 say which local APIC.
+        Some(Route::Direct) => (messages::ADDRESS | apic::id() << 12, vector.into()),
+        None => return false,
     };
     let first = function.read(capability);
     let count = (first >> 16 & 0x7ff) + 1;
     function.write(capability, first | ENABLE | ALL_MASKED);
-    let vector = u32::from(interrupts::FIRST_VECTOR) + line;
     for i in 0..u64::from(count) {
         put(table + i * u64::from(ENTRY) + CONTROL, MASKED);
     }
-    put(table, MESSAGES | apic::id() << 12);
+    put(table, address);
     put(table + 4, 0);
-    put(table + 8, vector);
+    put(table + 8, data);
     control.store(table + CONTROL, Relaxed);
     function.write(capability, first & !ALL_MASKED | ENABLE);
     true

@@ -4,8 +4,8 @@
 //! placed, or placed over something else, is left out.
 
 use super::config::{Function, Way};
-use super::msix;
-use super::{Known, Place, Search, give_line, range, take_line, takes_no_addresses};
+use super::{Known, Pin, Place, Search, give_line, range, take_line, takes_no_addresses};
+use super::{acs, msix, pins};
 use crate::serial::line;
 use crate::{ioapic, iommu, memory};
 use alloc::format;
@@ -37,10 +37,10 @@ const COMMON: u32 = 56;
 enum Behind {
     /// Nothing but the root.
     Root,
-    /// A port of the root, with this number.
+    /// A port of the root, with this number, which hands everything on to the root.
     Port(u8),
-    /// A switch, behind which devices reach each other, or a bridge, behind which they have its
-    /// number.
+    /// A port that does not, a switch, behind which devices reach each other, or a bridge, behind
+    /// which they have its number.
     Others,
 }
 
@@ -68,7 +68,8 @@ pub fn find(search: &mut Search<'_>) {
                 let further = function.read8(0x19);
                 let is_bridge = function.read8(0x0e) & 0x7f == 1;
                 if is_bridge && further > bus && buses.iter().all(|(b, _)| *b != further) {
-                    let behind = if bus == 0 && is_root_port(&function) {
+                    let is_port = bus == 0 && is_root_port(&function);
+                    let behind = if is_port && acs::isolate_port(&function) {
                         Behind::Port(number)
                     } else {
                         Behind::Others
@@ -78,6 +79,13 @@ pub fn find(search: &mut Search<'_>) {
                 continue;
             }
             function.stop_mastering();
+            let has_neighbours = first.read8(0x0e) & 0x80 != 0;
+            let behind = match behind {
+                Behind::Port(_) if has_neighbours && !acs::isolate_function(&function) => {
+                    Behind::Others
+                }
+                behind => behind,
+            };
             add(search, &function, behind);
         }
     }
@@ -143,16 +151,27 @@ fn add(search: &mut Search<'_>, function: &Function, behind: Behind) {
         Behind::Port(port) => iommu::confines(search.platform, function.source(), Some(port)),
         Behind::Others => false,
     };
+    if matches!(behind, Behind::Others) && !search.platform.remapping.is_empty() {
+        line!(
+            "machine: {location} is not confined by the IOMMU: what is before it may pass accesses on to others"
+        );
+    }
     let confined = transport == Transport::None && remapped;
-    let messages = confined || transport != Transport::None;
+    // Messages from behind a bridge carry the bridge's number, which would be anybody's there.
+    let is_named = !matches!(behind, Behind::Others)
+        || capabilities.iter().any(|(id, _)| *id == EXPRESS)
+        || !iommu::interrupts::are_remapped();
+    let messages = is_named && (confined || transport != Transport::None);
     let vector = messages.then(|| interrupt(function, &capabilities, &bars));
     let mut line = vector.flatten();
     if let Transport::Pci { vectors, .. } = &mut transport {
         *vectors = line.is_some();
     }
-    let pin = line.is_none();
-    if pin {
-        line = connect_pin(search, function);
+    let mut pin = Pin::None;
+    if line.is_none()
+        && let Some((connected, how)) = connect_pin(search, function)
+    {
+        (line, pin) = (Some(connected), how);
     }
     if transport == Transport::None {
         hide_vectors(function, &capabilities, &mut bars);
@@ -160,7 +179,7 @@ fn add(search: &mut Search<'_>, function: &Function, behind: Behind) {
     let known = Known {
         places: bars.iter().map(|b| b.place).collect(),
         function: Some(*function),
-        pin: pin && line.is_some(),
+        pin,
         masters: transport != Transport::None,
         confined,
     };
@@ -303,9 +322,9 @@ fn virtio(function: &Function, capabilities: &[(u8, u16)], bars: &[Bar]) -> Opti
 }
 
 /// Connects a line to the input at which a function's pin arrives, as the firmware has set it up for
-/// systems that do not run its byte code. Of functions that share an input the first gets it; the
-/// others never raise their pins.
-fn connect_pin(search: &Search<'_>, function: &Function) -> Option<u32> {
+/// systems that do not run its byte code. Functions share an input if all of them can; else the first
+/// has it, and the others never raise their pins.
+fn connect_pin(search: &mut Search<'_>, function: &Function) -> Option<(u32, Pin)> {
     let (at, pin) = (function.read8(LINE), function.read8(LINE + 1));
     // Not those of the ISA bus's timer, keyboard, clock and the like.
     let is_free = matches!(at, 3..=7 | 9..=12 | 14 | 15);
@@ -321,11 +340,15 @@ fn connect_pin(search: &Search<'_>, function: &Function) -> Option<u32> {
         ..isa
     };
     let line = take_line()?;
-    let connected = ioapic::connect(line, input);
-    if !connected {
+    if ioapic::connect(line, input) {
+        return Some((line, Pin::Alone));
+    }
+    let carrier = ioapic::line_of(input).filter(|_| function.can_mask_pin());
+    let shared = carrier.filter(|&carrier| pins::share(&mut search.list, carrier));
+    if shared.is_none() {
         give_line(line);
     }
-    connected.then_some(line)
+    shared.map(|carrier| (line, Pin::Shared(carrier)))
 }
 
 /// Ends the ranges that hold a function's table of message vectors, or that of those that wait,

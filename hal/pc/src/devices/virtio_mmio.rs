@@ -1,6 +1,6 @@
 //! Virtio transports with memory-mapped registers, as the command line names them.
 
-use super::{Known, Place, Search, give_line, range, take_line, takes_no_addresses};
+use super::{Known, Pin, Place, Search, give_line, range, take_line, takes_no_addresses};
 use crate::command_line::Request;
 use crate::ioapic::{self, Input};
 use crate::memory;
@@ -78,7 +78,7 @@ pub fn find(search: &mut Search<'_>, request: &Request<'_>) {
         let known = Known {
             places: vec![Place::Memory(registers)],
             function: None,
-            pin: false,
+            pin: Pin::None,
             masters: true,
             confined: false,
         };

@@ -57,21 +57,49 @@ pub struct Scope {
 }
 
 /// The devices that units in a DMAR table name. Stops at the first invalid entry.
-pub fn scopes(mut bytes: &[u8]) -> impl Iterator<Item = Scope> + '_ {
+pub fn scopes(bytes: &[u8]) -> impl Iterator<Item = Scope> + '_ {
+    named(bytes).filter_map(|named| {
+        matches!(named.kind, 1 | 2).then_some(Scope {
+            bridge: named.kind == 2,
+            bus: named.bus,
+            number: named.number,
+        })
+    })
+}
+
+/// The I/O APICs that units in a DMAR table name: the id of each, and the number by which it sends
+/// interrupts (bus, device and function). Stops at the first invalid entry.
+pub fn io_apic_sources(bytes: &[u8]) -> impl Iterator<Item = (u8, u16)> + '_ {
+    named(bytes).filter_map(|named| {
+        let source = u16::from_be_bytes([named.bus, named.number]);
+        (named.kind == 3).then_some((named.id, source))
+    })
+}
+
+/// What a unit names: its kind, its id if it is an interrupt controller, its place.
+struct Named {
+    kind: u8,
+    id: u8,
+    bus: u8,
+    number: u8,
+}
+
+fn named(mut bytes: &[u8]) -> impl Iterator<Item = Named> + '_ {
     let mut within: &[u8] = &[];
     core::iter::from_fn(move || {
         loop {
-            if let [kind, length, _, _, _, bus, ..] = *within {
+            if let [kind, length, _, _, id, bus, ..] = *within {
                 let length = usize::from(length);
                 let scope = within.get(..length).filter(|s| s.len() >= 8)?;
                 within = &within[length..];
                 // A longer path leads through bridges.
-                if let ([device, function], 1 | 2) = (&scope[6..], kind)
+                if let [device, function] = &scope[6..]
                     && *device < 32
                     && *function < 8
                 {
-                    return Some(Scope {
-                        bridge: kind == 2,
+                    return Some(Named {
+                        kind,
+                        id,
                         bus,
                         number: device << 3 | function,
                     });
@@ -114,7 +142,7 @@ mod tests {
         let mut bytes = vec![0, 0, 16 + 8 + 8 + 10 + 8, 0, 0, 0, 0, 0];
         bytes.extend([0; 8]);
         // An interrupt controller, a device, one behind a bridge, and a bridge.
-        bytes.extend([3, 8, 0, 0, 0, 0xff, 0, 0]);
+        bytes.extend([3, 8, 0, 0, 9, 0xff, 2, 1]);
         bytes.extend([1, 8, 0, 0, 0, 0, 31, 2]);
         bytes.extend([1, 10, 0, 0, 0, 0, 1, 0, 5, 0]);
         bytes.extend([2, 8, 0, 0, 0, 0, 28, 1]);
@@ -133,6 +161,7 @@ mod tests {
             number: 28 << 3 | 1,
         };
         assert!(scopes(&bytes).eq([device, bridge]));
+        assert!(io_apic_sources(&bytes).eq([(9, 0xff11)]));
         for cut in 0..bytes.len() {
             assert!(scopes(&bytes[..cut]).count() <= 2);
         }

@@ -1,4 +1,5 @@
-//! IOMMUs (Intel VT-d): what devices reach of memory.
+//! IOMMUs (Intel VT-d): what devices reach of memory, and which interrupts they raise
+//! ([`interrupts`]).
 //!
 //! When they are switched on, at the start, no device reaches anything. A device gets a domain of its
 //! own when its driver maps the first block; the domain's page tables, all made at once, lead to
@@ -12,6 +13,8 @@
 //! - Tables are freed when the units have confirmed that they know them no longer. Tables of a
 //!   device for which they have not are kept for good.
 
+pub mod interrupts;
+mod queue;
 mod registers;
 
 use crate::acpi::Platform;
@@ -46,6 +49,8 @@ struct State {
     /// Levels of page tables: 3 or 4.
     levels: usize,
     root: Run,
+    /// The table of interrupts, if they are remapped.
+    table: Option<interrupts::Table>,
     /// The context tables, by bus.
     contexts: Vec<(u8, Run)>,
     domains: [Option<Domain>; MOST_DEVICES],
@@ -90,17 +95,19 @@ pub fn init(platform: &Platform) {
         return;
     };
     let address = root.physical().start;
-    let state = State {
+    let mut state = State {
         incoherent: units.iter().any(Unit::is_incoherent),
         units,
         levels,
         root,
+        table: None,
         contexts: Vec::new(),
         domains: [const { None }; MOST_DEVICES],
         refused: [None; MOST_DEVICES],
     };
     state.written(state.root.words());
     if state.units.iter().all(|unit| unit.start(address)) {
+        state.table = interrupts::start(platform, &mut state.units);
         *STATE.lock() = Some(state);
     } else {
         line!("machine: the IOMMU is not used: it does not start");
@@ -169,6 +176,18 @@ pub fn refused(device: usize) -> Option<Refused> {
     .flatten()
 }
 
+/// Makes words visible to units, which may read past the processor's caches.
+fn written(incoherent: bool, words: &[AtomicU64]) {
+    if incoherent {
+        // Eight words are a line.
+        for word in words.iter().step_by(8).chain(words.last()) {
+            // SAFETY: writes a line back to memory, and changes nothing.
+            unsafe { asm!("clflush [{}]", in(reg) word, options(nostack, preserves_flags)) };
+        }
+    }
+    core::sync::atomic::fence(SeqCst);
+}
+
 /// The number of a device's domain.
 fn number(device: usize) -> u16 {
     device as u16 + 1
@@ -177,14 +196,7 @@ fn number(device: usize) -> u16 {
 impl State {
     /// Makes words of a table visible to the units.
     fn written(&self, words: &[AtomicU64]) {
-        if self.incoherent {
-            // Eight words are a line.
-            for word in words.iter().step_by(8).chain(words.last()) {
-                // SAFETY: writes a line back to memory, and changes nothing.
-                unsafe { asm!("clflush [{}]", in(reg) word, options(nostack, preserves_flags)) };
-            }
-        }
-        core::sync::atomic::fence(SeqCst);
+        written(self.incoherent, words);
     }
 
     fn write(&self, words: &[AtomicU64], index: usize, value: u64) {

@@ -1,6 +1,10 @@
 //! The registers of a remapping unit (Intel VT-d, chapter 11), by which it is switched on and told
 //! to forget.
+//!
+//! Once a unit remaps interrupts, it is told to forget by its queue ([`Queue`]) alone.
 
+use super::queue::{Forget, Queue};
+use crate::messages::Fault;
 use crate::{clock, memory};
 use sing_arch::pause;
 
@@ -13,6 +17,7 @@ const CONTEXTS: u64 = 0x28;
 const FAULTS: u64 = 0x34;
 const FAULT_CONTROL: u64 = 0x38;
 const PROTECTED: u64 = 0x64;
+const INTERRUPTS: u64 = 0xb8;
 /// Bytes of registers that are mapped.
 const MAPPED: u64 = 0x1000;
 
@@ -22,6 +27,15 @@ const SET_ROOT: u32 = 1 << 30;
 const WRITE_BUFFER: u32 = 1 << 27;
 const QUEUED: u32 = 1 << 26;
 const REMAP_INTERRUPTS: u32 = 1 << 25;
+const SET_INTERRUPTS: u32 = 1 << 24;
+/// Interrupts that do not name an entry of the table pass.
+const PASS_OTHERS: u32 = 1 << 23;
+/// Errors of the queue, among the faults.
+const QUEUE_ERRORS: u32 = 7 << 4;
+/// The table of interrupts has 2 to the power of this number plus 1 entries: a page of them.
+const INTERRUPTS_SIZE: u64 = 7;
+/// Messages have wide destinations.
+const WIDE: u64 = 1 << 11;
 /// The bits of the status that are kept when a command is written; the others are single acts.
 const KEPT: u32 = 0x96ff_ffff;
 
@@ -35,19 +49,8 @@ pub struct Unit {
     at: u64,
     capabilities: u64,
     further: u64,
-}
-
-/// An access that was refused.
-#[derive(Clone, Copy, Debug)]
-pub struct Fault {
-    /// Bus, device and function of the device.
-    pub source: u16,
-    /// The page's address.
-    pub page: u64,
-    /// Whether it was a write.
-    pub write: bool,
-    /// Why.
-    pub reason: u8,
+    /// How it is told to forget; `None`: by registers.
+    queue: Option<Queue>,
 }
 
 impl Unit {
@@ -58,6 +61,7 @@ impl Unit {
             at,
             capabilities: 0,
             further: 0,
+            queue: None,
         };
         unit.capabilities = unit.read64(CAPABILITIES);
         unit.further = unit.read64(FURTHER);
@@ -83,24 +87,18 @@ impl Unit {
     pub fn start(&self, root: u64) -> bool {
         // Firmware may have left it at work, in a way that is not ours.
         for bit in [TRANSLATE, REMAP_INTERRUPTS, QUEUED] {
-            let status = self.read32(STATUS);
-            if status & bit != 0 {
-                self.write32(COMMAND, status & KEPT & !bit);
-                if !self.wait(|| self.read32(STATUS) & bit == 0) {
-                    return false;
-                }
+            if self.read32(STATUS) & bit != 0 && !self.command(bit, 0) {
+                return false;
             }
         }
         // Faults are looked for, and raise no interrupt.
         self.write32(FAULT_CONTROL, 1 << 31);
         self.write64(ROOT, root);
-        self.write32(COMMAND, self.read32(STATUS) & KEPT | SET_ROOT);
-        let known = self.wait(|| self.read32(STATUS) & SET_ROOT != 0);
+        let known = self.command(SET_ROOT, SET_ROOT);
         if !known || !self.forget_contexts() || !self.forget(None) {
             return false;
         }
-        self.write32(COMMAND, self.read32(STATUS) & KEPT | TRANSLATE);
-        if !self.wait(|| self.read32(STATUS) & TRANSLATE != 0) {
+        if !self.command(TRANSLATE, TRANSLATE) {
             return false;
         }
         // Ranges that the firmware has kept from all devices meanwhile.
@@ -112,12 +110,63 @@ impl Unit {
 
     /// Translates no longer.
     pub fn stop(&self) {
-        self.write32(COMMAND, self.read32(STATUS) & KEPT & !TRANSLATE);
-        self.wait(|| self.read32(STATUS) & TRANSLATE == 0);
+        self.command(TRANSLATE, 0);
+    }
+
+    /// Whether it can remap interrupts.
+    pub fn remaps_interrupts(&self) -> bool {
+        const QUEUE: u64 = 1 << 1;
+        const REMAPS: u64 = 1 << 3;
+        self.further & (QUEUE | REMAPS) == QUEUE | REMAPS
+    }
+
+    /// Whether it can send interrupts to processors whose ids have more than 8 bits.
+    pub fn has_wide_destinations(&self) -> bool {
+        self.further & 1 << 4 != 0
+    }
+
+    /// Remaps interrupts from now on, by the table at this address, and refuses those that do not
+    /// name an entry. Whether it has confirmed that.
+    pub fn start_interrupts(&mut self, table: u64, wide: bool) -> bool {
+        self.queue = Queue::new(self);
+        if self.queue.is_none() || !self.command(QUEUED, QUEUED) {
+            return false;
+        }
+        let wide = if wide { WIDE } else { 0 };
+        self.write64(INTERRUPTS, table | wide | INTERRUPTS_SIZE);
+        self.command(SET_INTERRUPTS, SET_INTERRUPTS)
+            && self.forget_interrupts()
+            && self.command(PASS_OTHERS, 0)
+            && self.command(REMAP_INTERRUPTS, REMAP_INTERRUPTS)
+    }
+
+    /// Remaps interrupts no longer.
+    pub fn stop_interrupts(&self) {
+        self.command(REMAP_INTERRUPTS, 0);
+    }
+
+    /// Forgets what it knows of the table of interrupts. Whether it has confirmed that.
+    pub fn forget_interrupts(&self) -> bool {
+        let queue = self.queue.as_ref();
+        queue.is_some_and(|queue| queue.forget(self, Forget::Interrupts))
+    }
+
+    /// Whether its queue has come to an error, and goes no further.
+    pub fn has_queue_error(&self) -> bool {
+        self.read32(FAULTS) & QUEUE_ERRORS != 0
+    }
+
+    /// Gives a bit of the command this value. Whether the status has it, too, in time.
+    fn command(&self, bit: u32, value: u32) -> bool {
+        self.write32(COMMAND, self.read32(STATUS) & KEPT & !bit | value);
+        self.wait(|| self.read32(STATUS) & bit == value)
     }
 
     /// Forgets what it knows of contexts. Whether it has confirmed that.
     pub fn forget_contexts(&self) -> bool {
+        if let Some(queue) = &self.queue {
+            return queue.forget(self, Forget::Contexts);
+        }
         const GO: u64 = 1 << 63;
         const ALL: u64 = 1 << 61;
         const DONE: u64 = 3 << 59;
@@ -139,6 +188,9 @@ impl Unit {
             }
         }
         let drains = self.capabilities >> 54 & 3;
+        if let Some(queue) = &self.queue {
+            return queue.forget(self, Forget::Pages(domain, drains));
+        }
         let what = match domain {
             Some(domain) => OF_DOMAIN | u64::from(domain) << 32,
             None => ALL,
@@ -153,19 +205,10 @@ impl Unit {
     /// Takes the fault out of this record. `None` if there is none.
     pub fn take_fault(&self, i: u64) -> Option<Fault> {
         const THERE: u64 = 1 << 63;
-        const READ: u64 = 1 << 62;
         let at = self.fault_register(i);
-        let high = self.read64(at + 8);
-        (high & THERE != 0).then(|| {
-            let page = self.read64(at) & !0xfff;
-            self.write64(at + 8, THERE);
-            Fault {
-                source: high as u16,
-                page,
-                write: high & READ == 0,
-                reason: (high >> 32) as u8,
-            }
-        })
+        let fault = Fault::of(self.read64(at), self.read64(at + 8))?;
+        self.write64(at + 8, THERE);
+        Some(fault)
     }
 
     /// From now on it records faults again, if there was no room for some.
@@ -192,7 +235,8 @@ impl Unit {
         (self.further >> 8 & 0x3ff) * 16
     }
 
-    fn wait(&self, done: impl Fn() -> bool) -> bool {
+    /// Waits a little until this is so; whether it is.
+    pub(super) fn wait(&self, done: impl Fn() -> bool) -> bool {
         let end = clock::now().saturating_add(PATIENCE);
         while !done() {
             if clock::now() > end {
@@ -209,7 +253,7 @@ impl Unit {
         unsafe { ((self.at + at) as *const u32).read_volatile() }
     }
 
-    fn read64(&self, at: u64) -> u64 {
+    pub(super) fn read64(&self, at: u64) -> u64 {
         debug_assert!(at + 8 <= MAPPED);
         // SAFETY: as for `read32`.
         unsafe { ((self.at + at) as *const u64).read_volatile() }
@@ -218,11 +262,11 @@ impl Unit {
     fn write32(&self, at: u64, value: u32) {
         debug_assert!(at + 4 <= MAPPED);
         // SAFETY: as for `read32`. What is written only takes memory away from devices, but for the
-        // root's address, which is that of a table of this module.
+        // addresses of the root, of the table of interrupts and of the queue, which are this folder's.
         unsafe { ((self.at + at) as *mut u32).write_volatile(value) }
     }
 
-    fn write64(&self, at: u64, value: u64) {
+    pub(super) fn write64(&self, at: u64, value: u64) {
         debug_assert!(at + 8 <= MAPPED);
         // SAFETY: as for `write32`.
         unsafe { ((self.at + at) as *mut u64).write_volatile(value) }

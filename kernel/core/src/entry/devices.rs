@@ -2,6 +2,7 @@
 
 use super::reply::put_encoded;
 use super::{Entries, caller, fill_table, finish};
+use crate::ground::machine::hal;
 use crate::ground::trusted::{self, Outside, Registers};
 use crate::ground::work::Work;
 use crate::object::device::{self, Device};
@@ -41,6 +42,7 @@ fn describe(index: u32, out: u32, max: u32) -> Result<i32, Trap> {
         interrupt: described.line.is_some(),
         broken: device.is_broken(),
         confined: device.is_confined(),
+        own_interrupts: device.is_confined() && hal().confines_interrupts(),
     };
     put_encoded(&info, out, max)
 }

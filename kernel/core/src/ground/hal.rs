@@ -206,6 +206,12 @@ pub unsafe trait Hal: Sync {
         false
     }
 
+    /// Whether a device that masters the bus raises no interrupt but its own, whatever it writes to
+    /// the addresses where processors take messages. Never changes.
+    fn confines_interrupts(&self) -> bool {
+        false
+    }
+
     /// Opens the window of a device through which it reaches memory, of [`WINDOW_PAGES`] pages
     /// that lead nowhere; from now on the device may master the bus. Called while the device is
     /// connected; [`Hal::disconnect`] closes the window. Returns false if the device is not

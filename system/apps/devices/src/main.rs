@@ -29,11 +29,12 @@ fn main(_: Arguments) -> Result<(), Error> {
             (id, _) => id.to_string(),
         };
         let is_virtio = d.signature.starts_with("/virtio/") || d.signature.contains("/1af4/");
-        let memory = match (d.confined, is_virtio) {
-            (true, _) => "by the IOMMU",
-            (false, true) => "by queues",
-            (false, false) if d.signature.starts_with("/pnp/") => "none",
-            (false, false) => "none: no IOMMU",
+        let memory = match (d.confined, d.own_interrupts, is_virtio) {
+            (true, true, _) => "by the IOMMU",
+            (true, false, _) => "by the IOMMU, which does not confine its interrupts",
+            (false, _, true) => "by queues",
+            (false, _, false) if d.signature.starts_with("/pnp/") => "none",
+            (false, _, false) => "none: no IOMMU confines it",
         };
         table.push_str(&format!(
             "{:<16} {:<24} {holder:>6} {memory}\n",

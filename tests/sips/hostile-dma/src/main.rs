@@ -39,7 +39,7 @@ const TRAPS: [(&str, i32); 5] = [
     ("copy-behind", 19),
 ];
 /// Attempts that come to nothing, so that the child ends with 0; or the honest driver.
-const REFUSED: [&str; 14] = [
+const REFUSED: [&str; 16] = [
     "raise",
     "interrupts",
     "before",
@@ -52,6 +52,8 @@ const REFUSED: [&str; 14] = [
     "refused",
     "too-much",
     "interrupt",
+    "entries",
+    "old-form",
     "die",
     "honest",
 ];
@@ -69,6 +71,8 @@ const COMMAND: u32 = 0x98;
 const START: u32 = 1;
 const TO_MEMORY: u32 = 2;
 
+/// Where processors take messages.
+const MESSAGES: u64 = 0xfee0_0000;
 /// The causes of its interrupt; raises it, and takes a cause away.
 const CAUSES: u32 = 0x24;
 const RAISE: u32 = 0x60;
@@ -350,9 +354,11 @@ fn child(attempt: &str) -> Result<i32, Error> {
             let shared = edu.shared(0)?;
             device.store_u32(shared.address(), 0x3e);
             edu.copy(shared.address(), 4, false)?;
-            edu.copy(0xfee0_0000, 4, true)?;
+            edu.copy(MESSAGES, 4, true)?;
             code(edu.holds(&edu.shared(3)?, 3))
         }
+        "entries" => entries(&edu),
+        "old-form" => old_form(&edu),
         // Its pin stays raised, and is never acknowledged: the next driver has its interrupts.
         "raise" => {
             let irq = device.irq()?;
@@ -402,6 +408,58 @@ fn child(attempt: &str) -> Result<i32, Error> {
         }
         _ => Err(Error::BadArgument),
     }
+}
+
+/// Writes a message for processors: to this address behind the first one, this data.
+fn send(edu: &Edu, word: &Mapping, address: u64, data: u32) -> Result<(), Error> {
+    edu.device.store_u32(word.address(), data);
+    edu.copy(word.address(), 4, false)?;
+    edu.copy(MESSAGES + address, 4, true)
+}
+
+/// Messages that name entries of the table of interrupts: those of others and that of its own line,
+/// whose sender is the interrupt controller, and such as there are none. They end nothing, and the
+/// device's own interrupts come as before.
+fn entries(edu: &Edu) -> Result<i32, Error> {
+    let irq = edu.device.irq()?;
+    let word = edu.shared(0)?;
+    // With the entry's number in the address, and with it in the data.
+    send(edu, &word, 1 << 4, 0)?;
+    for entry in 1..16 {
+        edu.copy(MESSAGES + (entry << 5 | 1 << 4), 4, true)?;
+    }
+    for entry in [1, 4, 31, 255, 256, 0xffff] {
+        send(edu, &word, 1 << 4 | 1 << 3, entry)?;
+    }
+    code(goes_on(edu, &irq))
+}
+
+/// Messages of the form that names vectors, of devices, of the machine and of nobody, likewise.
+/// (Exceptions and resets are not tried: QEMU lets this form pass.)
+fn old_form(edu: &Edu) -> Result<i32, Error> {
+    let irq = edu.device.irq()?;
+    let word = edu.shared(0)?;
+    for vector in (0x20..0x30).chain([0x3e, 0x7f, 0xe7, 0xff]) {
+        send(edu, &word, 0, vector)?;
+    }
+    code(goes_on(edu, &irq))
+}
+
+/// Whether what was recorded is right (machines may record nothing), and the device's interrupt
+/// comes when it raises it, and only then.
+fn goes_on(edu: &Edu, irq: &Irq) -> bool {
+    let fault = edu.device.fault();
+    let mut good = fault.is_none_or(|f| (f.page, f.write) == (MESSAGES, true));
+    if !good {
+        println!("{fault:x?}");
+    }
+    irq.acknowledge();
+    good &= !arrives(irq, 50);
+    edu.registers.write_u32(RAISE, 1);
+    good &= arrives(irq, 1000);
+    edu.registers.write_u32(QUIET, 1);
+    irq.acknowledge();
+    good && !arrives(irq, 50)
 }
 
 /// Blocks that a device must not get; each comes back.

@@ -1,0 +1,86 @@
+//! Interrupt pins (INTx) that share an input of an I/O APIC.
+//!
+//! A function that shares its input has a line of the kernel's like any other. What interrupts is
+//! the input, on the line of the first function that has been connected to it, the input's carrier. Each
+//! function says itself whether it raises its pin, and can be kept from it (PCI 2.3: bits of status
+//! and command): so the interrupt is that of each function that raises its pin, which is masked at
+//! the function, until its driver acknowledges it. The input is not masked: a function that never
+//! becomes quiet, or a driver that never acknowledges, holds up nobody else.
+//!
+//! Functions that do not have these bits share no input.
+
+use super::{List, Pin, list};
+use crate::ioapic;
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+/// Lines that carry others, one bit each.
+static CARRIERS: AtomicU32 = AtomicU32::new(0);
+/// Interrupts in a row that no function has raised.
+static UNKNOWN: AtomicU32 = AtomicU32::new(0);
+/// After so many, the input is masked, until a driver on it acknowledges an interrupt.
+const MOST_UNKNOWN: u32 = 1000;
+
+/// Lets a function share the input that this line carries: the first function on it must be able
+/// to share, too. Whether it can.
+pub fn share(list: &mut List, carrier: u32) -> bool {
+    let mut others = list.devices.iter().zip(&mut list.known);
+    let first = others.find(|(device, _)| device.line == Some(carrier));
+    let Some((_, known)) = first else {
+        return false;
+    };
+    let can_share = known.function.is_some_and(|f| f.can_mask_pin());
+    match known.pin {
+        Pin::Shared(_) => true,
+        Pin::Alone if can_share => {
+            known.pin = Pin::Shared(carrier);
+            CARRIERS.fetch_or(1 << carrier, Relaxed);
+            true
+        }
+        _ => false,
+    }
+}
+
+/// The lines whose functions raise their pins at the input that this line carries, one bit each:
+/// they are masked now. `None` if it carries none.
+pub fn arrived(carrier: u32) -> Option<u32> {
+    if CARRIERS.load(Relaxed) & 1 << carrier == 0 {
+        return None;
+    }
+    let list = list()?;
+    let mut lines = 0;
+    for (device, known) in list.devices.iter().zip(&list.known) {
+        let Some(function) = known.function.filter(|_| known.pin == Pin::Shared(carrier)) else {
+            continue;
+        };
+        if function.take_pin() {
+            lines |= device.line.map_or(0, |line| 1 << line);
+        }
+    }
+    if lines != 0 {
+        UNKNOWN.store(0, Relaxed);
+    } else if UNKNOWN.fetch_add(1, Relaxed) >= MOST_UNKNOWN {
+        // Something else on the board raises it.
+        ioapic::mask(carrier);
+    }
+    Some(lines)
+}
+
+/// Masks or unmasks a line at its function. False if it does not share its input.
+pub fn mask(line: u32, masked: bool) -> bool {
+    if CARRIERS.load(Relaxed) == 0 {
+        return false;
+    }
+    let found = list().and_then(|list| {
+        let place = list.devices.iter().position(|d| d.line == Some(line))?;
+        list.known.get(place)
+    });
+    let Some((Pin::Shared(carrier), Some(function))) = found.map(|k| (k.pin, k.function)) else {
+        return false;
+    };
+    function.let_pin(!masked);
+    if !masked {
+        UNKNOWN.store(0, Relaxed);
+        ioapic::unmask(carrier);
+    }
+    true
+}
