@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 /// How long a boot and all frames may take.
 const TIME: Duration = Duration::from_secs(180);
-/// Frames that may be lost of each hundred.
-const LOST_PER_CENT: u32 = 10;
+/// Frames that may be lost of each hundred: bursts are more than the host's sockets hold.
+const LOST_PER_CENT: u32 = 25;
 
 /// A card, and what happens while frames go through it.
 struct Case {
