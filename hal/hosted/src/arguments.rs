@@ -336,6 +336,9 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    #[test]
     fn there_is_one_serial_port() {
         let Ok(Command::Run(run)) = run("--serial unix:/s os.img --serial x") else {
             panic!("not understood")
