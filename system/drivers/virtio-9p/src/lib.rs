@@ -20,4 +20,4 @@ mod walk;
 pub use list::shown;
 pub use session::{DATA, Failed, Lost, Moved, ROOT, Session, Transport};
 pub use tree::{Opened, Wish};
-pub use walk::{Place, text};
+pub use walk::Place;

@@ -3,9 +3,10 @@
 use crate::faults;
 use crate::sync::Sync;
 use crate::volume::{At, Client, Directory, Volume, now};
-use crate::walk::{Place, text, walk};
+use crate::walk::{Place, walk};
 use sing_sdk::contracts::{DirectoryContract, FileAttributes, FileFault, FileKind, OpenHow};
 use sing_sdk::fs::{KEEP, pack};
+use sing_sdk::path::from_directory;
 use sing_sdk::pattern::literal;
 use sing_sdk::prelude::*;
 use sing_sdk::rt::{Endpoint, TypedEndpoint, stand_for};
@@ -89,7 +90,13 @@ impl Volume {
         // Of what is mounted at the root of the name space, the name server's names win.
         let (root, names) = (self.root, &mut self.names);
         let foreign = |name: &str| root && names.find(&literal(&format!("/{name}"))).is_ok();
-        walk(&mut self.store, at.node, &text(path)?, follow, foreign)
+        walk(
+            &mut self.store,
+            at.node,
+            &from_directory(path)?,
+            follow,
+            foreign,
+        )
     }
 
     /// The same for a change.
