@@ -13,6 +13,7 @@ extern crate alloc;
 
 mod faults;
 mod list;
+mod recent;
 mod session;
 mod tree;
 mod walk;
