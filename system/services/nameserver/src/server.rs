@@ -5,20 +5,18 @@ use crate::clients::{Clients, Gone, State};
 use crate::parsed::{below, divided, link, search};
 use crate::providers::{Answer, NAME_SERVER, Providers};
 use crate::registry::{Below, Remote};
-use crate::request::{Asker, Asking, Back, Found, Provided, Reply, Search, Verb};
+use crate::request::{Asker, Asking, Back, Provided, Reply, Verb};
 use crate::succession;
 use crate::watchers::Watchers;
 use alloc::collections::BTreeMap;
 use core::time::Duration;
 use nameserver::{HOPS, Tree, follow, origin};
 use sing_sdk::path;
-use sing_sdk::pattern;
 use sing_sdk::prelude::*;
 use sing_sdk::provider::asked;
 use sing_sdk::set::WaitSet;
 use sing_sdk::share::{SYSTEM, Shares};
 use sing_sdk::time::{self, Timeout};
-use sing_sdk::walk::{self, Piece};
 
 /// How long the server waits for memory before it tries again.
 const RETRY: Duration = Duration::from_millis(20);
