@@ -6,7 +6,6 @@
 //!   Small memories keep small pages, so that what they have not touched costs nothing.
 //! - All of this is advice. Where Linux does not take it, pages are small, and nothing else changes.
 
-use rustix::mm::{Advice, madvise};
 use std::ops::Range;
 
 /// Bytes from which a memory gets large pages.
@@ -17,16 +16,13 @@ pub(crate) const MOST: usize = 512;
 const HUGE: u64 = 2 << 20;
 
 /// Asks Linux for large pages in a range, or for none any more.
-///
-/// The caller has the range reserved.
 pub(crate) fn advise(range: &Range<u64>, large: bool) {
     let advice = if large {
-        Advice::LinuxHugepage
+        libc::MADV_HUGEPAGE
     } else {
-        Advice::LinuxNoHugepage
+        libc::MADV_NOHUGEPAGE
     };
-    // SAFETY: the advice changes no contents, and no access.
-    let _ = unsafe { madvise(range.start as *mut _, length(range), advice) };
+    tell(range, advice);
 }
 
 /// A memory that begins at `start` has grown by a range: makes one page of the small ones at whose
@@ -34,11 +30,12 @@ pub(crate) fn advise(range: &Range<u64>, large: bool) {
 pub(crate) fn grown(start: u64, by: &Range<u64>) {
     let page = by.start / HUGE * HUGE;
     if start <= page && page < by.start && page + HUGE <= by.end {
-        // SAFETY: the advice changes no contents, and no access. It is not among rustix's.
-        let _ = unsafe { libc::madvise(page as *mut _, HUGE as usize, libc::MADV_COLLAPSE) };
+        tell(&(page..page + HUGE), libc::MADV_COLLAPSE);
     }
 }
 
-fn length(range: &Range<u64>) -> usize {
-    (range.end - range.start) as usize
+fn tell(range: &Range<u64>, advice: i32) {
+    let bytes = (range.end - range.start) as usize;
+    // SAFETY: all that is advised here changes no contents and no access, wherever the range is.
+    let _ = unsafe { libc::madvise(range.start as *mut _, bytes, advice) };
 }
