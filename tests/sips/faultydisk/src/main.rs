@@ -160,7 +160,7 @@ impl Disk {
     fn cut(&mut self, seed: u64) {
         let group = self.group;
         let drawn = |sector: u64| {
-            let x = (sector / group ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let x = ((sector / group) ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             (x >> 40) & 1 == 0
         };
         self.settle(drawn);
