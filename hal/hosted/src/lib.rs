@@ -24,6 +24,7 @@ mod signals;
 mod terminal;
 mod thread;
 mod timer;
+mod wide;
 
 use clock::{Clock, Noted};
 use code::Code;

@@ -22,6 +22,7 @@
 //! - No more than the limit is accessible at once, blanks not counted.
 
 use crate::ranges::Ranges;
+use crate::wide;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
 use sing_abi::PAGE;
@@ -88,12 +89,21 @@ pub(crate) struct Memory {
 struct State {
     arenas: Ranges,
     free: Ranges,
-    /// Reservations by their first addresses: where each ends, and whether something of it is
-    /// accessible.
-    taken: BTreeMap<u64, (u64, bool)>,
+    /// Reservations by their first addresses.
+    taken: BTreeMap<u64, Taken>,
     open: usize,
+    /// Reservations with large pages.
+    wide: usize,
     islands: Ranges,
     blanks: Ranges,
+}
+
+struct Taken {
+    end: u64,
+    /// Something of it is accessible.
+    open: bool,
+    /// Its accessible part has been given large pages.
+    wide: bool,
 }
 
 /// Rounds up to the alignment of reservations.
@@ -135,15 +145,62 @@ impl State {
         );
     }
 
+    /// Notes a new reservation.
+    fn give(&mut self, at: u64, bytes: u64) {
+        let taken = Taken {
+            end: at + bytes,
+            open: false,
+            wide: false,
+        };
+        self.taken.insert(at, taken);
+    }
+
     /// Notes whether something of the reservation at this address is accessible.
     fn note(&mut self, at: u64) {
         let islands = &self.islands;
-        let Some((&start, (end, open))) = self.taken.range_mut(..=at).next_back() else {
+        let Some((&start, taken)) = self.taken.range_mut(..=at).next_back() else {
             return;
         };
-        let is_open = islands.meets(start, *end);
-        self.open = self.open + usize::from(is_open) - usize::from(*open);
-        *open = is_open;
+        let is_open = islands.meets(start, taken.end);
+        self.open = self.open + usize::from(is_open) - usize::from(taken.open);
+        taken.open = is_open;
+    }
+
+    /// Gives the reservation whose memory at `at` has just become accessible large pages, if it is
+    /// large and has none yet, or what is new of it. Returns where it begins.
+    fn widen(&mut self, new: &Range<u64>) -> Option<u64> {
+        let (start, end) = self.islands.around(new.start)?;
+        if end - start < wide::LARGE || self.blanks.meets(start, end) {
+            return None;
+        }
+        let (&first, taken) = self.taken.range_mut(..=new.start).next_back()?;
+        if start < first || end > taken.end {
+            return None;
+        }
+        if taken.wide {
+            wide::advise(new, true);
+        } else if self.wide < wide::MOST {
+            taken.wide = true;
+            self.wide += 1;
+            wide::advise(&(start..end), true);
+        } else {
+            return None;
+        }
+        Some(start)
+    }
+
+    /// Takes large pages from the reservation at `at`, of which a part is to have no memory: Linux
+    /// would give it some.
+    fn narrow(&mut self, at: u64) {
+        let Some((&first, taken)) = self.taken.range_mut(..=at).next_back() else {
+            return;
+        };
+        if std::mem::take(&mut taken.wide) {
+            self.wide -= 1;
+            for (start, end) in self.islands.common(first, taken.end) {
+                wide::advise(&(start..end), false);
+            }
+        }
     }
 
     /// Replaces whatever is accessible in the range, of one reservation, by inaccessible addresses.
@@ -234,7 +291,7 @@ impl Memory {
     fn take(&self, bytes: u64) -> Option<u64> {
         let mut state = self.state();
         if let Some(at) = state.free.take(bytes) {
-            state.taken.insert(at, (at + bytes, false));
+            state.give(at, bytes);
             return Some(at);
         }
         let mut size = ARENA.max(bytes);
@@ -244,7 +301,7 @@ impl Memory {
                     state.arenas.insert(at, at + size);
                     state.free.insert(at, at + size);
                     let at = state.free.take(bytes)?;
-                    state.taken.insert(at, (at + bytes, false));
+                    state.give(at, bytes);
                     return Some(at);
                 }
                 _ if size > bytes => size = (size / 2).next_multiple_of(ALIGN).max(bytes),
@@ -261,7 +318,8 @@ impl Memory {
         let (at, end) = (addresses.at(), addresses.at() + addresses.bytes());
         state.check("release", at, end);
         if state.close(at, end) {
-            state.taken.remove(&at);
+            let gone = state.taken.remove(&at);
+            state.wide -= usize::from(gone.is_some_and(|taken| taken.wide));
             state.free.insert(at, end);
         }
     }
@@ -310,6 +368,12 @@ impl Memory {
         if already > 0 {
             clear(at, bytes);
         }
+        let wide = state.widen(&(at..end));
+        drop(state);
+        // Nobody else gives up what the caller holds a part of.
+        if let Some(start) = wide {
+            wide::grown(start, &(at..end));
+        }
         true
     }
 
@@ -320,6 +384,7 @@ impl Memory {
             state.islands.overlap(start, end) == end - start,
             "{start:#x} to {end:#x} is to be blank and not accessible"
         );
+        state.narrow(start);
         state.blanks.insert(start, end);
         clear(start, end - start);
     }
@@ -378,3 +443,7 @@ pub(crate) fn machine_bytes() -> u64 {
     let bytes = available.unwrap_or(1 << 30).min(group.unwrap_or(u64::MAX));
     bytes / PAGE * PAGE
 }
+
+#[cfg(test)]
+#[path = "memory_tests.rs"]
+mod tests;

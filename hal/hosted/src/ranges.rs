@@ -59,6 +59,11 @@ impl Ranges {
             .filter(|(s, _)| *s < end)
     }
 
+    /// Returns the range in which an address lies.
+    pub(crate) fn around(&self, at: u64) -> Option<(u64, u64)> {
+        self.meeting(at, at + 1)
+    }
+
     /// Returns how many bytes of `at..end` are in the set.
     pub(crate) fn overlap(&self, at: u64, end: u64) -> u64 {
         let (mut from, mut sum) = (at, 0);

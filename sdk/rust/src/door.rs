@@ -5,9 +5,12 @@
 //! Invariant: every request is answered, and an endpoint that is not taken goes back.
 
 use crate::contracts::{NamespaceContract, Refusal, ServiceContract};
+use crate::path::LONGEST;
+use crate::pattern::{self, Pattern};
 use crate::provider::asked;
 use crate::rt::{Closed, Endpoint, Handle, Text, TypedEndpoint, Waitable, stand_for};
 use crate::walk::{self, Directories};
+use crate::watcher;
 use NamespaceContract::exp::Ready as Request;
 use alloc::string::String;
 
@@ -39,6 +42,22 @@ pub trait Place: Directories {
     /// Why it does not, and the endpoint: [`Refusal::IsLink`] if the path leads through a link,
     /// which the name server then asks for.
     fn bind(&mut self, path: &str, origin: u32, client: Endpoint) -> Result<(), Turned>;
+
+    /// Has this channel told of changes of names that match a pattern below a directory, or are
+    /// below such a name. Who does not say otherwise tells nobody of changes.
+    ///
+    /// # Errors
+    /// Why it does not, and the channel: [`Refusal::IsLink`] as for [`Place::bind`].
+    fn notify(
+        &mut self,
+        directory: &str,
+        pattern: Pattern,
+        origin: u32,
+        watcher: watcher::Channel,
+    ) -> Result<(), (Refusal, watcher::Channel)> {
+        let _ = (directory, pattern, origin);
+        Err((Refusal::NotFound, watcher))
+    }
 
     /// The first link on a path.
     fn link(&mut self, path: &str) -> Option<Link> {
@@ -94,10 +113,17 @@ impl Door {
                     Err(reason) => next.send_nak_read_link(reason),
                 }
             }
-            // Nobody is told of changes, and nobody else serves a part of it.
-            Request::Notify(_, _, watcher, next) => {
-                next.send_nak_notify(Refusal::NotFound, watcher)
+            Request::Notify(spec, origin, watcher, next) => {
+                let taken = match watched(&spec) {
+                    Ok((directory, of)) => place.notify(&directory, of, origin, watcher),
+                    Err(reason) => Err((reason, watcher)),
+                };
+                match taken {
+                    Ok(()) => next.send_ack_notify(),
+                    Err((reason, watcher)) => next.send_nak_notify(reason, watcher),
+                }
             }
+            // Nobody else serves a part of it.
             Request::Register(_, _, _, provider, next) => {
                 next.send_nak_register(Refusal::Held, provider)
             }
@@ -112,6 +138,13 @@ impl Waitable for Door {
     fn handle(&self) -> Handle {
         self.0.handle()
     }
+}
+
+/// The directory and the pattern of a specification.
+fn watched(spec: &Text) -> Result<(String, Pattern), Refusal> {
+    let spec = spec.get_within(LONGEST).ok_or(Refusal::TooLong)?;
+    let (directory, of) = pattern::split(&spec)?;
+    Ok((directory, Pattern::new(&of)?))
 }
 
 fn text(text: &str) -> Result<Text, Refusal> {

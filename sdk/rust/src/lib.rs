@@ -96,6 +96,7 @@ pub mod tref;
 pub mod usage;
 pub mod view;
 pub mod walk;
+pub mod watcher;
 #[cfg(feature = "wrong")]
 pub mod wrong;
 

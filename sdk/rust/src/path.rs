@@ -1,5 +1,8 @@
-//! Paths of the name space: absolute, parts divided by `/`.
+//! Paths: absolute ones of the name space, and those from an open directory on, parts divided by
+//! `/`.
 
+use crate::contracts::FileFault;
+use crate::rt::Text;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -77,6 +80,34 @@ pub fn below<'a>(path: &'a str, prefix: &str) -> Option<&'a str> {
     }
 }
 
+/// A path from an open directory on, as it came in a message to the directory's server. Control
+/// characters are in no path of the name space, so that no name may have one: the directory could
+/// not be listed there.
+///
+/// # Errors
+/// [`FileFault::BadName`] if it is too long, or no such text.
+pub fn from_directory(path: &Text) -> Result<String, FileFault> {
+    let path = path.get_within(LONGEST).ok_or(FileFault::BadName)?;
+    if path.contains(char::is_control) {
+        return Err(FileFault::BadName);
+    }
+    Ok(path)
+}
+
+/// Puts the parts of a path, or of a link's target, before the `rest` of the way that a server goes
+/// along: the last element of `rest` is the next part. `..` stays a part, `.` and empty parts are
+/// none. Returns whether the path says that it leads to a directory: it ends with `/` or `/.`, or is
+/// `.`. (One that ends with `..` leads to a directory because only directories are gone up from.)
+pub fn prepend(rest: &mut Vec<String>, path: &str) -> bool {
+    let before = rest.len();
+    let parts = path
+        .split('/')
+        .filter(|part| !part.is_empty() && *part != ".");
+    rest.extend(parts.map(String::from));
+    rest[before..].reverse();
+    path.ends_with('/') || path.ends_with("/.") || path == "."
+}
+
 /// The names directly below a normalized directory, in order, directories with a `/` behind; `None`
 /// if no path lies below it.
 pub fn list<'a>(paths: impl Iterator<Item = &'a str>, directory: &str) -> Option<Vec<String>> {
@@ -139,6 +170,24 @@ mod tests {
         assert_eq!(below("/boot", "/boot"), Some("/"));
         assert_eq!(below("/bootleg", "/boot"), None);
         assert_eq!(below("/a", "/"), Some("/a"));
+    }
+
+    #[test]
+    fn put_before_the_rest_of_a_way() {
+        let mut rest: Vec<String> = ["z", "y"].map(String::from).into();
+        assert!(!prepend(&mut rest, "a/./b//../c"));
+        assert_eq!(rest, ["z", "y", "c", "..", "b", "a"]);
+        for (path, directory) in [
+            ("", false),
+            (".", true),
+            ("a", false),
+            ("a/", true),
+            ("a/.", true),
+            ("a.", false),
+            ("..", false),
+        ] {
+            assert_eq!(prepend(&mut rest, path), directory, "{path}");
+        }
     }
 
     #[test]

@@ -142,7 +142,9 @@ pub(super) fn work(jobs: &Jobs, file: &File, transport: &Transport, kernel: Kern
         let done = settle(jobs, flush, done, &mut lost, || file.sync_data());
         // Before the request is given back: the model then knows that nothing waits any more.
         jobs.done.fetch_add(1, SeqCst);
+        let mut told = false;
         let tell = transport.finish(ticket, |chain| {
+            told = true;
             // The head was taken when the request came, and is still there.
             let mut header = [0; 16];
             chain.take_head(&mut header);
@@ -157,9 +159,20 @@ pub(super) fn work(jobs: &Jobs, file: &File, transport: &Transport, kernel: Kern
             unsafe { status.write_volatile(value) };
             written as u32 + 1
         });
+        if flush && !told {
+            keep(done.err(), &mut lost);
+        }
         if tell {
             kernel.signal(signals::DEVICE);
         }
+    }
+}
+
+/// The device was reset while a flush was under way: nobody has heard of its error, which is the
+/// next flush's.
+fn keep(untold: Option<io::Error>, lost: &mut Option<io::Error>) {
+    if untold.is_some() {
+        *lost = untold;
     }
 }
 
@@ -243,6 +256,24 @@ mod tests {
         let sync = || unreachable!("a flush has synced");
         assert!(settle(&jobs, true, Ok(()), &mut lost, sync).is_err());
         assert!(jobs.dirty.load(SeqCst));
+        assert!(settle(&jobs, true, Ok(()), &mut lost, sync).is_ok());
+    }
+
+    #[test]
+    fn an_error_that_a_reset_kept_from_its_flush_is_told_by_the_next_one() {
+        let (jobs, mut lost) = (Jobs::default(), None);
+        let sync = || unreachable!("a flush has synced");
+        let failing: io::Result<()> = Err(io::ErrorKind::StorageFull.into());
+        let done = settle(&jobs, true, failing, &mut lost, sync);
+        keep(done.err(), &mut lost);
+        // The next one is run, and fails; that after it does not.
+        assert!(jobs.dirty.load(SeqCst));
+        let done = settle(&jobs, true, Ok(()), &mut lost, sync);
+        assert!(done.is_err());
+        // One that goes well takes nothing away.
+        lost = done.err();
+        keep(None, &mut lost);
+        assert!(settle(&jobs, true, Ok(()), &mut lost, sync).is_err());
         assert!(settle(&jobs, true, Ok(()), &mut lost, sync).is_ok());
     }
 }

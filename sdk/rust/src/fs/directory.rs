@@ -348,7 +348,9 @@ impl Directory {
         Ok((buffer, count))
     }
 
-    /// Returns when all changes of its file system so far are safe from a power cut.
+    /// Returns when all changes so far of the names directly in it are safe from a power cut. On a
+    /// disk of the system's, all of the file system is; elsewhere, what is in a file is safe by the
+    /// file's own [`File::sync`].
     ///
     /// # Errors
     /// As [`Directory::attributes`]; [`FileFault::Medium`]: then it is unknown.

@@ -2,9 +2,10 @@
 
 use crate::server::{Dir, Directory, FileStart, Server, Service};
 use sing_sdk::contracts::{DirectoryContract, FileFault, OpenHow};
+use sing_sdk::path::from_directory;
 use sing_sdk::prelude::*;
 use sing_sdk::rt::{TypedEndpoint, stand_for};
-use virtio_9p::{Wish, text};
+use virtio_9p::Wish;
 
 /// Bytes of one answer with entries.
 const ENTRIES: usize = 16 << 10;
@@ -33,12 +34,12 @@ impl Server {
         let s = &mut self.session;
         // A change, at a path that the client is allowed to change.
         let may = |path: &Text| match dir.open.write {
-            true => text(path),
+            true => from_directory(path),
             false => Err(FileFault::ReadOnly),
         };
         Some(match directory.recv() {
             Request::GetAttributes(path, follow, next) => {
-                match text(&path).and_then(|path| s.attributes_at(fid, &path, follow)) {
+                match from_directory(&path).and_then(|path| s.attributes_at(fid, &path, follow)) {
                     Ok(attributes) => next.send_attributes(attributes),
                     Err(fault) => next.send_failed(fault),
                 }
@@ -103,7 +104,7 @@ impl Server {
                 done!(made, next)
             }
             Request::ReadLink(path, next) => {
-                let target = text(&path).and_then(|path| s.read_link_at(fid, &path));
+                let target = from_directory(&path).and_then(|path| s.read_link_at(fid, &path));
                 let target = target
                     .and_then(|target| Text::new(&target).map_err(|_| FileFault::NoResources));
                 match target {
@@ -138,7 +139,7 @@ impl Server {
     ) -> Result<(), (FileFault, Service)> {
         let endpoint = exp.into_endpoint();
         let wish = wish(FileStart::matches(&endpoint));
-        let path = match text(path) {
+        let path = match from_directory(path) {
             Ok(path) => path,
             Err(fault) => return Err((fault, stand_for(endpoint))),
         };

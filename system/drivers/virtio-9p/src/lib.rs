@@ -13,6 +13,7 @@ extern crate alloc;
 
 mod faults;
 mod list;
+mod recent;
 mod session;
 mod tree;
 mod walk;
@@ -20,4 +21,4 @@ mod walk;
 pub use list::shown;
 pub use session::{DATA, Failed, Lost, Moved, ROOT, Session, Transport};
 pub use tree::{Opened, Wish};
-pub use walk::{Place, text};
+pub use walk::Place;

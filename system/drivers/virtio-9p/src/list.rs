@@ -3,11 +3,11 @@
 //! Invariant: what a server tells of names is looked at before it is passed on: only names that can
 //! be parts of paths are, and of a listing that does not end, a bounded part is read.
 
+use crate::recent::Window;
 use crate::session::{ROOT, Session, Transport};
 use crate::tree::kind;
-use alloc::collections::BTreeMap;
-use alloc::string::String;
 use alloc::vec::Vec;
+use core::time::Duration;
 use sing_p9::{Entries, Entry, Qid, open};
 use sing_sdk::contracts::{FileFault, FileKind, Refusal};
 use sing_sdk::fs::pack;
@@ -100,48 +100,50 @@ impl<T: Transport> Session<T> {
     }
 
     /// Names below a directory, as the name space lists them: in the order of their bytes, those
-    /// after `after`, and at most so many.
+    /// after `after`, and at most so many. `now`: by any clock that goes on.
     pub fn names(
         &mut self,
         at: &str,
         after: Option<&str>,
         most: usize,
+        now: Duration,
     ) -> Result<Vec<walk::Entry>, Refusal> {
         self.in_directory(at, |s, directory| {
-            let fid = s.open_to_list(directory)?;
-            let found = s.smallest(fid, after, most);
-            s.clunk(fid);
+            let found = match s.recent.find(at, after, most, now) {
+                Some(found) => found,
+                None => {
+                    let fid = s.open_to_list(directory)?;
+                    let read = s.window(fid, Window::new(at, after, now));
+                    s.clunk(fid);
+                    let window = read?;
+                    let Some(found) = window.behind(after, most) else {
+                        return Err(FileFault::TooLarge);
+                    };
+                    s.recent.keep(window);
+                    found
+                }
+            };
             let mut all = Vec::new();
-            for (name, qid) in found? {
+            for (name, qid) in found {
                 all.push(s.entry_of(directory, &name, &qid));
             }
             Ok(all)
         })
     }
 
-    /// The first names in order of a directory that is open to be listed.
-    fn smallest(
-        &mut self,
-        fid: u32,
-        after: Option<&str>,
-        most: usize,
-    ) -> Result<BTreeMap<String, Qid>, FileFault> {
-        let (mut found, mut from) = (BTreeMap::new(), 0);
+    /// Fills a window with the names of a directory that is open to be listed.
+    fn window(&mut self, fid: u32, mut window: Window) -> Result<Window, FileFault> {
+        let mut from = 0;
         for _ in 0..PIECES {
             let bytes = self.list(fid, from, PIECE)?;
             if bytes.is_empty() {
-                return Ok(found);
+                return Ok(window);
             }
             for entry in Entries::of(bytes) {
                 let entry = entry.map_err(|_| FileFault::Medium)?;
                 from = entry.next;
-                let Some(name) = shown(&entry) else { continue };
-                if after.is_some_and(|after| name <= after) {
-                    continue;
-                }
-                found.insert(name.into(), entry.qid);
-                if found.len() > most {
-                    found.pop_last();
+                if let Some(name) = shown(&entry) {
+                    window.add(name, entry.qid);
                 }
             }
         }

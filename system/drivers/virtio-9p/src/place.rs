@@ -5,12 +5,13 @@ use sing_sdk::contracts::{FileFault, OpenHow, Refusal};
 use sing_sdk::door::{Place, Turned};
 use sing_sdk::prelude::*;
 use sing_sdk::rt::{Endpoint, TypedEndpoint};
+use sing_sdk::time::uptime;
 use sing_sdk::walk::{Directories, Entry};
 use virtio_9p::{ROOT, Wish};
 
 impl Directories for Server {
     fn list(&mut self, at: &str, after: Option<&str>, most: usize) -> Result<Vec<Entry>, Refusal> {
-        self.session.names(at, after, most)
+        self.session.names(at, after, most, uptime())
     }
 
     fn entry(&mut self, at: &str, name: &str) -> Result<Option<Entry>, Refusal> {

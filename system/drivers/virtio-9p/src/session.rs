@@ -4,6 +4,7 @@
 //! request fails at once.
 
 use crate::faults::Refused;
+use crate::recent::Recent;
 use alloc::vec::Vec;
 use core::ops::Range;
 use sing_p9::{
@@ -67,6 +68,19 @@ pub trait Transport {
     ) -> Moved<Self::Data>;
 }
 
+/// Whether names may come or go by a request.
+fn changes_names(request: &Request) -> bool {
+    matches!(
+        request,
+        Request::Create { .. }
+            | Request::MakeDirectory { .. }
+            | Request::Symlink { .. }
+            | Request::Link { .. }
+            | Request::Rename { .. }
+            | Request::Unlink { .. }
+    )
+}
+
 /// A session.
 #[derive(Debug)]
 pub struct Session<T> {
@@ -82,6 +96,8 @@ pub struct Session<T> {
     unsent: bool,
     data: u32,
     lost: bool,
+    /// Names that were listed just now.
+    pub(crate) recent: Recent,
 }
 
 impl<T: Transport> Session<T> {
@@ -100,6 +116,7 @@ impl<T: Transport> Session<T> {
             unsent: false,
             data: 0,
             lost: false,
+            recent: Recent::default(),
         };
         let most = DATA + HEADS;
         let version = VERSION;
@@ -147,6 +164,9 @@ impl<T: Transport> Session<T> {
             Request::Version { .. } => sing_p9::NO_TAG,
             _ => TAG,
         };
+        if changes_names(request) {
+            self.recent.clear();
+        }
         request.encode(tag, &mut self.request);
         if let Err(failed) = self.transport.exchange(&self.request, &mut self.reply) {
             return Err(self.failed(failed));

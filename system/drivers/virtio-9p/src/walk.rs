@@ -14,8 +14,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use sing_p9::{NAMES, Qid, errno};
 use sing_sdk::contracts::FileFault;
-use sing_sdk::path::LONGEST;
-use sing_sdk::rt::Text;
+use sing_sdk::path::{LONGEST, prepend};
 
 /// Symbolic links on one way.
 const LINKS: usize = 40;
@@ -60,27 +59,6 @@ impl Place {
         }
         self.named()
     }
-}
-
-/// A path as it came in a message. Control characters are in no path of the name space.
-pub fn text(path: &Text) -> Result<String, FileFault> {
-    let path = path.get_within(LONGEST).ok_or(FileFault::BadName)?;
-    if path.contains(char::is_control) {
-        return Err(FileFault::BadName);
-    }
-    Ok(path)
-}
-
-/// Puts the parts of a path before those that are left, the next one last; whether it must be a
-/// directory.
-fn prepend(rest: &mut Vec<String>, path: &str) -> bool {
-    let before = rest.len();
-    let parts = path
-        .split('/')
-        .filter(|part| !part.is_empty() && *part != ".");
-    rest.extend(parts.map(String::from));
-    rest[before..].reverse();
-    path.ends_with('/') || path.ends_with("/.") || path == "."
 }
 
 /// A name, and the fid and kind of what has it.

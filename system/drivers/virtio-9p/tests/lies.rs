@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Server, honest, kind_at, lying, say, tidy, wish};
+use core::time::Duration;
 use sing_p9::{Attributes, Entry, NO_TAG, Qid, Reply, Request, VERSION, pack};
 use sing_sdk::contracts::{FileFault, Refusal};
 use virtio_9p::{ROOT, Session, Wish};
@@ -178,6 +179,9 @@ fn listing(names: &'static [&'static [u8]], ends: bool) -> Session<Server> {
     })
 }
 
+/// When listings begin.
+const NOW: Duration = Duration::from_secs(5);
+
 #[test]
 fn names_that_can_be_none_are_not_shown() {
     let bad: &[&[u8]] = &[
@@ -193,7 +197,7 @@ fn names_that_can_be_none_are_not_shown() {
         b"good",
     ];
     let mut s = listing(bad, true);
-    let names = s.names("/", None, 100).unwrap();
+    let names = s.names("/", None, 100, NOW).unwrap();
     let names: Vec<&str> = names.iter().map(|entry| entry.name.as_str()).collect();
     assert_eq!(names, ["good"]);
     let fid = s.open_to_list(ROOT).unwrap();
@@ -209,7 +213,7 @@ fn names_that_can_be_none_are_not_shown() {
 #[test]
 fn a_listing_that_does_not_end_is_given_up() {
     let mut s = listing(&[b"one", b"two"], false);
-    assert_eq!(s.names("/", None, 100), Err(Refusal::NoResources));
+    assert_eq!(s.names("/", None, 100, NOW), Err(Refusal::NoResources));
     assert!(s.transport().asked < 2000);
     let mut s = listing(&[b".", b".."], false);
     let fid = s.open_to_list(ROOT).unwrap();
@@ -220,14 +224,14 @@ fn a_listing_that_does_not_end_is_given_up() {
             say(out, &Reply::Directory(&cut[..20]));
         }
     });
-    assert_eq!(s.names("/", None, 100), Err(Refusal::NotFound));
+    assert_eq!(s.names("/", None, 100, NOW), Err(Refusal::NotFound));
     // More than was asked for.
     let mut s = lying(|request, out| {
         if let Request::ReadDirectory { .. } = request {
             say(out, &Reply::Directory(&[0; 20 << 10]));
         }
     });
-    assert_eq!(s.names("/", None, 100), Err(Refusal::NotFound));
+    assert_eq!(s.names("/", None, 100, NOW), Err(Refusal::NotFound));
     assert!(s.is_lost());
 }
 
@@ -236,13 +240,25 @@ fn names_come_in_order_and_in_pieces() {
     let names: &[&[u8]] = &[b"d", b"b", b"a", b"e", b"c", b"b.x"];
     let mut s = listing(names, true);
     let (mut all, mut after) = (Vec::new(), None);
+    let mut asked = Vec::new();
     loop {
-        let piece = s.names("/", after.as_deref(), 2).unwrap();
+        let piece = s.names("/", after.as_deref(), 2, NOW).unwrap();
+        asked.push(s.transport().asked);
         let Some(last) = piece.last() else { break };
         after = Some(last.name.clone());
         all.extend(piece.into_iter().map(|entry| entry.name));
     }
     assert_eq!(all, ["a", "b", "b.x", "c", "d", "e"]);
+    // Without those that began the session.
+    let whole = asked[0] - 2;
+    // The directory is read once: after that, the server is asked only where the path leads.
+    let more: Vec<usize> = asked.windows(2).map(|two| two[1] - two[0]).collect();
+    assert!(more.iter().all(|more| *more < whole), "{asked:?}");
+    // After a while it is read anew.
+    let before = s.transport().asked;
+    s.names("/", Some("a"), 2, NOW + Duration::from_secs(2))
+        .unwrap();
+    assert!(s.transport().asked - before >= whole);
     tidy(&mut s);
 }
 
@@ -367,7 +383,7 @@ fn no_answers_break_the_driver() {
                         s.clunk(open.fid);
                     }
                 }
-                2 => drop(s.names("/a", None, 10)),
+                2 => drop(s.names("/a", None, 10, NOW)),
                 3 => drop(s.rename_at(ROOT, path, "a/new")),
                 4 => drop(s.make_directory_at(ROOT, path)),
                 _ => drop(s.remove_at(ROOT, path)),

@@ -7,9 +7,11 @@ use crate::volume::{At, Volume};
 use sing_sdk::contracts::{FileFault, Refusal};
 use sing_sdk::door::{Link, Place, Turned};
 use sing_sdk::path::is_relative;
+use sing_sdk::pattern::Pattern;
 use sing_sdk::prelude::*;
 use sing_sdk::rt::Endpoint;
 use sing_sdk::walk::{Directories, Entry};
+use sing_sdk::watcher::Channel;
 use sing_store::{Entry as Found, Error as Fault, Kind, NodeId, ROOT};
 
 /// So many names that are no parts of paths are passed over for an answer. Where there are more
@@ -43,7 +45,7 @@ impl Volume {
     }
 
     /// The directory at a normalized path.
-    fn below(&mut self, at: &str) -> Result<NodeId, Refusal> {
+    pub fn below(&mut self, at: &str) -> Result<NodeId, Refusal> {
         match self.along(at) {
             Ok(Way::To(node, Kind::Directory)) => Ok(node),
             Ok(Way::Link(..)) => Err(Refusal::IsLink),
@@ -125,6 +127,16 @@ impl Place for Volume {
             }
             _ => (Refusal::NotFound, endpoint),
         })
+    }
+
+    fn notify(
+        &mut self,
+        directory: &str,
+        pattern: Pattern,
+        origin: u32,
+        watcher: Channel,
+    ) -> Result<(), (Refusal, Channel)> {
+        self.watch(directory, pattern, origin, watcher)
     }
 
     fn link(&mut self, path: &str) -> Option<Link> {

@@ -3,9 +3,10 @@
 use crate::faults;
 use crate::sync::Sync;
 use crate::volume::{At, Client, Directory, Volume, now};
-use crate::walk::{Place, text, walk};
+use crate::walk::{Place, walk};
 use sing_sdk::contracts::{DirectoryContract, FileAttributes, FileFault, FileKind, OpenHow};
 use sing_sdk::fs::{KEEP, pack};
+use sing_sdk::path::from_directory;
 use sing_sdk::pattern::literal;
 use sing_sdk::prelude::*;
 use sing_sdk::rt::{Endpoint, TypedEndpoint, stand_for};
@@ -89,7 +90,13 @@ impl Volume {
         // Of what is mounted at the root of the name space, the name server's names win.
         let (root, names) = (self.root, &mut self.names);
         let foreign = |name: &str| root && names.find(&literal(&format!("/{name}"))).is_ok();
-        walk(&mut self.store, at.node, &text(path)?, follow, foreign)
+        walk(
+            &mut self.store,
+            at.node,
+            &from_directory(path)?,
+            follow,
+            foreign,
+        )
     }
 
     /// The same for a change.
@@ -251,23 +258,33 @@ impl Volume {
         }
         let (above, name) = place.named()?;
         let node = self.change(|v| v.store.create(above, name, now()))?;
+        self.named(&[(above, name)]);
         Ok((node, Kind::File))
     }
 
     fn make_directory(&mut self, at: At, path: &Text) -> Result<(), FileFault> {
         let place = self.place_to_change(at, path)?;
         let (above, name) = place.fresh()?;
-        self.change(|v| v.store.make_directory(above, name, now()).map(drop))
+        self.change(|v| v.store.make_directory(above, name, now()).map(drop))?;
+        self.named(&[(above, name)]);
+        self.renamed();
+        Ok(())
     }
 
     fn remove(&mut self, at: At, path: &Text) -> Result<(), FileFault> {
         let place = self.place_to_change(at, path)?;
-        if place.existing()?.1 == Kind::Directory {
+        let (_, kind) = place.existing()?;
+        if kind == Kind::Directory {
             return Err(FileFault::IsDirectory);
         }
         let (above, name) = place.named()?;
         self.tidying = true;
-        self.change(|v| v.store.unlink(above, name, now()))
+        self.change(|v| v.store.unlink(above, name, now()))?;
+        self.named(&[(above, name)]);
+        if kind == Kind::Link {
+            self.renamed();
+        }
+        Ok(())
     }
 
     fn remove_directory(&mut self, at: At, path: &Text) -> Result<(), FileFault> {
@@ -277,7 +294,10 @@ impl Volume {
         }
         let (above, name) = place.named()?;
         self.tidying = true;
-        self.change(|v| v.store.remove_directory(above, name, now()))
+        self.change(|v| v.store.remove_directory(above, name, now()))?;
+        self.named(&[(above, name)]);
+        self.renamed();
+        Ok(())
     }
 
     fn rename(&mut self, at: At, from: &Text, to: &Text) -> Result<(), FileFault> {
@@ -289,7 +309,10 @@ impl Volume {
         }
         let (source, target) = (from.named()?, to.named()?);
         self.tidying = true;
-        self.change(|v| v.store.rename(source, target, now()))
+        self.change(|v| v.store.rename(source, target, now()))?;
+        self.named(&[source, target]);
+        self.renamed();
+        Ok(())
     }
 
     fn link(&mut self, at: At, from: &Text, to: &Text) -> Result<(), FileFault> {
@@ -303,7 +326,12 @@ impl Volume {
             return Err(FileFault::NotFound);
         }
         let (above, name) = to.fresh()?;
-        self.change(|v| v.store.link(node, above, name, now()))
+        self.change(|v| v.store.link(node, above, name, now()))?;
+        self.named(&[(above, name)]);
+        if kind == Kind::Link {
+            self.renamed();
+        }
+        Ok(())
     }
 
     fn make_link(&mut self, at: At, path: &Text, target: &Text) -> Result<(), FileFault> {
@@ -315,7 +343,10 @@ impl Volume {
         }
         let place = self.place_to_change(at, path)?;
         let (above, name) = place.fresh()?;
-        self.change(|v| v.store.make_link(above, name, &target, now()).map(drop))
+        self.change(|v| v.store.make_link(above, name, &target, now()).map(drop))?;
+        self.named(&[(above, name)]);
+        self.renamed();
+        Ok(())
     }
 
     fn read_link(&mut self, at: At, path: &Text) -> Result<Text, FileFault> {

@@ -14,7 +14,7 @@ use sing_sdk::contracts::{DiskContract, NamespaceContract, VolumeFault};
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
 use sing_sdk::time::uptime;
-use sing_store::{Disk, DiskFault as Fault, SECTOR, Store};
+use sing_store::{BLOCK, Disk, DiskFault as Fault, SECTOR, Store};
 
 pub type Channel = DiskContract::Imp<DiskContract::Ready>;
 
@@ -42,6 +42,14 @@ pub struct Geometry {
     pub read_only: bool,
     pub parallel: u32,
     pub most: usize,
+    /// Bytes of a sector: a power of two, and at most a block.
+    pub sector: u64,
+}
+
+/// The whole sectors in which so many bytes from a place on lie: where they begin and end.
+const fn sectors(sector: u64, at: u64, bytes: usize) -> (u64, u64) {
+    let end = at + bytes as u64;
+    (at - at % sector, end.next_multiple_of(sector))
 }
 
 /// Why there is no connection.
@@ -91,13 +99,18 @@ fn connect(names: &mut Names, path: &str) -> Result<(Channel, Geometry), Vain> {
     let asked = disk.send_get_geometry();
     switch_receive! {
         case asked.Geometry(sectors, sector_bytes, read_only, parallel, most) as disk => {
-            let bytes = sectors.checked_mul(SECTOR).ok_or(VolumeFault::BadSize)?;
-            let most = most as usize / 4096 * 4096;
-            // Larger sectors would need requests of the store in their size.
-            if u64::from(sector_bytes) != SECTOR || most == 0 {
+            let sector = u64::from(sector_bytes);
+            let bytes = sectors.checked_mul(sector).ok_or(VolumeFault::BadSize)?;
+            let most = most as usize / BLOCK as usize * BLOCK as usize;
+            // A block is whole sectors, so that no sector is in two of them.
+            if !sector.is_power_of_two() || !(SECTOR..=BLOCK).contains(&sector) || most == 0 {
+                sing_sdk::log!(
+                    "files: {path}: sectors of {sector} bytes, up to {most} bytes at once: there can be \
+                     a file system on disks with sectors of {SECTOR} to {BLOCK} bytes that take {BLOCK} at once"
+                );
                 return Err(VolumeFault::BadSize.into());
             }
-            Ok((disk, Geometry { bytes, read_only, parallel, most }))
+            Ok((disk, Geometry { bytes, read_only, parallel, most, sector }))
         }
         case asked.ChannelClosed() => Err(Vain::Ended),
         timeout CONNECT => Err(VolumeFault::Medium.into()),
@@ -189,7 +202,9 @@ impl Drive {
     }
 
     fn same(&self, geometry: Geometry) -> bool {
-        geometry.bytes == self.geometry.bytes && geometry.most >= self.geometry.most
+        geometry.bytes == self.geometry.bytes
+            && geometry.sector == self.geometry.sector
+            && geometry.most >= self.geometry.most
     }
 
     /// The driver has gone: connects to its successor, for which it waits a bounded time.
@@ -312,6 +327,7 @@ impl Drive {
         let mut data = data.into_block();
         // A driver that goes takes its view with it.
         let mut view = Some(data.share(0..len).map_err(short)?);
+        let sector = at / self.geometry.sector;
         self.ask(|disk| {
             let lent = match view.take() {
                 Some(view) => Ok(view),
@@ -321,7 +337,7 @@ impl Drive {
                 Ok(lent) => Vector::from_block(lent),
                 Err(error) => return Some((disk, Err(short(error)))),
             };
-            let asked = disk.send_write(at / SECTOR, lent, 0, len as u32);
+            let asked = disk.send_write(sector, lent, 0, len as u32);
             switch_receive! {
                 case asked.Written(_block) as disk => Some((disk, Ok(()))),
                 case asked.Failed(reason, _block) as disk => Some((disk, Err(fault(reason)))),
@@ -329,6 +345,57 @@ impl Drive {
                 timeout PATIENCE => None,
             }
         })
+    }
+
+    /// Reads bytes, at most [`PIECE`] of them: the sectors in which they are.
+    fn fetch(&mut self, at: u64, part: &mut [u8]) -> Result<(), Fault> {
+        let (from, end) = sectors(self.geometry.sector, at, part.len());
+        let (skip, len) = ((at - from) as usize, (end - from) as usize);
+        let sector = from / self.geometry.sector;
+        // A block more than a request may have, if the place is not one of a sector.
+        if len > self.geometry.most {
+            let (first, last) = part.split_at_mut(part.len() / 2);
+            self.fetch(at, first)?;
+            return self.fetch(at + first.len() as u64, last);
+        }
+        let block = self.ask(|disk| {
+            let block = match Vector::new(len) {
+                Ok(block) => block,
+                Err(error) => return Some((disk, Err(short(error)))),
+            };
+            let asked = disk.send_read(sector, block, 0, len as u32);
+            switch_receive! {
+                case asked.Data(block) as disk => Some((disk, Ok(block))),
+                case asked.Failed(reason, _block) as disk => Some((disk, Err(fault(reason)))),
+                case asked.ChannelClosed() => None,
+                timeout PATIENCE => None,
+            }
+        })?;
+        if block.len() < len {
+            return Err(Fault::Medium);
+        }
+        block.block().read(skip, part);
+        Ok(())
+    }
+
+    /// Writes bytes, at most [`PIECE`] of them; the rest of their sectors stays. A sector is in one
+    /// block, which nobody else writes now.
+    fn overwrite(&mut self, at: u64, part: &[u8]) -> Result<(), Fault> {
+        let (from, end) = sectors(self.geometry.sector, at, part.len());
+        let len = (end - from) as usize;
+        if len == part.len() {
+            return self.put(at, Vector::from_bytes(part).map_err(short)?);
+        }
+        if len > self.geometry.most {
+            let (first, last) = part.split_at(part.len() / 2);
+            self.overwrite(at, first)?;
+            return self.overwrite(at + first.len() as u64, last);
+        }
+        let mut whole = vec![0; len];
+        self.fetch(from, &mut whole)?;
+        let skip = (at - from) as usize;
+        whole[skip..skip + part.len()].copy_from_slice(part);
+        self.put(from, Vector::from_bytes(&whole).map_err(short)?)
     }
 
     /// Makes a request until a driver answers it or none comes back.
@@ -382,23 +449,7 @@ impl Disk for Drive {
         let piece = PIECE.min(self.geometry.most);
         let mut at = offset;
         for part in buffer.chunks_mut(piece) {
-            let block = self.ask(|disk| {
-                let block = match Vector::new(part.len()) {
-                    Ok(block) => block,
-                    Err(error) => return Some((disk, Err(short(error)))),
-                };
-                let asked = disk.send_read(at / SECTOR, block, 0, part.len() as u32);
-                switch_receive! {
-                    case asked.Data(block) as disk => Some((disk, Ok(block))),
-                    case asked.Failed(reason, _block) as disk => Some((disk, Err(fault(reason)))),
-                    case asked.ChannelClosed() => None,
-                    timeout PATIENCE => None,
-                }
-            })?;
-            if block.len() < part.len() {
-                return Err(Fault::Medium);
-            }
-            block.block().read(0, part);
+            self.fetch(at, part)?;
             at += part.len() as u64;
         }
         Ok(())
@@ -414,7 +465,7 @@ impl Disk for Drive {
         let piece = PIECE.min(self.geometry.most);
         let mut at = offset;
         for part in data.chunks(piece) {
-            self.put(at, Vector::from_bytes(part).map_err(short)?)?;
+            self.overwrite(at, part)?;
             at += part.len() as u64;
         }
         Ok(())

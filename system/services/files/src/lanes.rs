@@ -14,7 +14,6 @@ use sing_sdk::contracts::{DiskContract, FileFault};
 use sing_sdk::prelude::*;
 use sing_sdk::share::SYSTEM;
 use sing_sdk::time::{Timeout, uptime};
-use sing_store::SECTOR;
 
 /// A request that so many drivers have lost without a step forward is given up.
 const LOSSES: u32 = 16;
@@ -126,7 +125,8 @@ impl Volume {
             self.cancel(&mut busy);
             return self.finish(number, *busy, Err(FileFault::NoResources));
         };
-        let (sector, start, count) = (op.disk / SECTOR, op.start as u32, op.count as u32);
+        let size = self.store.with_disk(|drive| drive.geometry.sector);
+        let (sector, start, count) = (op.disk / size, op.start as u32, op.count as u32);
         let lane_now = if op.write {
             Lane::Writing(channel.send_write(sector, block, start, count), number)
         } else {

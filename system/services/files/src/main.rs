@@ -33,6 +33,7 @@ mod sync;
 mod transfer;
 mod volume;
 mod walk;
+mod watch;
 
 use sing_sdk::door::{Door, Place, Turned};
 use sing_sdk::names::Names;

@@ -6,7 +6,7 @@ use crate::transfer::Busy;
 use crate::volume::{Volume, now};
 use sing_sdk::contracts::FileFault;
 use sing_sdk::prelude::*;
-use sing_store::{BLOCK, Reading, SECTOR, Writing};
+use sing_store::{BLOCK, Reading, Writing};
 
 /// A run that goes through this program's own block is this large at most.
 const OWN: u64 = 64 << 10;
@@ -87,7 +87,7 @@ struct Next {
 }
 
 impl Busy {
-    fn next(&self, most: usize) -> Next {
+    fn next(&self, (most, sector): (usize, usize)) -> Next {
         let at = self.offset + self.done as u64;
         let (place, left) = (self.start + self.done, self.count - self.done);
         // Of a read at the end of the file, the rest of the last block has room, too.
@@ -96,7 +96,6 @@ impl Busy {
         } else {
             self.asked - self.done
         };
-        let sector = SECTOR as usize;
         let whole = (room as u64 / BLOCK * BLOCK).min((left as u64).next_multiple_of(BLOCK));
         if at.is_multiple_of(BLOCK) && place.is_multiple_of(sector) && whole > 0 {
             let (base, want) = (at, whole.min(most as u64));
@@ -145,14 +144,16 @@ impl Volume {
         }
     }
 
-    fn most(&mut self) -> usize {
-        self.store.with_disk(|drive| drive.geometry.most)
+    /// The most bytes that the disk takes at once, and the bytes of its sectors.
+    fn limits(&mut self) -> (usize, usize) {
+        self.store
+            .with_disk(|drive| (drive.geometry.most, drive.geometry.sector as usize))
     }
 
     fn plan_read(&mut self, busy: &mut Busy) -> Result<Option<Op>, FileFault> {
-        let most = self.most();
+        let limits = self.limits();
         while busy.done < busy.count {
-            let next = busy.next(most);
+            let next = busy.next(limits);
             let node = busy.at.node;
             let reading = self
                 .store
@@ -243,8 +244,8 @@ impl Volume {
         if busy.done >= busy.count {
             return Ok(None);
         }
-        let most = self.most();
-        let next = busy.next(most);
+        let limits = self.limits();
+        let next = busy.next(limits);
         let node = busy.at.node;
         let writing = self.change(|v| v.store.prepare_write(node, next.base, next.want, 1))?;
         let piece = writing.pieces.first().copied();

@@ -11,6 +11,7 @@ use crate::mounts::Use;
 use crate::queue::Queue;
 use crate::sync::{COMMIT, Sweep, Sync};
 use crate::transfer::{Busy, Ranges};
+use crate::watch::Watches;
 use crate::{connected, faults};
 use alloc::collections::BTreeMap;
 use core::time::Duration;
@@ -84,6 +85,8 @@ pub enum Client {
     /// A request that moves data.
     Busy(Box<Busy>),
     Syncing(Sync, At),
+    /// What it watches is in [`Volume::watches`].
+    Watcher,
 }
 
 pub struct Volume {
@@ -106,6 +109,7 @@ pub struct Volume {
     /// Who waits for the next sync.
     pub syncs: Vec<u32>,
     pub sweep: Option<Sweep>,
+    pub watches: Watches,
     /// How often dirty blocks had been lost when anybody was told last.
     pub told: u64,
     pub tidying: bool,
@@ -197,6 +201,7 @@ fn mount(disk: &str, at: &str, read_only: bool, mut used: Use) -> Result<Volume,
         dirty: None,
         syncs: Vec::new(),
         sweep: None,
+        watches: Watches::default(),
         told: 0,
         tidying: true,
         root: at == "/",
@@ -297,6 +302,7 @@ impl Volume {
                 busy.withdraw();
                 self.slots.put(number, Client::Busy(busy));
             }
+            Client::Watcher => self.heard(number),
             Client::Syncing(_, at) => {
                 self.syncs.retain(|n| *n != number);
                 if let Some(sweep) = &mut self.sweep {
@@ -383,7 +389,7 @@ impl Volume {
     /// Whether anybody has something open.
     fn in_use(&self) -> bool {
         let mut clients = self.slots.numbers().filter_map(|n| self.slots.get(n));
-        clients.any(|client| !matches!(client, Client::Door(_) | Client::Lane(_)))
+        clients.any(|client| !matches!(client, Client::Door(_) | Client::Lane(_) | Client::Watcher))
     }
 
     /// Takes it out of the name space; the file system itself if it stays mounted.

@@ -9,7 +9,7 @@
 use crate::drive::Drive;
 use crate::faults;
 use sing_sdk::contracts::FileFault;
-use sing_sdk::path::LONGEST;
+use sing_sdk::path::prepend;
 use sing_sdk::prelude::*;
 use sing_store::{Error as Fault, Kind, NodeId, ROOT, Store};
 
@@ -60,28 +60,6 @@ impl Place {
         }
         self.named()
     }
-}
-
-/// A path as it came in a message. Control characters are in no path of the name space, so that no
-/// name may have one: the directory could not be listed there.
-pub fn text(path: &Text) -> Result<String, FileFault> {
-    let path = path.get_within(LONGEST).ok_or(FileFault::BadName)?;
-    if path.contains(char::is_control) {
-        return Err(FileFault::BadName);
-    }
-    Ok(path)
-}
-
-/// Puts the parts of a path before those that are left, the next one last; whether it must be a
-/// directory.
-fn prepend(rest: &mut Vec<String>, path: &str) -> bool {
-    let before = rest.len();
-    let parts = path
-        .split('/')
-        .filter(|part| !part.is_empty() && *part != ".");
-    rest.extend(parts.map(String::from));
-    rest[before..].reverse();
-    path.ends_with('/') || path.ends_with("/.")
 }
 
 /// Goes along a path. Of a name at the root, `foreign` says whether it is not the file system's, so

@@ -4,10 +4,11 @@
 //! the path, and the client's request waits for its answer while all others are served.
 
 use crate::budget;
+use crate::parsed::found;
 use crate::request::{
     Asker, Asking, Back, Body, Provided, Reply, Request, Search, Service, Verb, Watcher,
 };
-use crate::server::{Server, Who, found};
+use crate::server::{Server, Who};
 use alloc::borrow::Cow;
 use nameserver::watched::Watched;
 use nameserver::{Place, origin};

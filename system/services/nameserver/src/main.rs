@@ -21,6 +21,7 @@ extern crate alloc;
 mod asking;
 mod budget;
 mod clients;
+mod parsed;
 mod providers;
 mod queue;
 mod registry;

@@ -5,7 +5,7 @@ use crate::budget;
 use crate::request::{Asking, Provided, Reply, Verb};
 use crate::server::{Server, Source, Who};
 use core::time::Duration;
-use nameserver::Node;
+use nameserver::{Node, Place};
 use sing_sdk::prelude::*;
 use sing_sdk::time;
 
@@ -275,8 +275,15 @@ impl Server {
             Some(Err(Closed)) => return below.delay(),
             Some(Ok(told)) => below.take(told.send_ack()),
         }
-        if let Some(path) = self.providers.path(id) {
-            self.watchers.changed_below(path);
+        match self.providers.path(id) {
+            // What it has under names of the name server's own is out of sight.
+            Some("/") => {
+                let tree = &self.tree;
+                let is_known = |name: &str| tree.resolve(name) != Place::Nowhere;
+                self.watchers.changed_beyond(is_known);
+            }
+            Some(path) => self.watchers.changed_below(path),
+            None => {}
         }
     }
 

@@ -13,9 +13,10 @@
 //!   its own.
 
 use crate::budget;
+use crate::parsed::found;
 use crate::providers::NAME_SERVER;
 use crate::request::{Asking, Back, Found, Provided, Reply, Verb};
-use crate::server::{Server, Who, found};
+use crate::server::{Server, Who};
 use nameserver::union::{self, Asked, Theirs, Turn, top};
 use nameserver::{Own, Place, origin};
 use sing_sdk::path;
@@ -110,7 +111,13 @@ impl Server {
             Turn::Theirs => self.pass(who, id, 0, asking, Back::Nothing),
             Turn::Both => {
                 search.union = true;
-                self.pass(who, id, 0, asking, Back::Nothing);
+                // Who lists many directories waits for a silent mount once, not at each of them.
+                if self.silent == Some(id) {
+                    let refused = Reply::Refused(Refusal::NotFound, Back::Nothing);
+                    self.united(who, &asking, refused);
+                } else {
+                    self.pass(who, id, 0, asking, Back::Nothing);
+                }
             }
             Turn::Below => {
                 let walked = asked.below(self.directories());

@@ -2,22 +2,21 @@
 
 use crate::budget;
 use crate::clients::{Clients, Gone, State};
+use crate::parsed::{below, divided, link, search};
 use crate::providers::{Answer, NAME_SERVER, Providers};
 use crate::registry::{Below, Remote};
-use crate::request::{Asker, Asking, Back, Found, Provided, Reply, Search, Verb};
+use crate::request::{Asker, Asking, Back, Provided, Reply, Verb};
 use crate::succession;
 use crate::watchers::Watchers;
 use alloc::collections::BTreeMap;
 use core::time::Duration;
 use nameserver::{HOPS, Tree, follow, origin};
 use sing_sdk::path;
-use sing_sdk::pattern;
 use sing_sdk::prelude::*;
 use sing_sdk::provider::asked;
 use sing_sdk::set::WaitSet;
 use sing_sdk::share::{SYSTEM, Shares};
 use sing_sdk::time::{self, Timeout};
-use sing_sdk::walk::{self, Piece};
 
 /// How long the server waits for memory before it tries again.
 const RETRY: Duration = Duration::from_millis(20);
@@ -70,6 +69,8 @@ pub struct Server {
     pub(crate) watchers: Watchers,
     /// The name server at `/`, which serves what nobody else does.
     pub(crate) root: Option<u32>,
+    /// The root mount, while a search has gone past it and it has answered nothing since.
+    pub(crate) silent: Option<u32>,
     /// What clients have registered with name servers below, by those and the paths there.
     pub(crate) remote: BTreeMap<(u32, String), Remote>,
     /// Reports of changes from name servers below.
@@ -104,6 +105,7 @@ impl Server {
             providers: Providers::default(),
             watchers: Watchers::default(),
             root: None,
+            silent: None,
             remote: BTreeMap::new(),
             below: BTreeMap::new(),
             orphans: None,
@@ -189,11 +191,14 @@ impl Server {
     fn serve(&mut self, source: Source) {
         match source {
             Source::Client(id) => self.client(id),
-            Source::Provider(id) => match self.providers.hear(id) {
-                Answer::Nothing => {}
-                Answer::Reply(asker, reply) => self.replied(Some(id), asker, reply),
-                Answer::Gone => self.forget(id),
-            },
+            Source::Provider(id) => {
+                self.silent.take_if(|silent| *silent == id);
+                match self.providers.hear(id) {
+                    Answer::Nothing => {}
+                    Answer::Reply(asker, reply) => self.replied(Some(id), asker, reply),
+                    Answer::Gone => self.forget(id),
+                }
+            }
             Source::Watcher(id) => {
                 if let Some(watched) = self.watchers.hear(id) {
                     self.shares.give_back(watched.origin, watched.cost);
@@ -330,6 +335,7 @@ impl Server {
             if let Verb::Find(search) = &asking.verb {
                 let refused = Reply::Refused(Refusal::NotFound, Back::Nothing);
                 if search.union {
+                    self.silent = self.root;
                     let who = (id, self.clients.origin(id));
                     self.united(who, &asking, refused);
                 } else {
@@ -410,131 +416,5 @@ impl Server {
         if let Some(request) = self.providers.withdraw(id) {
             self.unanswered(request);
         }
-    }
-}
-
-/// A specification's directory and pattern.
-fn divided(spec: &Text) -> Parsed<String> {
-    let Some(spec) = spec.get_within(path::LONGEST) else {
-        return Parsed(Err(Refusal::TooLong), String::new());
-    };
-    let parts = pattern::split(&spec).and_then(|(directory, text)| {
-        pattern::Pattern::new(&text)?;
-        Ok((directory, text))
-    });
-    match parts {
-        Ok((directory, text)) => Parsed(Ok(directory), text),
-        Err(wrong) => Parsed(Err(wrong.into()), String::new()),
-    }
-}
-
-/// What a Find asks for.
-fn search(spec: &Text, at: &Text, after: &Text) -> Parsed<Verb> {
-    let (mut directory, pattern) = divided(spec).unzip();
-    let mut relative = |text: &Text| {
-        let text = text
-            .get_within(path::LONGEST)
-            .filter(|t| path::is_relative(t));
-        if text.is_none() {
-            directory = Err(Refusal::BadPath);
-        }
-        text.unwrap_or_default()
-    };
-    let search = Search {
-        pattern,
-        at: relative(at),
-        after: relative(after),
-        into: None,
-        union: false,
-    };
-    Parsed(directory, Verb::Find(search))
-}
-
-/// What a Link asks for.
-fn link(path: &Text, target: &Text) -> Parsed<String> {
-    let target = match target.get_within(path::LONGEST) {
-        None => Err(Refusal::TooLong),
-        Some(text) if text.is_empty() || text.contains(char::is_control) => Err(Refusal::BadPath),
-        Some(text) => Ok(text),
-    };
-    match target {
-        Ok(target) => Parsed(asked(path), target),
-        Err(reason) => Parsed(Err(reason), String::new()),
-    }
-}
-
-/// A path, or why it is none, and what else was asked.
-struct Parsed<T>(Result<String, Refusal>, T);
-
-impl<T> Parsed<T> {
-    fn unzip(self) -> (Result<String, Refusal>, T) {
-        (self.0, self.1)
-    }
-}
-
-/// The answer with a piece of a walk, which goes on behind a path if that is not empty.
-pub(crate) fn found(piece: Piece, after: &str) -> Reply {
-    let blocks = || {
-        let (count, results, text) = piece.into_blocks()?;
-        let (at, after) = (Text::new("")?, Text::new(after)?);
-        Ok::<_, Error>(Found {
-            count,
-            results,
-            text,
-            at,
-            after,
-        })
-    };
-    match blocks() {
-        Ok(found) => Reply::Found(found),
-        Err(_) => Reply::Refused(Refusal::NoResources, Back::Nothing),
-    }
-}
-
-/// The answer of a name server that was asked for a part of a walk. One that refuses, or names no
-/// place behind that from which it was asked to go on, has no more.
-fn below(search: &Search, reply: Reply) -> Reply {
-    let into = search.into.as_deref().unwrap_or_default();
-    let past = || Text::new(&format!("{into}/"));
-    let found = match reply {
-        Reply::Found(found) if found.is_sound() => {
-            let text = |text: &Text| {
-                let text = text.get_within(path::LONGEST)?;
-                path::is_relative(&text).then_some(text)
-            };
-            let (at, after) = (text(&found.at), text(&found.after).unwrap_or_default());
-            let behind = search.after.strip_prefix(into).unwrap_or_default();
-            let behind = behind.strip_prefix('/').unwrap_or(behind);
-            let goes_on = !after.is_empty() && walk::order(&after, behind).is_gt();
-            let at = match at.as_deref() {
-                None => return Reply::Refused(Refusal::TooLong, Back::Nothing),
-                Some("") => Text::new(into),
-                Some(at) => Text::new(&format!("{into}/{at}")),
-            };
-            let after = match goes_on {
-                true => Text::new(&format!("{into}/{after}")),
-                false => past(),
-            };
-            at.and_then(|at| {
-                Ok(Found {
-                    at,
-                    after: after?,
-                    ..found
-                })
-            })
-        }
-        _ => past().and_then(|after| {
-            Ok(Found {
-                count: 0,
-                results: Vector::new(1)?,
-                text: Text::new("")?,
-                at: Text::new("")?,
-                after,
-            })
-        }),
-    };
-    match found {
-        Ok(found) => Reply::Found(found),
-        Err(_) => Reply::Refused(Refusal::NoResources, Back::Nothing),
     }
 }

@@ -36,6 +36,15 @@ impl Watched {
             self.pattern.goes_on(places) || self.pattern.meets(rest)
         })
     }
+
+    /// Whether a change of what is mounted at the root may be one, where first names that are known
+    /// are not the mount's.
+    #[must_use]
+    pub fn is_beyond(&self, is_known: impl Fn(&str) -> bool) -> bool {
+        let end = self.directory[1..].find('/');
+        let first = &self.directory[..end.map_or(self.directory.len(), |end| end + 1)];
+        first == "/" || !is_known(first)
+    }
 }
 
 #[cfg(test)]
@@ -58,5 +67,20 @@ mod tests {
             let watched = watched(directory, pattern);
             assert!(watched.reaches("/"), "{directory} {pattern}");
         }
+    }
+
+    #[test]
+    fn a_change_of_the_root_mount_is_none_of_what_the_name_server_knows() {
+        let is_beyond = |directory: &str| {
+            let watched = Watched {
+                directory: directory.into(),
+                pattern: Pattern::new("*").unwrap(),
+                origin: 0,
+                cost: 0,
+            };
+            watched.is_beyond(|name| name == "/dev")
+        };
+        assert!(is_beyond("/") && is_beyond("/docs") && is_beyond("/docs/dev"));
+        assert!(!is_beyond("/dev") && !is_beyond("/dev/disk"));
     }
 }

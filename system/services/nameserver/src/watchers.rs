@@ -1,39 +1,18 @@
 //! Watchers: clients that asked with Notify to be told of changes.
 //!
-//! A watcher that does not answer costs no more than one that does: it gets one message for all
-//! changes since.
+//! A watcher that does not answer costs no more than one that does ([`sing_sdk::watcher`]).
 
 use crate::request::Watcher as Channel;
 use crate::server::Source;
 use alloc::collections::BTreeMap;
 use nameserver::next_number;
 use nameserver::watched::Watched;
-use sing_sdk::prelude::*;
 use sing_sdk::set::WaitSet;
-
-enum State {
-    Idle(Channel),
-    /// Told of a change, and not yet ready for the next.
-    Telling(NotifyContract::Imp<NotifyContract::Telling>),
-    Gone,
-}
+use sing_sdk::watcher::Watcher as Told;
 
 struct Watcher {
     watched: Watched,
-    state: State,
-    /// There was a change since the last message.
-    changed: bool,
-}
-
-impl Watcher {
-    fn advance(&mut self) {
-        self.state = match core::mem::replace(&mut self.state, State::Gone) {
-            State::Idle(channel) if core::mem::take(&mut self.changed) => {
-                State::Telling(channel.send_changed())
-            }
-            other => other,
-        };
-    }
+    told: Told,
 }
 
 /// All watchers.
@@ -58,8 +37,7 @@ impl Watchers {
             self.last,
             Watcher {
                 watched,
-                state: State::Idle(channel),
-                changed: false,
+                told: Told::new(channel),
             },
         );
         None
@@ -68,13 +46,7 @@ impl Watchers {
     /// Receives from a watcher whose channel is ready. If it has closed, returns what it watched.
     pub fn hear(&mut self, id: u32) -> Option<Watched> {
         let watcher = self.all.get_mut(&id)?;
-        if let State::Telling(channel) = core::mem::replace(&mut watcher.state, State::Gone)
-            && let Ok(channel) = channel.recv_ack()
-        {
-            watcher.state = State::Idle(channel);
-            watcher.advance();
-        }
-        if !matches!(watcher.state, State::Gone) {
+        if watcher.told.hear() {
             return None;
         }
         self.all.remove(&id).map(|w| w.watched)
@@ -90,10 +62,15 @@ impl Watchers {
         self.tell(|watched| watched.reaches(at));
     }
 
+    /// Tells those that may see something of what is mounted at the root of a change there:
+    /// `is_known` says whether a first name is not the mount's.
+    pub fn changed_beyond(&mut self, is_known: impl Fn(&str) -> bool) {
+        self.tell(|watched| watched.is_beyond(&is_known));
+    }
+
     fn tell(&mut self, of: impl Fn(&Watched) -> bool) {
         for watcher in self.all.values_mut().filter(|w| of(&w.watched)) {
-            watcher.changed = true;
-            watcher.advance();
+            watcher.told.tell();
         }
     }
 

@@ -40,7 +40,8 @@ pub enum Errors {
 }
 
 impl Stage {
-    fn of(words: Vec<String>) -> Stage {
+    /// One whose errors go to the console.
+    pub fn of(words: Vec<String>) -> Stage {
         Stage {
             words,
             errors: None,

@@ -7,6 +7,7 @@ use crate::pipeline::{self, Ended, Job, Out};
 use crate::words::{self, Doer};
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 use shell::parse::{self, Pipeline, When};
@@ -213,16 +214,50 @@ impl Session {
     }
 
     fn start(&mut self, commands: Vec<Stage>, files: &Files, background: bool) -> i32 {
+        match words::doers(&commands) {
+            Ok(doers) => self.launch(commands, doers, files, background),
+            Err((number, refused)) => {
+                let (text, status) = match refused {
+                    words::Refused::Words(text) => (text, status::USAGE),
+                    words::Refused::Program(failed) => reason(&failed),
+                };
+                self.refuse(&commands[number], files, text);
+                status
+            }
+        }
+    }
+
+    /// Says why a command is refused, where its errors go.
+    fn refuse(&mut self, command: &Stage, files: &Files, text: String) {
+        let output = match &command.errors {
+            Some(Errors::File(path, append)) => Some((path.clone(), *append)),
+            Some(Errors::WithOutput) => files.output.clone(),
+            None => None,
+        };
+        if output.is_none() {
+            return self.say(&text);
+        }
+        let input = None;
+        let words = vec![command.words[0].clone()];
+        // If it cannot be written there, that is said.
+        self.launch(
+            vec![Stage::of(words)],
+            vec![Doer::Usage(text)],
+            &Files { input, output },
+            false,
+        );
+    }
+
+    /// Has commands done by those who do them; returns their status.
+    fn launch(
+        &mut self,
+        commands: Vec<Stage>,
+        mut doers: Vec<Doer>,
+        files: &Files,
+        background: bool,
+    ) -> i32 {
         let text = files.text(&commands);
         let last_has_errors = commands.last().is_some_and(|c| c.errors.is_some());
-        let mut doers = match words::doers(&commands) {
-            Ok(doers) => doers,
-            Err(words::Refused::Words(text)) => {
-                self.say(&text);
-                return status::USAGE;
-            }
-            Err(words::Refused::Program(failed)) => return self.report(&failed),
-        };
         // What the shell does itself, alone, starts nothing.
         if let ([doer], [command], false) = (&doers[..], &commands[..], last_has_errors)
             && *files == Files::NONE
@@ -314,21 +349,9 @@ impl Session {
     }
 
     fn report(&mut self, failed: &NotMade) -> i32 {
-        let code = match failed.error() {
-            Error::NotFound => status::NO_PROGRAM,
-            _ => status::NOT_STARTED,
-        };
-        self.say(&if code == status::NO_PROGRAM {
-            words::no_program(&failed.image)
-        } else if is_managed(&failed.image) {
-            let name = &failed.image;
-            format!(
-                "{name}: is a service, which the service manager starts: `services {name} start`"
-            )
-        } else {
-            failed.to_string()
-        });
-        code
+        let (text, status) = reason(failed);
+        self.say(&text);
+        status
     }
 
     /// Reports jobs in the background that have ended.
@@ -353,5 +376,20 @@ impl Session {
         let _ = self.out.settle();
         let _ = self.console.flush();
         sing_sdk::process::exit(self.ending.unwrap_or(self.status))
+    }
+}
+
+/// What there is to say of a program that cannot be started, and the status.
+fn reason(failed: &NotMade) -> (String, i32) {
+    match failed.error() {
+        Error::NotFound => (words::no_program(&failed.image), status::NO_PROGRAM),
+        _ if is_managed(&failed.image) => {
+            let name = &failed.image;
+            let text = format!(
+                "{name}: is a service, which the service manager starts: `services {name} start`"
+            );
+            (text, status::NOT_STARTED)
+        }
+        _ => (failed.to_string(), status::NOT_STARTED),
     }
 }

@@ -62,9 +62,12 @@ pub fn parameters(manifest: &Manifest) -> Option<Result<&[Parameter], String>> {
     })
 }
 
-/// Who does each command, if the arguments of all are right.
-pub fn doers(commands: &[Stage]) -> Result<Vec<Doer>, Refused> {
-    commands.iter().map(|c| doer(&c.words)).collect()
+/// Who does each command, if the arguments of all are right; else the first one that is refused, by
+/// its number.
+pub fn doers(commands: &[Stage]) -> Result<Vec<Doer>, (usize, Refused)> {
+    let all = commands.iter().enumerate();
+    all.map(|(i, c)| doer(&c.words).map_err(|refused| (i, refused)))
+        .collect()
 }
 
 fn doer(words: &[String]) -> Result<Doer, Refused> {

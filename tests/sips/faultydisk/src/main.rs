@@ -34,6 +34,8 @@ sing_sdk::arguments! {
     path: one String "PATH";
     /// Nothing is kept here until a flush.
     through: flag "--through";
+    /// Its sectors are so many of the other disk's.
+    group: option u32 "--group SECTORS";
 }
 
 type Channel = DiskContract::Imp<DiskContract::Ready>;
@@ -47,9 +49,19 @@ struct Disk {
     cut: bool,
     slow: u32,
     through: bool,
+    /// Sectors of the disk below that are one of this one.
+    group: u64,
 }
 
 impl Disk {
+    /// The first sector below of a request, if it is of whole sectors.
+    fn first(&self, sector: u64, start: u32, count: u32) -> Result<u64, DiskFault> {
+        let size = self.group as u32 * SECTOR as u32;
+        let whole = start.is_multiple_of(size) && count.is_multiple_of(size);
+        let first = sector.checked_mul(self.group).filter(|_| whole);
+        first.ok_or(DiskFault::OutOfRange)
+    }
+
     fn channel(&mut self) -> Channel {
         match self.below.take() {
             Some(channel) => channel,
@@ -80,6 +92,10 @@ impl Disk {
         count: u32,
     ) -> Result<Vector<u8>, (DiskFault, Vector<u8>)> {
         use DiskContract::imp::Ready_Read as Reply;
+        let sector = match self.first(sector, start, count) {
+            Ok(first) => first,
+            Err(fault) => return Err((fault, buffer)),
+        };
         if let Some(fault) = self.fault(sector, count, false) {
             return Err((fault, buffer));
         }
@@ -104,8 +120,8 @@ impl Disk {
         start: u32,
         count: u32,
     ) -> Result<(), DiskFault> {
-        let whole = start.is_multiple_of(SECTOR as u32) && count.is_multiple_of(SECTOR as u32);
-        if !whole || (start + count) as usize > block.len() {
+        let sector = self.first(sector, start, count)?;
+        if (start + count) as usize > block.len() {
             return Err(DiskFault::OutOfRange);
         }
         if let Some(fault) = self.fault(sector, count, true) {
@@ -142,8 +158,9 @@ impl Disk {
 
     /// The power fails: of what was not flushed, a part has reached the medium.
     fn cut(&mut self, seed: u64) {
+        let group = self.group;
         let drawn = |sector: u64| {
-            let x = (sector ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let x = ((sector / group) ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             (x >> 40) & 1 == 0
         };
         self.settle(drawn);
@@ -158,7 +175,14 @@ fn below(names: &mut Names, path: &str) -> Result<Channel, Error> {
 }
 
 #[sing_sdk::main]
-fn main(Arguments { of, path, through }: Arguments) -> Result<(), Error> {
+fn main(arguments: Arguments) -> Result<(), Error> {
+    let Arguments {
+        of,
+        path,
+        through,
+        group,
+    } = arguments;
+    let group = group.unwrap_or(1).max(1);
     let mut names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
     let channel = below(&mut names, &of)?;
     let (sectors, bytes, _, _, most, channel) = channel.call_get_geometry().geometry()?;
@@ -170,7 +194,9 @@ fn main(Arguments { of, path, through }: Arguments) -> Result<(), Error> {
         cut: false,
         slow: 0,
         through,
+        group: group.into(),
     };
+    let (sectors, bytes) = (sectors / u64::from(group), bytes * group);
     let switches = format!("{path}-switches");
     let begin = SwitchContract::Exp::send_success;
     let mut switches = Provider::register(&mut names, &switches, begin)?;

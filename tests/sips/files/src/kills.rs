@@ -12,6 +12,7 @@ pub const ALL: &[Test] = &[
     ("clients that are killed", clients),
     ("a driver that is killed", driver),
     ("the power fails", power),
+    ("cuts of the power, with large sectors", large_sectors),
 ];
 
 /// Does this and that in a directory until it is killed.
@@ -175,11 +176,20 @@ fn cut(
 }
 
 fn power() -> Check {
+    cuts(&[])
+}
+
+/// With sectors of a block each: the store's own requests are smaller.
+fn large_sectors() -> Check {
+    cuts(&["--group", "8"])
+}
+
+fn cuts(options: &[&str]) -> Check {
     let mut stage = Stage::unmounted(64)?;
     let (disk, at, ctrl) = (stage.disk.clone(), stage.at.clone(), stage.ctrl.clone());
     let path = format!("{disk}-faulty");
     let mut draw = Draw(sing_sdk::time::cycle_count());
-    let mut driver = Faulty::new(&mut stage.names, &disk, &path, false)?;
+    let mut driver = Faulty::with(&mut stage.names, &disk, &path, options)?;
     if stage.control.format(&path, "x", false)? != Ok(()) {
         return Ok(false);
     }
@@ -220,7 +230,7 @@ fn power() -> Check {
         drop(root);
         stage.files = None;
         drop(driver);
-        driver = Faulty::new(&mut stage.names, &disk, &path, false)?;
+        driver = Faulty::with(&mut stage.names, &disk, &path, options)?;
         stage.files = Some(Running::new("files", &[&ctrl])?);
         appears(&mut stage.names, &ctrl)?;
         stage.control = Control::new(&mut stage.names, &ctrl)?;

@@ -14,6 +14,7 @@ mod model;
 mod names;
 mod stage;
 mod volumes;
+mod watching;
 
 #[path = "../../checks.rs"]
 mod checks;
@@ -37,7 +38,14 @@ sing_sdk::arguments! {
 #[sing_sdk::main]
 fn main(Arguments { part, at }: Arguments) -> i32 {
     match part.as_str() {
-        "basic" => checks::run("filetest", basic::ALL.iter().chain(names::ALL).copied()),
+        "basic" => checks::run(
+            "filetest",
+            basic::ALL
+                .iter()
+                .chain(names::ALL)
+                .chain(watching::ALL)
+                .copied(),
+        ),
         "volumes" => checks::run("filetest", volumes::ALL.iter().copied()),
         "faults" => checks::run("filetest", faults::ALL.iter().copied()),
         "model" => checks::run("filetest", model::ALL.iter().copied()),

@@ -98,6 +98,7 @@ fn links() -> Check {
     root.make_link("circle", "circle")?;
     root.make_link("nowhere", "nothing/there")?;
     root.make_link("later", "made")?;
+    root.make_link("dot", ".")?;
     root.link("file", "hard")?;
     let soft = root.attributes_of_link("soft")?;
     let hard = root.attributes("hard")?;
@@ -110,6 +111,9 @@ fn links() -> Check {
         fault(root.open_file("nowhere")) == Some(FileFault::NotFound),
         fault(root.open_with("soft", Options::read().no_follow())) == Some(FileFault::Loop),
         fault(root.open_with("soft", Options::create_new())) == Some(FileFault::Exists),
+        root.attributes("dot")?.kind == FileKind::Directory && root.attributes("./dot/.").is_ok(),
+        root.attributes("dot/file")?.id == hard.id,
+        fault(root.attributes("soft/.")) == Some(FileFault::NotDirectory),
         root.open_with("later", Options::create()).is_ok() && root.attributes("made").is_ok(),
         fault(root.make_link("empty", "")) == Some(FileFault::BadName),
         fault(root.link("none", "x")) == Some(FileFault::NotFound),

@@ -212,13 +212,19 @@ pub struct Faulty {
 impl Faulty {
     /// `through`: nothing is kept in it that an end of it could lose.
     pub fn new(names: &mut Names, of: &str, path: &str, through: bool) -> Result<Faulty, Error> {
-        let arguments = [of, path, "--through"];
-        let given = if through {
-            &arguments[..]
-        } else {
-            &arguments[..2]
-        };
-        let running = Running::new("faultydisk", given)?;
+        let options: &[&str] = if through { &["--through"] } else { &[] };
+        Faulty::with(names, of, path, options)
+    }
+
+    /// With options of the program.
+    pub fn with(
+        names: &mut Names,
+        of: &str,
+        path: &str,
+        options: &[&str],
+    ) -> Result<Faulty, Error> {
+        let arguments = [&[of, path], options].concat();
+        let running = Running::new("faultydisk", &arguments)?;
         appears(names, path)?;
         let (imp, exp) = SwitchContract::new_channel()?;
         names.bind(&format!("{path}-switches"), exp)?;

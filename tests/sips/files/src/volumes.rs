@@ -1,7 +1,7 @@
 //! The control worker: formatting, mounting, checking, and what it refuses.
 
 use crate::checks::{Check, Test};
-use crate::stage::{Control, Stage, connected};
+use crate::stage::{Control, Faulty, Stage, connected};
 use core::time::Duration;
 use sing_sdk::contracts::VolumeFault;
 use sing_sdk::fs::{Directory, Options};
@@ -15,6 +15,7 @@ pub const ALL: &[Test] = &[
     ("several", several),
     ("a disk that does not answer", silent),
     ("shares", shares),
+    ("sectors of other sizes", sectors),
 ];
 
 fn refusals() -> Check {
@@ -51,6 +52,57 @@ fn refusals() -> Check {
         println!("filetest: number {wrong} does not hold");
     }
     Ok(before.iter().all(|holds| *holds))
+}
+
+/// Requests of any place and size reach a disk with larger sectors; one whose sectors are larger
+/// than a block is refused.
+fn sectors() -> Check {
+    let mut stage = Stage::unmounted(16)?;
+    let (disk, at) = (stage.disk.clone(), stage.at.clone());
+    for group in ["2", "8", "16"] {
+        let path = format!("{disk}-{group}");
+        let options = ["--through", "--group", group];
+        let _faulty = Faulty::with(&mut stage.names, &disk, &path, &options)?;
+        let made = stage.control.format(&path, "large", true)?;
+        if group == "16" {
+            return Ok(made == Err(VolumeFault::BadSize));
+        }
+        if (made, stage.control.mount(&path, &at, false)?) != (Ok(()), Ok(())) {
+            println!("filetest: sectors of {group}: {made:?}");
+            return Ok(false);
+        }
+        let mut expected = vec![0; 300_000];
+        let mut file = stage.root()?.open_with("f", Options::create())?;
+        file.write_at(0, &expected)?;
+        for (place, len) in [
+            (0, 1),
+            (511, 3),
+            (4095, 2),
+            (70_000, 9_000),
+            (12_288, 131_072),
+        ] {
+            let data: Vec<u8> = (0..len).map(|i| (i * 7 + place) as u8).collect();
+            file.write_at(place as u64, &data)?;
+            expected[place..place + len].copy_from_slice(&data);
+        }
+        // A client's block whose place is one of a small sector and none of a large one.
+        let block = Vector::from_bytes(&expected[..16 << 10])?;
+        let (_, done) = file.write(4096, block, 512..512 + 8192)?;
+        expected.copy_within(512..512 + 8192, 4096);
+        file.sync()?;
+        drop(file);
+        let unmounted = stage.control.unmount(&at, false)?;
+        let checked = stage.control.check(&path)?;
+        let mounted = stage.control.mount(&path, &at, false)?;
+        let kept = stage.root()?.open_file("f")?.read_to_end()?;
+        let again = stage.control.unmount(&at, false)?;
+        let all = (unmounted, mounted, again) == (Ok(()), Ok(()), Ok(()));
+        if !all || checked != Ok((0, String::new())) || kept != expected || done != 8192 {
+            println!("filetest: sectors of {group}: {unmounted:?} {checked:?} {mounted:?} {done}");
+            return Ok(false);
+        }
+    }
+    Ok(false)
 }
 
 fn remounted() -> Check {

@@ -1,0 +1,79 @@
+//! Large pages of [`Memory`].
+
+use super::*;
+
+/// What Linux says of the mapping in which an address lies.
+fn flags(at: u64) -> String {
+    let all = std::fs::read_to_string("/proc/self/smaps").unwrap();
+    let mut found = false;
+    for line in all.lines() {
+        let ends = line.split(' ').next().and_then(|w| w.split_once('-'));
+        let number = |text| u64::from_str_radix(text, 16).ok();
+        if let Some((Some(from), Some(to))) = ends.map(|(a, b)| (number(a), number(b))) {
+            found = (from..to).contains(&at);
+        } else if let (true, Some(flags)) = (found, line.strip_prefix("VmFlags:")) {
+            return flags.into();
+        }
+    }
+    panic!("{at:#x} is in no mapping");
+}
+
+/// Puts a byte somewhere in a reservation that is accessible there; what was there.
+fn put(at: u64, byte: u8) -> u8 {
+    // SAFETY: a test's own reservation, to which nobody has references.
+    unsafe { (at as *mut u8).replace(byte) }
+}
+
+/// Commits all of a reservation's first bytes in steps, and touches them.
+fn grow(memory: &Memory, of: &mut Reservation, bytes: u64) {
+    let step = 64 << 10;
+    for from in (0..bytes).step_by(step as usize) {
+        assert!(memory.commit(of.part(from, step)));
+        for at in (from..from + step).step_by(PAGE as usize) {
+            put(of.at() + at, 1);
+        }
+    }
+}
+
+#[test]
+fn large_memories_have_large_pages() {
+    let memory = Memory::new(u64::MAX);
+    let asks = |of: &Reservation| flags(of.at()).split(' ').any(|flag| flag == "hg");
+    if !std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists() {
+        return;
+    }
+    let (small, large) = (memory.reserve(1 << 30), memory.reserve(1 << 30));
+    let (mut small, mut large) = (small.unwrap(), large.unwrap());
+    grow(&memory, &mut small, wide::LARGE / 2);
+    grow(&memory, &mut large, 2 * wide::LARGE);
+    assert!(!asks(&small) && asks(&large));
+    assert_eq!(memory.state().wide, 1);
+    // What has no memory gets none.
+    memory.blank(large.part(4 << 20, 1 << 20));
+    assert!(!asks(&large));
+    assert_eq!(memory.state().wide, 0);
+    assert!(memory.commit(large.part(4 << 20, 1 << 20)));
+    grow(&memory, &mut large, 3 * wide::LARGE);
+    assert!(asks(&large));
+    let kept = |at: u64| put(large.at() + at, 1);
+    assert_eq!((kept(0), kept(4 << 20), kept(6 << 20)), (1, 1, 1));
+    memory.release(large);
+    assert_eq!(memory.state().wide, 0);
+    memory.release(small);
+}
+
+#[test]
+fn few_memories_have_large_pages() {
+    let memory = Memory::new(u64::MAX);
+    let mut all: Vec<_> = (0..wide::MOST + 2)
+        .map(|_| memory.reserve(1 << 30).unwrap())
+        .collect();
+    for of in &mut all {
+        assert!(memory.commit(of.part(0, wide::LARGE)));
+    }
+    assert_eq!(memory.state().wide, wide::MOST);
+    for of in all {
+        memory.release(of);
+    }
+    assert_eq!(memory.state().wide, 0);
+}
