@@ -57,6 +57,19 @@ const HELD_OFF: [&str; 3] = [
     "/pnp/PNP0900: held off",
 ];
 
+/// Sends two lines, one of them slowly, and asks for what cannot be.
+const TO_A_FILE: &str = "echo first | serial /dev/serial1
+echo second | serial /dev/serial1 9600
+echo third | serial /dev/serial1 100000
+echo third | serial /dev/serial9
+sleep 0.3
+echo end";
+/// What is said of it.
+const REFUSED: &str = "serial: /dev/serial1: no speed near 100000; there are 115200 / n
+serial: /dev/serial9: no serial line is served there; `ls /dev` lists what is
+end
+";
+
 type Images = [(String, PathBuf)];
 
 /// On each machine: the clock, and the line.
@@ -82,6 +95,14 @@ pub fn run(run: &Run) -> Result<Report> {
             let echoed = line(run, machine, &images, &socket);
             fs::remove_file(&socket).ok();
             report.count(name, echoed?);
+        }
+        let name = format!("serial line to a file on {}", machine.name());
+        if run.wants(&name) {
+            let file = run.project.out();
+            let file = file.join(format!("serial-{}.txt", std::process::id()));
+            let written = to_a_file(run, machine, &images, &file);
+            fs::remove_file(&file).ok();
+            report.count(name, written?);
         }
         let name = format!("hostile ports on {}", machine.name());
         if matches!(machine, Machine::Q35 | Machine::I440fx) && run.wants(&name) {
@@ -197,6 +218,30 @@ fn line(run: &Run, machine: Machine, images: &Images, socket: &Path) -> Result<R
         Ok(Ok(())) => Ok(()),
         Ok(Err(wrong)) => Err(format!("{wrong}\n{output}")),
         Err(_) => Err("the host's part has failed".into()),
+    })
+}
+
+/// What programs send arrives in a file, in order; what cannot be is refused with the reason.
+fn to_a_file(
+    run: &Run,
+    machine: Machine,
+    images: &Images,
+    file: &Path,
+) -> Result<Result<(), String>> {
+    let mut kernel = Kernel::prepare(&run.project, machine, Acceleration::Emulated)?;
+    kernel.serial = Some(SerialLine::named(file.into()));
+    let output = match boot(run, &kernel, images, TO_A_FILE, 0)? {
+        Ok(output) => output,
+        Err(wrong) => return Ok(Err(wrong)),
+    };
+    let now = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let seen = String::from_utf8_lossy(&now);
+    Ok(if output != REFUSED {
+        Err(format!("expected\n{REFUSED}\nbut got\n{output}"))
+    } else if seen != "first\nsecond\n" {
+        Err(format!("the file has {seen:?}"))
+    } else {
+        Ok(())
     })
 }
 

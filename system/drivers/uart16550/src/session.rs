@@ -9,6 +9,8 @@ use sing_sdk::time;
 /// Bytes of a block that is sent, and of one that is handed to the client.
 const LARGEST: usize = 64 << 10;
 const PIECE: usize = 4096;
+/// How long until it is tried again to hand over what has been received, if memory was short.
+const AGAIN: Duration = Duration::from_millis(10);
 /// The longest break.
 const LONGEST: u64 = 1000;
 
@@ -35,6 +37,8 @@ pub struct Session {
     pub deaf: bool,
     /// When the break ends.
     break_end: Option<Duration>,
+    /// Whether memory was short for what has been received.
+    short: bool,
 }
 
 impl Session {
@@ -48,6 +52,7 @@ impl Session {
             idle: None,
             deaf: true,
             break_end: None,
+            short: false,
         }
     }
 
@@ -89,8 +94,9 @@ impl Session {
 
     /// How long until something is to be done though nothing comes; `None`: for ever.
     pub fn wait(&self) -> Option<Duration> {
-        let end = self.break_end?;
-        Some(end.saturating_sub(time::uptime()))
+        let to_end = self.break_end.map(|end| end.saturating_sub(time::uptime()));
+        let again = self.short.then_some(AGAIN);
+        to_end.into_iter().chain(again).min()
     }
 
     /// Moves what can be moved now.
@@ -124,6 +130,7 @@ impl Session {
 
     /// Hands the client what was received, if it has taken what it got before.
     fn hand_over(&mut self, line: &mut Line) {
+        self.short = false;
         if line.received.is_empty() {
             return;
         }
@@ -135,8 +142,10 @@ impl Session {
                 line.received.drain(..count);
                 self.told = [Some(pipe.send_write(data))];
             }
-            // Memory is short: at the next interrupt again.
-            Err(_) => self.idle = Some(pipe),
+            Err(_) => {
+                self.idle = Some(pipe);
+                self.short = true;
+            }
         }
     }
 }

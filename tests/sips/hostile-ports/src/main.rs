@@ -3,6 +3,7 @@
 //! what is the machine's own. Honest ones between them see that the devices still work.
 #![no_std]
 #![no_main]
+#![deny(unsafe_code)]
 
 extern crate alloc;
 
