@@ -27,8 +27,8 @@ mod calendar;
 mod command_line;
 mod firmware;
 mod frame_map;
-mod overtaken;
 mod messages;
+mod overtaken;
 mod regions;
 mod spaces;
 

@@ -12,7 +12,7 @@
 //! None of them reaches memory.
 
 use super::guard::{self, Guard};
-use super::{Known, Place, Search, give_line, range, take_line};
+use super::{Known, Pin, Place, Search, give_line, range, take_line};
 use crate::serial::line;
 use crate::{ioapic, memory, port};
 use alloc::format;
@@ -175,7 +175,7 @@ fn add_at(
     let known = Known {
         places: parts.iter().map(|p| p.place).collect(),
         function: None,
-        pin: false,
+        pin: Pin::None,
         masters: false,
         confined: false,
     };

@@ -172,7 +172,7 @@ impl List {
                 let len = self.devices[device].ranges[range].len;
                 memory::make_view(device, range, at, len.into())
             }
-            Place::Port(_) => None,
+            Place::Port(_) | Place::Guarded(..) => None,
         };
         let all = |device: usize| {
             let ranges = self.devices[device].ranges.len();
