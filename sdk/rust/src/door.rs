@@ -36,6 +36,10 @@ pub struct Link {
 
 /// A part of the name space, `/` being the service's own path.
 pub trait Place: Directories {
+    /// Whether it tells anybody of changes. The module of a program that does not cannot send
+    /// `AckNotify`, and its behavior need not name it.
+    const NOTIFIES: bool = false;
+
     /// Takes the endpoint of a client from this origin for a path.
     ///
     /// # Errors
@@ -44,7 +48,7 @@ pub trait Place: Directories {
     fn bind(&mut self, path: &str, origin: u32, client: Endpoint) -> Result<(), Turned>;
 
     /// Has this channel told of changes of names that match a pattern below a directory, or are
-    /// below such a name. Who does not say otherwise tells nobody of changes.
+    /// below such a name. Only asked if it [tells anybody](Place::NOTIFIES).
     ///
     /// # Errors
     /// Why it does not, and the channel: [`Refusal::IsLink`] as for [`Place::bind`].
@@ -83,7 +87,7 @@ impl Door {
     ///
     /// # Errors
     /// The name server has gone, so that no clients will come any more.
-    pub fn answer(self, place: &mut impl Place) -> Result<Door, Closed> {
+    pub fn answer<P: Place>(self, place: &mut P) -> Result<Door, Closed> {
         Ok(Door(match self.0.recv() {
             Request::Bind(path, origin, service, next) => {
                 let client = service.into_endpoint();
@@ -115,11 +119,13 @@ impl Door {
             }
             Request::Notify(spec, origin, watcher, next) => {
                 let taken = match watched(&spec) {
+                    _ if !P::NOTIFIES => Err((Refusal::NotFound, watcher)),
                     Ok((directory, of)) => place.notify(&directory, of, origin, watcher),
                     Err(reason) => Err((reason, watcher)),
                 };
                 match taken {
-                    Ok(()) => next.send_ack_notify(),
+                    Ok(()) if P::NOTIFIES => next.send_ack_notify(),
+                    Ok(()) => return Err(Closed),
                     Err((reason, watcher)) => next.send_nak_notify(reason, watcher),
                 }
             }

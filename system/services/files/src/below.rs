@@ -106,6 +106,8 @@ impl Directories for Volume {
 }
 
 impl Place for Volume {
+    const NOTIFIES: bool = true;
+
     fn bind(&mut self, path: &str, origin: u32, endpoint: Endpoint) -> Result<(), Turned> {
         let opened = match self.along(path) {
             Ok(Way::To(node, kind)) => {
