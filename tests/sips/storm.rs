@@ -48,9 +48,23 @@ impl Clients {
     }
 }
 
+/// What the system has, and the handles of each process, by its name.
+pub struct State {
+    memory: Memory,
+    held: Vec<(String, u32)>,
+}
+
+impl State {
+    /// Whether it is the same as another.
+    #[allow(dead_code, reason = "not all of them ask")]
+    pub fn is(&self, other: &State) -> bool {
+        inspect::difference(&self.memory, &other.memory).is_none()
+    }
+}
+
 /// What the system has when nothing comes or goes any more: services hear a moment later that
 /// clients have ended, and register again a moment after the name server has.
-pub fn settled() -> Result<Memory, Error> {
+pub fn settled() -> Result<State, Error> {
     let start = time::uptime();
     let (mut last, mut same) = (inspect::memory()?, 0);
     while same < 6 && time::uptime() - start < Duration::from_secs(10) {
@@ -60,20 +74,34 @@ pub fn settled() -> Result<Memory, Error> {
         same = if differs { 0 } else { same + 1 };
         last = now;
     }
-    Ok(last)
+    let all = inspect::processes()?;
+    let held = all.iter().map(|p| (p.name.clone(), p.handles));
+    Ok(State {
+        memory: last,
+        held: held.collect(),
+    })
+}
+
+/// Whether two states differ; says in what, and whose handles they are.
+pub fn differ(program: &str, [before, after]: [&State; 2]) -> bool {
+    let difference = inspect::difference(&before.memory, &after.memory);
+    let Some(difference) = difference else {
+        return false;
+    };
+    println!("{program}: {difference}");
+    for (name, handles) in &after.held {
+        let then = before.held.iter().find(|(other, _)| other == name);
+        if then.is_none_or(|(_, then)| then != handles) {
+            println!("{program}: {name} has {handles} handles, before {then:?}");
+        }
+    }
+    true
 }
 
 /// Says how a storm has ended, and returns its status: how many were killed, and how many of what
 /// failed.
-pub fn verdict(
-    program: &str,
-    [before, after]: [&Memory; 2],
-    killed: u32,
-    failed: u32,
-    what: &str,
-) -> i32 {
-    if let Some(difference) = inspect::difference(before, after) {
-        println!("{program}: {difference}");
+pub fn verdict(program: &str, states: [&State; 2], killed: u32, failed: u32, what: &str) -> i32 {
+    if differ(program, states) {
         return 1;
     }
     println!("{program}: {killed} killed, {failed} {what} failed, nothing left behind");

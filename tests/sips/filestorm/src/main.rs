@@ -18,11 +18,10 @@ mod storm;
 use core::time::Duration;
 use services::{Manager, wait_for};
 use sing_sdk::fs::Directory;
-use sing_sdk::inspect;
 use sing_sdk::prelude::*;
 use sing_sdk::process::stop;
 use sing_sdk::{system, time};
-use storm::{Clients, Draw, settled, verdict};
+use storm::{Clients, Draw, State, settled, verdict};
 
 sing_sdk::manifest! {
     name: "filestorm",
@@ -96,7 +95,7 @@ impl Storm {
     }
 
     /// What the system has, when those that were killed have just started.
-    fn memory(&mut self) -> Result<inspect::Memory, Error> {
+    fn memory(&mut self) -> Result<State, Error> {
         for name in NAMES {
             self.manager.restart(name)?;
         }
