@@ -1,10 +1,24 @@
 //! Shared by the test programs that give a device to one hostile driver after the other: themselves,
 //! with the name of an attempt as their argument.
 
+use core::time::Duration;
 use sing_sdk::device;
 use sing_sdk::inspect;
 use sing_sdk::prelude::*;
 use sing_sdk::process::{Child, Exit};
+use sing_sdk::time;
+
+/// How often what is left behind is looked at, and the pause between.
+const ROUNDS: u32 = 4;
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// What has come of an attempt.
+enum Outcome {
+    Good,
+    Wrong,
+    /// The kernel's counts are not as before.
+    Left(String),
+}
 
 /// Where attempts are made.
 pub struct Attempts {
@@ -37,27 +51,38 @@ impl Attempts {
         Ok(i32::from(wrong > 0))
     }
 
-    /// Makes an attempt, and compares its outcome and the kernel's counts.
+    /// Makes an attempt, and compares its outcome and the kernel's counts. What others have done
+    /// meanwhile (the console, with the report of a crash) is not there the next time; what an
+    /// attempt leaves behind is.
     fn judge(&self, name: &str, wanted: Exit) -> Result<usize, Error> {
+        let mut left = None;
+        for _ in 0..ROUNDS {
+            left = match self.round(name, wanted)? {
+                Outcome::Good => return Ok(0),
+                Outcome::Wrong => return Ok(1),
+                Outcome::Left(difference) => Some(difference),
+            };
+            time::sleep(PAUSE);
+        }
+        println!("{name}: {}", left.unwrap_or_default());
+        Ok(1)
+    }
+
+    fn round(&self, name: &str, wanted: Exit) -> Result<Outcome, Error> {
         let before = inspect::memory()?;
         for _ in 0..self.times {
             let exit = self.attempt(name)?;
             if exit != wanted {
                 println!("{name}: {exit:?}, not {wanted:?}");
-                return Ok(1);
+                return Ok(Outcome::Wrong);
             }
         }
         if device::info(self.device)?.is_none_or(|d| d.holder != 0 || d.broken) {
             println!("{name}: the device is not free");
-            return Ok(1);
+            return Ok(Outcome::Wrong);
         }
-        match inspect::difference(&before, &inspect::memory()?) {
-            None => Ok(0),
-            Some(difference) => {
-                println!("{name}: {difference}");
-                Ok(1)
-            }
-        }
+        let difference = inspect::difference(&before, &inspect::memory()?);
+        Ok(difference.map_or(Outcome::Good, Outcome::Left))
     }
 
     fn attempt(&self, name: &str) -> Result<Exit, Error> {

@@ -10,7 +10,9 @@
 //! may give a window back at any time. The key is therefore read first and anew by each access, and
 //! an entry that has once described a window describes no other one: only its key changes. So an
 //! access never combines the address of one window with the length of another. An access that
-//! passed the check just before another thread gave the window back finds its addresses unmapped.
+//! passed the check just before another thread gave the window back finds its addresses unmapped: the
+//! device gets no other holder, for whom they would be mapped again, before this SIP has ended.
+//! Entry 0 is never used, as 0 is the key of an entry without a handle.
 
 /// Number of entries of a SIP's table, if its manifest declares registers; a power of two.
 pub const ENTRIES: usize = 32;

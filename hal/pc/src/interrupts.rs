@@ -144,6 +144,7 @@ extern "sysv64" fn dispatch(vector: u64, in_sip: bool) {
     let (timer, mut others) = match line {
         LINE_TIMER => {
             let (due, typed) = apic::timer_interrupt();
+            devices::tick();
             (due, if_so(typed, LINE_CONSOLE))
         }
         LINE_CONSOLE => (false, if_so(serial::receive(), line)),

@@ -4,6 +4,8 @@
 //! Invariants:
 //! - An entry that has once described a window describes no other one. Its key is the handle by
 //!   which code of the SIP names the window, or 0.
+//! - Entry 0 is never used. Code can pass 0 as a handle, which leads there, and equals the key of
+//!   an entry without a handle; the lengths of entry 0 stay 0.
 //! - An entry's window is complete before its key is written, and code reads the key first. So what
 //!   code reads belongs together, however it is interrupted between two reads.
 //! - The table never moves, and lives as long as the instance.
@@ -111,7 +113,7 @@ impl Windows {
     /// reaches this one by kernel calls.
     pub fn enter(&self, handle: u32, window: Window, tag: u32) -> bool {
         let index = handle & self.mask();
-        let Some(slot) = self.0.get(index as usize).filter(|_| handle != 0) else {
+        let Some(slot) = self.0.get(index as usize).filter(|_| index != 0) else {
             return false;
         };
         let wlen = if window.writable { window.len } else { 0 };
@@ -195,11 +197,21 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_reached_by_handle_0() {
+        let t = Windows::new(&Kernel).unwrap();
+        for handle in [0, 0x1_0000, ENTRIES as u32] {
+            assert!(!t.enter(handle, window(4096, 256), 7));
+        }
+        let read = [&t.0[0].len, &t.0[0].wlen].map(|f| f.load(Relaxed));
+        assert_eq!(read, [0; 2]);
+    }
+
+    #[test]
     fn what_is_read_only_has_no_bytes_to_write() {
         let t = Windows::new(&Kernel).unwrap();
         // SAFETY: no code runs in these tests.
-        assert!(t.enter(0x1_0000, unsafe { Window::new(4096, 64, false) }, 1));
-        let slot = &t.0[0];
+        assert!(t.enter(0x1_0001, unsafe { Window::new(4096, 64, false) }, 1));
+        let slot = &t.0[1];
         assert_eq!((slot.len.load(Relaxed), slot.wlen.load(Relaxed)), (64, 0));
     }
 }

@@ -20,6 +20,7 @@ mod isa;
 mod msix;
 mod pci;
 mod pins;
+pub use pins::tick;
 mod virtio_mmio;
 
 use crate::acpi::Platform;

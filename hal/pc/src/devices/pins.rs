@@ -12,13 +12,18 @@
 use super::{List, Pin, list};
 use crate::ioapic;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use sing_kernel::hal::LINES;
 
 /// Lines that carry others, one bit each.
 static CARRIERS: AtomicU32 = AtomicU32::new(0);
-/// Interrupts in a row that no function has raised.
-static UNKNOWN: AtomicU32 = AtomicU32::new(0);
-/// After so many, the input is masked, until a driver on it acknowledges an interrupt.
-const MOST_UNKNOWN: u32 = 1000;
+/// By carrier, interrupts in a row that no function has raised.
+static UNKNOWN: [AtomicU32; LINES as usize] = [const { AtomicU32::new(0) }; LINES as usize];
+/// After so many, the input is masked, until the timer ticks or a driver on it acknowledges an
+/// interrupt. One device that raises its pin and takes it back at once, without end, so costs that
+/// many interrupts a tick, and the others on its input wait for a tick and not for ever.
+const MOST_UNKNOWN: u32 = 100;
+/// Carriers that are masked for that, one bit each.
+static MASKED: AtomicU32 = AtomicU32::new(0);
 
 /// Lets a function share the input that this line carries: the first function on it must be able
 /// to share, too. Whether it can.
@@ -56,13 +61,31 @@ pub fn arrived(carrier: u32) -> Option<u32> {
             lines |= device.line.map_or(0, |line| 1 << line);
         }
     }
+    let unknown = &UNKNOWN[carrier as usize % UNKNOWN.len()];
     if lines != 0 {
-        UNKNOWN.store(0, Relaxed);
-    } else if UNKNOWN.fetch_add(1, Relaxed) >= MOST_UNKNOWN {
-        // Something else on the board raises it.
+        unknown.store(0, Relaxed);
+    } else if unknown.fetch_add(1, Relaxed) >= MOST_UNKNOWN {
+        // Something else on the board raises it, or a device plays with it.
         ioapic::mask(carrier);
+        MASKED.fetch_or(1 << carrier, Relaxed);
     }
     Some(lines)
+}
+
+/// Opens the inputs again that were masked because nobody had raised them. Called when the timer
+/// ticks.
+pub fn tick() {
+    let mut masked = MASKED.swap(0, Relaxed);
+    while masked != 0 {
+        let carrier = masked.trailing_zeros();
+        masked &= masked - 1;
+        open(carrier);
+    }
+}
+
+fn open(carrier: u32) {
+    UNKNOWN[carrier as usize % UNKNOWN.len()].store(0, Relaxed);
+    ioapic::unmask(carrier);
 }
 
 /// Masks or unmasks a line at its function. False if it does not share its input.
@@ -79,8 +102,7 @@ pub fn mask(line: u32, masked: bool) -> bool {
     };
     function.let_pin(!masked);
     if !masked {
-        UNKNOWN.store(0, Relaxed);
-        ioapic::unmask(carrier);
+        open(carrier);
     }
     true
 }

@@ -8,8 +8,9 @@
 //! Invariants:
 //! - All units translate by one root table, so it does not matter which of them a device is behind.
 //! - A device whose accesses carry another's number (one behind a bridge to conventional PCI), or
-//!   that is behind a switch, is not confined ([`confines`] and `pci.rs`). That root ports and the
-//!   functions of one device pass no access on to each other is believed, not looked at.
+//!   that is behind a switch, is not confined ([`confines`] and `pci.rs`). That
+//!   functions of one device on the root bus pass no access on to each other is believed, not
+//!   looked at; of those behind ports, `acs.rs` asks.
 //! - Tables are freed when the units have confirmed that they know them no longer. Tables of a
 //!   device for which they have not are kept for good.
 

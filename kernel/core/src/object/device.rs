@@ -45,6 +45,8 @@ struct State {
     has_irq: bool,
     /// Handles to it and to its parts.
     references: u32,
+    /// Whether its holder's code has reached registers without a kernel call.
+    shown: bool,
     /// Features that it offered at the last reset; `None` before, and when they were accepted.
     offered: Option<u64>,
     /// Whether it agreed to features since the last reset.
@@ -78,6 +80,7 @@ const fn all() -> [Device; MOST_DEVICES] {
                 open: false,
                 has_irq: false,
                 references: 0,
+                shown: false,
                 offered: None,
                 agreed: false,
                 broken: false,
@@ -338,11 +341,13 @@ impl Device {
         self.state.lock().references += 1;
     }
 
-    /// Counts one handle less. After the last one, the device has no holder.
+    /// Counts one handle less. After the last one, the device has no holder. A holder whose code
+    /// has reached its registers keeps the name until it has ended: a thread of it may still be
+    /// between its check and its access, which must not meet the next holder's registers.
     pub(crate) fn release(&self) {
         let mut s = self.state.lock();
         s.references = s.references.saturating_sub(1);
-        if s.references == 0 {
+        if s.references == 0 && !s.shown {
             s.let_go();
         }
     }

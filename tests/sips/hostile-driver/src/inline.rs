@@ -29,6 +29,20 @@ pub fn attempt(attempt: &str) -> Result<i32, Error> {
             let _ = raw::io_load32(io, 0);
             Ok(raw::io_load32(io + 0x10000, 0) as i32)
         }
+        // The number of no handle, when an entry whose place it leads to has just been given up.
+        "zero-inline" => {
+            let zeros = |handle: &u32| handle.is_multiple_of(32);
+            let handles: Vec<u32> = (0..40).map(|_| registers(&device)).collect();
+            let reached = handles.iter().all(|&h| raw::io_load32(h, 0) != 0);
+            let found = handles.iter().any(zeros);
+            for handle in handles {
+                raw::handle_dispose(handle);
+            }
+            match reached && found {
+                true => Ok(raw::io_load32(0, 0) as i32),
+                false => Ok(2),
+            }
+        }
         "device-inline" => Ok(raw::io_load8(device.handle().raw(), 0) as i32),
         "event-inline" => {
             let event = sync::AutoEvent::new(false)?;

@@ -50,7 +50,7 @@ mod raw {
 }
 
 /// Attempts that end the child, and the trap's code.
-const TRAPS: [(&str, i32); 19] = [
+const TRAPS: [(&str, i32); 20] = [
     ("behind", 19),
     ("rings", 19),
     ("unaligned", 19),
@@ -58,6 +58,7 @@ const TRAPS: [(&str, i32); 19] = [
     ("write", 19),
     ("forged-io", 10),
     ("forged-inline", 10),
+    ("zero-inline", 10),
     ("device-inline", 10),
     ("event-inline", 10),
     ("closed-inline", 10),
@@ -214,6 +215,7 @@ fn child(attempt: &str) -> Result<i32, Error> {
         }
         "behind" | "rings" | "unaligned" | "wide" | "write" => registers(attempt),
         "forged-inline"
+        | "zero-inline"
         | "device-inline"
         | "event-inline"
         | "closed-inline"

@@ -69,7 +69,7 @@ impl Registers {
         let base = hal().show_registers(self.device, self.window.range)?;
         let (base, len) = (base + u64::from(self.window.offset), self.window.len);
         // SAFETY: what the HAL shows is this range and nothing else. The caller's SIP holds the
-        // device, and the range is hidden before another one does (`object::device::inline`). As
+        // device, and has ended before another one does (`object::device::inline`). As
         // for `write`, no access makes the device reach memory.
         Some(unsafe { sing_runtime::Window::new(base, len, true) })
     }

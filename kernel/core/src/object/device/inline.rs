@@ -6,6 +6,10 @@
 //! so that no later access passes the check; and with the last handle, or with the device, the
 //! mapping goes, for the thread that was pre-empted between its check and its access.
 //!
+//! That thread could come to its access when the registers are mapped again, at the same addresses,
+//! for another holder. So who has reached registers this way stays the holder until it has ended,
+//! and with it its threads ([`Device::release`]).
+//!
 //! Invariants:
 //! - The registers of a device are mapped for code only while the device is open and a handle of
 //!   them is there. So nobody's code reaches them when the device gets another holder.
@@ -67,6 +71,7 @@ impl Device {
         }
         let registers = Registers::of(self.index, number.into());
         if let Some(window) = registers.and_then(|r| r.show()) {
+            self.state.lock().shown = true;
             holder.with_instance(|i| i.windows().enter(handle, window, self.tag(number)));
         }
     }
