@@ -14,8 +14,10 @@ use crate::wire::Wire;
 use alloc::vec::Vec;
 use core::time::Duration;
 use sing_sdk::time::uptime;
-use smoltcp::iface::{Config, Interface, PollResult, SocketHandle, SocketSet};
-use smoltcp::socket::{dhcpv4, tcp};
+use smoltcp::iface::{
+    Config, Interface, PollIngressSingleResult, PollResult, SocketHandle, SocketSet,
+};
+use smoltcp::socket::{Socket, dhcpv4, tcp};
 use smoltcp::time::Instant;
 use smoltcp::wire::{EthernetAddress, HardwareAddress, IpAddress, IpCidr};
 
@@ -24,6 +26,9 @@ use smoltcp::wire::{EthernetAddress, HardwareAddress, IpAddress, IpCidr};
 const BUFFER: usize = 64 << 10;
 /// A connection whose other side does not answer for so long is given up.
 pub const PATIENCE: Duration = Duration::from_secs(60);
+/// How often the other side of an idle connection is asked whether it is still there. smoltcp counts
+/// [`PATIENCE`] from the last packet that came, so one that has nothing to say must be asked.
+const ASK: Duration = Duration::from_secs(PATIENCE.as_secs() / 4);
 /// Rounds of packets in one step: what comes back over a loop at once is taken at once.
 const ROUNDS: usize = 8;
 
@@ -100,12 +105,24 @@ impl Link {
                 let _ = all.push(IpCidr::Ipv4(own));
             }
         });
+        self.cut();
         let routes = self.interface.routes_mut();
         match router {
             Some(router) => drop(routes.add_default_ipv4_route(router)),
             None => drop(routes.remove_default_ipv4_route()),
         }
         Some(own.map(|own| Address::from(IpAddress::Ipv4(own.address()))))
+    }
+
+    /// Ends the connections from addresses that the link no longer has.
+    fn cut(&mut self) {
+        let own: Vec<IpAddress> = self.interface.ip_addrs().iter().map(IpCidr::address).collect();
+        for socket in self.tcps() {
+            if socket.local_endpoint().is_some_and(|e| !own.contains(&e.addr)) {
+                socket.set_timeout(None);
+                socket.abort();
+            }
+        }
     }
 
     /// Has packets to an address of another link of this machine come here.
@@ -151,6 +168,7 @@ impl Link {
         };
         let mut socket = tcp::Socket::new(buffer()?, buffer()?);
         socket.set_timeout(Some(PATIENCE.into()));
+        socket.set_keep_alive(Some(ASK.into()));
         socket.set_congestion_control(tcp::CongestionControl::Reno);
         Some(self.sockets.add(socket))
     }
@@ -162,6 +180,20 @@ impl Link {
     /// Whether a socket has nothing more to send, and no packets to wait for.
     pub fn is_closed(&self, socket: SocketHandle) -> bool {
         self.sockets.get::<tcp::Socket>(socket).state() == tcp::State::Closed
+    }
+
+    fn tcps(&mut self) -> impl Iterator<Item = &mut tcp::Socket<'static>> {
+        self.sockets.iter_mut().filter_map(|(_, socket)| match socket {
+            Socket::Tcp(socket) => Some(socket),
+            Socket::Dhcpv4(_) => None,
+        })
+    }
+
+    /// Whether a closed socket was closed because its other side did not answer.
+    pub fn timed_out(&self, socket: SocketHandle) -> bool {
+        // Those that were closed otherwise have lost their time-out ([`Link::poll`]).
+        let socket = self.sockets.get::<tcp::Socket>(socket);
+        socket.state() == tcp::State::Closed && socket.timeout().is_some()
     }
 
     /// Begins a connection.
@@ -176,22 +208,57 @@ impl Link {
     ) -> Result<(), tcp::ConnectError> {
         let socket = self.sockets.get_mut::<tcp::Socket>(socket);
         let local = from.0.listen(from.1);
+        // It has lost its own, if it has waited for the link's address.
+        socket.set_timeout(Some(PATIENCE.into()));
         socket.connect(self.interface.context(), (to.0.ip(), to.1), local)
     }
 
     /// Takes and sends packets; whether the state of a socket may have changed.
+    ///
+    /// A socket that is closed by a packet is closed while packets are taken, one that has waited too
+    /// long while they are sent: smoltcp does not say it otherwise.
     pub fn poll(&mut self) -> bool {
         let mut changed = false;
         for _ in 0..ROUNDS {
-            match self
-                .interface
-                .poll(now(), &mut self.wire, &mut self.sockets)
-            {
-                PollResult::SocketStateChanged => changed = true,
-                PollResult::None => break,
+            let heard = self.take();
+            if heard {
+                for socket in self.tcps() {
+                    if socket.state() == tcp::State::Closed {
+                        socket.set_timeout(None);
+                    }
+                }
             }
+            if !self.send() && !heard {
+                break;
+            }
+            changed = true;
         }
         changed
+    }
+
+    /// Takes packets; whether the state of a socket may have changed.
+    fn take(&mut self) -> bool {
+        let mut changed = false;
+        loop {
+            let (wire, sockets) = (&mut self.wire, &mut self.sockets);
+            match self.interface.poll_ingress_single(now(), wire, sockets) {
+                PollIngressSingleResult::SocketStateChanged => changed = true,
+                PollIngressSingleResult::PacketProcessed => {}
+                PollIngressSingleResult::None => return changed,
+            }
+        }
+    }
+
+    /// Sends packets; whether the state of a socket may have changed.
+    fn send(&mut self) -> bool {
+        let mut changed = false;
+        loop {
+            let (wire, sockets) = (&mut self.wire, &mut self.sockets);
+            match self.interface.poll_egress(now(), wire, sockets) {
+                PollResult::SocketStateChanged => changed = true,
+                PollResult::None => return changed,
+            }
+        }
     }
 
     /// How long until packets are to be sent, if nothing happens before.
