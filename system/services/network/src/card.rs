@@ -87,6 +87,12 @@ fn lend(nic: Ready) -> Result<Ready, Error> {
     }
 }
 
+/// Whether a frame is of IPv4 from 0.0.0.0, as what machines without an address send to a DHCP server.
+/// smoltcp would answer it, and panics when it is to send to that address.
+fn is_from_nowhere(frame: &[u8]) -> bool {
+    frame.get(12..14) == Some(&[8, 0]) && frame.get(26..30) == Some(&[0; 4])
+}
+
 impl Card {
     /// Connects to the driver of a card: the card's address. Frames that were under way are lost.
     ///
@@ -125,19 +131,24 @@ impl Card {
         self.out.as_ref().is_some_and(|out| out.room() >= ROOM)
     }
 
-    /// Takes the next frame.
+    /// Takes the next frame that is from somewhere.
     pub fn pop(&mut self) -> Option<Vec<u8>> {
-        let come = self.come.as_mut().filter(|come| come.left > 0)?;
-        let Some(place) = frames::next(&come.block, come.end) else {
-            // The driver has said what is not so.
-            come.left = 0;
-            return None;
-        };
-        come.left -= 1;
-        come.end = place.end;
-        let mut frame = alloc::vec![0; place.len()];
-        come.block.read(place.start, &mut frame);
-        Some(frame)
+        let come = self.come.as_mut()?;
+        while come.left > 0 {
+            let Some(place) = frames::next(&come.block, come.end) else {
+                // The driver has said what is not so.
+                come.left = 0;
+                return None;
+            };
+            come.left -= 1;
+            come.end = place.end;
+            let mut frame = alloc::vec![0; place.len()];
+            come.block.read(place.start, &mut frame);
+            if !is_from_nowhere(&frame) {
+                return Some(frame);
+            }
+        }
+        None
     }
 
     /// Puts a frame to those that are to be sent. One that is none is not sent.

@@ -19,7 +19,7 @@ use smoltcp::iface::{
 };
 use smoltcp::socket::{Socket, dhcpv4, tcp};
 use smoltcp::time::Instant;
-use smoltcp::wire::{EthernetAddress, HardwareAddress, IpAddress, IpCidr};
+use smoltcp::wire::{EthernetAddress, HardwareAddress, IpAddress, IpCidr, Ipv4Address};
 
 /// Bytes that a connection keeps of each direction: what has come and was not read, and what was
 /// not yet acknowledged.
@@ -44,6 +44,11 @@ pub struct Link {
 /// Now, on smoltcp's clock.
 fn now() -> Instant {
     Instant::from_micros(i64::try_from(uptime().as_micros()).unwrap_or(i64::MAX))
+}
+
+/// Whether an address can be that of one machine on a link.
+fn is_host(address: Ipv4Address) -> bool {
+    Address::from(IpAddress::Ipv4(address)).is_unicast() && !address.is_loopback()
 }
 
 impl Link {
@@ -99,6 +104,9 @@ impl Link {
             dhcpv4::Event::Configured(config) => (Some(config.address), config.router),
             dhcpv4::Event::Deconfigured => (None, None),
         };
+        // Anybody on the link can be its server, and smoltcp panics at addresses that are no host's.
+        let own = own.filter(|own| is_host(own.address()));
+        let router = router.filter(|router| own.is_some() && is_host(*router));
         self.interface.update_ip_addrs(|all| {
             all.clear();
             if let Some(own) = own {
