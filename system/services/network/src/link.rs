@@ -273,8 +273,10 @@ impl Link {
     pub fn delay(&mut self) -> Option<Duration> {
         let waits = match &self.wire {
             Wire::Loop(all) => !all.is_empty(),
-            // Without room, what has come waits for the driver.
-            Wire::Card(card) => card.has_frames() && card.has_room(),
+            // Nothing can be sent, and what has come waits: for the driver's answer, or for its
+            // successor.
+            Wire::Card(card) if !card.has_room() => return None,
+            Wire::Card(card) => card.has_frames(),
         };
         if waits {
             return Some(Duration::ZERO);
