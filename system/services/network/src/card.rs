@@ -11,13 +11,14 @@ use core::time::Duration;
 use sing_sdk::frames::{self, Frames, LONGEST, ROOM};
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
+use sing_sdk::time::uptime;
 use smoltcp::phy::{DeviceCapabilities, Medium};
 
 /// Bytes of a buffer, and how many the driver has beside the one of the request.
 const BUFFER: usize = 32 << 10;
 const LENT: usize = 4;
-/// How long a name server or a driver may take to connect.
-const CONNECT: Duration = Duration::from_secs(1);
+/// How long the name server and a driver may take to connect, all in all: clients wait meanwhile.
+const CONNECT: Duration = Duration::from_millis(200);
 
 pub type Ready = NicContract::Imp<NicContract::Ready>;
 type Receiving = NicContract::Imp<NicContract::Ready_Receive>;
@@ -44,27 +45,32 @@ pub struct Card {
     sender: Option<Ready>,
 }
 
-/// Binds a card; no longer than is said.
-fn bind(names: &mut Names, path: &str) -> Result<Ready, Error> {
+/// Binds a card, until then.
+fn bind(names: &mut Names, path: &str, end: Duration) -> Result<Ready, Error> {
     // A connection of its own: one on which a bind hangs is given up.
-    let names = names.connect()?.recv_success()?;
+    let names = names.connect()?;
+    let names = switch_receive! {
+        case names.Success() as ready => ready,
+        case names.ChannelClosed() => return Err(Error::Closed),
+        deadline end => return Err(Error::Timeout),
+    };
     let (nic, exp) = NicContract::new_channel()?;
     let binding: NamespaceContract::Imp<_> = names.send_bind(Text::new(path)?, 0, exp.into());
     switch_receive! {
         case binding.AckBind() as _ => {}
         case binding.NakBind(_reason, _exp) as _ => return Err(Error::NotFound),
         case binding.ChannelClosed() => return Err(Error::Closed),
-        timeout CONNECT => return Err(Error::Timeout),
+        deadline end => return Err(Error::Timeout),
     }
     switch_receive! {
         case nic.Success() as ready => Ok(ready),
         case nic.ChannelClosed() => Err(Error::Closed),
-        timeout CONNECT => Err(Error::Timeout),
+        deadline end => Err(Error::Timeout),
     }
 }
 
 /// The address of a card, and its channel again.
-fn address(nic: Ready) -> Result<([u8; 6], Ready), Error> {
+fn address(nic: Ready, end: Duration) -> Result<([u8; 6], Ready), Error> {
     let asked = nic.send_get_info();
     switch_receive! {
         case asked.Info(mac, _mtu, _up) as nic => {
@@ -72,18 +78,18 @@ fn address(nic: Ready) -> Result<([u8; 6], Ready), Error> {
             Ok(([a, b, c, d, e, f], nic))
         }
         case asked.ChannelClosed() => Err(Error::Closed),
-        timeout CONNECT => Err(Error::Timeout),
+        deadline end => Err(Error::Timeout),
     }
 }
 
 /// Lends a buffer to the driver.
-fn lend(nic: Ready) -> Result<Ready, Error> {
+fn lend(nic: Ready, end: Duration) -> Result<Ready, Error> {
     let asked = nic.send_lend(Vector::new(BUFFER)?);
     switch_receive! {
         case asked.Lent() as nic => Ok(nic),
         case asked.Refused(_reason, _block) as nic => Ok(nic),
         case asked.ChannelClosed() => Err(Error::Closed),
-        timeout CONNECT => Err(Error::Timeout),
+        deadline end => Err(Error::Timeout),
     }
 }
 
@@ -97,13 +103,14 @@ impl Card {
     /// Connects to the driver of a card: the card's address. Frames that were under way are lost.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is no such card.
+    /// [`Error::NotFound`] if there is no such card, [`Error::Timeout`] if its driver does not answer.
     pub fn connect(&mut self, names: &mut Names, path: &str) -> Result<[u8; 6], Error> {
-        let sender = bind(names, path)?;
-        let mut receiver = bind(names, path)?;
-        let (mac, sender) = address(sender)?;
+        let end = uptime() + CONNECT;
+        let sender = bind(names, path, end)?;
+        let mut receiver = bind(names, path, end)?;
+        let (mac, sender) = address(sender, end)?;
         for _ in 0..LENT {
-            receiver = lend(receiver)?;
+            receiver = lend(receiver, end)?;
         }
         let come = Block::new(BUFFER)?;
         let (out, spare) = (Frames::new(Block::new(BUFFER)?), Block::new(BUFFER)?);

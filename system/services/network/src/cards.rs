@@ -13,22 +13,33 @@ use sing_sdk::time::uptime;
 
 /// Where the card is.
 const PATH: &str = "/dev/nic0";
-/// Between two looks for a card that was not there, or has gone.
-const LOOK: Duration = Duration::from_secs(1);
+/// Between two looks for a card that was not there, or has gone. It doubles, as far as is said, while
+/// the driver does not answer: clients wait meanwhile.
+pub const LOOK: Duration = Duration::from_secs(1);
+const LONG: Duration = Duration::from_secs(60);
 /// Between two looks for one that has just gone: its driver is started again.
 const SOON: Duration = Duration::from_millis(20);
+
+/// The pause after a look that has ended so.
+fn pause(before: Duration, error: Option<&Error>) -> Duration {
+    match error {
+        Some(Error::Timeout) => (before * 2).min(LONG),
+        _ => LOOK,
+    }
+}
 
 impl Network {
     /// Looks for a card, if there is none yet, and it is time.
     pub fn seek(&mut self) {
-        let now = uptime();
-        let recently = self.sought.is_some_and(|then| now - then < LOOK);
+        let recently = self.sought.is_some_and(|then| uptime() - then < self.pause);
         if self.card.is_some() || recently {
             return;
         }
-        self.sought = Some(now);
         let mut card = Card::default();
-        if let Ok(mac) = card.connect(&mut self.names, PATH) {
+        let found = card.connect(&mut self.names, PATH);
+        self.sought = Some(uptime());
+        self.pause = pause(self.pause, found.as_ref().err());
+        if let Ok(mac) = found {
             let seed = self.links[0].draw();
             self.card = Some(self.links.len());
             self.links.push(Link::carded(card, mac, seed));
@@ -45,10 +56,11 @@ impl Network {
             return;
         };
         let found = match self.links[link].card() {
-            Some(card) => card.connect(&mut self.names, PATH).is_ok(),
-            None => false,
+            Some(card) => card.connect(&mut self.names, PATH),
+            None => return,
         };
-        self.again = (!found).then(|| uptime() + LOOK);
+        self.pause = pause(self.pause, found.as_ref().err());
+        self.again = found.err().map(|_| uptime() + self.pause);
     }
 
     /// The driver has gone.

@@ -124,9 +124,17 @@ impl Link {
 
     /// Ends the connections from addresses that the link no longer has.
     fn cut(&mut self) {
-        let own: Vec<IpAddress> = self.interface.ip_addrs().iter().map(IpCidr::address).collect();
+        let own: Vec<IpAddress> = self
+            .interface
+            .ip_addrs()
+            .iter()
+            .map(IpCidr::address)
+            .collect();
         for socket in self.tcps() {
-            if socket.local_endpoint().is_some_and(|e| !own.contains(&e.addr)) {
+            if socket
+                .local_endpoint()
+                .is_some_and(|e| !own.contains(&e.addr))
+            {
                 socket.set_timeout(None);
                 socket.abort();
             }
@@ -191,10 +199,12 @@ impl Link {
     }
 
     fn tcps(&mut self) -> impl Iterator<Item = &mut tcp::Socket<'static>> {
-        self.sockets.iter_mut().filter_map(|(_, socket)| match socket {
-            Socket::Tcp(socket) => Some(socket),
-            Socket::Dhcpv4(_) => None,
-        })
+        self.sockets
+            .iter_mut()
+            .filter_map(|(_, socket)| match socket {
+                Socket::Tcp(socket) => Some(socket),
+                Socket::Dhcpv4(_) => None,
+            })
     }
 
     /// Whether a closed socket was closed because its other side did not answer.

@@ -1,5 +1,6 @@
 //! All that the network has, and the loop that serves it.
 
+use crate::cards;
 use crate::link::Link;
 use crate::listener::Listener;
 use crate::place::{Start, Target};
@@ -107,6 +108,8 @@ pub struct Network {
     pub again: Option<Duration>,
     /// When a card was looked for that was not there.
     pub sought: Option<Duration>,
+    /// How long after that, or after its driver was not found again, to look again.
+    pub pause: Duration,
     /// When to register again, if the name server was started again.
     absent: Option<Duration>,
 }
@@ -137,6 +140,7 @@ impl Network {
             card: None,
             again: None,
             sought: None,
+            pause: cards::LOOK,
             absent: None,
         };
         network.seek();
