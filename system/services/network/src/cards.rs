@@ -63,8 +63,11 @@ impl Network {
         self.again = found.err().map(|_| uptime() + self.pause);
     }
 
-    /// The driver has gone.
+    /// The driver has gone, or is no longer trusted: both its channels are given up.
     fn lose(&mut self) {
+        for slot in [self.receiving.take(), self.sending.take()] {
+            slot.and_then(|slot| self.slots.remove(slot));
+        }
         if let Some(card) = self.card.and_then(|link| self.links[link].card()) {
             *card = Card::default();
         }
@@ -73,6 +76,7 @@ impl Network {
 
     pub fn received(&mut self, slot: u32, receiving: NicContract::Imp<NicContract::Ready_Receive>) {
         self.slots.remove(slot);
+        self.receiving = None;
         let card = self.card.and_then(|link| self.links[link].card());
         if card.is_some_and(|card| !card.received(receiving)) {
             self.lose();
@@ -81,6 +85,7 @@ impl Network {
 
     pub fn sent(&mut self, slot: u32, sending: NicContract::Imp<NicContract::Ready_Send>) {
         self.slots.remove(slot);
+        self.sending = None;
         let card = self.card.and_then(|link| self.links[link].card());
         if card.is_some_and(|card| !card.sent(sending)) {
             self.lose();
@@ -96,13 +101,14 @@ impl Network {
         let (receiving, sending) = (card.receive(), card.send());
         let mut short = false;
         if let Some(receiving) = receiving {
-            short |= self
-                .slots
-                .insert(SYSTEM, receiving, Client::Receiving)
-                .is_err();
+            let slot = self.slots.insert(SYSTEM, receiving, Client::Receiving);
+            short |= slot.is_err();
+            self.receiving = slot.ok();
         }
         if let Some(sending) = sending {
-            short |= self.slots.insert(SYSTEM, sending, Client::Sending).is_err();
+            let slot = self.slots.insert(SYSTEM, sending, Client::Sending);
+            short |= slot.is_err();
+            self.sending = slot.ok();
         }
         if short {
             self.lose();

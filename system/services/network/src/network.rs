@@ -106,6 +106,9 @@ pub struct Network {
     /// The link of the card, and when to look for the card again that has gone.
     pub card: Option<usize>,
     pub again: Option<Duration>,
+    /// The slots of its driver's channels, while a request is under way on each.
+    pub receiving: Option<u32>,
+    pub sending: Option<u32>,
     /// When a card was looked for that was not there.
     pub sought: Option<Duration>,
     /// How long after that, or after its driver was not found again, to look again.
@@ -139,6 +142,8 @@ impl Network {
             path: None,
             card: None,
             again: None,
+            receiving: None,
+            sending: None,
             sought: None,
             pause: cards::LOOK,
             absent: None,
