@@ -3,8 +3,11 @@
 //! There are two channels to the driver: over one a buffer always waits for frames, over the other
 //! go those that are to be sent, as many in a block as have come together.
 //!
-//! Invariant: a block is at the driver or here, and never at both; frames that there is no room for
-//! wait in the stack.
+//! Invariants:
+//! - A block is at the driver or here, and never at both; frames that there is no room for wait in
+//!   the stack.
+//! - Every block is of [`BUFFER`] bytes, and those for frames to be sent can be written: a driver
+//!   that gives back another is lost.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -178,7 +181,7 @@ impl Card {
         Some(receiver.send_receive(Vector::from_block(come.block)))
     }
 
-    /// The driver has answered; whether it is still there.
+    /// The driver has answered; whether it is still there, and has given back what it was given.
     pub fn received(&mut self, receiving: Receiving) -> bool {
         use NicContract::imp::Ready_Receive as Answer;
         let (block, left, next) = match receiving.recv() {
@@ -187,6 +190,9 @@ impl Card {
             Answer::Closed => return false,
         };
         let block = block.into_block();
+        if block.len() != BUFFER {
+            return false;
+        }
         self.come = Some(Come {
             block,
             end: 0,
@@ -211,14 +217,18 @@ impl Card {
         Some(sender.send_send(Vector::from_block(block), count))
     }
 
-    /// The driver has answered; whether it is still there.
+    /// The driver has answered; whether it is still there, and has given back what it was given.
     pub fn sent(&mut self, sending: Sending) -> bool {
         use NicContract::imp::Ready_Send as Answer;
         let (block, next) = match sending.recv() {
             Answer::Sent(block, next) | Answer::Refused(_, block, next) => (block, next),
             Answer::Closed => return false,
         };
-        let block = block.into_block();
+        let mut block = block.into_block();
+        // One that is shared cannot be written.
+        if block.len() != BUFFER || block.unshare().is_err() {
+            return false;
+        }
         match self.out {
             Some(_) => self.spare = Some(block),
             None => self.out = Some(Frames::new(block)),
