@@ -96,8 +96,8 @@ fn lend(nic: Ready, end: Duration) -> Result<Ready, Error> {
     }
 }
 
-/// Whether a frame is of IPv4 from 0.0.0.0, as what machines without an address send to a DHCP server.
-/// smoltcp would answer it, and panics when it is to send to that address.
+/// Whether a frame is of IPv4 from 0.0.0.0, as what machines without an address send to a DHCP
+/// server. smoltcp would answer it, and panics when it is to send to that address.
 fn is_from_nowhere(frame: &[u8]) -> bool {
     frame.get(12..14) == Some(&[8, 0]) && frame.get(26..30) == Some(&[0; 4])
 }
@@ -106,7 +106,8 @@ impl Card {
     /// Connects to the driver of a card: the card's address. Frames that were under way are lost.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is no such card, [`Error::Timeout`] if its driver does not answer.
+    /// [`Error::NotFound`] if there is no such card, [`Error::Timeout`] if its driver does not
+    /// answer.
     pub fn connect(&mut self, names: &mut Names, path: &str) -> Result<[u8; 6], Error> {
         let end = uptime() + CONNECT;
         let sender = bind(names, path, end)?;

@@ -13,8 +13,8 @@ use sing_sdk::time::uptime;
 
 /// Where the card is.
 const PATH: &str = "/dev/nic0";
-/// Between two looks for a card that was not there, or has gone. It doubles, as far as is said, while
-/// the driver does not answer: clients wait meanwhile.
+/// Between two looks for a card that was not there, or has gone. While the driver does not answer
+/// the pause doubles, up to [`LONG`]: clients wait during each look.
 pub const LOOK: Duration = Duration::from_secs(1);
 const LONG: Duration = Duration::from_secs(60);
 /// Between two looks for one that has just gone: its driver is started again.

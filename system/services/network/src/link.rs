@@ -26,8 +26,8 @@ use smoltcp::wire::{EthernetAddress, HardwareAddress, IpAddress, IpCidr, Ipv4Add
 const BUFFER: usize = 64 << 10;
 /// A connection whose other side does not answer for so long is given up.
 pub const PATIENCE: Duration = Duration::from_secs(60);
-/// How often the other side of an idle connection is asked whether it is still there. smoltcp counts
-/// [`PATIENCE`] from the last packet that came, so one that has nothing to say must be asked.
+/// How often the other side of an idle connection is asked whether it is still there. smoltcp
+/// counts [`PATIENCE`] from the last packet that came, so one that has nothing to say must be asked.
 const ASK: Duration = Duration::from_secs(PATIENCE.as_secs() / 4);
 /// Rounds of packets in one step: what comes back over a loop at once is taken at once.
 const ROUNDS: usize = 8;
@@ -104,7 +104,8 @@ impl Link {
             dhcpv4::Event::Configured(config) => (Some(config.address), config.router),
             dhcpv4::Event::Deconfigured => (None, None),
         };
-        // Anybody on the link can be its server, and smoltcp panics at addresses that are no host's.
+        // Anybody on the link can be its server, and smoltcp panics at addresses that are no
+        // host's.
         let own = own.filter(|own| is_host(own.address()));
         let router = router.filter(|router| own.is_some() && is_host(*router));
         self.interface.update_ip_addrs(|all| {
@@ -233,8 +234,8 @@ impl Link {
 
     /// Takes and sends packets; whether the state of a socket may have changed.
     ///
-    /// A socket that is closed by a packet is closed while packets are taken, one that has waited too
-    /// long while they are sent: smoltcp does not say it otherwise.
+    /// A packet closes a socket while packets are taken, a time-out while they are sent. smoltcp
+    /// does not say otherwise which it was.
     pub fn poll(&mut self) -> bool {
         let mut changed = false;
         for _ in 0..ROUNDS {
