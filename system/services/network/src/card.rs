@@ -3,21 +3,25 @@
 //! There are two channels to the driver: over one a buffer always waits for frames, over the other
 //! go those that are to be sent, as many in a block as have come together.
 //!
-//! Invariant: a block is at the driver or here, and never at both; frames that there is no room for
-//! wait in the stack.
+//! Invariants:
+//! - A block is at the driver or here, and never at both; frames that there is no room for wait in
+//!   the stack.
+//! - Every block is of [`BUFFER`] bytes, and those for frames to be sent can be written: a driver
+//!   that gives back another is lost.
 
 use alloc::vec::Vec;
 use core::time::Duration;
 use sing_sdk::frames::{self, Frames, LONGEST, ROOM};
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
+use sing_sdk::time::uptime;
 use smoltcp::phy::{DeviceCapabilities, Medium};
 
 /// Bytes of a buffer, and how many the driver has beside the one of the request.
 const BUFFER: usize = 32 << 10;
 const LENT: usize = 4;
-/// How long a name server or a driver may take to connect.
-const CONNECT: Duration = Duration::from_secs(1);
+/// How long the name server and a driver may take to connect, all in all: clients wait meanwhile.
+const CONNECT: Duration = Duration::from_millis(200);
 
 pub type Ready = NicContract::Imp<NicContract::Ready>;
 type Receiving = NicContract::Imp<NicContract::Ready_Receive>;
@@ -44,27 +48,32 @@ pub struct Card {
     sender: Option<Ready>,
 }
 
-/// Binds a card; no longer than is said.
-fn bind(names: &mut Names, path: &str) -> Result<Ready, Error> {
+/// Binds a card, until then.
+fn bind(names: &mut Names, path: &str, end: Duration) -> Result<Ready, Error> {
     // A connection of its own: one on which a bind hangs is given up.
-    let names = names.connect()?.recv_success()?;
+    let names = names.connect()?;
+    let names = switch_receive! {
+        case names.Success() as ready => ready,
+        case names.ChannelClosed() => return Err(Error::Closed),
+        deadline end => return Err(Error::Timeout),
+    };
     let (nic, exp) = NicContract::new_channel()?;
     let binding: NamespaceContract::Imp<_> = names.send_bind(Text::new(path)?, 0, exp.into());
     switch_receive! {
         case binding.AckBind() as _ => {}
         case binding.NakBind(_reason, _exp) as _ => return Err(Error::NotFound),
         case binding.ChannelClosed() => return Err(Error::Closed),
-        timeout CONNECT => return Err(Error::Timeout),
+        deadline end => return Err(Error::Timeout),
     }
     switch_receive! {
         case nic.Success() as ready => Ok(ready),
         case nic.ChannelClosed() => Err(Error::Closed),
-        timeout CONNECT => Err(Error::Timeout),
+        deadline end => Err(Error::Timeout),
     }
 }
 
 /// The address of a card, and its channel again.
-fn address(nic: Ready) -> Result<([u8; 6], Ready), Error> {
+fn address(nic: Ready, end: Duration) -> Result<([u8; 6], Ready), Error> {
     let asked = nic.send_get_info();
     switch_receive! {
         case asked.Info(mac, _mtu, _up) as nic => {
@@ -72,32 +81,40 @@ fn address(nic: Ready) -> Result<([u8; 6], Ready), Error> {
             Ok(([a, b, c, d, e, f], nic))
         }
         case asked.ChannelClosed() => Err(Error::Closed),
-        timeout CONNECT => Err(Error::Timeout),
+        deadline end => Err(Error::Timeout),
     }
 }
 
 /// Lends a buffer to the driver.
-fn lend(nic: Ready) -> Result<Ready, Error> {
+fn lend(nic: Ready, end: Duration) -> Result<Ready, Error> {
     let asked = nic.send_lend(Vector::new(BUFFER)?);
     switch_receive! {
         case asked.Lent() as nic => Ok(nic),
         case asked.Refused(_reason, _block) as nic => Ok(nic),
         case asked.ChannelClosed() => Err(Error::Closed),
-        timeout CONNECT => Err(Error::Timeout),
+        deadline end => Err(Error::Timeout),
     }
+}
+
+/// Whether a frame is of IPv4 from 0.0.0.0, as what machines without an address send to a DHCP
+/// server. smoltcp would answer it, and panics when it is to send to that address.
+fn is_from_nowhere(frame: &[u8]) -> bool {
+    frame.get(12..14) == Some(&[8, 0]) && frame.get(26..30) == Some(&[0; 4])
 }
 
 impl Card {
     /// Connects to the driver of a card: the card's address. Frames that were under way are lost.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is no such card.
+    /// [`Error::NotFound`] if there is no such card, [`Error::Timeout`] if its driver does not
+    /// answer.
     pub fn connect(&mut self, names: &mut Names, path: &str) -> Result<[u8; 6], Error> {
-        let sender = bind(names, path)?;
-        let mut receiver = bind(names, path)?;
-        let (mac, sender) = address(sender)?;
+        let end = uptime() + CONNECT;
+        let sender = bind(names, path, end)?;
+        let mut receiver = bind(names, path, end)?;
+        let (mac, sender) = address(sender, end)?;
         for _ in 0..LENT {
-            receiver = lend(receiver)?;
+            receiver = lend(receiver, end)?;
         }
         let come = Block::new(BUFFER)?;
         let (out, spare) = (Frames::new(Block::new(BUFFER)?), Block::new(BUFFER)?);
@@ -125,19 +142,24 @@ impl Card {
         self.out.as_ref().is_some_and(|out| out.room() >= ROOM)
     }
 
-    /// Takes the next frame.
+    /// Takes the next frame that is from somewhere.
     pub fn pop(&mut self) -> Option<Vec<u8>> {
-        let come = self.come.as_mut().filter(|come| come.left > 0)?;
-        let Some(place) = frames::next(&come.block, come.end) else {
-            // The driver has said what is not so.
-            come.left = 0;
-            return None;
-        };
-        come.left -= 1;
-        come.end = place.end;
-        let mut frame = alloc::vec![0; place.len()];
-        come.block.read(place.start, &mut frame);
-        Some(frame)
+        let come = self.come.as_mut()?;
+        while come.left > 0 {
+            let Some(place) = frames::next(&come.block, come.end) else {
+                // The driver has said what is not so.
+                come.left = 0;
+                return None;
+            };
+            come.left -= 1;
+            come.end = place.end;
+            let mut frame = alloc::vec![0; place.len()];
+            come.block.read(place.start, &mut frame);
+            if !is_from_nowhere(&frame) {
+                return Some(frame);
+            }
+        }
+        None
     }
 
     /// Puts a frame to those that are to be sent. One that is none is not sent.
@@ -160,7 +182,7 @@ impl Card {
         Some(receiver.send_receive(Vector::from_block(come.block)))
     }
 
-    /// The driver has answered; whether it is still there.
+    /// The driver has answered; whether it is still there, and has given back what it was given.
     pub fn received(&mut self, receiving: Receiving) -> bool {
         use NicContract::imp::Ready_Receive as Answer;
         let (block, left, next) = match receiving.recv() {
@@ -169,6 +191,9 @@ impl Card {
             Answer::Closed => return false,
         };
         let block = block.into_block();
+        if block.len() != BUFFER {
+            return false;
+        }
         self.come = Some(Come {
             block,
             end: 0,
@@ -193,14 +218,18 @@ impl Card {
         Some(sender.send_send(Vector::from_block(block), count))
     }
 
-    /// The driver has answered; whether it is still there.
+    /// The driver has answered; whether it is still there, and has given back what it was given.
     pub fn sent(&mut self, sending: Sending) -> bool {
         use NicContract::imp::Ready_Send as Answer;
         let (block, next) = match sending.recv() {
             Answer::Sent(block, next) | Answer::Refused(_, block, next) => (block, next),
             Answer::Closed => return false,
         };
-        let block = block.into_block();
+        let mut block = block.into_block();
+        // One that is shared cannot be written.
+        if block.len() != BUFFER || block.unshare().is_err() {
+            return false;
+        }
         match self.out {
             Some(_) => self.spare = Some(block),
             None => self.out = Some(Frames::new(block)),

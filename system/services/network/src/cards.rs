@@ -13,22 +13,33 @@ use sing_sdk::time::uptime;
 
 /// Where the card is.
 const PATH: &str = "/dev/nic0";
-/// Between two looks for a card that was not there, or has gone.
-const LOOK: Duration = Duration::from_secs(1);
+/// Between two looks for a card that was not there, or has gone. While the driver does not answer
+/// the pause doubles, up to [`LONG`]: clients wait during each look.
+pub const LOOK: Duration = Duration::from_secs(1);
+const LONG: Duration = Duration::from_secs(60);
 /// Between two looks for one that has just gone: its driver is started again.
 const SOON: Duration = Duration::from_millis(20);
+
+/// The pause after a look that has ended so.
+fn pause(before: Duration, error: Option<&Error>) -> Duration {
+    match error {
+        Some(Error::Timeout) => (before * 2).min(LONG),
+        _ => LOOK,
+    }
+}
 
 impl Network {
     /// Looks for a card, if there is none yet, and it is time.
     pub fn seek(&mut self) {
-        let now = uptime();
-        let recently = self.sought.is_some_and(|then| now - then < LOOK);
+        let recently = self.sought.is_some_and(|then| uptime() - then < self.pause);
         if self.card.is_some() || recently {
             return;
         }
-        self.sought = Some(now);
         let mut card = Card::default();
-        if let Ok(mac) = card.connect(&mut self.names, PATH) {
+        let found = card.connect(&mut self.names, PATH);
+        self.sought = Some(uptime());
+        self.pause = pause(self.pause, found.as_ref().err());
+        if let Ok(mac) = found {
             let seed = self.links[0].draw();
             self.card = Some(self.links.len());
             self.links.push(Link::carded(card, mac, seed));
@@ -45,14 +56,18 @@ impl Network {
             return;
         };
         let found = match self.links[link].card() {
-            Some(card) => card.connect(&mut self.names, PATH).is_ok(),
-            None => false,
+            Some(card) => card.connect(&mut self.names, PATH),
+            None => return,
         };
-        self.again = (!found).then(|| uptime() + LOOK);
+        self.pause = pause(self.pause, found.as_ref().err());
+        self.again = found.err().map(|_| uptime() + self.pause);
     }
 
-    /// The driver has gone.
+    /// The driver has gone, or is no longer trusted: both its channels are given up.
     fn lose(&mut self) {
+        for slot in [self.receiving.take(), self.sending.take()] {
+            slot.and_then(|slot| self.slots.remove(slot));
+        }
         if let Some(card) = self.card.and_then(|link| self.links[link].card()) {
             *card = Card::default();
         }
@@ -61,6 +76,7 @@ impl Network {
 
     pub fn received(&mut self, slot: u32, receiving: NicContract::Imp<NicContract::Ready_Receive>) {
         self.slots.remove(slot);
+        self.receiving = None;
         let card = self.card.and_then(|link| self.links[link].card());
         if card.is_some_and(|card| !card.received(receiving)) {
             self.lose();
@@ -69,6 +85,7 @@ impl Network {
 
     pub fn sent(&mut self, slot: u32, sending: NicContract::Imp<NicContract::Ready_Send>) {
         self.slots.remove(slot);
+        self.sending = None;
         let card = self.card.and_then(|link| self.links[link].card());
         if card.is_some_and(|card| !card.sent(sending)) {
             self.lose();
@@ -84,13 +101,14 @@ impl Network {
         let (receiving, sending) = (card.receive(), card.send());
         let mut short = false;
         if let Some(receiving) = receiving {
-            short |= self
-                .slots
-                .insert(SYSTEM, receiving, Client::Receiving)
-                .is_err();
+            let slot = self.slots.insert(SYSTEM, receiving, Client::Receiving);
+            short |= slot.is_err();
+            self.receiving = slot.ok();
         }
         if let Some(sending) = sending {
-            short |= self.slots.insert(SYSTEM, sending, Client::Sending).is_err();
+            let slot = self.slots.insert(SYSTEM, sending, Client::Sending);
+            short |= slot.is_err();
+            self.sending = slot.ok();
         }
         if short {
             self.lose();

@@ -14,16 +14,21 @@ use crate::wire::Wire;
 use alloc::vec::Vec;
 use core::time::Duration;
 use sing_sdk::time::uptime;
-use smoltcp::iface::{Config, Interface, PollResult, SocketHandle, SocketSet};
-use smoltcp::socket::{dhcpv4, tcp};
+use smoltcp::iface::{
+    Config, Interface, PollIngressSingleResult, PollResult, SocketHandle, SocketSet,
+};
+use smoltcp::socket::{Socket, dhcpv4, tcp};
 use smoltcp::time::Instant;
-use smoltcp::wire::{EthernetAddress, HardwareAddress, IpAddress, IpCidr};
+use smoltcp::wire::{EthernetAddress, HardwareAddress, IpAddress, IpCidr, Ipv4Address};
 
 /// Bytes that a connection keeps of each direction: what has come and was not read, and what was
 /// not yet acknowledged.
 const BUFFER: usize = 64 << 10;
 /// A connection whose other side does not answer for so long is given up.
 pub const PATIENCE: Duration = Duration::from_secs(60);
+/// How often the other side of an idle connection is asked whether it is still there. smoltcp
+/// counts [`PATIENCE`] from the last packet that came, so one that has nothing to say must be asked.
+const ASK: Duration = Duration::from_secs(PATIENCE.as_secs() / 4);
 /// Rounds of packets in one step: what comes back over a loop at once is taken at once.
 const ROUNDS: usize = 8;
 
@@ -39,6 +44,11 @@ pub struct Link {
 /// Now, on smoltcp's clock.
 fn now() -> Instant {
     Instant::from_micros(i64::try_from(uptime().as_micros()).unwrap_or(i64::MAX))
+}
+
+/// Whether an address can be that of one machine on a link.
+fn is_host(address: Ipv4Address) -> bool {
+    Address::from(IpAddress::Ipv4(address)).is_unicast() && !address.is_loopback()
 }
 
 impl Link {
@@ -94,18 +104,42 @@ impl Link {
             dhcpv4::Event::Configured(config) => (Some(config.address), config.router),
             dhcpv4::Event::Deconfigured => (None, None),
         };
+        // Anybody on the link can be its server, and smoltcp panics at addresses that are no
+        // host's.
+        let own = own.filter(|own| is_host(own.address()));
+        let router = router.filter(|router| own.is_some() && is_host(*router));
         self.interface.update_ip_addrs(|all| {
             all.clear();
             if let Some(own) = own {
                 let _ = all.push(IpCidr::Ipv4(own));
             }
         });
+        self.cut();
         let routes = self.interface.routes_mut();
         match router {
             Some(router) => drop(routes.add_default_ipv4_route(router)),
             None => drop(routes.remove_default_ipv4_route()),
         }
         Some(own.map(|own| Address::from(IpAddress::Ipv4(own.address()))))
+    }
+
+    /// Ends the connections from addresses that the link no longer has.
+    fn cut(&mut self) {
+        let own: Vec<IpAddress> = self
+            .interface
+            .ip_addrs()
+            .iter()
+            .map(IpCidr::address)
+            .collect();
+        for socket in self.tcps() {
+            if socket
+                .local_endpoint()
+                .is_some_and(|e| !own.contains(&e.addr))
+            {
+                socket.set_timeout(None);
+                socket.abort();
+            }
+        }
     }
 
     /// Has packets to an address of another link of this machine come here.
@@ -151,6 +185,7 @@ impl Link {
         };
         let mut socket = tcp::Socket::new(buffer()?, buffer()?);
         socket.set_timeout(Some(PATIENCE.into()));
+        socket.set_keep_alive(Some(ASK.into()));
         socket.set_congestion_control(tcp::CongestionControl::Reno);
         Some(self.sockets.add(socket))
     }
@@ -162,6 +197,22 @@ impl Link {
     /// Whether a socket has nothing more to send, and no packets to wait for.
     pub fn is_closed(&self, socket: SocketHandle) -> bool {
         self.sockets.get::<tcp::Socket>(socket).state() == tcp::State::Closed
+    }
+
+    fn tcps(&mut self) -> impl Iterator<Item = &mut tcp::Socket<'static>> {
+        self.sockets
+            .iter_mut()
+            .filter_map(|(_, socket)| match socket {
+                Socket::Tcp(socket) => Some(socket),
+                Socket::Dhcpv4(_) => None,
+            })
+    }
+
+    /// Whether a closed socket was closed because its other side did not answer.
+    pub fn timed_out(&self, socket: SocketHandle) -> bool {
+        // Those that were closed otherwise have lost their time-out ([`Link::poll`]).
+        let socket = self.sockets.get::<tcp::Socket>(socket);
+        socket.state() == tcp::State::Closed && socket.timeout().is_some()
     }
 
     /// Begins a connection.
@@ -176,30 +227,67 @@ impl Link {
     ) -> Result<(), tcp::ConnectError> {
         let socket = self.sockets.get_mut::<tcp::Socket>(socket);
         let local = from.0.listen(from.1);
+        // It has lost its own, if it has waited for the link's address.
+        socket.set_timeout(Some(PATIENCE.into()));
         socket.connect(self.interface.context(), (to.0.ip(), to.1), local)
     }
 
     /// Takes and sends packets; whether the state of a socket may have changed.
+    ///
+    /// A packet closes a socket while packets are taken, a time-out while they are sent. smoltcp
+    /// does not say otherwise which it was.
     pub fn poll(&mut self) -> bool {
         let mut changed = false;
         for _ in 0..ROUNDS {
-            match self
-                .interface
-                .poll(now(), &mut self.wire, &mut self.sockets)
-            {
-                PollResult::SocketStateChanged => changed = true,
-                PollResult::None => break,
+            let heard = self.take();
+            if heard {
+                for socket in self.tcps() {
+                    if socket.state() == tcp::State::Closed {
+                        socket.set_timeout(None);
+                    }
+                }
             }
+            if !self.send() && !heard {
+                break;
+            }
+            changed = true;
         }
         changed
+    }
+
+    /// Takes packets; whether the state of a socket may have changed.
+    fn take(&mut self) -> bool {
+        let mut changed = false;
+        loop {
+            let (wire, sockets) = (&mut self.wire, &mut self.sockets);
+            match self.interface.poll_ingress_single(now(), wire, sockets) {
+                PollIngressSingleResult::SocketStateChanged => changed = true,
+                PollIngressSingleResult::PacketProcessed => {}
+                PollIngressSingleResult::None => return changed,
+            }
+        }
+    }
+
+    /// Sends packets; whether the state of a socket may have changed.
+    fn send(&mut self) -> bool {
+        let mut changed = false;
+        loop {
+            let (wire, sockets) = (&mut self.wire, &mut self.sockets);
+            match self.interface.poll_egress(now(), wire, sockets) {
+                PollResult::SocketStateChanged => changed = true,
+                PollResult::None => return changed,
+            }
+        }
     }
 
     /// How long until packets are to be sent, if nothing happens before.
     pub fn delay(&mut self) -> Option<Duration> {
         let waits = match &self.wire {
             Wire::Loop(all) => !all.is_empty(),
-            // Without room, what has come waits for the driver.
-            Wire::Card(card) => card.has_frames() && card.has_room(),
+            // Nothing can be sent, and what has come waits: for the driver's answer, or for its
+            // successor.
+            Wire::Card(card) if !card.has_room() => return None,
+            Wire::Card(card) => card.has_frames(),
         };
         if waits {
             return Some(Duration::ZERO);

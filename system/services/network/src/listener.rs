@@ -4,15 +4,21 @@
 //! A socket of smoltcp listens for one connection; so a listener has several, on each link that its
 //! address is reached by, and adds one when one has got its connection.
 //!
-//! Invariant: the sockets of a listener, with the connections that wait, are at most its backlog
-//! and one more for each link.
+//! Invariants:
+//! - On each link at most [`AHEAD`] sockets listen. While fewer connections wait than the backlog
+//!   allows, at least one does, as far as the origin's share goes: connections that somebody has
+//!   begun and does not complete do not close the listener.
+//! - Connections that wait or are half-open are at most the backlog, or [`HALVES`] if that is more.
+//!   When there are more, the half-open ones go, the oldest first. Each is given [`HALF`].
 
 use crate::address::Address;
+use crate::link::PATIENCE;
 use crate::network::{Client, Network};
 use crate::place::{Start, Target};
 use crate::ports::Port;
 use crate::stream::Stream;
 use alloc::collections::VecDeque;
+use core::time::Duration;
 use sing_sdk::prelude::*;
 use smoltcp::iface::SocketHandle;
 use smoltcp::socket::tcp::State;
@@ -21,6 +27,10 @@ use smoltcp::socket::tcp::State;
 const BACKLOG: usize = 64;
 /// Sockets of a listener on a link that wait for a connection, as far as the backlog allows.
 const AHEAD: usize = 4;
+/// The connections, waiting and half-open, that a listener with a small backlog may have.
+const HALVES: usize = 16;
+/// How long a half-open connection may take until it is whole.
+const HALF: Duration = Duration::from_secs(5);
 
 pub struct Listener {
     origin: u32,
@@ -29,6 +39,8 @@ pub struct Listener {
     /// The links that its address is reached by, and the sockets that wait there.
     listening: Vec<(usize, SocketHandle)>,
     links: Vec<usize>,
+    /// Connections that have been begun, the oldest first.
+    half_open: VecDeque<(usize, SocketHandle)>,
     /// Connections that have come.
     waiting: VecDeque<(usize, SocketHandle)>,
     /// The slot of the channel that accepts now.
@@ -47,6 +59,7 @@ impl Network {
             backlog: (backlog as usize).clamp(1, BACKLOG),
             listening: Vec::new(),
             links,
+            half_open: VecDeque::new(),
             waiting: VecDeque::new(),
             accepting: None,
         };
@@ -87,10 +100,16 @@ impl Network {
                     break;
                 }
                 let Some(socket) = self.socket(listener.origin, link) else {
+                    // The half-open ones may have the rest of the share.
+                    if here == 0 && self.forget(listener) {
+                        continue;
+                    }
                     break;
                 };
+                let tcp = self.links[link].tcp(socket);
+                tcp.set_timeout(Some(HALF.into()));
                 let at = listener.port.address.listen(listener.port.number);
-                if self.links[link].tcp(socket).listen(at).is_err() {
+                if tcp.listen(at).is_err() {
                     self.give_up(link, socket, listener.origin, None);
                     break;
                 }
@@ -99,25 +118,43 @@ impl Network {
         }
     }
 
+    /// Ends the oldest half-open connection; whether there was one.
+    fn forget(&mut self, listener: &mut Listener) -> bool {
+        let Some((link, socket)) = listener.half_open.pop_front() else {
+            return false;
+        };
+        self.links[link].tcp(socket).abort();
+        self.give_up(link, socket, listener.origin, None);
+        true
+    }
+
+    /// Puts each socket of a listener to those of its state.
+    fn sort(&mut self, listener: &mut Listener) {
+        // Those that were half-open before are older.
+        let listening = core::mem::take(&mut listener.listening);
+        let half_open = core::mem::take(&mut listener.half_open);
+        for (link, socket) in half_open.into_iter().chain(listening) {
+            let tcp = self.links[link].tcp(socket);
+            match tcp.state() {
+                State::Listen => listener.listening.push((link, socket)),
+                State::SynReceived => listener.half_open.push_back((link, socket)),
+                State::Closed => self.give_up(link, socket, listener.origin, None),
+                _ => {
+                    tcp.set_timeout(Some(PATIENCE.into()));
+                    listener.waiting.push_back((link, socket));
+                }
+            }
+        }
+        let most = listener.backlog.max(HALVES);
+        while listener.half_open.len() + listener.waiting.len() > most && self.forget(listener) {}
+    }
+
     /// Looks for connections that have come, and gives the first to whoever accepts.
     pub fn arrived(&mut self, number: u32) {
         let Some(mut listener) = self.listeners.remove(&number) else {
             return;
         };
-        let mut at = 0;
-        while let Some(&(link, socket)) = listener.listening.get(at) {
-            match self.links[link].tcp(socket).state() {
-                State::Listen | State::SynReceived => at += 1,
-                State::Closed => {
-                    listener.listening.swap_remove(at);
-                    self.give_up(link, socket, listener.origin, None);
-                }
-                _ => {
-                    listener.listening.swap_remove(at);
-                    listener.waiting.push_back((link, socket));
-                }
-            }
-        }
+        self.sort(&mut listener);
         if let Some(slot) = listener.accepting
             && !listener.waiting.is_empty()
         {
@@ -188,7 +225,8 @@ impl Network {
         let Some(listener) = self.listeners.remove(&number) else {
             return;
         };
-        for (link, socket) in listener.listening.into_iter().chain(listener.waiting) {
+        let begun = listener.half_open.into_iter().chain(listener.waiting);
+        for (link, socket) in listener.listening.into_iter().chain(begun) {
             self.links[link].tcp(socket).abort();
             self.give_up(link, socket, listener.origin, None);
         }

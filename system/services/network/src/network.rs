@@ -1,5 +1,6 @@
 //! All that the network has, and the loop that serves it.
 
+use crate::cards;
 use crate::link::Link;
 use crate::listener::Listener;
 use crate::place::{Start, Target};
@@ -105,8 +106,13 @@ pub struct Network {
     /// The link of the card, and when to look for the card again that has gone.
     pub card: Option<usize>,
     pub again: Option<Duration>,
+    /// The slots of its driver's channels, while a request is under way on each.
+    pub receiving: Option<u32>,
+    pub sending: Option<u32>,
     /// When a card was looked for that was not there.
     pub sought: Option<Duration>,
+    /// How long after that, or after its driver was not found again, to look again.
+    pub pause: Duration,
     /// When to register again, if the name server was started again.
     absent: Option<Duration>,
 }
@@ -136,7 +142,10 @@ impl Network {
             path: None,
             card: None,
             again: None,
+            receiving: None,
+            sending: None,
             sought: None,
+            pause: cards::LOOK,
             absent: None,
         };
         network.seek();

@@ -345,6 +345,9 @@ impl Network {
             State::TimeWait | State::Closed if stream.input.is_some() && socket.can_recv() => None,
             State::TimeWait => Some(TcpFault::None),
             State::Closed if stream.heard && stream.said => Some(TcpFault::None),
+            State::Closed if self.links[stream.link].timed_out(stream.socket) => {
+                Some(TcpFault::TimedOut)
+            }
             State::Closed => Some(TcpFault::Reset),
             _ => None,
         }
