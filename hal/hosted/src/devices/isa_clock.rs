@@ -343,7 +343,7 @@ mod tests {
             set(&clock, B, SET | BINARY);
             let of_day = hour % 24;
             let afternoon = if of_day >= 12 { 0x80 } else { 0 };
-            let coded = (of_day + 11) % 12 + 1 | afternoon;
+            let coded = ((of_day + 11) % 12 + 1) | afternoon;
             assert_eq!(get(&clock, HOUR), u64::from(coded), "{hour}");
         }
     }
