@@ -10,7 +10,7 @@
 //!
 //! /// Two frames, ready to be sent, and how long they are.
 //! fn two(a: &[u8], b: &[u8]) -> Result<Vec<usize>, Error> {
-//!     let mut frames = Frames::new(Block::new(4096)?);
+//!     let mut frames = Frames::new(Block::new(4096)?).map_err(|_| Error::BadState)?;
 //!     assert!(frames.push(a) && frames.push(b));
 //!     let (block, count) = frames.into_parts();
 //!     let mut lengths = Vec::new();
@@ -76,14 +76,19 @@ pub struct Frames {
 
 impl Frames {
     /// None yet, in this block.
-    #[must_use]
-    pub fn new(block: Block) -> Frames {
-        Frames {
+    ///
+    /// # Errors
+    /// The block itself if another has a view of it: it cannot be written.
+    pub fn new(mut block: Block) -> Result<Frames, Block> {
+        if block.unshare().is_err() {
+            return Err(block);
+        }
+        Ok(Frames {
             size: block.len(),
             block,
             end: 0,
             count: 0,
-        }
+        })
     }
 
     /// How many there are.

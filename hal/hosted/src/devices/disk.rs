@@ -188,6 +188,10 @@ impl Model for DiskModel {
         self.jobs.resume();
     }
 
+    fn resumes(&self) -> bool {
+        true
+    }
+
     fn serve(&mut self, chain: &mut Chain, ticket: Ticket) -> Option<u32> {
         let mut header = [0; 16];
         let whole = chain.take_head(&mut header);

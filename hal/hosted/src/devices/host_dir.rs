@@ -258,4 +258,8 @@ impl Model for DirectoryModel {
     fn more(&mut self) {
         self.jobs.resume();
     }
+
+    fn resumes(&self) -> bool {
+        true
+    }
 }

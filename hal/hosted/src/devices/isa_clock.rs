@@ -165,8 +165,9 @@ impl State {
         if self.b & DAY_OF_24 != 0 {
             return self.coded(hour);
         }
-        let afternoon = if hour >= 12 { 0x80 } else { 0 };
-        self.coded((hour + 11) % 12 + 1) | afternoon
+        // A register takes any number, and that of another format.
+        let afternoon = if hour % 24 >= 12 { 0x80 } else { 0 };
+        self.coded((hour % 24 + 11) % 12 + 1) | afternoon
     }
 
     fn decoded_hour(&self, value: u8) -> u8 {
@@ -330,6 +331,21 @@ mod tests {
         // What is no byte of the two ports is none of its registers.
         assert_eq!(clock().read(0, 0, 2), u64::MAX);
         assert!(!clock().write(0, 0, 2, 0));
+    }
+
+    /// A number that no hour has in one format is read in another.
+    #[test]
+    fn takes_another_format_while_it_stands() {
+        let clock = clock();
+        for hour in [24, 25, 100, 245, 255] {
+            set(&clock, B, SET | BINARY | DAY_OF_24);
+            set(&clock, HOUR, hour);
+            set(&clock, B, SET | BINARY);
+            let of_day = hour % 24;
+            let afternoon = if of_day >= 12 { 0x80 } else { 0 };
+            let coded = ((of_day + 11) % 12 + 1) | afternoon;
+            assert_eq!(get(&clock, HOUR), u64::from(coded), "{hour}");
+        }
     }
 
     #[test]

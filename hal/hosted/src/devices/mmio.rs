@@ -91,8 +91,14 @@ pub(super) trait Model: Send {
     fn serve(&mut self, chain: &mut Chain, ticket: Ticket) -> Option<u32>;
 
     /// There is more to serve than one turn may move: [`Transport::resume`] is to be called until
-    /// there is none. A model whose requests move little is never told so.
+    /// there is none.
     fn more(&mut self) {}
+
+    /// Whether the model can serve the rest in later turns. All of a queue of one that cannot is
+    /// served in one, which the queue's size bounds: its requests move little.
+    fn resumes(&self) -> bool {
+        false
+    }
 }
 
 /// A request that is to be given back later.
@@ -328,7 +334,8 @@ impl State {
             if !queue.ready || self.status & DRIVER_OK == 0 {
                 break;
             }
-            if moved >= TURN {
+            let resumes = self.model.as_ref().is_some_and(|m| m.resumes());
+            if moved >= TURN && resumes {
                 return (tell, true);
             }
             let (Some(model), Some(head)) = (&mut self.model, queue.take()) else {

@@ -80,6 +80,12 @@ impl Bench {
 
     /// Adds a request of one block, and tells the card.
     fn add(&mut self, queue: usize, block: &mut [u8], written: bool) {
+        self.put(queue, block, written);
+        self.transport.write(0x50, 4, queue as u64);
+    }
+
+    /// Adds a request of one block.
+    fn put(&mut self, queue: usize, block: &mut [u8], written: bool) {
         let place = self.added[queue] % SIZE;
         let ring = &mut self.rings[queue];
         ring[usize::from(place) * 2] = block.as_mut_ptr() as u64;
@@ -91,7 +97,6 @@ impl Bench {
             driver.add(2 + usize::from(place)).write_volatile(place);
             driver.add(1).write_volatile(self.added[queue]);
         }
-        self.transport.write(0x50, 4, queue as u64);
     }
 
     fn used(&self, queue: usize) -> u16 {
@@ -136,6 +141,19 @@ fn frames_go_both_ways() {
     assert_eq!(block[..HEAD], [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0]);
     assert!(block[HEAD..HEAD + LONGEST].iter().all(|b| *b == 9));
     assert!(block[HEAD + LONGEST..].iter().all(|b| *b == 0));
+    bench.transport.reset();
+}
+
+#[test]
+fn a_queue_full_of_large_requests_comes_back() {
+    let mut bench = bench();
+    let mut long = vec![0; 256 << 10];
+    for _ in 0..SIZE {
+        bench.put(1, &mut long, false);
+    }
+    // All in one: the card is not told again.
+    bench.transport.write(0x50, 4, 1);
+    assert_eq!(bench.used(1), SIZE);
     bench.transport.reset();
 }
 

@@ -9,8 +9,9 @@
 //!   room for waits in the server, at most one for each client, and the others go on.
 //! - A device gets only requests whose sectors it has and whose bytes lie in the block
 //!   ([`Geometry::holds`]), and no writing ones if it cannot be written.
-//! - The memory of all clients is bounded: so many channels, and a block of at most [`LARGEST`]
-//!   bytes on each.
+//! - The length of all clients' blocks is bounded: so many channels, and a block of at most
+//!   [`LARGEST`] bytes on each. What hangs below a block is not: its parts come with it, and are on
+//!   the driver's account while it is here.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -23,8 +23,8 @@ impl Buffers {
     }
 
     /// Puts an empty one behind the others.
-    pub(crate) fn add(&mut self, block: Block) {
-        self.list.push_back(Frames::new(block));
+    pub(crate) fn add(&mut self, frames: Frames) {
+        self.list.push_back(frames);
     }
 
     /// Puts a frame into the next buffer with room for it. Whether there was one.

@@ -11,8 +11,10 @@
 //!   a client without one loses them, and is told how many. A client that sends more than the
 //!   device has room for waits, and others send in between.
 //! - A device gets only frames of lengths that a network carries.
-//! - The memory of all clients is bounded: so many channels, and on each a number of blocks of
-//!   at most [`LARGEST`] bytes.
+//! - The length of all clients' blocks is bounded: so many channels, and on each a number of blocks
+//!   of at most [`LARGEST`] bytes. What hangs below a block is not: its parts come with it, and are
+//!   on the driver's account while it is here. So only programs of the image that the system
+//!   manifest names have this contract.
 //! - A flood of frames does not keep the server from its clients: it takes so many a turn.
 #![no_std]
 #![forbid(unsafe_code)]

@@ -6,7 +6,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use core::fmt;
 use core::time::Duration;
 use sing_sdk::contracts::NamespaceContract;
-use sing_sdk::frames::{self, LONGEST, ROOM};
+use sing_sdk::frames::{self, Frames, LONGEST, ROOM};
 use sing_sdk::prelude::*;
 use sing_sdk::provider::Provider;
 use sing_sdk::time::Timeout;
@@ -66,9 +66,14 @@ impl<D> fmt::Debug for Server<D> {
     }
 }
 
-/// Whether a block can be filled with frames.
-fn is_buffer(block: &Block) -> bool {
-    (ROOM..=LARGEST).contains(&block.len())
+/// A block as a buffer for frames; the block itself if it has not the size of one, or somebody has
+/// a view of it, so that it cannot be written.
+fn buffer(block: Block) -> Result<Frames, Block> {
+    if (ROOM..=LARGEST).contains(&block.len()) {
+        Frames::new(block)
+    } else {
+        Err(block)
+    }
 }
 
 /// Whether a block holds so many frames.
@@ -137,35 +142,34 @@ impl<D: NicDevice> Server<D> {
                     );
                     self.provider.clients.put(key, client);
                 }
-                case self.provider.clients[key].Lend(buffer) as client => {
-                    let block = buffer.into_block();
-                    let refused = if !is_buffer(&block) {
-                        Some(NicFault::BadBuffer)
-                    } else if self.buffers.get(&key).is_some_and(|b| !b.have_room()) {
-                        Some(NicFault::NoResources)
-                    } else {
-                        None
+                case self.provider.clients[key].Lend(empty) as client => {
+                    let full = self.buffers.get(&key).is_some_and(|b| !b.have_room());
+                    let taken = match buffer(empty.into_block()) {
+                        Err(block) => Err((NicFault::BadBuffer, block)),
+                        Ok(frames) if full => Err((NicFault::NoResources, frames.into_parts().0)),
+                        Ok(frames) => Ok(frames),
                     };
-                    let client = match refused {
-                        Some(fault) => client.send_refused(fault, Vector::from_block(block)),
-                        None => {
-                            self.buffers.entry(key).or_default().add(block);
+                    let client = match taken {
+                        Err((fault, block)) => client.send_refused(fault, Vector::from_block(block)),
+                        Ok(frames) => {
+                            self.buffers.entry(key).or_default().add(frames);
                             client.send_lent()
                         }
                     };
                     self.provider.clients.put(key, client);
                 }
-                case self.provider.clients[key].Receive(buffer) as client => {
-                    let block = buffer.into_block();
-                    if is_buffer(&block) {
-                        let buffers = self.buffers.entry(key).or_default();
-                        buffers.add(block);
-                        self.waiting.insert(key, client);
-                        self.answer(key);
-                    } else {
-                        let block = Vector::from_block(block);
-                        let client = client.send_refused(NicFault::BadBuffer, block);
-                        self.provider.clients.put(key, client);
+                case self.provider.clients[key].Receive(empty) as client => {
+                    match buffer(empty.into_block()) {
+                        Ok(frames) => {
+                            self.buffers.entry(key).or_default().add(frames);
+                            self.waiting.insert(key, client);
+                            self.answer(key);
+                        }
+                        Err(block) => {
+                            let block = Vector::from_block(block);
+                            let client = client.send_refused(NicFault::BadBuffer, block);
+                            self.provider.clients.put(key, client);
+                        }
                     }
                 }
                 case self.provider.clients[key].Send(frames, count) as client => {

@@ -76,11 +76,12 @@ fn main(Arguments { layout }: Arguments) -> Result<(), Error> {
     }
     let lookup = startup::keyboard().ok_or(Error::NotFound)?;
     let begin = KeyboardContract::Exp::send_success;
-    let mut provider: Provider<_, _> = Provider::new(lookup, begin)?.at_most(CLIENTS);
+    let mut provider: Clients = Provider::new(lookup, begin)?.at_most(CLIENTS);
     // The client that waits for keys.
     let mut reading = None;
     loop {
         let more = drain(&controller, &mut keys)?;
+        forget_gone(&mut reading, &mut provider);
         if keys.has_events()
             && let Some((key, client)) = reading.take()
         {
@@ -98,10 +99,15 @@ fn main(Arguments { layout }: Arguments) -> Result<(), Error> {
             case &controller.irq => controller.irq.acknowledge(),
             case provider.clients[key].Read() as client => {
                 // Whoever waited before is closed.
-                reading = Some((key, client));
+                if let Some((old, gone)) = reading.replace((key, client)) {
+                    drop(gone);
+                    provider.clients.forget(old);
+                }
             }
             case provider.clients[_].ChannelClosed() => {}
             case &provider.lookup => {
+                // A new client may need its place.
+                forget_gone(&mut reading, &mut provider);
                 if provider.answer(|path| (path == "/").then_some(())).is_err() {
                     return Ok(());
                 }
@@ -112,6 +118,17 @@ fn main(Arguments { layout }: Arguments) -> Result<(), Error> {
 
 type Reading = KeyboardContract::Exp<KeyboardContract::Reading>;
 type Ready = KeyboardContract::Exp<KeyboardContract::Ready>;
+
+type Clients = Provider<KeyboardContract::Exp<KeyboardContract::Start>, Ready>;
+
+/// Forgets who waited for keys and has gone, which nothing else tells while it waits: the keys are
+/// for the next one.
+fn forget_gone(reading: &mut Option<(usize, Reading)>, provider: &mut Clients) {
+    if let Some((key, client)) = reading.take_if(|(_, client)| client.is_ready()) {
+        drop(client);
+        provider.clients.forget(key);
+    }
+}
 
 fn send(client: Reading, events: Vector<KeyEvent>) -> Ready {
     client.send_typed(events)

@@ -5,6 +5,7 @@
 //! what it may still have to tell.
 
 use alloc::collections::VecDeque;
+use core::time::Duration;
 use sing_sdk::contracts::Parity;
 use sing_sdk::device::{Device, Irq, Registers};
 use sing_sdk::prelude::*;
@@ -38,6 +39,7 @@ const WRONG_PARITY: u8 = 4;
 const WRONG_STOP: u8 = 8;
 const HAS_BREAK: u8 = 0x10;
 const CAN_SEND: u8 = 0x20;
+const ALL_SENT: u8 = 0x40;
 /// What a status without a device is.
 const NOTHING: u8 = 0xff;
 
@@ -45,6 +47,9 @@ const NOTHING: u8 = 0xff;
 const FASTEST: u32 = 115_200;
 /// Bytes of the FIFO for sending, which is empty when the device can send.
 const ROOM: usize = 16;
+/// The most bits that are on their way in the device: of the FIFO and one byte more, each with a
+/// start, a parity and two stops.
+const BITS: u64 = (ROOM as u64 + 1) * 12;
 /// Bytes that are received in one turn, and loads of the FIFO that are sent: then others have
 /// theirs.
 const TURN: usize = 512;
@@ -74,6 +79,10 @@ pub struct Line {
     /// Whether anybody takes it.
     pub taken: bool,
     format: u8,
+    /// Whether the line is held in a break.
+    breaks: bool,
+    /// How long the device takes at most for all that it may have to send.
+    longest: Duration,
     /// Whether the far end has been asked to stop.
     held: bool,
     pub counts: Counts,
@@ -92,6 +101,8 @@ impl Line {
             received: VecDeque::with_capacity(KEPT),
             taken: false,
             format: 0,
+            breaks: false,
+            longest: Duration::ZERO,
             held: false,
             counts: Counts::default(),
         };
@@ -105,6 +116,7 @@ impl Line {
 
     /// Begins anew, as the contract says that a client finds it.
     pub fn usual(&mut self) {
+        self.breaks = false;
         let set = self.set(FASTEST, 8, Parity::None, 1);
         debug_assert!(set.is_some());
         self.registers.write_u8(FIFO, FIFOS_ON);
@@ -139,17 +151,35 @@ impl Line {
         };
         self.format = (bits - 5) as u8 | stops | parity;
         let [low, high] = divisor.to_le_bytes();
-        self.registers.write_u8(FORMAT, self.format | SPEED);
+        // A break goes on, whatever is set meanwhile.
+        let format = self.format();
+        self.registers.write_u8(FORMAT, format | SPEED);
         self.registers.write_u8(DATA, low);
         self.registers.write_u8(INTERRUPTS, high);
-        self.registers.write_u8(FORMAT, self.format);
+        self.registers.write_u8(FORMAT, format);
+        self.longest = Duration::from_secs(BITS) / real;
         Some(real)
     }
 
+    /// What is in the register.
+    fn format(&self) -> u8 {
+        self.format | if self.breaks { BREAK } else { 0 }
+    }
+
     /// Begins or ends a break.
-    pub fn hold_break(&self, on: bool) {
-        let bit = if on { BREAK } else { 0 };
-        self.registers.write_u8(FORMAT, self.format | bit);
+    pub fn hold_break(&mut self, on: bool) {
+        self.breaks = on;
+        self.registers.write_u8(FORMAT, self.format());
+    }
+
+    /// Whether the device has sent all that it had.
+    pub fn is_idle(&self) -> bool {
+        self.registers.read_u8(STATUS) & ALL_SENT != 0
+    }
+
+    /// How long the device takes at most for all that it may have to send.
+    pub fn longest(&self) -> Duration {
+        self.longest
     }
 
     /// Takes what has been received; whether it may have more that there is room for.

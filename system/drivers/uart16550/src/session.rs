@@ -11,6 +11,8 @@ const LARGEST: usize = 64 << 10;
 const PIECE: usize = 4096;
 /// How long until it is tried again to hand over what has been received, if memory was short.
 const AGAIN: Duration = Duration::from_millis(10);
+/// How long until the device is looked at again that has a break waiting.
+const LOOK: Duration = Duration::from_millis(1);
 /// The longest break.
 const LONGEST: u64 = 1000;
 
@@ -35,6 +37,9 @@ pub struct Session {
     pub idle: Option<PipeContract::Imp<Start>>,
     /// Whether the client takes nothing any more.
     pub deaf: bool,
+    /// A break that waits until the device has sent all, and no longer than until this time; and
+    /// how long it is.
+    break_due: Option<(Duration, Duration)>,
     /// When the break ends.
     break_end: Option<Duration>,
     /// Whether memory was short for what has been received.
@@ -51,6 +56,7 @@ impl Session {
             told: [None],
             idle: None,
             deaf: true,
+            break_due: None,
             break_end: None,
             short: false,
         }
@@ -88,15 +94,24 @@ impl Session {
 
     pub fn begin_break(&mut self, line: &Line, milliseconds: u32) {
         let length = Duration::from_millis(u64::from(milliseconds).min(LONGEST));
-        line.hold_break(true);
-        self.break_end = Some(time::uptime() + length);
+        // What was acknowledged may be in the device still. One that never says that it has sent
+        // all holds up nobody.
+        let latest = time::uptime() + line.longest();
+        self.break_due = Some((latest, length));
+    }
+
+    /// Whether nothing is sent now, for a break.
+    fn breaks(&self) -> bool {
+        self.break_due.is_some() || self.break_end.is_some()
     }
 
     /// How long until something is to be done though nothing comes; `None`: for ever.
     pub fn wait(&self) -> Option<Duration> {
         let to_end = self.break_end.map(|end| end.saturating_sub(time::uptime()));
         let again = self.short.then_some(AGAIN);
-        to_end.into_iter().chain(again).min()
+        // No interrupt says when the last bit has gone.
+        let begins = self.break_due.map(|_| LOOK);
+        to_end.into_iter().chain(again).chain(begins).min()
     }
 
     /// Moves what can be moved now.
@@ -105,12 +120,21 @@ impl Session {
             line.hold_break(false);
             self.break_end = None;
         }
+        let now = time::uptime();
+        let due = self
+            .break_due
+            .take_if(|(latest, _)| line.is_idle() || *latest <= now);
+        if let Some((_, length)) = due {
+            line.hold_break(true);
+            self.break_end = Some(now + length);
+        }
         line.taken = !self.deaf;
         if self.deaf {
             line.received.clear();
         }
         // During a break nothing is sent.
-        let waits = self.sending.as_mut().filter(|_| self.break_end.is_none());
+        let breaks = self.breaks();
+        let waits = self.sending.as_mut().filter(|_| !breaks);
         let done = match waits {
             Some(sending) => {
                 sending.done += line.serve(&sending.bytes[sending.done..]);
@@ -125,7 +149,7 @@ impl Session {
             self.sent = [Some(sending.pipe.send_ack())];
         }
         self.hand_over(line);
-        line.listen(self.sending.is_some() && self.break_end.is_none());
+        line.listen(self.sending.is_some() && !self.breaks());
     }
 
     /// Hands the client what was received, if it has taken what it got before.

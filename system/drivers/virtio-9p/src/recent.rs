@@ -33,8 +33,9 @@ pub struct Window {
     after: Option<String>,
     names: BTreeMap<String, Qid>,
     bytes: usize,
-    /// There are none behind the last.
-    whole: bool,
+    /// The least name for which there was no room: none from there on are here, though they may be
+    /// there. `None` if all are here.
+    end: Option<String>,
     since: Duration,
 }
 
@@ -46,7 +47,7 @@ impl Window {
             after: after.map(String::from),
             names: BTreeMap::new(),
             bytes: 0,
-            whole: true,
+            end: None,
             since,
         }
     }
@@ -54,6 +55,10 @@ impl Window {
     /// Adds a name; the last ones give way if there is no room.
     pub fn add(&mut self, name: &str, qid: Qid) {
         if self.after.as_deref().is_some_and(|after| name <= after) {
+            return;
+        }
+        // What gave way may have been longer: a later name that fits would leave a hole.
+        if self.end.as_deref().is_some_and(|end| name >= end) {
             return;
         }
         if self.names.insert(name.into(), qid).is_none() {
@@ -64,7 +69,7 @@ impl Window {
             && let Some((last, _)) = self.names.pop_last()
         {
             self.bytes -= last.len() + NAME;
-            self.whole = false;
+            self.end = Some(last);
         }
     }
 
@@ -76,7 +81,7 @@ impl Window {
         let from = after.map_or(Unbounded, Excluded);
         let found = self.names.range::<str, _>((from, Unbounded)).take(most);
         let found: Vec<_> = found.map(|(name, qid)| (name.clone(), *qid)).collect();
-        (self.whole || found.len() == most).then_some(found)
+        (self.end.is_none() || found.len() == most).then_some(found)
     }
 }
 
@@ -157,12 +162,35 @@ mod tests {
             large.add(&format!("n{number:07}"), Qid::default());
         }
         large.add("a", Qid::default());
-        assert!(large.bytes <= ROOM && large.names.len() < all && !large.whole);
+        assert!(large.bytes <= ROOM && large.names.len() < all && large.end.is_some());
         let first = names(large.behind(Some("m"), 1)).unwrap();
         assert_eq!(first, ["n0000000"]);
         assert_eq!(large.behind(Some("l"), 1), None);
         assert_eq!(large.behind(Some("n9"), 1), None);
         assert_eq!(large.behind(None, 1), None);
+    }
+
+    /// A long name that gave way leaves more room than the next one takes.
+    #[test]
+    fn a_window_has_no_holes() {
+        let mut full = Window::new("/", Some("a"), Duration::ZERO);
+        for number in 0.. {
+            full.add(&format!("b{number:07}"), Qid::default());
+            if full.bytes + 2 * NAME + 300 > ROOM {
+                break;
+            }
+        }
+        let long = format!("m{}", "x".repeat(250));
+        let short = "z";
+        for name in [&long, "c", "d", short] {
+            full.add(name, Qid::default());
+        }
+        assert!(!full.names.contains_key(&long));
+        assert!(full.names.contains_key("d") && !full.names.contains_key(short));
+        assert_eq!(full.behind(Some("d"), 1), None);
+        // The same name again is no other.
+        full.add("d", Qid::default());
+        assert_eq!(names(full.behind(Some("c"), 1)).unwrap(), ["d"]);
     }
 
     #[test]

@@ -20,6 +20,9 @@ pub const KEPT: usize = grid::MOST * 16 + 2 * BACKLOG;
 /// How long the contents are left as they are after they were shown: that much faster nobody sees.
 const PAUSE: Duration = Duration::from_millis(15);
 
+/// The most columns, and the most rows: what moves rows takes time with their number.
+const WIDEST: u32 = 512;
+
 const BLANK: Cell = Cell {
     character: ' ' as u32,
     foreground: PLAIN.foreground,
@@ -124,8 +127,10 @@ impl Display {
     fn contents(&mut self) -> Option<(Vector<Cell>, u32)> {
         let terminal = self.terminal.as_ref()?;
         let (columns, rows) = terminal.size();
-        let mut block = match self.cells.take() {
-            // A driver may give back another one.
+        // A driver may give back another one, or one of which it keeps a view: not to be written.
+        let back = self.cells.take().map(Vector::into_block);
+        let writable = back.and_then(|mut block| block.unshare().ok().map(|()| block));
+        let mut block = match writable.map(Vector::<Cell>::from_block) {
             Some(block) if block.len() == columns * rows => block,
             _ => Vector::new(columns * rows).ok()?,
         };
@@ -176,6 +181,9 @@ impl Display {
 
     /// Whether a screen of this size can be used.
     fn resize(&mut self, columns: u32, rows: u32) -> bool {
+        if columns.max(rows) > WIDEST {
+            return false;
+        }
         self.changed = true;
         if self.size() == Some((columns, rows)) {
             return true;

@@ -2,7 +2,8 @@
 //!
 //! Invariants:
 //! - There is at least one cell, and the cursor is on one.
-//! - Whatever the arguments, an operation touches no cell twice; a scroll touches one row.
+//! - Whatever the arguments, an operation touches no cell twice, and moves no row twice; a scroll
+//!   touches one row.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -178,25 +179,83 @@ impl Grid {
 
     /// Inserts rows; what they push over the end of the screen is lost.
     pub fn insert_rows(&mut self, at: usize, count: usize, colours: Colours) {
-        for _ in 0..count.min(self.rows.len().saturating_sub(at)) {
-            if let Some(mut row) = self.rows.pop_back() {
-                row.fill(Cell::blank(colours));
-                self.rows.insert(at, row);
-            }
+        let count = count.min(self.rows.len().saturating_sub(at));
+        // The ring turns for little where all rows move.
+        match at {
+            0 => self.rows.rotate_right(count),
+            _ => self.from(at).rotate_right(count),
+        }
+        for row in self.rows.iter_mut().skip(at).take(count) {
+            row.fill(Cell::blank(colours));
         }
     }
 
     /// Removes rows; blank ones follow at the end of the screen.
     pub fn remove_rows(&mut self, at: usize, count: usize, colours: Colours) {
-        for _ in 0..count.min(self.rows.len().saturating_sub(at)) {
-            if let Some(mut row) = self.rows.remove(at) {
-                row.fill(Cell::blank(colours));
-                self.rows.push_back(row);
-            }
+        let count = count.min(self.rows.len().saturating_sub(at));
+        match at {
+            0 => self.rows.rotate_left(count),
+            _ => self.from(at).rotate_left(count),
         }
+        for row in self.rows.iter_mut().rev().take(count) {
+            row.fill(Cell::blank(colours));
+        }
+    }
+
+    /// The rows from one on; none if it is not there.
+    fn from(&mut self, at: usize) -> &mut [Vec<Cell>] {
+        let rows = self.rows.make_contiguous();
+        rows.get_mut(at..).unwrap_or_default()
     }
 }
 
 fn blank_row(columns: usize, colours: Colours) -> Vec<Cell> {
     alloc::vec![Cell::blank(colours); columns]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::String;
+
+    /// A screen of two columns with a letter in each row, after a scroll.
+    fn letters() -> Grid {
+        let mut grid = Grid::new(2, 6).unwrap();
+        for letter in "xabcdef".chars() {
+            grid.put(letter, PLAIN);
+            grid.line_feed(PLAIN);
+            grid.go_to(grid.cursor().0, 0);
+        }
+        grid.remove_rows(5, 1, PLAIN);
+        grid.insert_rows(0, 1, PLAIN);
+        grid
+    }
+
+    fn text(grid: &Grid) -> String {
+        let row = |row| grid.text(row).chars().next().unwrap_or('.');
+        (0..grid.size().1).map(row).collect()
+    }
+
+    #[test]
+    fn rows_are_inserted_and_removed_anywhere() {
+        assert_eq!(text(&letters()), ".bcdef");
+        for (at, count, inserted, removed) in [
+            (0, 1, "..bcde", "bcdef."),
+            (0, 6, "......", "......"),
+            (2, 2, ".b..cd", ".bef.."),
+            (5, 1, ".bcde.", ".bcde."),
+            (5, usize::MAX, ".bcde.", ".bcde."),
+            (1, usize::MAX, "......", "......"),
+            (3, 0, ".bcdef", ".bcdef"),
+            (6, 1, ".bcdef", ".bcdef"),
+            (usize::MAX, usize::MAX, ".bcdef", ".bcdef"),
+        ] {
+            let mut grid = letters();
+            grid.insert_rows(at, count, PLAIN);
+            assert_eq!(text(&grid), inserted, "{count} at {at}");
+            let mut grid = letters();
+            grid.remove_rows(at, count, PLAIN);
+            assert_eq!(text(&grid), removed, "{count} at {at}");
+        }
+    }
 }

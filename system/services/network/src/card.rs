@@ -117,7 +117,8 @@ impl Card {
             receiver = lend(receiver, end)?;
         }
         let come = Block::new(BUFFER)?;
-        let (out, spare) = (Frames::new(Block::new(BUFFER)?), Block::new(BUFFER)?);
+        let out = Frames::new(Block::new(BUFFER)?).map_err(|_| Error::BadState)?;
+        let spare = Block::new(BUFFER)?;
         *self = Card {
             come: Some(Come {
                 block: come,
@@ -214,7 +215,7 @@ impl Card {
             return None;
         };
         let (block, count) = out.into_parts();
-        self.out = self.spare.take().map(Frames::new);
+        self.out = self.spare.take().and_then(|block| Frames::new(block).ok());
         Some(sender.send_send(Vector::from_block(block), count))
     }
 
@@ -232,7 +233,11 @@ impl Card {
         }
         match self.out {
             Some(_) => self.spare = Some(block),
-            None => self.out = Some(Frames::new(block)),
+            None => match Frames::new(block) {
+                Ok(out) => self.out = Some(out),
+                // The driver has kept a view of it.
+                Err(_) => return false,
+            },
         }
         self.sender = Some(next);
         true

@@ -221,17 +221,27 @@ impl Session {
                     words::Refused::Words(text) => (text, status::USAGE),
                     words::Refused::Program(failed) => reason(&failed),
                 };
-                self.refuse(&commands[number], files, text);
+                // What the last one writes goes where the pipeline's output goes; nobody reads what
+                // another would.
+                let last = number + 1 == commands.len();
+                let output = files.output.clone().filter(|_| last);
+                self.refuse(&commands[number], output, text, background);
                 status
             }
         }
     }
 
-    /// Says why a command is refused, where its errors go.
-    fn refuse(&mut self, command: &Stage, files: &Files, text: String) {
+    /// Says why a command is refused, where its errors go; its output would go to this file.
+    fn refuse(
+        &mut self,
+        command: &Stage,
+        output: Option<(String, bool)>,
+        text: String,
+        background: bool,
+    ) {
         let output = match &command.errors {
             Some(Errors::File(path, append)) => Some((path.clone(), *append)),
-            Some(Errors::WithOutput) => files.output.clone(),
+            Some(Errors::WithOutput) => output,
             None => None,
         };
         if output.is_none() {
@@ -244,7 +254,7 @@ impl Session {
             vec![Stage::of(words)],
             vec![Doer::Usage(text)],
             &Files { input, output },
-            false,
+            background,
         );
     }
 

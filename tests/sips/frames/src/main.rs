@@ -150,7 +150,7 @@ fn serve(names: &mut Names, path: &str, binds: u32, tally: &mut Tally) -> Result
             Receiving::Closed => return Err(Error::Closed),
         };
         tally.lost += lost;
-        let mut answers = Frames::new(out);
+        let mut answers = Frames::new(out).map_err(|_| Error::BadState)?;
         let mut end = 0;
         for _ in 0..count {
             let place = frames::next(&block, end).ok_or(Error::BadState)?;
@@ -194,6 +194,24 @@ fn refusals(names: &mut Names, path: &str) -> Result<usize, Error> {
             _ => return Err(Error::BadState),
         };
     }
+    // One of which a view is kept, so that nobody can write it; nor end who would.
+    let mut block = Block::new(BUFFER)?;
+    let view = block.share(0..BUFFER)?;
+    nic = match nic.call_receive(Vector::from_block(block)) {
+        Receiving::Refused(NicFault::BadBuffer, back, next) => {
+            block = back.into_block();
+            next
+        }
+        _ => return Err(Error::BadState),
+    };
+    nic = match nic.call_lend(Vector::from_block(block)) {
+        Lending::Refused(NicFault::BadBuffer, back, next) => {
+            wrong += usize::from(back.len() != BUFFER);
+            next
+        }
+        _ => return Err(Error::BadState),
+    };
+    drop(view);
     // Lengths that no network carries, more than the block has, and a count that it does not hold.
     for (len, count) in [
         (0, 1),
