@@ -121,6 +121,7 @@ imports! {
         device_irq(device: u32) -> i32;
         io_len(io: u32) -> u32;
         io_read(io: u32, offset: u32, width: u32) -> u64;
+        io_write(io: u32, offset: u32, width: u32, value: u64);
         io_load8(io: u32, offset: u32) -> u32;
         io_load16(io: u32, offset: u32) -> u32;
         io_load32(io: u32, offset: u32) -> u32;

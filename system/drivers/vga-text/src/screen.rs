@@ -110,7 +110,7 @@ impl Screen {
     }
 
     /// Shows cells, and the cursor.
-    pub fn show(&mut self, cells: &Vector<Cell>, cursor: u32) {
+    pub fn show(&mut self, cells: &Vector<ScreenCell>, cursor: u32) {
         let value = |at: u32| {
             let cell_at = cells.get(at as usize);
             cell_at.map_or(cell(' ', 7, 0), |c| {

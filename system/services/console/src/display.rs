@@ -9,7 +9,7 @@ use alloc::collections::VecDeque;
 use console::emulator::Emulator;
 use console::grid::{self, PLAIN};
 use core::time::Duration;
-use sing_sdk::contracts::{Cell, ScreenContract, ServiceContract};
+use sing_sdk::contracts::{ScreenCell, ScreenContract, ServiceContract};
 use sing_sdk::rt::{Handle, Vector, Waitable};
 use sing_sdk::time::uptime;
 
@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_millis(15);
 /// The most columns, and the most rows: what moves rows takes time with their number.
 const WIDEST: u32 = 512;
 
-const BLANK: Cell = Cell {
+const BLANK: ScreenCell = ScreenCell {
     character: ' ' as u32,
     foreground: PLAIN.foreground,
     background: PLAIN.background,
@@ -46,7 +46,7 @@ enum Driver {
 pub struct Display {
     driver: Driver,
     /// The block for the next contents.
-    cells: Option<Vector<Cell>>,
+    cells: Option<Vector<ScreenCell>>,
     terminal: Option<Emulator>,
     backlog: VecDeque<u8>,
     /// Something was printed after the last contents.
@@ -124,18 +124,18 @@ impl Display {
         };
     }
 
-    fn contents(&mut self) -> Option<(Vector<Cell>, u32)> {
+    fn contents(&mut self) -> Option<(Vector<ScreenCell>, u32)> {
         let terminal = self.terminal.as_ref()?;
         let (columns, rows) = terminal.size();
         // A driver may give back another one, or one of which it keeps a view: not to be written.
         let back = self.cells.take().map(Vector::into_block);
         let writable = back.and_then(|mut block| block.unshare().ok().map(|()| block));
-        let mut block = match writable.map(Vector::<Cell>::from_block) {
+        let mut block = match writable.map(Vector::<ScreenCell>::from_block) {
             Some(block) if block.len() == columns * rows => block,
             _ => Vector::new(columns * rows).ok()?,
         };
         let mut row = [BLANK; 64];
-        let mut cells = terminal.cells().map(|cell| Cell {
+        let mut cells = terminal.cells().map(|cell| ScreenCell {
             character: cell.character.into(),
             foreground: cell.colours.foreground,
             background: cell.colours.background,
