@@ -8,7 +8,7 @@
 
 use sing_kernel::device::IoRange;
 
-/// What stands behind the registers.
+/// The model behind the registers of a platform device.
 pub(super) trait Platform: Send + Sync {
     /// Reads a register of a range. The line does not become high by this: what has more to tell
     /// stays high.

@@ -328,7 +328,7 @@ mod tests {
                 }
             }
         }
-        // What is no byte of the two ports is none of its registers.
+        // An access beyond the two ports, or of another width, reaches no register.
         assert_eq!(clock().read(0, 0, 2), u64::MAX);
         assert!(!clock().write(0, 0, 2, 0));
     }

@@ -53,7 +53,7 @@ const ALL_SENT: u8 = 0x40;
 /// Signals of the far end while it is there: it may be sent to, it is ready, it is connected.
 const FAR_END: u8 = 0xb0;
 
-/// What is at the far end of a serial port.
+/// The far end of a serial port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SerialLine {
     /// A file, which is made anew and gets what is sent. Nothing is received.
@@ -338,7 +338,7 @@ impl Platform for Serial {
         match offset {
             DATA | INTERRUPTS if of_speed => state.speed[offset as usize] = value,
             DATA => {
-                // What is sent though there is no room is lost, as on a wire.
+                // A byte that is sent though there is no room is lost, as on a wire.
                 if !state.gone && state.sent.len() < ROOM {
                     state.sent.push_back(value);
                     self.more.notify_one();

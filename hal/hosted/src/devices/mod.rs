@@ -61,8 +61,8 @@ use std::sync::Arc;
 
 /// The first interrupt line of a device.
 const FIRST_LINE: u32 = 4;
-/// Devices beside disks, directories and network cards: entropy, the real-time clock, a serial port, a keyboard, a
-/// screen.
+/// Devices beside disks, directories and network cards: entropy, the real-time clock, a serial port, a
+/// keyboard, a screen.
 const OTHERS: u32 = 5;
 /// The most disks, directories and network cards together: the lines are one a device.
 pub const MOST_DISKS: usize = (LINES - FIRST_LINE - OTHERS) as usize;
@@ -76,7 +76,7 @@ pub struct DiskFile {
     pub read_only: bool,
 }
 
-/// What stands behind a device's registers.
+/// The model behind a device's registers.
 enum Behind {
     Virtio(Arc<Transport>),
     Platform(Arc<dyn Platform>),

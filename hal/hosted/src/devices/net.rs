@@ -44,9 +44,9 @@ const LINK_UP: u8 = 1;
 /// The network of a card: the datagrams between two addresses of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
-    /// Where frames come.
+    /// The address of the host at which the card receives frames.
     pub local: SocketAddr,
-    /// Where they go, and come from.
+    /// The address to which its frames go, and from which alone it takes any.
     pub remote: SocketAddr,
 }
 
@@ -95,7 +95,7 @@ impl Network {
     /// Reads `LOCAL,REMOTE`: two addresses with ports, both of one kind.
     ///
     /// # Errors
-    /// What is none.
+    /// The text that names no two addresses.
     pub fn named(text: &str) -> Result<Network, NetworkError> {
         let read = || {
             let (local, remote) = text.split_once(',')?;
@@ -135,7 +135,7 @@ impl Network {
     }
 }
 
-/// Where the thread waits for the driver's room. The number of times that it has added some.
+/// The thread waits here for room of the driver; the number counts how often there was more.
 #[derive(Default)]
 struct Room {
     added: Mutex<u64>,

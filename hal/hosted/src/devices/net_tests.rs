@@ -164,7 +164,7 @@ fn frames_of_others_are_not_taken() {
     bench.add(0, &mut block, true);
     let other = UdpSocket::bind("127.0.0.1:0").unwrap();
     other.send_to(&[1; 60], bench.network.local).unwrap();
-    // What is too long, or nothing, is no frame.
+    // A datagram that is too long, or empty, is no frame.
     bench.send(&[2; LONGEST + 1]);
     bench.send(&[]);
     assert!(!bench.wait(0, 1, NEVER), "a frame of another was taken");
