@@ -4,7 +4,9 @@ use crate::run::{Outcome, arrived, check};
 use crate::time::wait_until;
 use sing_kernel::hal::{Hal, LINE_CONSOLE, LINE_TIMER};
 use sing_pc::Pc;
-use sing_pc::inside::{Input, SPURIOUS, connect, disconnect, is_serving, raise, read8, write8};
+use sing_pc::inside::{
+    Input, SPURIOUS, connect, disconnect, is_serving, line_of, raise, read8, write8,
+};
 
 const MILLISECOND: u64 = 1_000_000;
 /// Two lines that no other test uses.
@@ -60,6 +62,23 @@ pub fn a_line_is_masked_and_unmasked() -> Outcome {
     if calendar(0x0a) == 0xff {
         return Ok(()); // No such clock, so nothing that can be told to interrupt.
     }
+    // The clock is a device of the machine, whose line is connected when the devices are found.
+    let found = line_of(CALENDAR);
+    if let Some(line) = found {
+        check!(
+            !connect(LINE, CALENDAR),
+            "a device's input has a second line"
+        );
+        disconnect(line);
+    }
+    let outcome = a_line_has_one_holder();
+    if let Some(line) = found {
+        check!(connect(line, CALENDAR), "the device's line is lost");
+    }
+    outcome
+}
+
+fn a_line_has_one_holder() -> Outcome {
     check!(connect(LINE, CALENDAR), "cannot connect the line");
     check!(!connect(OTHER, CALENDAR), "an input has two lines");
     let format = calendar(0x0b);

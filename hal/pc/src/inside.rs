@@ -4,7 +4,7 @@
 
 pub use crate::apic::{is_polled, is_serving, raise};
 pub use crate::interrupts::{LINES, SPURIOUS};
-pub use crate::ioapic::{Input, connect, disconnect};
+pub use crate::ioapic::{Input, connect, disconnect, line_of};
 pub use crate::memory::{
     LOW, PAGE, Run, commit, direct_alias, frame_counts, hide, kept_for_heap, kernel_image,
     kernel_text, loaded_code, make_view, map_device, show, take_run, take_run_leaving,
