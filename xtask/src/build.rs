@@ -4,7 +4,8 @@ use crate::project::{Maker, Program, Project};
 use crate::{cargo, clang, toolchain};
 use anyhow::{Context, Result};
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -30,6 +31,18 @@ pub fn host(project: &Project, packages: &[&str]) -> Result<()> {
     }
     let what = format!("building {}", packages.join(" and "));
     cargo::build(&project.root, &arguments, &what)
+}
+
+/// Makes a WebAssembly module from its text, for a test.
+pub fn module_of_text(project: &Project, text: &Path, module: &Path) -> Result<()> {
+    static BUILT: AtomicBool = AtomicBool::new(false);
+    if !BUILT.load(Ordering::Relaxed) {
+        host(project, &["sing-wat"])?;
+        BUILT.store(true, Ordering::Relaxed);
+    }
+    let mut command = Command::new(project.host_binary("sing-wat"));
+    command.args([text, module]);
+    cargo::quiet(&mut command, &format!("reading {}", text.display()))
 }
 
 /// Builds the hosted kernel with an additional feature, beside the usual one; returns the path of

@@ -9,12 +9,12 @@ mod module;
 mod ops;
 
 use super::Request;
-use crate::cargo;
 use crate::image::{self, MemoryMode, Programs};
 use crate::machine::{Acceleration, Kernel};
 use crate::project::Project;
 use crate::system::session::{Ended, Session};
 use crate::test::systems;
+use crate::{build, cargo};
 use anyhow::{Context, Result};
 use coverage::Coverage;
 use std::collections::{BTreeMap, VecDeque};
@@ -142,8 +142,7 @@ fn programs(project: &Project, memory: MemoryMode) -> Result<Vec<(String, PathBu
         let image = folder.join(format!("{name}-{}", memory.name()));
         let text = module::text(name, privileged, contract)?;
         fs::write(&wat, &text).with_context(|| format!("cannot write {}", wat.display()))?;
-        let bytes = wat::parse_file(&wat).with_context(|| format!("in {}", wat.display()))?;
-        fs::write(&wasm, bytes).with_context(|| format!("cannot write {}", wasm.display()))?;
+        build::module_of_text(project, &wat, &wasm)?;
         let mut compile = Command::new(project.host_binary("sing"));
         compile.arg("compile").arg(&wasm).arg("-o").arg(&image);
         compile.args(["--memory", memory.name()]);
