@@ -27,11 +27,23 @@ pub(crate) fn advise(range: &Range<u64>, large: bool) {
 
 /// A memory that begins at `start` has grown by a range: makes one page of the small ones at whose
 /// end it was. The rest of it nobody has touched: Linux gives it large pages when it is.
+///
+/// What was there before the memory was large comes in its turn, a page whenever the memory has
+/// grown by another: all at once would hold the system for milliseconds.
 pub(crate) fn grown(start: u64, by: &Range<u64>) {
     let page = by.start / HUGE * HUGE;
     if start <= page && page < by.start && page + HUGE <= by.end {
-        tell(&(page..page + HUGE), libc::MADV_COLLAPSE);
+        collapse(page);
     }
+    // Half a page away from the other, so that a step of growth does one of the two.
+    let middle = (by.start + HUGE / 2 - 1) / HUGE * HUGE + HUGE / 2;
+    if middle < by.end && start + LARGE + HUGE / 2 <= middle {
+        collapse(middle - HUGE / 2 - LARGE);
+    }
+}
+
+fn collapse(page: u64) {
+    tell(&(page..page + HUGE), libc::MADV_COLLAPSE);
 }
 
 fn tell(range: &Range<u64>, advice: i32) {

@@ -32,9 +32,10 @@ pub fn with_disk(which: &str, bursts: u32) -> Result<Option<i32>, Error> {
     let all = device::all()?;
     let mine = all.iter().any(|d| d.holder == sing_sdk::process::id());
     let is_disk = |s: &str| s == "/virtio/2" || s.starts_with("/pci/01/00/1af4/");
+    // The last one: the first two have drivers, which may not have begun.
     let free = all
         .iter()
-        .position(|d| d.holder == 0 && is_disk(&d.signature) && !d.broken);
+        .rposition(|d| d.holder == 0 && is_disk(&d.signature) && !d.broken);
     let Some(free) = free.filter(|_| !mine) else {
         return Ok(None);
     };
