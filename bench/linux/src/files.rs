@@ -82,20 +82,22 @@ fn peer(
     Peer::new(id, name, move |n| sample(n, COUNT, &mut once))
 }
 
-/// The peers; makes their file.
+/// The peers; makes their files. Each of the measuring program's three has data of its own, so these
+/// have, too: what one leaves in the processor's caches is as likely to be there on both sides.
 pub fn peers() -> io::Result<Vec<Peer>> {
-    let file = Rc::new(scratch()?);
     let mut peers = Vec::new();
-    for random in [false, true] {
-        for write in [false, true] {
-            for size in SIZES {
-                let id = match (random, size.1) {
-                    (false, "64 KiB") => "T14",
-                    (true, "4 KiB") => "T15",
-                    _ => "E6",
-                };
-                peers.push(peer(&file, id, "file", (write, random), size));
-                peers.push(peer(&file, "E6", "disk", (write, random), size));
+    for of in ["device", "file", "disk"] {
+        let file = Rc::new(scratch()?);
+        for random in [false, true] {
+            for write in [false, true] {
+                for size in SIZES {
+                    let id = match (of, random, size.1) {
+                        ("file", false, "64 KiB") => "T14",
+                        ("file", true, "4 KiB") => "T15",
+                        _ => "E6",
+                    };
+                    peers.push(peer(&file, id, of, (write, random), size));
+                }
             }
         }
     }
