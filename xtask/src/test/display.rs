@@ -1,14 +1,19 @@
-//! The keyboard and the text screen of a PC: a person types on QEMU's keyboard and reads the
-//! screen; both drivers are killed meanwhile.
+//! Keyboard and text screen: a person types and reads, on emulated PCs by QEMU's monitor, hosted by
+//! the socket of the display; both drivers and the console are killed meanwhile.
 
 use super::systems::launch;
 use super::{Report, Run};
+use crate::display::Display;
 use crate::image::{self, MemoryMode, Programs};
 use crate::machine::{Acceleration, Kernel, Machine};
-use crate::system::monitor::{Monitor, Seen};
+use crate::system::desk::{Desk, Seen};
+use crate::system::display_socket::DisplaySocket;
+use crate::system::monitor::Monitor;
 use crate::system::terminal::Terminal;
 use anyhow::Result;
+use std::ffi::OsString;
 use std::fs;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// How long a boot, or a step, may take under emulation.
@@ -22,7 +27,8 @@ enum Step {
     Press(&'static [&'static str]),
     /// Waits for a row that is this one.
     Row(&'static str),
-    /// Waits until the last row that is not empty is a prompt with this text behind it.
+    /// Waits until the last row that is not empty is a prompt with this text behind it, and the
+    /// keyboard listens as far as its lights tell.
     Prompt(&'static str),
 }
 use Step::{Press, Prompt, Row, Type};
@@ -73,53 +79,87 @@ const STEPS: &[Step] = &[
     Type("shutdown\n"),
 ];
 
-/// On the machines with a graphics card.
-pub fn run(run: &Run) -> Result<Report> {
+/// On the hosted machine.
+pub fn hosted(run: &Run) -> Result<Report> {
+    let mut report = Report::default();
+    let machine = Machine::Hosted;
+    let name = title(machine);
+    if !run.wants(&name) {
+        return Ok(report);
+    }
+    let images = image::compile_programs(&run.project, Programs::Ordinary, MemoryMode::Guard)?;
+    let mut kernel = Kernel::prepare(&run.project, machine, Acceleration::Emulated)?;
+    let path = socket(machine);
+    let listener = DisplaySocket::listen(&path)?;
+    let mut far = OsString::from("unix:");
+    far.push(&path);
+    kernel.display = Some(Display::Socket(far));
+    let terminal = Terminal::start(launch(&run.project, &images, &kernel, None)?)?;
+    let desk = DisplaySocket::accept(&listener);
+    report.count(name, session(terminal, desk));
+    fs::remove_file(&path).ok();
+    Ok(report)
+}
+
+/// On the emulated machines with a graphics card.
+pub fn pc(run: &Run) -> Result<Report> {
     let mut report = Report::default();
     let images = image::compile_programs(&run.project, Programs::Ordinary, MemoryMode::Guard)?;
     for machine in [Machine::Q35, Machine::I440fx] {
-        let name = format!("keyboard and screen on {}", machine.name());
+        let name = title(machine);
         if !run.wants(&name) {
             continue;
         }
         let mut kernel = Kernel::prepare(&run.project, machine, Acceleration::Emulated)?;
-        // The path of a socket is short.
-        let socket = format!("sing-{}-{}.qmp", std::process::id(), machine.name());
-        let socket = std::env::temp_dir().join(socket);
+        let socket = socket(machine);
         kernel.devices = ["-vga", "std"].map(String::from).into();
         kernel.devices.extend(Monitor::arguments(&socket));
-        let mut terminal = Terminal::start(launch(&run.project, &images, &kernel, None)?)?;
-        let outcome = Monitor::connect(&socket).map_err(|e| format!("{e:#}"));
-        let outcome = outcome.and_then(|mut monitor| steps(&mut monitor));
-        let outcome = outcome.and_then(|()| {
-            // The serial terminal has shown the same.
-            terminal.wait("^next console$", Instant::now() + TIME)?;
-            match terminal.finish(Instant::now() + TIME) {
-                Some(0) => Ok(()),
-                ended => Err(format!("the system has ended with {ended:?}")),
-            }
-        });
+        let terminal = Terminal::start(launch(&run.project, &images, &kernel, None)?)?;
+        report.count(name, session(terminal, Monitor::connect(&socket)));
         fs::remove_file(&socket).ok();
-        report.count(name, outcome);
     }
     Ok(report)
 }
 
-fn steps(monitor: &mut Monitor) -> Result<(), String> {
+fn title(machine: Machine) -> String {
+    format!("keyboard and screen on {}", machine.name())
+}
+
+/// Where the keyboard and the screen are reached. The path of a socket is short.
+fn socket(machine: Machine) -> PathBuf {
+    let name = format!("sing-{}-{}.display", std::process::id(), machine.name());
+    std::env::temp_dir().join(name)
+}
+
+/// All steps, to the end of the system.
+fn session(mut terminal: Terminal, desk: Result<impl Desk>) -> Result<(), String> {
+    let mut desk = desk.map_err(|e| format!("{e:#}"))?;
+    steps(&mut desk)?;
+    // The console's own terminal has shown the same.
+    terminal.wait("^next console$", Instant::now() + TIME)?;
+    match terminal.finish(Instant::now() + TIME) {
+        Some(0) => Ok(()),
+        ended => Err(format!("the system has ended with {ended:?}")),
+    }
+}
+
+fn steps(desk: &mut impl Desk) -> Result<(), String> {
     for (number, step) in STEPS.iter().enumerate() {
         let end = Instant::now() + TIME;
         let failed = |error: anyhow::Error| format!("step {number}: {error:#}");
         match step {
-            Type(text) => monitor.write(text).map_err(failed)?,
-            Press(keys) => monitor.press(keys).map_err(failed)?,
+            Type(text) => desk.write(text).map_err(failed)?,
+            Press(keys) => desk.press(keys).map_err(failed)?,
             Row(row) => {
                 let what = format!("step {number}: no row `{row}`");
-                monitor.wait(&what, end, |seen| seen.rows.iter().any(|r| r == row))?;
+                desk.wait(&what, end, &|seen| seen.rows.iter().any(|r| r == row))?;
             }
             Prompt(text) => {
                 let what = format!("step {number}: no prompt with `{text}`");
                 let wanted = format!("> {text}");
-                monitor.wait(&what, end, |seen| last(seen).trim() == wanted.trim())?;
+                desk.wait(&what, end, &|seen| {
+                    seen.listens() && last(seen).trim() == wanted.trim()
+                })?;
             }
         }
     }
