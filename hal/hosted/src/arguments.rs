@@ -50,7 +50,7 @@ const STRESS: &str = "switch";
 /// The command to run.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Command {
-    Run(Run),
+    Run(Box<Run>),
     Help,
     Version,
 }
@@ -238,7 +238,7 @@ pub(crate) fn parse(mut parser: lexopt::Parser) -> Result<Command, Error> {
         .raw_args()?
         .map(|arg| arg.string())
         .collect::<Result<_, _>>()?;
-    Ok(Command::Run(Run {
+    Ok(Command::Run(Box::new(Run {
         image,
         disks,
         directories,
@@ -249,7 +249,7 @@ pub(crate) fn parse(mut parser: lexopt::Parser) -> Result<Command, Error> {
         memory_limit,
         watch,
         stress,
-    }))
+    })))
 }
 
 #[cfg(test)]
