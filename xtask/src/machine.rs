@@ -68,6 +68,9 @@ pub enum Acceleration {
     /// Emulation in which every instruction takes one nanosecond, so that runs are alike to the
     /// instruction.
     Counted,
+    /// As `Counted`, but while the machine waits, its time passes as the host's does, instead of
+    /// leaping to its next timer: drivers would take a device that the host serves for a dead one.
+    Waiting,
     /// Emulation in which every instruction takes 32 nanoseconds: as `Counted`, but waits are
     /// shorter in instructions.
     Paced,

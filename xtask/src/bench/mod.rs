@@ -3,7 +3,8 @@
 //! Hosted, the measuring program runs inside the system as a user's program would, in rounds that
 //! alternate with the peers' programs, so that disturbances of the machine affect all alike. On the
 //! PC it runs once under an emulator that gives every instruction the same time: the time-stamp
-//! counter counts instructions.
+//! counter counts instructions, and, where the host serves a device, the nanoseconds that the
+//! machine waits for it.
 
 mod plot;
 mod report;
@@ -54,6 +55,8 @@ struct Bench {
     starts: bool,
     /// How many empty disks the machine has.
     disks: usize,
+    /// Whether it waits for what the host does: its bursts on an emulated machine.
+    waits: Option<u32>,
 }
 
 const BENCHES: [Bench; 4] = [
@@ -63,6 +66,7 @@ const BENCHES: [Bench; 4] = [
         wasmtime: true,
         starts: true,
         disks: 0,
+        waits: None,
     },
     Bench {
         name: "channels",
@@ -70,6 +74,7 @@ const BENCHES: [Bench; 4] = [
         wasmtime: false,
         starts: false,
         disks: 0,
+        waits: None,
     },
     Bench {
         name: "disk",
@@ -77,6 +82,7 @@ const BENCHES: [Bench; 4] = [
         wasmtime: false,
         starts: false,
         disks: 3,
+        waits: Some(3),
     },
     Bench {
         name: "registers",
@@ -84,8 +90,12 @@ const BENCHES: [Bench; 4] = [
         wasmtime: false,
         starts: false,
         disks: 3,
+        waits: None,
     },
 ];
+
+/// Bursts of each measurement in a round.
+const BURSTS: u32 = 100;
 
 /// How long one run of the measuring program may take.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -107,10 +117,10 @@ pub fn run(request: &Request) -> Result<u8> {
     let mut project = Project::find()?;
     let emulated = request.machine.is_emulated();
     setup::prepare(&mut project, Needs::of(emulated))?;
-    let acceleration = if emulated {
-        Acceleration::Counted
-    } else {
-        Acceleration::Emulated
+    let (acceleration, unit) = match bench.waits {
+        _ if !emulated => (Acceleration::Emulated, "cycles"),
+        None => (Acceleration::Counted, "instructions"),
+        Some(_) => (Acceleration::Waiting, targets::WITH_WAITS),
     };
     let mut kernel = Kernel::prepare(&project, request.machine, acceleration)?;
     for _ in 0..bench.disks {
@@ -120,12 +130,9 @@ pub fn run(request: &Request) -> Result<u8> {
     let image = project
         .out()
         .join(format!("bench-{}.img", std::process::id()));
-    let image = image::pack(
-        &project,
-        &images,
-        &image,
-        Some(&format!("bench {}\n", bench.name)),
-    )?;
+    let bursts = bench.waits.filter(|_| emulated).unwrap_or(BURSTS);
+    let script = format!("bench {} {bursts}\n", bench.name);
+    let image = image::pack(&project, &images, &image, Some(&script))?;
     let mut peers = if emulated || bench.linux.is_empty() {
         Vec::new()
     } else {
@@ -145,10 +152,8 @@ pub fn run(request: &Request) -> Result<u8> {
     for disk in &kernel.disks {
         let _ = std::fs::remove_file(&disk.path);
     }
-    if emulated {
-        for sample in ours.iter_mut().filter(|s| s.unit == "cycles") {
-            sample.unit = "instructions".into();
-        }
+    for sample in ours.iter_mut().filter(|s| s.unit == "cycles") {
+        sample.unit = unit.into();
     }
     if bench.starts {
         ours.push(start_up(&project, request, &images)?);
