@@ -46,10 +46,10 @@ usage: cargo xtask COMMAND
       compares what random modules do here with what other engines say, and breaks modules and images for the verifier
   doc
       documents the system's contracts under target/doc-contracts, with who serves and who uses them
-  bench basic|channels|disk|registers [--json FILE] [--machine hosted|pc|microvm|q35|pc-i440fx] [--memory guard|explicit]
-      [--rounds N]
-      measures the basic operations, what channels do beside many idle ones, disks and files, or accesses to
-      registers, with Linux's beside them (hosted), or counts their instructions (pc)
+  bench basic|channels|disk|net|registers [--json FILE] [--machine hosted|pc|microvm|q35|pc-i440fx]
+      [--memory guard|explicit] [--rounds N]
+      measures the basic operations, what channels do beside many idle ones, disks and files, network cards, or accesses
+      to registers, with Linux's beside them (hosted), or counts their instructions (pc)
 
 Ctrl-A X leaves QEMU; `shutdown` leaves the system anywhere.";
 
@@ -291,7 +291,7 @@ fn parse_bench(mut parser: lexopt::Parser) -> Result<Command> {
         }
     }
     if request.name.is_empty() {
-        bail!("bench: which one? There are basic, channels and disk");
+        bail!("bench: which one? There are basic, channels, disk, net and registers");
     }
     Ok(Command::Bench(request))
 }
