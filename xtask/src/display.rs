@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use std::ffi::{OsStr, OsString};
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::process::Command;
 
 /// The kinds of windows, the best first.
@@ -25,6 +26,13 @@ pub enum Display {
 }
 
 impl Display {
+    /// The program that listens at this socket.
+    pub fn at(path: &Path) -> Display {
+        let mut socket = OsString::from("unix:");
+        socket.push(path);
+        Display::Socket(socket)
+    }
+
     /// Whether a word of the command line says where the socket is.
     pub fn is_socket(word: &OsStr) -> bool {
         word.as_bytes().starts_with(b"unix:")

@@ -11,7 +11,6 @@ use crate::system::display_socket::DisplaySocket;
 use crate::system::monitor::Monitor;
 use crate::system::terminal::Terminal;
 use anyhow::Result;
-use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -91,9 +90,7 @@ pub fn hosted(run: &Run) -> Result<Report> {
     let mut kernel = Kernel::prepare(&run.project, machine, Acceleration::Emulated)?;
     let path = socket(machine);
     let listener = DisplaySocket::listen(&path)?;
-    let mut far = OsString::from("unix:");
-    far.push(&path);
-    kernel.display = Some(Display::Socket(far));
+    kernel.display = Some(Display::at(&path));
     let terminal = Terminal::start(launch(&run.project, &images, &kernel, None)?)?;
     let desk = DisplaySocket::accept(&listener);
     report.count(name, session(terminal, desk));
@@ -126,7 +123,7 @@ fn title(machine: Machine) -> String {
 }
 
 /// Where the keyboard and the screen are reached. The path of a socket is short.
-fn socket(machine: Machine) -> PathBuf {
+pub fn socket(machine: Machine) -> PathBuf {
     let name = format!("sing-{}-{}.display", std::process::id(), machine.name());
     std::env::temp_dir().join(name)
 }
