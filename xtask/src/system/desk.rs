@@ -58,6 +58,7 @@ pub trait Desk {
                 '\n' => self.press(&["ret"])?,
                 '\t' => self.press(&["tab"])?,
                 '-' => self.press(&["minus"])?,
+                ';' => self.press(&["semicolon"])?,
                 'a'..='z' | '0'..='9' => self.press(&[&c.to_string()])?,
                 'A'..='Z' => self.press(&["shift", &c.to_lowercase().to_string()])?,
                 _ => bail!("no key is known for {c:?}"),

@@ -22,11 +22,12 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Keys by QEMU's names, with their scan codes of set 1.
-const KEYS: [(&str, &[u8]); 12] = [
+const KEYS: [(&str, &[u8]); 13] = [
     ("spc", &[0x39]),
     ("ret", &[0x1c]),
     ("tab", &[0x0f]),
     ("minus", &[0x0c]),
+    ("semicolon", &[0x27]),
     ("backspace", &[0x0e]),
     ("shift", &[0x2a]),
     ("ctrl", &[0x1d]),

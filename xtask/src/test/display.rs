@@ -22,15 +22,23 @@ const TIME: Duration = Duration::from_secs(90);
 enum Step {
     /// Types text.
     Type(&'static str),
+    /// Types a command at an empty prompt, and, when the screen shows it, Enter: what is seen from
+    /// then on is later.
+    Line(&'static str),
     /// Presses keys together.
     Press(&'static [&'static str]),
+    /// Presses Ctrl-C until there is a prompt: what it is to end may not have begun yet.
+    Break,
     /// Waits for a row that is this one.
     Row(&'static str),
     /// Waits until the last row that is not empty is a prompt with this text behind it, and the
     /// keyboard listens as far as its lights tell.
     Prompt(&'static str),
 }
-use Step::{Press, Prompt, Row, Type};
+use Step::{Break, Line, Press, Prompt, Row, Type};
+
+/// After this time Ctrl-C is pressed again.
+const AGAIN: Duration = Duration::from_secs(3);
 
 const STEPS: &[Step] = &[
     Prompt(""),
@@ -49,33 +57,33 @@ const STEPS: &[Step] = &[
     // Words are completed.
     Prompt(""),
     Type("cat "),
+    Prompt("cat"),
     Type("-\t"),
-    Press(&["ctrl", "c"]),
-    Prompt(""),
+    Break,
     // An endless loop ends.
-    Type("spin\n"),
-    Press(&["ctrl", "c"]),
-    Prompt(""),
+    Line("spin"),
+    Break,
     // More lines than rows.
-    Type("ls -l\n"),
+    Line("ls -l"),
     Prompt(""),
-    // What was typed goes on when the keyboard's driver was killed in between, and the screen's.
-    Type("kill ps2-keyboard\n"),
+    // All goes on when either driver, or the console, was killed. After a second nothing is left of
+    // the killed one that could still take a key.
+    Line("kill ps2-keyboard; sleep 1"),
     Prompt(""),
-    Type("echo still here\n"),
+    Line("echo still here"),
     Row("still here"),
     Prompt(""),
-    Type("kill vga-text\n"),
+    Line("kill vga-text; sleep 1"),
     Prompt(""),
-    Type("echo seen again\n"),
+    Line("echo seen again"),
     Row("seen again"),
     Prompt(""),
-    Type("kill console\n"),
+    Line("kill console; sleep 1"),
     Prompt(""),
-    Type("echo next console\n"),
+    Line("echo next console"),
     Row("next console"),
     Prompt(""),
-    Type("shutdown\n"),
+    Line("shutdown"),
 ];
 
 /// On the hosted machine.
@@ -146,21 +154,36 @@ fn steps(desk: &mut impl Desk) -> Result<(), String> {
         let failed = |error: anyhow::Error| format!("step {number}: {error:#}");
         match step {
             Type(text) => desk.write(text).map_err(failed)?,
+            Line(text) => {
+                desk.write(text).map_err(failed)?;
+                prompt(desk, number, text, end)?;
+                desk.write("\n").map_err(failed)?;
+            }
             Press(keys) => desk.press(keys).map_err(failed)?,
+            Break => loop {
+                desk.press(&["ctrl", "c"]).map_err(failed)?;
+                let seen = prompt(desk, number, "", Instant::now() + AGAIN);
+                if seen.is_ok() || Instant::now() >= end {
+                    break seen?;
+                }
+            },
             Row(row) => {
                 let what = format!("step {number}: no row `{row}`");
                 desk.wait(&what, end, &|seen| seen.rows.iter().any(|r| r == row))?;
             }
-            Prompt(text) => {
-                let what = format!("step {number}: no prompt with `{text}`");
-                let wanted = format!("> {text}");
-                desk.wait(&what, end, &|seen| {
-                    seen.listens() && last(seen).trim() == wanted.trim()
-                })?;
-            }
+            Prompt(text) => prompt(desk, number, text, end)?,
         }
     }
     Ok(())
+}
+
+/// Waits for a prompt with this text behind it.
+fn prompt(desk: &mut impl Desk, step: usize, text: &str, end: Instant) -> Result<(), String> {
+    let what = format!("step {step}: no prompt with `{text}`");
+    let wanted = format!("> {text}");
+    desk.wait(&what, end, &|seen| {
+        seen.listens() && last(seen).trim() == wanted.trim()
+    })
 }
 
 /// The last row that is not empty.
