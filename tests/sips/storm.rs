@@ -2,9 +2,7 @@
 
 use core::time::Duration;
 use sing_sdk::inspect::{self, Memory};
-use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
-use sing_sdk::process::Child;
 use sing_sdk::time;
 
 /// Random numbers, the same in each run.
@@ -17,34 +15,6 @@ impl Draw {
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         self.0 % bound
-    }
-}
-
-/// Clients that go on until their pipes are closed.
-#[derive(Default)]
-pub struct Clients(Vec<(PipeContract::Imp<PipeContract::Start>, Child)>);
-
-impl Clients {
-    /// Starts one more: this program, with these arguments.
-    pub fn start(&mut self, names: &mut Names, arguments: &[&str]) -> Result<(), Error> {
-        let (until, exp) = PipeContract::new_channel()?;
-        let child = Child::of(arguments[0])
-            .args(arguments)
-            .endpoint("until", exp)
-            .endpoint("names", names.connect()?)
-            .start()?;
-        self.0.push((until, child));
-        Ok(())
-    }
-
-    /// Has all of them end; how many failed.
-    pub fn end(self) -> Result<u32, Error> {
-        let mut failed = 0;
-        for (until, child) in self.0 {
-            drop(until);
-            failed += u32::from(child.join()?.status() != 0);
-        }
-        Ok(failed)
     }
 }
 
@@ -66,12 +36,6 @@ impl State {
             then.handles = other.memory.handles;
         }
         inspect::difference(&then, &other.memory)
-    }
-
-    /// Whether it is the same as another.
-    #[allow(dead_code, reason = "not all of them ask")]
-    pub fn is(&self, other: &State) -> bool {
-        self.difference(other).is_none()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::disk::Disk;
+use crate::display::Display;
 use crate::host_dir::HostDirectory;
 use crate::image::MemoryMode;
 use crate::machine::Machine;
@@ -18,14 +19,16 @@ usage: cargo xtask COMMAND
 
   run [-c COMMANDS | --script FILE] [--machine hosted|pc|microvm|q35|pc-i440fx] [--memory guard|explicit] [--kvm]
       [--disk FILE[,ro][,nvme] ... | --fresh] [--dir HOST::PATH[,rw] ...]
-      [--net LOCAL,REMOTE | --net user[,HOST:PORT] ...] [--serial FILE|unix:PATH] [--display] [-- ARGS]
+      [--net LOCAL,REMOTE | --net user[,HOST:PORT] ...] [--serial FILE|unix:PATH] [--display [unix:PATH]]
+      [-- ARGS]
       builds and starts the system: a shell on this terminal, or the commands given and the status of the last; its
       disk is disk.img in the project's folder, which is made and kept, and cleared by --fresh, or the files given;
       --dir serves the directory HOST at the system's path PATH, to read, or with ,rw to change, too; --net gives it a network card,
       whose frames are datagrams between two addresses (127.0.0.1:5001,127.0.0.1:5002), or QEMU's own network, by which
       connections to the port HOST of this machine's loopback lead to the system's PORT; with ,e1000 behind it a card of that kind (q35);
       --serial joins the line /dev/serial1 to a file, or to a Unix socket at which another program listens;
-      --display opens the screen of q35 or pc-i440fx with its keyboard, beside this terminal
+      --display opens the screen of q35 or pc-i440fx with its keyboard, beside this terminal; the hosted machine joins
+      both to a Unix socket at which another program listens
   image [--iso [FILE]] [-o FILE] [--memory guard|explicit]
       makes a system image, or a CD or USB image that a PC starts from, with BIOS or UEFI
   test [--quick] [--all] [PART | TEST | PART/TEST]
@@ -43,10 +46,10 @@ usage: cargo xtask COMMAND
       compares what random modules do here with what other engines say, and breaks modules and images for the verifier
   doc
       documents the system's contracts under target/doc-contracts, with who serves and who uses them
-  bench basic|channels|disk|registers [--json FILE] [--machine hosted|pc|microvm|q35|pc-i440fx] [--memory guard|explicit]
-      [--rounds N]
-      measures the basic operations, what channels do beside many idle ones, disks and files, or accesses to
-      registers, with Linux's beside them (hosted), or counts their instructions (pc)
+  bench basic|channels|disk|net|registers [--json FILE] [--machine hosted|pc|microvm|q35|pc-i440fx]
+      [--memory guard|explicit] [--rounds N]
+      measures the basic operations, what channels do beside many idle ones, disks and files, network cards, or accesses
+      to registers, with Linux's beside them (hosted), or counts their instructions (pc)
 
 Ctrl-A X leaves QEMU; `shutdown` leaves the system anywhere.";
 
@@ -132,7 +135,7 @@ fn parse_run(mut parser: lexopt::Parser) -> Result<Command> {
         networks: Vec::new(),
         serial: None,
         fresh: false,
-        display: false,
+        display: None,
         arguments: Vec::new(),
     };
     loop {
@@ -164,7 +167,12 @@ fn parse_run(mut parser: lexopt::Parser) -> Result<Command> {
                 let network = Network::named(&parser.value()?.string()?)?;
                 request.networks.push(network);
             }
-            Long("display") => request.display = true,
+            Long("display") if request.display.is_some() => {
+                bail!("run: --display: a machine has one screen; give it once")
+            }
+            Long("display") => {
+                request.display = Some(display(&mut parser)?);
+            }
             Long("serial") if request.serial.is_some() => {
                 bail!(
                     "run: --serial: a machine has one serial port beside its console; give it once"
@@ -179,6 +187,23 @@ fn parse_run(mut parser: lexopt::Parser) -> Result<Command> {
         bail!("run: --fresh clears the project's own disk; with --disk it has none");
     }
     Ok(Command::Run(request))
+}
+
+/// Reads what follows `--display`: `unix:PATH`, or nothing.
+fn display(parser: &mut lexopt::Parser) -> Result<Display> {
+    let value = match parser.optional_value() {
+        Some(value) => value,
+        None if parser.raw_args()?.peek().is_some_and(Display::is_socket) => parser.value()?,
+        None => return Ok(Display::Window),
+    };
+    if !Display::is_socket(&value) {
+        bail!(
+            "run: --display={}: not a socket; write --display unix:PATH, or --display alone for a \
+             window",
+            value.display()
+        );
+    }
+    Ok(Display::Socket(value))
 }
 
 fn parse_image(mut parser: lexopt::Parser) -> Result<Command> {
@@ -266,7 +291,7 @@ fn parse_bench(mut parser: lexopt::Parser) -> Result<Command> {
         }
     }
     if request.name.is_empty() {
-        bail!("bench: which one? There are basic, channels and disk");
+        bail!("bench: which one? There are basic, channels, disk, net and registers");
     }
     Ok(Command::Bench(request))
 }

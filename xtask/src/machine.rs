@@ -1,6 +1,7 @@
 //! The machines that the system runs on, and the commands that start it on each.
 
 use crate::disk::Disk;
+use crate::display::Display;
 use crate::host_dir::HostDirectory;
 use crate::network::Network;
 use crate::project::Project;
@@ -67,6 +68,9 @@ pub enum Acceleration {
     /// Emulation in which every instruction takes one nanosecond, so that runs are alike to the
     /// instruction.
     Counted,
+    /// As `Counted`, but while the machine waits, its time passes as the host's does, instead of
+    /// leaping to its next timer: drivers would take a device that the host serves for a dead one.
+    Waiting,
     /// Emulation in which every instruction takes 32 nanoseconds: as `Counted`, but waits are
     /// shorter in instructions.
     Paced,
@@ -106,6 +110,8 @@ pub struct Kernel {
     pub networks: Vec<Network>,
     /// What is at the far end of the machine's serial port; `None`: it has none.
     pub serial: Option<SerialLine>,
+    /// Who has the machine's screen and keyboard; `None`: it has none.
+    pub display: Option<Display>,
     stress: bool,
 }
 
@@ -142,6 +148,7 @@ impl Kernel {
             directories: Vec::new(),
             networks: Vec::new(),
             serial: None,
+            display: None,
             stress: false,
         })
     }
@@ -236,8 +243,15 @@ impl Kernel {
             if let Some(serial) = &self.serial {
                 command.arg("--serial").arg(serial.for_hosted());
             }
+            if let Some(display) = &self.display {
+                command.arg("--display").arg(display.for_hosted()?);
+            }
             command.args(image).args(arguments);
             return Ok(Launch::new(command));
+        }
+        let mut further = self.devices.clone();
+        if let Some(display) = &self.display {
+            further.extend(display.for_qemu(self.machine)?);
         }
         let mut line = command_line(arguments, terminal, self.stress)?;
         if let Some(watch) = self.watch {
@@ -266,7 +280,7 @@ impl Kernel {
             verdict: &verdict,
             terminal,
             disks: &self.disks,
-            devices: &self.devices,
+            devices: &further,
             directories: &self.directories,
             networks: &self.networks,
             serial: self.serial.as_ref(),

@@ -1,8 +1,8 @@
 //! Network cards of the machines, and what is behind them.
 
 use crate::machine::Machine;
-use anyhow::{Result, bail};
-use std::net::SocketAddr;
+use anyhow::{Context, Result, bail};
+use std::net::{SocketAddr, UdpSocket};
 
 /// What is behind a network card.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,6 +136,12 @@ impl Network {
         let device = format!("{card}{rom},netdev=net{number}{mac}");
         ["-netdev".into(), backend, "-device".into(), device]
     }
+}
+
+/// An address of the host with a port that nobody has.
+pub fn free_address() -> Result<SocketAddr> {
+    let socket = UdpSocket::bind("127.0.0.1:0").context("cannot open a socket")?;
+    Ok(socket.local_addr()?)
 }
 
 /// Ports that are forwarded: `HOST:MACHINE`.

@@ -219,6 +219,14 @@ pub fn acceleration(acceleration: Acceleration) -> &'static [&'static str] {
             "-icount",
             "shift=0,sleep=off",
         ],
+        Acceleration::Waiting => &[
+            "-accel",
+            "tcg",
+            "-cpu",
+            "max",
+            "-icount",
+            "shift=0,sleep=on",
+        ],
         Acceleration::Paced => &[
             "-accel",
             "tcg",

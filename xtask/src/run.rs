@@ -1,7 +1,7 @@
 //! `cargo xtask run`: builds everything, packs the image and starts the system.
 
 use crate::disk::Disk;
-use crate::display;
+use crate::display::Display;
 use crate::host_dir::HostDirectory;
 use crate::image::{self, MemoryMode};
 use crate::machine::{Acceleration, Kernel, Machine};
@@ -37,8 +37,8 @@ pub struct Request {
     pub serial: Option<SerialLine>,
     /// Whether the project's own disk begins empty.
     pub fresh: bool,
-    /// Whether the machine has a display and a keyboard.
-    pub display: bool,
+    /// Who has the machine's screen and keyboard; `None`: it has none.
+    pub display: Option<Display>,
     /// Further arguments for the system.
     pub arguments: Vec<String>,
 }
@@ -74,9 +74,7 @@ pub fn run(request: &Request) -> Result<u8> {
     }
     kernel.directories.clone_from(&request.directories);
     kernel.networks.clone_from(&request.networks);
-    if request.display {
-        kernel.devices.extend(display::arguments(request.machine)?);
-    }
+    kernel.display.clone_from(&request.display);
     kernel.serial.clone_from(&request.serial);
     let mut arguments = kernel.awaited();
     if script.is_some() {

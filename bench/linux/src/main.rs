@@ -8,6 +8,7 @@
 
 mod arguments;
 mod calls;
+mod datagrams;
 mod files;
 mod host;
 mod measure;
@@ -61,6 +62,9 @@ fn run(request: &Request) -> io::Result<()> {
     let mut peers = peers(cores);
     if files::IDS.iter().any(|id| request.wants(id, "file")) {
         peers.extend(files::peers()?);
+    }
+    if request.wants(datagrams::ID, "UDP") {
+        peers.extend(datagrams::peers(cores)?);
     }
     peers.retain(|peer| request.wants(peer.id, &peer.name));
     if request.list {

@@ -1,7 +1,8 @@
 //! The command line.
 
 use sing_hosted::{
-    DirectoryError, DiskFile, HostDirectory, MOST_DISKS, Network, NetworkError, SerialLine,
+    DirectoryError, DiskFile, DisplaySocket, HostDirectory, MOST_DISKS, Network, NetworkError,
+    SerialLine,
 };
 use std::ffi::OsString;
 use std::fmt;
@@ -25,6 +26,8 @@ Options:
       --serial FILE|unix:PATH
                             give the machine a serial port: what is sent goes to this file, which is made anew; or
                             both ways through the Unix socket PATH, at which another program listens
+      --display unix:PATH   give the machine a keyboard and a text screen, for the program that listens at the Unix
+                            socket PATH: it sends scan codes and gets pictures (the book's chapter on devices)
       --memory-limit BYTES  the most memory to use, with K, M or G behind it if you like
                             (default: what Linux says is available)
       --watch MICROSECONDS  for tests: let the timer tick this often, and say at the end how long interrupts
@@ -47,7 +50,7 @@ const STRESS: &str = "switch";
 /// The command to run.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Command {
-    Run(Run),
+    Run(Box<Run>),
     Help,
     Version,
 }
@@ -60,6 +63,7 @@ pub(crate) struct Run {
     pub(crate) directories: Vec<HostDirectory>,
     pub(crate) networks: Vec<Network>,
     pub(crate) serial: Option<SerialLine>,
+    pub(crate) display: Option<DisplaySocket>,
     pub(crate) args: Vec<String>,
     pub(crate) memory_limit: Option<u64>,
     /// Nanoseconds between timer ticks; 0 for none.
@@ -84,6 +88,10 @@ pub(crate) enum Error {
     Overlap(String, String),
     /// There is more than one serial port.
     Serial,
+    /// There is more than one display.
+    Display,
+    /// The value is no socket.
+    Socket(OsString),
     /// The value is no time between ticks.
     Watch(String),
     /// The value is no kind of stress.
@@ -119,6 +127,12 @@ impl fmt::Display for Error {
                 "--dir: {second} is taken by the directory at {first}; give each a path beside the others'"
             ),
             Self::Serial => f.write_str("--serial: the machine has one serial port; give it once"),
+            Self::Display => f.write_str("--display: the machine has one screen; give it once"),
+            Self::Socket(text) => write!(
+                f,
+                "--display {}: not a socket; write unix:PATH, a Unix socket at which a program listens",
+                text.display()
+            ),
             Self::Watch(text) => write!(
                 f,
                 "--watch {text}: not a time between ticks; write microseconds from 50 to 1000000"
@@ -169,6 +183,7 @@ pub(crate) fn parse(mut parser: lexopt::Parser) -> Result<Command, Error> {
     let mut directories: Vec<HostDirectory> = Vec::new();
     let mut networks = Vec::new();
     let mut serial = None;
+    let mut display = None;
     let mut watch = 0;
     let mut stress = false;
     let image = loop {
@@ -196,6 +211,12 @@ pub(crate) fn parse(mut parser: lexopt::Parser) -> Result<Command, Error> {
             }
             Some(Long("serial")) if serial.is_some() => return Err(Error::Serial),
             Some(Long("serial")) => serial = Some(SerialLine::named(parser.value()?)),
+            Some(Long("display")) if display.is_some() => return Err(Error::Display),
+            Some(Long("display")) => {
+                let text = parser.value()?;
+                let socket = DisplaySocket::named(text.clone());
+                display = Some(socket.ok_or(Error::Socket(text))?);
+            }
             Some(Long("watch")) => {
                 let text = parser.value()?.string()?;
                 let microseconds = text.parse::<u64>().ok();
@@ -217,17 +238,18 @@ pub(crate) fn parse(mut parser: lexopt::Parser) -> Result<Command, Error> {
         .raw_args()?
         .map(|arg| arg.string())
         .collect::<Result<_, _>>()?;
-    Ok(Command::Run(Run {
+    Ok(Command::Run(Box::new(Run {
         image,
         disks,
         directories,
         networks,
         serial,
+        display,
         args,
         memory_limit,
         watch,
         stress,
-    }))
+    })))
 }
 
 #[cfg(test)]
@@ -348,6 +370,25 @@ mod tests {
             "--serial a --serial b os.img".split_whitespace(),
         ));
         assert!(matches!(twice, Err(Error::Serial)));
+    }
+
+    #[test]
+    fn there_is_one_display_at_a_socket() {
+        let Ok(Command::Run(run)) = run("--display unix:/s os.img") else {
+            panic!("not understood")
+        };
+        assert_eq!(run.display, DisplaySocket::named("unix:/s".into()));
+        let wrong = |line: &str| super::parse(lexopt::Parser::from_args(line.split_whitespace()));
+        let twice = wrong("--display unix:a --display unix:b i");
+        assert!(matches!(twice, Err(Error::Display)));
+        let Err(error) = wrong("--display /s os.img") else {
+            panic!("no socket")
+        };
+        let text = error.to_string();
+        assert!(
+            text.contains("--display /s") && text.contains("unix:PATH"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -31,8 +31,8 @@ use code::Code;
 use console::Console;
 use devices::Devices;
 pub use devices::{
-    DirectoryError, DiskError, DiskFile, HostDirectory, MOST_DISKS, Network, NetworkError,
-    SerialError, SerialLine,
+    DirectoryError, DiskError, DiskFile, DisplayError, DisplaySocket, HostDirectory, MOST_DISKS,
+    Network, NetworkError, SerialError, SerialLine,
 };
 use memory::Memory;
 use sing_abi::PAGE;
@@ -82,6 +82,9 @@ pub struct Config {
     pub networks: Vec<Network>,
     /// What is at the far end of the machine's serial port; `None`: it has none.
     pub serial: Option<SerialLine>,
+    /// Where the program listens that has the machine's keyboard and text screen; `None`: there are
+    /// none.
+    pub display: Option<DisplaySocket>,
     /// The kernel, or a replacement.
     pub hooks: Hooks,
 }
@@ -103,6 +106,8 @@ pub enum Error {
     Network(NetworkError),
     /// There is nothing at the far end of the serial port.
     Serial(SerialError),
+    /// No program has the keyboard and the screen.
+    Display(DisplayError),
     /// Linux refuses a resource that the machine needs.
     Linux {
         /// The resource.
@@ -130,6 +135,7 @@ impl fmt::Display for Error {
             Self::Directory(error) => error.fmt(f),
             Self::Network(error) => error.fmt(f),
             Self::Serial(error) => error.fmt(f),
+            Self::Display(error) => error.fmt(f),
             Self::Linux { what, error } => write!(f, "Linux refuses {what}: {error}"),
         }
     }
@@ -146,6 +152,7 @@ impl Error {
             | Self::Directory(_)
             | Self::Network(_)
             | Self::Serial(_)
+            | Self::Display(_)
             | Self::Linux { .. } => machine::REFUSED,
         }
     }
@@ -158,6 +165,7 @@ impl std::error::Error for Error {
             Self::Disk(error) => Some(error),
             Self::Directory(error) => Some(error),
             Self::Serial(error) => Some(error),
+            Self::Display(error) => Some(error),
             _ => None,
         }
     }
@@ -228,6 +236,7 @@ impl HostedHal {
             &config.directories,
             &config.networks,
             config.serial.as_ref(),
+            config.display.as_ref(),
         )?;
         let memory = Memory::new(limit / PAGE * PAGE);
         let hooks = config.hooks;

@@ -3,8 +3,10 @@
 //! Hosted, the measuring program runs inside the system as a user's program would, in rounds that
 //! alternate with the peers' programs, so that disturbances of the machine affect all alike. On the
 //! PC it runs once under an emulator that gives every instruction the same time: the time-stamp
-//! counter counts instructions.
+//! counter counts instructions, and, where the host serves a device, the nanoseconds that the
+//! machine waits for it.
 
+mod net;
 mod plot;
 mod report;
 mod samples;
@@ -54,15 +56,18 @@ struct Bench {
     starts: bool,
     /// How many empty disks the machine has.
     disks: usize,
+    /// Whether it waits for what the host does: its bursts on an emulated machine.
+    waits: Option<u32>,
 }
 
-const BENCHES: [Bench; 4] = [
+const BENCHES: [Bench; 5] = [
     Bench {
         name: "basic",
         linux: "T1,T2,T3,T4,T6",
         wasmtime: true,
         starts: true,
         disks: 0,
+        waits: None,
     },
     Bench {
         name: "channels",
@@ -70,6 +75,7 @@ const BENCHES: [Bench; 4] = [
         wasmtime: false,
         starts: false,
         disks: 0,
+        waits: None,
     },
     Bench {
         name: "disk",
@@ -77,6 +83,15 @@ const BENCHES: [Bench; 4] = [
         wasmtime: false,
         starts: false,
         disks: 3,
+        waits: Some(3),
+    },
+    Bench {
+        name: NET,
+        linux: "net",
+        wasmtime: false,
+        starts: false,
+        disks: 0,
+        waits: Some(20),
     },
     Bench {
         name: "registers",
@@ -84,8 +99,16 @@ const BENCHES: [Bench; 4] = [
         wasmtime: false,
         starts: false,
         disks: 3,
+        waits: None,
     },
 ];
+
+/// The benchmark of network cards, which has a program of its own: that of the others has no right
+/// to `NicContract`.
+const NET: &str = "net";
+
+/// Bursts of each measurement in a round.
+const BURSTS: u32 = 100;
 
 /// How long one run of the measuring program may take.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -107,25 +130,35 @@ pub fn run(request: &Request) -> Result<u8> {
     let mut project = Project::find()?;
     let emulated = request.machine.is_emulated();
     setup::prepare(&mut project, Needs::of(emulated))?;
-    let acceleration = if emulated {
-        Acceleration::Counted
-    } else {
-        Acceleration::Emulated
+    let (acceleration, unit) = match bench.waits {
+        _ if !emulated => (Acceleration::Emulated, "cycles"),
+        None => (Acceleration::Counted, "instructions"),
+        Some(_) => (Acceleration::Waiting, targets::WITH_WAITS),
     };
     let mut kernel = Kernel::prepare(&project, request.machine, acceleration)?;
     for _ in 0..bench.disks {
         kernel.disks.push(Disk::scratch(&project)?);
     }
-    let images = image::compile_programs(&project, Programs::Ordinary, request.memory)?;
+    let mut far_ends = Vec::new();
+    let mut programs = Programs::Ordinary;
+    if bench.name == NET {
+        programs = Programs::WithTests;
+        for &(_, _, e1000) in net::cards(request.machine) {
+            let (far, card) = net::FarEnd::start(e1000)?;
+            far_ends.push(far);
+            kernel.networks.push(card);
+        }
+    }
+    let images = image::compile_programs(&project, programs, request.memory)?;
     let image = project
         .out()
         .join(format!("bench-{}.img", std::process::id()));
-    let image = image::pack(
-        &project,
-        &images,
-        &image,
-        Some(&format!("bench {}\n", bench.name)),
-    )?;
+    let bursts = bench.waits.filter(|_| emulated).unwrap_or(BURSTS);
+    let script = match bench.name {
+        NET => net::script(request.machine, bursts),
+        name => format!("bench {name} {bursts}\n"),
+    };
+    let image = image::pack(&project, &images, &image, Some(&script))?;
     let mut peers = if emulated || bench.linux.is_empty() {
         Vec::new()
     } else {
@@ -146,9 +179,11 @@ pub fn run(request: &Request) -> Result<u8> {
         let _ = std::fs::remove_file(&disk.path);
     }
     if emulated {
-        for sample in ours.iter_mut().filter(|s| s.unit == "cycles") {
-            sample.unit = "instructions".into();
-        }
+        // By an emulated machine's time they say nothing.
+        ours.retain(|sample| !sample.unit.ends_with("/s"));
+    }
+    for sample in ours.iter_mut().filter(|s| s.unit == "cycles") {
+        sample.unit = unit.into();
     }
     if bench.starts {
         ours.push(start_up(&project, request, &images)?);

@@ -103,6 +103,9 @@ pub const TARGETS: &[Target] = &[
     },
 ];
 
+/// The unit of counts that hold waits for devices: an instruction takes a nanosecond.
+pub const WITH_WAITS: &str = "instructions and ns waited";
+
 /// The unit of times by the wall clock on an emulated machine.
 pub const EMULATED_MS: &str = "ms, emulated";
 

@@ -1,6 +1,7 @@
 //! QEMU's monitor (QMP), over a Unix socket: presses keys, and reads the text screen from the
 //! machine's memory.
 
+use super::desk::{Desk, Seen, rows};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use std::fs;
@@ -26,20 +27,6 @@ pub struct Monitor {
     answers: BufReader<UnixStream>,
     /// The file for what is read.
     scratch: PathBuf,
-}
-
-/// What has been seen of a screen.
-pub struct Seen {
-    /// Its rows, without blanks at their ends.
-    pub rows: Vec<String>,
-}
-
-impl Seen {
-    /// The rows that are not empty.
-    pub fn text(&self) -> String {
-        let rows = self.rows.iter().filter(|row| !row.is_empty());
-        rows.cloned().collect::<Vec<_>>().join("\n")
-    }
 }
 
 impl Monitor {
@@ -91,9 +78,10 @@ impl Monitor {
             }
         }
     }
+}
 
-    /// Presses keys together, by QEMU's names.
-    pub fn press(&mut self, keys: &[&str]) -> Result<()> {
+impl Desk for Monitor {
+    fn press(&mut self, keys: &[&str]) -> Result<()> {
         let key = |name: &&str| json!({ "type": "qcode", "data": name });
         let keys: Vec<Value> = keys.iter().map(key).collect();
         self.ask("send-key", json!({ "keys": keys, "hold-time": 20 }))?;
@@ -102,54 +90,15 @@ impl Monitor {
         Ok(())
     }
 
-    /// Types text.
-    pub fn write(&mut self, text: &str) -> Result<()> {
-        for c in text.chars() {
-            match c {
-                ' ' => self.press(&["spc"])?,
-                '\n' => self.press(&["ret"])?,
-                '\t' => self.press(&["tab"])?,
-                '-' => self.press(&["minus"])?,
-                'a'..='z' | '0'..='9' => self.press(&[&c.to_string()])?,
-                'A'..='Z' => self.press(&["shift", &c.to_lowercase().to_string()])?,
-                _ => bail!("no key is known for {c:?}"),
-            }
-        }
-        Ok(())
-    }
-
-    /// Looks at the screen.
-    pub fn look(&mut self) -> Result<Seen> {
+    fn look(&mut self) -> Result<Seen> {
         let file = self.scratch.display().to_string();
         let place = json!({ "val": TEXT, "size": BYTES, "filename": file });
         self.ask("pmemsave", place)?;
         let bytes = fs::read(&self.scratch).context("cannot read what QEMU has saved")?;
         fs::remove_file(&self.scratch).ok();
-        let row = |cells: &[u8]| {
-            let text: String = cells.iter().step_by(2).map(|&c| char::from(c)).collect();
-            text.trim_end().to_string()
-        };
         Ok(Seen {
-            rows: bytes.chunks(COLUMNS * 2).map(row).collect(),
+            rows: rows(&bytes, COLUMNS),
+            lights: None,
         })
-    }
-
-    /// Looks until the screen is as it should be.
-    pub fn wait(
-        &mut self,
-        what: &str,
-        deadline: Instant,
-        mut is: impl FnMut(&Seen) -> bool,
-    ) -> Result<(), String> {
-        loop {
-            let seen = self.look().map_err(|e| format!("{what}: {e:#}"))?;
-            if is(&seen) {
-                return Ok(());
-            }
-            if Instant::now() >= deadline {
-                return Err(format!("{what}: the screen shows\n{}", seen.text()));
-            }
-            sleep(PAUSE);
-        }
     }
 }

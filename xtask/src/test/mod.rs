@@ -306,11 +306,18 @@ const PARTS: &[Part] = &[
         run: platform::run,
     },
     Part {
-        name: "display",
+        name: "display-hosted",
+        quick: true,
+        filters: true,
+        emulated: false,
+        run: display::hosted,
+    },
+    Part {
+        name: "display-pc",
         quick: false,
         filters: true,
         emulated: true,
-        run: display::run,
+        run: display::pc,
     },
     Part {
         name: "boot",

@@ -6,10 +6,10 @@ use super::systems::launch;
 use super::{Report, Run};
 use crate::image::{self, MemoryMode, Programs};
 use crate::machine::{Acceleration, Kernel, Machine};
-use crate::network::Network;
+use crate::network::{Network, free_address};
 use crate::system::session::Session;
 use anyhow::{Context, Result};
-use std::net::{SocketAddr, UdpSocket};
+use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
 /// How long a boot and all frames may take.
@@ -96,12 +96,6 @@ fn on(run: &Run, machines: &[(Machine, &[Case])]) -> Result<Report> {
         }
     }
     Ok(report)
-}
-
-/// An address of the host with a port that nobody has.
-fn free_address() -> Result<SocketAddr> {
-    let socket = UdpSocket::bind("127.0.0.1:0").context("cannot open a socket")?;
-    Ok(socket.local_addr()?)
 }
 
 /// Whether the program inside has seen what the host has.

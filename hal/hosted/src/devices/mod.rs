@@ -17,10 +17,13 @@
 
 mod disk;
 mod disk_thread;
+mod display;
 mod entropy;
 mod host_dir;
 mod isa;
 mod isa_clock;
+mod isa_keyboard;
+mod isa_screen;
 mod isa_serial;
 mod lines;
 mod mapping;
@@ -40,6 +43,7 @@ mod refusal;
 #[cfg(test)]
 mod tests;
 
+pub use display::{DisplayError, DisplaySocket};
 pub use host_dir::{DirectoryError, HostDirectory};
 pub use isa_serial::{SerialError, SerialLine};
 pub(crate) use lines::deliver;
@@ -99,6 +103,7 @@ impl Devices {
         directories: &[HostDirectory],
         networks: &[Network],
         serial: Option<&SerialLine>,
+        display: Option<&DisplaySocket>,
     ) -> Result<Devices, crate::Error> {
         let mut devices = Devices::default();
         for file in disks {
@@ -124,6 +129,19 @@ impl Devices {
                 Ok(Serial::start(line, far)?)
             });
             added.map_err(crate::Error::Serial)?;
+        }
+        if let Some(far) = display {
+            let mut screen = None;
+            let added = devices.add_platform(isa_keyboard::description(), |line| {
+                let (keyboard, shown) = display::start(line, far)?;
+                screen = Some(shown);
+                Ok(keyboard)
+            });
+            added.map_err(crate::Error::Display)?;
+            if let Some(screen) = screen {
+                let Ok(()) =
+                    devices.add_platform::<Infallible>(isa_screen::description(), |_| Ok(screen));
+            }
         }
         Ok(devices)
     }

@@ -55,6 +55,7 @@ pub fn play() -> ! {
         directories: Vec::new(),
         networks: Vec::new(),
         serial: None,
+        display: None,
     };
     let hal = HostedHal::new(config).unwrap();
     let console = hal.console();

@@ -1,6 +1,6 @@
 //! Two SIPs: yields, words and blocks there and back.
 
-use crate::stats::{Row, Unit};
+use crate::stats::Row;
 use crate::{Measure, cycles, timed};
 use alloc::boxed::Box;
 use alloc::format;
@@ -210,7 +210,7 @@ pub fn flatness(rows: &[Row]) -> Row {
     Row {
         id: Some("T4"),
         name: "block of 64 KiB against 1 byte".into(),
-        unit: Unit::Ratio,
+        unit: "ratio",
         samples,
     }
 }

@@ -219,12 +219,20 @@ fn format_and_mount(names: &mut Names) -> Result<(), Error> {
     names.bind("/fsctrl", exp)?;
     let control = imp.recv_success()?;
     let (disk, label) = (Text::new(FORMATTED)?, Text::new("bench")?);
-    let Ready_Format::Done(control) = control.call_format(disk, label, true) else {
-        return Err(Error::NotFound);
+    let control = match control.call_format(disk, label, true) {
+        Ready_Format::Done(control) => control,
+        Ready_Format::Failed(reason, _) => return failed("formatted", reason),
+        Ready_Format::Closed => return Err(Error::Closed),
     };
     let (disk, at) = (Text::new(FORMATTED)?, Text::new(MOUNT)?);
     match control.call_mount(disk, at, false) {
         Ready_Mount::Done(_) => Ok(()),
-        _ => Err(Error::NotFound),
+        Ready_Mount::Failed(reason, _) => failed("mounted", reason),
+        Ready_Mount::Closed => Err(Error::Closed),
     }
+}
+
+fn failed<T>(what: &str, reason: VolumeFault) -> Result<T, Error> {
+    eprintln!("bench: {FORMATTED} cannot be {what}: {reason:?}");
+    Err(Error::BadState)
 }

@@ -19,7 +19,7 @@ mod switching;
 
 use core::num::NonZeroU32;
 use sing_sdk::prelude::*;
-use stats::{Row, Unit};
+use stats::Row;
 
 sing_sdk::manifest! {
     name: "bench",
@@ -119,7 +119,7 @@ fn cycles(id: Option<&'static str>, name: impl Into<String>) -> Row {
     Row {
         id,
         name: name.into(),
-        unit: Unit::Cycles,
+        unit: "cycles",
         samples: Vec::new(),
     }
 }

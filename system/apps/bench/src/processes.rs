@@ -1,6 +1,6 @@
 //! Processes: their creation and end, and the memory of an idle one.
 
-use crate::stats::{Row, Unit};
+use crate::stats::Row;
 use crate::{Measure, cycles, timed};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -69,7 +69,7 @@ pub fn idle_memory() -> Result<Row, Error> {
     Ok(Row {
         id: Some("T7"),
         name: "idle process".into(),
-        unit: Unit::KiB,
+        unit: "KiB",
         samples,
     })
 }
@@ -80,7 +80,7 @@ pub fn longest_wait() -> Result<Row, Error> {
     Ok(Row {
         id: Some("T22"),
         name: "longest wait of an interrupt for the kernel".into(),
-        unit: Unit::Microseconds,
+        unit: "us",
         samples,
     })
 }

@@ -4,38 +4,14 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use sing_sdk::println;
 
-/// The unit of a figure.
-#[derive(Clone, Copy)]
-pub enum Unit {
-    /// Ticks of the time-stamp counter.
-    Cycles,
-    /// One figure in relation to another.
-    Ratio,
-    /// Units of 1,024 bytes.
-    KiB,
-    /// Microseconds.
-    Microseconds,
-}
-
-impl Unit {
-    fn name(self) -> &'static str {
-        match self {
-            Unit::Cycles => "cycles",
-            Unit::Ratio => "ratio",
-            Unit::KiB => "KiB",
-            Unit::Microseconds => "us",
-        }
-    }
-}
-
 /// A measurement.
 pub struct Row {
     /// The number of its target, if it has one.
     pub id: Option<&'static str>,
     /// Its name.
     pub name: String,
-    /// The unit of its samples.
-    pub unit: Unit,
+    /// The unit of its samples: `cycles`, `ratio`, `KiB`, `us`.
+    pub unit: &'static str,
     /// One sample a burst.
     pub samples: Vec<f64>,
 }
@@ -63,8 +39,7 @@ impl Row {
         );
         println!(
             "{{\"id\":{id},\"name\":\"{}\",\"unit\":\"{}\",\"median\":{median:.3},\"p10\":{p10:.3},\"p90\":{p90:.3}}}",
-            self.name,
-            self.unit.name(),
+            self.name, self.unit,
         );
     }
 }

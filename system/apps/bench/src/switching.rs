@@ -2,7 +2,7 @@
 //! back.
 
 use crate::channels::{Channel, Give, Peer, ROUND_TRIPS, RoundTrip, Shared};
-use crate::stats::{Row, Unit};
+use crate::stats::Row;
 use crate::{Measure, cycles, timed};
 use alloc::boxed::Box;
 use alloc::format;
@@ -165,7 +165,7 @@ pub fn derived(rows: &[Row]) -> Vec<Row> {
             derived.push(Row {
                 id: Some("T5"),
                 name: format!("{} over a plain receive, {idle} idle beside", how(way)),
-                unit: Unit::Cycles,
+                unit: "cycles",
                 samples: pairs(&own, &plain, |own, plain| own - plain),
             });
         }
@@ -175,7 +175,7 @@ pub fn derived(rows: &[Row]) -> Vec<Row> {
         derived.push(Row {
             id: Some("T4"),
             name: format!("block of 64 KiB against 1 byte, {idle} idle beside"),
-            unit: Unit::Ratio,
+            unit: "ratio",
             samples: pairs(&name("64 KiB"), &name("1 byte"), |large, small| {
                 large / small
             }),

@@ -19,32 +19,12 @@ use card::Card;
 use nic_driver::Server;
 use sing_sdk::prelude::*;
 
-sing_sdk::manifest! {
+nic_driver::manifest! {
     name: "e1000",
     description: "drives a network card of the 8254x family",
-    category: driver,
-    serves: { nic: NicContract },
-    endpoints: { stderr: optional PipeContract.Imp:Start },
     devices: {
         device: ["/pci/02/00/8086/100e"] { registers: [0], interrupt, dma: 1 MiB },
     },
-    memory: 48 MiB,
-    behavior: "
-        // Without a device that works, it ends at once.
-        state Start: ( nic.Success! -> Serving or stderr.Write! -> end or skip -> end );
-        // Frames are none of the channels' of names.
-        state Serving: one {
-          nic.Bind? -> ( nic.AckBind! or nic.NakBind! ) -> Serving;
-          nic.Find? -> ( nic.AckFind! or nic.NakFind! ) -> Serving;
-          nic.Notify? -> nic.NakNotify! -> Serving;
-          nic.Register? -> nic.NakRegister! -> Serving;
-          nic.Deregister? -> nic.NakDeregister! -> Serving;
-          nic.Link? -> nic.NakLink! -> Serving;
-          nic.ReadLink? -> ( nic.AckReadLink! or nic.NakReadLink! ) -> Serving;
-          nic.ChannelClosed? -> end;
-          skip -> end;
-        }
-    ",
 }
 
 sing_sdk::arguments! {}

@@ -23,6 +23,7 @@ extern crate alloc;
 
 mod client;
 mod device;
+mod manifest;
 mod server;
 
 pub use device::NicDevice;

@@ -9,19 +9,22 @@
 #![deny(unsafe_code)]
 
 mod client;
+#[path = "../../clients.rs"]
+mod clients;
 #[path = "../../servicestorm/src/services.rs"]
 #[allow(dead_code, reason = "servicestorm uses the rest")]
 mod services;
 #[path = "../../storm.rs"]
 mod storm;
 
+use clients::Clients;
 use core::time::Duration;
 use services::{Manager, wait_for};
 use sing_sdk::fs::Directory;
 use sing_sdk::prelude::*;
 use sing_sdk::process::stop;
 use sing_sdk::{system, time};
-use storm::{Clients, Draw, State, settled, verdict};
+use storm::{Draw, State, settled, verdict};
 
 sing_sdk::manifest! {
     name: "filestorm",

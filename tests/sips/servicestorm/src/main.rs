@@ -9,11 +9,14 @@
 #![no_main]
 #![deny(unsafe_code)]
 
+#[path = "../../clients.rs"]
+mod clients;
 mod services;
 #[path = "../../storm.rs"]
 mod storm;
 mod wards;
 
+use clients::Clients;
 use core::time::Duration;
 use services::{Manager, bind, wait_for};
 use sing_sdk::inspect;
@@ -21,7 +24,7 @@ use sing_sdk::prelude::*;
 use sing_sdk::process::stop;
 use sing_sdk::system;
 use sing_sdk::time;
-use storm::{Clients, Draw, settled, verdict};
+use storm::{Draw, settled, verdict};
 
 sing_sdk::manifest! {
     name: "servicestorm",

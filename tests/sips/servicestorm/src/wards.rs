@@ -1,7 +1,8 @@
 //! Kills of the name server, the console and the boot files, while clients bind, look for names and print.
 
+use crate::clients::Clients;
 use crate::services::{Manager, wait_for};
-use crate::storm::{Clients, Draw, settled, verdict};
+use crate::storm::{Draw, settled, verdict};
 use core::time::Duration;
 use sing_sdk::prelude::*;
 use sing_sdk::process::stop;
