@@ -56,6 +56,7 @@ fn start(run: Run) -> ! {
         directories: run.directories,
         networks: run.networks,
         serial: run.serial,
+        sockets: run.sockets,
         ..Config::default()
     };
     // A panic is a bug of the kernel: whatever stack it happens on, the system ends, with the
