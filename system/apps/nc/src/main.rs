@@ -37,9 +37,29 @@ fn connection(names: &mut Names, listen: Option<u32>, to: &[String]) -> Result<C
     }
 }
 
+/// What helps, if something does.
+fn hint(listen: Option<u32>, error: &Error) -> &'static str {
+    match (listen, error) {
+        (None, Error::Network(TcpFault::NotPermitted)) => {
+            "; the hosted system's programs connect to other machines, and to the host, if it is \
+             started with `--net host`"
+        }
+        (None, Error::Network(TcpFault::Unreachable)) => {
+            "; if the machine has no network, the option `--net` gives it one"
+        }
+        (Some(..1024), Error::Network(TcpFault::NotPermitted)) => {
+            "; ports below 1024 are for the host's root: take a larger one"
+        }
+        _ => "",
+    }
+}
+
 #[sing_sdk::main]
 fn main(Arguments { listen, to }: Arguments) -> i32 {
-    let what = to.join(" ");
+    let what = match listen {
+        Some(port) => format!("port {port}"),
+        None => to.join(" "),
+    };
     let Some(mut names) = startup::names().and_then(|n| Names::new(n).ok()) else {
         eprintln!("nc: no name server");
         return 1;
@@ -52,7 +72,7 @@ fn main(Arguments { listen, to }: Arguments) -> i32 {
     match connected.and_then(net::wait) {
         Ok(()) => 0,
         Err(error) => {
-            eprintln!("nc: {what}: {error}");
+            eprintln!("nc: {what}: {error}{}", hint(listen, &error));
             1
         }
     }

@@ -1,0 +1,245 @@
+//! Connections of TCP between the hosted system and programs of the host, by the host's own sockets:
+//! what comes back is what was sent, whatever others do at the same time, and with the driver go
+//! the connections, but not the listeners.
+
+use super::systems::launch;
+use super::{Report, Run};
+use crate::image::{self, MemoryMode, Programs};
+use crate::machine::{Acceleration, Kernel, Machine};
+use crate::network::Network;
+use crate::system::session::Session;
+use anyhow::{Context, Result, bail, ensure};
+use sha2::{Digest, Sha256};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a boot and all connections may take.
+const TIME: Duration = Duration::from_secs(300);
+/// Bytes there and back over one connection; in a run of all cases.
+const BYTES: u64 = 64 << 20;
+const ALL_BYTES: u64 = 1 << 30;
+/// Connections at once, each with a word there and back: within the share of one program.
+const AT_ONCE: usize = 200;
+/// Connections one after the other.
+const IN_TURN: u32 = 300;
+
+/// In a Linux process.
+pub fn hosted(run: &Run) -> Result<Report> {
+    let mut report = Report::default();
+    let images = image::compile_programs(&run.project, Programs::WithTests, MemoryMode::Guard)?;
+    let cases: [(&str, Play); 2] = [("inward", inward), ("outward", outward)];
+    for (name, play) in cases {
+        if !run.wants(name) {
+            continue;
+        }
+        let judged = play(run, &images).map_err(|e| format!("{e:#}"));
+        report.count(name.into(), judged);
+    }
+    Ok(report)
+}
+
+type Images = [(String, std::path::PathBuf)];
+type Play = fn(&Run, &Images) -> Result<()>;
+
+/// Starts the system with a script.
+fn start(run: &Run, images: &Images, net: Option<&str>, script: &str) -> Result<Session> {
+    let mut kernel = Kernel::prepare(&run.project, Machine::Hosted, Acceleration::Emulated)?;
+    kernel.networks = vec![Network::sockets(net.unwrap_or("host,192.0.2.0/24"))];
+    Session::start(launch(&run.project, images, &kernel, Some(script))?)
+}
+
+/// Waits for a line of the system's.
+fn wait(session: &mut Session, deadline: Instant, word: &str) -> Result<()> {
+    loop {
+        match session.line(deadline) {
+            Ok(line) if line.contains(word) => return Ok(()),
+            Ok(_) => {}
+            Err(error) => bail!("the system has not said `{word}`: {error:?}"),
+        }
+    }
+}
+
+fn judge(session: Session, deadline: Instant, played: Result<()>, words: &[&str]) -> Result<()> {
+    let (output, ended) = session.finish(deadline);
+    played.with_context(|| format!("{ended:?}\n{output}"))?;
+    for word in words {
+        ensure!(output.contains(word), "no `{word}`, {ended:?}\n{output}");
+    }
+    Ok(())
+}
+
+/// A port of the host that nobody has.
+fn free_port() -> Result<u16> {
+    let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("cannot open a socket")?;
+    Ok(socket.local_addr()?.port())
+}
+
+fn connect(port: u16) -> Result<TcpStream> {
+    let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).context("cannot connect")?;
+    stream.set_read_timeout(Some(TIME))?;
+    stream.set_write_timeout(Some(TIME))?;
+    Ok(stream)
+}
+
+/// Has a word sent back over a connection.
+fn word(stream: &mut TcpStream, number: u32) -> Result<()> {
+    let sent = number.to_le_bytes();
+    stream.write_all(&sent)?;
+    let mut back = [0; 4];
+    stream.read_exact(&mut back).context("no word comes back")?;
+    ensure!(back == sent, "{back:?} came back, not {sent:?}");
+    Ok(())
+}
+
+/// Has many bytes sent back over a connection, which end with it.
+fn bytes(stream: &TcpStream, count: u64) -> Result<()> {
+    let mut writer = stream.try_clone()?;
+    let sender = thread::spawn(move || -> std::io::Result<_> {
+        let mut draw = fastrand::Rng::with_seed(count);
+        let mut block = vec![0; 100_003];
+        let mut hash = Sha256::new();
+        let mut left = count;
+        while left > 0 {
+            let now = left.min(block.len() as u64) as usize;
+            draw.fill(&mut block[..now]);
+            hash.update(&block[..now]);
+            writer.write_all(&block[..now])?;
+            left -= now as u64;
+        }
+        writer.shutdown(Shutdown::Write)?;
+        Ok(hash.finalize())
+    });
+    let (mut hash, mut got) = (Sha256::new(), 0);
+    let mut block = vec![0; 256 << 10];
+    loop {
+        let now = (&mut &*stream).read(&mut block).context("nothing comes back")?;
+        if now == 0 {
+            break;
+        }
+        got += now as u64;
+        hash.update(&block[..now]);
+    }
+    let sent = sender.join().expect("a thread of the test")?;
+    ensure!(got == count, "{got} of {count} bytes came back");
+    ensure!(hash.finalize() == sent, "other bytes came back than were sent");
+    Ok(())
+}
+
+/// The host connects to a program of the system, which sends back what comes.
+fn inward(run: &Run, images: &Images) -> Result<()> {
+    let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let (port, next, last) = (free_port()?, free_port()?, free_port()?);
+    let script = format!(
+        "connections serve {port} & sleep 0.3; nc -l {}; nc 10.1.2.3 80; echo ready; \
+         nc -l {next}; kill host-sockets; sleep 1; echo again; nc -l {last}; \
+         kill connections; sleep 0.3; sweep && echo swept",
+        taken.local_addr()?.port()
+    );
+    let deadline = Instant::now() + TIME;
+    // Ranges are given, but none that is the host's.
+    let mut session = start(run, images, None, &script)?;
+    let count = if run.all { ALL_BYTES } else { BYTES };
+    let played = (|| {
+        wait(&mut session, deadline, "ready")?;
+        talk(port, count)?;
+        // What is open is reset when the driver goes; the listener comes back.
+        let mut open = connect(port)?;
+        word(&mut open, 1)?;
+        drop(connect(next)?);
+        wait(&mut session, deadline, "again")?;
+        let gone = matches!(open.read(&mut [0; 1]), Ok(0) | Err(_));
+        ensure!(gone, "a connection has outlived the driver");
+        word(&mut connect(port)?, 2).context("the listener has not come back")?;
+        drop(connect(last)?);
+        Ok(())
+    })();
+    let words = [
+        "the port is in use",
+        "does not allow this; the hosted system's programs connect",
+        "sockets0: killed",
+        "swept\n",
+    ];
+    judge(session, deadline, played, &words)
+}
+
+/// What the host does with the port of an echo.
+fn talk(port: u16, count: u64) -> Result<()> {
+    let begun = Instant::now();
+    bytes(&connect(port)?, count)?;
+    let seconds = begun.elapsed().as_secs_f64();
+    let rate = count as f64 / f64::from(1 << 20) / seconds;
+    println!("  {rate:.0} MiB/s there and back");
+    let begun = Instant::now();
+    for number in 0..IN_TURN {
+        word(&mut connect(port)?, number)?;
+    }
+    let rate = f64::from(IN_TURN) / begun.elapsed().as_secs_f64();
+    println!("  {rate:.0} connections a second, one after the other");
+
+    // Over IPv6, too, if the host has that.
+    if let Ok(mut stream) = TcpStream::connect((Ipv6Addr::LOCALHOST, port)) {
+        stream.set_read_timeout(Some(TIME))?;
+        word(&mut stream, 6)?;
+    }
+    // One that sends and never reads holds up itself alone.
+    let mute = connect(port)?;
+    mute.set_nonblocking(true)?;
+    let (block, mut quiet, mut sent) = (vec![0; 64 << 10], 0, 0);
+    while quiet < 20 {
+        match (&mute).write(&block) {
+            Ok(now) => (sent, quiet) = (sent + now, 0),
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                quiet += 1;
+                thread::sleep(Duration::from_millis(10));
+            }
+            Err(error) => return Err(error.into()),
+        }
+        ensure!(sent < 1 << 30, "the system takes whatever it is sent");
+    }
+    let mut all = Vec::new();
+    for number in 0..AT_ONCE {
+        let mut stream = connect(port)?;
+        word(&mut stream, number as u32).with_context(|| format!("connection {number}"))?;
+        all.push(stream);
+    }
+    for (number, stream) in all.iter_mut().enumerate() {
+        word(stream, !(number as u32))?;
+    }
+    // Half of them end in order, and the others, with what was not read, at once.
+    for (number, mut stream) in all.into_iter().enumerate() {
+        if number % 2 == 0 {
+            stream.shutdown(Shutdown::Write)?;
+            ensure!(stream.read(&mut [0; 1])? == 0, "something came behind the end");
+        } else {
+            stream.write_all(b"unread")?;
+        }
+    }
+    drop(mute);
+    word(&mut connect(port)?, 7).context("after all have ended")
+}
+
+/// Programs of the system connect to the host, with and without permission.
+fn outward(run: &Run, images: &Images) -> Result<()> {
+    let host = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let own = host.local_addr()?.port();
+    let script = format!(
+        "echo from inside | nc 127.0.0.1 {own}; nc 127.0.0.1 1; \
+         nc -l 8080 | wc & sleep 0.3; cat /boot/notes.txt | nc 127.0.0.1 8080; wait; \
+         sweep && echo swept"
+    );
+    let deadline = Instant::now() + TIME;
+    let session = start(run, images, Some("host,127.0.0.0/8"), &script)?;
+    let played = (|| {
+        let (mut stream, _) = host.accept()?;
+        stream.set_read_timeout(Some(TIME))?;
+        let mut text = String::new();
+        stream.read_to_string(&mut text)?;
+        ensure!(text == "from inside\n", "the system has sent {text:?}");
+        stream.write_all(b"from outside\n")?;
+        Ok(())
+    })();
+    let words = ["from outside\n", "connection refused", "19 134 745", "swept\n"];
+    judge(session, deadline, played, &words)
+}
