@@ -15,12 +15,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long a boot and all connections may take.
-const TIME: Duration = Duration::from_secs(300);
+const TIME: Duration = Duration::from_secs(120);
 /// Bytes there and back over one connection; in a run of all cases.
 const BYTES: u64 = 64 << 20;
 const ALL_BYTES: u64 = 1 << 30;
 /// Connections at once, each with a word there and back: within the share of one program.
-const AT_ONCE: usize = 200;
+const AT_ONCE: usize = 40;
+/// Connections at once beyond it: the last wait with the host until the first have ended.
+const BURST: u32 = 120;
 /// Connections one after the other.
 const IN_TURN: u32 = 300;
 
@@ -176,20 +178,51 @@ fn inward(run: &Run, images: &Images) -> Result<()> {
     judge(session, deadline, played, &words)
 }
 
-/// What the host does with the port of an echo.
-fn talk(port: u16, count: u64) -> Result<()> {
+/// Measures an echo: one connection with many bytes, and many with a word.
+fn measure(port: u16, count: u64) -> Result<String> {
     let begun = Instant::now();
     bytes(&connect(port)?, count)?;
-    let seconds = begun.elapsed().as_secs_f64();
-    let rate = count as f64 / f64::from(1 << 20) / seconds;
-    println!("  {rate:.0} MiB/s there and back");
+    let bytes = count as f64 / f64::from(1 << 20) / begun.elapsed().as_secs_f64();
     let begun = Instant::now();
     for number in 0..IN_TURN {
         word(&mut connect(port)?, number)?;
     }
-    let rate = f64::from(IN_TURN) / begun.elapsed().as_secs_f64();
-    println!("  {rate:.0} connections a second, one after the other");
+    let turns = f64::from(IN_TURN) / begun.elapsed().as_secs_f64();
+    Ok(format!(
+        "{bytes:.0} MiB/s there and back, {turns:.0} connections a second"
+    ))
+}
 
+/// The same of an echo of plain sockets, to compare with.
+fn measure_plain(count: u64) -> Result<String> {
+    let echo = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let port = echo.local_addr()?.port();
+    let server = thread::spawn(move || -> std::io::Result<()> {
+        let mut block = vec![0; 64 << 10];
+        for _ in 0..=IN_TURN {
+            let (mut stream, _) = echo.accept()?;
+            loop {
+                let now = stream.read(&mut block)?;
+                if now == 0 {
+                    break;
+                }
+                stream.write_all(&block[..now])?;
+            }
+        }
+        Ok(())
+    });
+    let measured = measure(port, count)?;
+    server.join().expect("a thread of the test")?;
+    Ok(measured)
+}
+
+/// What the host does with the port of an echo.
+fn talk(port: u16, count: u64) -> Result<()> {
+    let measured = measure(port, count)?;
+    if count == ALL_BYTES {
+        println!("  sockets of the host: {measured}");
+        println!("  plain sockets: {}", measure_plain(count)?);
+    }
     // Over IPv6, too, if the host has that.
     if let Ok(mut stream) = TcpStream::connect((Ipv6Addr::LOCALHOST, port)) {
         stream.set_read_timeout(Some(TIME))?;
@@ -232,6 +265,10 @@ fn talk(port: u16, count: u64) -> Result<()> {
         }
     }
     drop(mute);
+    let burst: Vec<_> = (0..BURST).map(|_| connect(port)).collect::<Result<_>>()?;
+    for (number, mut stream) in burst.into_iter().enumerate() {
+        word(&mut stream, number as u32).with_context(|| format!("{number} of a burst"))?;
+    }
     word(&mut connect(port)?, 7).context("after all have ended")
 }
 

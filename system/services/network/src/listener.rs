@@ -27,6 +27,8 @@ use sing_sdk::prelude::*;
 
 /// The most connections that wait, whatever a program asks for.
 const BACKLOG: usize = 64;
+/// Connections that wait with the host at least, whatever a program asks for: they are no burden.
+const QUEUE: usize = 128;
 /// Sockets of a listener on a link that wait for a connection, as far as the backlog allows.
 const AHEAD: usize = 4;
 /// The connections, waiting and half-open, that a listener with a small backlog may have.
@@ -144,7 +146,7 @@ impl Network {
     fn ask_host(&mut self, listener: &mut Listener) {
         let Port { address, number } = listener.port;
         if listener.host.is_none() && self.host.listens(address) {
-            let backlog = listener.backlog as u32;
+            let backlog = listener.backlog.max(QUEUE) as u32;
             let asked = self.host.listen((address, number), backlog);
             listener.host = Some((asked, false));
         }
