@@ -51,19 +51,32 @@ fn start(run: &Run, images: &Images, net: Option<&str>, script: &str) -> Result<
     Session::start(launch(&run.project, images, &kernel, Some(script))?)
 }
 
-/// Waits for a line of the system's.
-fn wait(session: &mut Session, deadline: Instant, word: &str) -> Result<()> {
+/// Waits for a line of the system's; `all` gets what comes before, too.
+fn wait(session: &mut Session, deadline: Instant, word: &str, all: &mut String) -> Result<()> {
     loop {
         match session.line(deadline) {
-            Ok(line) if line.contains(word) => return Ok(()),
-            Ok(_) => {}
+            Ok(line) => {
+                all.push_str(&line);
+                all.push('\n');
+                if line.contains(word) {
+                    return Ok(());
+                }
+            }
             Err(error) => bail!("the system has not said `{word}`: {error:?}"),
         }
     }
 }
 
-fn judge(session: Session, deadline: Instant, played: Result<()>, words: &[&str]) -> Result<()> {
+/// `before`: what the system has said already.
+fn judge(
+    session: Session,
+    deadline: Instant,
+    before: String,
+    played: Result<()>,
+    words: &[&str],
+) -> Result<()> {
     let (output, ended) = session.finish(deadline);
+    let output = before + &output;
     played.with_context(|| format!("{ended:?}\n{output}"))?;
     for word in words {
         ensure!(output.contains(word), "no `{word}`, {ended:?}\n{output}");
@@ -82,6 +95,17 @@ fn connect(port: u16) -> Result<TcpStream> {
     stream.set_read_timeout(Some(TIME))?;
     stream.set_write_timeout(Some(TIME))?;
     Ok(stream)
+}
+
+/// Connects to a port at which somebody is about to listen.
+fn reach(port: u16) -> Result<TcpStream> {
+    let end = Instant::now() + Duration::from_secs(10);
+    loop {
+        match connect(port) {
+            Err(_) if Instant::now() < end => thread::sleep(Duration::from_millis(20)),
+            other => return other,
+        }
+    }
 }
 
 /// Has a word sent back over a connection.
@@ -155,18 +179,20 @@ fn inward(run: &Run, images: &Images) -> Result<()> {
     // Ranges are given, but none that is the host's.
     let mut session = start(run, images, None, &script)?;
     let count = if run.all { ALL_BYTES } else { BYTES };
+    let mut said = String::new();
     let played = (|| {
-        wait(&mut session, deadline, "ready")?;
+        wait(&mut session, deadline, "ready", &mut said)?;
         talk(port, count)?;
         // What is open is reset when the driver goes; the listener comes back.
         let mut open = connect(port)?;
         word(&mut open, 1)?;
-        drop(connect(next)?);
-        wait(&mut session, deadline, "again")?;
+        drop(reach(next)?);
+        wait(&mut session, deadline, "again", &mut said)?;
         let gone = matches!(open.read(&mut [0; 1]), Ok(0) | Err(_));
         ensure!(gone, "a connection has outlived the driver");
-        word(&mut connect(port)?, 2).context("the listener has not come back")?;
-        drop(connect(last)?);
+        let mut back = reach(port).context("the listener has not come back")?;
+        word(&mut back, 2)?;
+        drop(reach(last).context("no further listener")?);
         Ok(())
     })();
     let words = [
@@ -175,7 +201,7 @@ fn inward(run: &Run, images: &Images) -> Result<()> {
         "sockets0: killed",
         "swept\n",
     ];
-    judge(session, deadline, played, &words)
+    judge(session, deadline, said, played, &words)
 }
 
 /// Measures an echo: one connection with many bytes, and many with a word.
@@ -298,5 +324,5 @@ fn outward(run: &Run, images: &Images) -> Result<()> {
         "19 134 745",
         "swept\n",
     ];
-    judge(session, deadline, played, &words)
+    judge(session, deadline, String::new(), played, &words)
 }
