@@ -4,9 +4,10 @@
 //! A message is a [`Head`], and for [`Op::Data`] the bytes behind it. Many messages lie one behind
 //! the other in a block of at most [`BLOCK`] bytes, in both directions.
 //!
-//! The system gives each socket a number when it asks for it, and uses no number twice in a session.
-//! [`Op::Hello`] begins a session: the host closes all that was before, and answers with the same;
-//! what comes before that answer is of an earlier session.
+//! The system gives each socket a number when it asks for it, and uses no number twice in a
+//! session. [`Op::Hello`] begins a session: the host closes all that was before, and answers with
+//! the same; what comes before that answer is of an earlier session. A `Hello` for which the system
+//! has not asked says that it has said what it may not, and that the session is over.
 //!
 //! | from the system | the host answers |
 //! |---|---|

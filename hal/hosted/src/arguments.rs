@@ -52,7 +52,7 @@ const STRESS: &str = "switch";
 /// The command to run.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Command {
-    Run(Run),
+    Run(Box<Run>),
     Help,
     Version,
 }
@@ -242,7 +242,7 @@ pub(crate) fn parse(mut parser: lexopt::Parser) -> Result<Command, Error> {
         .raw_args()?
         .map(|arg| arg.string())
         .collect::<Result<_, _>>()?;
-    Ok(Command::Run(Run {
+    Ok(Command::Run(Box::new(Run {
         image,
         disks,
         directories,
@@ -253,7 +253,7 @@ pub(crate) fn parse(mut parser: lexopt::Parser) -> Result<Command, Error> {
         memory_limit,
         watch,
         stress,
-    }))
+    })))
 }
 
 #[cfg(test)]

@@ -197,7 +197,7 @@ fn inward(run: &Run, images: &Images) -> Result<()> {
     })();
     let words = [
         "the port is in use",
-        "does not allow this; the hosted system's programs connect",
+        "10.1.2.3 80: not permitted; the hosted system's programs connect",
         "sockets0: killed",
         "swept\n",
     ];

@@ -129,6 +129,13 @@ impl Sockets {
         self.lost = true;
     }
 
+    /// The system has said what it may not: all ends, and it is told so by a `Hello` for which it has
+    /// not asked.
+    fn lose(&mut self) {
+        self.clear();
+        self.answer(&Head::new(Op::Hello, 0, 0));
+    }
+
     /// Whether further requests may be served.
     pub(super) fn has_room(&self) -> bool {
         self.answers.len() < ANSWERS
@@ -138,7 +145,7 @@ impl Sockets {
     pub(super) fn serve(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let Ok((head, data, rest)) = Head::split(bytes) else {
-                return self.clear();
+                return self.lose();
             };
             bytes = rest;
             if head.op == Op::Hello {
@@ -156,7 +163,7 @@ impl Sockets {
     fn request(&mut self, head: &Head, data: &[u8]) {
         let id = head.id;
         match head.op {
-            Op::Listen | Op::Connect if self.all.contains_key(&id) => self.clear(),
+            Op::Listen | Op::Connect if self.all.contains_key(&id) => self.lose(),
             Op::Listen => match self.listen(head) {
                 Ok(()) => self.answer(&Head::new(Op::Listening, id, 0)),
                 Err(fault) => self.answer(&Head::closed(id, fault)),
@@ -189,7 +196,7 @@ impl Sockets {
             }
             Op::Close => self.remove(id),
             // Nothing that the system says.
-            Op::Hello | Op::Listening | Op::Accepted | Op::Connected | Op::Closed => self.clear(),
+            Op::Hello | Op::Listening | Op::Accepted | Op::Connected | Op::Closed => self.lose(),
         }
     }
 
@@ -282,7 +289,7 @@ impl Sockets {
     /// Takes a connection that a listener has accepted. Its number was counted when it was offered.
     fn begin(&mut self, number: u32, socket: OwnedFd) {
         if self.all.contains_key(&number) {
-            return self.clear();
+            return self.lose();
         }
         let begun = Stream::accepted(socket).and_then(|(stream, local, remote)| {
             self.watch(stream.socket(), number)

@@ -323,6 +323,7 @@ fn what_is_no_message_ends_the_session_until_the_next_begins() {
     play.sockets.serve(b"nonsense");
     assert_eq!(play.sockets.count(), 0);
     assert!(peer.read(&mut [0; 1]).is_err());
+    play.hear(Op::Hello, 0);
     play.say(&Head::new(Op::Connect, 9, 0), b"");
     assert!(!play.sockets.has_something());
     play.say(&Head::new(Op::Hello, 4, 0), b"");

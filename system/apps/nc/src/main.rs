@@ -37,20 +37,21 @@ fn connection(names: &mut Names, listen: Option<u32>, to: &[String]) -> Result<C
     }
 }
 
-/// What helps, if something does.
-fn hint(listen: Option<u32>, error: &Error) -> &'static str {
+/// What is wrong, and what helps, if something does.
+fn said(listen: Option<u32>, error: &Error) -> String {
     match (listen, error) {
         (None, Error::Network(TcpFault::NotPermitted)) => {
-            "; the hosted system's programs connect to other machines, and to the host, if it is \
+            "not permitted; the hosted system's programs connect to the host and beyond if it is \
              started with `--net host`"
-        }
-        (None, Error::Network(TcpFault::Unreachable)) => {
-            "; if the machine has no network, the option `--net` gives it one"
+                .into()
         }
         (Some(..1024), Error::Network(TcpFault::NotPermitted)) => {
-            "; ports below 1024 are for the host's root: take a larger one"
+            "not permitted; ports below 1024 are for the host's root: take a larger one".into()
         }
-        _ => "",
+        (None, Error::Network(TcpFault::Unreachable)) => {
+            format!("{error}; if the machine has no network, its option `--net` gives it one")
+        }
+        _ => format!("{error}"),
     }
 }
 
@@ -72,7 +73,7 @@ fn main(Arguments { listen, to }: Arguments) -> i32 {
     match connected.and_then(net::wait) {
         Ok(()) => 0,
         Err(error) => {
-            eprintln!("nc: {what}: {error}{}", hint(listen, &error));
+            eprintln!("nc: {what}: {}", said(listen, &error));
             1
         }
     }

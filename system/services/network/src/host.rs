@@ -12,7 +12,7 @@
 //!   connection that was accepted for it is ended.
 
 use crate::address::Address;
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use core::net::Ipv6Addr;
 use core::time::Duration;
@@ -96,7 +96,7 @@ struct Out {
 pub struct Host {
     sockets: BTreeMap<u32, HostSocket>,
     /// Numbers of listeners that the host knows, or will.
-    listeners: BTreeMap<u32, ()>,
+    listeners: BTreeSet<u32>,
     /// The number of the last socket.
     last: u32,
     /// What the policy of the host permits; `None` while there is no session.
@@ -232,7 +232,7 @@ impl Host {
                 (socket.stage, socket.fault) = (Stage::Closed, TcpFault::Down);
             }
         }
-        for (number, ()) in core::mem::take(&mut self.listeners) {
+        for number in core::mem::take(&mut self.listeners) {
             self.said.push(Said::NotListening(number, TcpFault::Down));
         }
         self.flags = None;
@@ -271,7 +271,7 @@ impl Host {
         loop {
             self.last = self.last.wrapping_add(1);
             let taken = self.sockets.contains_key(&self.last);
-            if !taken && !self.listeners.contains_key(&self.last) {
+            if !taken && !self.listeners.contains(&self.last) {
                 return self.last;
             }
         }
@@ -318,7 +318,7 @@ impl Host {
     /// Has the host listen; the listener's number. [`Host::said`] has the answer.
     pub fn listen(&mut self, at: (Address, u16), backlog: u32) -> u32 {
         let number = self.number();
-        self.listeners.insert(number, ());
+        self.listeners.insert(number);
         self.say(Head {
             local: place(at),
             ..Head::new(Op::Listen, number, backlog)
@@ -328,7 +328,7 @@ impl Host {
 
     /// Gives up a listener.
     pub fn unlisten(&mut self, number: u32) {
-        if self.listeners.remove(&number).is_some() {
+        if self.listeners.remove(&number) {
             self.say(Head::new(Op::Close, number, 0));
         }
     }
@@ -494,7 +494,7 @@ impl Host {
     /// Takes a message; whether the host says what it may.
     fn hear(&mut self, head: &Head, data: &[u8]) -> bool {
         let number = head.id;
-        if self.listeners.contains_key(&number) {
+        if self.listeners.contains(&number) {
             match head.op {
                 Op::Listening => self.said.push(Said::Listening(number)),
                 Op::Closed => {
