@@ -298,30 +298,54 @@ fn talk(port: u16, count: u64) -> Result<()> {
     word(&mut connect(port)?, 7).context("after all have ended")
 }
 
+/// Waits for a connection of the system's.
+fn accept(host: &TcpListener, deadline: Instant) -> Result<TcpStream> {
+    host.set_nonblocking(true)?;
+    loop {
+        match host.accept() {
+            Ok((stream, _)) => {
+                stream.set_nonblocking(false)?;
+                return Ok(stream);
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                ensure!(Instant::now() < deadline, "the system has not connected");
+                thread::sleep(Duration::from_millis(10));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
 /// Programs of the system connect to the host, with and without permission.
 fn outward(run: &Run, images: &Images) -> Result<()> {
     let host = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-    let own = host.local_addr()?.port();
+    let (own, within) = (host.local_addr()?.port(), free_port()?);
     let script = format!(
         "echo from inside | nc 127.0.0.1 {own}; nc 127.0.0.1 1; \
-         nc -l 8080 | wc & sleep 0.3; cat /boot/notes.txt | nc 127.0.0.1 8080; wait; \
+         nc -l {within} | wc & sleep 0.3; cat /boot/notes.txt | nc 127.0.0.1 {within}; wait; \
+         connections storm 40; kill network; sleep 0.5; echo another | nc 127.0.0.1 {own}; \
          sweep && echo swept"
     );
     let deadline = Instant::now() + TIME;
     let session = start(run, images, Some("host,127.0.0.0/8"), &script)?;
     let played = (|| {
-        let (mut stream, _) = host.accept()?;
-        stream.set_read_timeout(Some(TIME))?;
-        let mut text = String::new();
-        stream.read_to_string(&mut text)?;
-        ensure!(text == "from inside\n", "the system has sent {text:?}");
-        stream.write_all(b"from outside\n")?;
+        // Once as it begins, and once after the network was killed.
+        for expected in ["from inside\n", "another\n"] {
+            let mut stream = accept(&host, deadline)?;
+            stream.set_read_timeout(Some(TIME))?;
+            let mut text = String::new();
+            stream.read_to_string(&mut text)?;
+            ensure!(text == expected, "the system has sent {text:?}");
+            stream.write_all(format!("outside heard {expected}").as_bytes())?;
+        }
         Ok(())
     })();
     let words = [
-        "from outside\n",
+        "outside heard from inside\n",
         "connection refused",
         "19 134 745",
+        "0 clients failed, nothing left behind",
+        "outside heard another\n",
         "swept\n",
     ];
     judge(session, deadline, String::new(), played, &words)
