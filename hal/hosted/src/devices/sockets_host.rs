@@ -324,12 +324,15 @@ impl Sockets {
             }
             None => return,
         }
+        self.retry();
+    }
+
+    /// A descriptor is free again: listeners accept that could not.
+    fn retry(&mut self) {
         if std::mem::take(&mut self.short) {
-            let listeners = self
-                .all
-                .iter()
-                .filter_map(|(id, socket)| matches!(socket, Socket::Listener(_)).then_some(*id));
-            for id in listeners.collect::<Vec<_>>() {
+            let listener = |socket: &Socket| matches!(socket, Socket::Listener(_));
+            let all = self.all.iter().filter(|(_, socket)| listener(socket));
+            for id in all.map(|(id, _)| *id).collect::<Vec<_>>() {
                 self.accept(id);
             }
         }
@@ -388,6 +391,7 @@ impl Sockets {
                     if stream.fill(id, batch) {
                         self.all.remove(&id);
                         self.used -= 1;
+                        self.retry();
                     } else {
                         self.look(id);
                     }
