@@ -12,6 +12,7 @@
 //!   connection that was accepted for it is ended.
 
 use crate::address::Address;
+use crate::session::{Ready, begin, bind};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use core::net::Ipv6Addr;
@@ -32,7 +33,6 @@ const PIECE: usize = 8 << 10;
 /// The least that the host is told to be taken, unless nothing is left.
 const LEAST: usize = WINDOW / 4;
 
-type Ready = HostSocketsContract::Imp<HostSocketsContract::Ready>;
 pub type Receiving = HostSocketsContract::Imp<HostSocketsContract::Ready_Receive>;
 pub type Sending = HostSocketsContract::Imp<HostSocketsContract::Ready_Send>;
 
@@ -139,68 +139,6 @@ fn place((address, port): (Address, u16)) -> Place {
 
 fn end(place: Place) -> (Address, u16) {
     (Address::from(place.address), place.port)
-}
-
-/// Binds the driver, until then.
-fn bind(names: &mut Names, path: &str, end: Duration) -> Result<Ready, Error> {
-    // A connection of its own: one on which a bind hangs is given up.
-    let names = names.connect()?;
-    let names = switch_receive! {
-        case names.Success() as ready => ready,
-        case names.ChannelClosed() => return Err(Error::Closed),
-        deadline end => return Err(Error::Timeout),
-    };
-    let (sockets, exp) = HostSocketsContract::new_channel()?;
-    let binding: NamespaceContract::Imp<_> = names.send_bind(Text::new(path)?, 0, exp.into());
-    switch_receive! {
-        case binding.AckBind() as _ => {}
-        case binding.NakBind(_reason, _exp) as _ => return Err(Error::NotFound),
-        case binding.ChannelClosed() => return Err(Error::Closed),
-        deadline end => return Err(Error::Timeout),
-    }
-    switch_receive! {
-        case sockets.Success() as ready => Ok(ready),
-        case sockets.ChannelClosed() => Err(Error::Closed),
-        deadline end => Err(Error::Timeout),
-    }
-}
-
-/// Begins a session: the flags of the host, and the blocks and channels for what follows.
-fn begin(
-    sender: Ready,
-    mut receiver: Ready,
-    nonce: u32,
-    end: Duration,
-) -> Result<(u32, [Block; 2], [Ready; 2]), Error> {
-    let mut hello = Block::new(BLOCK)?;
-    hello.write(0, &Head::new(Op::Hello, nonce, 0).encode());
-    let asked = sender.send_send(Vector::from_block(hello), HEAD as u32);
-    let (out, sender) = switch_receive! {
-        case asked.Sent(block) as sender => (block.into_block(), sender),
-        case asked.Refused(_block) as _ => return Err(Error::BadState),
-        case asked.ChannelClosed() => return Err(Error::Closed),
-        deadline end => return Err(Error::Timeout),
-    };
-    let mut come = Block::new(BLOCK)?;
-    loop {
-        let asked = receiver.send_receive(Vector::from_block(come));
-        let (block, length, next) = switch_receive! {
-            case asked.Received(block, length) as next => (block.into_block(), length, next),
-            case asked.Refused(_block) as _ => return Err(Error::BadState),
-            case asked.ChannelClosed() => return Err(Error::Closed),
-            deadline end => return Err(Error::Timeout),
-        };
-        (come, receiver) = (block, next);
-        let mut bytes = alloc::vec![0; come.len().min(length as usize)];
-        come.read(0, &mut bytes);
-        let mut left = &bytes[..];
-        while let Ok((head, _, rest)) = Head::split(left) {
-            if head.op == Op::Hello && head.id == nonce {
-                return Ok((head.count, [come, out], [sender, receiver]));
-            }
-            left = rest;
-        }
-    }
 }
 
 impl Host {

@@ -31,6 +31,7 @@ mod looped;
 mod network;
 mod place;
 mod ports;
+mod session;
 mod stream;
 mod tcp;
 mod wire;
