@@ -31,8 +31,9 @@ use code::Code;
 use console::Console;
 use devices::Devices;
 pub use devices::{
-    DirectoryError, DiskError, DiskFile, DisplayError, DisplaySocket, HostDirectory, MOST_DISKS,
-    Network, NetworkError, SerialError, SerialLine,
+    AddressRange, DirectoryError, DiskError, DiskFile, DisplayError, DisplaySocket, HostDirectory,
+    HostSockets, MOST_DISKS, Network, NetworkError, RangeError, SerialError, SerialLine,
+    SocketsError,
 };
 use memory::Memory;
 use sing_abi::PAGE;
@@ -85,6 +86,8 @@ pub struct Config {
     /// Where the program listens that has the machine's keyboard and text screen; `None`: there are
     /// none.
     pub display: Option<DisplaySocket>,
+    /// What programs may do with sockets of the host.
+    pub sockets: HostSockets,
     /// The kernel, or a replacement.
     pub hooks: Hooks,
 }
@@ -108,6 +111,8 @@ pub enum Error {
     Serial(SerialError),
     /// No program has the keyboard and the screen.
     Display(DisplayError),
+    /// There are no sockets of the host.
+    Sockets(SocketsError),
     /// Linux refuses a resource that the machine needs.
     Linux {
         /// The resource.
@@ -136,6 +141,7 @@ impl fmt::Display for Error {
             Self::Network(error) => error.fmt(f),
             Self::Serial(error) => error.fmt(f),
             Self::Display(error) => error.fmt(f),
+            Self::Sockets(error) => error.fmt(f),
             Self::Linux { what, error } => write!(f, "Linux refuses {what}: {error}"),
         }
     }
@@ -153,6 +159,7 @@ impl Error {
             | Self::Network(_)
             | Self::Serial(_)
             | Self::Display(_)
+            | Self::Sockets(_)
             | Self::Linux { .. } => machine::REFUSED,
         }
     }
@@ -166,6 +173,7 @@ impl std::error::Error for Error {
             Self::Directory(error) => Some(error),
             Self::Serial(error) => Some(error),
             Self::Display(error) => Some(error),
+            Self::Sockets(error) => Some(error),
             _ => None,
         }
     }
@@ -237,6 +245,7 @@ impl HostedHal {
             &config.networks,
             config.serial.as_ref(),
             config.display.as_ref(),
+            &config.sockets,
         )?;
         let memory = Memory::new(limit / PAGE * PAGE);
         let hooks = config.hooks;

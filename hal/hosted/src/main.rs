@@ -57,6 +57,7 @@ fn start(run: Run) -> ! {
         networks: run.networks,
         serial: run.serial,
         display: run.display,
+        sockets: run.sockets,
         ..Config::default()
     };
     // A panic is a bug of the kernel: whatever stack it happens on, the system ends, with the

@@ -40,6 +40,12 @@ mod p9_tests;
 mod p9_tests_bounds;
 mod queue;
 mod refusal;
+mod sockets;
+mod sockets_host;
+mod sockets_policy;
+mod sockets_stream;
+#[cfg(test)]
+mod sockets_tests;
 #[cfg(test)]
 mod tests;
 
@@ -50,6 +56,8 @@ pub(crate) use lines::deliver;
 pub(crate) use mapping::resume_after;
 pub use net::{Network, NetworkError};
 pub use refusal::DiskError;
+pub use sockets::SocketsError;
+pub use sockets_policy::{AddressRange, HostSockets, RangeError};
 
 use disk::Disk;
 use entropy::Entropy;
@@ -66,8 +74,8 @@ use std::sync::Arc;
 /// The first interrupt line of a device.
 const FIRST_LINE: u32 = 4;
 /// Devices beside disks, directories and network cards: entropy, the real-time clock, a serial port, a
-/// keyboard, a screen.
-const OTHERS: u32 = 5;
+/// keyboard, a screen, sockets of the host.
+const OTHERS: u32 = 6;
 /// The most disks, directories and network cards together: the lines are one a device.
 pub const MOST_DISKS: usize = (LINES - FIRST_LINE - OTHERS) as usize;
 
@@ -104,6 +112,7 @@ impl Devices {
         networks: &[Network],
         serial: Option<&SerialLine>,
         display: Option<&DisplaySocket>,
+        sockets: &HostSockets,
     ) -> Result<Devices, crate::Error> {
         let mut devices = Devices::default();
         for file in disks {
@@ -142,6 +151,10 @@ impl Devices {
                 let Ok(()) =
                     devices.add_platform::<Infallible>(isa_screen::description(), |_| Ok(screen));
             }
+        }
+        if *sockets != HostSockets::None {
+            let added = devices.add(|transport| sockets::start(sockets.clone(), transport));
+            added.map_err(crate::Error::Sockets)?;
         }
         Ok(devices)
     }

@@ -1,7 +1,8 @@
 //! The network ([O] 4.1): TCP/IP in one process, for every program that is given a name of it.
 //!
-//! `/tcp` serves `TcpConnectionContract` (`tcp.rs`, `stream.rs`, `listener.rs`); what the packets
-//! look like is smoltcp's business. There is one thread: it serves what comes from clients, then
+//! `/tcp` serves `TcpConnectionContract` (`tcp.rs`, `stream.rs`, `listener.rs`), over links whose
+//! packets are smoltcp's business, and over sockets of the host where the machine has a device for
+//! them (`end.rs` has what is different). There is one thread: it serves what comes from clients, then
 //! has the stack take and send packets, then moves data between pipes and sockets.
 //!
 //! Invariants:
@@ -21,12 +22,16 @@ extern crate alloc;
 mod address;
 mod card;
 mod cards;
+mod end;
+mod host;
+mod hosts;
 mod link;
 mod listener;
 mod looped;
 mod network;
 mod place;
 mod ports;
+mod session;
 mod stream;
 mod tcp;
 mod wire;

@@ -1,6 +1,8 @@
 //! All that the network has, and the loop that serves it.
 
 use crate::cards;
+use crate::end::At;
+use crate::host::{self, Host};
 use crate::link::Link;
 use crate::listener::Listener;
 use crate::place::{Start, Target};
@@ -14,7 +16,6 @@ use sing_sdk::prelude::*;
 use sing_sdk::share::{SYSTEM, Shares};
 use sing_sdk::slots::Slots;
 use sing_sdk::time::{Timeout, uptime};
-use smoltcp::iface::SocketHandle;
 
 /// Channels: of the contract, and two pipes for each connection.
 const SLOTS: usize = 4096;
@@ -48,6 +49,12 @@ pub enum Client {
         Target,
         Port,
     ),
+    /// The host is asked for the port.
+    Listening(
+        TcpConnectionContract::Exp<TcpConnectionContract::ListenResult>,
+        u32,
+        Target,
+    ),
     Listens(
         TcpConnectionContract::Exp<TcpConnectionContract::Listens>,
         u32,
@@ -80,12 +87,15 @@ pub enum Client {
     Receiving(NicContract::Imp<NicContract::Ready_Receive>),
     /// It has frames to be sent.
     Sending(NicContract::Imp<NicContract::Ready_Send>),
+    /// The driver of the host's sockets has a buffer to be filled, or messages.
+    HostReceiving(host::Receiving),
+    HostSending(host::Sending),
 }
 
 /// A socket that nobody uses any more, until the stack has sent its last packet.
 struct Late {
     link: usize,
-    socket: SocketHandle,
+    socket: smoltcp::iface::SocketHandle,
     port: Option<Port>,
 }
 
@@ -113,6 +123,13 @@ pub struct Network {
     pub sought: Option<Duration>,
     /// How long after that, or after its driver was not found again, to look again.
     pub pause: Duration,
+    pub host: Host,
+    /// Whether sockets of the host were found once, and when to look for them, or again.
+    pub hosted: bool,
+    pub look_for_host: Option<Duration>,
+    /// The slots of their driver's channels, while a request is under way on each.
+    pub host_receiving: Option<u32>,
+    pub host_sending: Option<u32>,
     /// When to register again, if the name server was started again.
     absent: Option<Duration>,
 }
@@ -146,9 +163,15 @@ impl Network {
             sending: None,
             sought: None,
             pause: cards::LOOK,
+            host: Host::default(),
+            hosted: false,
+            look_for_host: Some(Duration::ZERO),
+            host_receiving: None,
+            host_sending: None,
             absent: None,
         };
         network.seek();
+        network.seek_host();
         Ok(network)
     }
 
@@ -200,6 +223,9 @@ impl Network {
             }
             self.come_back();
             self.recover();
+            if self.hosted {
+                self.seek_host();
+            }
             self.poll();
         }
     }
@@ -209,8 +235,13 @@ impl Network {
         let links = self.links.iter_mut().filter_map(Link::delay).min();
         let absent = self.absent.map(|next| next.saturating_sub(uptime()));
         let again = self.again.map(|next| next.saturating_sub(uptime()));
+        let host = self.look_for_host.filter(|_| self.hosted);
+        let host = host.map(|next| next.saturating_sub(uptime()));
         let look = (!self.streams.is_empty()).then_some(LOOK);
-        let least = [links, absent, again, look].into_iter().flatten().min();
+        let least = [links, absent, again, host, look]
+            .into_iter()
+            .flatten()
+            .min();
         least.map_or(Timeout::FOREVER, Timeout::from)
     }
 
@@ -221,6 +252,8 @@ impl Network {
             changed |= link.poll();
         }
         changed |= self.configure();
+        changed |= core::mem::take(&mut self.host.changed);
+        self.answered();
         self.exchange();
         self.bury();
         let now = uptime();
@@ -228,7 +261,7 @@ impl Network {
             (self.looked, changed) = (now, true);
         }
         if !changed {
-            return;
+            return self.exchange_host();
         }
         for number in self.listeners.keys().copied().collect::<Vec<_>>() {
             self.arrived(number);
@@ -241,6 +274,7 @@ impl Network {
             link.poll();
         }
         self.exchange();
+        self.exchange_host();
     }
 
     /// A number for a connection or listener.
@@ -255,7 +289,7 @@ impl Network {
     }
 
     /// A socket for an origin on a link.
-    pub fn socket(&mut self, origin: u32, link: usize) -> Option<SocketHandle> {
+    pub fn socket(&mut self, origin: u32, link: usize) -> Option<At> {
         if !self.sockets.take(origin, 1) {
             return None;
         }
@@ -263,14 +297,22 @@ impl Network {
         if socket.is_none() {
             self.sockets.give_back(origin, 1);
         }
-        socket
+        socket.map(|socket| At::Stack(link, socket))
     }
 
     /// Gives up a socket: it is freed when its last packets are sent. Until then it is on nobody's
     /// share: there are few ([`ENDED`]), and whoever had it has no say in how long it takes.
-    pub fn give_up(&mut self, link: usize, socket: SocketHandle, origin: u32, port: Option<Port>) {
+    pub fn give_up(&mut self, at: At, origin: u32, port: Option<Port>) {
         self.sockets.give_back(origin, 1);
-        self.late.push_back(Late { link, socket, port });
+        match at {
+            At::Stack(link, socket) => self.late.push_back(Late { link, socket, port }),
+            At::Host(number) => {
+                self.host.forget(number);
+                if let Some(port) = port {
+                    self.ports.give_back(port);
+                }
+            }
+        }
     }
 
     /// Frees sockets that are done, and the oldest of those that only wait for late packets.
@@ -318,6 +360,8 @@ impl Network {
             },
             Client::Receiving(receiving) => self.received(number, receiving),
             Client::Sending(sending) => self.sent(number, sending),
+            Client::HostReceiving(receiving) => self.host_received(number, receiving),
+            Client::HostSending(sending) => self.host_sent(number, sending),
             Client::Output(output, stream) => self.written(number, output, stream),
             Client::Input(input, stream) => self.taken(number, input, stream),
             control => self.control(number, control),

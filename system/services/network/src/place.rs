@@ -66,6 +66,7 @@ impl Place for Network {
             Err(refusal) => return Err((refusal, client)),
         };
         self.seek();
+        self.seek_host();
         let client: Start = client.cast().map_err(|e| (Refusal::OtherContract, e))?;
         let taken = self.slots.insert(origin, client, |client| {
             Client::Ready(client.send_success(), target)

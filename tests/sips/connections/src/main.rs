@@ -248,7 +248,7 @@ fn renew() -> Result<(), Error> {
 }
 
 fn storm(names: &mut Names, times: u32) -> Result<i32, Error> {
-    const PORT: u16 = 7;
+    const PORT: u16 = 7007;
     let mut draw = Draw(0x5eed);
     let mut round = |names: &mut Names, times: u32| -> Result<u32, Error> {
         let mut killed = 0;
