@@ -174,6 +174,15 @@ pub unsafe trait Hal: Sync {
     /// Undoes that. When this returns, an access to these addresses faults, whoever makes it.
     fn hide_registers(&self, _device: usize, _range: usize) {}
 
+    /// Goes on with the reset of a device, which [`Hal::disconnect`] has begun, or, before its first
+    /// holder, this does. Returns the time, as
+    /// of [`Hal::now`], at which to call this again; `None` when the reset is over. It is over
+    /// within two seconds of the first call, whatever the device does; one that has not come back
+    /// from it is not connected any more. Called before [`Hal::connect`]; never waits.
+    fn settle(&self, _device: usize) -> Option<u64> {
+        None
+    }
+
     /// Gets a device ready for its holder: switches on its registers and its interrupt (the line
     /// stays masked) and, if it has a transport, its access to memory. Returns false if the device
     /// is broken. Called before any access to its registers.
@@ -185,7 +194,8 @@ pub unsafe trait Hal: Sync {
     /// when this returns true, whatever its registers hold. The kernel resets a virtio device by
     /// its transport before; `reset` says whether the device has confirmed that. Returns false if
     /// the device could still reach memory (it has not confirmed, and the machine cannot cut it
-    /// off): the kernel then never frees what the device knew of, and never connects it again.
+    /// off): the kernel then never frees what the device knew of, and never connects it again. A
+    /// device without a transport is reset from here on, if it can be ([`Hal::settle`]).
     fn disconnect(&self, _device: usize, reset: bool) -> bool {
         reset
     }
