@@ -29,6 +29,7 @@ pub use crate::ground::trusted::{Part, Reservation};
 use crate::ground::console::ConsoleDevice;
 use crate::ground::device::Device;
 use crate::ground::output::Class;
+use core::fmt;
 use core::ops::Range;
 
 /// The most interrupt lines, including the timer's.
@@ -264,8 +265,12 @@ pub unsafe trait Hal: Sync {
 
     /// Describes the resource for lack of which [`Hal::reserve`] or [`Hal::commit`] refused last,
     /// and the remedy.
-    fn shortage(&self) -> &'static str {
-        "memory: give the machine more"
+    fn shortage(&self) -> Shortage {
+        Shortage {
+            what: "memory",
+            bytes: None,
+            remedy: "give the machine more",
+        }
     }
 
     /// Reserves addresses, aligned to 64 KiB, without access. Returns `None` if there are none
@@ -331,4 +336,25 @@ pub unsafe trait Hal: Sync {
     /// Ends the system with this status. First writes the output it has taken, as far as that is
     /// read within a bounded time.
     fn exit(&self, status: i32) -> !;
+}
+
+/// A resource for lack of which a request was refused, and the remedy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shortage {
+    /// The resource.
+    pub what: &'static str,
+    /// How many bytes more were asked for, and what that makes in all, if that helps.
+    pub bytes: Option<(u64, u64)>,
+    /// What helps.
+    pub remedy: &'static str,
+}
+
+impl fmt::Display for Shortage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.what)?;
+        if let Some((more, all)) = self.bytes {
+            write!(f, " ({more} bytes more are needed, {all} in all)")?;
+        }
+        write!(f, ": {}", self.remedy)
+    }
 }
