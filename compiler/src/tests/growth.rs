@@ -57,8 +57,12 @@ fn refused(wasm: &[u8], limit: Limit) {
 }
 
 /// The limit for which a module is refused, of which the verifier knows nothing.
+/// Refused by the compiler, and by the verifier for the same.
 fn refused_by_the_compiler(wasm: &[u8], limit: Limit) {
-    too_large(crate::compile(wasm, &Options::default()).err(), limit);
+    let compiled = crate::compile(wasm, &Options::default()).err();
+    let verified = crate::verify(wasm, &Options::default()).err();
+    assert_eq!(compiled, verified);
+    too_large(compiled, limit);
 }
 
 fn too_large(e: Option<Error>, limit: Limit) {
