@@ -231,3 +231,27 @@ fn a_contract_that_takes_too_long_to_read_is_refused() {
         "{e}"
     );
 }
+
+#[test]
+fn at_the_border_verifier_and_compiler_agree() {
+    // Each becomes several values in the compiler, and counts for one in the verifier.
+    let loads = |count: usize| {
+        let loads = "i64.load offset=4 ".repeat(count);
+        sip(&format!(
+            "{MAIN} (memory i64 1) (func (param i64) (result i64) local.get 0 {loads})"
+        ))
+    };
+    let verified = |count: usize| crate::verify(&loads(count), &Options::default()).map(drop);
+    let (mut least, mut most) = (60_000, 200_000);
+    assert_eq!(verified(least), Ok(()));
+    while most - least > 1000 {
+        let middle = least.midpoint(most);
+        *(if verified(middle).is_ok() {
+            &mut least
+        } else {
+            &mut most
+        }) = middle;
+    }
+    compile(&loads(least));
+    refused_by_the_compiler(&loads(most), limits::FUNCTION_VALUES);
+}
