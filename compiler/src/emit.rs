@@ -18,42 +18,102 @@ use sing_image::meta::{ConstExpr, ExportKind, Func, Meta};
 use std::collections::{BTreeSet, HashMap};
 use std::time::Instant;
 
-/// Compiles a module that has passed verification.
-pub(crate) fn module(mut checked: Checked<'_>, options: &Options) -> Result<Compiled> {
-    let isa = isa::build(options.cpu)?;
-    let referents = if options.sealed() {
-        take_referents(&mut checked.module)
-    } else {
-        Vec::new()
-    };
-    let defined = checked.module.func_types.len() as u32;
-    let tail_calls = match options.sealed() {
-        true => checked.used.tail_calls,
-        false => options.tail_calls,
-    };
-    let entries = match options.sealed() && tail_calls {
-        true => take_entries(&mut checked.module, defined + referents.len() as u32),
-        false => Vec::new(),
-    };
+/// What a module gets beside its own functions.
+struct Added {
+    /// Functions of the module's own when it was parsed, imported ones among them.
+    defined: u32,
+    /// Imported functions that get thunks, in the order of these.
+    referents: Vec<u32>,
+    /// Functions that get others by the kernel's convention, in the order of these.
+    entries: Vec<u32>,
+    tail_calls: bool,
+}
+
+impl Added {
+    /// Puts them into the places where the module refers to others.
+    fn to(checked: &mut Checked<'_>, options: &Options) -> Added {
+        let referents = if options.sealed() {
+            take_referents(&mut checked.module)
+        } else {
+            Vec::new()
+        };
+        let defined = checked.module.func_types.len() as u32;
+        let tail_calls = match options.sealed() {
+            true => checked.used.tail_calls,
+            false => options.tail_calls,
+        };
+        let entries = match options.sealed() && tail_calls {
+            true => take_entries(&mut checked.module, defined + referents.len() as u32),
+            false => Vec::new(),
+        };
+        Added {
+            defined,
+            referents,
+            entries,
+            tail_calls,
+        }
+    }
+}
+
+fn environment<'m>(
+    checked: &'m Checked<'m>,
+    options: &'m Options,
+    added: &Added,
+    isa: &OwnedTargetIsa,
+) -> Result<Env<'m>> {
     let module = &checked.module;
-    let env = Env {
+    let thunks = added.referents.iter().zip(added.defined..);
+    Ok(Env {
         module,
         imports: &checked.imports,
         options,
-        convention: match tail_calls {
+        convention: match added.tail_calls {
             true => CallConv::Tail,
             false => translate::KERNEL_CONVENTION,
         },
         layout: layout::of_module(module, options)?,
         canonical: module.canonical_types(),
-        thunks: referents
-            .iter()
-            .zip(defined..)
-            .map(|(&func, thunk)| (func, thunk))
-            .collect(),
-        fixed_tables: fixed_tables(&checked, options),
+        thunks: thunks.map(|(&func, thunk)| (func, thunk)).collect(),
+        fixed_tables: fixed_tables(checked, options),
         frontend: isa.frontend_config(),
-    };
+    })
+}
+
+/// Translates the functions of a verified module of which the verifier cannot tell whether they
+/// become too large, and forgets the result.
+pub(crate) fn check_large(checked: &mut Checked<'_>, options: &Options) -> Result<()> {
+    if checked.used.large.is_empty() {
+        return Ok(());
+    }
+    let isa = isa::build(options.cpu)?;
+    let added = Added::to(checked, options);
+    let env = environment(checked, options, &added, &isa)?;
+    let module = env.module;
+    let mut builder = FunctionBuilderContext::new();
+    for &index in &checked.used.large {
+        let place = index.checked_sub(module.imported_funcs);
+        let body = place.and_then(|place| module.bodies.get(place as usize));
+        let body = body.ok_or_else(|| Error::internal(format!("function {index} has no body")))?;
+        let mut func = Function::new();
+        func.signature = env.signature(module.func_type(index)?);
+        translate::function(&env, &mut func, &mut builder, index, body)
+            .map_err(|e| in_function(e, index, &module.func_name(index)))?;
+    }
+    Ok(())
+}
+
+/// Compiles a module that has passed verification.
+pub(crate) fn module(mut checked: Checked<'_>, options: &Options) -> Result<Compiled> {
+    let isa = isa::build(options.cpu)?;
+    let added = Added::to(&mut checked, options);
+    let env = environment(&checked, options, &added, &isa)?;
+    let module = env.module;
+    let Added {
+        defined,
+        referents,
+        entries,
+        ..
+    } = added;
     let mut emitter = Emitter::new(&env, isa);
     for (index, body) in (module.imported_funcs..).zip(&module.bodies) {
         let ty = module.func_types[index as usize];

@@ -88,11 +88,13 @@ pub struct Compiled {
 /// # Errors
 /// The first reason why it is not, with its place in the module.
 pub fn verify(wasm: &[u8], options: &Options) -> Result<Verified> {
+    let mut checked = verify::check(wasm, options)?;
+    emit::check_large(&mut checked, options)?;
     let verify::Checked {
         manifest,
         contracts,
         ..
-    } = verify::check(wasm, options)?;
+    } = checked;
     Ok(Verified {
         manifest,
         contracts,

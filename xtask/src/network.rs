@@ -116,6 +116,15 @@ impl Network {
         {
             bail!("--net {text} is for the hosted system; write user or LOCAL,REMOTE here");
         }
+        if let Link::Datagrams { local, .. } = self.link
+            && local.is_ipv6()
+            && machine != Machine::Hosted
+        {
+            bail!(
+                "--net: QEMU's cards have no datagrams of IPv6 behind them; write two addresses of \
+                 IPv4, such as 127.0.0.1:5001,127.0.0.1:5002"
+            );
+        }
         Ok(())
     }
 
@@ -130,17 +139,14 @@ impl Network {
 
     /// QEMU's arguments for it as network `number`, with a virtio card of this kind.
     pub fn for_qemu(&self, number: usize, virtio: &str) -> [String; 4] {
-        let inet = |side: &str, address: SocketAddr| {
-            let (host, port) = (address.ip(), address.port());
-            format!(",{side}.type=inet,{side}.host={host},{side}.port={port}")
-        };
         let (backend, mac) = match &self.link {
             &Link::Datagrams { local, remote } => {
                 let [high, low] = local.port().to_be_bytes();
-                let ends = inet("local", local) + &inet("remote", remote);
                 // As the hosted model has it: cards of one host differ.
                 let mac = format!(",mac=52:54:00:53:{high:02x}:{low:02x}");
-                (format!("dgram,id=net{number}{ends}"), mac)
+                // Every QEMU has this; `dgram`, which does the same, only from 7.2 on.
+                let backend = format!("socket,id=net{number},udp={remote},localaddr={local}");
+                (backend, mac)
             }
             Link::User { forwards } => {
                 let mut backend = format!("user,id=net{number}");
@@ -188,7 +194,7 @@ mod tests {
         assert_eq!(net.for_hosted(), "127.0.0.1:5001,127.0.0.1:5002");
         let line = net.for_qemu(1, "virtio-net-pci").join(" ");
         for part in [
-            "dgram,id=net1,local.type=inet,local.host=127.0.0.1,local.port=5001,remote.type=inet",
+            "socket,id=net1,udp=127.0.0.1:5002,localaddr=127.0.0.1:5001",
             "e1000,romfile=,netdev=net1,mac=52:54:00:53:13:89",
         ] {
             assert!(line.contains(part), "{part} not in {line}");
@@ -201,6 +207,14 @@ mod tests {
         let forwards =
             "user,id=net0,hostfwd=tcp:127.0.0.1:8080-:80,hostfwd=tcp:127.0.0.1:8443-:443";
         assert!(line.contains(forwards) && user.e1000, "{line}");
+    }
+
+    #[test]
+    fn addresses_of_ipv6_are_for_hosted_machines() {
+        let net = Network::named("[::1]:5001,[::1]:5002").unwrap();
+        assert!(net.check(Machine::Hosted).is_ok());
+        let error = net.check(Machine::Q35).unwrap_err().to_string();
+        assert!(error.contains("two addresses of IPv4"), "{error}");
     }
 
     #[test]

@@ -57,8 +57,12 @@ fn refused(wasm: &[u8], limit: Limit) {
 }
 
 /// The limit for which a module is refused, of which the verifier knows nothing.
+/// Refused by the compiler, and by the verifier for the same.
 fn refused_by_the_compiler(wasm: &[u8], limit: Limit) {
-    too_large(crate::compile(wasm, &Options::default()).err(), limit);
+    let compiled = crate::compile(wasm, &Options::default()).err();
+    let verified = crate::verify(wasm, &Options::default()).err();
+    assert_eq!(compiled, verified);
+    too_large(compiled, limit);
 }
 
 fn too_large(e: Option<Error>, limit: Limit) {
@@ -226,4 +230,28 @@ fn a_contract_that_takes_too_long_to_read_is_refused() {
         e.to_string().contains(limits::ONE_CONTRACT_BYTES.what),
         "{e}"
     );
+}
+
+#[test]
+fn at_the_border_verifier_and_compiler_agree() {
+    // Each becomes several values in the compiler, and counts for one in the verifier.
+    let loads = |count: usize| {
+        let loads = "i64.load offset=4 ".repeat(count);
+        sip(&format!(
+            "{MAIN} (memory i64 1) (func (param i64) (result i64) local.get 0 {loads})"
+        ))
+    };
+    let verified = |count: usize| crate::verify(&loads(count), &Options::default()).map(drop);
+    let (mut least, mut most) = (60_000, 200_000);
+    assert_eq!(verified(least), Ok(()));
+    while most - least > 1000 {
+        let middle = least.midpoint(most);
+        *(if verified(middle).is_ok() {
+            &mut least
+        } else {
+            &mut most
+        }) = middle;
+    }
+    compile(&loads(least));
+    refused_by_the_compiler(&loads(most), limits::FUNCTION_VALUES);
 }

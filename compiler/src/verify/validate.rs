@@ -14,6 +14,8 @@ pub(crate) struct Used {
     pub(crate) grown_tables: BTreeSet<u32>,
     /// Whether there are tail calls.
     pub(crate) tail_calls: bool,
+    /// Functions that may become larger in the compiler than it compiles.
+    pub(crate) large: BTreeSet<u32>,
 }
 
 /// Validates a whole module.
@@ -37,6 +39,9 @@ pub(super) fn module(wasm: &[u8], features: wp::WasmFeatures) -> Result<Used> {
         let its = function(&mut func, &body, &mut used)
             .map_err(|e| in_function(e, wasm, func.index()))?;
         work.add(&its);
+        if its.may_be_too_large() {
+            used.large.insert(func.index());
+        }
         allocations = func.into_allocations();
     }
     work.check()?;

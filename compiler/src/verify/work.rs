@@ -9,7 +9,7 @@
 
 use crate::error::Result;
 use crate::verify::limits;
-use sing_image::limits::Counts;
+use sing_image::limits::{Counts, FUNCTION_VALUES, VALUES_BEYOND, VALUES_PER_BYTE};
 use std::ops::RangeInclusive;
 use wasmparser::{self as wp, WasmModuleResources as _};
 
@@ -23,6 +23,9 @@ const CONVERSION: u64 = 4;
 /// atomic accesses), and what one counts for: it may become twenty.
 const PREFIXES: RangeInclusive<u8> = 0xfc..=0xfe;
 const PREFIXED: u64 = 8;
+/// The most values of the compiler's for each that is counted, but for what becomes of locals where
+/// control flow joins.
+const COMPILED: u64 = 32;
 
 /// The work for the functions that were looked at.
 #[derive(Default)]
@@ -37,6 +40,8 @@ pub(super) struct FunctionWork {
     bytes: u64,
     locals: u64,
     blocks: u64,
+    /// Branches, and falls into the next block.
+    edges: u64,
 }
 
 impl Work {
@@ -61,6 +66,7 @@ impl FunctionWork {
             bytes: range.end.saturating_sub(range.start),
             locals: u64::from(func.len_locals()),
             blocks: 2,
+            edges: 1,
         }
     }
 
@@ -103,6 +109,17 @@ impl FunctionWork {
         };
         self.values += 1 + values;
         self.blocks += blocks;
+        self.edges += 2 * blocks + u64::from(is_control(op));
+    }
+
+    /// Whether the compiler may refuse the function for its values, of which it has more than are
+    /// counted here: of an instruction, and of each local on each edge, and in each block where
+    /// edges join.
+    pub(super) fn may_be_too_large(&self) -> bool {
+        let of_locals = self.locals.saturating_mul(self.blocks + self.edges);
+        let values = COMPILED.saturating_mul(self.values);
+        values.saturating_add(of_locals) > FUNCTION_VALUES.most
+            || of_locals > VALUES_BEYOND.most + VALUES_PER_BYTE * self.bytes
     }
 
     /// Compares it with the limits.
@@ -113,6 +130,15 @@ impl FunctionWork {
             ..Counts::default()
         })
     }
+}
+
+/// Whether an instruction ends a block of the compiler's with an edge to another.
+fn is_control(op: &wp::Operator<'_>) -> bool {
+    use wp::Operator as O;
+    matches!(
+        op,
+        O::Br { .. } | O::Return | O::Else | O::End | O::BrTable { .. }
+    )
 }
 
 fn sum((params, results): (u64, u64)) -> u64 {

@@ -41,7 +41,8 @@ Options:
   -V, --version             print the version
 
 The smallest limit with which the shell runs programs is 16M. With guard pages each process reserves 4 GiB of
-addresses, which `ulimit -v` counts; an image made with `--memory explicit` reserves no more than it may use.
+addresses, which `ulimit -v` counts: the shell needs 33 GB of these, and more for each program beside it. In an image
+made with `--memory explicit` a process reserves what its manifest allows, 4 GiB if that says nothing: the shell needs 11 GB.
 
 The exit status is the system's (its low eight bits). 160: a fault in the kernel. 161: image not readable. 162: no
 system image. 163: Linux refuses something. 164: wrong use. 165: memory or addresses do not suffice. 166: a process has

@@ -41,7 +41,7 @@ use sing_abi::exit::machine;
 use sing_kernel::console::ConsoleDevice;
 use sing_kernel::device::Device;
 use sing_kernel::fault::{Action, Fault};
-use sing_kernel::hal::{Hal, LINE_CONSOLE, LINE_OUTPUT, Part, Reservation};
+use sing_kernel::hal::{Hal, LINE_CONSOLE, LINE_OUTPUT, Part, Reservation, Shortage};
 use sing_kernel::output::Class;
 use std::ops::Range;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -134,7 +134,8 @@ impl fmt::Display for Error {
             }
             Self::Addresses(error) => write!(
                 f,
-                "1 GiB of addresses for code is not to be had: {error}; raise `ulimit -v`"
+                "1073741824 bytes of addresses for code are not to be had: {error}; raise `ulimit -v`, which counts \
+                 KiB: a shell needs 11 GB with an image made by `--memory explicit`, and 33 GB with others"
             ),
             Self::Disk(error) => error.fmt(f),
             Self::Directory(error) => error.fmt(f),
@@ -363,7 +364,7 @@ unsafe impl Hal for HostedHal {
         false
     }
 
-    fn shortage(&self) -> &'static str {
+    fn shortage(&self) -> Shortage {
         self.memory.shortage()
     }
 

@@ -26,16 +26,20 @@ use crate::wide;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
 use sing_abi::PAGE;
-use sing_kernel::hal::{Part, Reservation};
+use sing_kernel::hal::{self, Part, Reservation};
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Alignment of reservations, in bytes.
 const ALIGN: u64 = 65_536;
-/// Size of the first arena that is tried; halved if Linux refuses.
+/// Size of an arena, and of one where a limit of addresses leaves no room for such: every address
+/// counts there, and what an arena has behind its last large request is of little use.
 const ARENA: u64 = 1 << 40;
+const SMALL_ARENA: u64 = 64 << 20;
 /// Mappings left to the rest of the process.
 const SPARE_MAPPINGS: usize = 2048;
 
@@ -61,17 +65,32 @@ impl Shortage {
         Shortage::Mappings,
     ];
 
-    fn describe(self) -> &'static str {
+    /// What is short, and what helps.
+    fn describe(self) -> (&'static str, &'static str) {
         match self {
-            Shortage::Limit => "memory: raise --memory-limit",
-            Shortage::Addresses => {
-                "addresses: raise `ulimit -v`, or run an image made with `--memory explicit`, whose memories reserve no \
-                 more than they may use"
-            }
-            Shortage::Memory => "memory, which Linux refuses: raise `ulimit -v` or `ulimit -d`",
-            Shortage::Mappings => "mappings, which Linux refuses: raise vm.max_map_count",
+            Shortage::Limit => ("memory", "raise --memory-limit"),
+            Shortage::Addresses => (
+                "addresses",
+                "raise `ulimit -v`, which counts KiB; or run an image made with `--memory explicit`, \
+                 whose memories reserve what their programs' manifests allow and not 4 GiB each",
+            ),
+            Shortage::Memory => (
+                "memory",
+                "Linux refuses it; raise `ulimit -v` or `ulimit -d`",
+            ),
+            Shortage::Mappings => ("mappings", "Linux refuses them; raise vm.max_map_count"),
         }
     }
+}
+
+/// Bytes of addresses that the process has, its own as well as the kernel's; 0 if Linux does not say.
+fn addresses() -> u64 {
+    let mut text = [0; 32];
+    let read = File::open("/proc/self/statm").and_then(|mut file| file.read(&mut text));
+    let text = text.get(..read.unwrap_or(0)).unwrap_or(&[]);
+    let first = text.split(|byte| *byte == b' ').next().unwrap_or(&[]);
+    let pages = std::str::from_utf8(first).ok().and_then(|n| n.parse().ok());
+    PAGE.saturating_mul(pages.unwrap_or(0))
 }
 
 /// The process's addresses and memory, as far as the kernel uses them.
@@ -82,6 +101,8 @@ pub(crate) struct Memory {
     max_islands: usize,
     /// The resource for lack of which the last refused request failed.
     shortage: AtomicU8,
+    /// How many bytes of addresses the last request for them asked for that was refused.
+    refused: AtomicU64,
     state: Mutex<State>,
 }
 
@@ -252,6 +273,7 @@ impl Memory {
             limit,
             max_islands,
             shortage: AtomicU8::new(0),
+            refused: AtomicU64::new(0),
             state: Mutex::default(),
         }
     }
@@ -266,8 +288,17 @@ impl Memory {
     }
 
     /// Returns the resource that the last refused request lacked, and the remedy.
-    pub(crate) fn shortage(&self) -> &'static str {
-        Shortage::ALL[usize::from(self.shortage.load(Relaxed))].describe()
+    pub(crate) fn shortage(&self) -> hal::Shortage {
+        let shortage = Shortage::ALL[usize::from(self.shortage.load(Relaxed))];
+        let (what, remedy) = shortage.describe();
+        let more = self.refused.load(Relaxed);
+        let bytes = matches!(shortage, Shortage::Addresses)
+            .then(|| (more, addresses().saturating_add(more)));
+        hal::Shortage {
+            what,
+            bytes,
+            remedy,
+        }
     }
 
     fn short(&self, of: Shortage) {
@@ -294,23 +325,21 @@ impl Memory {
             state.give(at, bytes);
             return Some(at);
         }
-        let mut size = ARENA.max(bytes);
-        loop {
-            match size.checked_add(ALIGN).map(|_| map_arena(size)) {
-                Some(Ok(at)) => {
-                    state.arenas.insert(at, at + size);
-                    state.free.insert(at, at + size);
-                    let at = state.free.take(bytes)?;
-                    state.give(at, bytes);
-                    return Some(at);
-                }
-                _ if size > bytes => size = (size / 2).next_multiple_of(ALIGN).max(bytes),
-                _ => {
-                    self.short(Shortage::Addresses);
-                    return None;
-                }
+        for size in [ARENA.max(bytes), SMALL_ARENA.max(bytes), bytes] {
+            if size.checked_add(ALIGN).is_none() {
+                continue;
+            }
+            if let Ok(at) = map_arena(size) {
+                state.arenas.insert(at, at + size);
+                state.free.insert(at, at + size);
+                let at = state.free.take(bytes)?;
+                state.give(at, bytes);
+                return Some(at);
             }
         }
+        self.refused.store(bytes, Relaxed);
+        self.short(Shortage::Addresses);
+        None
     }
 
     pub(crate) fn release(&self, addresses: Reservation) {

@@ -9,6 +9,8 @@ use sing_kernel::hal::Hal;
 use std::os::unix::process::CommandExt;
 
 const MIB: u64 = 1 << 20;
+/// A limit in MiB that has room for the code, one memory of 4 GiB, and a little more.
+const ENOUGH: u64 = 5800;
 
 /// The child: takes memory as the first process of a system does, and reports as the kernel does.
 fn play() -> ! {
@@ -20,6 +22,8 @@ fn play() -> ! {
         eprintln!("singularity: {error}");
         std::process::exit(error.status())
     });
+    // One that takes little leaves the rest to the next.
+    let _small = hal.reserve(24 * MIB);
     let Some(mut addresses) = hal.reserve(4 << 30) else {
         eprintln!("short of {}", hal.shortage());
         std::process::exit(NO_MEMORY)
@@ -36,7 +40,9 @@ fn what_is_short_is_said() {
         play();
     }
     let (mut prompts, mut refusals) = (0, 0);
-    for mib in [256, 512, 1024, 1100, 1500, 2048, 4096, 8192, 100_000] {
+    for mib in [
+        256, 512, 1024, 1100, 1500, 2048, 4096, ENOUGH, 8192, 100_000,
+    ] {
         let mut child = common::scene("what_is_short_is_said", "play");
         let limit = libc::rlimit {
             rlim_cur: mib * MIB,
@@ -65,6 +71,11 @@ fn what_is_short_is_said() {
                 refusals += 1;
                 assert_eq!(status, NO_MEMORY, "{mib} MiB: {said}");
                 assert!(said.contains("ulimit -v"), "{mib} MiB: {said}");
+                assert!(said.contains("--memory explicit"), "{mib} MiB: {said}");
+                // The bytes that are missing: of the code, or of the memory, with those in all.
+                let missing = ["1073741824 bytes", "(4294967296 bytes more are needed, "];
+                let named = missing.iter().any(|m| said.contains(m));
+                assert!(named && mib < ENOUGH, "{mib} MiB: {said}");
             }
             None => panic!("{mib} MiB: {:?}: {said}", output.status),
         }

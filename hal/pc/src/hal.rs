@@ -121,6 +121,10 @@ unsafe impl Hal for Pc {
         devices::hide_registers(device, range);
     }
 
+    fn settle(&self, device: usize) -> Option<u64> {
+        devices::settle(device)
+    }
+
     fn connect(&self, device: usize) -> bool {
         devices::connect(device)
     }

@@ -27,6 +27,7 @@ mod calendar;
 mod command_line;
 mod firmware;
 mod frame_map;
+mod function_reset;
 mod messages;
 mod overtaken;
 mod regions;

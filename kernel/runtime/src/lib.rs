@@ -54,6 +54,7 @@ pub mod open;
     reason = "an image is made ready once, for all SIPs of it"
 )]
 mod seal;
+mod slot;
 mod table;
 #[expect(
     clippy::disallowed_methods,

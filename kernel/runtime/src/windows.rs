@@ -11,32 +11,14 @@
 //! - The table never moves, and lives as long as the instance.
 
 use crate::{Charged, NoRoom, Payer};
-use core::mem::offset_of;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use sing_abi::io::ENTRIES;
-use sing_abi::xheap::{
-    ENTRY_ALLOC, ENTRY_BASE, ENTRY_KEY, ENTRY_LEN, ENTRY_SIZE, ENTRY_WLEN, INDEX_MASK,
-};
+use sing_abi::xheap::INDEX_MASK;
 
-/// An entry as compiled code reads it, and what the kernel knows the window by.
-#[repr(C, align(32))]
-struct Slot {
-    base: AtomicU64,
-    len: AtomicU32,
-    wlen: AtomicU32,
-    key: AtomicU32,
-    tag: AtomicU32,
-}
+/// An entry. The kernel knows the window by a tag.
+type Slot = crate::slot::Slot<AtomicU64, AtomicU32, ()>;
 
-const _: () = {
-    assert!(size_of::<Slot>() == ENTRY_SIZE as usize);
-    assert!(offset_of!(Slot, base) == ENTRY_BASE as usize);
-    assert!(offset_of!(Slot, len) == ENTRY_LEN as usize);
-    assert!(offset_of!(Slot, wlen) == ENTRY_WLEN as usize);
-    assert!(offset_of!(Slot, key) == ENTRY_KEY as usize);
-    assert!(offset_of!(Slot, tag) == ENTRY_ALLOC as usize);
-    assert!(ENTRIES.is_power_of_two() && ENTRIES <= INDEX_MASK as usize);
-};
+const _: () = assert!(ENTRIES.is_power_of_two() && ENTRIES <= INDEX_MASK as usize);
 
 /// The table of SIPs without windows. Its lengths are 0, so nothing can be reached through it.
 static EMPTY: Slot = Slot::free();
@@ -48,7 +30,8 @@ impl Slot {
             len: AtomicU32::new(0),
             wlen: AtomicU32::new(0),
             key: AtomicU32::new(0),
-            tag: AtomicU32::new(0),
+            record: AtomicU32::new(0),
+            own: (),
         }
     }
 }
@@ -119,12 +102,12 @@ impl Windows {
         let wlen = if window.writable { window.len } else { 0 };
         if slot.base.load(Relaxed) == 0 {
             slot.base.store(window.base, Relaxed);
-            slot.tag.store(tag, Relaxed);
+            slot.record.store(tag, Relaxed);
             slot.len.store(window.len, Relaxed);
             slot.wlen.store(wlen, Relaxed);
         }
         let known = slot.base.load(Relaxed) == window.base
-            && slot.tag.load(Relaxed) == tag
+            && slot.record.load(Relaxed) == tag
             && slot.len.load(Relaxed) == window.len
             && slot.wlen.load(Relaxed) == wlen;
         if known {
@@ -138,7 +121,7 @@ impl Windows {
     pub fn remove(&self, is_gone: impl Fn(u32, u32) -> bool) {
         for slot in self.0.iter() {
             let key = slot.key.load(Relaxed);
-            if key != 0 && is_gone(slot.tag.load(Relaxed), key) {
+            if key != 0 && is_gone(slot.record.load(Relaxed), key) {
                 slot.key.store(0, Release);
             }
         }
@@ -148,7 +131,7 @@ impl Windows {
     pub fn iter(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         let slots = self.0.iter();
         slots
-            .map(|s| (s.tag.load(Relaxed), s.key.load(Relaxed)))
+            .map(|s| (s.record.load(Relaxed), s.key.load(Relaxed)))
             .filter(|&(_, key)| key != 0)
     }
 }
@@ -157,6 +140,7 @@ impl Windows {
 mod tests {
     use super::*;
     use crate::Kernel;
+    use sing_abi::xheap::ENTRY_SIZE;
 
     fn window(base: u64, len: u32) -> Window {
         // SAFETY: no code runs in these tests.

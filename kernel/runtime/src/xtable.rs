@@ -12,34 +12,20 @@
 //! - An entry gives access only to a [`Block`] that was passed in, never to a mere number.
 
 use crate::{Block, Charged, Payer, SipMemory};
-use core::mem::offset_of;
-use sing_abi::xheap::{
-    ENTRY_ALLOC, ENTRY_BASE, ENTRY_KEY, ENTRY_LEN, ENTRY_SIZE, ENTRY_WLEN, INDEX_BITS, INDEX_MASK,
-    MAX_ENTRIES,
-};
+use sing_abi::xheap::{ENTRY_SIZE, INDEX_BITS, INDEX_MASK, MAX_ENTRIES};
 
-/// An entry as compiled code reads it, followed by fields that only the table uses.
-#[repr(C, align(32))]
-struct Slot {
-    base: u64,
-    len: u32,
-    wlen: u32,
-    key: u32,
-    alloc: u32,
+/// An entry. The kernel knows the allocation by the index of its record.
+type Slot = crate::slot::Slot<u64, u32, Own>;
+
+/// What only the table uses of an entry.
+struct Own {
     /// The handle of the next allocation in this slot.
     next_handle: u32,
     /// The next free slot, if this one is free.
     next_free: u32,
 }
 
-const _: () = {
-    assert!(size_of::<Slot>() == ENTRY_SIZE as usize);
-    assert!(offset_of!(Slot, base) == ENTRY_BASE as usize);
-    assert!(offset_of!(Slot, len) == ENTRY_LEN as usize);
-    assert!(offset_of!(Slot, wlen) == ENTRY_WLEN as usize);
-    assert!(offset_of!(Slot, key) == ENTRY_KEY as usize);
-    assert!(offset_of!(Slot, alloc) == ENTRY_ALLOC as usize);
-};
+const _: () = assert!(size_of::<Slot>() == ENTRY_SIZE as usize);
 
 /// The table of threads without allocations. Its lengths are 0, so nothing can be stored through
 /// it.
@@ -59,9 +45,11 @@ impl Slot {
             len: 0,
             wlen: 0,
             key: 0,
-            alloc: 0,
-            next_handle: GENERATION | index,
-            next_free,
+            record: 0,
+            own: Own {
+                next_handle: GENERATION | index,
+                next_free,
+            },
         }
     }
 
@@ -72,7 +60,7 @@ impl Slot {
             len,
             wlen,
             key,
-            alloc,
+            record: alloc,
             ..
         } = *self;
         Entry {
@@ -206,12 +194,12 @@ impl XTable {
     pub(crate) fn insert(&mut self, alloc: u32, block: Block, writable: bool) -> Option<u32> {
         let (base, len, wlen) = block.parts(writable);
         let slot = self.slots.get_mut(self.free as usize)?;
-        self.free = slot.next_free;
-        let handle = slot.next_handle;
+        self.free = slot.own.next_free;
+        let handle = slot.own.next_handle;
         slot.base = base;
         slot.len = len;
         slot.wlen = wlen;
-        slot.alloc = alloc;
+        slot.record = alloc;
         slot.key = handle;
         self.live += 1;
         Some(handle)
@@ -263,10 +251,8 @@ impl XTable {
         } else {
             next
         };
-        *slot = Slot {
-            next_handle: next,
-            ..Slot::free(index, self.free)
-        };
+        *slot = Slot::free(index, self.free);
+        slot.own.next_handle = next;
         self.free = index;
         self.live -= 1;
         Some(entry)
@@ -279,7 +265,7 @@ impl XTable {
         while let Some(slot) = self.slots.pop() {
             if slot.key != 0 {
                 self.live -= 1;
-                return Some(slot.alloc);
+                return Some(slot.record);
             }
         }
         None
@@ -325,6 +311,7 @@ mod tests {
     use crate::Kernel;
     use alloc::collections::BTreeSet;
     use alloc::vec::Vec;
+    use sing_abi::xheap::ENTRY_KEY;
 
     /// Makes a block that is never accessed.
     fn block(base: u64, len: u32) -> Block {

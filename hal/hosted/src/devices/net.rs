@@ -1,5 +1,5 @@
 //! A network card ("5.1 Network Device"): frames are datagrams of the host, one each, as QEMU's
-//! `-netdev dgram` has them. So two systems can be connected, hosted or not.
+//! `-netdev socket,udp=` has them. So two systems can be connected, hosted or not.
 //!
 //! Frames that come are received by a thread of the card's own; it waits while the driver has no
 //! room for them, so that a burst waits in the host's socket. What that has no room for is lost.

@@ -2,6 +2,7 @@
 //! else by the two ports.
 
 use crate::acpi::PciWindow;
+use crate::function_reset::{COMMAND, MASTER, MEMORY, NO_PIN, PORTS};
 use crate::{memory, port};
 use core::fmt;
 use x86_64::instructions::interrupts::without_interrupts;
@@ -9,13 +10,6 @@ use x86_64::instructions::interrupts::without_interrupts;
 const ADDRESS: u16 = 0xcf8;
 const DATA: u16 = 0xcfc;
 
-/// The register with the commands in its low half.
-pub const COMMAND: u16 = 0x04;
-/// Answers at ports; answers at memory addresses; masters the bus; does not raise its pin.
-const PORTS: u32 = 1;
-const MEMORY: u32 = 2;
-const MASTER: u32 = 4;
-const NO_PIN: u32 = 1 << 10;
 /// In the status above the commands: the function wants to raise its pin.
 const WANTS_PIN: u32 = 1 << 19;
 

@@ -175,6 +175,7 @@ fn add_at(
     let known = Known {
         places: parts.iter().map(|p| p.place).collect(),
         function: None,
+        reset: None,
         pin: Pin::None,
         masters: false,
         confined: false,

@@ -12,6 +12,7 @@
 //! - A PCI function that is no bridge masters the bus only while the kernel has it connected and it
 //!   has a virtio transport, or while it has a window and an IOMMU confines it to that. So no other
 //!   device reaches memory, nor sends messages for interrupts.
+//! - A PCI function without a transport that can be reset is reset before each of its holders.
 
 mod acs;
 mod config;
@@ -20,6 +21,7 @@ mod isa;
 mod msix;
 mod pci;
 mod pins;
+mod reset;
 pub use pins::tick;
 mod virtio_mmio;
 
@@ -37,6 +39,7 @@ use core::ops::Range;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::Relaxed};
 use guard::Guard;
+use reset::Reset;
 use sing_kernel::device::{Device, IoRange, MOST_DEVICES, MOST_RANGES, Space};
 
 /// The first interrupt line of devices: those before are the timer's, the console's and the power
@@ -70,6 +73,8 @@ struct Known {
     places: Vec<Place>,
     /// Its PCI function; `None` for virtio-mmio and platform devices.
     function: Option<Function>,
+    /// How it is reset when it is given back; `None` if it cannot be, or the kernel resets it.
+    reset: Option<Reset>,
     /// Its interrupt pin, if that is its line.
     pin: Pin,
     /// Whether it may master the bus while it is connected.
@@ -338,11 +343,20 @@ pub fn hide_registers(device: usize, range: usize) {
     memory::hide(device, range);
 }
 
+/// Goes on with the reset of a device before its next holder gets it: the time at which to call again.
+pub fn settle(device: usize) -> Option<u64> {
+    let known = list()?.known.get(device)?;
+    reset::settle(device, &known.function?, known.reset.as_ref()?)
+}
+
 /// Gets a device ready.
 pub fn connect(device: usize) -> bool {
     let Some(known) = list().and_then(|l| l.known.get(device)) else {
         return false;
     };
+    if reset::is_away(device) {
+        return false;
+    }
     if let Some(function) = &known.function {
         function.switch_on(known.masters);
         // One that shares its input raises it when its line is unmasked.
@@ -360,14 +374,20 @@ pub fn disconnect(device: usize, reset: bool) -> bool {
     if let Some(line) = list.devices.get(device).and_then(|d| d.line) {
         mask(line);
     }
-    match list.known.get(device).map(|k| (&k.function, k.confined)) {
-        Some((Some(function), confined)) => {
-            function.stop_mastering();
-            function.let_pin(false);
-            !confined || iommu::close(device)
-        }
-        _ => reset,
+    let known = list.known.get(device);
+    let Some((function, known)) = known.and_then(|k| Some((k.function?, k))) else {
+        return reset;
+    };
+    // One whose reset is under way already does neither.
+    if !reset::is_away(device) {
+        function.stop_mastering();
+        function.let_pin(false);
     }
+    let closed = !known.confined || iommu::close(device);
+    if let Some(reset) = &known.reset {
+        reset::begin(device, &function, reset);
+    }
+    closed
 }
 
 /// Whether an IOMMU confines a device.
@@ -385,7 +405,7 @@ pub fn open_window(device: usize) -> bool {
         return false;
     };
     let opened = iommu::open(device, function.source());
-    if opened {
+    if opened && !reset::is_away(device) {
         function.switch_on(true);
     }
     opened

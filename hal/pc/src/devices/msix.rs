@@ -21,9 +21,26 @@ const ALL_MASKED: u32 = 1 << 30;
 /// The address of each line's control; 0 for none.
 static CONTROLS: [AtomicU64; interrupts::LINES] = [const { AtomicU64::new(0) }; interrupts::LINES];
 
-/// Connects a line to vector 0 of a device's table, masked. `capability` is the place of the
-/// device's capability, `table` that of its table.
-pub fn connect(function: &Function, capability: u16, table: Place, line: u32) -> bool {
+/// A line and the vector that is to raise it: number 0 of a device's table.
+#[derive(Clone, Copy, Debug)]
+pub struct Connection {
+    /// Place of the device's capability.
+    pub capability: u16,
+    /// Place of its table.
+    pub table: Place,
+    pub line: u32,
+}
+
+impl Connection {
+    /// Connects them, masked. Whether that has worked.
+    pub fn connect(&self, function: &Function) -> bool {
+        // The table answers only while the function does.
+        function.switch_on(false);
+        connect(function, self.capability, self.table, self.line)
+    }
+}
+
+fn connect(function: &Function, capability: u16, table: Place, line: u32) -> bool {
     let control = CONTROLS.get(line as usize);
     let (Place::Memory(table), Some(control), Some(vector)) =
         (table, control, interrupts::vector(line))

@@ -4,8 +4,10 @@
 //! placed, or placed over something else, is left out.
 
 use super::config::{Function, Way};
+use super::reset::Reset;
 use super::{Known, Pin, Place, Search, give_line, range, take_line, takes_no_addresses};
 use super::{acs, msix, pins};
+use crate::function_reset::Plan;
 use crate::serial::line;
 use crate::{ioapic, iommu, memory};
 use alloc::format;
@@ -80,13 +82,14 @@ pub fn find(search: &mut Search<'_>) {
             }
             function.stop_mastering();
             let has_neighbours = first.read8(0x0e) & 0x80 != 0;
+            let isolated = has_neighbours
+                && matches!(behind, Behind::Port(_))
+                && acs::isolate_function(&function);
             let behind = match behind {
-                Behind::Port(_) if has_neighbours && !acs::isolate_function(&function) => {
-                    Behind::Others
-                }
+                Behind::Port(_) if has_neighbours && !isolated => Behind::Others,
                 behind => behind,
             };
-            add(search, &function, behind);
+            add(search, &function, behind, isolated);
         }
     }
 }
@@ -119,7 +122,8 @@ fn is_root_port(bridge: &Function) -> bool {
         .any(|&(id, at)| id == EXPRESS && kind(at) == ROOT_PORT)
 }
 
-fn add(search: &mut Search<'_>, function: &Function, behind: Behind) {
+/// Adds a function. `isolated`: it was told to pass nothing on to its neighbours.
+fn add(search: &mut Search<'_>, function: &Function, behind: Behind, isolated: bool) {
     let location = function.to_string();
     let (vendor, id) = (function.read16(0), function.read16(2));
     let (class, subclass) = (function.read8(0x0b), function.read8(0x0a));
@@ -162,8 +166,9 @@ fn add(search: &mut Search<'_>, function: &Function, behind: Behind) {
         || capabilities.iter().any(|(id, _)| *id == EXPRESS)
         || !iommu::interrupts::are_remapped();
     let messages = is_named && (confined || transport != Transport::None);
-    let vector = messages.then(|| interrupt(function, &capabilities, &bars));
-    let mut line = vector.flatten();
+    let message = messages.then(|| interrupt(function, &capabilities, &bars));
+    let message = message.flatten();
+    let mut line = message.map(|m| m.line);
     if let Transport::Pci { vectors, .. } = &mut transport {
         *vectors = line.is_some();
     }
@@ -176,9 +181,17 @@ fn add(search: &mut Search<'_>, function: &Function, behind: Behind) {
     if transport == Transport::None {
         hide_vectors(function, &capabilities, &mut bars);
     }
+    // A device with a transport confirms its own reset.
+    let plan = Plan::of(function, &capabilities).filter(|_| transport == Transport::None);
+    let reset = plan.map(|plan| Reset {
+        plan,
+        isolated,
+        message,
+    });
     let known = Known {
         places: bars.iter().map(|b| b.place).collect(),
         function: Some(*function),
+        reset,
         pin,
         masters: transport != Transport::None,
         confined,
@@ -368,8 +381,12 @@ fn hide_vectors(function: &Function, capabilities: &[(u8, u16)], bars: &mut Vec<
     bars.retain(|b| b.range.len > 0);
 }
 
-/// Connects a line to the first of a function's message vectors; the line.
-fn interrupt(function: &Function, capabilities: &[(u8, u16)], bars: &[Bar]) -> Option<u32> {
+/// Connects a line to the first of a function's message vectors.
+fn interrupt(
+    function: &Function,
+    capabilities: &[(u8, u16)],
+    bars: &[Bar],
+) -> Option<msix::Connection> {
     let (_, at) = *capabilities.iter().find(|(id, _)| *id == MSIX)?;
     let place = function.read(at + 4);
     let count = (function.read(at) >> 16 & 0x7ff) + 1;
@@ -381,15 +398,16 @@ fn interrupt(function: &Function, capabilities: &[(u8, u16)], bars: &[Bar]) -> O
     let Place::Memory(base) = bar.place else {
         return None;
     };
-    let line = take_line()?;
-    // The table answers only while the function does.
-    function.switch_on(false);
-    let table = Place::Memory(base + u64::from(offset));
-    let connected = msix::connect(function, at, table, line);
+    let connection = msix::Connection {
+        capability: at,
+        table: Place::Memory(base + u64::from(offset)),
+        line: take_line()?,
+    };
+    let connected = connection.connect(function);
     if !connected {
-        give_line(line);
+        give_line(connection.line);
     }
-    connected.then_some(line)
+    connected.then_some(connection)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@
 //!
 //! Functions that do not have these bits share no input.
 
-use super::{List, Pin, list};
+use super::{List, Pin, list, reset};
 use crate::ioapic;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use sing_kernel::hal::LINES;
@@ -53,10 +53,14 @@ pub fn arrived(carrier: u32) -> Option<u32> {
     }
     let list = list()?;
     let mut lines = 0;
-    for (device, known) in list.devices.iter().zip(&list.known) {
+    for (number, (device, known)) in list.devices.iter().zip(&list.known).enumerate() {
         let Some(function) = known.function.filter(|_| known.pin == Pin::Shared(carrier)) else {
             continue;
         };
+        // One that is being reset raises nothing.
+        if reset::is_away(number) {
+            continue;
+        }
         if function.take_pin() {
             lines |= device.line.map_or(0, |line| 1 << line);
         }
@@ -95,12 +99,17 @@ pub fn mask(line: u32, masked: bool) -> bool {
     }
     let found = list().and_then(|list| {
         let place = list.devices.iter().position(|d| d.line == Some(line))?;
-        list.known.get(place)
+        Some((place, list.known.get(place)?))
     });
-    let Some((Pin::Shared(carrier), Some(function))) = found.map(|k| (k.pin, k.function)) else {
+    let Some((device, Pin::Shared(carrier), Some(function))) =
+        found.map(|(device, k)| (device, k.pin, k.function))
+    else {
         return false;
     };
-    function.let_pin(!masked);
+    // One that is being reset comes back masked.
+    if !reset::is_away(device) {
+        function.let_pin(!masked);
+    }
     if !masked {
         open(carrier);
     }

@@ -78,6 +78,7 @@ pub fn find(search: &mut Search<'_>, request: &Request<'_>) {
         let known = Known {
             places: vec![Place::Memory(registers)],
             function: None,
+            reset: None,
             pin: Pin::None,
             masters: true,
             confined: false,

@@ -5,6 +5,7 @@ use super::{Entries, caller, fill_table, finish};
 use crate::ground::machine::hal;
 use crate::ground::trusted::{self, Outside, Registers};
 use crate::ground::work::Work;
+use crate::mechanism::cpu;
 use crate::object::device::{self, Device};
 use crate::object::handle::Object;
 use sing_abi::status;
@@ -59,6 +60,12 @@ extern "C" fn give(_: CtxRef, process: u32, usage: u32, index: u32) -> i32 {
 }
 
 extern "C" fn startup(_: CtxRef, usage: u32) -> i32 {
+    let thread = cpu::current();
+    // A reset of a second and its steps: each wait ends at its time.
+    while let Some(at) = device::settles_at(thread.sip(), usage) {
+        thread.wait_for_time();
+        thread.sleep_until(at);
+    }
     finish(Ok(match device::take(caller(), usage) {
         Ok(device) => insert(Object::Device(device)),
         Err(status) => status,

@@ -29,6 +29,7 @@ pub use crate::ground::trusted::{Part, Reservation};
 use crate::ground::console::ConsoleDevice;
 use crate::ground::device::Device;
 use crate::ground::output::Class;
+use core::fmt;
 use core::ops::Range;
 
 /// The most interrupt lines, including the timer's.
@@ -174,6 +175,15 @@ pub unsafe trait Hal: Sync {
     /// Undoes that. When this returns, an access to these addresses faults, whoever makes it.
     fn hide_registers(&self, _device: usize, _range: usize) {}
 
+    /// Goes on with the reset of a device, which [`Hal::disconnect`] has begun, or, before its first
+    /// holder, this does. Returns the time, as
+    /// of [`Hal::now`], at which to call this again; `None` when the reset is over. It is over
+    /// within two seconds of the first call, whatever the device does; one that has not come back
+    /// from it is not connected any more. Called before [`Hal::connect`]; never waits.
+    fn settle(&self, _device: usize) -> Option<u64> {
+        None
+    }
+
     /// Gets a device ready for its holder: switches on its registers and its interrupt (the line
     /// stays masked) and, if it has a transport, its access to memory. Returns false if the device
     /// is broken. Called before any access to its registers.
@@ -185,7 +195,8 @@ pub unsafe trait Hal: Sync {
     /// when this returns true, whatever its registers hold. The kernel resets a virtio device by
     /// its transport before; `reset` says whether the device has confirmed that. Returns false if
     /// the device could still reach memory (it has not confirmed, and the machine cannot cut it
-    /// off): the kernel then never frees what the device knew of, and never connects it again.
+    /// off): the kernel then never frees what the device knew of, and never connects it again. A
+    /// device without a transport is reset from here on, if it can be ([`Hal::settle`]).
     fn disconnect(&self, _device: usize, reset: bool) -> bool {
         reset
     }
@@ -254,8 +265,12 @@ pub unsafe trait Hal: Sync {
 
     /// Describes the resource for lack of which [`Hal::reserve`] or [`Hal::commit`] refused last,
     /// and the remedy.
-    fn shortage(&self) -> &'static str {
-        "memory: give the machine more"
+    fn shortage(&self) -> Shortage {
+        Shortage {
+            what: "memory",
+            bytes: None,
+            remedy: "give the machine more",
+        }
     }
 
     /// Reserves addresses, aligned to 64 KiB, without access. Returns `None` if there are none
@@ -321,4 +336,25 @@ pub unsafe trait Hal: Sync {
     /// Ends the system with this status. First writes the output it has taken, as far as that is
     /// read within a bounded time.
     fn exit(&self, status: i32) -> !;
+}
+
+/// A resource for lack of which a request was refused, and the remedy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shortage {
+    /// The resource.
+    pub what: &'static str,
+    /// How many bytes more were asked for, and what that makes in all, if that helps.
+    pub bytes: Option<(u64, u64)>,
+    /// What helps.
+    pub remedy: &'static str,
+}
+
+impl fmt::Display for Shortage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.what)?;
+        if let Some((more, all)) = self.bytes {
+            write!(f, " ({more} bytes more are needed, {all} in all)")?;
+        }
+        write!(f, ": {}", self.remedy)
+    }
 }

@@ -20,6 +20,7 @@ use core::ops::Bound::Included;
 use loading::{LEAST, Loading};
 use sing_arch::lock::SpinLock;
 use sing_image::manifest::{Manifest, Side, StartupEndpoint};
+use sing_image::meta::{ConstExpr, ExportKind, Import, ImportKind};
 use sing_image::system::BIN;
 use sing_image::{Error, Failure};
 use sing_runtime::Template;
@@ -237,6 +238,9 @@ pub(crate) fn function_at(pc: u64) -> Option<(&'static Installed, &'static str)>
 /// Bytes of code in which a function makes its frame: less than this.
 const FIRST: usize = 64;
 
+/// Bytes of a function's code that are searched for tail calls.
+const SCANNED: usize = 64 << 10;
+
 /// What a call instruction calls.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Callee {
@@ -306,6 +310,55 @@ impl Installed {
         let offset = u32::try_from(pc.checked_sub(start)?).ok()?;
         let function = self.template.meta().func_at(offset)?;
         Some(start + u64::from(function.offset))
+    }
+
+    /// Whether the function at this address can be called without being named: whether a table, a
+    /// global or an export refers to it. Looks through all of them.
+    pub(crate) fn is_taken(&self, function: u64) -> bool {
+        let meta = self.template.meta();
+        let offset = function.checked_sub(self.template.code().start);
+        let Some(offset) = offset.and_then(|o| u32::try_from(o).ok()) else {
+            return false;
+        };
+        let Ok(place) = meta.funcs.binary_search_by_key(&offset, |f| f.offset) else {
+            return false;
+        };
+        let is_function = |i: &&Import| matches!(i.kind, ImportKind::Func(_));
+        let index = (meta.imports.iter().filter(is_function).count() + place) as u32;
+        let items = meta.elements.iter().flat_map(|e| &e.items);
+        let mut values = items
+            .chain(meta.table_values.iter().map(|(_, value)| value))
+            .chain(meta.globals.iter().map(|(_, value)| value));
+        let mut exports = meta.exports.iter();
+        values.any(|&value| value == ConstExpr::RefFunc(index))
+            || exports.any(|e| e.kind == ExportKind::Func(index))
+    }
+
+    /// Whether the function at this address leaves by a tail call of one that it names, as far as the
+    /// beginning of a very long one says.
+    pub(crate) fn leaves(&self, function: u64) -> bool {
+        let meta = self.template.meta();
+        let start = |at: u64| {
+            let offset = u32::try_from(at).ok()?;
+            let place = meta.funcs.binary_search_by_key(&offset, |f| f.offset);
+            place.ok().and_then(|place| meta.funcs.get(place))
+        };
+        let Some(offset) = function.checked_sub(self.template.code().start) else {
+            return false;
+        };
+        let len = start(offset).map_or(0, |f| (f.size as usize).min(SCANNED));
+        let code = self.code.get(offset as usize..).unwrap_or(&[]);
+        let code = &code[..code.len().min(len)];
+        (offset..)
+            .zip(code.windows(5))
+            .any(|(at, bytes)| match *bytes {
+                [0xe9, a, b, c, d] => {
+                    let distance = i64::from(i32::from_le_bytes([a, b, c, d]));
+                    let target = (at + 5).wrapping_add_signed(distance);
+                    target != offset && start(target).is_some()
+                }
+                _ => false,
+            })
     }
 
     /// Returns how far a function's first instructions move the stack pointer, behind the saved

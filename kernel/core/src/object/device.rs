@@ -51,7 +51,8 @@ struct State {
     offered: Option<u64>,
     /// Whether it agreed to features since the last reset.
     agreed: bool,
-    /// Whether it was set aside: it did not confirm a reset, or could not be cut off from memory.
+    /// Whether it was set aside: it did not confirm a reset, did not come back from one, or could
+    /// not be cut off from memory.
     broken: bool,
 }
 
@@ -122,10 +123,22 @@ fn given(sip: &Sip, usage: u32) -> Option<&'static Device> {
     })
 }
 
-/// Takes a SIP's start-up device: the device, or `NOT_FOUND`, or `BAD_STATE` if it is broken.
+/// The time until which a SIP's start-up device is being reset, after its last holder gave it back.
+/// Called again and again, it moves the reset on.
+pub(crate) fn settles_at(sip: &Sip, usage: u32) -> Option<u64> {
+    hal().settle(given(sip, usage)?.index)
+}
+
+/// Takes a SIP's start-up device, whose reset is over: the device, or `NOT_FOUND`, or `BAD_STATE` if it is broken.
 pub(crate) fn take(sip: &Sip, usage: u32) -> Result<&'static Device, i32> {
     let device = given(sip, usage).ok_or(status::NOT_FOUND)?;
     if !hal().connect(device.index) {
+        if !core::mem::replace(&mut device.state.lock().broken, true) {
+            log!(
+                "system: device {} does not come back and is set aside",
+                device.index
+            );
+        }
         return Err(status::BAD_STATE);
     }
     // Firmware, or a holder before, may have left it at work.

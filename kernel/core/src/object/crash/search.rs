@@ -1,0 +1,518 @@
+//! The search for the frame that called the kernel.
+//!
+//! The kernel keeps no frame pointers, so what lies between its own frames and those of the code
+//! that called it is not known. The search is bounded, whatever a program has put onto its stack.
+
+use super::FRAMES;
+use crate::ground::image::{Callee, Installed};
+use core::ops::Range;
+use sing_arch::frame;
+
+/// The most stack words that are searched for the frame that called the kernel: a function's own
+/// frame can be nearly as large as the largest stack.
+const LOOKED_AT: u64 = 16 << 10;
+/// The most of these words that are compared with the code. A program can fill its stack with words
+/// that look like frames, and nothing else runs meanwhile.
+const CANDIDATES: u32 = 512;
+/// The most frames that are followed, for all of these together, and the most questions about how a
+/// function can be called, each of which looks through tables of the image.
+const LINKS: u32 = 1024;
+const QUESTIONS: u32 = 4;
+
+/// The code whose frames are searched for.
+pub(super) trait Code {
+    /// Whether an address lies in the code.
+    fn holds(&self, address: u64) -> bool;
+    /// What was called if this is the address behind a call.
+    fn called_before(&self, address: u64) -> Option<Callee>;
+    /// The address of the function that an address lies in.
+    fn function_at(&self, address: u64) -> Option<u64>;
+    /// Whether something can call the function at this address without naming it.
+    fn is_taken(&self, function: u64) -> bool;
+    /// Whether the function at this address can leave by a call of another.
+    fn leaves(&self, function: u64) -> bool;
+    /// Bytes between the saved frame pointer and the return address of what the function at an
+    /// address calls, as far as its first instructions say.
+    fn frame_size(&self, function: u64) -> u64;
+}
+
+impl Code for Installed {
+    fn holds(&self, address: u64) -> bool {
+        self.template.code().contains(&address)
+    }
+
+    fn called_before(&self, address: u64) -> Option<Callee> {
+        Installed::called_before(self, address)
+    }
+
+    fn function_at(&self, address: u64) -> Option<u64> {
+        Installed::function_at(self, address)
+    }
+
+    fn is_taken(&self, function: u64) -> bool {
+        Installed::is_taken(self, function)
+    }
+
+    fn leaves(&self, function: u64) -> bool {
+        Installed::leaves(self, function)
+    }
+
+    fn frame_size(&self, function: u64) -> u64 {
+        Installed::frame_size(self, function)
+    }
+}
+
+/// Searches a stack upward, from an address in the kernel's own frames, for the return address into
+/// the code and for the saved frame pointer of the function that called. Returns both; no frame if
+/// nothing in the code called the function.
+///
+/// Below the place that is looked for, in the kernel's frames, there are words of earlier calls,
+/// whole frames among them. The first frame is taken whose callers are right up to the kernel
+/// ([`Chains`]), and, where there is none, the first that looks like one ([`guess`]): a tail call to
+/// what a table says leaves a caller that calls another function.
+pub(super) fn search(
+    code: &impl Code,
+    stack: &Range<u64>,
+    from: u64,
+    word: impl Fn(u64) -> Option<u64>,
+) -> Option<(u64, Option<u64>)> {
+    let from = from.next_multiple_of(8).max(stack.start);
+    let mut chains = Chains::new(code, &word);
+    let mut candidates = CANDIDATES;
+    let mut at = from;
+    while at < stack.end.min(from.saturating_add(8 * LOOKED_AT))
+        && candidates > 0
+        && let Some(value) = word(at)
+    {
+        if code.holds(value) {
+            candidates -= 1;
+            if let Some(frame) = chains.from(value, at) {
+                return Some((value, Some(frame)));
+            }
+        }
+        at += 8;
+    }
+    guess(code, stack, from, word)
+}
+
+/// Follows the frames of functions that call each other.
+///
+/// A frame that was left is told from the others by where its chain joins these: its return address
+/// has been overwritten by that of the next call that its caller made. So each return address must
+/// be behind a call of the function whose frame lies below it; behind a call that does not name
+/// what it calls, that function must be one that such calls can reach, as the call may be that of
+/// an entry of the kernel. And each frame must begin where its caller's ends.
+struct Chains<'a, C, W> {
+    code: &'a C,
+    word: &'a W,
+    /// Frames and questions that are left.
+    frames: u32,
+    questions: u32,
+}
+
+impl<'a, C: Code, W: Fn(u64) -> Option<u64>> Chains<'a, C, W> {
+    fn new(code: &'a C, word: &'a W) -> Self {
+        Chains {
+            code,
+            word,
+            frames: LINKS,
+            questions: QUESTIONS,
+        }
+    }
+
+    /// The frame of the function that calls the kernel and to which it returns by the word `back`
+    /// at `at`, if its chain is right.
+    fn from(&mut self, back: u64, at: u64) -> Option<u64> {
+        if self.code.called_before(back)? != Callee::Unknown {
+            return None;
+        }
+        let mut function = self.code.function_at(back - 1)?;
+        let first = at + 8 + self.code.frame_size(function);
+        let mut frame = first;
+        loop {
+            self.frames = self.frames.checked_sub(1)?;
+            let up = (self.word)(frame)?;
+            let back = (self.word)(frame + frame::RETURN)?;
+            // Called by the kernel.
+            if !self.code.holds(back) {
+                return Some(first);
+            }
+            let is_called = match self.code.called_before(back)? {
+                Callee::Known(callee) => {
+                    self.code.function_at(callee) == Some(function)
+                        || self.may_be(|code| code.leaves(callee))
+                }
+                Callee::Unknown => self.may_be(|code| code.is_taken(function)),
+            };
+            function = self.code.function_at(back - 1)?;
+            let end = frame + frame::RETURN + 8;
+            if !is_called || up != end + self.code.frame_size(function) {
+                return None;
+            }
+            frame = up;
+        }
+    }
+
+    /// The answer to a question about a function; true, if there is no time for it.
+    fn may_be(&mut self, is: impl FnOnce(&C) -> bool) -> bool {
+        match self.questions.checked_sub(1) {
+            Some(left) => {
+                self.questions = left;
+                is(self.code)
+            }
+            None => true,
+        }
+    }
+}
+
+/// Searches for a frame that may be the one, though what is above it does not fit.
+///
+/// Entries of the kernel are called through a register or memory, so the return address is behind
+/// such a call. The frame pointer lies above it by the size of the function's frame. If no frame
+/// does, because the function's first instructions are others than those known here, it is one
+/// behind whose call of a function that function's code continues; and if none is (a function that
+/// was called can leave by a tail call to another), the first one is as good a guess as there is.
+fn guess(
+    code: &impl Code,
+    stack: &Range<u64>,
+    from: u64,
+    word: impl Fn(u64) -> Option<u64>,
+) -> Option<(u64, Option<u64>)> {
+    let mut callers = Callers::default();
+    let mut first = None;
+    let mut candidates = CANDIDATES;
+    let mut at = from;
+    let end = stack.end.min(at.saturating_add(8 * LOOKED_AT));
+    let mut this = word(at);
+    while at < end
+        && candidates > 0
+        && let Some(next) = word(at + frame::RETURN)
+        && let Some(value) = this
+    {
+        if code.holds(value) {
+            candidates -= 1;
+            if let Some(function) = callers.note(value, code) {
+                let frame = at + 8 + code.frame_size(function);
+                if let Some(up) = word(frame)
+                    && let Some(back) = word(frame + frame::RETURN)
+                    && up > frame
+                    && stack.contains(&up)
+                    && code.holds(back)
+                    && code.called_before(back).is_some()
+                {
+                    return Some((value, Some(frame)));
+                }
+            }
+        } else if value > at && stack.contains(&value) && code.holds(next) {
+            candidates -= 1;
+            match code.called_before(next) {
+                Some(Callee::Known(function)) => {
+                    if let Some(caller) = callers.inside(code.function_at(function)) {
+                        return Some((caller, Some(at)));
+                    }
+                    first = first.or_else(|| Some((callers.first()?, Some(at))));
+                }
+                Some(Callee::Unknown) => {
+                    if let Some(caller) = callers.first() {
+                        return Some((caller, Some(at)));
+                    }
+                }
+                None => {}
+            }
+        }
+        this = Some(next);
+        at += 8;
+    }
+    first.or_else(|| Some((callers.last()?, None)))
+}
+
+/// The addresses to which the kernel's entry may return, each with its function, in the order of
+/// their places on the stack; the last ones, if there are very many.
+#[derive(Default)]
+struct Callers {
+    noted: [(u64, u64); FRAMES],
+    count: usize,
+}
+
+impl Callers {
+    /// Notes an address in the code if the kernel's entry may return there; returns its function
+    /// then.
+    fn note(&mut self, address: u64, code: &impl Code) -> Option<u64> {
+        let called = code.called_before(address)?;
+        let function = code.function_at(address - 1)?;
+        (called == Callee::Unknown).then(|| {
+            self.noted[self.count % FRAMES] = (address, function);
+            self.count += 1;
+            function
+        })
+    }
+
+    /// All of them, the last one first.
+    fn all(&self) -> impl Iterator<Item = (u64, u64)> {
+        let least = self.count.saturating_sub(FRAMES);
+        (least..self.count).rev().map(|i| self.noted[i % FRAMES])
+    }
+
+    fn first(&self) -> Option<u64> {
+        self.all().last().map(|c| c.0)
+    }
+
+    fn last(&self) -> Option<u64> {
+        self.all().next().map(|c| c.0)
+    }
+
+    /// The last one that lies in a function.
+    fn inside(&self, function: Option<u64>) -> Option<u64> {
+        let function = function?;
+        self.all().find(|c| c.1 == function).map(|c| c.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use alloc::vec::Vec;
+    use core::cell::Cell;
+
+    /// Where the tests' stack begins.
+    const STACK: u64 = 0x10_0000;
+    /// Functions of 256 bytes.
+    const MAIN: u64 = 0x1000;
+    const X: u64 = 0x1100;
+    const A: u64 = 0x1200;
+    const B: u64 = 0x1300;
+    const STALE: u64 = 0x1400;
+
+    /// The most questions: of both searches, and about how functions are called.
+    const MOST: u32 = 6 * CANDIDATES + 4 * LINKS + 100 * QUESTIONS;
+
+    /// Code with these calls; it counts the questions.
+    #[derive(Default)]
+    struct Calls {
+        calls: Vec<(u64, Callee)>,
+        sizes: Vec<(u64, u64)>,
+        taken: Vec<u64>,
+        leaving: Vec<u64>,
+        questions: Cell<u32>,
+    }
+
+    impl Calls {
+        /// Returns the address behind a call in a function of another.
+        fn direct(&mut self, inside: u64, callee: u64) -> u64 {
+            self.call(inside, Callee::Known(callee))
+        }
+
+        /// Returns the address behind a call in a function of an entry of the kernel, say.
+        fn indirect(&mut self, inside: u64) -> u64 {
+            self.call(inside, Callee::Unknown)
+        }
+
+        fn call(&mut self, inside: u64, callee: Callee) -> u64 {
+            let back = inside + 1 + self.calls.len() as u64;
+            self.calls.push((back, callee));
+            back
+        }
+
+        /// Searches a stack of these words.
+        fn search(&self, words: &[u64]) -> Option<(u64, Option<u64>)> {
+            let range = STACK..STACK + 8 * words.len() as u64;
+            search(self, &range, STACK, |at| {
+                words.get(((at - STACK) / 8) as usize).copied()
+            })
+        }
+    }
+
+    impl Code for Calls {
+        fn holds(&self, address: u64) -> bool {
+            (MAIN..STALE + 0x100).contains(&address)
+        }
+
+        fn called_before(&self, address: u64) -> Option<Callee> {
+            self.questions.set(self.questions.get() + 1);
+            let call = self.calls.iter().find(|c| c.0 == address)?;
+            Some(match call.1 {
+                Callee::Known(function) => Callee::Known(function),
+                Callee::Unknown => Callee::Unknown,
+            })
+        }
+
+        fn function_at(&self, address: u64) -> Option<u64> {
+            self.questions.set(self.questions.get() + 1);
+            self.holds(address).then_some(address & !0xff)
+        }
+
+        fn is_taken(&self, function: u64) -> bool {
+            self.questions.set(self.questions.get() + 100);
+            self.taken.contains(&function)
+        }
+
+        fn leaves(&self, function: u64) -> bool {
+            self.questions.set(self.questions.get() + 100);
+            self.leaving.contains(&function)
+        }
+
+        fn frame_size(&self, function: u64) -> u64 {
+            let size = self.sizes.iter().find(|s| s.0 == function);
+            size.map_or(1 << 20, |s| s.1)
+        }
+    }
+
+    fn place(word: usize) -> u64 {
+        STACK + 8 * word as u64
+    }
+
+    #[test]
+    fn the_frame_whose_callee_called_the_kernel_is_found_among_stale_words() {
+        let mut code = Calls::default();
+        let (kernel, stale) = (code.indirect(A), code.indirect(STALE));
+        let (to_a, to_stale) = (code.direct(X, A), code.direct(X, STALE));
+        let words = [
+            7,
+            stale,
+            kernel,
+            stale,
+            place(9),
+            to_stale + 1, // no call is before this
+            7,
+            place(9),
+            to_a,
+            7,
+        ];
+        assert_eq!(code.search(&words), Some((kernel, Some(place(7)))));
+        // A call that does not say what it calls.
+        let through = code.indirect(X);
+        let words = [7, kernel, stale, place(6), through, 7, 7];
+        assert_eq!(code.search(&words), Some((kernel, Some(place(3)))));
+        // Nothing in the code called the function.
+        assert_eq!(code.search(&[7, kernel, 7]), Some((kernel, None)));
+        assert_eq!(code.search(&[7, 7, 7]), None);
+    }
+
+    #[test]
+    fn after_a_tail_call_the_first_frame_is_taken() {
+        let mut code = Calls::default();
+        let (kernel, stale) = (code.indirect(B), code.indirect(STALE));
+        let (to_a, to_x) = (code.direct(X, A), code.direct(MAIN, X));
+        // MAIN called X, X called A, and A left by a tail call to B. In the frame of X, there is a
+        // stale word.
+        let words = [7, kernel, 7, place(6), to_a, stale, place(9), to_x, 7, 7];
+        assert_eq!(code.search(&words), Some((kernel, Some(place(3)))));
+    }
+
+    #[test]
+    fn the_frame_at_the_right_distance_is_taken_whatever_was_called() {
+        let mut code = Calls::default();
+        let (kernel, stale) = (code.indirect(B), code.indirect(STALE));
+        let (to_a, to_x, to_stale) = (
+            code.direct(X, A),
+            code.direct(MAIN, X),
+            code.direct(STALE, STALE),
+        );
+        code.sizes = vec![(B, 24), (STALE, 0), (X, 16), (MAIN, 24)];
+        code.leaving = vec![A];
+        // In the frames of the kernel and of B there are stale words, and behind the frame of A
+        // whole frames.
+        let words = [
+            stale,
+            7,
+            kernel,
+            stale,
+            place(10),
+            to_stale,
+            place(10),
+            to_a,
+            stale,
+            7,
+            place(15),
+            to_x,
+            stale,
+            place(15),
+            to_stale,
+            7,
+            7,
+        ];
+        assert_eq!(code.search(&words), Some((kernel, Some(place(6)))));
+    }
+
+    #[test]
+    fn a_stack_full_of_frames_is_searched_in_bounded_time() {
+        let mut code = Calls::default();
+        let (kernel, to_a) = (code.indirect(B), code.direct(A, A));
+        let stale = code.indirect(STALE);
+        let mut words = vec![7, kernel];
+        for _ in 0..8000 {
+            let up = place(words.len() + 2);
+            words.extend([up, to_a]);
+        }
+        assert_eq!(code.search(&words), Some((kernel, Some(place(2)))));
+        let asked = code.questions.take();
+        assert!(asked <= MOST, "{asked}");
+        // So, too, if all words are return addresses.
+        words.splice(2.., vec![stale; 16_000]);
+        code.search(&words);
+        let asked = code.questions.take();
+        assert!(asked <= MOST, "{asked}");
+    }
+    /// MAIN has called X, which calls the kernel; before, X had called A, and A STALE, which called
+    /// the kernel. Their frames are whole but for the word where A returned to X.
+    fn with_stale_frames(code: &mut Calls) -> (Vec<u64>, u64) {
+        let (kernel, stale) = (code.indirect(X), code.indirect(STALE));
+        let (to_stale, to_x) = (code.direct(A, STALE), code.direct(MAIN, X));
+        code.sizes = vec![(MAIN, 8), (X, 16), (A, 8), (STALE, 8)];
+        let words = vec![
+            7, // the kernel's frames
+            stale,
+            7,
+            place(6), // of STALE
+            to_stale,
+            7,
+            place(10), // of A
+            kernel,
+            7,
+            7,
+            place(13), // of X
+            to_x,
+            7,
+            7, // of MAIN
+            7,
+        ];
+        (words, kernel)
+    }
+
+    #[test]
+    fn a_frame_that_was_left_is_told_by_the_call_that_overwrote_its_return_address() {
+        let mut code = Calls::default();
+        let (words, kernel) = with_stale_frames(&mut code);
+        assert_eq!(code.search(&words), Some((kernel, Some(place(10)))));
+        // A call that does not name what it calls can have called A, if anything can.
+        code.taken = vec![A];
+        let stale = words[1];
+        assert_eq!(code.search(&words), Some((stale, Some(place(3)))));
+    }
+
+    #[test]
+    fn a_frame_begins_where_its_callers_ends() {
+        let mut code = Calls::default();
+        let (kernel, stale) = (code.indirect(X), code.indirect(STALE));
+        let (to_stale, to_x) = (code.direct(X, STALE), code.direct(MAIN, X));
+        code.sizes = vec![(MAIN, 8), (X, 16), (STALE, 8)];
+        let words = [
+            7,
+            stale,
+            7,
+            place(8), // of STALE; that of X would be at 7
+            to_stale,
+            7,
+            kernel,
+            7,
+            7,
+            place(12), // of X
+            to_x,
+            7,
+            7, // of MAIN
+            7,
+        ];
+        assert_eq!(code.search(&words), Some((kernel, Some(place(9)))));
+    }
+}
