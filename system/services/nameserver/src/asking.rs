@@ -131,7 +131,7 @@ impl Server {
             SYSTEM if self.clients.is_above(asking) => SYSTEM,
             // Of the system's own clients only the service manager registers names: what it has
             // started is a service.
-            SYSTEM if self.providers.owns(asking) => origin::of_service(id),
+            SYSTEM if self.clients.is_registrar(asking) => origin::of_service(id),
             SYSTEM => id,
             origin => origin,
         };
@@ -268,7 +268,7 @@ impl Server {
 
     /// Passes a request on to a provider, which is named by the first `used` bytes of the path.
     pub(crate) fn pass(&mut self, who: Who, id: u32, used: usize, mut asking: Asking, back: Back) {
-        asking.mount = used;
+        (asking.mount, asking.server) = (used, id);
         self.number(&mut asking);
         let turn = asking.turn;
         let rest = match asking.path.get(used..) {
@@ -332,7 +332,10 @@ impl Server {
     fn number(&mut self, asking: &mut Asking) {
         self.turn = self.turn.wrapping_add(1);
         asking.turn = self.turn;
-        asking.since = time::uptime();
+        // A chain of links gives nobody more time.
+        if asking.since.is_zero() || asking.is_part() {
+            asking.since = time::uptime();
+        }
     }
 
     fn send_as(

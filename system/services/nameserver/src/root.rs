@@ -6,7 +6,7 @@
 //! - A name of the name server wins: while anything is registered at `/a` or below it, all of `/a`
 //!   is the name server's, and nothing of it is asked for at the root mount.
 //! - Only the system and the services of its manager mount anything at `/`: whoever is there and
-//!   silent keeps all waiting who ask for a name that nobody else has.
+//!   silent keeps all waiting who ask for a name that nobody else has, for a while.
 //! - Nothing is registered with the root mount; it only answers binds and finds.
 //! - The root mount is never asked for a request of its own origin. It waits for answers of this
 //!   server, so the two could wait for each other; and it learns in this way which names are not

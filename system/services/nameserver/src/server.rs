@@ -6,7 +6,7 @@ use crate::parsed::{below, divided, link, search};
 use crate::providers::{Answer, NAME_SERVER, Providers};
 use crate::registry::{Below, Remote};
 use crate::request::{Asker, Asking, Back, Provided, Reply, Verb};
-use crate::succession;
+use crate::succession::{self, REGISTRAR};
 use crate::watchers::Watchers;
 use alloc::collections::BTreeMap;
 use core::time::Duration;
@@ -20,9 +20,6 @@ use sing_sdk::time::{self, Timeout};
 
 /// How long the server waits for memory before it tries again.
 const RETRY: Duration = Duration::from_millis(20);
-
-/// How long a search waits for a name server below to find its part.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The owner of an endpoint in the wait set.
 #[derive(Clone, Copy)]
@@ -156,6 +153,7 @@ impl Server {
     ) -> bool {
         let added = self.clients.add(id, origin, above, client, &self.set);
         if added.is_err() {
+            let origin = if origin == REGISTRAR { SYSTEM } else { origin };
             self.shares.give_back(origin, budget::CLIENT);
         }
         added.is_ok()
@@ -271,6 +269,7 @@ impl Server {
                     mount: 0,
                     verb,
                     turn: 0,
+                    server: 0,
                     since: Duration::ZERO,
                 };
                 self.ask((id, self.origin(id, origin)), asking, back);
@@ -320,31 +319,6 @@ impl Server {
             }
             (_, reply) => self.granted(provider, who, asking, reply),
         }
-    }
-
-    /// Ends the wait of searches for a name server below, or for the root mount, that does not
-    /// answer: they go on past it. An answer that comes later is nobody's, as the request that it is
-    /// for is kept no more ([`Clients::asking`]). Returns when the next one has waited for long
-    /// enough.
-    fn go_past(&mut self, now: Duration) -> Option<Duration> {
-        while let Some((id, asking)) = self.clients.late(now.saturating_sub(PATIENCE)) {
-            if let Some(request) = self.providers.withdraw(id) {
-                let asker = request.asker;
-                self.shares.give_back(asker.origin, asker.cost);
-            }
-            if let Verb::Find(search) = &asking.verb {
-                let refused = Reply::Refused(Refusal::NotFound, Back::Nothing);
-                if search.union {
-                    self.silent = self.root;
-                    let who = (id, self.clients.origin(id));
-                    self.united(who, &asking, refused);
-                } else {
-                    let past = below(search, refused);
-                    self.answer(id, past);
-                }
-            }
-        }
-        self.clients.oldest_search().map(|since| since + PATIENCE)
     }
 
     /// Goes on where a path leads through a link.

@@ -4,7 +4,7 @@ use crate::{Check, Test, found, is};
 use core::time::Duration;
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
-use sing_sdk::process::Child;
+use sing_sdk::process::{Child, stop};
 use sing_sdk::thread;
 use sing_sdk::time::uptime;
 
@@ -13,6 +13,7 @@ pub const ALL: &[Test] = &[
     ("many directories beside a mount that never answers", beside),
     ("changes below the mount", changes),
     ("who may be mounted", trusted),
+    ("who may be mounted with a successor", succeeded),
     ("what the mount itself wants", itself),
 ];
 
@@ -123,6 +124,39 @@ fn trusted() -> Check {
     good &= is(program.register("/").err(), Some(Error::Held));
     good &= is(own.register("/").is_ok(), true);
     drop(lookup);
+    Ok(good)
+}
+
+/// What the service manager starts between the end of a name server and its own return to the next
+/// one is a service as any other; and no other program becomes one.
+fn succeeded() -> Check {
+    let (imp, exp) = NamespaceContract::new_channel()?;
+    let first = Child::of("nameserver")
+        .args(["nameserver"])
+        .endpoint("clients", exp)
+        .start()?;
+    first.supervise()?;
+    let mut own = Names::new(imp)?;
+    let mut program = Names::new(own.connect()?)?;
+    let _lookup = own.register_as("/zone", "ClockContract")?;
+    first.stop(stop::KILLED)?;
+    first.join()?;
+    let next = first.renew()?;
+    next.start()?;
+    let mut service = Names::new(own.connect()?)?;
+    let mount = service.register("/");
+    let mut good = is(mount.as_ref().err(), None);
+    drop(service);
+    good &= is(program.register("/").err(), Some(Error::Held));
+    // And so with the next one.
+    next.stop(stop::KILLED)?;
+    next.join()?;
+    let last = next.renew()?;
+    last.start()?;
+    let mut service = Names::new(own.connect()?)?;
+    good &= is(service.register("/").err(), None);
+    last.stop(stop::KILLED)?;
+    last.join()?;
     Ok(good)
 }
 
