@@ -3,9 +3,11 @@
 //!
 //! Invariants:
 //! - The endpoints of drivers are below `/hardware/drivers`; the paths that the system manifest
-//!   gives them are links there ([O] 5.2.5), so that programs know those paths alone.
+//!   gives them are links there ([O] 5.2.5), so that programs know those paths alone. There is a
+//!   link only if the machine has the device.
 //! - A service that has not got a path of its plan does not start.
 
+use super::making::fitting;
 use super::{Manager, Source};
 use crate::front::Front;
 use crate::service::{Service, State};
@@ -21,6 +23,8 @@ pub(super) struct Known {
     devices: Vec<Device>,
     /// Of each service; `None` for one that drives nothing.
     drivers: Vec<Option<Driver>>,
+    /// Whether each service finds the devices that it needs.
+    finds: Vec<bool>,
     pub tree: Hardware,
     /// Paths that are links to drivers' endpoints, and those.
     pub links: Vec<(String, String)>,
@@ -36,6 +40,7 @@ impl Known {
         let drivers: Vec<Option<Driver>> = services.iter().map(driver).collect();
         let mut known = Known {
             tree: Hardware::new(&[], &[]),
+            finds: finds(services)?,
             devices,
             drivers,
             links: Vec::new(),
@@ -49,6 +54,27 @@ impl Known {
         let drivers: Vec<Driver> = self.drivers.iter().flatten().cloned().collect();
         self.tree = Hardware::new(&self.devices, &drivers);
     }
+}
+
+/// Whether each service will find the devices that it needs, if all start: those that start with the
+/// system come first. One that drives nothing needs none.
+fn finds(services: &[Service]) -> Result<Vec<bool>, Error> {
+    let all = device::all()?;
+    let mut taken: Vec<Option<u32>> = Vec::new();
+    let mut finds = vec![true; services.len()];
+    for when in [When::Boot, When::Demand] {
+        let services = services.iter().zip(&mut finds);
+        for (service, finds) in services.filter(|(s, _)| s.plan.service.start == when) {
+            let Ok(manifest) = process::manifest(&service.plan.service.image) else {
+                continue;
+            };
+            match fitting(&manifest, &all, &taken) {
+                Some(chosen) => taken.extend(chosen.into_iter().filter(Option::is_some)),
+                None => *finds = false,
+            }
+        }
+    }
+    Ok(finds)
 }
 
 /// What a service drives, as its program declares it.
@@ -75,6 +101,7 @@ impl Manager {
     pub(super) fn has_devices(&mut self, i: usize, chosen: Vec<Option<u32>>) {
         if let Some(Some(driver)) = self.hardware.drivers.get_mut(i) {
             driver.has.clone_from(&chosen);
+            self.hardware.finds[i] = true;
             self.hardware.reflect();
         }
         self.services[i].devices = chosen;
@@ -92,8 +119,13 @@ impl Manager {
                 None => self.register(i, &place.path, place),
                 Some(driver) => {
                     let true_path = driver.endpoint(&place.endpoint);
-                    self.register(i, &true_path, place)
-                        .and_then(|()| self.link(&place.path, &true_path))
+                    let finds = self.hardware.finds[i];
+                    let mut claimed = self.register(i, &true_path, place);
+                    // A device that is not there has no name.
+                    if finds && claimed.is_ok() {
+                        claimed = self.link(&place.path, &true_path);
+                    }
+                    claimed
                 }
             };
             claimed.map_err(|e| format!("cannot be at {}: {e}", place.path))?;
