@@ -107,6 +107,17 @@ impl Manager {
         self.services[i].devices = chosen;
     }
 
+    /// Whether a service finds the devices that it needs.
+    pub(super) fn finds_devices(&self, i: usize) -> bool {
+        self.hardware.finds[i]
+    }
+
+    /// A service has nothing to drive, and does not run.
+    pub(super) fn has_no_device(&mut self, i: usize, now: Duration) {
+        self.services[i].set_reason("the machine has no device for it");
+        self.services[i].enter(State::Ended, now);
+    }
+
     /// Registers what a service serves, as far as that has not been done.
     ///
     /// # Errors
@@ -119,7 +130,7 @@ impl Manager {
                 None => self.register(i, &place.path, place),
                 Some(driver) => {
                     let true_path = driver.endpoint(&place.endpoint);
-                    let finds = self.hardware.finds[i];
+                    let finds = self.finds_devices(i);
                     let mut claimed = self.register(i, &true_path, place);
                     // A device that is not there has no name.
                     if finds && claimed.is_ok() {
