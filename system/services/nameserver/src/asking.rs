@@ -67,7 +67,13 @@ impl Server {
                 self.own(who, asking, back);
             }
             Answers::Root(id) => self.pass(who, id, 0, asking, back),
-            Answers::Nobody => self.end(who, asking, Reply::Refused(Refusal::NotFound, back)),
+            Answers::Nobody => {
+                let reason = match self.may_come_back(who, &asking.path) {
+                    true => Refusal::Again,
+                    false => Refusal::NotFound,
+                };
+                self.end(who, asking, Reply::Refused(reason, back));
+            }
             Answers::Provider(id, used) => {
                 let below = self.providers.contract(id).is_none() && used < asking.path.len();
                 let mine = self.providers.owner(id) == Some(who);

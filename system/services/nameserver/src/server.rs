@@ -66,6 +66,8 @@ pub struct Server {
     pub(crate) watchers: Watchers,
     /// The name server at `/`, which serves what nobody else does.
     pub(crate) root: Option<u32>,
+    /// Until then what was at `/` is expected back: it closed without a word.
+    pub(crate) root_lost: Option<Duration>,
     /// The root mount, while a search has gone past it and it has answered nothing since.
     pub(crate) silent: Option<u32>,
     /// What clients have registered with name servers below, by those and the paths there.
@@ -102,6 +104,7 @@ impl Server {
             providers: Providers::default(),
             watchers: Watchers::default(),
             root: None,
+            root_lost: None,
             silent: None,
             remote: BTreeMap::new(),
             below: BTreeMap::new(),
@@ -194,7 +197,10 @@ impl Server {
                 match self.providers.hear(id) {
                     Answer::Nothing => {}
                     Answer::Reply(asker, reply) => self.replied(Some(id), asker, reply),
-                    Answer::Gone => self.forget(id),
+                    Answer::Gone => {
+                        self.expect_back(id);
+                        self.forget(id);
+                    }
                 }
             }
             Source::Watcher(id) => {

@@ -14,6 +14,7 @@ pub const ALL: &[Test] = &[
     ("changes below the mount", changes),
     ("who may be mounted", trusted),
     ("who may be mounted with a successor", succeeded),
+    ("a mount that ends and comes back", back),
     ("what the mount itself wants", itself),
 ];
 
@@ -158,6 +159,36 @@ fn succeeded() -> Check {
     last.stop(stop::KILLED)?;
     last.join()?;
     Ok(good)
+}
+
+/// Who asks for a name of a mount that has just ended waits until it is back; if it stays away, the
+/// name is not there after a while.
+fn back() -> Check {
+    use NamespaceContract::exp::Ready;
+    let mut own = private()?;
+    let mut program = Names::new(own.connect()?)?;
+    let mut other = Names::new(own.connect()?)?;
+    drop(own.register("/")?);
+    let asked = thread::spawn(move || program.open("/file").err())?;
+    thread::sleep(Duration::from_millis(300));
+    let mount = own.register("/")?;
+    let Ready::Bind(path, _, service, mount) = mount.recv() else {
+        return Ok(false);
+    };
+    let mut good = is(path.get().as_deref(), Some("/file"));
+    let mount = mount.send_nak_bind(Refusal::OtherContract, service);
+    good &= is(asked.join()?, Some(Error::Refused(Refusal::OtherContract)));
+    drop(mount);
+    let start = uptime();
+    good &= is(other.open("/file").err(), Some(Error::NotFound));
+    let took = uptime().saturating_sub(start);
+    good &= (Duration::from_secs(1)..Duration::from_secs(9)).contains(&took);
+    // Taken down on purpose, it is not waited for.
+    let _mount = own.register("/")?;
+    good &= is(own.deregister("/"), Ok(()));
+    let start = uptime();
+    good &= is(other.open("/file").err(), Some(Error::NotFound));
+    Ok(good & (uptime().saturating_sub(start) < Duration::from_secs(1)))
 }
 
 /// A silent mount is not asked for what its own program wants.
