@@ -36,15 +36,20 @@ impl Server {
     /// those who ask for its names ask again for a while: whoever supervises it starts it again.
     pub(crate) fn expect_back(&mut self, id: u32) {
         if self.root == Some(id) {
-            self.root_lost = Some(time::uptime() + RETURN);
+            self.expect_root();
         }
+    }
+
+    /// The same after the end of another name server: what was mounted there comes back to this one.
+    pub(crate) fn expect_root(&mut self) {
+        self.root_lost = Some(time::uptime() + RETURN);
     }
 
     /// Whether whoever asks is to wait for the root mount to come back. A service is not: the mount
     /// itself may need it.
     fn is_expected(&mut self, who: Who) -> bool {
         self.root_lost = self.root_lost.filter(|until| time::uptime() < *until);
-        self.root_lost.is_some() && self.root.is_none() && !origin::may_mount_root(who.1)
+        self.root_lost.is_some() && self.root.is_none() && !origin::is_service(who.1)
     }
 
     /// Whether a name that nobody serves now may come back with the root mount.

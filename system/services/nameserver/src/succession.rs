@@ -118,6 +118,7 @@ impl Server {
             return;
         }
         self.grace = Some(time::uptime() + GRACE);
+        self.expect_root();
         // All origins are known before new clients get numbers.
         let mut clients = legacy.clients;
         clients.retain(|(origin, _)| {
