@@ -21,8 +21,9 @@
     (i32.const 1))
   (@custom "singularity.manifest" "{\"name\": \"part_of_a_sent_tree\", \"abi\": 1}")
   (@custom "singularity.contracts"
+    "rep struct Node { ulong x; Node*? in ExHeap next; }\n"
     "contract Store {\n"
-    "  in message Put(byte[] in ExHeap data);\n"
+    "  in message Put(Node* in ExHeap data);\n"
     "  in message Two(byte[] in ExHeap a, byte[] in ExHeap b);\n"
     "  out message Ok();\n"
     "  state Start: one { Put? -> Ok! -> Start; Two? -> Ok! -> Start; }\n"

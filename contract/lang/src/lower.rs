@@ -1,7 +1,7 @@
 //! From the model to the tables that the kernel steps.
 
 use crate::conditions::judged;
-use crate::model::{Contract, Model, Type};
+use crate::model::{Content, Contract, Model, Type};
 use sing_image::contract::{
     Argument, Base, ContractTable, Hash, Message, NONE, Named, Narrowing, Word, identify,
     identities,
@@ -126,11 +126,19 @@ fn types(model: &Model) -> BTreeMap<&str, Hash> {
     all.iter().map(|t| t.0).zip(identities).collect()
 }
 
+/// The word of a block with this content. Only a struct that owns blocks has parts.
+fn block(of: &Content, model: &Model) -> Word {
+    match of {
+        Content::Struct(name) if model.structure(name).is_some_and(|s| !s.plain) => Word::Tree,
+        _ => Word::Block,
+    }
+}
+
 /// Adds the words of a value of this type.
 fn flatten(ty: &Type, model: &Model, words: &mut Vec<Word>) {
     match ty {
         Type::Scalar(_) | Type::Enum(_) => words.push(Word::Scalar),
-        Type::Vector { .. } | Type::Record { .. } => words.push(Word::Block),
+        Type::Vector { of, .. } | Type::Record { of, .. } => words.push(block(of, model)),
         Type::Endpoint {
             contract,
             side,

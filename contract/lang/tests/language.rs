@@ -167,6 +167,29 @@ fn every_type_has_its_words() {
 }
 
 #[test]
+fn only_a_block_whose_content_owns_blocks_is_a_tree() {
+    let t = table(
+        "rep struct Leaf { int x; }
+         rep struct Node { int x; Node*? in ExHeap next; }
+         rep struct Named { char[] in ExHeap name; }
+         rep struct Around { int x; Named named; }
+         contract C {
+           in message Flat(byte[] in ExHeap a, char[] in ExHeap b, Leaf[] in ExHeap c,
+             Leaf* in ExHeap d, bool* in ExHeap e);
+           in message Trees(Node* in ExHeap a, Node[] in ExHeap b, Named* in ExHeap c,
+             Around[] in ExHeap d);
+           in message Fields(Around around);
+           state S: one { Flat? -> T; Trees? -> T; Fields? -> T; }
+           state T;
+         }",
+    );
+    assert_eq!(t.messages[0].words, vec![Word::Block; 5]);
+    assert_eq!(t.messages[1].words, vec![Word::Tree; 4]);
+    // A struct that is an argument itself lies in no block.
+    assert_eq!(t.messages[2].words, [Word::Scalar, Word::Block]);
+}
+
+#[test]
 fn derived_contracts_inherit_through_generations() {
     let source = "
         contract A { in message M(); out message N(); state S: M? -> N! -> S; state Q: M? -> S; }

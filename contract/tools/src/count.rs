@@ -83,7 +83,7 @@ fn row(table: &ContractTable, all: &[(Hash, &ContractTable)]) -> Row {
             messages: messages.len(),
             named: states.iter().filter(|s| !s.contains('\'')).count(),
             states: states.len(),
-            blocks: carry(|w| matches!(w, Word::Block)),
+            blocks: carry(|w| w.is_block()),
             endpoints: carry(|w| matches!(w, Word::Endpoint { .. })),
         },
         queue: table.queue,

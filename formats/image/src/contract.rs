@@ -48,7 +48,7 @@ pub enum Direction {
 pub enum Word {
     /// A number, as its bits.
     Scalar,
-    /// The handle of an exchange-heap allocation; sending moves the allocation.
+    /// The handle of an exchange-heap allocation without parts; sending moves the allocation.
     Block,
     /// The handle of an endpoint; sending moves the endpoint.
     Endpoint {
@@ -59,15 +59,23 @@ pub enum Word {
         /// Name of the state the endpoint must be in; any if `None`.
         state: Option<String>,
     },
+    /// As `Block`, but the allocation may have parts: its type says that blocks lie in it.
+    Tree,
 }
 
 impl Word {
+    /// Whether it is the handle of an allocation.
+    #[must_use]
+    pub fn is_block(&self) -> bool {
+        matches!(self, Word::Block | Word::Tree)
+    }
+
     /// Returns the contract of the endpoint in this word, if the word is one.
     #[must_use]
     pub fn contract(&self) -> Option<&str> {
         match self {
             Word::Endpoint { contract, .. } => Some(contract),
-            Word::Scalar | Word::Block => None,
+            Word::Scalar | Word::Block | Word::Tree => None,
         }
     }
 }

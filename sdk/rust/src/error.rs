@@ -122,6 +122,7 @@ fn describe(reason: Refusal) -> &'static str {
         Refusal::Loop => "leads through too many links",
         Refusal::BadPath => "not a path; one begins with / and has no part . or ..",
         Refusal::Again => "the name server has just been started again",
+        Refusal::Silent => "the server of that part of the name space does not answer",
         Refusal::IsLink => "leads through a link of another name server",
     }
 }

@@ -37,13 +37,16 @@ pub(crate) struct Step {
     pub(crate) fast: bool,
 }
 
-/// The contents of a message on the fast path: the number of words, and which of them is a block. A
-/// message of scalars alone equals their number, so that one comparison tells.
+/// The contents of a message on the fast path: the number of words, which of them is a block, and
+/// whether that may have parts. A message of scalars alone equals their number, so that one
+/// comparison tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Load(u32);
 
 /// Bit position of the block's word in a load, counted from 1 (0: no block).
 const BLOCK: u32 = 8;
+/// The bit that says that the block may have parts.
+const TREE: u32 = 1 << 16;
 
 impl Load {
     /// One scalar.
@@ -51,13 +54,14 @@ impl Load {
 
     /// Returns the load of a message; `None` if it has more than scalars and one block.
     fn of(words: &[Word]) -> Option<Load> {
-        let is_block = |w: &Word| matches!(w, Word::Block);
-        let blocks = words.iter().filter(|w| is_block(w)).count();
+        let blocks = words.iter().filter(|w| w.is_block()).count();
         if blocks > 1 || words.iter().any(|w| matches!(w, Word::Endpoint { .. })) {
             return None;
         }
-        let block = words.iter().position(is_block).map_or(0, |i| i as u32 + 1);
-        Some(Load(block << BLOCK | words.len() as u32))
+        let block = words.iter().position(Word::is_block);
+        let block = block.map_or(0, |i| i as u32 + 1);
+        let tree = if words.contains(&Word::Tree) { TREE } else { 0 };
+        Some(Load(tree | block << BLOCK | words.len() as u32))
     }
 
     /// Returns the number of words.
@@ -69,7 +73,14 @@ impl Load {
     /// Returns which of the words is a block.
     #[inline(always)]
     pub(crate) fn block(self) -> Option<usize> {
-        (self.0 >> BLOCK).checked_sub(1).map(|i| i as usize)
+        let place = self.0 >> BLOCK & 0xff;
+        place.checked_sub(1).map(|i| i as usize)
+    }
+
+    /// Returns whether its block may have parts.
+    #[inline(always)]
+    pub(crate) fn takes_parts(self) -> bool {
+        self.0 & TREE != 0
     }
 }
 

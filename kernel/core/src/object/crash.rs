@@ -23,8 +23,9 @@ const FRAMES: usize = 16;
 pub(crate) struct Crash {
     frames: [u64; FRAMES],
     count: usize,
-    /// The broken requirement, if that ended it: contract, message, condition.
-    broken: Option<(&'static Contract, u32, usize)>,
+    /// The broken requirement, if that ended it: contract, message, and the condition, or none for
+    /// that of blocks without parts.
+    broken: Option<(&'static Contract, u32, Option<usize>)>,
 }
 
 impl Crash {
@@ -64,13 +65,14 @@ pub(crate) fn record_call(t: &Thread, from: u64) {
     }
 }
 
-/// Records which condition a message breaks; its sender is about to be ended.
+/// Records which condition a message breaks, or that it brings a tree for a block without parts
+/// (`None`); its sender is about to be ended.
 #[cold]
 pub(crate) fn record_broken(
     t: &Thread,
     contract: &'static Contract,
     message: u32,
-    condition: usize,
+    condition: Option<usize>,
 ) {
     t.sip().crash.lock().broken = Some((contract, message, condition));
 }
@@ -115,9 +117,10 @@ pub(crate) fn report(sip: &Sip, trap: Trap) {
     if trap == Trap::BrokenPromise
         && let Some((contract, message, condition)) = crash.broken
         && let Some(message) = contract.table.messages.get(message as usize)
-        && let Some(condition) = message.conditions.get(condition)
     {
-        let (contract, message, text) = (&contract.table.name, &message.name, &condition.text);
+        let condition = condition.and_then(|c| message.conditions.get(c));
+        let text = condition.map_or("blocks without parts", |c| &c.text);
+        let (contract, message) = (&contract.table.name, &message.name);
         log::about(
             voice,
             format_args!("  {contract}.{message} requires: {text}"),

@@ -51,6 +51,12 @@ impl Failure {
         }
     }
 
+    /// Whether the service there has ended.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.reason == Reason::Error(Error::Closed)
+    }
+
     /// Whether the path leads to nothing.
     #[must_use]
     pub fn is_not_found(&self) -> bool {

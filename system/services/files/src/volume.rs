@@ -419,11 +419,14 @@ impl Volume {
         let Volume {
             slots,
             store,
-            names,
+            mut names,
+            at,
             told,
             _use: used,
             ..
         } = self;
+        // So that the name server does not take it for one that has died and comes back.
+        let _ = names.deregister(&at);
         drop((slots, names));
         let outcome = store.unmount();
         let outcome = settled.map_err(Fault::from).and(outcome);

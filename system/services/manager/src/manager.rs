@@ -123,6 +123,8 @@ impl Manager {
         for i in 0..manager.services.len() {
             if let Err(reason) = manager.claim(i) {
                 manager.refused(i, &reason, time::uptime());
+            } else if !manager.finds_devices(i) {
+                manager.has_no_device(i, time::uptime());
             }
         }
         // The last of all: where it is, the others are, too.
@@ -332,8 +334,7 @@ impl Manager {
                 }
             }
             Err(NotMade::NoDevice) => {
-                self.services[i].set_reason("the machine has no device for it");
-                self.services[i].enter(State::Ended, now);
+                self.has_no_device(i, now);
                 self.pass(i, now);
             }
             Err(NotMade::Failed(reason)) => {

@@ -24,7 +24,7 @@ use sing_sdk::time::{self, Timeout};
 
 /// The exit code of a manager that has given up a ward.
 const GIVEN_UP: i32 = 3;
-/// How often in a row a ward may end by itself.
+/// How often in a row a ward ends by itself until it is given up.
 const MOST: u32 = 10;
 /// One that was up for so long has not ended "again".
 const CALM: Duration = Duration::from_secs(1);
@@ -183,13 +183,13 @@ impl Watched {
             self.row = 0;
         } else {
             self.row += 1;
-            if self.row > MOST {
+            if self.row >= MOST {
                 self.give_up(
                     at,
                     &format!("{reason}; ends again and again, and nothing works without it"),
                 );
             }
-            wait = FIRST_WAIT * (1 << self.row);
+            wait = FIRST_WAIT * (1 << (self.row - 1));
         }
         self.ended = Some((reason, now + wait));
     }

@@ -67,7 +67,13 @@ impl Server {
                 self.own(who, asking, back);
             }
             Answers::Root(id) => self.pass(who, id, 0, asking, back),
-            Answers::Nobody => self.end(who, asking, Reply::Refused(Refusal::NotFound, back)),
+            Answers::Nobody => {
+                let reason = match self.may_come_back(who, &asking.path) {
+                    true => Refusal::Again,
+                    false => Refusal::NotFound,
+                };
+                self.end(who, asking, Reply::Refused(reason, back));
+            }
             Answers::Provider(id, used) => {
                 let below = self.providers.contract(id).is_none() && used < asking.path.len();
                 let mine = self.providers.owner(id) == Some(who);
@@ -131,7 +137,7 @@ impl Server {
             SYSTEM if self.clients.is_above(asking) => SYSTEM,
             // Of the system's own clients only the service manager registers names: what it has
             // started is a service.
-            SYSTEM if self.providers.owns(asking) => origin::of_service(id),
+            SYSTEM if self.clients.is_registrar(asking) => origin::of_service(id),
             SYSTEM => id,
             origin => origin,
         };
@@ -268,7 +274,7 @@ impl Server {
 
     /// Passes a request on to a provider, which is named by the first `used` bytes of the path.
     pub(crate) fn pass(&mut self, who: Who, id: u32, used: usize, mut asking: Asking, back: Back) {
-        asking.mount = used;
+        (asking.mount, asking.server) = (used, id);
         self.number(&mut asking);
         let turn = asking.turn;
         let rest = match asking.path.get(used..) {
@@ -332,7 +338,10 @@ impl Server {
     fn number(&mut self, asking: &mut Asking) {
         self.turn = self.turn.wrapping_add(1);
         asking.turn = self.turn;
-        asking.since = time::uptime();
+        // A chain of links gives nobody more time.
+        if asking.since.is_zero() || asking.is_part() {
+            asking.since = time::uptime();
+        }
     }
 
     fn send_as(

@@ -1,7 +1,8 @@
 //! Clients, each in its state of the conversation, with its origin.
 
-use crate::request::{Asking, Back, Reply, Verb};
+use crate::request::{Asking, Back, Reply};
 use crate::server::Source;
+use crate::succession::REGISTRAR;
 use NamespaceContract::{
     Binding, Deregistering, Exp, Finding, Linking, Notifying, Reading, Ready, Registering,
 };
@@ -11,7 +12,7 @@ use nameserver::{next_number, origin};
 use sing_sdk::legacy;
 use sing_sdk::prelude::*;
 use sing_sdk::set::WaitSet;
-use sing_sdk::share::Shares;
+use sing_sdk::share::{SYSTEM, Shares};
 
 /// A client's channel: it may ask, or waits for an answer.
 pub enum State {
@@ -80,6 +81,8 @@ struct Client {
     origin: u32,
     /// It is a name server above this one, whose clients' origins it states.
     above: bool,
+    /// It is the system's own and registers names, as the service manager does.
+    registers: bool,
     /// `None` while it is served.
     state: Option<State>,
     /// What a provider has been asked for it.
@@ -102,16 +105,19 @@ pub struct Left {
 pub struct Clients {
     all: BTreeMap<u32, Client>,
     last: u32,
-    /// Searches that wait for name servers below, or for the root mount: since when, and whose.
-    searches: BTreeSet<(Duration, u32)>,
+    /// Those that wait for providers: until when, and which.
+    waits: BTreeSet<(Duration, u32)>,
 }
 
-/// Since when a request waits, if it is a part of a search that can go on without the answer.
-fn searches(asking: &Asking) -> Option<Duration> {
-    match &asking.verb {
-        Verb::Find(search) if search.into.is_some() || search.union => Some(asking.since),
-        _ => None,
-    }
+/// How long a search waits for a name server below, or the root mount, to find its part.
+const PART: Duration = Duration::from_secs(2);
+/// How long any other request waits for a provider. A service that is started for it, or again, has
+/// five seconds for that.
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// Until when a request waits.
+fn until(asking: &Asking) -> Duration {
+    asking.since + if asking.is_part() { PART } else { ANSWER }
 }
 
 /// The client has closed; its records go with it.
@@ -128,7 +134,7 @@ impl Clients {
         self.last
     }
 
-    /// Takes a client under a number.
+    /// Takes a client under a number. [`REGISTRAR`] stands for the system's origin.
     ///
     /// # Errors
     /// If it cannot be watched; it is then closed.
@@ -141,10 +147,15 @@ impl Clients {
         set: &WaitSet,
     ) -> Result<(), Error> {
         set.add(&channel, Source::Client(id).number())?;
-        legacy::keep(&channel, origin);
+        let (origin, registers) = match origin {
+            REGISTRAR => (SYSTEM, true),
+            origin => (origin, false),
+        };
+        legacy::keep(&channel, if registers { REGISTRAR } else { origin });
         let client = Client {
             origin,
             above,
+            registers,
             state: Some(State::Ready(channel)),
             asking: None,
             answer: 0,
@@ -194,9 +205,7 @@ impl Clients {
     /// Keeps what has been asked for a client.
     pub fn keep(&mut self, id: u32, asking: Asking) {
         if let Some(client) = self.all.get_mut(&id) {
-            if let Some(since) = searches(&asking) {
-                self.searches.insert((since, id));
-            }
+            self.waits.insert((until(&asking), id));
             client.asking = Some(asking);
         }
     }
@@ -205,30 +214,46 @@ impl Clients {
     pub fn asking(&mut self, id: u32, turn: u32) -> Option<Asking> {
         let client = self.all.get_mut(&id)?;
         let asking = client.asking.take_if(|asking| asking.turn == turn)?;
-        if let Some(since) = searches(&asking) {
-            self.searches.remove(&(since, id));
-        }
+        self.waits.remove(&(until(&asking), id));
         Some(asking)
     }
 
-    /// A search that waits for a name server below since this time or longer, which ends now.
-    pub fn late(&mut self, since: Duration) -> Option<(u32, Asking)> {
-        let &(began, id) = self.searches.first().filter(|(began, _)| *began <= since)?;
-        self.searches.remove(&(began, id));
+    /// A request that has waited for long enough, which ends now.
+    pub fn late(&mut self, now: Duration) -> Option<(u32, Asking)> {
+        let &(until, id) = self.waits.first().filter(|(until, _)| *until <= now)?;
+        self.waits.remove(&(until, id));
         let client = self.all.get_mut(&id)?;
         Some((id, client.asking.take()?))
     }
 
-    /// Since when the search waits that waits longest.
-    pub fn oldest_search(&self) -> Option<Duration> {
-        self.searches.first().map(|(since, _)| *since)
+    /// When the next request will have waited for long enough.
+    pub fn next_late(&self) -> Option<Duration> {
+        self.waits.first().map(|(until, _)| *until)
+    }
+
+    /// Notes that a client registers names: for a successor of this name server, too.
+    pub fn registers(&mut self, id: u32) {
+        let Some(client) = self.all.get_mut(&id) else {
+            return;
+        };
+        if client.origin == SYSTEM && !client.above && !client.registers {
+            client.registers = true;
+            if let Some(State::Registering(channel)) = &client.state {
+                legacy::keep(channel, REGISTRAR);
+            }
+        }
+    }
+
+    /// Whether a client of the system's own registers names, or has done so before.
+    pub fn is_registrar(&self, id: u32) -> bool {
+        self.all.get(&id).is_some_and(|c| c.registers)
     }
 
     /// Removes a client.
     pub fn remove(&mut self, id: u32) -> Option<Left> {
         let removed = self.all.remove(&id)?;
-        if let Some(since) = removed.asking.as_ref().and_then(searches) {
-            self.searches.remove(&(since, id));
+        if let Some(asking) = &removed.asking {
+            self.waits.remove(&(until(asking), id));
         }
         let Client { origin, answer, .. } = removed;
         Some(Left { origin, answer })

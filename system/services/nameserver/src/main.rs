@@ -6,7 +6,8 @@
 //!
 //! Invariants:
 //! - No action or omission of a client or provider stops the others. No receive waits for one of
-//!   them alone, and the size of their messages is bounded before they are read.
+//!   them alone, no request waits for a provider for ever (`patience.rs`), and the size of their
+//!   messages is bounded before they are read.
 //! - Every record is charged to the share of a program, and all shares together are memory that the
 //!   name server has from its start (`budget.rs`).
 //! - Only the holder of a path can register one above or below it. Names of the root mount
@@ -22,6 +23,7 @@ mod asking;
 mod budget;
 mod clients;
 mod parsed;
+mod patience;
 mod providers;
 mod queue;
 mod registry;

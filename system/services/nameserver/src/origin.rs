@@ -27,10 +27,16 @@ pub const fn of_service(number: u32) -> u32 {
     number | SERVICE
 }
 
+/// Whether this origin is a program that the service manager has started.
+#[must_use]
+pub const fn is_service(origin: u32) -> bool {
+    origin & SERVICE != 0
+}
+
 /// Whether this origin may serve the root: the system, and the services of its manager.
 #[must_use]
 pub const fn may_mount_root(origin: u32) -> bool {
-    origin == SYSTEM || origin & SERVICE != 0
+    origin == SYSTEM || is_service(origin)
 }
 
 #[cfg(test)]

@@ -315,11 +315,6 @@ impl Providers {
         all.map(|(id, p)| (*id, p.path.as_str()))
     }
 
-    /// Whether a client has registered any.
-    pub fn owns(&self, client: u32) -> bool {
-        self.all.values().any(|p| p.owner == client)
-    }
-
     /// The providers that a client has registered.
     pub fn owned_by(&self, client: u32) -> Vec<u32> {
         self.all

@@ -86,6 +86,26 @@ impl Server {
         self.end(who, asking, reply);
     }
 
+    /// Nobody waits any longer for what a name server below may register: it is told to take that
+    /// back when it has. What the client has had there before stays.
+    pub(crate) fn disown(&mut self, who: Who, asking: &mut Asking) {
+        let (Verb::Register { price, .. } | Verb::Link { price, .. }) = &mut asking.verb else {
+            return;
+        };
+        let rest = asking.path.get(asking.mount..).unwrap_or_default();
+        let key = (asking.server, String::from(rest));
+        if self.remote.contains_key(&key) {
+            return;
+        }
+        let remote = Remote {
+            client: NOBODY,
+            origin: who.1,
+            price: core::mem::take(price),
+        };
+        self.remote.insert(key, remote);
+        self.take_back(|remote| remote.client == NOBODY);
+    }
+
     /// Registers a client's provider, on the share of an origin.
     pub(crate) fn offer(
         &mut self,
@@ -97,6 +117,7 @@ impl Server {
         if self.has_to_wait(who) {
             return Err((Refusal::Again, provider));
         }
+        self.clients.registers(who.0);
         if path == "/" {
             return self.mount_root(who, contract, provider);
         }

@@ -100,11 +100,18 @@ pub struct Asking {
     /// The number of the request to the provider, so that the answer to an earlier one, for which
     /// nobody waits any more, is none to this.
     pub turn: u32,
-    /// When the provider was asked.
+    /// The provider that has been asked.
+    pub server: u32,
+    /// Since when it waits: a part of a search for this provider, all others for the first one.
     pub since: Duration,
 }
 
 impl Asking {
+    /// Whether it is a part of a search that can go on without the answer.
+    pub fn is_part(&self) -> bool {
+        matches!(&self.verb, Verb::Find(search) if search.into.is_some() || search.union)
+    }
+
     /// Bytes of its texts, which stay until it is answered.
     pub fn kept(&self) -> usize {
         let verb = match &self.verb {

@@ -6,7 +6,9 @@
 //! - A name of the name server wins: while anything is registered at `/a` or below it, all of `/a`
 //!   is the name server's, and nothing of it is asked for at the root mount.
 //! - Only the system and the services of its manager mount anything at `/`: whoever is there and
-//!   silent keeps all waiting who ask for a name that nobody else has.
+//!   silent keeps all waiting who ask for a name that nobody else has, for a while.
+//! - Who asks for a name of a mount that has just ended asks again for a while, and is not told that
+//!   there is no such name.
 //! - Nothing is registered with the root mount; it only answers binds and finds.
 //! - The root mount is never asked for a request of its own origin. It waits for answers of this
 //!   server, so the two could wait for each other; and it learns in this way which names are not
@@ -17,14 +19,44 @@ use crate::parsed::found;
 use crate::providers::NAME_SERVER;
 use crate::request::{Asking, Back, Found, Provided, Reply, Verb};
 use crate::server::{Server, Who};
+use core::time::Duration;
 use nameserver::union::{self, Asked, Theirs, Turn, top};
 use nameserver::{Own, Place, origin};
 use sing_sdk::path;
 use sing_sdk::pattern::Pattern;
 use sing_sdk::prelude::*;
+use sing_sdk::time;
 use sing_sdk::walk::{Directories, End};
 
+/// How long a root mount that has ended is expected back, before its names are said not to be there.
+const RETURN: Duration = Duration::from_secs(3);
+
 impl Server {
+    /// A provider has closed without a word, as one that was ended does. If it was mounted at `/`,
+    /// those who ask for its names ask again for a while: whoever supervises it starts it again.
+    pub(crate) fn expect_back(&mut self, id: u32) {
+        if self.root == Some(id) {
+            self.expect_root();
+        }
+    }
+
+    /// The same after the end of another name server: what was mounted there comes back to this one.
+    pub(crate) fn expect_root(&mut self) {
+        self.root_lost = Some(time::uptime() + RETURN);
+    }
+
+    /// Whether whoever asks is to wait for the root mount to come back. A service is not: the mount
+    /// itself may need it.
+    fn is_expected(&mut self, who: Who) -> bool {
+        self.root_lost = self.root_lost.filter(|until| time::uptime() < *until);
+        self.root_lost.is_some() && self.root.is_none() && !origin::is_service(who.1)
+    }
+
+    /// Whether a name that nobody serves now may come back with the root mount.
+    pub(crate) fn may_come_back(&mut self, who: Who, path: &str) -> bool {
+        self.is_expected(who) && !self.is_known(&path[1..])
+    }
+
     /// Mounts a name server at `/`, where nobody else is.
     pub(crate) fn mount_root(
         &mut self,
@@ -46,7 +78,7 @@ impl Server {
             self.shares.give_back(who.1, cost);
             (Refusal::NoResources, provider)
         })?;
-        self.root = Some(id);
+        (self.root, self.root_lost) = (Some(id), None);
         self.watchers.changed_below("/");
         self.subscribe_all();
         Ok(())
@@ -82,6 +114,7 @@ impl Server {
             Ok(()) => Reply::Done,
             Err((Refusal::OtherContract, back)) => match self.root_for(who) {
                 Some(id) => return self.pass(who, id, 0, asking, back),
+                None if self.is_expected(who) => Reply::Refused(Refusal::Again, back),
                 None => Reply::Refused(Refusal::OtherContract, back),
             },
             Err((reason, back)) => Reply::Refused(reason, back),

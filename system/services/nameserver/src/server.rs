@@ -6,7 +6,7 @@ use crate::parsed::{below, divided, link, search};
 use crate::providers::{Answer, NAME_SERVER, Providers};
 use crate::registry::{Below, Remote};
 use crate::request::{Asker, Asking, Back, Provided, Reply, Verb};
-use crate::succession;
+use crate::succession::{self, REGISTRAR};
 use crate::watchers::Watchers;
 use alloc::collections::BTreeMap;
 use core::time::Duration;
@@ -20,9 +20,6 @@ use sing_sdk::time::{self, Timeout};
 
 /// How long the server waits for memory before it tries again.
 const RETRY: Duration = Duration::from_millis(20);
-
-/// How long a search waits for a name server below to find its part.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The owner of an endpoint in the wait set.
 #[derive(Clone, Copy)]
@@ -69,6 +66,8 @@ pub struct Server {
     pub(crate) watchers: Watchers,
     /// The name server at `/`, which serves what nobody else does.
     pub(crate) root: Option<u32>,
+    /// Until then what was at `/` is expected back: it closed without a word.
+    pub(crate) root_lost: Option<Duration>,
     /// The root mount, while a search has gone past it and it has answered nothing since.
     pub(crate) silent: Option<u32>,
     /// What clients have registered with name servers below, by those and the paths there.
@@ -105,6 +104,7 @@ impl Server {
             providers: Providers::default(),
             watchers: Watchers::default(),
             root: None,
+            root_lost: None,
             silent: None,
             remote: BTreeMap::new(),
             below: BTreeMap::new(),
@@ -156,6 +156,7 @@ impl Server {
     ) -> bool {
         let added = self.clients.add(id, origin, above, client, &self.set);
         if added.is_err() {
+            let origin = if origin == REGISTRAR { SYSTEM } else { origin };
             self.shares.give_back(origin, budget::CLIENT);
         }
         added.is_ok()
@@ -196,7 +197,10 @@ impl Server {
                 match self.providers.hear(id) {
                     Answer::Nothing => {}
                     Answer::Reply(asker, reply) => self.replied(Some(id), asker, reply),
-                    Answer::Gone => self.forget(id),
+                    Answer::Gone => {
+                        self.expect_back(id);
+                        self.forget(id);
+                    }
                 }
             }
             Source::Watcher(id) => {
@@ -271,6 +275,7 @@ impl Server {
                     mount: 0,
                     verb,
                     turn: 0,
+                    server: 0,
                     since: Duration::ZERO,
                 };
                 self.ask((id, self.origin(id, origin)), asking, back);
@@ -320,31 +325,6 @@ impl Server {
             }
             (_, reply) => self.granted(provider, who, asking, reply),
         }
-    }
-
-    /// Ends the wait of searches for a name server below, or for the root mount, that does not
-    /// answer: they go on past it. An answer that comes later is nobody's, as the request that it is
-    /// for is kept no more ([`Clients::asking`]). Returns when the next one has waited for long
-    /// enough.
-    fn go_past(&mut self, now: Duration) -> Option<Duration> {
-        while let Some((id, asking)) = self.clients.late(now.saturating_sub(PATIENCE)) {
-            if let Some(request) = self.providers.withdraw(id) {
-                let asker = request.asker;
-                self.shares.give_back(asker.origin, asker.cost);
-            }
-            if let Verb::Find(search) = &asking.verb {
-                let refused = Reply::Refused(Refusal::NotFound, Back::Nothing);
-                if search.union {
-                    self.silent = self.root;
-                    let who = (id, self.clients.origin(id));
-                    self.united(who, &asking, refused);
-                } else {
-                    let past = below(search, refused);
-                    self.answer(id, past);
-                }
-            }
-        }
-        self.clients.oldest_search().map(|since| since + PATIENCE)
     }
 
     /// Goes on where a path leads through a link.

@@ -30,6 +30,9 @@ pub const HOLD_BACK: Duration = Duration::from_millis(100);
 
 /// The number under which the channel to the boot files is left; an origin is smaller.
 const BOOT: u32 = u32::MAX;
+/// That of a client of the system's own that registers names: what it starts are services, even if
+/// it starts one before it has registered anything with the successor.
+pub const REGISTRAR: u32 = u32::MAX - 1;
 
 /// What a predecessor has left.
 #[derive(Default)]
@@ -115,9 +118,17 @@ impl Server {
             return;
         }
         self.grace = Some(time::uptime() + GRACE);
+        self.expect_root();
         // All origins are known before new clients get numbers.
         let mut clients = legacy.clients;
-        clients.retain(|(origin, _)| self.shares.take(*origin, budget::CLIENT));
+        clients.retain(|(origin, _)| {
+            let origin = if *origin == REGISTRAR {
+                SYSTEM
+            } else {
+                *origin
+            };
+            self.shares.take(origin, budget::CLIENT)
+        });
         for (origin, client) in clients {
             let id = self.clients.number(&self.shares);
             if !self.admit(id, origin, false, client) {

@@ -10,6 +10,7 @@ use sing_sdk::thread;
 pub const ALL: &[Test] = &[
     ("one that never answers", never),
     ("searches past one that never answers", late),
+    ("requests that one never answers", held),
     ("one that dies in the middle", dies),
     ("results that are none", garbage),
     ("places that lead nowhere", stuck),
@@ -64,6 +65,61 @@ fn late() -> Check {
     }
     drop(lookup);
     Ok(good)
+}
+
+/// Requests of every kind to helpers that hold their channels open and never answer: each is refused
+/// after a while, whether the helper has it or not. What a helper then says is taken for no answer
+/// to anything else, and what it registers it is told to take back.
+fn held() -> Check {
+    use NamespaceContract::exp::Ready;
+    let mut n = connected()?;
+    let (linking, binding) = (n.register("/h/held")?, n.register("/h/bound")?);
+    type Request = fn(&mut Names) -> Option<Error>;
+    let requests: [Request; 7] = [
+        |n| n.link("/h/held/l", "/boot").err(),
+        |n| n.open("/h/bound/x").err(),
+        |n| n.open("/h/held/x").err(),
+        |n| n.list("/h/held").err(),
+        |n| n.notify("/h/held/x/*").err(),
+        |n| n.register("/h/held/r").err(),
+        |n| n.link("/h/bound/l", "/boot").err(),
+    ];
+    let start = sing_sdk::time::uptime();
+    let mut clients = Vec::new();
+    for (number, request) in requests.into_iter().enumerate() {
+        let mut names = connected()?;
+        clients.push(thread::spawn(move || request(&mut names))?);
+        if number == 1 {
+            // These two are with the helpers; the others wait for their turns.
+            thread::sleep(Duration::from_millis(300));
+        }
+    }
+    let mut good = true;
+    for client in clients {
+        good &= is(client.join()?, Some(Error::Refused(Refusal::Silent)));
+    }
+    let took = sing_sdk::time::uptime().saturating_sub(start);
+    good &= (Duration::from_secs(8)..Duration::from_secs(20)).contains(&took);
+    let Ready::Link(_, _, _, linking) = linking.recv() else {
+        return Ok(false);
+    };
+    let Ready::Deregister(path, _, linking) = linking.send_ack_link().recv() else {
+        return Ok(false);
+    };
+    good &= is(path.get().as_deref(), Some("/l"));
+    let _linking = linking.send_ack_deregister();
+    let Ready::Bind(_, _, late, binding) = binding.recv() else {
+        return Ok(false);
+    };
+    let mut other = connected()?;
+    let asked = thread::spawn(move || other.open("/h/bound/y").err())?;
+    let Ready::Bind(_, _, next, binding) = binding.send_nak_bind(Refusal::NotFound, late).recv()
+    else {
+        return Ok(false);
+    };
+    let _binding = binding.send_nak_bind(Refusal::OtherContract, next);
+    let refused = Some(Error::Refused(Refusal::OtherContract));
+    Ok(good & is(asked.join()?, refused) & others_are_served(&mut n))
 }
 
 /// Runs requests of a client in a thread, with a helper that closes at the first.

@@ -4,7 +4,7 @@ use crate::{Check, Test, found, is};
 use core::time::Duration;
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
-use sing_sdk::process::Child;
+use sing_sdk::process::{Child, stop};
 use sing_sdk::thread;
 use sing_sdk::time::uptime;
 
@@ -13,6 +13,8 @@ pub const ALL: &[Test] = &[
     ("many directories beside a mount that never answers", beside),
     ("changes below the mount", changes),
     ("who may be mounted", trusted),
+    ("who may be mounted with a successor", succeeded),
+    ("a mount that ends and comes back", back),
     ("what the mount itself wants", itself),
 ];
 
@@ -124,6 +126,69 @@ fn trusted() -> Check {
     good &= is(own.register("/").is_ok(), true);
     drop(lookup);
     Ok(good)
+}
+
+/// What the service manager starts between the end of a name server and its own return to the next
+/// one is a service as any other; and no other program becomes one.
+fn succeeded() -> Check {
+    let (imp, exp) = NamespaceContract::new_channel()?;
+    let first = Child::of("nameserver")
+        .args(["nameserver"])
+        .endpoint("clients", exp)
+        .start()?;
+    first.supervise()?;
+    let mut own = Names::new(imp)?;
+    let mut program = Names::new(own.connect()?)?;
+    let _lookup = own.register_as("/zone", "ClockContract")?;
+    first.stop(stop::KILLED)?;
+    first.join()?;
+    let next = first.renew()?;
+    next.start()?;
+    let mut service = Names::new(own.connect()?)?;
+    let mount = service.register("/");
+    let mut good = is(mount.as_ref().err(), None);
+    drop(service);
+    good &= is(program.register("/").err(), Some(Error::Held));
+    // And so with the next one.
+    next.stop(stop::KILLED)?;
+    next.join()?;
+    let last = next.renew()?;
+    last.start()?;
+    let mut service = Names::new(own.connect()?)?;
+    good &= is(service.register("/").err(), None);
+    last.stop(stop::KILLED)?;
+    last.join()?;
+    Ok(good)
+}
+
+/// Who asks for a name of a mount that has just ended waits until it is back; if it stays away, the
+/// name is not there after a while.
+fn back() -> Check {
+    use NamespaceContract::exp::Ready;
+    let mut own = private()?;
+    let mut program = Names::new(own.connect()?)?;
+    let mut other = Names::new(own.connect()?)?;
+    drop(own.register("/")?);
+    let asked = thread::spawn(move || program.open("/file").err())?;
+    thread::sleep(Duration::from_millis(300));
+    let mount = own.register("/")?;
+    let Ready::Bind(path, _, service, mount) = mount.recv() else {
+        return Ok(false);
+    };
+    let mut good = is(path.get().as_deref(), Some("/file"));
+    let mount = mount.send_nak_bind(Refusal::OtherContract, service);
+    good &= is(asked.join()?, Some(Error::Refused(Refusal::OtherContract)));
+    drop(mount);
+    let start = uptime();
+    good &= is(other.open("/file").err(), Some(Error::NotFound));
+    let took = uptime().saturating_sub(start);
+    good &= (Duration::from_secs(1)..Duration::from_secs(9)).contains(&took);
+    // Taken down on purpose, it is not waited for.
+    let _mount = own.register("/")?;
+    good &= is(own.deregister("/"), Ok(()));
+    let start = uptime();
+    good &= is(other.open("/file").err(), Some(Error::NotFound));
+    Ok(good & (uptime().saturating_sub(start) < Duration::from_secs(1)))
 }
 
 /// A silent mount is not asked for what its own program wants.

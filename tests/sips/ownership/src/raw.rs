@@ -5,9 +5,10 @@ use sing_sdk::contract;
 
 contract!(
     "
+    rep struct Node { ulong number; Node*? in ExHeap part; }
     contract Trade {
-      in message Put(byte[] in ExHeap data);
-      in message Two(byte[] in ExHeap a, byte[] in ExHeap b);
+      in message Put(Node* in ExHeap data);
+      in message Two(Node* in ExHeap a, Node* in ExHeap b);
       in message Move(Trade.Imp:Start e);
       out message Ok();
       state Start: one { Put? -> Taken; Two? -> Taken; Move? -> Taken; }

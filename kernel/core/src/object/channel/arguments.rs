@@ -1,7 +1,10 @@
 //! The arguments of messages: their conditions, and the allocations and endpoints that they move,
 //! which are indices while in flight.
 //!
-//! Invariant: a refused send has moved nothing, and a failed receive has given nothing.
+//! Invariants:
+//! - A refused send has moved nothing, and a failed receive has given nothing.
+//! - A block in a message has parts only if its type says so. So whoever receives plain bytes knows
+//!   that he holds no more than those.
 
 use super::{Channel, End, from_index};
 use crate::ground::contract::Contract;
@@ -27,7 +30,7 @@ pub(super) fn check_conditions(
     match conditions.iter().position(|c| !c.holds(words)) {
         None => Ok(()),
         Some(broken) => {
-            crash::record_broken(thread, contract, message, broken);
+            crash::record_broken(thread, contract, message, Some(broken));
             Err(Trap::BrokenPromise)
         }
     }
@@ -58,9 +61,11 @@ pub(super) fn take_arguments(
     for (i, (kind, &word)) in kinds.iter().zip(words).enumerate() {
         match kind {
             Word::Scalar => continue,
-            Word::Block => {
-                if thread.entry(word as u32).is_none() {
-                    return Err(Trap::BadHandle);
+            Word::Block | Word::Tree => {
+                let (_, a) = thread.allocation(word as u32).ok_or(Trap::BadHandle)?;
+                if *kind == Word::Block && a.has_parts() {
+                    crash::record_broken(thread, contract, message, None);
+                    return Err(Trap::BrokenPromise);
                 }
             }
             // An endpoint of the channel itself cannot travel on it; besides, its lock is held
@@ -72,7 +77,9 @@ pub(super) fn take_arguments(
             } => sip.check_endpoint(word as u32, channel, contract, *side, state.as_deref())?,
         }
         let same = |(k, w): (&Word, &u64)| {
-            core::mem::discriminant(k) == core::mem::discriminant(kind) && *w as u32 == word as u32
+            let alike = core::mem::discriminant(k) == core::mem::discriminant(kind)
+                || k.is_block() && kind.is_block();
+            alike && *w as u32 == word as u32
         };
         if kinds[..i].iter().zip(words).any(same) {
             return Err(Trap::BadHandle);
@@ -81,7 +88,9 @@ pub(super) fn take_arguments(
     for (to, (kind, &word)) in slot.iter_mut().zip(kinds.iter().zip(words)) {
         *to = match kind {
             Word::Scalar => word,
-            Word::Block => u64::from(thread.take_allocation(word as u32).ok_or(Trap::BadHandle)?),
+            Word::Block | Word::Tree => {
+                u64::from(thread.take_allocation(word as u32).ok_or(Trap::BadHandle)?)
+            }
             Word::Endpoint { contract, .. } => sip
                 .send_endpoint(word as u32, contract)
                 .ok_or(Trap::BadHandle)?,
@@ -106,10 +115,7 @@ pub(super) fn give_arguments(
     let sip = thread.sip();
     let account = sip.account();
     let blocks = || {
-        let blocks = kinds
-            .iter()
-            .zip(words)
-            .filter(|(k, _)| matches!(k, Word::Block));
+        let blocks = kinds.iter().zip(words).filter(|(k, _)| k.is_block());
         blocks.filter_map(|(_, &word)| exheap::get(word as u32))
     };
     // A receiver without room may hold blocks at the sender's cost, but only up to a bound.
@@ -123,7 +129,7 @@ pub(super) fn give_arguments(
     for (i, (kind, &word)) in kinds.iter().zip(words).enumerate() {
         let given = match kind {
             Word::Scalar => Some(word),
-            Word::Block => thread.insert_allocation(word as u32).map(u64::from),
+            Word::Block | Word::Tree => thread.insert_allocation(word as u32).map(u64::from),
             Word::Endpoint {
                 contract, state, ..
             } => match from_word(word) {
@@ -142,7 +148,7 @@ pub(super) fn give_arguments(
         for (kind, &handle) in kinds[..i].iter().zip(handles.iter()) {
             match kind {
                 Word::Scalar => {}
-                Word::Block => drop(thread.take_allocation(handle as u32)),
+                Word::Block | Word::Tree => drop(thread.take_allocation(handle as u32)),
                 Word::Endpoint { .. } => sip.return_endpoint(handle as u32),
             }
         }

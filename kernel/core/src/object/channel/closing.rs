@@ -67,7 +67,7 @@ pub(crate) fn empty(member: &'static Member, by: &'static Sip, work: &mut Work) 
         for (kind, &word) in message.kinds.iter().zip(&message.words) {
             match kind {
                 Word::Scalar => {}
-                Word::Block => exheap::free_later(word as u32, work),
+                Word::Block | Word::Tree => exheap::free_later(word as u32, work),
                 Word::Endpoint { .. } => {
                     let end = from_word(word);
                     work.spend_items(end.map_or(1, |(channel, side)| close(channel, side, by)));

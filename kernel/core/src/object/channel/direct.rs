@@ -97,6 +97,7 @@ fn put_others(from: &'static Thread, to: &'static Thread, load: Load) -> Option<
     let word = words.get_mut(block)?;
     let handle = *word as u32;
     let allocation = from.allocation(handle)?;
+    (load.takes_parts() || !allocation.1.has_parts()).then_some(())?;
     let new = to.enter_allocation(allocation)?;
     *word = u64::from(new);
     if sip.window().write_words(out, words).is_err() {

@@ -3,9 +3,11 @@
 //!
 //! Invariants:
 //! - The endpoints of drivers are below `/hardware/drivers`; the paths that the system manifest
-//!   gives them are links there ([O] 5.2.5), so that programs know those paths alone.
+//!   gives them are links there ([O] 5.2.5), so that programs know those paths alone. There is a
+//!   link only if the machine has the device.
 //! - A service that has not got a path of its plan does not start.
 
+use super::making::fitting;
 use super::{Manager, Source};
 use crate::front::Front;
 use crate::service::{Service, State};
@@ -21,6 +23,8 @@ pub(super) struct Known {
     devices: Vec<Device>,
     /// Of each service; `None` for one that drives nothing.
     drivers: Vec<Option<Driver>>,
+    /// Whether each service finds the devices that it needs.
+    finds: Vec<bool>,
     pub tree: Hardware,
     /// Paths that are links to drivers' endpoints, and those.
     pub links: Vec<(String, String)>,
@@ -36,6 +40,7 @@ impl Known {
         let drivers: Vec<Option<Driver>> = services.iter().map(driver).collect();
         let mut known = Known {
             tree: Hardware::new(&[], &[]),
+            finds: finds(services)?,
             devices,
             drivers,
             links: Vec::new(),
@@ -49,6 +54,27 @@ impl Known {
         let drivers: Vec<Driver> = self.drivers.iter().flatten().cloned().collect();
         self.tree = Hardware::new(&self.devices, &drivers);
     }
+}
+
+/// Whether each service will find the devices that it needs, if all start: those that start with the
+/// system come first. One that drives nothing needs none.
+fn finds(services: &[Service]) -> Result<Vec<bool>, Error> {
+    let all = device::all()?;
+    let mut taken: Vec<Option<u32>> = Vec::new();
+    let mut finds = vec![true; services.len()];
+    for when in [When::Boot, When::Demand] {
+        let services = services.iter().zip(&mut finds);
+        for (service, finds) in services.filter(|(s, _)| s.plan.service.start == when) {
+            let Ok(manifest) = process::manifest(&service.plan.service.image) else {
+                continue;
+            };
+            match fitting(&manifest, &all, &taken) {
+                Some(chosen) => taken.extend(chosen.into_iter().filter(Option::is_some)),
+                None => *finds = false,
+            }
+        }
+    }
+    Ok(finds)
 }
 
 /// What a service drives, as its program declares it.
@@ -75,9 +101,21 @@ impl Manager {
     pub(super) fn has_devices(&mut self, i: usize, chosen: Vec<Option<u32>>) {
         if let Some(Some(driver)) = self.hardware.drivers.get_mut(i) {
             driver.has.clone_from(&chosen);
+            self.hardware.finds[i] = true;
             self.hardware.reflect();
         }
         self.services[i].devices = chosen;
+    }
+
+    /// Whether a service finds the devices that it needs.
+    pub(super) fn finds_devices(&self, i: usize) -> bool {
+        self.hardware.finds[i]
+    }
+
+    /// A service has nothing to drive, and does not run.
+    pub(super) fn has_no_device(&mut self, i: usize, now: Duration) {
+        self.services[i].set_reason("the machine has no device for it");
+        self.services[i].enter(State::Ended, now);
     }
 
     /// Registers what a service serves, as far as that has not been done.
@@ -92,8 +130,13 @@ impl Manager {
                 None => self.register(i, &place.path, place),
                 Some(driver) => {
                     let true_path = driver.endpoint(&place.endpoint);
-                    self.register(i, &true_path, place)
-                        .and_then(|()| self.link(&place.path, &true_path))
+                    let finds = self.finds_devices(i);
+                    let mut claimed = self.register(i, &true_path, place);
+                    // A device that is not there has no name.
+                    if finds && claimed.is_ok() {
+                        claimed = self.link(&place.path, &true_path);
+                    }
+                    claimed
                 }
             };
             claimed.map_err(|e| format!("cannot be at {}: {e}", place.path))?;

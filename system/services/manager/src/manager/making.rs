@@ -24,35 +24,44 @@ impl From<String> for NotMade {
     }
 }
 
+/// The first devices of the machine that a program can drive, and that are not taken; `None` if
+/// there are none.
+pub(super) fn fitting(
+    manifest: &Manifest,
+    all: &[DeviceInfo],
+    taken: &[Option<u32>],
+) -> Option<Vec<Option<u32>>> {
+    let mut chosen: Vec<Option<u32>> = Vec::new();
+    for declared in &manifest.devices {
+        let free = |index: u32, d: &DeviceInfo| {
+            let reaches = declared.dma == 0 || d.confined;
+            let fits = d.holder == 0 && !d.broken && reaches && declared.names(&d.signature);
+            fits && !taken.contains(&Some(index)) && !chosen.contains(&Some(index))
+        };
+        let mut numbered = (0..).zip(all);
+        let found = numbered.find(|(index, d)| free(*index, d));
+        if found.is_none() && !declared.optional {
+            return None;
+        }
+        chosen.push(found.map(|(index, _)| index));
+    }
+    Some(chosen)
+}
+
 impl Manager {
-    /// Chooses the devices of a service when it starts for the first time: the first ones of the
-    /// machine that its program can drive, and no other service has. False if there are none.
+    /// Chooses the devices of a service when it starts for the first time. False if there are none.
     fn choose_devices(&mut self, i: usize, manifest: &Manifest) -> Result<bool, Error> {
         if self.services[i].devices.len() == manifest.devices.len() {
             return Ok(true);
         }
-        let all = device::all()?;
-        let mut chosen: Vec<Option<u32>> = Vec::new();
-        for declared in &manifest.devices {
-            let taken = |index: u32| {
-                let mut others = self.services.iter().flat_map(|s| &s.devices).chain(&chosen);
-                others.any(|other| *other == Some(index))
-            };
-            let free = |d: &DeviceInfo| {
-                let reaches = declared.dma == 0 || d.confined;
-                d.holder == 0 && !d.broken && reaches && declared.names(&d.signature)
-            };
-            let mut fitting = (0..).zip(&all).filter(|(_, d)| free(d));
-            let found = fitting
-                .find(|(index, _)| !taken(*index))
-                .map(|(index, _)| index);
-            if found.is_none() && !declared.optional {
-                return Ok(false);
-            }
-            chosen.push(found);
+        let taken = self.services.iter().flat_map(|s| &s.devices);
+        let taken: Vec<Option<u32>> = taken.copied().filter(Option::is_some).collect();
+        let chosen = fitting(manifest, &device::all()?, &taken);
+        let found = chosen.is_some();
+        if let Some(chosen) = chosen {
+            self.has_devices(i, chosen);
         }
-        self.has_devices(i, chosen);
-        Ok(true)
+        Ok(found)
     }
 
     pub(super) fn make(&mut self, i: usize) -> Result<process::Child, NotMade> {
@@ -64,6 +73,8 @@ impl Manager {
         {
             return Err(NotMade::NoDevice);
         }
+        // It has its devices now, if it had none to expect before.
+        self.claim(i)?;
         let service = &mut self.services[i];
         let asks = |name: &str, contract: &str, side| {
             let mut all = manifest.endpoints.iter();
