@@ -47,6 +47,9 @@ impl fmt::Display for TcpFault {
             TcpFault::NotPermitted => "the name that was bound does not allow this",
             TcpFault::NoResources => "the network has no room for it",
             TcpFault::Down => "the network is down",
+            TcpFault::NoName => "no host has this name",
+            TcpFault::NoServer => "no server that knows names answers",
+            TcpFault::TooLong => "longer than a datagram may be",
         })
     }
 }
