@@ -20,8 +20,11 @@ const PREFIX: u8 = 64;
 /// What a packet is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
+    /// A connection's.
     Tcp,
+    /// A datagram.
     Udp,
+    /// The request for an echo.
     Echo,
 }
 
@@ -37,7 +40,9 @@ pub enum Why {
 /// A packet of this machine has not arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
+    /// What it was.
     pub protocol: Protocol,
+    /// Why it has not.
     pub why: Why,
     /// The port that it is from, or the identifier of an echo.
     pub port: u16,
@@ -48,6 +53,7 @@ pub struct Lost {
 /// What a router of the link says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Advert {
+    /// Its address on the link.
     pub router: Ipv6Addr,
     /// For how many seconds it passes on packets; 0: no more.
     pub seconds: u64,
@@ -59,7 +65,9 @@ pub struct Advert {
 /// What is said here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
+    /// A packet has not arrived.
     Lost(Lost),
+    /// A router is there.
     Advert(Advert),
 }
 

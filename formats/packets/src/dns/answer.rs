@@ -38,6 +38,7 @@ pub struct Answer {
     pub refused: bool,
     /// There was more than fits a message.
     pub truncated: bool,
+    /// What it has said of this name and others.
     pub records: Vec<Record>,
 }
 

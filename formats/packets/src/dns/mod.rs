@@ -9,6 +9,7 @@ pub use name::Name;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::net::Ipv6Addr;
 use smoltcp::wire::{DnsFlags, DnsOpcode, DnsPacket, DnsQuestion, DnsRepr};
 
 /// The port of servers.
@@ -30,9 +31,11 @@ const KINDS: [(&str, u16); 10] = [
     ("CAA", 257),
 ];
 
-/// Addresses of IPv4, of IPv6, and the name that another stands for.
+/// Addresses of IPv4.
 pub const A: u16 = 1;
+/// Addresses of IPv6.
 pub const AAAA: u16 = 28;
+/// The name that another stands for.
 const CNAME: u16 = 5;
 
 /// The number of a type of records by its name, in either case, or as `TYPE65`.
@@ -70,6 +73,29 @@ pub fn query(id: u16, name: &Name, kind: u16) -> Vec<u8> {
     };
     let mut message = alloc::vec![0; repr.buffer_len()];
     repr.emit(&mut DnsPacket::new_unchecked(&mut message[..]));
+    message
+}
+
+/// The answer to the question for records of a name that means this machine, with the number 0.
+#[must_use]
+pub fn localhost(name: &Name, kind: u16) -> Vec<u8> {
+    let v6 = Ipv6Addr::LOCALHOST.octets();
+    let data: &[u8] = match kind {
+        A => &[127, 0, 0, 1],
+        AAAA => &v6,
+        _ => &[],
+    };
+    let mut message = query(0, name, kind);
+    // An answer, and that others would have been asked.
+    message[2..4].copy_from_slice(&[0x81, 0x80]);
+    if !data.is_empty() {
+        message[7] = 1;
+        // The name of the question.
+        message.extend([0xc0, 12]);
+        message.extend(kind.to_be_bytes());
+        message.extend([0, 1, 0, 0, 0, 0, 0, data.len() as u8]);
+        message.extend(data);
+    }
     message
 }
 

@@ -42,6 +42,7 @@ impl Name {
         self.0 == "localhost" || self.0.ends_with(".localhost")
     }
 
+    /// As text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -147,6 +147,18 @@ fn what_a_record_says_is_printable() {
 }
 
 #[test]
+fn localhost_is_this_machine() {
+    let name = name("a.localhost");
+    assert!(name.is_localhost() && !self::name("localhost.org").is_localhost());
+    for (kind, address) in [(A, "127.0.0.1"), (AAAA, "::1")] {
+        let answer = Answer::read(&localhost(&name, kind), 0, &name, kind).expect("an answer");
+        assert_eq!(answer.addresses(&name).0, [address.parse::<IpAddr>().unwrap()]);
+    }
+    let answer = Answer::read(&localhost(&name, 15), 0, &name, 15).expect("an answer");
+    assert!(answer.records.is_empty() && !answer.no_name);
+}
+
+#[test]
 fn no_bytes_are_too_much() {
     let alias = b"\x01b\xc0\x0e";
     let whole = message(

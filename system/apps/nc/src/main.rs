@@ -13,15 +13,15 @@ use sing_sdk::net::{self, Connection, Listener};
 
 sing_sdk::manifest! {
     name: "nc",
-    description: "connects its input and output by TCP: nc ADDRESS PORT; nc -l PORT",
+    description: "connects its input and output by TCP: nc HOST PORT; nc -l PORT",
     endpoints: { stdin: optional PipeContract.Exp:Start, stdout: optional PipeContract.Imp:Start, stderr: optional PipeContract.Imp:Start, names: optional NamespaceContract.Imp:Start },
 }
 
 sing_sdk::arguments! {
     /// Wait for one connection at this port.
     listen: option u32 "-l PORT";
-    /// Connect to this address and port.
-    to: many String "ADDRESS PORT";
+    /// Connect to this host, by its name or address, and port.
+    to: many String "HOST PORT";
 }
 
 fn connection(names: &mut Names, listen: Option<u32>, to: &[String]) -> Result<Connection, Error> {
@@ -32,7 +32,7 @@ fn connection(names: &mut Names, listen: Option<u32>, to: &[String]) -> Result<C
             let mut listener = Listener::new(names, "/tcp", any.into(), 1)?;
             listener.accept().map(|(connection, _)| connection)
         }
-        (None, [address, port]) => net::connect(names, &format!("/tcp/{address}/{port}")),
+        (None, [host, port]) => net::connect(names, &format!("/tcp/{host}/{port}")),
         _ => Err(Error::BadArgument),
     }
 }

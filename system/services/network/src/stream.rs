@@ -23,7 +23,7 @@ const LARGEST: usize = 64 << 10;
 /// How long a connection without anybody may take to end.
 const LEFT: Duration = Duration::from_secs(60);
 /// How long a link may take to get an address.
-const UP: Duration = Duration::from_secs(5);
+pub const UP: Duration = Duration::from_secs(5);
 
 /// What a program writes.
 pub enum Output {
@@ -195,7 +195,7 @@ impl Network {
     /// Begins a connection that has waited for its link; whether that is up.
     fn go(&mut self, stream: &mut Stream) -> bool {
         let link = &mut self.links[stream.link];
-        if !link.is_up() {
+        if !link.is_up_for(stream.remote.0) {
             return false;
         }
         stream.waits = false;

@@ -73,7 +73,8 @@ impl Network {
                 self.abort(stream);
             }
             Client::Waiting(_, stream) => self.leave(slot, stream),
-            Client::Door(_)
+            Client::Door(..)
+            | Client::More(_)
             | Client::Output(..)
             | Client::Input(..)
             | Client::Receiving(_)
@@ -181,6 +182,19 @@ impl Network {
         self.ports.take(address, port)
     }
 
+    /// Begins a connection to a host whose name was found.
+    pub fn connect_named(
+        &mut self,
+        slot: u32,
+        next: Connecting,
+        pipes: (Out, In),
+        to: (Address, u16),
+    ) {
+        let target = Target::To(to.0, to.1);
+        let from = None;
+        self.connect(slot, next, pipes, Way { to, from, target });
+    }
+
     /// Begins a connection for a channel.
     fn connect(&mut self, slot: u32, next: Connecting, pipes: (Out, In), way: Way) {
         let origin = self.slots.origin(slot).unwrap_or_default();
@@ -223,7 +237,7 @@ impl Network {
             return Err(TcpFault::NoResources);
         };
         let local = (port.address, port.number);
-        if !self.links[link].is_up() {
+        if !self.links[link].is_up_for(to.0) {
             let ends = [local, to];
             let mut stream = Stream::new((link, socket), origin, Some(port), ends, target);
             stream.waits = true;
