@@ -152,7 +152,10 @@ fn localhost_is_this_machine() {
     assert!(name.is_localhost() && !self::name("localhost.org").is_localhost());
     for (kind, address) in [(A, "127.0.0.1"), (AAAA, "::1")] {
         let answer = Answer::read(&localhost(&name, kind), 0, &name, kind).expect("an answer");
-        assert_eq!(answer.addresses(&name).0, [address.parse::<IpAddr>().unwrap()]);
+        assert_eq!(
+            answer.addresses(&name).0,
+            [address.parse::<IpAddr>().unwrap()]
+        );
     }
     let answer = Answer::read(&localhost(&name, 15), 0, &name, 15).expect("an answer");
     assert!(answer.records.is_empty() && !answer.no_name);

@@ -10,9 +10,7 @@ use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv6Addr};
 use core::time::Duration;
 
-fn resolver(
-    names: &mut Names,
-) -> Result<ResolveContract::Imp<ResolveContract::Ready>, Error> {
+fn resolver(names: &mut Names) -> Result<ResolveContract::Imp<ResolveContract::Ready>, Error> {
     let (imp, exp) = ResolveContract::new_channel()?;
     names.bind("/dns", exp)?;
     Ok(imp.recv_success()?)
@@ -41,9 +39,7 @@ pub fn look_up(names: &mut Names, host: &str) -> Result<Vec<IpAddr>, Error> {
 pub fn query(names: &mut Names, host: &str, kind: u16) -> Result<(Vec<u8>, Duration), Error> {
     use ResolveContract::imp::Ready_Query as Answer;
     match resolver(names)?.call_query(Text::new(host)?, kind) {
-        Answer::Answer(message, age, _) => {
-            Ok((message.to_vec(), Duration::from_secs(age.into())))
-        }
+        Answer::Answer(message, age, _) => Ok((message.to_vec(), Duration::from_secs(age.into()))),
         Answer::NotFound(reason, _) => Err(Error::Network(reason)),
         Answer::Closed => Err(Error::Closed),
     }

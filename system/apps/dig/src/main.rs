@@ -27,12 +27,19 @@ sing_sdk::arguments! {
 fn show(names: &mut Names, name: &Name, kind: u16) -> Result<usize, Error> {
     let (message, age) = net::query(names, name.as_str(), kind)?;
     // The number of the question is the network's business.
-    let id = message.first_chunk().map_or(0, |id| u16::from_be_bytes(*id));
+    let id = message
+        .first_chunk()
+        .map_or(0, |id| u16::from_be_bytes(*id));
     let answer = Answer::read(&message, id, name, kind).ok_or(Error::BadState)?;
     for record in &answer.records {
         let left = Duration::from_secs(record.seconds.into()).saturating_sub(age);
         let kind = dns::kind_name(record.kind);
-        println!("{:<24} {:>6}  {kind:<6} {}", record.name, left.as_secs(), record.text);
+        println!(
+            "{:<24} {:>6}  {kind:<6} {}",
+            record.name,
+            left.as_secs(),
+            record.text
+        );
     }
     if answer.truncated {
         eprintln!("dig: {name}: the server has more than fits one datagram; the rest is not shown");

@@ -127,7 +127,9 @@ impl Network {
         }
         let port = self.udp_ports.take(local.0, local.1)?;
         let all = 0..self.links.len();
-        let here = all.filter(|l| self.links[*l].has(local.0)).collect::<Vec<_>>();
+        let here = all
+            .filter(|l| self.links[*l].has(local.0))
+            .collect::<Vec<_>>();
         if !self.sockets.take(origin, here.len()) {
             self.udp_ports.give_back(port);
             return Err(TcpFault::NoResources);
@@ -165,7 +167,9 @@ impl Network {
     fn leg(&mut self, link: usize, local: To) -> Leg {
         Leg {
             link,
-            socket: self.links[link].sockets.add(socket(local, (IN, OUT), COUNT)),
+            socket: self.links[link]
+                .sockets
+                .add(socket(local, (IN, OUT), COUNT)),
             queue: 0,
             since: uptime(),
             last: (Address::ANY, 0),
@@ -210,11 +214,13 @@ impl Network {
             Said::Datagram(address, port, data, next) => {
                 let to = (Address::from(address), port);
                 let full = Output::Full(next, to, data.into_block(), uptime());
-                self.slots.put(slot, Client::More(More::Output(full, number)));
+                self.slots
+                    .put(slot, Client::More(More::Output(full, number)));
             }
             Said::Lost(_, _, _, next) => {
                 let idle = Output::Idle(next.send_not_sent(TcpFault::NotPermitted));
-                self.slots.put(slot, Client::More(More::Output(idle, number)));
+                self.slots
+                    .put(slot, Client::More(More::Output(idle, number)));
             }
             Said::Closed => self.shut(slot, number),
         }
@@ -287,7 +293,11 @@ impl Network {
     }
 
     fn try_send(&mut self, all: &mut Datagrams, to: To, data: &Block, since: Duration) -> Fate {
-        let named = if to == (Address::ANY, 0) { all.to } else { Some(to) };
+        let named = if to == (Address::ANY, 0) {
+            all.to
+        } else {
+            Some(to)
+        };
         let (to, allowed) = match (named, all.to, &all.peers) {
             (None, ..) => return Fate::NotSent(TcpFault::Unreachable),
             (Some(to), Some(only), _) => (to, to == only),
@@ -311,7 +321,11 @@ impl Network {
         };
         if !self.links[link].is_up_for(to.0) {
             let late = uptime() - since >= UP;
-            return if late { Fate::NotSent(TcpFault::Unreachable) } else { Fate::Waits };
+            return if late {
+                Fate::NotSent(TcpFault::Unreachable)
+            } else {
+                Fate::Waits
+            };
         }
         let socket = self.links[link].sockets.get_mut::<udp::Socket>(leg.socket);
         match socket.send(data.len(), IpEndpoint::new(to.0.ip(), to.1)) {
@@ -329,7 +343,9 @@ impl Network {
     fn unstick(&mut self, all: &mut Datagrams) {
         let now = uptime();
         for leg in &mut all.legs {
-            let socket = self.links[leg.link].sockets.get_mut::<udp::Socket>(leg.socket);
+            let socket = self.links[leg.link]
+                .sockets
+                .get_mut::<udp::Socket>(leg.socket);
             let queue = socket.send_queue();
             if queue == 0 || queue < leg.queue || leg.queue == 0 {
                 (leg.queue, leg.since) = (queue, now);
@@ -356,7 +372,8 @@ impl Network {
             Some((to, fault)) => Input::Sent(client.send_lost(to.0.into(), to.1, fault)),
             None => Input::Idle(client),
         };
-        self.slots.put(slot, Client::More(More::Input(input, number)));
+        self.slots
+            .put(slot, Client::More(More::Input(input, number)));
     }
 
     /// The channel of a program that can be given something, taken out.
@@ -379,7 +396,9 @@ impl Network {
     fn receive_datagram(&mut self, all: &mut Datagrams, number: u32) {
         if all.input.is_none() {
             for leg in &all.legs {
-                let socket = self.links[leg.link].sockets.get_mut::<udp::Socket>(leg.socket);
+                let socket = self.links[leg.link]
+                    .sockets
+                    .get_mut::<udp::Socket>(leg.socket);
                 while socket.recv().is_ok() {}
             }
             return;
@@ -394,12 +413,15 @@ impl Network {
             }
             None => Input::Idle(client),
         };
-        self.slots.put(slot, Client::More(More::Input(input, number)));
+        self.slots
+            .put(slot, Client::More(More::Input(input, number)));
     }
 
     fn next_datagram(&mut self, all: &mut Datagrams) -> Option<(To, Block)> {
         for leg in &all.legs {
-            let socket = self.links[leg.link].sockets.get_mut::<udp::Socket>(leg.socket);
+            let socket = self.links[leg.link]
+                .sockets
+                .get_mut::<udp::Socket>(leg.socket);
             while let Ok((data, about)) = socket.recv() {
                 let from = (Address::from(about.endpoint.addr), about.endpoint.port);
                 // A block is not empty. Without memory for it the datagram is lost, as on any way.
@@ -440,9 +462,15 @@ impl Network {
     pub fn datagrams_wait(&self) -> Option<Duration> {
         let waits = |all: &Datagrams| {
             let output = all.output.and_then(|slot| self.slots.get(slot));
-            let full = matches!(output, Some(Client::More(More::Output(Output::Full(..), _))));
+            let full = matches!(
+                output,
+                Some(Client::More(More::Output(Output::Full(..), _)))
+            );
             full || all.left.is_some() || all.legs.iter().any(|leg| leg.queue != 0)
         };
-        self.datagrams.values().any(waits).then_some(Duration::from_secs(1))
+        self.datagrams
+            .values()
+            .any(waits)
+            .then_some(Duration::from_secs(1))
     }
 }

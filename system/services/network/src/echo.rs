@@ -16,7 +16,9 @@ use sing_sdk::time::uptime;
 use smoltcp::iface::SocketHandle;
 use smoltcp::phy::ChecksumCapabilities;
 use smoltcp::socket::icmp;
-use smoltcp::wire::{Icmpv4Packet, Icmpv4Repr, Icmpv6Packet, Icmpv6Repr, IpAddress as Ip, Ipv6Address};
+use smoltcp::wire::{
+    Icmpv4Packet, Icmpv4Repr, Icmpv6Packet, Icmpv6Repr, IpAddress as Ip, Ipv6Address,
+};
 
 /// The most bytes that are sent, and the longest wait.
 const LONGEST: u32 = 1024;
@@ -62,7 +64,8 @@ impl Network {
     ) {
         match self.begin_echo(slot, to, (bytes, milliseconds)) {
             Ok(()) => {
-                self.slots.put(slot, Client::More(More::Echoing(next, host)));
+                self.slots
+                    .put(slot, Client::More(More::Echoing(next, host)));
                 self.hear_echoes();
             }
             Err(fault) => {
@@ -83,7 +86,9 @@ impl Network {
         }
         let origin = self.slots.origin(slot).unwrap_or_default();
         let found = self.links.iter().position(|link| link.reaches(to));
-        let link = found.filter(|_| to.is_unicast()).ok_or(TcpFault::Unreachable)?;
+        let link = found
+            .filter(|_| to.is_unicast())
+            .ok_or(TcpFault::Unreachable)?;
         if !self.sockets.take(origin, 1) {
             return Err(TcpFault::NoResources);
         }
@@ -200,9 +205,18 @@ fn emit(socket: &mut icmp::Socket, echo: &Echo) {
     let ignored = ChecksumCapabilities::ignored();
     let (ident, seq_no, data) = (echo.ident, 1, &data[..]);
     match echo.to.ip() {
-        Ip::Ipv4(_) => Icmpv4Repr::EchoRequest { ident, seq_no, data }
-            .emit(&mut Icmpv4Packet::new_unchecked(room), &ignored),
-        Ip::Ipv6(_) => Icmpv6Repr::EchoRequest { ident, seq_no, data }.emit(
+        Ip::Ipv4(_) => Icmpv4Repr::EchoRequest {
+            ident,
+            seq_no,
+            data,
+        }
+        .emit(&mut Icmpv4Packet::new_unchecked(room), &ignored),
+        Ip::Ipv6(_) => Icmpv6Repr::EchoRequest {
+            ident,
+            seq_no,
+            data,
+        }
+        .emit(
             &Ipv6Address::UNSPECIFIED,
             &Ipv6Address::UNSPECIFIED,
             &mut Icmpv6Packet::new_unchecked(room),

@@ -118,7 +118,8 @@ impl Link {
     /// Whether it has an address from which packets go to this one.
     pub fn is_up_for(&self, to: Address) -> bool {
         let all = self.interface.ip_addrs();
-        let beyond = |a: &IpCidr| matches!(a, IpCidr::Ipv6(a) if !a.address().is_unicast_link_local());
+        let beyond =
+            |a: &IpCidr| matches!(a, IpCidr::Ipv6(a) if !a.address().is_unicast_link_local());
         match to.is_v4() {
             true => all.iter().any(|a| matches!(a, IpCidr::Ipv4(_))),
             false => to.is_link_local() || all.iter().any(beyond),
@@ -145,7 +146,12 @@ impl Link {
         {
             card.push(&frame);
         }
-        let known: Vec<Address> = self.interface.ip_addrs().iter().map(|a| a.address().into()).collect();
+        let known: Vec<Address> = self
+            .interface
+            .ip_addrs()
+            .iter()
+            .map(|a| a.address().into())
+            .collect();
         changed |= known != self.own();
         if changed {
             self.settle();
@@ -165,9 +171,11 @@ impl Link {
             return false;
         };
         let (own, router, servers) = match event {
-            dhcpv4::Event::Configured(config) => {
-                (Some(config.address), config.router, config.dns_servers.to_vec())
-            }
+            dhcpv4::Event::Configured(config) => (
+                Some(config.address),
+                config.router,
+                config.dns_servers.to_vec(),
+            ),
             dhcpv4::Event::Deconfigured => (None, None, Vec::new()),
         };
         // Anybody on the link can be its server, and smoltcp panics at addresses that are no
@@ -252,7 +260,9 @@ impl Link {
         };
         let whole = |a: Address| list(a, if a.is_v4() { 32 } else { 128 });
         let own = self.interface.ip_addrs().iter();
-        let mut addresses: Vec<_> = own.map(|a| list(a.address().into(), a.prefix_len())).collect();
+        let mut addresses: Vec<_> = own
+            .map(|a| list(a.address().into(), a.prefix_len()))
+            .collect();
         let routes = self.interface.routes();
         let v4 = routes.get_default_ipv4_route();
         let v6 = routes.get_default_ipv6_route();
@@ -260,7 +270,13 @@ impl Link {
         addresses.extend(routers.iter().map(|r| whole(r.via_router.into())));
         addresses.extend(self.servers.iter().map(|s| whole(*s)));
         let card = self.routers.as_ref().map_or(0, Routers::card);
-        Described { card, mtu: self.mtu() as u32, addresses, routers: routers.len() as u32, servers: self.servers.len() as u32 }
+        Described {
+            card,
+            mtu: self.mtu() as u32,
+            addresses,
+            routers: routers.len() as u32,
+            servers: self.servers.len() as u32,
+        }
     }
 
     /// Ends the connections from addresses that the link no longer has.
@@ -288,7 +304,10 @@ impl Link {
             all.retain(|a| Address::from(a.address()).is_loopback());
             for address in addresses {
                 // There is room.
-                let _ = all.push(IpCidr::new(address.ip(), if address.is_v4() { 32 } else { 128 }));
+                let _ = all.push(IpCidr::new(
+                    address.ip(),
+                    if address.is_v4() { 32 } else { 128 },
+                ));
             }
         });
     }

@@ -82,7 +82,10 @@ fn main(Arguments { path }: Arguments) -> Result<(), Error> {
         (Root::Echo, startup::icmp()),
         (Root::Links, startup::net()),
     ];
-    let given: Vec<_> = given.into_iter().filter_map(|(root, g)| Some((root, g?))).collect();
+    let given: Vec<_> = given
+        .into_iter()
+        .filter_map(|(root, g)| Some((root, g?)))
+        .collect();
     if !given.is_empty() {
         return Network::given(names, given)?.run();
     }

@@ -214,7 +214,10 @@ impl Network {
         let look = (!self.streams.is_empty()).then_some(LOOK);
         let connections = [links, absent, again, look].into_iter().flatten().min();
         let (names, echoes) = (self.resolver.delay(), self.echoes_wait());
-        let others = [names, echoes, self.datagrams_wait()].into_iter().flatten().min();
+        let others = [names, echoes, self.datagrams_wait()]
+            .into_iter()
+            .flatten()
+            .min();
         let least = [connections, others].into_iter().flatten().min();
         least.map_or(Timeout::FOREVER, Timeout::from)
     }

@@ -233,7 +233,10 @@ impl Network {
 
     /// The servers of all links.
     pub fn servers(&self) -> Vec<Address> {
-        self.links.iter().flat_map(|link| link.servers.iter().copied()).collect()
+        self.links
+            .iter()
+            .flat_map(|link| link.servers.iter().copied())
+            .collect()
     }
 
     fn send_question(
@@ -282,7 +285,9 @@ impl Network {
         let Some(attempt) = &asked.attempt else {
             return self.attempt(question);
         };
-        let socket = self.links[attempt.link].sockets.get_mut::<udp::Socket>(attempt.socket);
+        let socket = self.links[attempt.link]
+            .sockets
+            .get_mut::<udp::Socket>(attempt.socket);
         let mut found = None;
         while let Ok((message, about)) = socket.recv() {
             let from = (Address::from(about.endpoint.addr), about.endpoint.port);
@@ -332,7 +337,10 @@ fn take(answer: &Answer, message: Vec<u8>, (name, _): &Question) -> (Found, u32)
         true => answer.records.iter().map(|r| r.seconds).min().unwrap_or(0),
         false => seconds,
     };
-    let all = addresses.into_iter().map(Address::from).filter(|a| a.is_unicast());
+    let all = addresses
+        .into_iter()
+        .map(Address::from)
+        .filter(|a| a.is_unicast());
     let found = Found {
         addresses: all.collect(),
         message,

@@ -184,7 +184,9 @@ impl Network {
         fill: impl FnOnce(R) -> Client,
     ) -> Result<(), Turned> {
         let client: S = client.cast().map_err(|e| (Refusal::OtherContract, e))?;
-        let taken = self.slots.insert(origin, client, |client| fill(greet(client)));
+        let taken = self
+            .slots
+            .insert(origin, client, |client| fill(greet(client)));
         taken
             .map(drop)
             .map_err(|(_, client)| (Refusal::NoResources, client.into_endpoint()))

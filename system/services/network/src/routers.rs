@@ -94,7 +94,8 @@ impl Routers {
     pub fn addresses(&self) -> Vec<Ipv6Addr> {
         let prefixes = self.prefixes.iter().map(|(prefix, _)| *prefix);
         let all = [icmp::LINK].into_iter().chain(prefixes);
-        all.map(|prefix| icmp::own_address(prefix, self.mac)).collect()
+        all.map(|prefix| icmp::own_address(prefix, self.mac))
+            .collect()
     }
 
     /// The address of the card, the first byte lowest.
