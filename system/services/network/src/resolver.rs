@@ -67,8 +67,6 @@ struct Asked {
     begun: Duration,
     attempts: usize,
     attempt: Option<Attempt>,
-    /// What is said if no server answers: one may have refused.
-    fault: TcpFault,
 }
 
 /// What is known.
@@ -185,7 +183,6 @@ impl Network {
             begun: uptime(),
             attempts: 0,
             attempt: None,
-            fault: TcpFault::NoServer,
         };
         self.resolver.questions.insert(question.clone(), asked);
         self.attempt(&question);
@@ -217,7 +214,6 @@ impl Network {
         let next = servers.get(asked.attempts % servers.len().max(1)).copied();
         let patience = PATIENCES.get(asked.attempts).copied();
         asked.attempts += 1;
-        let fault = asked.fault;
         let begun = match (next, patience) {
             (Some(server), Some(patience)) => self.send_question(question, server, patience),
             _ => None,
@@ -226,7 +222,7 @@ impl Network {
             (Some(attempt), Some(asked)) => asked.attempt = Some(attempt),
             _ => {
                 let waiters = self.resolver.end(question);
-                self.answer(waiters, &question.0, Err(fault));
+                self.answer(waiters, &question.0, Err(TcpFault::NoServer));
             }
         }
     }
@@ -299,10 +295,7 @@ impl Network {
             }
         }
         match found {
-            Some((answer, _)) if answer.refused => {
-                asked.fault = TcpFault::Refused;
-                self.attempt(question);
-            }
+            Some((answer, _)) if answer.refused => self.attempt(question),
             Some((answer, _)) if answer.no_name => {
                 let waiters = self.resolver.end(question);
                 self.answer(waiters, &question.0, Err(TcpFault::NoName));
