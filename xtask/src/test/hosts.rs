@@ -73,7 +73,8 @@ const COMMANDS: [(&str, &[&str]); 18] = [
         ],
     ),
     (
-        "get http://host.test/short /f; get http://host.test/ /g && cat /g",
+        "format /dev/disk0 --label hosts && mount /dev/disk0 /fs && get http://host.test/short /fs/f; \
+         get http://host.test/ /fs/g && cat /fs/g",
         &[
             "get: http://host.test/short: the connection has ended before the file has",
             "from afar",

@@ -39,6 +39,8 @@ const PATIENCES: [Duration; 4] = [
 /// Answers that are kept, and for how many seconds at most.
 const KNOWN: usize = 128;
 const LONGEST: u32 = 24 * 3600;
+/// Messages that an attempt takes in one step: forgeries may come with the answer, and before it.
+const HEARD: usize = 64;
 /// Ports that questions are sent from: the first, and how many.
 const PORTS: (u16, u16) = (0xc000, 0x3fff);
 
@@ -250,7 +252,7 @@ impl Network {
         })?;
         let message = dns::query(id, name, *kind);
         let local = (Address::ANY, port.number);
-        let mut socket = socket(local, (4 * dns::LONGEST, dns::LONGEST), 4);
+        let mut socket = socket(local, (HEARD * dns::LONGEST, dns::LONGEST), HEARD);
         // There is room.
         let _ = socket.send_slice(&message, IpEndpoint::new(server.ip(), dns::PORT));
         Some(Attempt {
