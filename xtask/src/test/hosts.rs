@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 const TIME: Duration = Duration::from_secs(180);
 
 /// A command, and lines that it must print.
-const COMMANDS: [(&str, &[&str]); 18] = [
+const COMMANDS: [(&str, &[&str]); 19] = [
     ("reach 10.0.0.1 1", &["10.0.0.1: 1 of 1 came back"]),
     (
         "links",
@@ -79,6 +79,12 @@ const COMMANDS: [(&str, &[&str]); 18] = [
             "get: http://host.test/short: the connection has ended before the file has",
             "from afar",
         ],
+    ),
+    // Those who wait are killed; what they had is given back.
+    (
+        "dig silent.test A & get http://silent.test/ & reach 10.0.0.77 & sleep 0.5; \
+         kill dig get reach; wait; reach host.test 1",
+        &["host.test: 1 of 1 came back"],
     ),
     (
         "nc 10.0.0.1 99; nc host.test 81; nc none.test 80",

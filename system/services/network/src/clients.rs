@@ -99,6 +99,17 @@ impl Network {
         }
     }
 
+    /// Does for names, echoes and datagrams what can be done; whether there are any.
+    pub fn serve_more(&mut self) -> bool {
+        let busy = self.resolver.is_busy() || !self.echoes.is_empty() || !self.datagrams.is_empty();
+        self.hear_answers();
+        self.hear_echoes();
+        for number in self.datagrams.keys().copied().collect::<Vec<_>>() {
+            self.pump_datagrams(number);
+        }
+        busy
+    }
+
     fn named_tcp(&mut self, slot: u32, request: TcpRequest, name: Name, port: u16) {
         let client = match request {
             TcpRequest::Open(output, input, next) => {

@@ -230,14 +230,11 @@ impl Network {
         }
         self.hear();
         changed |= self.configure();
-        self.hear_answers();
-        self.hear_echoes();
-        for number in self.datagrams.keys().copied().collect::<Vec<_>>() {
-            self.pump_datagrams(number);
-        }
-        // What is asked and sent by these goes at once.
-        for link in &mut self.links {
-            changed |= link.poll();
+        if self.serve_more() {
+            // What is asked and sent by these goes at once.
+            for link in &mut self.links {
+                changed |= link.poll();
+            }
         }
         self.exchange();
         self.bury();

@@ -96,6 +96,11 @@ impl Resolver {
         }
     }
 
+    /// Whether questions are under way, or their sockets not given back yet.
+    pub fn is_busy(&self) -> bool {
+        !self.questions.is_empty() || !self.ended.is_empty()
+    }
+
     /// Who waits in a slot waits no more.
     pub fn leave(&mut self, slot: u32) {
         for asked in self.questions.values_mut() {
