@@ -10,7 +10,7 @@ use crate::listener::Listener;
 use crate::place::{Start, Target};
 use crate::ports::{Port, Ports};
 use crate::resolver::Resolver;
-use crate::root::{At, Root};
+use crate::root::{Root, View};
 use crate::stream::{Ended, Input, Output, Stream};
 use alloc::collections::{BTreeMap, VecDeque};
 use core::time::Duration;
@@ -321,7 +321,7 @@ impl Network {
             return Ok(());
         };
         match client {
-            Client::Door(door, root) => match door.answer(&mut At(self, root)) {
+            Client::Door(door, root) => match door.answer(&mut View(self, root)) {
                 Ok(door) => self.slots.put(number, Client::Door(door, root)),
                 // The name server was started again. Clients have their channels still.
                 Err(_) => {

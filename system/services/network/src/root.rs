@@ -22,7 +22,7 @@ pub enum Root {
 }
 
 /// The network as it is seen from one of its places.
-pub struct At<'a>(pub &'a mut Network, pub Root);
+pub struct View<'a>(pub &'a mut Network, pub Root);
 
 /// Another machine, as a path says it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,7 +111,7 @@ fn start(root: Root, path: &str) -> Result<Start, Refusal> {
     }
 }
 
-impl Directories for At<'_> {
+impl Directories for View<'_> {
     /// Addresses, names and ports are too many to be listed.
     fn list(&mut self, at: &str, after: Option<&str>, _: usize) -> Result<Vec<Entry>, Refusal> {
         let ports = matches!(self.1, Root::Tcp | Root::Udp);
@@ -126,7 +126,7 @@ impl Directories for At<'_> {
     }
 }
 
-impl Place for At<'_> {
+impl Place for View<'_> {
     fn bind(&mut self, path: &str, origin: u32, client: Endpoint) -> Result<(), Turned> {
         let start = match start(self.1, path) {
             Ok(start) => start,
