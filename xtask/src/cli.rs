@@ -18,12 +18,14 @@ usage: cargo xtask COMMAND
 
   run [-c COMMANDS | --script FILE] [--machine hosted|pc|microvm|q35|pc-i440fx] [--memory guard|explicit] [--kvm]
       [--disk FILE[,ro][,nvme] ... | --fresh] [--dir HOST::PATH[,rw] ...]
-      [--net LOCAL,REMOTE | --net user[,HOST:PORT] ...] [--serial FILE|unix:PATH] [--display] [-- ARGS]
+      [--net LOCAL,REMOTE | --net user[,HOST:PORT] | --net host[,RANGE] | --net none ...] [--serial FILE|unix:PATH] [--display] [-- ARGS]
       builds and starts the system: a shell on this terminal, or the commands given and the status of the last; its
       disk is disk.img in the project's folder, which is made and kept, and cleared by --fresh, or the files given;
       --dir serves the directory HOST at the system's path PATH, to read, or with ,rw to change, too; --net gives it a network card,
       whose frames are datagrams between two addresses (127.0.0.1:5001,127.0.0.1:5002), or QEMU's own network, by which
       connections to the port HOST of this machine's loopback lead to the system's PORT; with ,e1000 behind it a card of that kind (q35);
+      the hosted system's programs listen at this machine's loopback; --net host lets them connect to all that you reach,
+      or to ranges of addresses alone (host,10.0.0.0/8), and --net none gives them no sockets of this machine at all;
       --serial joins the line /dev/serial1 to a file, or to a Unix socket at which another program listens;
       --display opens the screen of q35 or pc-i440fx with its keyboard, beside this terminal
   image [--iso [FILE]] [-o FILE] [--memory guard|explicit]

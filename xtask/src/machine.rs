@@ -89,7 +89,8 @@ impl Acceleration {
 /// A kernel for a machine, ready to start images.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    machine: Machine,
+    /// The kind of machine.
+    pub machine: Machine,
     binary: PathBuf,
     acceleration: Acceleration,
     scratch: PathBuf,

@@ -15,6 +15,8 @@ enum Link {
     /// QEMU's own network, which leads to the host's as a program's connections do. Connections to
     /// these ports of the host's loopback lead to those of the machine.
     User { forwards: Vec<(u16, u16)> },
+    /// No card, but sockets of the host, or none of them: as the hosted kernel's command line has it.
+    Sockets(String),
 }
 
 /// A network card.
@@ -44,9 +46,25 @@ impl Network {
         }
     }
 
-    /// Reads `LOCAL,REMOTE` or `user`, the latter with forwarded ports (`user,8080:80`), with
+    /// What programs may do with sockets of the host: `none`, `host` or `host,RANGE,...`.
+    pub fn sockets(text: &str) -> Network {
+        Network {
+            link: Link::Sockets(text.into()),
+            e1000: false,
+        }
+    }
+
+    /// Whether it says what programs may do with sockets of the host.
+    pub fn is_sockets(&self) -> bool {
+        matches!(self.link, Link::Sockets(_))
+    }
+
+    /// Reads `LOCAL,REMOTE`, `host` with ranges or not, `none`, or `user`, the latter with forwarded ports (`user,8080:80`), with
     /// `,e1000` behind it for another card.
     pub fn named(text: &str) -> Result<Network> {
+        if matches!(text.split(',').next(), Some("host" | "none")) {
+            return Ok(Network::sockets(text));
+        }
         let (link, e1000) = match text.strip_suffix(",e1000") {
             Some(link) => (link, true),
             None => (text, false),
@@ -90,8 +108,13 @@ impl Network {
         if matches!(self.link, Link::User { .. }) && machine == Machine::Hosted {
             bail!(
                 "--net user is for the emulated machines: microvm, q35 and pc-i440fx; write \
-                 LOCAL,REMOTE here"
+                 host or LOCAL,REMOTE here"
             );
+        }
+        if let Link::Sockets(text) = &self.link
+            && machine != Machine::Hosted
+        {
+            bail!("--net {text} is for the hosted system; write user or LOCAL,REMOTE here");
         }
         Ok(())
     }
@@ -101,6 +124,7 @@ impl Network {
         match &self.link {
             Link::Datagrams { local, remote } => format!("{local},{remote}"),
             Link::User { .. } => "user".into(),
+            Link::Sockets(text) => text.clone(),
         }
     }
 
@@ -125,6 +149,8 @@ impl Network {
                 }
                 (backend, String::new())
             }
+            // Refused before (`check`).
+            Link::Sockets(_) => (String::new(), String::new()),
         };
         let card = if self.e1000 { "e1000" } else { virtio };
         // No program of its firmware's is needed to start from the network.
@@ -192,6 +218,10 @@ mod tests {
         let user = Network::named("user").unwrap();
         assert!(user.check(Machine::Hosted).is_err());
         assert!(user.check(Machine::Microvm).is_ok());
+        let sockets = Network::named("host,10.0.0.0/8").unwrap();
+        assert_eq!(sockets.for_hosted(), "host,10.0.0.0/8");
+        assert!(sockets.check(Machine::Hosted).is_ok());
+        assert!(sockets.check(Machine::Q35).is_err());
         let e1000 = Network::named("user,e1000").unwrap();
         assert!(e1000.check(Machine::Microvm).is_err());
         assert!(e1000.check(Machine::Q35).is_ok());

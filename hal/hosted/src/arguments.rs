@@ -1,7 +1,8 @@
 //! The command line.
 
 use sing_hosted::{
-    DirectoryError, DiskFile, HostDirectory, MOST_DISKS, Network, NetworkError, SerialLine,
+    DirectoryError, DiskFile, HostDirectory, HostSockets, MOST_DISKS, Network, NetworkError,
+    RangeError, SerialLine,
 };
 use std::ffi::OsString;
 use std::fmt;
@@ -22,6 +23,10 @@ Options:
                             to change, too; nothing outside HOST can be reached; may be given several times
       --net LOCAL,REMOTE    give the machine a network card, whose frames are datagrams between these addresses of the
                             host (127.0.0.1:5001,127.0.0.1:5002); may be given several times
+      --net host[,RANGE...] let programs connect to all that you can reach from this machine, and listen at its
+                            addresses; with ranges (10.0.0.0/8) connect to those only, and listen at its loopback
+      --net none            no sockets of this machine; without either, programs listen at its loopback, so that you
+                            reach them from here, and connect to nothing outside
       --serial FILE|unix:PATH
                             give the machine a serial port: what is sent goes to this file, which is made anew; or
                             both ways through the Unix socket PATH, at which another program listens
@@ -47,7 +52,7 @@ const STRESS: &str = "switch";
 /// The command to run.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Command {
-    Run(Run),
+    Run(Box<Run>),
     Help,
     Version,
 }
@@ -60,6 +65,7 @@ pub(crate) struct Run {
     pub(crate) directories: Vec<HostDirectory>,
     pub(crate) networks: Vec<Network>,
     pub(crate) serial: Option<SerialLine>,
+    pub(crate) sockets: HostSockets,
     pub(crate) args: Vec<String>,
     pub(crate) memory_limit: Option<u64>,
     /// Nanoseconds between timer ticks; 0 for none.
@@ -76,6 +82,10 @@ pub(crate) enum Error {
     Memory(String),
     /// The value is no pair of addresses.
     Network(NetworkError),
+    /// The value is no range of addresses.
+    Range(RangeError),
+    /// Sockets of the host are given twice.
+    Sockets,
     /// There are more disks, directories and network cards than the machine can have.
     Disks,
     /// The value is no directory and path.
@@ -113,6 +123,10 @@ impl fmt::Display for Error {
                 "--disk, --dir, --net: the machine has at most {MOST_DISKS} disks, directories and network cards"
             ),
             Self::Network(error) => error.fmt(f),
+            Self::Range(error) => error.fmt(f),
+            Self::Sockets => f.write_str(
+                "--net: `host` or `none` is given twice; give one of them, once, with all ranges",
+            ),
             Self::Directory(error) => error.fmt(f),
             Self::Overlap(first, second) => write!(
                 f,
@@ -169,6 +183,7 @@ pub(crate) fn parse(mut parser: lexopt::Parser) -> Result<Command, Error> {
     let mut directories: Vec<HostDirectory> = Vec::new();
     let mut networks = Vec::new();
     let mut serial = None;
+    let mut sockets = None;
     let mut watch = 0;
     let mut stress = false;
     let image = loop {
@@ -177,7 +192,7 @@ pub(crate) fn parse(mut parser: lexopt::Parser) -> Result<Command, Error> {
                 let text = parser.value()?.string()?;
                 memory_limit = Some(bytes(&text).ok_or(Error::Memory(text))?);
             }
-            Some(Long("disk" | "dir" | "net"))
+            Some(Long("disk" | "dir"))
                 if disks.len() + directories.len() + networks.len() == MOST_DISKS =>
             {
                 return Err(Error::Disks);
@@ -192,6 +207,16 @@ pub(crate) fn parse(mut parser: lexopt::Parser) -> Result<Command, Error> {
             }
             Some(Long("net")) => {
                 let text = parser.value()?.string()?;
+                if let Some(named) = HostSockets::named(&text) {
+                    let before = sockets.replace(named.map_err(Error::Range)?);
+                    if before.is_some() {
+                        return Err(Error::Sockets);
+                    }
+                    continue;
+                }
+                if disks.len() + directories.len() + networks.len() == MOST_DISKS {
+                    return Err(Error::Disks);
+                }
                 networks.push(Network::named(&text).map_err(Error::Network)?);
             }
             Some(Long("serial")) if serial.is_some() => return Err(Error::Serial),
@@ -217,17 +242,18 @@ pub(crate) fn parse(mut parser: lexopt::Parser) -> Result<Command, Error> {
         .raw_args()?
         .map(|arg| arg.string())
         .collect::<Result<_, _>>()?;
-    Ok(Command::Run(Run {
+    Ok(Command::Run(Box::new(Run {
         image,
         disks,
         directories,
         networks,
         serial,
+        sockets: sockets.unwrap_or(HostSockets::Loopback),
         args,
         memory_limit,
         watch,
         stress,
-    }))
+    })))
 }
 
 #[cfg(test)]
@@ -336,6 +362,29 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn sockets_of_the_host_are_there_unless_they_are_not_wanted() {
+        let sockets = |line: &str| match run(line) {
+            Ok(Command::Run(run)) => run.sockets,
+            other => panic!("{line}: {other:?}"),
+        };
+        assert_eq!(sockets("i"), HostSockets::Loopback);
+        assert_eq!(sockets("--net none i"), HostSockets::None);
+        assert_eq!(
+            sockets("--net host --net [::1]:1,[::1]:2 i"),
+            HostSockets::Host
+        );
+        assert!(matches!(
+            sockets("--net host,10.0.0.0/8,::1 i"),
+            HostSockets::Only(_)
+        ));
+        assert!(matches!(run("--net host,here i"), Err(Error::Range(_))));
+        assert!(matches!(
+            run("--net host --net none i"),
+            Err(Error::Sockets)
+        ));
     }
 
     #[test]

@@ -31,8 +31,8 @@ use code::Code;
 use console::Console;
 use devices::Devices;
 pub use devices::{
-    DirectoryError, DiskError, DiskFile, HostDirectory, MOST_DISKS, Network, NetworkError,
-    SerialError, SerialLine,
+    AddressRange, DirectoryError, DiskError, DiskFile, HostDirectory, HostSockets, MOST_DISKS,
+    Network, NetworkError, RangeError, SerialError, SerialLine, SocketsError,
 };
 use memory::Memory;
 use sing_abi::PAGE;
@@ -82,6 +82,8 @@ pub struct Config {
     pub networks: Vec<Network>,
     /// What is at the far end of the machine's serial port; `None`: it has none.
     pub serial: Option<SerialLine>,
+    /// What programs may do with sockets of the host.
+    pub sockets: HostSockets,
     /// The kernel, or a replacement.
     pub hooks: Hooks,
 }
@@ -103,6 +105,8 @@ pub enum Error {
     Network(NetworkError),
     /// There is nothing at the far end of the serial port.
     Serial(SerialError),
+    /// There are no sockets of the host.
+    Sockets(SocketsError),
     /// Linux refuses a resource that the machine needs.
     Linux {
         /// The resource.
@@ -130,6 +134,7 @@ impl fmt::Display for Error {
             Self::Directory(error) => error.fmt(f),
             Self::Network(error) => error.fmt(f),
             Self::Serial(error) => error.fmt(f),
+            Self::Sockets(error) => error.fmt(f),
             Self::Linux { what, error } => write!(f, "Linux refuses {what}: {error}"),
         }
     }
@@ -146,6 +151,7 @@ impl Error {
             | Self::Directory(_)
             | Self::Network(_)
             | Self::Serial(_)
+            | Self::Sockets(_)
             | Self::Linux { .. } => machine::REFUSED,
         }
     }
@@ -158,6 +164,7 @@ impl std::error::Error for Error {
             Self::Disk(error) => Some(error),
             Self::Directory(error) => Some(error),
             Self::Serial(error) => Some(error),
+            Self::Sockets(error) => Some(error),
             _ => None,
         }
     }
@@ -228,6 +235,7 @@ impl HostedHal {
             &config.directories,
             &config.networks,
             config.serial.as_ref(),
+            &config.sockets,
         )?;
         let memory = Memory::new(limit / PAGE * PAGE);
         let hooks = config.hooks;

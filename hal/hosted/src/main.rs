@@ -12,7 +12,7 @@ use std::io::{self, Write};
 
 fn main() {
     match arguments::parse(lexopt::Parser::from_env()) {
-        Ok(Command::Run(run)) => start(run),
+        Ok(Command::Run(run)) => start(*run),
         Ok(Command::Help) => say(arguments::HELP),
         Ok(Command::Version) => say(concat!("singularity ", env!("CARGO_PKG_VERSION"))),
         Err(error) => {
@@ -56,6 +56,7 @@ fn start(run: Run) -> ! {
         directories: run.directories,
         networks: run.networks,
         serial: run.serial,
+        sockets: run.sockets,
         ..Config::default()
     };
     // A panic is a bug of the kernel: whatever stack it happens on, the system ends, with the

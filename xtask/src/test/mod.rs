@@ -15,6 +15,7 @@ mod misuse;
 mod network_peer;
 mod networks;
 mod platform;
+mod sockets;
 mod specification;
 pub mod systems;
 mod tcp;
@@ -278,6 +279,13 @@ const PARTS: &[Part] = &[
         filters: false,
         emulated: false,
         run: networks::hosted,
+    },
+    Part {
+        name: "sockets-hosted",
+        quick: true,
+        filters: true,
+        emulated: false,
+        run: sockets::hosted,
     },
     Part {
         name: "networks-pc",

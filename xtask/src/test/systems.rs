@@ -6,6 +6,7 @@ use crate::disk::Disk;
 use crate::files;
 use crate::image::{self, MemoryMode, Programs};
 use crate::machine::{Acceleration, Kernel, Launch, Machine};
+use crate::network::Network;
 use crate::project::Project;
 use crate::run::SCRIPT_ARGUMENTS;
 use crate::system::list;
@@ -145,6 +146,10 @@ pub fn launch(
         arguments.extend(SCRIPT_ARGUMENTS.map(String::from));
     }
     let mut kernel = kernel.clone();
+    // Tests listen at ports that the host, or another test, may have.
+    if kernel.machine == Machine::Hosted && !kernel.networks.iter().any(Network::is_sockets) {
+        kernel.networks.push(Network::sockets("none"));
+    }
     let mut scratch = None;
     if kernel.disks.is_empty() {
         let disk = Disk::scratch(project)?;

@@ -94,6 +94,9 @@ pub(super) trait Model: Send {
     /// there is none.
     fn more(&mut self) {}
 
+    /// The device has been reset: whatever the model has for its driver is to be forgotten.
+    fn reset(&mut self) {}
+
     /// Whether the model can serve the rest in later turns. All of a queue of one that cannot is
     /// served in one, which the queue's size bounds: its requests move little.
     fn resumes(&self) -> bool {
@@ -309,6 +312,9 @@ impl State {
         self.queues = Default::default();
         self.interrupt = 0;
         self.resets += 1;
+        if let Some(model) = &mut self.model {
+            model.reset();
+        }
     }
 
     /// The number of queues.

@@ -37,6 +37,12 @@ mod p9_tests;
 mod p9_tests_bounds;
 mod queue;
 mod refusal;
+mod sockets;
+mod sockets_host;
+mod sockets_policy;
+mod sockets_stream;
+#[cfg(test)]
+mod sockets_tests;
 #[cfg(test)]
 mod tests;
 
@@ -46,6 +52,8 @@ pub(crate) use lines::deliver;
 pub(crate) use mapping::resume_after;
 pub use net::{Network, NetworkError};
 pub use refusal::DiskError;
+pub use sockets::SocketsError;
+pub use sockets_policy::{AddressRange, HostSockets, RangeError};
 
 use disk::Disk;
 use entropy::Entropy;
@@ -62,8 +70,8 @@ use std::sync::Arc;
 /// The first interrupt line of a device.
 const FIRST_LINE: u32 = 4;
 /// Devices beside disks, directories and network cards: entropy, the real-time clock, a serial port, a
-/// keyboard, a screen.
-const OTHERS: u32 = 5;
+/// keyboard, a screen, sockets of the host.
+const OTHERS: u32 = 6;
 /// The most disks, directories and network cards together: the lines are one a device.
 pub const MOST_DISKS: usize = (LINES - FIRST_LINE - OTHERS) as usize;
 
@@ -99,6 +107,7 @@ impl Devices {
         directories: &[HostDirectory],
         networks: &[Network],
         serial: Option<&SerialLine>,
+        sockets: &HostSockets,
     ) -> Result<Devices, crate::Error> {
         let mut devices = Devices::default();
         for file in disks {
@@ -124,6 +133,10 @@ impl Devices {
                 Ok(Serial::start(line, far)?)
             });
             added.map_err(crate::Error::Serial)?;
+        }
+        if *sockets != HostSockets::None {
+            let added = devices.add(|transport| sockets::start(sockets.clone(), transport));
+            added.map_err(crate::Error::Sockets)?;
         }
         Ok(devices)
     }

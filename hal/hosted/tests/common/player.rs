@@ -51,10 +51,7 @@ pub fn play() -> ! {
         memory_limit: Some(64 << 20),
         console: true,
         hooks,
-        disks: Vec::new(),
-        directories: Vec::new(),
-        networks: Vec::new(),
-        serial: None,
+        ..Config::default()
     };
     let hal = HostedHal::new(config).unwrap();
     let console = hal.console();

@@ -77,6 +77,18 @@ impl From<IpAddress> for Address {
     }
 }
 
+impl From<Ipv6Addr> for Address {
+    fn from(address: Ipv6Addr) -> Address {
+        Address(address)
+    }
+}
+
+impl From<Address> for Ipv6Addr {
+    fn from(address: Address) -> Ipv6Addr {
+        address.0
+    }
+}
+
 impl From<Address> for IpAddress {
     fn from(address: Address) -> IpAddress {
         let bits = address.0.to_bits();

@@ -4,10 +4,10 @@
 //! a connection that exists goes on (RFC 5927).
 
 use crate::address::Address;
+use crate::end::{At, Stage};
 use crate::network::Network;
 use sing_packets::icmp::{Heard, Lost, Protocol, Why};
 use sing_sdk::prelude::*;
-use smoltcp::socket::tcp::State;
 
 impl Network {
     /// Does what follows from what was heard.
@@ -42,7 +42,8 @@ impl Network {
     /// A connection that was begun does not come about.
     fn lose_connection(&mut self, link: usize, port: u16, to: (Address, u16), fault: TcpFault) {
         let found = self.streams.iter().find(|(_, stream)| {
-            let begun = !stream.connected && !stream.waits && stream.link == link;
+            let here = matches!(stream.socket, At::Stack(own, _) if own == link);
+            let begun = !stream.connected && !stream.waits && here;
             begun && stream.local.1 == port && stream.remote == to
         });
         let Some(number) = found.map(|(number, _)| *number) else {
@@ -51,8 +52,8 @@ impl Network {
         let Some(mut stream) = self.streams.remove(&number) else {
             return;
         };
-        let socket = self.links[link].tcp(stream.socket);
-        if socket.state() != State::SynSent {
+        let mut socket = self.end_of(stream.socket);
+        if socket.stage() != Stage::Begun {
             self.streams.insert(number, stream);
             return;
         }

@@ -368,13 +368,6 @@ impl Link {
             })
     }
 
-    /// Whether a closed socket was closed because its other side did not answer.
-    pub fn timed_out(&self, socket: SocketHandle) -> bool {
-        // Those that were closed otherwise have lost their time-out ([`Link::poll`]).
-        let socket = self.sockets.get::<tcp::Socket>(socket);
-        socket.state() == tcp::State::Closed && socket.timeout().is_some()
-    }
-
     /// Begins a connection.
     ///
     /// # Errors

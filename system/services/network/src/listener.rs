@@ -2,7 +2,9 @@
 //! for the program.
 //!
 //! A socket of smoltcp listens for one connection; so a listener has several, on each link that its
-//! address is reached by, and adds one when one has got its connection.
+//! address is reached by, and adds one when one has got its connection. The host listens for it,
+//! too, where there are sockets of the host and the address is one of theirs: a socket that waits is
+//! then a number for the next connection from there.
 //!
 //! Invariants:
 //! - On each link at most [`AHEAD`] sockets listen. While fewer connections wait than the backlog
@@ -12,6 +14,8 @@
 //!   When there are more, the half-open ones go, the oldest first. Each is given [`HALF`].
 
 use crate::address::Address;
+use crate::end::{At, End, Stage};
+use crate::host::Said;
 use crate::link::PATIENCE;
 use crate::network::{Client, Network};
 use crate::place::{Start, Target};
@@ -20,11 +24,11 @@ use crate::stream::Stream;
 use alloc::collections::VecDeque;
 use core::time::Duration;
 use sing_sdk::prelude::*;
-use smoltcp::iface::SocketHandle;
-use smoltcp::socket::tcp::State;
 
 /// The most connections that wait, whatever a program asks for.
 const BACKLOG: usize = 64;
+/// Connections that wait with the host at least, whatever a program asks for: they are no burden.
+const QUEUE: usize = 128;
 /// Sockets of a listener on a link that wait for a connection, as far as the backlog allows.
 const AHEAD: usize = 4;
 /// The connections, waiting and half-open, that a listener with a small backlog may have.
@@ -37,12 +41,16 @@ pub struct Listener {
     port: Port,
     backlog: usize,
     /// The links that its address is reached by, and the sockets that wait there.
-    listening: Vec<(usize, SocketHandle)>,
+    listening: Vec<At>,
     links: Vec<usize>,
+    /// The number under which the host listens, too, and whether it has said that it does.
+    host: Option<(u32, bool)>,
+    /// The channel that waits for that.
+    opening: Option<u32>,
     /// Connections that have been begun, the oldest first.
-    half_open: VecDeque<(usize, SocketHandle)>,
+    half_open: VecDeque<At>,
     /// Connections that have come.
-    waiting: VecDeque<(usize, SocketHandle)>,
+    waiting: VecDeque<At>,
     /// The slot of the channel that accepts now.
     accepting: Option<u32>,
 }
@@ -59,12 +67,15 @@ impl Network {
             backlog: (backlog as usize).clamp(1, BACKLOG),
             listening: Vec::new(),
             links,
+            host: None,
+            opening: None,
             half_open: VecDeque::new(),
             waiting: VecDeque::new(),
             accepting: None,
         };
         self.refill(&mut listener);
-        if listener.listening.is_empty() {
+        self.ask_host(&mut listener);
+        if listener.listening.is_empty() && listener.host.is_none() {
             self.ports.give_back(listener.port);
             return Err(TcpFault::NoResources);
         }
@@ -87,44 +98,128 @@ impl Network {
         }
     }
 
+    /// How many more sockets a listener may have wait that has so many at a place.
+    fn lacks(listener: &Listener, here: usize) -> bool {
+        let left = listener.backlog.saturating_sub(listener.waiting.len());
+        here < AHEAD.min(left)
+    }
+
     /// Has as many sockets wait as there may be.
     fn refill(&mut self, listener: &mut Listener) {
         for link in listener.links.clone() {
             loop {
-                let here = listener.listening.iter().filter(|l| l.0 == link).count();
-                let most = match listener.waiting.len() < listener.backlog {
-                    true => AHEAD.min(listener.backlog - listener.waiting.len()),
-                    false => 0,
-                };
-                if here >= most {
+                let on_link = |at: &&At| matches!(at, At::Stack(l, _) if *l == link);
+                let here = listener.listening.iter().filter(on_link).count();
+                if !Self::lacks(listener, here) {
                     break;
                 }
-                let Some(socket) = self.socket(listener.origin, link) else {
+                let Some(at) = self.socket(listener.origin, link) else {
                     // The half-open ones may have the rest of the share.
                     if here == 0 && self.forget(listener) {
                         continue;
                     }
                     break;
                 };
-                let tcp = self.links[link].tcp(socket);
-                tcp.set_timeout(Some(HALF.into()));
-                let at = listener.port.address.listen(listener.port.number);
-                if tcp.listen(at).is_err() {
-                    self.give_up(link, socket, listener.origin, None);
+                let place = listener.port.address.listen(listener.port.number);
+                let mut socket = self.end_of(at);
+                socket.set_patience(HALF);
+                let End::Stack(tcp) = socket else { break };
+                if tcp.listen(place).is_err() {
+                    self.give_up(at, listener.origin, None);
                     break;
                 }
-                listener.listening.push((link, socket));
+                listener.listening.push(at);
+            }
+        }
+        let Some((host, true)) = listener.host else {
+            return;
+        };
+        let offered = |at: &&At| matches!(at, At::Host(_));
+        let mut here = listener.listening.iter().filter(offered).count();
+        while Self::lacks(listener, here) && self.sockets.take(listener.origin, 1) {
+            listener.listening.push(At::Host(self.host.offer(host)));
+            here += 1;
+        }
+    }
+
+    /// Has the host listen, too, if it can.
+    fn ask_host(&mut self, listener: &mut Listener) {
+        let Port { address, number } = listener.port;
+        if listener.host.is_none() && self.host.listens(address) {
+            let backlog = listener.backlog.max(QUEUE) as u32;
+            let asked = self.host.listen((address, number), backlog);
+            listener.host = Some((asked, false));
+        }
+    }
+
+    /// There is a session with the host again: listeners come back.
+    pub fn spread_to_host(&mut self) {
+        for number in self.listeners.keys().copied().collect::<Vec<_>>() {
+            if let Some(mut listener) = self.listeners.remove(&number) {
+                self.ask_host(&mut listener);
+                self.listeners.insert(number, listener);
+            }
+        }
+    }
+
+    /// A program has asked for a listener: it is answered now, or when the host has said that it
+    /// listens.
+    pub fn opens(
+        &mut self,
+        slot: u32,
+        number: u32,
+        client: TcpConnectionContract::Exp<TcpConnectionContract::ListenResult>,
+        target: Target,
+    ) {
+        let listener = self.listeners.get_mut(&number);
+        let content = match listener.filter(|listener| listener.host.is_some()) {
+            Some(listener) => {
+                listener.opening = Some(slot);
+                Client::Listening(client, number, target)
+            }
+            None => Client::Listens(client.send_listening(), number),
+        };
+        self.slots.put(slot, content);
+    }
+
+    /// Takes what the host has said of listeners.
+    pub fn answered(&mut self) {
+        for said in core::mem::take(&mut self.host.said) {
+            let (host, fault) = match said {
+                Said::Listening(host) => (host, None),
+                Said::NotListening(host, fault) => (host, Some(fault)),
+            };
+            let of = |l: &Listener| l.host.is_some_and(|(its, _)| its == host);
+            let Some((&number, listener)) = self.listeners.iter_mut().find(|(_, l)| of(l)) else {
+                continue;
+            };
+            listener.host = fault.is_none().then_some((host, true));
+            let opening = listener.opening.take();
+            let opening = opening.and_then(|slot| Some((slot, self.slots.take(slot)?)));
+            match (opening, fault) {
+                (Some((slot, Client::Listening(client, _, target))), Some(fault)) => {
+                    let ready = Client::Ready(client.send_failed(fault), target);
+                    self.slots.put(slot, ready);
+                    self.unlisten(number);
+                }
+                (Some((slot, Client::Listening(client, _, _))), None) => {
+                    let listens = Client::Listens(client.send_listening(), number);
+                    self.slots.put(slot, listens);
+                    self.arrived(number);
+                }
+                // It listens on: within the system, and there alone if somebody else has the port.
+                _ => self.arrived(number),
             }
         }
     }
 
     /// Ends the oldest half-open connection; whether there was one.
     fn forget(&mut self, listener: &mut Listener) -> bool {
-        let Some((link, socket)) = listener.half_open.pop_front() else {
+        let Some(at) = listener.half_open.pop_front() else {
             return false;
         };
-        self.links[link].tcp(socket).abort();
-        self.give_up(link, socket, listener.origin, None);
+        self.end_of(at).abort();
+        self.give_up(at, listener.origin, None);
         true
     }
 
@@ -133,15 +228,15 @@ impl Network {
         // Those that were half-open before are older.
         let listening = core::mem::take(&mut listener.listening);
         let half_open = core::mem::take(&mut listener.half_open);
-        for (link, socket) in half_open.into_iter().chain(listening) {
-            let tcp = self.links[link].tcp(socket);
-            match tcp.state() {
-                State::Listen => listener.listening.push((link, socket)),
-                State::SynReceived => listener.half_open.push_back((link, socket)),
-                State::Closed => self.give_up(link, socket, listener.origin, None),
+        for at in half_open.into_iter().chain(listening) {
+            let mut socket = self.end_of(at);
+            match socket.stage() {
+                Stage::Listens => listener.listening.push(at),
+                Stage::HalfOpen => listener.half_open.push_back(at),
+                Stage::Closed => self.give_up(at, listener.origin, None),
                 _ => {
-                    tcp.set_timeout(Some(PATIENCE.into()));
-                    listener.waiting.push_back((link, socket));
+                    socket.set_patience(PATIENCE);
+                    listener.waiting.push_back(at);
                 }
             }
         }
@@ -175,14 +270,10 @@ impl Network {
         client: TcpConnectionContract::Exp<TcpConnectionContract::Accepting>,
         connection: Start,
     ) -> TcpConnectionContract::Exp<TcpConnectionContract::Listens> {
-        let Some((link, socket)) = listener.waiting.pop_front() else {
+        let Some(at) = listener.waiting.pop_front() else {
             return client.send_not_accepted(TcpFault::Down, connection);
         };
-        let tcp = self.links[link].tcp(socket);
-        let end = |e: Option<smoltcp::wire::IpEndpoint>| {
-            e.map_or((Address::ANY, 0), |e| (Address::from(e.addr), e.port))
-        };
-        let [local, remote] = [end(tcp.local_endpoint()), end(tcp.remote_endpoint())];
+        let [local, remote] = self.end_of(at).ends();
         let number = self.number();
         let target = Target::Accepted(number);
         let origin = listener.origin;
@@ -192,16 +283,24 @@ impl Network {
         match taken {
             Ok(slot) => {
                 let ends = [local, remote];
-                let mut stream = Stream::new((link, socket), origin, None, ends, target);
+                let mut stream = Stream::new(at, origin, None, ends, target);
                 stream.control = Some(slot);
                 self.streams.insert(number, stream);
                 client.send_accepted(remote.0.into(), remote.1)
             }
             Err((_, connection)) => {
-                listener.waiting.push_front((link, socket));
+                listener.waiting.push_front(at);
                 client.send_not_accepted(TcpFault::NoResources, connection)
             }
         }
+    }
+
+    /// Whether a program of the system listens there.
+    pub fn listens_at(&self, (address, number): (Address, u16)) -> bool {
+        let there = |port: &Port| {
+            port.number == number && (port.address.is_any() || port.address == address)
+        };
+        self.listeners.values().any(|l| there(&l.port))
     }
 
     /// A program accepts; its channel's content.
@@ -226,9 +325,12 @@ impl Network {
             return;
         };
         let begun = listener.half_open.into_iter().chain(listener.waiting);
-        for (link, socket) in listener.listening.into_iter().chain(begun) {
-            self.links[link].tcp(socket).abort();
-            self.give_up(link, socket, listener.origin, None);
+        for at in listener.listening.into_iter().chain(begun) {
+            self.end_of(at).abort();
+            self.give_up(at, listener.origin, None);
+        }
+        if let Some((host, _)) = listener.host {
+            self.host.unlisten(host);
         }
         self.ports.give_back(listener.port);
     }

@@ -1,10 +1,11 @@
 //! The network ([O] 4.1): TCP/IP in one process, for every program that is given a name of it.
 //!
-//! `/tcp` serves `TcpConnectionContract` (`tcp.rs`, `stream.rs`, `listener.rs`), `/udp` datagrams
-//! (`datagrams.rs`), `/dns` names (`resolver.rs`), `/icmp` echoes (`echo.rs`), `/net` says what links
-//! there are; what the packets look like is smoltcp's business, but for those of DNS and routers.
-//! There is one thread: it serves what comes from clients, then has the stack take and send packets,
-//! then moves data between pipes and sockets.
+//! `/tcp` serves `TcpConnectionContract` (`tcp.rs`, `stream.rs`, `listener.rs`), over links whose
+//! packets are smoltcp's business, and over sockets of the host where the machine has a device for
+//! them (`end.rs` has what is different). `/udp` serves datagrams (`datagrams.rs`), `/dns` names
+//! (`resolver.rs`), `/icmp` echoes (`echo.rs`), `/net` says what links there are. There is one thread:
+//! it serves what comes from clients, then has the stack take and send packets, then moves data
+//! between pipes and sockets.
 //!
 //! Invariants:
 //! - No client can stop another: nothing waits for a client, and what each moves in one step is
@@ -28,7 +29,10 @@ mod clients;
 mod datagrams;
 mod describe;
 mod echo;
+mod end;
 mod faults;
+mod host;
+mod hosts;
 mod link;
 mod listener;
 mod looped;

@@ -5,6 +5,8 @@ use crate::chance::Chance;
 use crate::clients::More;
 use crate::datagrams::Datagrams;
 use crate::echo::Echo;
+use crate::end::At;
+use crate::host::{self, Host};
 use crate::link::Link;
 use crate::listener::Listener;
 use crate::place::{Start, Target};
@@ -20,7 +22,6 @@ use sing_sdk::prelude::*;
 use sing_sdk::share::{SYSTEM, Shares};
 use sing_sdk::slots::Slots;
 use sing_sdk::time::{Timeout, uptime};
-use smoltcp::iface::SocketHandle;
 
 /// Channels: of the contract, and two pipes for each connection.
 const SLOTS: usize = 4096;
@@ -45,6 +46,7 @@ type Lookup = NamespaceContract::Exp<NamespaceContract::Ready>;
 type Ends = TcpConnectionContract::Exp<TcpConnectionContract::Joined>;
 type Waiting = TcpConnectionContract::Exp<TcpConnectionContract::Joined_Wait>;
 type Bound = TcpConnectionContract::Exp<TcpConnectionContract::BoundLocally>;
+type Listening = TcpConnectionContract::Exp<TcpConnectionContract::ListenResult>;
 type Listens = TcpConnectionContract::Exp<TcpConnectionContract::Listens>;
 type Accepting = TcpConnectionContract::Exp<TcpConnectionContract::Accepting>;
 type Connecting = TcpConnectionContract::Exp<TcpConnectionContract::Connecting>;
@@ -55,6 +57,8 @@ pub enum Client {
     Door(Door, Root),
     Ready(Ready, Target),
     Bound(Bound, Target, Port),
+    /// The host is asked for the port.
+    Listening(Listening, u32, Target),
     Listens(Listens, u32),
     Accepting(Accepting, u32, Start),
     Connecting(Connecting, u32),
@@ -70,12 +74,15 @@ pub enum Client {
     Sending(NicContract::Imp<NicContract::Ready_Send>),
     /// All that is not of connections.
     More(More),
+    /// The driver of the host's sockets has a buffer to be filled, or messages.
+    HostReceiving(host::Receiving),
+    HostSending(host::Sending),
 }
 
 /// A socket that nobody uses any more, until the stack has sent its last packet.
 struct Late {
     link: usize,
-    socket: SocketHandle,
+    socket: smoltcp::iface::SocketHandle,
     port: Option<Port>,
 }
 
@@ -108,6 +115,13 @@ pub struct Network {
     pub sought: Option<Duration>,
     /// How long after that, or after its driver was not found again, to look again.
     pub pause: Duration,
+    pub host: Host,
+    /// Whether sockets of the host were found once, and when to look for them, or again.
+    pub hosted: bool,
+    pub look_for_host: Option<Duration>,
+    /// The slots of their driver's channels, while a request is under way on each.
+    pub host_receiving: Option<u32>,
+    pub host_sending: Option<u32>,
     /// When to register again, if the name server was started again.
     absent: Option<Duration>,
 }
@@ -146,9 +160,15 @@ impl Network {
             sending: None,
             sought: None,
             pause: cards::LOOK,
+            host: Host::default(),
+            hosted: false,
+            look_for_host: Some(Duration::ZERO),
+            host_receiving: None,
+            host_sending: None,
             absent: None,
         };
         network.seek();
+        network.seek_host();
         Ok(network)
     }
 
@@ -202,6 +222,9 @@ impl Network {
             }
             self.come_back();
             self.recover();
+            if self.hosted {
+                self.seek_host();
+            }
             self.poll();
         }
     }
@@ -211,13 +234,16 @@ impl Network {
         let links = self.links.iter_mut().filter_map(Link::delay).min();
         let absent = self.absent.map(|next| next.saturating_sub(uptime()));
         let again = self.again.map(|next| next.saturating_sub(uptime()));
+        let host = self.look_for_host.filter(|_| self.hosted);
+        let host = host.map(|next| next.saturating_sub(uptime()));
         let look = (!self.streams.is_empty()).then_some(LOOK);
-        let connections = [links, absent, again, look].into_iter().flatten().min();
-        let (names, echoes) = (self.resolver.delay(), self.echoes_wait());
-        let others = [names, echoes, self.datagrams_wait()]
+        let connections = [links, absent, again, host, look]
             .into_iter()
             .flatten()
             .min();
+        let (names, echoes) = (self.resolver.delay(), self.echoes_wait());
+        let others = [names, echoes, self.datagrams_wait()];
+        let others = others.into_iter().flatten().min();
         let least = [connections, others].into_iter().flatten().min();
         least.map_or(Timeout::FOREVER, Timeout::from)
     }
@@ -236,6 +262,8 @@ impl Network {
                 changed |= link.poll();
             }
         }
+        changed |= core::mem::take(&mut self.host.changed);
+        self.answered();
         self.exchange();
         self.bury();
         let now = uptime();
@@ -243,7 +271,7 @@ impl Network {
             (self.looked, changed) = (now, true);
         }
         if !changed {
-            return;
+            return self.exchange_host();
         }
         for number in self.listeners.keys().copied().collect::<Vec<_>>() {
             self.arrived(number);
@@ -256,6 +284,7 @@ impl Network {
             link.poll();
         }
         self.exchange();
+        self.exchange_host();
     }
 
     /// A number for a connection or listener.
@@ -271,7 +300,7 @@ impl Network {
     }
 
     /// A socket for an origin on a link.
-    pub fn socket(&mut self, origin: u32, link: usize) -> Option<SocketHandle> {
+    pub fn socket(&mut self, origin: u32, link: usize) -> Option<At> {
         if !self.sockets.take(origin, 1) {
             return None;
         }
@@ -279,14 +308,22 @@ impl Network {
         if socket.is_none() {
             self.sockets.give_back(origin, 1);
         }
-        socket
+        socket.map(|socket| At::Stack(link, socket))
     }
 
     /// Gives up a socket: it is freed when its last packets are sent. Until then it is on nobody's
     /// share: there are few ([`ENDED`]), and whoever had it has no say in how long it takes.
-    pub fn give_up(&mut self, link: usize, socket: SocketHandle, origin: u32, port: Option<Port>) {
+    pub fn give_up(&mut self, at: At, origin: u32, port: Option<Port>) {
         self.sockets.give_back(origin, 1);
-        self.late.push_back(Late { link, socket, port });
+        match at {
+            At::Stack(link, socket) => self.late.push_back(Late { link, socket, port }),
+            At::Host(number) => {
+                self.host.forget(number);
+                if let Some(port) = port {
+                    self.ports.give_back(port);
+                }
+            }
+        }
     }
 
     /// Frees sockets that are done, and the oldest of those that only wait for late packets.
@@ -334,6 +371,8 @@ impl Network {
             },
             Client::Receiving(receiving) => self.received(number, receiving),
             Client::Sending(sending) => self.sent(number, sending),
+            Client::HostReceiving(receiving) => self.host_received(number, receiving),
+            Client::HostSending(sending) => self.host_sent(number, sending),
             Client::Output(output, stream) => self.written(number, output, stream),
             Client::Input(input, stream) => self.taken(number, input, stream),
             Client::More(client) => self.more(number, client),

@@ -133,6 +133,7 @@ impl Place for View<'_> {
             Err(refusal) => return Err((refusal, client)),
         };
         self.0.seek();
+        self.0.seek_host();
         match start {
             Start::Tcp(target) => self.0.admit_client(
                 origin,

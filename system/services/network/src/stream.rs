@@ -8,6 +8,7 @@
 //! - A connection that nobody has any pipe or channel of is given [`LEFT`] to end.
 
 use crate::address::Address;
+use crate::end::{At, Stage};
 use crate::link::PATIENCE;
 use crate::network::{Client, Network};
 use crate::place::Target;
@@ -15,8 +16,6 @@ use crate::ports::Port;
 use core::time::Duration;
 use sing_sdk::prelude::*;
 use sing_sdk::time::uptime;
-use smoltcp::iface::SocketHandle;
-use smoltcp::socket::tcp::State;
 
 /// The largest block that is taken from a pipe, as everywhere (`PipeContract`).
 const LARGEST: usize = 64 << 10;
@@ -50,8 +49,7 @@ pub struct Ended {
 }
 
 pub struct Stream {
-    pub link: usize,
-    pub socket: SocketHandle,
+    pub socket: At,
     pub origin: u32,
     /// The port that is its own; one that was accepted shares its listener's.
     pub port: Option<Port>,
@@ -78,14 +76,13 @@ pub struct Stream {
 
 impl Stream {
     pub fn new(
-        (link, socket): (usize, SocketHandle),
+        socket: At,
         origin: u32,
         port: Option<Port>,
         [local, remote]: [(Address, u16); 2],
         target: Target,
     ) -> Stream {
         Stream {
-            link,
             socket,
             origin,
             port,
@@ -117,7 +114,7 @@ impl Network {
                     self.slots.remove(slot);
                     if let Some(mut stream) = self.streams.remove(&stream) {
                         stream.output = None;
-                        self.links[stream.link].tcp(stream.socket).abort();
+                        self.end_of(stream.socket).abort();
                         self.end(stream, TcpFault::Reset);
                     }
                     return;
@@ -194,24 +191,27 @@ impl Network {
 
     /// Begins a connection that has waited for its link; whether that is up.
     fn go(&mut self, stream: &mut Stream) -> bool {
-        let link = &mut self.links[stream.link];
-        if !link.is_up_for(stream.remote.0) {
-            return false;
+        if let At::Stack(link, socket) = stream.socket {
+            let link = &mut self.links[link];
+            if !link.is_up_for(stream.remote.0) {
+                return false;
+            }
+            // One that cannot be begun is found closed.
+            let _ = link.connect(socket, stream.remote, stream.local);
         }
         stream.waits = false;
-        // One that cannot be begun is found closed.
-        let _ = link.connect(stream.socket, stream.remote, stream.local);
         true
     }
 
     /// Looks whether a connection has come about; whether there still is one.
     fn connected(&mut self, stream: &mut Stream, number: u32) -> bool {
-        let socket = self.links[stream.link].tcp(stream.socket);
-        match socket.state() {
-            State::SynSent | State::SynReceived | State::Listen => true,
-            State::Closed => {
-                let fault = match stream.target {
-                    Target::Accepted(_) => TcpFault::Reset,
+        let mut socket = self.end_of(stream.socket);
+        match socket.stage() {
+            Stage::Begun | Stage::HalfOpen | Stage::Listens => true,
+            Stage::Closed => {
+                let fault = match (stream.target, stream.socket) {
+                    (Target::Accepted(_), _) => TcpFault::Reset,
+                    (_, At::Host(_)) => socket.fault().unwrap_or(TcpFault::Down),
                     _ if uptime() - stream.begun >= PATIENCE => TcpFault::TimedOut,
                     _ => TcpFault::Refused,
                 };
@@ -220,6 +220,10 @@ impl Network {
             }
             _ => {
                 stream.connected = true;
+                if matches!(stream.socket, At::Host(_)) {
+                    // The host has chosen the port.
+                    [stream.local, _] = socket.ends();
+                }
                 let control = stream
                     .control
                     .and_then(|slot| Some((slot, self.slots.take(slot)?)));
@@ -240,11 +244,13 @@ impl Network {
         };
         let output = match output {
             Output::Idle(pipe) => Some(Output::Idle(pipe)),
-            Output::Full(next, block, at) => Some(match self.fill(stream, &block, at) {
-                at if at < block.len() => Output::Full(next, block, at),
-                _ => Output::Idle(next.send_ack()),
-            }),
-            Output::Last(block, at) => match self.fill(stream, &block, at) {
+            Output::Full(next, block, at) => {
+                Some(match self.end_of(stream.socket).put(&block, at) {
+                    at if at < block.len() => Output::Full(next, block, at),
+                    _ => Output::Idle(next.send_ack()),
+                })
+            }
+            Output::Last(block, at) => match self.end_of(stream.socket).put(&block, at) {
                 at if at < block.len() => Some(Output::Last(block, at)),
                 _ => None,
             },
@@ -258,38 +264,20 @@ impl Network {
         }
     }
 
-    /// Moves bytes of a block, from a place on, into a connection's socket; the first that is left.
-    fn fill(&mut self, stream: &Stream, block: &Block, mut at: usize) -> usize {
-        let socket = self.links[stream.link].tcp(stream.socket);
-        while at < block.len() && socket.can_send() {
-            let sent = socket.send(|room| {
-                let count = room.len().min(block.len() - at);
-                block.read(at, &mut room[..count]);
-                (count, count)
-            });
-            match sent {
-                Ok(count) if count > 0 => at += count,
-                _ => break,
-            }
-        }
-        at
-    }
-
     /// Moves what has come to the program.
     fn receive(&mut self, stream: &mut Stream, number: u32) {
-        let socket = self.links[stream.link].tcp(stream.socket);
         let Some(slot) = stream.input else {
             // Nobody reads it: it is taken, so that the other side is not held up.
-            while socket.can_recv() && socket.recv(|all| (all.len(), ())).is_ok() {}
-            return;
+            return self.end_of(stream.socket).discard();
         };
         let ready = matches!(self.slots.get(slot), Some(Client::Input(Input::Idle(_), _)));
         if !ready {
             return;
         }
-        let waiting = socket.recv_queue();
+        let mut socket = self.end_of(stream.socket);
+        let waiting = socket.waiting();
         if waiting == 0 {
-            if !socket.may_recv() {
+            if !socket.may_come() {
                 self.slots.remove(slot);
                 stream.input = None;
             }
@@ -299,18 +287,7 @@ impl Network {
         let Ok(mut block) = Block::new(waiting) else {
             return;
         };
-        let mut at = 0;
-        while at < waiting {
-            let got = socket.recv(|all| {
-                let count = all.len().min(waiting - at);
-                block.write(at, &all[..count]);
-                (count, count)
-            });
-            match got {
-                Ok(count) if count > 0 => at += count,
-                _ => break,
-            }
-        }
+        socket.take(&mut block);
         if let Some(Client::Input(Input::Idle(pipe), _)) = self.slots.take(slot) {
             let sent = pipe.send_write(Vector::from_block(block));
             self.slots
@@ -323,12 +300,8 @@ impl Network {
         let writer = stream.output.and_then(|slot| self.slots.get(slot));
         let writes = writer.is_some_and(|w| !matches!(w, Client::Output(Output::Last(..), _)));
         let alone = stream.control.is_none() && !writes && stream.input.is_none();
-        let socket = self.links[stream.link].tcp(stream.socket);
-        let state = socket.state();
-        stream.heard |= matches!(
-            state,
-            State::CloseWait | State::LastAck | State::Closing | State::TimeWait
-        );
+        let mut socket = self.end_of(stream.socket);
+        stream.heard |= socket.has_heard();
         if stream.output.is_none() && !stream.said {
             stream.said = true;
             socket.close();
@@ -340,15 +313,17 @@ impl Network {
                 return Some(TcpFault::TimedOut);
             }
         }
-        match socket.state() {
+        match socket.stage() {
             // What has come is read first.
-            State::TimeWait | State::Closed if stream.input.is_some() && socket.can_recv() => None,
-            State::TimeWait => Some(TcpFault::None),
-            State::Closed if stream.heard && stream.said => Some(TcpFault::None),
-            State::Closed if self.links[stream.link].timed_out(stream.socket) => {
-                Some(TcpFault::TimedOut)
+            Stage::Over | Stage::Closed if stream.input.is_some() && socket.waiting() > 0 => None,
+            Stage::Over => Some(TcpFault::None),
+            Stage::Closed if stream.heard && stream.said => {
+                // The host knows whether all that was said was heard.
+                let host = matches!(stream.socket, At::Host(_));
+                let known = socket.fault().filter(|_| host);
+                Some(known.unwrap_or(TcpFault::None))
             }
-            State::Closed => Some(TcpFault::Reset),
+            Stage::Closed => Some(socket.fault().unwrap_or(TcpFault::Reset)),
             _ => None,
         }
     }
@@ -378,12 +353,7 @@ impl Network {
                 _ => drop(self.slots.remove(slot)),
             }
         }
-        self.give_up(
-            stream.link,
-            stream.socket,
-            stream.origin,
-            stream.port.take(),
-        );
+        self.give_up(stream.socket, stream.origin, stream.port.take());
     }
 
     /// A connection has not come about.
@@ -400,11 +370,6 @@ impl Network {
             let ready = Client::Ready(client.send_failed(fault), stream.target);
             self.slots.put(slot, ready);
         }
-        self.give_up(
-            stream.link,
-            stream.socket,
-            stream.origin,
-            stream.port.take(),
-        );
+        self.give_up(stream.socket, stream.origin, stream.port.take());
     }
 }

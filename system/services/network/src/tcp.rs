@@ -1,6 +1,7 @@
 //! What comes over channels of `TcpConnectionContract`.
 
 use crate::address::Address;
+use crate::end::At;
 use crate::network::{Client, Network};
 use crate::place::Target;
 use crate::ports::Port;
@@ -17,6 +18,12 @@ struct Way {
     to: (Address, u16),
     from: Option<Port>,
     target: Target,
+}
+
+/// What a connection goes over.
+enum Route {
+    Link(usize),
+    Host,
 }
 
 impl Network {
@@ -68,6 +75,10 @@ impl Network {
                 self.slots.remove(slot);
                 self.unlisten(listener);
             }
+            Client::Listening(_, listener, _) => {
+                self.slots.remove(slot);
+                self.unlisten(listener);
+            }
             Client::Connecting(_, stream) => {
                 self.slots.remove(slot);
                 self.abort(stream);
@@ -78,7 +89,9 @@ impl Network {
             | Client::Output(..)
             | Client::Input(..)
             | Client::Receiving(_)
-            | Client::Sending(_) => {}
+            | Client::Sending(_)
+            | Client::HostReceiving(_)
+            | Client::HostSending(_) => {}
         }
     }
 
@@ -152,10 +165,7 @@ impl Network {
             exp::BoundLocally::Listen(backlog, next) => {
                 let origin = self.slots.origin(slot).unwrap_or_default();
                 match self.listen(origin, port, backlog) {
-                    Ok(listener) => {
-                        let listens = next.send_listening();
-                        self.slots.put(slot, Client::Listens(listens, listener));
-                    }
+                    Ok(listener) => self.opens(slot, listener, next, target),
                     Err(fault) => {
                         let ready = next.send_failed(fault);
                         self.slots.put(slot, Client::Ready(ready, target));
@@ -176,7 +186,8 @@ impl Network {
             Target::Port(own) if port == own || port == 0 => own,
             _ => return Err(TcpFault::NotPermitted),
         };
-        if !self.links.iter().any(|link| link.has(address)) {
+        let own = self.links.iter().any(|link| link.has(address));
+        if !own && !self.host.is_open() {
             return Err(TcpFault::NotLocal);
         }
         self.ports.take(address, port)
@@ -217,60 +228,86 @@ impl Network {
 
     /// A connection that is begun. What it has goes back if it cannot be.
     fn begin(&mut self, origin: u32, way: Way) -> Result<Stream, TcpFault> {
-        let (to, target) = (way.to, way.target);
-        let found = self.route(to, target);
-        let from = match (way.from, &found) {
-            (Some(port), _) => Ok(port),
-            (None, Ok(_)) => self.ports.take(Address::ANY, 0),
-            (None, Err(fault)) => Err(*fault),
-        };
-        let port = from?;
-        let link = match found {
-            Ok(link) => link,
-            Err(fault) => {
-                self.ports.give_back(port);
-                return Err(fault);
+        let Way { to, from, target } = way;
+        let way = |from| Way { to, from, target };
+        match (self.route(to, target), from) {
+            (Ok(Route::Host), from) => self.begin_at_host(origin, way(from)),
+            (Ok(Route::Link(link)), from) => {
+                let port = match from {
+                    Some(port) => port,
+                    None => self.ports.take(Address::ANY, 0)?,
+                };
+                self.begin_on(origin, link, way(None), port)
             }
-        };
-        let Some(socket) = self.socket(origin, link) else {
+            (Err(fault), Some(port)) => {
+                self.ports.give_back(port);
+                Err(fault)
+            }
+            (Err(fault), None) => Err(fault),
+        }
+    }
+
+    /// One by the host, which chooses the port if the program has none.
+    fn begin_at_host(&mut self, origin: u32, way: Way) -> Result<Stream, TcpFault> {
+        let Way { to, from, target } = way;
+        if !self.sockets.take(origin, 1) {
+            if let Some(port) = from {
+                self.ports.give_back(port);
+            }
+            return Err(TcpFault::NoResources);
+        }
+        let local = from.as_ref().map(|port| (port.address, port.number));
+        let local = local.unwrap_or((Address::ANY, 0));
+        let at = At::Host(self.host.begin(to, local));
+        Ok(Stream::new(at, origin, from, [local, to], target))
+    }
+
+    /// One on a link of the stack.
+    fn begin_on(
+        &mut self,
+        origin: u32,
+        link: usize,
+        way: Way,
+        port: Port,
+    ) -> Result<Stream, TcpFault> {
+        let Some(at) = self.socket(origin, link) else {
             self.ports.give_back(port);
             return Err(TcpFault::NoResources);
         };
         let local = (port.address, port.number);
-        if !self.links[link].is_up_for(to.0) {
-            let ends = [local, to];
-            let mut stream = Stream::new((link, socket), origin, Some(port), ends, target);
-            stream.waits = true;
-            return Ok(stream);
-        }
-        match self.links[link].connect(socket, to, local) {
-            Ok(()) => {
-                let ends = [local, to];
-                Ok(Stream::new(
-                    (link, socket),
-                    origin,
-                    Some(port),
-                    ends,
-                    target,
-                ))
-            }
-            Err(_) => {
-                self.give_up(link, socket, origin, Some(port));
-                Err(TcpFault::Unreachable)
+        let ends = [local, way.to];
+        let mut stream = Stream::new(at, origin, Some(port), ends, way.target);
+        stream.waits = true;
+        if self.links[link].is_up_for(way.to.0) {
+            stream.waits = false;
+            if let At::Stack(_, socket) = at
+                && self.links[link].connect(socket, way.to, local).is_err()
+            {
+                self.give_up(at, origin, stream.port.take());
+                return Err(TcpFault::Unreachable);
             }
         }
+        Ok(stream)
     }
 
-    /// The link over which packets to an address go.
-    fn route(&self, to: (Address, u16), target: Target) -> Result<usize, TcpFault> {
+    /// What connections to an address go over.
+    fn route(&self, to: (Address, u16), target: Target) -> Result<Route, TcpFault> {
         if matches!(target, Target::Port(_) | Target::Accepted(_)) {
             return Err(TcpFault::NotPermitted);
         }
         if to.1 == 0 || !to.0.is_unicast() {
             return Err(TcpFault::Unreachable);
         }
+        let outward = self.host.is_outward();
+        // The loopback is the system's and the host's: what listens here is asked first.
+        let own = self.listens_at(to) || !outward;
         let found = self.links.iter().position(|link| link.reaches(to.0));
-        found.ok_or(TcpFault::Unreachable)
+        match found.filter(|_| own || !to.0.is_loopback()) {
+            Some(link) => Ok(Route::Link(link)),
+            None if outward => Ok(Route::Host),
+            None if self.host.is_up() => Err(TcpFault::NotPermitted),
+            None => Err(TcpFault::Unreachable),
+        }
     }
 
     /// Gives a connection its pipes.
@@ -298,13 +335,8 @@ impl Network {
                 for slot in [output.ok(), input.ok()].into_iter().flatten() {
                     self.slots.remove(slot);
                 }
-                self.links[stream.link].tcp(stream.socket).abort();
-                self.give_up(
-                    stream.link,
-                    stream.socket,
-                    stream.origin,
-                    stream.port.take(),
-                );
+                self.end_of(stream.socket).abort();
+                self.give_up(stream.socket, stream.origin, stream.port.take());
                 Err(TcpFault::NoResources)
             }
         }
@@ -356,7 +388,7 @@ impl Network {
     fn abort(&mut self, number: u32) {
         if let Some(mut stream) = self.streams.remove(&number) {
             stream.control = None;
-            self.links[stream.link].tcp(stream.socket).abort();
+            self.end_of(stream.socket).abort();
             self.end(stream, TcpFault::Reset);
         }
     }

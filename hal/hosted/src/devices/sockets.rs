@@ -1,0 +1,257 @@
+//! Sockets of the host: the device by which the system's network uses them. Its messages are those
+//! of `sing-sockets`.
+//!
+//! It looks like a virtio device with two queues: blocks that the system sends, and blocks that the
+//! device fills as soon as it has something. A thread of the device's own does all that concerns
+//! the host ([`Sockets`]); what is sent waits for it, in order.
+//!
+//! Invariants:
+//! - What waits is bounded by the queue and [`WAITING`]: a block is given back when little waits, or
+//!   when it is served. One that is too large ends the session.
+//! - A reset closes every socket: a driver that ends leaves nothing on the host.
+
+use super::mmio::{Model, Ticket, Transport};
+use super::queue::{Chain, bytes};
+use super::sockets_host::{Sockets, WAKE};
+use super::sockets_policy::HostSockets;
+use super::sockets_stream::Batch;
+use crate::signals;
+use crate::thread::{Kernel, quiet_thread};
+use rustix::buffer::spare_capacity;
+use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use sing_sockets::{BLOCK, DEVICE, RECEIVE, SEND};
+use std::collections::VecDeque;
+use std::fmt;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Stack of the device's thread.
+const STACK: usize = 128 << 10;
+/// Bytes that wait before a block stays with the device until it is served.
+const WAITING: usize = 256 << 10;
+/// The most sockets.
+const MOST: u64 = 4096;
+/// Descriptors that are left to all else, directories among them.
+const OTHERS: u64 = 800;
+/// Of the descriptors of a process that may have only few, the part that is for sockets.
+const PART: u64 = 8;
+/// Events that are taken from the host in one step.
+const EVENTS: usize = 256;
+
+/// Why there is no device.
+#[derive(Debug)]
+pub struct SocketsError(io::Error);
+
+impl fmt::Display for SocketsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let error = &self.0;
+        write!(
+            f,
+            "sockets of the host: {error}; `--net none` goes without them"
+        )
+    }
+}
+
+impl std::error::Error for SocketsError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.0)
+    }
+}
+
+/// What the thread does next.
+enum Job {
+    /// Serve a block of messages, and give it back if it was not yet.
+    Serve(Vec<u8>, Option<Ticket>),
+    /// Close all.
+    Reset,
+}
+
+#[derive(Default)]
+struct Queue {
+    list: VecDeque<Job>,
+    bytes: usize,
+}
+
+/// What waits for the thread, in order; and the descriptor by which it is woken.
+struct Jobs {
+    queue: Mutex<Queue>,
+    wake: OwnedFd,
+}
+
+impl Jobs {
+    fn wake(&self) {
+        // It fails only when it was written to so often that the thread wakes all the same.
+        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+    }
+
+    fn add(&self, job: Job) {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        match &job {
+            Job::Serve(message, _) => queue.bytes += message.len(),
+            // Blocks that were to be given back are the driver's no more.
+            Job::Reset => *queue = Queue::default(),
+        }
+        queue.list.push_back(job);
+        drop(queue);
+        self.wake();
+    }
+
+    fn waiting(&self) -> usize {
+        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.bytes
+    }
+
+    fn is_empty(&self) -> bool {
+        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.list.is_empty()
+    }
+
+    fn next(&self) -> Option<Job> {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let job = queue.list.pop_front()?;
+        if let Job::Serve(message, _) = &job {
+            queue.bytes -= message.len();
+        }
+        Some(job)
+    }
+}
+
+/// How many sockets there may be: Linux is asked for what the user may have without privileges.
+fn descriptors() -> usize {
+    let limit = getrlimit(Resource::Nofile);
+    let most = limit.maximum.unwrap_or(u64::MAX);
+    let now = limit.current.unwrap_or(u64::MAX);
+    let wanted = most.min(MOST + OTHERS);
+    let mut have = now;
+    if now < wanted {
+        let raised = Rlimit {
+            current: Some(wanted),
+            maximum: limit.maximum,
+        };
+        if setrlimit(Resource::Nofile, raised).is_ok() {
+            have = wanted;
+        }
+    }
+    let left = have.saturating_sub(OTHERS).max(have / PART);
+    left.min(MOST) as usize
+}
+
+/// Starts the device's thread.
+pub(super) fn start(
+    policy: HostSockets,
+    transport: &Arc<Transport>,
+) -> Result<Box<dyn Model>, SocketsError> {
+    let refused = |error: rustix::io::Errno| SocketsError(error.into());
+    let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+    let wake = eventfd(0, flags).map_err(refused)?;
+    let sockets = Sockets::new(policy, descriptors(), &wake).map_err(refused)?;
+    let jobs = Arc::new(Jobs {
+        queue: Mutex::default(),
+        wake,
+    });
+    let (worker, transport) = (Arc::clone(&jobs), Arc::clone(transport));
+    quiet_thread("sockets", STACK, move |kernel| {
+        work(&worker, sockets, &transport, kernel);
+    })
+    .map_err(SocketsError)?;
+    Ok(Box::new(SocketsModel { jobs }))
+}
+
+/// Serves as long as the system runs.
+fn work(jobs: &Jobs, mut sockets: Sockets, transport: &Transport, kernel: Kernel) {
+    let mut batch = Batch::new();
+    let mut events = Vec::with_capacity(EVENTS);
+    loop {
+        let mut tell = false;
+        while sockets.has_room()
+            && let Some(job) = jobs.next()
+        {
+            match job {
+                Job::Serve(message, ticket) => {
+                    sockets.serve(&message);
+                    if let Some(ticket) = ticket {
+                        tell |= transport.finish(ticket, |_| 0);
+                    }
+                }
+                Job::Reset => {
+                    sockets.clear();
+                    batch.clear();
+                }
+            }
+        }
+        if batch.is_empty() {
+            sockets.fill(&mut batch);
+        }
+        let mut full = !batch.is_empty();
+        if full
+            && let Some(now) =
+                transport.fill(RECEIVE as usize, |chain| chain.fill(batch.bytes()) as u32)
+        {
+            tell |= now;
+            full = false;
+            batch.clear();
+        }
+        if tell {
+            kernel.signal(signals::DEVICE);
+        }
+        // While a batch waits for room, only the system or the host can change anything.
+        let busy = !full && (sockets.has_something() || !jobs.is_empty());
+        let wait = busy.then_some(Timespec::default());
+        // An interrupted call is made again.
+        if epoll::wait(sockets.epoll(), spare_capacity(&mut events), wait.as_ref()).is_err() {
+            continue;
+        }
+        for event in events.drain(..) {
+            if event.data.u64() == WAKE {
+                let _ = rustix::io::read(&jobs.wake, &mut [0; 8]);
+            } else {
+                sockets.ready(&event);
+            }
+        }
+    }
+}
+
+struct SocketsModel {
+    jobs: Arc<Jobs>,
+}
+
+impl Model for SocketsModel {
+    fn id(&self) -> u32 {
+        DEVICE
+    }
+
+    fn queues(&self) -> usize {
+        2
+    }
+
+    fn keeps(&mut self, queue: usize) -> bool {
+        let keeps = queue == RECEIVE as usize;
+        if keeps {
+            self.jobs.wake();
+        }
+        keeps
+    }
+
+    fn most(&self) -> usize {
+        BLOCK
+    }
+
+    fn serve(&mut self, chain: &mut Chain, ticket: Ticket) -> Option<u32> {
+        debug_assert_eq!(ticket.queue, SEND as usize);
+        if bytes(&chain.readable) > BLOCK {
+            // The thread finds that it is no message.
+            self.jobs.add(Job::Serve(vec![u8::MAX], None));
+            return Some(0);
+        }
+        let later = self.jobs.waiting() >= WAITING;
+        let message = chain.copy();
+        self.jobs.add(Job::Serve(message, later.then_some(ticket)));
+        (!later).then_some(0)
+    }
+
+    fn reset(&mut self) {
+        self.jobs.add(Job::Reset);
+    }
+}

@@ -1,0 +1,410 @@
+//! Sockets of the host, for the requests of a network that may be hostile.
+//!
+//! Everything here is done by one thread, and no call waits: what cannot be done now is done when
+//! the host says that it can ([`Sockets::ready`]).
+//!
+//! Invariants:
+//! - What is kept of a connection is bounded by [`WINDOW`]: more than that the system may not send,
+//!   and what comes stays with the host until the system has room. Answers that wait are bounded by
+//!   [`ANSWERS`], beyond which no requests are served ([`Sockets::has_room`]).
+//! - Sockets, and those that listeners may accept, are at most as many as descriptors were granted.
+//! - Nothing is reached that the [policy](HostSockets) does not permit, whatever is asked.
+//! - A number of a socket that is gone means nothing, and does no harm.
+
+use super::sockets_policy::HostSockets;
+use super::sockets_stream::{Batch, Stream, fault};
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, SocketFlags, SocketType, accept_with, bind, listen, socket_with, sockopt,
+};
+use sing_sockets::{BLOCK, Fault, HEAD, Head, OPEN, OUTWARD, Op, Place};
+use std::collections::{HashMap, VecDeque};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, OwnedFd};
+
+/// Answers that may wait for the system before no more requests are served.
+const ANSWERS: usize = 4096;
+/// Connections that a listener accepts in one step.
+const TURN: usize = 64;
+/// The longest queue of connections that the host keeps for a listener.
+const BACKLOG: u32 = 1024;
+/// What says that the thread is to look for requests.
+pub(super) const WAKE: u64 = u64::MAX;
+
+/// A port at which the host listens for the system.
+struct Listener {
+    sockets: Vec<OwnedFd>,
+    /// The numbers of the next connections.
+    offers: VecDeque<u32>,
+}
+
+enum Socket {
+    Listener(Listener),
+    Stream(Stream),
+}
+
+/// All sockets of the system.
+pub(super) struct Sockets {
+    policy: HostSockets,
+    epoll: OwnedFd,
+    all: HashMap<u32, Socket>,
+    /// Sockets and offers, and the most there can be.
+    used: usize,
+    most: usize,
+    answers: VecDeque<[u8; HEAD]>,
+    /// Connections that have something for the system.
+    queue: VecDeque<u32>,
+    /// The system has said what is no message: nothing is served until it begins again.
+    lost: bool,
+    /// A listener could not accept for want of descriptors.
+    short: bool,
+}
+
+/// A new socket that does not wait.
+pub(super) fn socket(family: AddressFamily) -> Result<OwnedFd, Errno> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    socket_with(family, SocketType::STREAM, flags, None)
+}
+
+pub(super) fn family(address: IpAddr) -> AddressFamily {
+    match address {
+        IpAddr::V4(_) => AddressFamily::INET,
+        IpAddr::V6(_) => AddressFamily::INET6,
+    }
+}
+
+/// Has a socket listen at an address.
+fn listens(at: SocketAddr, backlog: u32) -> Result<OwnedFd, Errno> {
+    let socket = socket(family(at.ip()))?;
+    // The port of a listener that has just ended is free; one that is listened at is not.
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    if at.is_ipv6() {
+        sockopt::set_ipv6_v6only(&socket, true)?;
+    }
+    bind(&socket, &at)?;
+    listen(&socket, backlog.clamp(1, BACKLOG).cast_signed())?;
+    Ok(socket)
+}
+
+impl Sockets {
+    /// None yet; at most so many. `wake`: what becomes readable when there are requests.
+    pub(super) fn new(policy: HostSockets, most: usize, wake: &OwnedFd) -> Result<Sockets, Errno> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, wake, EventData::new_u64(WAKE), EventFlags::IN)?;
+        Ok(Sockets {
+            policy,
+            epoll,
+            all: HashMap::new(),
+            used: 0,
+            most,
+            answers: VecDeque::new(),
+            queue: VecDeque::new(),
+            lost: true,
+            short: false,
+        })
+    }
+
+    /// What the host is to be asked for what has happened.
+    pub(super) fn epoll(&self) -> &OwnedFd {
+        &self.epoll
+    }
+
+    /// How many there are.
+    #[cfg(test)]
+    pub(super) fn count(&self) -> usize {
+        self.used
+    }
+
+    /// Ends all at once.
+    pub(super) fn clear(&mut self) {
+        for (_, socket) in self.all.drain() {
+            if let Socket::Stream(stream) = socket {
+                stream.abort();
+            }
+        }
+        self.used = 0;
+        self.answers.clear();
+        self.queue.clear();
+        self.lost = true;
+    }
+
+    /// The system has said what it may not: all ends, and it is told so by a `Hello` for which it has
+    /// not asked.
+    fn lose(&mut self) {
+        self.clear();
+        self.answer(&Head::new(Op::Hello, 0, 0));
+    }
+
+    /// Whether further requests may be served.
+    pub(super) fn has_room(&self) -> bool {
+        self.answers.len() < ANSWERS
+    }
+
+    /// Serves a block of messages.
+    pub(super) fn serve(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let Ok((head, data, rest)) = Head::split(bytes) else {
+                return self.lose();
+            };
+            bytes = rest;
+            if head.op == Op::Hello {
+                self.clear();
+                self.lost = false;
+                let open = if self.policy.is_open() { OPEN } else { 0 };
+                let outward = if self.policy.is_outward() { OUTWARD } else { 0 };
+                self.answer(&Head::new(Op::Hello, head.id, open | outward));
+            } else if !self.lost {
+                self.request(&head, data);
+            }
+        }
+    }
+
+    fn request(&mut self, head: &Head, data: &[u8]) {
+        let id = head.id;
+        match head.op {
+            Op::Listen | Op::Connect if self.all.contains_key(&id) => self.lose(),
+            Op::Listen => match self.listen(head) {
+                Ok(()) => self.answer(&Head::new(Op::Listening, id, 0)),
+                Err(fault) => self.answer(&Head::closed(id, fault)),
+            },
+            Op::Connect => {
+                if let Err(fault) = self.connect(head) {
+                    self.answer(&Head::closed(id, fault));
+                }
+            }
+            Op::Accept => match self.all.get_mut(&id) {
+                Some(Socket::Listener(_)) if self.used >= self.most => {
+                    self.answer(&Head::closed(head.count, Fault::NoResources));
+                }
+                Some(Socket::Listener(listener)) => {
+                    listener.offers.push_back(head.count);
+                    self.used += 1;
+                    self.accept(id);
+                }
+                _ => self.answer(&Head::closed(head.count, Fault::Down)),
+            },
+            Op::Data | Op::Taken | Op::End => {
+                if let Some(Socket::Stream(stream)) = self.all.get_mut(&id) {
+                    match head.op {
+                        Op::Data => stream.write(data),
+                        Op::Taken => stream.taken(head.count),
+                        _ => stream.end(),
+                    }
+                    self.look(id);
+                }
+            }
+            Op::Close => self.remove(id),
+            // Nothing that the system says.
+            Op::Hello | Op::Listening | Op::Accepted | Op::Connected | Op::Closed => self.lose(),
+        }
+    }
+
+    fn answer(&mut self, head: &Head) {
+        self.answers.push_back(head.encode());
+    }
+
+    /// Has the host tell what happens to a socket.
+    fn watch(&self, socket: impl AsFd, id: u32) -> Result<(), Fault> {
+        let all = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+        epoll::add(&self.epoll, socket, EventData::new_u64(id.into()), all).map_err(fault)
+    }
+
+    fn listen(&mut self, head: &Head) -> Result<(), Fault> {
+        let places = self.policy.listens(head.local.address);
+        if places.is_empty() {
+            return Err(Fault::NotPermitted);
+        }
+        if self.used + places.len() > self.most {
+            return Err(Fault::NoResources);
+        }
+        let mut sockets = Vec::new();
+        for ip in &places {
+            match listens(SocketAddr::new(*ip, head.local.port), head.count) {
+                Ok(socket) => sockets.push(socket),
+                // A host without IPv6 has only the first of the two.
+                Err(Errno::AFNOSUPPORT | Errno::ADDRNOTAVAIL) if !sockets.is_empty() => {}
+                Err(error) => return Err(fault(error)),
+            }
+        }
+        for socket in &sockets {
+            self.watch(socket, head.id)?;
+        }
+        self.used += sockets.len();
+        let offers = VecDeque::new();
+        let listener = Socket::Listener(Listener { sockets, offers });
+        self.all.insert(head.id, listener);
+        Ok(())
+    }
+
+    fn connect(&mut self, head: &Head) -> Result<(), Fault> {
+        if !self.policy.permits(head.remote.address) {
+            return Err(Fault::NotPermitted);
+        }
+        if self.used >= self.most {
+            return Err(Fault::NoResources);
+        }
+        let stream = Stream::connect(head.local, head.remote).map_err(fault)?;
+        self.watch(stream.socket(), head.id)?;
+        self.used += 1;
+        self.all.insert(head.id, Socket::Stream(stream));
+        Ok(())
+    }
+
+    /// Accepts as many connections as there are, and as the system has numbers for.
+    fn accept(&mut self, id: u32) {
+        for _ in 0..TURN {
+            let Some(Socket::Listener(listener)) = self.all.get_mut(&id) else {
+                return;
+            };
+            let Some(&number) = listener.offers.front() else {
+                return;
+            };
+            let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+            let mut found = Err(Errno::AGAIN);
+            for socket in &listener.sockets {
+                found = accept_with(socket, flags);
+                if found.is_ok() {
+                    break;
+                }
+            }
+            match found {
+                Ok(socket) => {
+                    listener.offers.pop_front();
+                    self.begin(number, socket);
+                }
+                Err(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOBUFS) => {
+                    self.short = true;
+                    return;
+                }
+                // One that has ended before it was accepted.
+                Err(Errno::CONNABORTED | Errno::INTR | Errno::PROTO) => {}
+                Err(_) => return,
+            }
+        }
+        // There may be more: the host tells of them once.
+        self.queue.push_back(id);
+    }
+
+    /// Takes a connection that a listener has accepted. Its number was counted when it was offered.
+    fn begin(&mut self, number: u32, socket: OwnedFd) {
+        if self.all.contains_key(&number) {
+            return self.lose();
+        }
+        let begun = Stream::accepted(socket).and_then(|(stream, local, remote)| {
+            self.watch(stream.socket(), number)
+                .map_err(|_| Errno::NOMEM)?;
+            Ok((stream, local, remote))
+        });
+        match begun {
+            Ok((stream, local, remote)) => {
+                self.all.insert(number, Socket::Stream(stream));
+                self.answer(&Head {
+                    local,
+                    remote,
+                    ..Head::new(Op::Accepted, number, 0)
+                });
+            }
+            Err(_) => {
+                self.used -= 1;
+                self.answer(&Head::closed(number, Fault::Reset));
+            }
+        }
+    }
+
+    /// Ends a socket at once.
+    fn remove(&mut self, id: u32) {
+        match self.all.remove(&id) {
+            Some(Socket::Listener(listener)) => {
+                self.used -= listener.sockets.len() + listener.offers.len();
+            }
+            Some(Socket::Stream(stream)) => {
+                self.used -= 1;
+                stream.abort();
+            }
+            None => return,
+        }
+        if std::mem::take(&mut self.short) {
+            let listeners = self
+                .all
+                .iter()
+                .filter_map(|(id, socket)| matches!(socket, Socket::Listener(_)).then_some(*id));
+            for id in listeners.collect::<Vec<_>>() {
+                self.accept(id);
+            }
+        }
+    }
+
+    /// Serves what the host has said of a socket.
+    pub(super) fn ready(&mut self, event: &Event) {
+        let Ok(id) = u32::try_from(event.data.u64()) else {
+            return;
+        };
+        match self.all.get_mut(&id) {
+            Some(Socket::Listener(_)) => self.accept(id),
+            Some(Socket::Stream(stream)) => {
+                let flags = event.flags;
+                if let Some(local) = stream.ready(flags) {
+                    self.answer(&Head {
+                        local,
+                        ..Head::new(Op::Connected, id, 0)
+                    });
+                }
+                self.look(id);
+            }
+            None => {}
+        }
+    }
+
+    /// Puts a connection to those that have something for the system, if it has.
+    fn look(&mut self, id: u32) {
+        if let Some(Socket::Stream(stream)) = self.all.get_mut(&id)
+            && !stream.queued
+            && stream.has_something()
+        {
+            stream.queued = true;
+            self.queue.push_back(id);
+        }
+    }
+
+    /// Puts what there is for the system into a batch, as much as there is room for: answers, then
+    /// something of each connection in turn.
+    pub(super) fn fill(&mut self, batch: &mut Batch) {
+        while batch.room() >= HEAD
+            && let Some(answer) = self.answers.pop_front()
+        {
+            batch.push(&answer);
+        }
+        for _ in 0..self.queue.len() {
+            if batch.room() < BLOCK / 8 {
+                return;
+            }
+            let Some(id) = self.queue.pop_front() else {
+                return;
+            };
+            match self.all.get_mut(&id) {
+                Some(Socket::Stream(stream)) => {
+                    stream.queued = false;
+                    if stream.fill(id, batch) {
+                        self.all.remove(&id);
+                        self.used -= 1;
+                    } else {
+                        self.look(id);
+                    }
+                }
+                Some(Socket::Listener(_)) => self.accept(id),
+                None => {}
+            }
+        }
+    }
+
+    /// Whether there is something for the system.
+    pub(super) fn has_something(&self) -> bool {
+        !self.answers.is_empty() || !self.queue.is_empty()
+    }
+}
+
+/// A place as the host has it.
+pub(super) fn address(place: Place) -> SocketAddr {
+    SocketAddr::new(place.address.to_canonical(), place.port)
+}

@@ -1,0 +1,352 @@
+//! A connection of the host's, and what it has for the system.
+//!
+//! Invariants:
+//! - Of what the system sends, at most [`WINDOW`] bytes wait here; a system that sends more ends its
+//!   connection. Of what comes, nothing waits here: it goes from the host into a batch, and only
+//!   as much as the system has said it has room for.
+//! - `Closed` is the last that is said of a connection, and whoever says it forgets it.
+
+use super::sockets_host::{address, family, socket};
+use rustix::event::epoll::EventFlags;
+use rustix::io::Errno;
+use rustix::net::{
+    RecvFlags, SendFlags, Shutdown, bind, connect, getpeername, getsockname, recv, send, shutdown,
+    sockopt,
+};
+use sing_sockets::{BLOCK, Fault, HEAD, Head, Op, Place, WINDOW};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+/// The other side of an idle connection is asked so often whether it is still there.
+const ASK: Duration = Duration::from_secs(15);
+/// Questions without an answer before it is taken for gone.
+const QUESTIONS: u32 = 3;
+/// Milliseconds after which the other side is taken for gone that does not acknowledge.
+const PATIENCE: u32 = 60_000;
+/// The least that is said to be taken, unless nothing is left: each message has its price.
+const LEAST: usize = WINDOW / 4;
+
+/// The host's reason in the words of the contract.
+pub(super) fn fault(error: Errno) -> Fault {
+    match error {
+        Errno::CONNREFUSED => Fault::Refused,
+        Errno::CONNRESET | Errno::CONNABORTED | Errno::PIPE | Errno::NOTCONN => Fault::Reset,
+        Errno::TIMEDOUT => Fault::TimedOut,
+        Errno::NETUNREACH | Errno::HOSTUNREACH | Errno::HOSTDOWN | Errno::AFNOSUPPORT => {
+            Fault::Unreachable
+        }
+        Errno::ADDRNOTAVAIL => Fault::NotLocal,
+        Errno::ADDRINUSE => Fault::InUse,
+        Errno::ACCESS | Errno::PERM => Fault::NotPermitted,
+        Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM | Errno::NOSPC => {
+            Fault::NoResources
+        }
+        _ => Fault::Down,
+    }
+}
+
+/// Messages for the system, at most a block of them.
+pub(super) struct Batch {
+    bytes: Box<[u8]>,
+    len: usize,
+}
+
+impl Batch {
+    pub(super) fn new() -> Batch {
+        Batch {
+            bytes: vec![0; BLOCK].into(),
+            len: 0,
+        }
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    pub(super) fn room(&self) -> usize {
+        self.bytes.len() - self.len
+    }
+
+    /// Puts a head behind the others, for which there is room.
+    pub(super) fn push(&mut self, head: &[u8; HEAD]) {
+        self.bytes[self.len..self.len + HEAD].copy_from_slice(head);
+        self.len += HEAD;
+    }
+
+    /// Puts data behind the others, at most `most` bytes, as `read` gives them; how many.
+    fn data(
+        &mut self,
+        id: u32,
+        most: usize,
+        read: impl FnOnce(&mut [u8]) -> Result<usize, Errno>,
+    ) -> Result<usize, Errno> {
+        let most = most.min(self.room() - HEAD);
+        let start = self.len + HEAD;
+        let count = read(&mut self.bytes[start..start + most])?;
+        if count > 0 {
+            self.push(&Head::new(Op::Data, id, count as u32).encode());
+            self.len += count;
+        }
+        Ok(count)
+    }
+}
+
+/// A connection.
+pub(super) struct Stream {
+    socket: OwnedFd,
+    connected: bool,
+    /// What the system has sent and the socket has not taken, from `start` on.
+    out: Vec<u8>,
+    start: usize,
+    /// Bytes that the socket has taken since the system was told.
+    taken: usize,
+    /// Bytes that the system has room for.
+    credit: usize,
+    /// What the host has said last.
+    readable: bool,
+    writable: bool,
+    /// The system has ended its direction, and the socket has been told.
+    ending: bool,
+    ended: bool,
+    /// The other side has ended its direction, and the system has been told.
+    heard: bool,
+    fault: Option<Fault>,
+    /// It is among those that have something for the system.
+    pub(super) queued: bool,
+}
+
+/// An end of a connection as messages have it.
+fn place(end: Result<rustix::net::SocketAddrAny, Errno>) -> Result<Place, Errno> {
+    let end = SocketAddr::try_from(end?)?;
+    let address = match end.ip() {
+        IpAddr::V4(v4) => v4.to_ipv6_mapped(),
+        IpAddr::V6(v6) => v6,
+    };
+    Ok(Place {
+        address,
+        port: end.port(),
+    })
+}
+
+impl Stream {
+    fn new(socket: OwnedFd) -> Result<Stream, Errno> {
+        sockopt::set_tcp_nodelay(&socket, true)?;
+        sockopt::set_socket_keepalive(&socket, true)?;
+        sockopt::set_tcp_keepidle(&socket, ASK)?;
+        sockopt::set_tcp_keepintvl(&socket, ASK)?;
+        sockopt::set_tcp_keepcnt(&socket, QUESTIONS)?;
+        sockopt::set_tcp_user_timeout(&socket, PATIENCE)?;
+        Ok(Stream {
+            socket,
+            connected: false,
+            out: Vec::new(),
+            start: 0,
+            taken: 0,
+            credit: WINDOW,
+            readable: false,
+            writable: false,
+            ending: false,
+            ended: false,
+            heard: false,
+            fault: None,
+            queued: false,
+        })
+    }
+
+    /// Begins a connection, from a port if there is one.
+    pub(super) fn connect(local: Place, remote: Place) -> Result<Stream, Errno> {
+        let to = address(remote);
+        let stream = Stream::new(socket(family(to.ip()))?)?;
+        if local.port != 0 {
+            let mut from = address(local);
+            if from.ip().is_unspecified() && to.is_ipv4() {
+                from.set_ip(std::net::Ipv4Addr::UNSPECIFIED.into());
+            }
+            sockopt::set_socket_reuseaddr(&stream.socket, true)?;
+            bind(&stream.socket, &from)?;
+        }
+        match connect(&stream.socket, &to) {
+            Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => Ok(stream),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// One that was accepted, and its ends: the near and the far one.
+    pub(super) fn accepted(socket: OwnedFd) -> Result<(Stream, Place, Place), Errno> {
+        let (local, remote) = (
+            place(getsockname(&socket))?,
+            place(getpeername(&socket)?.ok_or(Errno::NOTCONN))?,
+        );
+        let mut stream = Stream::new(socket)?;
+        stream.connected = true;
+        Ok((stream, local, remote))
+    }
+
+    pub(super) fn socket(&self) -> impl AsFd + '_ {
+        self.socket.as_fd()
+    }
+
+    /// Ends it at once: the other side is told so.
+    pub(super) fn abort(self) {
+        let _ = sockopt::set_socket_linger(&self.socket, Some(Duration::ZERO));
+    }
+
+    fn fail(&mut self, fault: Fault) {
+        self.fault.get_or_insert(fault);
+    }
+
+    /// Takes what the host has said. If the connection has just come about, its near end.
+    pub(super) fn ready(&mut self, flags: EventFlags) -> Option<Place> {
+        let gone = EventFlags::HUP | EventFlags::ERR;
+        self.readable |= flags.intersects(EventFlags::IN | EventFlags::RDHUP | gone);
+        self.writable |= flags.intersects(EventFlags::OUT | gone);
+        let mut near = None;
+        if !self.connected && self.writable {
+            match sockopt::socket_error(&self.socket) {
+                Ok(Ok(())) => match place(getsockname(&self.socket)) {
+                    Ok(local) => {
+                        self.connected = true;
+                        near = Some(local);
+                    }
+                    Err(error) => self.fail(fault(error)),
+                },
+                Ok(Err(error)) | Err(error) => self.fail(fault(error)),
+            }
+        } else if flags.contains(EventFlags::ERR)
+            && self.credit == 0
+            && let Ok(Err(error)) = sockopt::socket_error(&self.socket)
+        {
+            // Nothing is read now, which would tell.
+            self.fail(fault(error));
+        }
+        self.flush();
+        near
+    }
+
+    /// Sends what the system has sent.
+    pub(super) fn write(&mut self, data: &[u8]) {
+        let waiting = self.out.len() - self.start;
+        if waiting + self.taken + data.len() > WINDOW || self.ending {
+            return self.fail(Fault::Reset);
+        }
+        let sent = if waiting == 0 { self.send(data) } else { 0 };
+        if sent < data.len() {
+            if self.start > 0 {
+                self.out.drain(..self.start);
+                self.start = 0;
+            }
+            self.out.extend_from_slice(&data[sent..]);
+        }
+    }
+
+    /// Sends bytes, as many as the socket takes now; how many.
+    fn send(&mut self, data: &[u8]) -> usize {
+        let mut sent = 0;
+        while self.connected && self.writable && sent < data.len() {
+            match send(&self.socket, &data[sent..], SendFlags::NOSIGNAL) {
+                Ok(count) => sent += count,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => self.writable = false,
+                Err(error) => {
+                    self.fail(fault(error));
+                    break;
+                }
+            }
+        }
+        self.taken += sent;
+        sent
+    }
+
+    /// Sends what waits, and then the end.
+    fn flush(&mut self) {
+        if self.start < self.out.len() {
+            let out = std::mem::take(&mut self.out);
+            self.start += self.send(&out[self.start..]);
+            self.out = out;
+        }
+        if self.start == self.out.len() {
+            self.out = Vec::new();
+            self.start = 0;
+            if self.ending && !self.ended && self.connected && self.fault.is_none() {
+                self.ended = true;
+                if let Err(error) = shutdown(&self.socket, Shutdown::Write) {
+                    self.fail(fault(error));
+                }
+            }
+        }
+    }
+
+    /// The system has room for so many bytes more.
+    pub(super) fn taken(&mut self, count: u32) {
+        self.credit = self.credit.saturating_add(count as usize).min(WINDOW);
+    }
+
+    /// The system has no more to send.
+    pub(super) fn end(&mut self) {
+        self.ending = true;
+        self.flush();
+    }
+
+    fn tells(&self) -> bool {
+        self.taken >= LEAST || self.taken > 0 && self.out.is_empty()
+    }
+
+    /// Whether there may be something to read, and room for it.
+    fn reads(&self) -> bool {
+        self.connected && self.readable && !self.heard && self.credit > 0
+    }
+
+    /// Whether there is nothing more of it. What came before it failed is read first.
+    fn is_over(&self) -> bool {
+        self.fault.is_some() && !self.reads() || self.heard && self.ended
+    }
+
+    /// Whether it has something for the system.
+    pub(super) fn has_something(&self) -> bool {
+        self.is_over() || self.tells() || self.reads()
+    }
+
+    /// Puts what there is for the system into a batch, which has room for some. Whether it was the
+    /// last: the connection is to be forgotten.
+    pub(super) fn fill(&mut self, id: u32, batch: &mut Batch) -> bool {
+        if self.tells() {
+            batch.push(&Head::new(Op::Taken, id, self.taken as u32).encode());
+            self.taken = 0;
+        }
+        if self.reads() {
+            let socket = &self.socket;
+            let read = |room: &mut [u8]| {
+                let (count, _) = recv(socket, room, RecvFlags::empty())?;
+                Ok(count)
+            };
+            match batch.data(id, self.credit.min(WINDOW), read) {
+                Ok(0) => {
+                    self.heard = true;
+                    batch.push(&Head::new(Op::End, id, 0).encode());
+                }
+                Ok(count) => self.credit -= count,
+                Err(Errno::AGAIN) => self.readable = false,
+                Err(Errno::INTR) => {}
+                Err(error) => {
+                    self.readable = false;
+                    self.fail(fault(error));
+                }
+            }
+        }
+        if !self.is_over() || batch.room() < HEAD {
+            return false;
+        }
+        let fault = self.fault.unwrap_or_default();
+        batch.push(&Head::closed(id, fault).encode());
+        true
+    }
+}

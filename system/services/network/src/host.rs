@@ -1,0 +1,550 @@
+//! Sockets of the host, by the driver of the device for them: messages on their way from and to the
+//! host (`sing-sockets` says what they are), and what has come of each socket.
+//!
+//! Over one channel to the driver a buffer always waits for messages, over the other go those that
+//! are to be sent, as many in a block as have come together.
+//!
+//! Invariants:
+//! - A block is at the driver or here, and never at both. Every block is of [`BLOCK`] bytes.
+//! - Of each socket at most [`WINDOW`] bytes are kept that came, and at most as many are under way
+//!   to the host.
+//! - A message about a socket that is not known is about one that was given up, and is ignored; but a
+//!   connection that was accepted for it is ended.
+
+use crate::address::Address;
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::vec::Vec;
+use core::net::Ipv6Addr;
+use core::time::Duration;
+use sing_sdk::names::Names;
+use sing_sdk::prelude::*;
+use sing_sdk::time::uptime;
+use sing_sockets::{BLOCK, Fault, HEAD, Head, OPEN, OUTWARD, Op, Place, WINDOW};
+
+pub use crate::end::Stage;
+
+/// How long the name server and the driver may take to connect, all in all: clients wait meanwhile.
+const CONNECT: Duration = Duration::from_millis(200);
+/// Messages without data that may wait for the driver. One that lets more wait does not work.
+const QUEUE: usize = 4096;
+/// Bytes that come are kept in pieces of at least so many, unless there are fewer.
+const PIECE: usize = 8 << 10;
+/// The least that the host is told to be taken, unless nothing is left.
+const LEAST: usize = WINDOW / 4;
+
+type Ready = HostSocketsContract::Imp<HostSocketsContract::Ready>;
+pub type Receiving = HostSocketsContract::Imp<HostSocketsContract::Ready_Receive>;
+pub type Sending = HostSocketsContract::Imp<HostSocketsContract::Ready_Send>;
+
+/// A socket of the host.
+pub struct HostSocket {
+    pub stage: Stage,
+    pub fault: TcpFault,
+    pub local: (Address, u16),
+    pub remote: (Address, u16),
+    /// The other side has ended its direction.
+    pub heard: bool,
+    /// What has come and was not taken; of the first so many bytes are taken.
+    come: VecDeque<Vec<u8>>,
+    start: usize,
+    /// How many bytes that are, and how many are taken that the host was not told of.
+    waiting: usize,
+    taken: usize,
+    /// How many bytes may be sent.
+    credit: usize,
+}
+
+impl HostSocket {
+    fn new(stage: Stage) -> HostSocket {
+        HostSocket {
+            stage,
+            fault: TcpFault::None,
+            local: (Address::ANY, 0),
+            remote: (Address::ANY, 0),
+            heard: false,
+            come: VecDeque::new(),
+            start: 0,
+            waiting: 0,
+            taken: 0,
+            credit: WINDOW,
+        }
+    }
+
+    pub fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    pub fn may_come(&self) -> bool {
+        self.waiting > 0 || !self.heard && self.stage == Stage::Open
+    }
+}
+
+/// What the host has said of a listener.
+pub enum Said {
+    Listening(u32),
+    NotListening(u32, TcpFault),
+}
+
+/// Messages that are to be sent.
+struct Out {
+    block: Block,
+    len: usize,
+}
+
+/// The sockets, and the way to the host; the driver may be starting again, or not be there at all.
+#[derive(Default)]
+pub struct Host {
+    sockets: BTreeMap<u32, HostSocket>,
+    /// Numbers of listeners that the host knows, or will.
+    listeners: BTreeSet<u32>,
+    /// The number of the last socket.
+    last: u32,
+    /// What the policy of the host permits; `None` while there is no session.
+    flags: Option<u32>,
+    come: Option<Block>,
+    receiver: Option<Ready>,
+    out: Option<Out>,
+    spare: Option<Block>,
+    sender: Option<Ready>,
+    /// Messages without data for which there was no room in the block.
+    queue: VecDeque<Head>,
+    /// A copy of what has come, or goes, kept for its room.
+    bytes: Vec<u8>,
+    pub said: Vec<Said>,
+    /// Whether there is something that connections are to be looked at for.
+    pub changed: bool,
+}
+
+pub fn fault(fault: Fault) -> TcpFault {
+    match fault {
+        Fault::None => TcpFault::None,
+        Fault::Refused => TcpFault::Refused,
+        Fault::Reset => TcpFault::Reset,
+        Fault::TimedOut => TcpFault::TimedOut,
+        Fault::Unreachable => TcpFault::Unreachable,
+        Fault::NotLocal => TcpFault::NotLocal,
+        Fault::InUse => TcpFault::InUse,
+        Fault::NotPermitted => TcpFault::NotPermitted,
+        Fault::NoResources => TcpFault::NoResources,
+        Fault::Down => TcpFault::Down,
+    }
+}
+
+fn place((address, port): (Address, u16)) -> Place {
+    Place {
+        address: Ipv6Addr::from(address),
+        port,
+    }
+}
+
+fn end(place: Place) -> (Address, u16) {
+    (Address::from(place.address), place.port)
+}
+
+/// Binds the driver, until then.
+fn bind(names: &mut Names, path: &str, end: Duration) -> Result<Ready, Error> {
+    // A connection of its own: one on which a bind hangs is given up.
+    let names = names.connect()?;
+    let names = switch_receive! {
+        case names.Success() as ready => ready,
+        case names.ChannelClosed() => return Err(Error::Closed),
+        deadline end => return Err(Error::Timeout),
+    };
+    let (sockets, exp) = HostSocketsContract::new_channel()?;
+    let binding: NamespaceContract::Imp<_> = names.send_bind(Text::new(path)?, 0, exp.into());
+    switch_receive! {
+        case binding.AckBind() as _ => {}
+        case binding.NakBind(_reason, _exp) as _ => return Err(Error::NotFound),
+        case binding.ChannelClosed() => return Err(Error::Closed),
+        deadline end => return Err(Error::Timeout),
+    }
+    switch_receive! {
+        case sockets.Success() as ready => Ok(ready),
+        case sockets.ChannelClosed() => Err(Error::Closed),
+        deadline end => Err(Error::Timeout),
+    }
+}
+
+/// Begins a session: the flags of the host, and the blocks and channels for what follows.
+fn begin(
+    sender: Ready,
+    mut receiver: Ready,
+    nonce: u32,
+    end: Duration,
+) -> Result<(u32, [Block; 2], [Ready; 2]), Error> {
+    let mut hello = Block::new(BLOCK)?;
+    hello.write(0, &Head::new(Op::Hello, nonce, 0).encode());
+    let asked = sender.send_send(Vector::from_block(hello), HEAD as u32);
+    let (out, sender) = switch_receive! {
+        case asked.Sent(block) as sender => (block.into_block(), sender),
+        case asked.Refused(_block) as _ => return Err(Error::BadState),
+        case asked.ChannelClosed() => return Err(Error::Closed),
+        deadline end => return Err(Error::Timeout),
+    };
+    let mut come = Block::new(BLOCK)?;
+    loop {
+        let asked = receiver.send_receive(Vector::from_block(come));
+        let (block, length, next) = switch_receive! {
+            case asked.Received(block, length) as next => (block.into_block(), length, next),
+            case asked.Refused(_block) as _ => return Err(Error::BadState),
+            case asked.ChannelClosed() => return Err(Error::Closed),
+            deadline end => return Err(Error::Timeout),
+        };
+        (come, receiver) = (block, next);
+        let mut bytes = alloc::vec![0; come.len().min(length as usize)];
+        come.read(0, &mut bytes);
+        let mut left = &bytes[..];
+        while let Ok((head, _, rest)) = Head::split(left) {
+            if head.op == Op::Hello && head.id == nonce {
+                return Ok((head.count, [come, out], [sender, receiver]));
+            }
+            left = rest;
+        }
+    }
+}
+
+impl Host {
+    /// Connects to the driver, and begins a session.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no such device, [`Error::Timeout`] if its driver does not
+    /// answer.
+    pub fn connect(&mut self, names: &mut Names, path: &str) -> Result<(), Error> {
+        let until = uptime() + CONNECT;
+        let sender = bind(names, path, until)?;
+        let receiver = bind(names, path, until)?;
+        self.last = self.last.wrapping_add(1);
+        let (flags, [come, out], [sender, receiver]) = begin(sender, receiver, self.last, until)?;
+        if [&come, &out].into_iter().any(|block| block.len() != BLOCK) {
+            return Err(Error::BadState);
+        }
+        self.flags = Some(flags);
+        self.out = Some(Out { block: out, len: 0 });
+        self.spare = Some(Block::new(BLOCK)?);
+        (self.come, self.sender, self.receiver) = (Some(come), Some(sender), Some(receiver));
+        Ok(())
+    }
+
+    /// The driver has gone, or is no longer trusted: every connection has ended.
+    pub fn lose(&mut self) {
+        for socket in self.sockets.values_mut() {
+            if socket.stage != Stage::Closed {
+                (socket.stage, socket.fault) = (Stage::Closed, TcpFault::Down);
+            }
+        }
+        for number in core::mem::take(&mut self.listeners) {
+            self.said.push(Said::NotListening(number, TcpFault::Down));
+        }
+        self.flags = None;
+        (self.come, self.sender, self.receiver) = (None, None, None);
+        (self.out, self.spare) = (None, None);
+        self.queue.clear();
+        self.changed = true;
+    }
+
+    /// Whether there is a session.
+    pub fn is_up(&self) -> bool {
+        self.flags.is_some()
+    }
+
+    /// Whether connections to other addresses than the system's own are permitted.
+    pub fn is_outward(&self) -> bool {
+        self.flags.is_some_and(|flags| flags & OUTWARD != 0)
+    }
+
+    /// Whether listeners may be at any address of the host.
+    pub fn is_open(&self) -> bool {
+        self.flags.is_some_and(|flags| flags & OPEN != 0)
+    }
+
+    /// Whether the host can listen at this address.
+    pub fn listens(&self, address: Address) -> bool {
+        self.is_open() || self.is_up() && (address.is_any() || address.is_loopback())
+    }
+
+    pub fn get(&self, number: u32) -> Option<&HostSocket> {
+        self.sockets.get(&number)
+    }
+
+    /// A number that no socket has had for long.
+    fn number(&mut self) -> u32 {
+        loop {
+            self.last = self.last.wrapping_add(1);
+            let taken = self.sockets.contains_key(&self.last);
+            if !taken && !self.listeners.contains(&self.last) {
+                return self.last;
+            }
+        }
+    }
+
+    /// Sends a message without data.
+    fn say(&mut self, head: Head) {
+        if self.is_up() {
+            self.queue.push_back(head);
+            self.flush();
+        }
+    }
+
+    /// Whether the driver lets too much wait.
+    pub fn is_stuck(&self) -> bool {
+        self.queue.len() > QUEUE
+    }
+
+    /// Moves messages that wait into the block.
+    fn flush(&mut self) {
+        let Some(out) = &mut self.out else { return };
+        while out.len + HEAD <= BLOCK
+            && let Some(head) = self.queue.pop_front()
+        {
+            out.block.write(out.len, &head.encode());
+            out.len += HEAD;
+        }
+    }
+
+    /// Begins a connection; its number.
+    pub fn begin(&mut self, to: (Address, u16), from: (Address, u16)) -> u32 {
+        let number = self.number();
+        let mut socket = HostSocket::new(Stage::Begun);
+        (socket.local, socket.remote) = (from, to);
+        self.sockets.insert(number, socket);
+        self.say(Head {
+            local: place(from),
+            remote: place(to),
+            ..Head::new(Op::Connect, number, 0)
+        });
+        number
+    }
+
+    /// Has the host listen; the listener's number. [`Host::said`] has the answer.
+    pub fn listen(&mut self, at: (Address, u16), backlog: u32) -> u32 {
+        let number = self.number();
+        self.listeners.insert(number);
+        self.say(Head {
+            local: place(at),
+            ..Head::new(Op::Listen, number, backlog)
+        });
+        number
+    }
+
+    /// Gives up a listener.
+    pub fn unlisten(&mut self, number: u32) {
+        if self.listeners.remove(&number) {
+            self.say(Head::new(Op::Close, number, 0));
+        }
+    }
+
+    /// Asks for the next connection of a listener; its number.
+    pub fn offer(&mut self, listener: u32) -> u32 {
+        let number = self.number();
+        self.sockets.insert(number, HostSocket::new(Stage::Listens));
+        self.say(Head::new(Op::Accept, listener, number));
+        number
+    }
+
+    /// Gives up a socket.
+    pub fn forget(&mut self, number: u32) {
+        self.abort(number);
+        self.sockets.remove(&number);
+    }
+
+    /// Ends a connection at once.
+    pub fn abort(&mut self, number: u32) {
+        if let Some(socket) = self.sockets.get_mut(&number)
+            && socket.stage != Stage::Closed
+        {
+            (socket.stage, socket.fault) = (Stage::Closed, TcpFault::Reset);
+            self.say(Head::new(Op::Close, number, 0));
+        }
+    }
+
+    /// Ends this side's direction.
+    pub fn close(&mut self, number: u32) {
+        if self.get(number).is_some_and(|s| s.stage == Stage::Open) {
+            self.say(Head::new(Op::End, number, 0));
+        }
+    }
+
+    /// Takes bytes of a block for a connection, from a place on; the first that is left.
+    pub fn put(&mut self, number: u32, block: &Block, at: usize) -> usize {
+        let Some(socket) = self.sockets.get_mut(&number) else {
+            return at;
+        };
+        let (Some(out), true) = (&mut self.out, self.queue.is_empty()) else {
+            return at;
+        };
+        let room = BLOCK.saturating_sub(out.len + HEAD);
+        let count = (block.len() - at).min(room).min(socket.credit);
+        if count == 0 || socket.stage != Stage::Open {
+            return at;
+        }
+        self.bytes.resize(count, 0);
+        block.read(at, &mut self.bytes);
+        let head = Head::new(Op::Data, number, count as u32);
+        out.block.write(out.len, &head.encode());
+        out.block.write(out.len + HEAD, &self.bytes);
+        out.len += HEAD + count;
+        socket.credit -= count;
+        at + count
+    }
+
+    /// Takes what has come of a connection, at most so much, piece by piece.
+    pub fn take(&mut self, number: u32, most: usize, mut piece: impl FnMut(&[u8])) {
+        let Some(socket) = self.sockets.get_mut(&number) else {
+            return;
+        };
+        let mut left = most.min(socket.waiting);
+        socket.waiting -= left;
+        socket.taken += left;
+        while left > 0
+            && let Some(first) = socket.come.front()
+        {
+            let bytes = &first[socket.start..];
+            let count = bytes.len().min(left);
+            piece(&bytes[..count]);
+            left -= count;
+            socket.start += count;
+            if socket.start == first.len() {
+                socket.start = 0;
+                socket.come.pop_front();
+            }
+        }
+        let tells = socket.taken >= LEAST || socket.waiting == 0 && socket.taken > 0;
+        if tells && socket.stage == Stage::Open {
+            let taken = core::mem::take(&mut socket.taken);
+            self.say(Head::new(Op::Taken, number, taken as u32));
+        }
+    }
+
+    /// Waits for messages again.
+    pub fn receive(&mut self) -> Option<Receiving> {
+        let block = self.come.take()?;
+        let Some(receiver) = self.receiver.take() else {
+            self.come = Some(block);
+            return None;
+        };
+        Some(receiver.send_receive(Vector::from_block(block)))
+    }
+
+    /// The driver has answered; whether it is still there, and has given what it should.
+    pub fn received(&mut self, receiving: Receiving) -> bool {
+        use HostSocketsContract::imp::Ready_Receive as Answer;
+        let Answer::Received(block, length, next) = receiving.recv() else {
+            return false;
+        };
+        let mut block = block.into_block();
+        if block.len() != BLOCK || block.unshare().is_err() {
+            return false;
+        }
+        let mut bytes = core::mem::take(&mut self.bytes);
+        bytes.resize(BLOCK.min(length as usize), 0);
+        block.read(0, &mut bytes);
+        (self.come, self.receiver) = (Some(block), Some(next));
+        let mut left = &bytes[..];
+        let mut good = true;
+        while good && !left.is_empty() {
+            good = match Head::split(left) {
+                Ok((head, data, rest)) => {
+                    left = rest;
+                    self.hear(&head, data)
+                }
+                Err(_) => false,
+            };
+        }
+        self.bytes = bytes;
+        self.changed = true;
+        good
+    }
+
+    /// Hands over what is to be sent, if nothing is under way.
+    pub fn send(&mut self) -> Option<Sending> {
+        if self.out.as_ref().is_none_or(|out| out.len == 0) {
+            return None;
+        }
+        let sender = self.sender.take()?;
+        let Some(out) = self.out.take() else {
+            self.sender = Some(sender);
+            return None;
+        };
+        self.out = self.spare.take().map(|block| Out { block, len: 0 });
+        self.flush();
+        Some(sender.send_send(Vector::from_block(out.block), out.len as u32))
+    }
+
+    /// The driver has answered; whether it is still there, and has given back what it was given.
+    pub fn sent(&mut self, sending: Sending) -> bool {
+        use HostSocketsContract::imp::Ready_Send as Answer;
+        let Answer::Sent(block, next) = sending.recv() else {
+            return false;
+        };
+        let mut block = block.into_block();
+        // One that is shared cannot be written.
+        if block.len() != BLOCK || block.unshare().is_err() {
+            return false;
+        }
+        match self.out {
+            Some(_) => self.spare = Some(block),
+            None => self.out = Some(Out { block, len: 0 }),
+        }
+        self.sender = Some(next);
+        self.flush();
+        self.changed = true;
+        true
+    }
+
+    /// Takes a message; whether the host says what it may.
+    fn hear(&mut self, head: &Head, data: &[u8]) -> bool {
+        let number = head.id;
+        if self.listeners.contains(&number) {
+            match head.op {
+                Op::Listening => self.said.push(Said::Listening(number)),
+                Op::Closed => {
+                    self.listeners.remove(&number);
+                    self.said
+                        .push(Said::NotListening(number, fault(head.fault)));
+                }
+                _ => return false,
+            }
+            return true;
+        }
+        let Some(socket) = self.sockets.get_mut(&number) else {
+            if head.op == Op::Accepted {
+                self.say(Head::new(Op::Close, number, 0));
+            }
+            return head.op != Op::Hello;
+        };
+        match (head.op, socket.stage) {
+            (Op::Connected, Stage::Begun) => {
+                (socket.stage, socket.local) = (Stage::Open, end(head.local));
+            }
+            (Op::Accepted, Stage::Listens) => {
+                socket.stage = Stage::Open;
+                (socket.local, socket.remote) = (end(head.local), end(head.remote));
+            }
+            (Op::Data, Stage::Open) => {
+                if socket.heard || socket.waiting + socket.taken + data.len() > WINDOW {
+                    return false;
+                }
+                socket.waiting += data.len();
+                match socket.come.back_mut() {
+                    // A list of single bytes would be many times as long as they are.
+                    Some(last) if last.len() + data.len() <= PIECE => last.extend_from_slice(data),
+                    _ if data.is_empty() => {}
+                    _ => socket.come.push_back(data.into()),
+                }
+            }
+            (Op::Taken, Stage::Open) => {
+                socket.credit = WINDOW.min(socket.credit + head.count as usize);
+            }
+            (Op::End, Stage::Open) => socket.heard = true,
+            (Op::Closed, _) => {
+                if socket.stage != Stage::Closed {
+                    (socket.stage, socket.fault) = (Stage::Closed, fault(head.fault));
+                }
+            }
+            // Of one that was given up at this moment.
+            (_, Stage::Closed) => {}
+            _ => return false,
+        }
+        true
+    }
+}
