@@ -89,7 +89,8 @@ const COMMANDS: [(&str, &[&str]); 19] = [
     (
         "nc 10.0.0.1 99; nc host.test 81; nc none.test 80",
         &[
-            "nc: 10.0.0.1 99: there is no way to this address",
+            "nc: 10.0.0.1 99: there is no way to this address; if the machine has no network, its \
+             option `--net` gives it one",
             "nc: host.test 81: connection refused",
             "nc: none.test 80: no host has this name",
         ],
