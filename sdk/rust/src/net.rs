@@ -1,4 +1,5 @@
-//! Connections of TCP: what goes into one pipe comes out of the other side's.
+//! The network: connections of TCP, where what goes into one pipe comes out of the other side's;
+//! datagrams of UDP ([`Datagrams`]); names of hosts ([`look_up`]), and whether they answer ([`Echo`]).
 //!
 //! ```
 //! use sing_sdk::names::Names;
@@ -17,6 +18,12 @@
 //!
 //! A program that only passes data on gives its own pipes away: [`Connection::open`] takes standard
 //! input and output as well as any other, and the program has nothing to do with the data.
+
+mod datagrams;
+mod hosts;
+
+pub use datagrams::{Came, Datagrams, Incoming, Outgoing};
+pub use hosts::{Echo, Link, links, look_up, query};
 
 use crate::Error;
 use crate::contracts::{IpAddress, PipeContract, TcpConnectionContract, TcpFault};
@@ -47,6 +54,9 @@ impl fmt::Display for TcpFault {
             TcpFault::NotPermitted => "the name that was bound does not allow this",
             TcpFault::NoResources => "the network has no room for it",
             TcpFault::Down => "the network is down",
+            TcpFault::NoName => "no host has this name",
+            TcpFault::NoServer => "no server that knows names answers",
+            TcpFault::TooLong => "longer than a datagram may be",
         })
     }
 }

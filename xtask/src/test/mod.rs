@@ -9,6 +9,8 @@ mod display;
 mod docs;
 mod format;
 mod fuzz;
+mod hosts;
+mod hosts_peer;
 mod misuse;
 mod network_peer;
 mod networks;
@@ -291,6 +293,20 @@ const PARTS: &[Part] = &[
         filters: true,
         emulated: true,
         run: networks::pc,
+    },
+    Part {
+        name: "hosts-hosted",
+        quick: true,
+        filters: true,
+        emulated: false,
+        run: hosts::hosted,
+    },
+    Part {
+        name: "hosts-pc",
+        quick: false,
+        filters: true,
+        emulated: true,
+        run: hosts::pc,
     },
     Part {
         name: "connections-pc",

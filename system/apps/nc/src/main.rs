@@ -1,8 +1,11 @@
 //! Connects its standard input and output with another machine, or with a program that listens. It
 //! gives both away: the network reads the one and writes the other, and no byte passes through here.
+//! With `-u` each block of its input is a datagram ([`datagrams`]).
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
+
+mod datagrams;
 
 use sing_sdk::prelude::*;
 
@@ -13,15 +16,17 @@ use sing_sdk::net::{self, Connection, Listener};
 
 sing_sdk::manifest! {
     name: "nc",
-    description: "connects its input and output by TCP: nc ADDRESS PORT; nc -l PORT",
+    description: "connects its input and output by TCP, or UDP: nc [-u] HOST PORT; nc [-u] -l PORT",
     endpoints: { stdin: optional PipeContract.Exp:Start, stdout: optional PipeContract.Imp:Start, stderr: optional PipeContract.Imp:Start, names: optional NamespaceContract.Imp:Start },
 }
 
 sing_sdk::arguments! {
-    /// Wait for one connection at this port.
+    /// By datagrams of UDP.
+    udp: flag "-u";
+    /// Wait for one connection, or for datagrams, at this port.
     listen: option u32 "-l PORT";
-    /// Connect to this address and port.
-    to: many String "ADDRESS PORT";
+    /// Connect to this host, by its name or address, and port.
+    to: many String "HOST PORT";
 }
 
 fn connection(names: &mut Names, listen: Option<u32>, to: &[String]) -> Result<Connection, Error> {
@@ -32,7 +37,7 @@ fn connection(names: &mut Names, listen: Option<u32>, to: &[String]) -> Result<C
             let mut listener = Listener::new(names, "/tcp", any.into(), 1)?;
             listener.accept().map(|(connection, _)| connection)
         }
-        (None, [address, port]) => net::connect(names, &format!("/tcp/{address}/{port}")),
+        (None, [host, port]) => net::connect(names, &format!("/tcp/{host}/{port}")),
         _ => Err(Error::BadArgument),
     }
 }
@@ -56,7 +61,7 @@ fn said(listen: Option<u32>, error: &Error) -> String {
 }
 
 #[sing_sdk::main]
-fn main(Arguments { listen, to }: Arguments) -> i32 {
+fn main(Arguments { udp, listen, to }: Arguments) -> i32 {
     let what = match listen {
         Some(port) => format!("port {port}"),
         None => to.join(" "),
@@ -65,12 +70,21 @@ fn main(Arguments { listen, to }: Arguments) -> i32 {
         eprintln!("nc: no name server");
         return 1;
     };
+    let exchanged = udp.then(|| datagrams::exchange(&mut names, listen, &to));
+    if let Some(exchanged) = exchanged {
+        return ended(&what, listen, exchanged);
+    }
     let connected = connection(&mut names, listen, &to).and_then(|connection| {
         let output = io::stdin().into_pipe()?;
         let input = io::take_stdout().ok_or(Error::Closed)?.into_pipe()?;
         connection.open(output, input)
     });
-    match connected.and_then(net::wait) {
+    ended(&what, listen, connected.and_then(net::wait))
+}
+
+/// The status of the process, and why it is not 0.
+fn ended(what: &str, listen: Option<u32>, how: Result<(), Error>) -> i32 {
+    match how {
         Ok(()) => 0,
         Err(error) => {
             eprintln!("nc: {what}: {}", said(listen, &error));

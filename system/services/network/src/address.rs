@@ -41,6 +41,11 @@ impl Address {
         self.net().is_ipv4()
     }
 
+    /// Of the link itself, and known there alone.
+    pub fn is_link_local(self) -> bool {
+        matches!(self.net(), IpAddr::V6(v6) if v6.is_unicast_link_local())
+    }
+
     pub fn is_loopback(self) -> bool {
         self.net().is_loopback()
     }
@@ -56,6 +61,12 @@ impl Address {
             addr: (!self.is_any()).then(|| self.ip()),
             port,
         }
+    }
+}
+
+impl From<IpAddr> for Address {
+    fn from(address: IpAddr) -> Address {
+        Address::from_net(address)
     }
 }
 

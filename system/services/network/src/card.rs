@@ -11,6 +11,7 @@
 
 use alloc::vec::Vec;
 use core::time::Duration;
+use sing_packets::icmp::Heard;
 use sing_sdk::frames::{self, Frames, LONGEST, ROOM};
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
@@ -46,6 +47,8 @@ pub struct Card {
     spare: Option<Block>,
     /// The channel over which frames are sent, while none are under way.
     sender: Option<Ready>,
+    /// What frames say of others.
+    pub heard: Vec<Heard>,
 }
 
 /// Binds a card, until then.
@@ -129,6 +132,7 @@ impl Card {
             out: Some(out),
             spare: Some(spare),
             sender: Some(sender),
+            heard: Vec::new(),
         };
         Ok(mac)
     }
@@ -241,6 +245,11 @@ impl Card {
         }
         self.sender = Some(next);
         true
+    }
+
+    /// The most bytes of a packet.
+    pub const fn mtu() -> usize {
+        LONGEST - 14
     }
 
     pub fn capabilities() -> DeviceCapabilities {

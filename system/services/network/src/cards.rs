@@ -44,6 +44,7 @@ impl Network {
             self.card = Some(self.links.len());
             self.links.push(Link::carded(card, mac, seed));
             self.spread();
+            self.spread_datagrams();
         }
     }
 
@@ -59,6 +60,7 @@ impl Network {
             Some(card) => card.connect(&mut self.names, PATH),
             None => return,
         };
+        self.links[link].ask_routers();
         self.pause = pause(self.pause, found.as_ref().err());
         self.again = found.err().map(|_| uptime() + self.pause);
     }
@@ -115,13 +117,14 @@ impl Network {
         }
     }
 
-    /// Takes over an address that the card's link has got or lost; whether there was anything.
+    /// Takes over addresses that the card's link has got or lost; whether there was anything.
     pub fn configure(&mut self) -> bool {
         let Some(link) = self.card else { return false };
-        let Some(own) = self.links[link].configure() else {
+        if !self.links[link].configure() {
             return false;
-        };
-        self.links[0].adopt(own);
+        }
+        let own = self.links[link].own();
+        self.links[0].adopt(&own);
         true
     }
 }

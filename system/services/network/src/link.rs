@@ -10,16 +10,19 @@
 use crate::address::Address;
 use crate::card::Card;
 use crate::looped::Loop;
+use crate::routers::Routers;
 use crate::wire::Wire;
 use alloc::vec::Vec;
 use core::time::Duration;
+use sing_packets::icmp::Advert;
+use sing_sdk::contracts::LinkAddress;
 use sing_sdk::time::uptime;
 use smoltcp::iface::{
     Config, Interface, PollIngressSingleResult, PollResult, SocketHandle, SocketSet,
 };
 use smoltcp::socket::{Socket, dhcpv4, tcp};
 use smoltcp::time::Instant;
-use smoltcp::wire::{EthernetAddress, HardwareAddress, IpAddress, IpCidr, Ipv4Address};
+use smoltcp::wire::{EthernetAddress, HardwareAddress, IpAddress, IpCidr, Ipv4Address, Ipv4Cidr};
 
 /// Bytes that a connection keeps of each direction: what has come and was not read, and what was
 /// not yet acknowledged.
@@ -36,9 +39,25 @@ pub struct Link {
     interface: Interface,
     pub sockets: SocketSet<'static>,
     pub wire: Wire,
-    /// Where the link's address comes from.
+    /// Where the link's address comes from, and that address.
     lease: Option<SocketHandle>,
+    leased: Option<Ipv4Cidr>,
+    /// The routers of IPv6 on a card's link.
+    routers: Option<Routers>,
+    /// Those that know the names of hosts.
+    pub servers: Vec<Address>,
     seed: u64,
+}
+
+/// What there is to say of a link.
+pub struct Described {
+    /// The address of its card, the first byte lowest.
+    pub card: u64,
+    pub mtu: u32,
+    /// Its own, then so many of routers, then so many of servers.
+    pub addresses: Vec<LinkAddress>,
+    pub routers: u32,
+    pub servers: u32,
 }
 
 /// Now, on smoltcp's clock.
@@ -60,6 +79,9 @@ impl Link {
             sockets: SocketSet::new(Vec::new()),
             wire,
             lease: None,
+            leased: None,
+            routers: None,
+            servers: Vec::new(),
             seed,
         }
     }
@@ -80,6 +102,8 @@ impl Link {
         let address = HardwareAddress::Ethernet(EthernetAddress(mac));
         let mut link = Link::new(Wire::Card(card), address, seed);
         link.lease = Some(link.sockets.add(dhcpv4::Socket::new()));
+        link.routers = Some(Routers::new(mac));
+        link.settle();
         link
     }
 
@@ -91,36 +115,168 @@ impl Link {
         }
     }
 
-    /// Whether it has an address.
-    pub fn is_up(&self) -> bool {
-        !self.interface.ip_addrs().is_empty()
+    /// Whether it has an address from which packets go to this one.
+    pub fn is_up_for(&self, to: Address) -> bool {
+        let all = self.interface.ip_addrs();
+        let beyond =
+            |a: &IpCidr| matches!(a, IpCidr::Ipv6(a) if !a.address().is_unicast_link_local());
+        match to.is_v4() {
+            true => all.iter().any(|a| matches!(a, IpCidr::Ipv4(_))),
+            false => to.is_link_local() || all.iter().any(beyond),
+        }
+    }
+
+    /// Whether it leads to others by IPv6 alone.
+    pub fn has_only_v6(&self) -> bool {
+        self.leased.is_none() && self.own().len() > 1
+    }
+
+    /// Takes over what the DHCP server and the routers have said; whether the link's addresses are
+    /// others now.
+    pub fn configure(&mut self) -> bool {
+        let mut changed = self.lease();
+        let Some(routers) = &mut self.routers else {
+            return changed;
+        };
+        routers.expire();
+        let asks = self.card().is_some_and(|card| card.has_room());
+        if let Some(routers) = self.routers.as_mut().filter(|_| asks)
+            && let Some(frame) = routers.ask()
+            && let Wire::Card(card) = &mut self.wire
+        {
+            card.push(&frame);
+        }
+        let known: Vec<Address> = self
+            .interface
+            .ip_addrs()
+            .iter()
+            .map(|a| a.address().into())
+            .collect();
+        changed |= known != self.own();
+        if changed {
+            self.settle();
+        }
+        self.route();
+        changed
     }
 
     /// Takes over what the DHCP server has said: the address that the link has from now on, or that
     /// it has none.
-    pub fn configure(&mut self) -> Option<Option<Address>> {
-        let socket = self.sockets.get_mut::<dhcpv4::Socket>(self.lease?);
-        let (own, router) = match socket.poll()? {
-            dhcpv4::Event::Configured(config) => (Some(config.address), config.router),
-            dhcpv4::Event::Deconfigured => (None, None),
+    fn lease(&mut self) -> bool {
+        let Some(lease) = self.lease else {
+            return false;
+        };
+        let socket = self.sockets.get_mut::<dhcpv4::Socket>(lease);
+        let Some(event) = socket.poll() else {
+            return false;
+        };
+        let (own, router, servers) = match event {
+            dhcpv4::Event::Configured(config) => (
+                Some(config.address),
+                config.router,
+                config.dns_servers.to_vec(),
+            ),
+            dhcpv4::Event::Deconfigured => (None, None, Vec::new()),
         };
         // Anybody on the link can be its server, and smoltcp panics at addresses that are no
         // host's.
         let own = own.filter(|own| is_host(own.address()));
         let router = router.filter(|router| own.is_some() && is_host(*router));
-        self.interface.update_ip_addrs(|all| {
-            all.clear();
-            if let Some(own) = own {
-                let _ = all.push(IpCidr::Ipv4(own));
-            }
-        });
-        self.cut();
+        let servers = servers.into_iter().filter(|server| is_host(*server));
+        self.servers = servers.map(|s| Address::from(IpAddress::Ipv4(s))).collect();
+        self.leased = own;
         let routes = self.interface.routes_mut();
         match router {
             Some(router) => drop(routes.add_default_ipv4_route(router)),
             None => drop(routes.remove_default_ipv4_route()),
         }
-        Some(own.map(|own| Address::from(IpAddress::Ipv4(own.address()))))
+        true
+    }
+
+    /// Has the interface know the router of IPv6.
+    fn route(&mut self) {
+        let router = self.routers.as_ref().and_then(Routers::router);
+        let routes = self.interface.routes_mut();
+        match router {
+            Some(router) => drop(routes.add_default_ipv6_route(router)),
+            None => drop(routes.remove_default_ipv6_route()),
+        }
+    }
+
+    /// The addresses that a card's link should have.
+    pub fn own(&self) -> Vec<Address> {
+        let leased = self.leased.iter().map(|own| IpAddress::Ipv4(own.address()));
+        let routers = self.routers.iter().flat_map(Routers::addresses);
+        let all = leased.chain(routers.map(IpAddress::Ipv6));
+        all.map(Address::from).collect()
+    }
+
+    /// Has the interface have them. Connections from those that it no longer has end.
+    fn settle(&mut self) {
+        let (leased, routers) = (self.leased, self.routers.as_ref());
+        let v6 = routers.map(Routers::addresses).unwrap_or_default();
+        self.interface.update_ip_addrs(|all| {
+            all.clear();
+            // There is room for all.
+            all.extend(leased.map(IpCidr::Ipv4));
+            all.extend(v6.into_iter().map(|a| IpCidr::new(IpAddress::Ipv6(a), 64)));
+        });
+        self.cut();
+    }
+
+    /// Takes over what a router says.
+    pub fn hear(&mut self, said: &Advert) {
+        if let Some(routers) = &mut self.routers {
+            routers.hear(said);
+        }
+    }
+
+    /// The card may be at another network now.
+    pub fn ask_routers(&mut self) {
+        if let Some(routers) = &mut self.routers {
+            routers.again();
+        }
+    }
+
+    /// The most bytes of a datagram to an address.
+    pub fn longest_datagram(&self, to: Address) -> usize {
+        let heads = if to.is_v4() { 28 } else { 48 };
+        self.mtu() - heads
+    }
+
+    fn mtu(&self) -> usize {
+        match self.wire {
+            Wire::Loop(_) => Loop::mtu(),
+            Wire::Card(_) => Card::mtu(),
+        }
+    }
+
+    /// What there is to say of it.
+    pub fn describe(&self) -> Described {
+        let list = |a: Address, bits: u8| {
+            let sing_sdk::contracts::IpAddress { high, low } = a.into();
+            let bits = bits.into();
+            LinkAddress { high, low, bits }
+        };
+        let whole = |a: Address| list(a, if a.is_v4() { 32 } else { 128 });
+        let own = self.interface.ip_addrs().iter();
+        let mut addresses: Vec<_> = own
+            .map(|a| list(a.address().into(), a.prefix_len()))
+            .collect();
+        let routes = self.interface.routes();
+        let v4 = routes.get_default_ipv4_route();
+        let v6 = routes.get_default_ipv6_route();
+        let routers: Vec<_> = [v4, v6].into_iter().flatten().collect();
+        addresses.extend(routers.iter().map(|r| whole(r.via_router.into())));
+        addresses.extend(self.servers.iter().map(|s| whole(*s)));
+        let card = self.routers.as_ref().map_or(0, Routers::card);
+        Described {
+            card,
+            mtu: self.mtu() as u32,
+            addresses,
+            routers: routers.len() as u32,
+            servers: self.servers.len() as u32,
+        }
     }
 
     /// Ends the connections from addresses that the link no longer has.
@@ -142,12 +298,16 @@ impl Link {
         }
     }
 
-    /// Has packets to an address of another link of this machine come here.
-    pub fn adopt(&mut self, address: Option<Address>) {
+    /// Has packets to addresses of another link of this machine come here.
+    pub fn adopt(&mut self, addresses: &[Address]) {
         self.interface.update_ip_addrs(|all| {
             all.retain(|a| Address::from(a.address()).is_loopback());
-            if let Some(address) = address {
-                let _ = all.push(IpCidr::new(address.ip(), 32));
+            for address in addresses {
+                // There is room.
+                let _ = all.push(IpCidr::new(
+                    address.ip(),
+                    if address.is_v4() { 32 } else { 128 },
+                ));
             }
         });
     }
@@ -156,7 +316,7 @@ impl Link {
     pub fn reaches(&self, address: Address) -> bool {
         match self.wire {
             Wire::Loop(_) => address.is_loopback() || self.has(address),
-            Wire::Card(_) => address.is_v4() && !address.is_loopback(),
+            Wire::Card(_) => !address.is_loopback(),
         }
     }
 
@@ -204,7 +364,7 @@ impl Link {
             .iter_mut()
             .filter_map(|(_, socket)| match socket {
                 Socket::Tcp(socket) => Some(socket),
-                Socket::Dhcpv4(_) => None,
+                _ => None,
             })
     }
 
@@ -285,7 +445,9 @@ impl Link {
         if waits {
             return Some(Duration::ZERO);
         }
-        let delay = self.interface.poll_delay(now(), &self.sockets)?;
-        Some(Duration::from_micros(delay.total_micros()))
+        let delay = self.interface.poll_delay(now(), &self.sockets);
+        let delay = delay.map(|delay| Duration::from_micros(delay.total_micros()));
+        let routers = self.routers.as_ref().and_then(Routers::delay);
+        [delay, routers].into_iter().flatten().min()
     }
 }

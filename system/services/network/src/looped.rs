@@ -4,6 +4,7 @@
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use sing_packets::icmp::Heard;
 use smoltcp::phy::{ChecksumCapabilities, DeviceCapabilities, Medium};
 
 /// Packets at a time.
@@ -12,23 +13,32 @@ const MOST: usize = 256;
 const MTU: usize = 16 << 10;
 
 #[derive(Default)]
-pub struct Loop(VecDeque<Vec<u8>>);
+pub struct Loop {
+    packets: VecDeque<Vec<u8>>,
+    /// What its packets say of others.
+    pub heard: Vec<Heard>,
+}
 
 impl Loop {
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.packets.is_empty()
     }
 
     pub fn has_room(&self) -> bool {
-        self.0.len() < MOST
+        self.packets.len() < MOST
     }
 
     pub fn push(&mut self, packet: Vec<u8>) {
-        self.0.push_back(packet);
+        self.packets.push_back(packet);
     }
 
     pub fn pop(&mut self) -> Option<Vec<u8>> {
-        self.0.pop_front()
+        self.packets.pop_front()
+    }
+
+    /// The most bytes of a packet.
+    pub const fn mtu() -> usize {
+        MTU
     }
 
     pub fn capabilities() -> DeviceCapabilities {

@@ -2,8 +2,10 @@
 //!
 //! `/tcp` serves `TcpConnectionContract` (`tcp.rs`, `stream.rs`, `listener.rs`), over links whose
 //! packets are smoltcp's business, and over sockets of the host where the machine has a device for
-//! them (`end.rs` has what is different). There is one thread: it serves what comes from clients, then
-//! has the stack take and send packets, then moves data between pipes and sockets.
+//! them (`end.rs` has what is different). `/udp` serves datagrams (`datagrams.rs`), `/dns` names
+//! (`resolver.rs`), `/icmp` echoes (`echo.rs`), `/net` says what links there are. There is one thread:
+//! it serves what comes from clients, then has the stack take and send packets, then moves data
+//! between pipes and sockets.
 //!
 //! Invariants:
 //! - No client can stop another: nothing waits for a client, and what each moves in one step is
@@ -22,7 +24,13 @@ extern crate alloc;
 mod address;
 mod card;
 mod cards;
+mod chance;
+mod clients;
+mod datagrams;
+mod describe;
+mod echo;
 mod end;
+mod faults;
 mod host;
 mod hosts;
 mod link;
@@ -31,20 +39,31 @@ mod looped;
 mod network;
 mod place;
 mod ports;
+mod resolver;
+mod root;
+mod routers;
 mod session;
 mod stream;
 mod tcp;
 mod wire;
 
+use alloc::vec::Vec;
 use network::Network;
+use root::Root;
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
 
 sing_sdk::manifest! {
     name: "network",
-    description: "connections of TCP, at /tcp",
+    description: "connections of TCP, datagrams, names of hosts, echoes: /tcp, /udp, /dns, /icmp, /net",
     category: service,
-    serves: { tcp: optional TcpConnectionContract },
+    serves: {
+        tcp: optional TcpConnectionContract,
+        udp: optional UdpContract,
+        dns: optional ResolveContract,
+        icmp: optional EchoContract,
+        net: optional LinksContract,
+    },
     endpoints: { stdout: optional PipeContract.Imp:Start, stderr: optional PipeContract.Imp:Start, names: optional NamespaceContract.Imp:Start },
     memory: 192 MiB,
 }
@@ -61,7 +80,18 @@ sing_sdk::arguments! {
 fn main(Arguments { path }: Arguments) -> Result<(), Error> {
     let names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
     // Whoever has started it may say where in the name space it is.
-    if let Some(given) = startup::tcp() {
+    let given = [
+        (Root::Tcp, startup::tcp()),
+        (Root::Udp, startup::udp()),
+        (Root::Names, startup::dns()),
+        (Root::Echo, startup::icmp()),
+        (Root::Links, startup::net()),
+    ];
+    let given: Vec<_> = given
+        .into_iter()
+        .filter_map(|(root, g)| Some((root, g?)))
+        .collect();
+    if !given.is_empty() {
         return Network::given(names, given)?.run();
     }
     Network::at(names, path.unwrap_or_else(|| PATH.into()))?.run()

@@ -1,12 +1,18 @@
 //! All that the network has, and the loop that serves it.
 
 use crate::cards;
+use crate::chance::Chance;
+use crate::clients::More;
+use crate::datagrams::Datagrams;
+use crate::echo::Echo;
 use crate::end::At;
 use crate::host::{self, Host};
 use crate::link::Link;
 use crate::listener::Listener;
 use crate::place::{Start, Target};
 use crate::ports::{Port, Ports};
+use crate::resolver::Resolver;
+use crate::root::{Root, View};
 use crate::stream::{Ended, Input, Output, Stream};
 use alloc::collections::{BTreeMap, VecDeque};
 use core::time::Duration;
@@ -37,56 +43,37 @@ const LOOK: Duration = Duration::from_secs(1);
 type Given = NamespaceContract::Exp<NamespaceContract::Start>;
 type Lookup = NamespaceContract::Exp<NamespaceContract::Ready>;
 
+type Ends = TcpConnectionContract::Exp<TcpConnectionContract::Joined>;
+type Waiting = TcpConnectionContract::Exp<TcpConnectionContract::Joined_Wait>;
+type Bound = TcpConnectionContract::Exp<TcpConnectionContract::BoundLocally>;
+type Listening = TcpConnectionContract::Exp<TcpConnectionContract::ListenResult>;
+type Listens = TcpConnectionContract::Exp<TcpConnectionContract::Listens>;
+type Accepting = TcpConnectionContract::Exp<TcpConnectionContract::Accepting>;
+type Connecting = TcpConnectionContract::Exp<TcpConnectionContract::Connecting>;
+type Ready = TcpConnectionContract::Exp<TcpConnectionContract::Ready>;
+
 /// What is kept for a channel.
 pub enum Client {
-    Door(Door),
-    Ready(
-        TcpConnectionContract::Exp<TcpConnectionContract::Ready>,
-        Target,
-    ),
-    Bound(
-        TcpConnectionContract::Exp<TcpConnectionContract::BoundLocally>,
-        Target,
-        Port,
-    ),
+    Door(Door, Root),
+    Ready(Ready, Target),
+    Bound(Bound, Target, Port),
     /// The host is asked for the port.
-    Listening(
-        TcpConnectionContract::Exp<TcpConnectionContract::ListenResult>,
-        u32,
-        Target,
-    ),
-    Listens(
-        TcpConnectionContract::Exp<TcpConnectionContract::Listens>,
-        u32,
-    ),
-    Accepting(
-        TcpConnectionContract::Exp<TcpConnectionContract::Accepting>,
-        u32,
-        Start,
-    ),
-    Connecting(
-        TcpConnectionContract::Exp<TcpConnectionContract::Connecting>,
-        u32,
-    ),
-    Joined(
-        TcpConnectionContract::Exp<TcpConnectionContract::Joined>,
-        u32,
-    ),
-    Waiting(
-        TcpConnectionContract::Exp<TcpConnectionContract::Joined_Wait>,
-        u32,
-    ),
+    Listening(Listening, u32, Target),
+    Listens(Listens, u32),
+    Accepting(Accepting, u32, Start),
+    Connecting(Connecting, u32),
+    Joined(Ends, u32),
+    Waiting(Waiting, u32),
     /// The connection has ended.
-    Done(
-        TcpConnectionContract::Exp<TcpConnectionContract::Joined>,
-        Ended,
-    ),
+    Done(Ends, Ended),
     Output(Output, u32),
     Input(Input, u32),
     /// The card's driver has a buffer to be filled.
     Receiving(NicContract::Imp<NicContract::Ready_Receive>),
     /// It has frames to be sent.
     Sending(NicContract::Imp<NicContract::Ready_Send>),
+    /// All that is not of connections.
+    More(More),
     /// The driver of the host's sockets has a buffer to be filled, or messages.
     HostReceiving(host::Receiving),
     HostSending(host::Sending),
@@ -104,7 +91,12 @@ pub struct Network {
     pub links: Vec<Link>,
     pub streams: BTreeMap<u32, Stream>,
     pub listeners: BTreeMap<u32, Listener>,
+    pub datagrams: BTreeMap<u32, Datagrams>,
+    pub echoes: Vec<Echo>,
+    pub resolver: Resolver,
+    pub chance: Chance,
     pub ports: Ports,
+    pub udp_ports: Ports,
     pub sockets: Shares,
     late: VecDeque<Late>,
     /// The number of the next connection or listener.
@@ -150,7 +142,12 @@ impl Network {
             links: [Link::looped(seed)].into(),
             streams: BTreeMap::new(),
             listeners: BTreeMap::new(),
+            datagrams: BTreeMap::new(),
+            echoes: Vec::new(),
+            resolver: Resolver::new(),
+            chance: Chance::default(),
             ports: Ports::new(seed >> 32),
+            udp_ports: Ports::new(seed >> 48),
             sockets: Shares::new(SOCKETS, LEAST_SOCKETS),
             late: VecDeque::new(),
             next: 0,
@@ -175,10 +172,12 @@ impl Network {
         Ok(network)
     }
 
-    /// A network whose clients are announced on this channel.
-    pub fn given(names: Names, lookup: Given) -> Result<Network, Error> {
+    /// A network whose clients are announced on these channels.
+    pub fn given(names: Names, all: Vec<(Root, Given)>) -> Result<Network, Error> {
         let mut network = Network::new(names)?;
-        network.admit(lookup.send_success())?;
+        for (root, lookup) in all {
+            network.admit(lookup.send_success(), root)?;
+        }
         Ok(network)
     }
 
@@ -190,17 +189,17 @@ impl Network {
         Ok(network)
     }
 
-    fn admit(&mut self, lookup: Lookup) -> Result<(), Error> {
+    fn admit(&mut self, lookup: Lookup, root: Root) -> Result<(), Error> {
         let door = self
             .slots
-            .insert(SYSTEM, lookup, |l| Client::Door(Door::new(l)));
+            .insert(SYSTEM, lookup, |l| Client::Door(Door::new(l), root));
         door.map(drop).map_err(|(error, _)| error)
     }
 
     fn register(&mut self) -> Result<(), Error> {
         let path = self.path.as_ref().ok_or(Error::Closed)?;
         let lookup = self.names.register_as(path, "NamespaceContract")?;
-        self.admit(lookup)
+        self.admit(lookup, Root::Tcp)
     }
 
     /// Registers the path again, if it is time.
@@ -238,10 +237,14 @@ impl Network {
         let host = self.look_for_host.filter(|_| self.hosted);
         let host = host.map(|next| next.saturating_sub(uptime()));
         let look = (!self.streams.is_empty()).then_some(LOOK);
-        let least = [links, absent, again, host, look]
+        let connections = [links, absent, again, host, look]
             .into_iter()
             .flatten()
             .min();
+        let (names, echoes) = (self.resolver.delay(), self.echoes_wait());
+        let others = [names, echoes, self.datagrams_wait()];
+        let others = others.into_iter().flatten().min();
+        let least = [connections, others].into_iter().flatten().min();
         least.map_or(Timeout::FOREVER, Timeout::from)
     }
 
@@ -251,7 +254,14 @@ impl Network {
         for link in &mut self.links {
             changed |= link.poll();
         }
+        self.hear();
         changed |= self.configure();
+        if self.serve_more() {
+            // What is asked and sent by these goes at once.
+            for link in &mut self.links {
+                changed |= link.poll();
+            }
+        }
         changed |= core::mem::take(&mut self.host.changed);
         self.answered();
         self.exchange();
@@ -282,7 +292,8 @@ impl Network {
         loop {
             self.next = self.next.wrapping_add(1);
             let taken = self.streams.contains_key(&self.next);
-            if !taken && !self.listeners.contains_key(&self.next) {
+            let listens = self.listeners.contains_key(&self.next);
+            if !taken && !listens && !self.datagrams.contains_key(&self.next) {
                 return self.next;
             }
         }
@@ -347,8 +358,8 @@ impl Network {
             return Ok(());
         };
         match client {
-            Client::Door(door) => match door.answer(self) {
-                Ok(door) => self.slots.put(number, Client::Door(door)),
+            Client::Door(door, root) => match door.answer(&mut View(self, root)) {
+                Ok(door) => self.slots.put(number, Client::Door(door, root)),
                 // The name server was started again. Clients have their channels still.
                 Err(_) => {
                     self.slots.remove(number);
@@ -364,6 +375,7 @@ impl Network {
             Client::HostSending(sending) => self.host_sent(number, sending),
             Client::Output(output, stream) => self.written(number, output, stream),
             Client::Input(input, stream) => self.taken(number, input, stream),
+            Client::More(client) => self.more(number, client),
             control => self.control(number, control),
         }
         Ok(())

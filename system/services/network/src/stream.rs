@@ -22,7 +22,7 @@ const LARGEST: usize = 64 << 10;
 /// How long a connection without anybody may take to end.
 const LEFT: Duration = Duration::from_secs(60);
 /// How long a link may take to get an address.
-const UP: Duration = Duration::from_secs(5);
+pub const UP: Duration = Duration::from_secs(5);
 
 /// What a program writes.
 pub enum Output {
@@ -193,7 +193,7 @@ impl Network {
     fn go(&mut self, stream: &mut Stream) -> bool {
         if let At::Stack(link, socket) = stream.socket {
             let link = &mut self.links[link];
-            if !link.is_up() {
+            if !link.is_up_for(stream.remote.0) {
                 return false;
             }
             // One that cannot be begun is found closed.

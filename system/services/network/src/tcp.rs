@@ -84,7 +84,8 @@ impl Network {
                 self.abort(stream);
             }
             Client::Waiting(_, stream) => self.leave(slot, stream),
-            Client::Door(_)
+            Client::Door(..)
+            | Client::More(_)
             | Client::Output(..)
             | Client::Input(..)
             | Client::Receiving(_)
@@ -192,6 +193,19 @@ impl Network {
         self.ports.take(address, port)
     }
 
+    /// Begins a connection to a host whose name was found.
+    pub fn connect_named(
+        &mut self,
+        slot: u32,
+        next: Connecting,
+        pipes: (Out, In),
+        to: (Address, u16),
+    ) {
+        let target = Target::To(to.0, to.1);
+        let from = None;
+        self.connect(slot, next, pipes, Way { to, from, target });
+    }
+
     /// Begins a connection for a channel.
     fn connect(&mut self, slot: u32, next: Connecting, pipes: (Out, In), way: Way) {
         let origin = self.slots.origin(slot).unwrap_or_default();
@@ -264,7 +278,7 @@ impl Network {
         let ends = [local, way.to];
         let mut stream = Stream::new(at, origin, Some(port), ends, way.target);
         stream.waits = true;
-        if self.links[link].is_up() {
+        if self.links[link].is_up_for(way.to.0) {
             stream.waits = false;
             if let At::Stack(_, socket) = at
                 && self.links[link].connect(socket, way.to, local).is_err()

@@ -3,12 +3,37 @@
 use crate::card::Card;
 use crate::looped::Loop;
 use alloc::vec::Vec;
+use sing_packets::icmp::{self, Heard, Sums};
 use smoltcp::phy::{Device, DeviceCapabilities, RxToken, TxToken};
 use smoltcp::time::Instant;
 
 pub enum Wire {
     Loop(Loop),
     Card(Card),
+}
+
+/// What is heard in one step, of packets that say something of others; more is not.
+const HEARD: usize = 32;
+
+impl Wire {
+    /// What was heard since the last time.
+    pub fn heard(&mut self) -> Vec<Heard> {
+        match self {
+            Wire::Loop(all) => core::mem::take(&mut all.heard),
+            Wire::Card(card) => core::mem::take(&mut card.heard),
+        }
+    }
+
+    /// Listens to a packet that has come.
+    fn listen(&mut self, packet: &[u8]) {
+        let (said, heard) = match self {
+            Wire::Loop(all) => (icmp::read(packet, Sums::Absent), &mut all.heard),
+            Wire::Card(card) => (icmp::read_frame(packet), &mut card.heard),
+        };
+        if heard.len() < HEARD {
+            heard.extend(said);
+        }
+    }
 }
 
 /// A packet that has come.
@@ -45,7 +70,9 @@ impl Device for Wire {
             Wire::Card(card) if card.has_room() => card.pop(),
             Wire::Card(_) => None,
         };
-        Some((Taken(packet?), Room(self)))
+        let packet = packet?;
+        self.listen(&packet);
+        Some((Taken(packet), Room(self)))
     }
 
     fn transmit(&mut self, _: Instant) -> Option<Room<'_>> {

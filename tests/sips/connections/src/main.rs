@@ -133,7 +133,7 @@ fn check(names: &mut Names) -> Result<i32, Error> {
         "/tcp/127.0.0.1",
         "/tcp/0.0.0.0/80",
         "/tcp/224.0.0.1/80",
-        "/tcp/nobody/80",
+        "/tcp/no body/80",
         "/tcp/127.0.0.1/80/x",
         "/tcp/listen/0",
         "/tcp/listen",

@@ -1,0 +1,13 @@
+//! What the network reads in packets itself, on top of smoltcp's readers: names and answers of DNS
+//! ([`dns`]), and what ICMP says of connections and routers ([`icmp`]).
+//!
+//! Invariants:
+//! - Any bytes become a value or `None`, whoever sent them, and nothing is read beyond them.
+//! - What is kept of a packet is bounded by the packet's length and the limits that are named here.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod dns;
+pub mod icmp;
