@@ -3,8 +3,10 @@
 #![no_main]
 #![deny(unsafe_code)]
 
+use core::time::Duration;
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
+use sing_sdk::time::{sleep, uptime};
 
 sing_sdk::manifest! {
     name: "httpd",
@@ -27,6 +29,11 @@ sing_sdk::arguments! {
     what: optional What "WHAT";
 }
 
+/// How the server says that it does not listen yet, and how long to wait for it.
+const WAITS: &str = "waits for the network";
+const PATIENCE: Duration = Duration::from_secs(5);
+const LOOK: Duration = Duration::from_millis(20);
+
 #[sing_sdk::main]
 fn main(Arguments { what }: Arguments) -> Result<i32, Error> {
     let mut names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
@@ -38,8 +45,19 @@ fn main(Arguments { what }: Arguments) -> Result<i32, Error> {
     let server = server.recv_success()?;
     match what.unwrap_or(What::Status) {
         What::Status => {
-            let (text, _) = server.call_get_status().status()?;
-            print!("{}", text.to_lossy());
+            let mut server = server;
+            let begin = uptime();
+            loop {
+                let (text, next) = server.call_get_status().status()?;
+                let text = text.to_lossy();
+                // One that has just been started will listen in a moment.
+                if !text.contains(WAITS) || uptime().saturating_sub(begin) > PATIENCE {
+                    print!("{text}");
+                    return Ok(0);
+                }
+                sleep(LOOK);
+                server = next;
+            }
         }
         What::Stop => drop(server.call_stop().stopping()?),
     }

@@ -17,6 +17,7 @@ use sing_sdk::select::Select;
 use sing_sdk::time::{Timeout, uptime};
 use web::answer::{self, Length};
 use web::head::{Fault, Head};
+use web::pace::Pace;
 use web::requests::Event;
 
 /// How long the end of a process is waited for that has closed its channel.
@@ -84,8 +85,8 @@ struct Exchange<'t, 's> {
     body: Sink,
     /// Where the answer's body comes from.
     answer: Option<Source>,
-    /// Whether the answer has begun.
-    begun: bool,
+    /// How the answer's body ends, once the answer has begun.
+    begun: Option<Length>,
     length: Length,
     /// Bytes of the answer's body so far.
     moved: u64,
@@ -138,14 +139,23 @@ pub fn run(talk: &mut Talk<'_>, pool: &Pool) -> Result<(), Lost> {
             if let Some(said) = said {
                 sing_sdk::log!("request {}: {said}", talk.id);
             }
-            // Where an answer has begun, it cannot be another any more.
-            match failure {
-                Failure::Lost(lost) => Err(lost),
-                _ if begun => Err(Lost::Gone),
-                Failure::Crashed => failed(talk, 500, "the program for this path has crashed"),
-                Failure::Late => failed(talk, 504, "the program for this path takes too long"),
-                Failure::Nonsense(_) => failed(talk, 502, "the program has given no answer"),
-                Failure::Client(fault) => {
+            talk.stays &= begun.is_none();
+            match (failure, begun) {
+                (Failure::Lost(lost), _) => Err(lost),
+                // The end of the connection would be the end of the body.
+                (_, Some(Length::Open)) => Err(Lost::Gone),
+                // The client gets what there is, and sees that a part is missing.
+                (_, Some(_)) => talk.wire.settle(Pace::new(uptime()), 0),
+                (Failure::Crashed, None) => {
+                    failed(talk, 500, "the program for this path has crashed")
+                }
+                (Failure::Late, None) => {
+                    failed(talk, 504, "the program for this path takes too long")
+                }
+                (Failure::Nonsense(_), None) => {
+                    failed(talk, 502, "the program has given no answer")
+                }
+                (Failure::Client(fault), None) => {
                     talk.stays = false;
                     talk.error(fault.status, fault.reason)
                 }
@@ -191,22 +201,23 @@ fn describe(
     ))
 }
 
-type Outcome = Result<Start, (Failure, bool)>;
+/// The channel again, or the failure, with how the answer's body was to end if it has begun.
+type Outcome = Result<Start, (Failure, Option<Length>)>;
 
 fn exchange(talk: &mut Talk<'_>, pool: &Pool, channel: Start) -> Outcome {
-    let early = |error: Error| (Failure::from(error), false);
+    let early = |error: Error| (Failure::from(error), None);
     let (body, from) = PipeContract::new_channel().map_err(early)?;
     let method = Text::new(&talk.head.method).map_err(early)?;
     let target = Text::new(&talk.head.target).map_err(early)?;
     let lines = Vector::from_bytes(&headers(&talk.head, &talk.id)).map_err(early)?;
-    talk.go_on().map_err(|lost| (lost.into(), false))?;
+    talk.go_on().map_err(|lost| (lost.into(), None))?;
     let asked = channel.send_request(method, target, lines, from);
     let mut exchange = Exchange {
         talk,
         stage: Stage::Asked(asked),
         body: Sink::Ready(body),
         answer: None,
-        begun: false,
+        begun: None,
         length: Length::None,
         moved: 0,
         deadline: uptime() + pool.mount.deadline,
@@ -331,7 +342,7 @@ impl Exchange<'_, '_> {
         self.answer = (!unread).then_some(body);
         let answer = self.talk.head(status).lines(&given.lines);
         let answer = answer.header("X-Request-Id", &self.talk.id);
-        self.begun = true;
+        self.begun = Some(self.length);
         self.talk.begin(answer, self.length)?;
         if unread {
             self.length = Length::None;
