@@ -14,6 +14,8 @@ const QUIET: Duration = Duration::from_millis(500);
 #[derive(Clone, Copy)]
 enum Use {
     Free,
+    /// It is kept for the next connection.
+    Kept,
     /// A request is served.
     Busy,
     /// It waits for a request since then.
@@ -51,7 +53,7 @@ impl Slots {
     fn try_take(&self) -> Option<usize> {
         let mut uses = self.uses.lock();
         if let Some(free) = uses.iter().position(|u| matches!(u, Use::Free)) {
-            uses[free] = Use::Busy;
+            uses[free] = Use::Kept;
             self.leave[free].reset();
             return Some(free);
         }
@@ -94,7 +96,8 @@ impl Slots {
     pub fn count(&self) -> (usize, usize) {
         let uses = self.uses.lock();
         let busy = uses.iter().filter(|u| matches!(u, Use::Busy)).count();
-        let free = uses.iter().filter(|u| matches!(u, Use::Free)).count();
+        let none = |u: &&Use| matches!(u, Use::Free | Use::Kept);
+        let free = uses.iter().filter(none).count();
         (uses.len() - free, busy)
     }
 }
