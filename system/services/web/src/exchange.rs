@@ -235,6 +235,10 @@ impl Exchange<'_, '_> {
     /// Moves what can be moved, and waits for more; the channel when all is done.
     fn step(&mut self) -> Result<Option<Start>, Failure> {
         let wants = self.feed()?;
+        // The head waits for the body's first block, to go with it.
+        if self.moved > 0 || self.answer.is_none() {
+            self.talk.wire.flush()?;
+        }
         self.talk.wire.pump();
         if self.talk.wire.output.is_gone() {
             return Err(Failure::Lost(Lost::Gone));
@@ -373,7 +377,7 @@ impl Exchange<'_, '_> {
                 return Err(Failure::Nonsense("it has sent more than it has said"));
             }
             Length::Chunked => self.talk.wire.push_chunk(block)?,
-            _ => self.talk.wire.push(block),
+            _ => self.talk.wire.push(block)?,
         }
         Ok(())
     }

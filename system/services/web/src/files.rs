@@ -170,7 +170,7 @@ fn send(
         // A file that has become shorter meanwhile: the client learns that a part is missing.
         let block = file.read_block(at, piece as usize)?.ok_or(Lost::Gone)?;
         at += block.len() as u64;
-        talk.wire.push(block);
+        talk.wire.push(block)?;
         talk.wire.settle(talk.pace, at - from)?;
     }
     talk.wire.settle(talk.pace, at - from)

@@ -25,6 +25,8 @@ pub struct Wire {
     input: Option<Source>,
     pub output: Sink,
     queue: VecDeque<Vector<u8>>,
+    /// Bytes behind the queue that more may follow: what is sent in many small packets takes long.
+    tail: Vec<u8>,
     joined: Joined,
 }
 
@@ -57,6 +59,7 @@ impl Wire {
             input: Some(input),
             output: Sink::Ready(output),
             queue: VecDeque::new(),
+            tail: Vec::new(),
             joined,
         })
     }
@@ -83,30 +86,41 @@ impl Wire {
         self.queue.is_empty()
     }
 
-    /// Queues bytes.
+    /// Writes bytes, which may wait for others until the next flush.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.push(Vector::from_bytes(bytes)?);
+        self.tail.extend_from_slice(bytes);
+        match self.tail.len() > SMALL {
+            true => self.flush(),
+            false => Ok(()),
+        }
+    }
+
+    /// Writes a block, which moves to the network as it is if it is not small.
+    pub fn push(&mut self, block: Vector<u8>) -> Result<(), Error> {
+        if block.len() <= SMALL {
+            return self.write(&block.to_vec());
+        }
+        self.flush()?;
+        self.queue.push_back(block);
+        self.pump();
         Ok(())
     }
 
-    /// Queues a block, which moves to the network as it is.
-    pub fn push(&mut self, block: Vector<u8>) {
-        self.queue.push_back(block);
-        self.pump();
+    /// Writes a block as a chunk.
+    pub fn push_chunk(&mut self, block: Vector<u8>) -> Result<(), Error> {
+        self.write(format!("{:x}\r\n", block.len()).as_bytes())?;
+        self.push(block)?;
+        self.write(b"\r\n")
     }
 
-    /// Queues a block as a chunk.
-    pub fn push_chunk(&mut self, block: Vector<u8>) -> Result<(), Error> {
-        let size = format!("{:x}\r\n", block.len());
-        if block.len() <= SMALL {
-            let mut bytes = size.into_bytes();
-            bytes.extend_from_slice(&block.to_vec());
-            bytes.extend_from_slice(b"\r\n");
-            return self.write(&bytes);
+    /// Queues what has been written.
+    pub fn flush(&mut self) -> Result<(), Error> {
+        if !self.tail.is_empty() {
+            self.queue.push_back(Vector::from_bytes(&self.tail)?);
+            self.tail.clear();
         }
-        self.write(size.as_bytes())?;
-        self.push(block);
-        self.write(b"\r\n")
+        self.pump();
+        Ok(())
     }
 
     /// Moves the next block to the network, if that has taken the last one.
@@ -120,6 +134,7 @@ impl Wire {
 
     /// Has all that is queued taken by the network, but for the last block, which is under way.
     pub fn settle(&mut self, pace: Pace, moved: u64) -> Result<(), Lost> {
+        self.flush()?;
         loop {
             self.pump();
             if self.output.is_gone() {
