@@ -41,8 +41,10 @@ enum Heard {
     Fault(Fault),
     /// The client has ended, or is asked to.
     Over,
-    /// It is too slow; whether it has begun a request.
-    Slow(bool),
+    /// It has begun a request, and is too slow.
+    Slow,
+    /// It has begun a request, and another connection needs the place.
+    Leave,
 }
 
 /// Serves a connection to its end.
@@ -59,19 +61,12 @@ pub fn serve(server: &Server, slot: usize, connection: Connection) {
         let head = match heard {
             Heard::Head(head) => head,
             Heard::Over => return wire.close(),
-            Heard::Slow(false) => return wire.abort(),
-            Heard::Slow(true) => {
+            Heard::Leave => return wire.abort(),
+            Heard::Slow => {
                 let late = Fault::new(408, "the request takes too long to come");
-                // The client is let go in any case.
-                let _ = refuse(&mut wire, late);
-                return wire.abort();
+                return refuse(wire, late);
             }
-            Heard::Fault(fault) => {
-                return match refuse(&mut wire, fault) {
-                    Ok(()) => wire.close(),
-                    Err(_) => wire.abort(),
-                };
-            }
+            Heard::Fault(fault) => return refuse(wire, fault),
         };
         let stays = head.keep_alive && number < server.config.requests && !server.is_stopping();
         let mut talk = Talk {
@@ -121,7 +116,10 @@ fn listen(server: &Server, slot: usize, wire: &mut Wire, requests: &mut Requests
         let input = select.add(wire.input());
         let leave = select.add(server.slots.leave(slot).handle());
         if uptime() >= end || select.wait(until(end)).is_err() {
-            return Heard::Slow(begun);
+            return match begun {
+                true => Heard::Slow,
+                false => Heard::Over,
+            };
         }
         if select.tag(input).is_some()
             && let Some(block) = wire.take()
@@ -129,21 +127,23 @@ fn listen(server: &Server, slot: usize, wire: &mut Wire, requests: &mut Requests
             requests.feed(&block.to_vec());
         } else if select.tag(leave).is_some() {
             return match begun {
-                true => Heard::Slow(true),
+                true => Heard::Leave,
                 false => Heard::Over,
             };
         }
     }
 }
 
-/// Answers what is no request.
-fn refuse(wire: &mut Wire, fault: Fault) -> Result<(), Lost> {
+/// Answers what is no request, and ends the connection.
+fn refuse(mut wire: Wire, fault: Fault) {
     let page = answer::page(fault.status, fault.reason, None);
-    let head = Answer::new(fault.status, utc().as_secs())
-        .header("Content-Type", "text/html; charset=utf-8");
+    let head = Answer::new(fault.status, utc().as_secs());
+    let head = head.header("Content-Type", "text/html; charset=utf-8");
     let head = head.finish(Length::Known(page.len() as u64), false, true);
-    wire.write((head + &page).as_bytes())?;
-    wire.settle(Pace::new(uptime()), 0)
+    match wire.write((head + &page).as_bytes()) {
+        Ok(()) => wire.close(),
+        Err(_) => wire.abort(),
+    }
 }
 
 impl Talk<'_> {

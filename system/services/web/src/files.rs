@@ -5,16 +5,20 @@ use crate::connection::Talk;
 use crate::wire::Lost;
 use sing_sdk::fs::{Directory, File};
 use sing_sdk::prelude::*;
+use sing_sdk::thread;
 use sing_sdk::time::utc;
 use web::answer::{Answer, Length};
 use web::conditions::{self, Answer as What, State};
+use web::packed::{self, Packer};
 use web::target::{self, Target};
-use web::{date, kinds, packed};
+use web::{date, kinds};
 
 /// The name of a directory's own page.
 const INDEX: &str = "index.html";
 /// The blocks in which files are read.
 const PIECE: u64 = 64 << 10;
+/// The stack of a thread that packs: its tables may lie there while they are made.
+const STACK: usize = 512 << 10;
 const NANOS: u64 = 1_000_000_000;
 
 /// What is at a path.
@@ -183,7 +187,9 @@ fn pack(talk: &Talk<'_>, file: &mut File, size: u64) -> Option<Vec<u8>> {
     if read < content.len() {
         return None;
     }
-    talk.server.packer.lock().pack(&content)
+    let _one = talk.server.packing.lock();
+    let pack = move || Packer::default().pack(&content);
+    thread::spawn_with_stack(STACK, pack).ok()?.join().ok()?
 }
 
 fn send_packed(talk: &mut Talk<'_>, answer: Answer, content: &[u8]) -> Result<(), Lost> {

@@ -6,10 +6,10 @@ use miniz_oxide::deflate::core::{CompressorOxide, TDEFLFlush, TDEFLStatus, compr
 
 /// The smallest content that is packed: less gains nothing.
 pub const LEAST: u64 = 256;
-/// The largest: packing takes time in which its thread answers nobody else.
+/// The largest: packing takes time, and one is packed after the other.
 pub const MOST: u64 = 256 << 10;
 
-/// The work space, which is used again: it is larger than a thread's stack.
+/// The work space, some hundreds of KiB: more than a thread's usual stack holds.
 pub struct Packer(Box<CompressorOxide>);
 
 impl core::fmt::Debug for Packer {

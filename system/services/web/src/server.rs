@@ -15,7 +15,6 @@ use sing_sdk::sync::Mutex;
 use sing_sdk::time::uptime;
 use sing_sdk::{process, thread};
 use web::config::Config;
-use web::packed::Packer;
 use web::target::Target;
 
 /// Connections that wait until they are taken.
@@ -30,7 +29,8 @@ pub struct Server {
     pub config: Config,
     pub slots: Slots,
     pub pools: Vec<Pool>,
-    pub packer: Mutex<Packer>,
+    /// Held by who packs: its tables are large, so that one does at a time.
+    pub packing: Mutex<()>,
     names: Mutex<Names>,
     stopping: AtomicBool,
     listening: AtomicBool,
@@ -46,7 +46,7 @@ impl Server {
         Ok(Server {
             slots: Slots::new(config.connections)?,
             pools: pools.collect::<Result<_, _>>()?,
-            packer: Mutex::new(Packer::default()),
+            packing: Mutex::new(()),
             names: Mutex::new(names),
             stopping: AtomicBool::new(false),
             listening: AtomicBool::new(false),
