@@ -19,8 +19,8 @@ use client::{Answer, Client, get};
 use core::time::Duration;
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
-use sing_sdk::thread;
 use sing_sdk::time::uptime;
+use sing_sdk::{inspect, thread};
 use storm::{differ, settled};
 
 sing_sdk::manifest! {
@@ -132,12 +132,20 @@ fn many(names: &mut Names, port: u16, number: u32) -> Result<bool, Error> {
         bad += u32::from(get(names, port, "/nowhere")?.status != 404);
         Ok(bad)
     };
-    let mut bad = round(200)?;
+    // As much as is measured, since memory that a program has had once stays its own.
+    let mut bad = round(number)?;
     let before = settled()?;
+    let then = inspect::processes()?;
     let began = uptime();
     bad += round(number)?;
     let time = uptime().saturating_sub(began);
     let after = settled()?;
+    for process in inspect::processes()? {
+        let was = then.iter().find(|p| p.id == process.id).map(|p| p.pages);
+        if was != Some(process.pages) {
+            println!("{}: {} pages, before {was:?}", process.name, process.pages);
+        }
+    }
     let same = !differ("webs", [&before, &after]);
     println!(
         "{number} requests, {bad} answered otherwise, {} left behind",
