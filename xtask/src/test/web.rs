@@ -35,18 +35,20 @@ pub fn pc(run: &Run) -> Result<Report> {
         let mut kernel = Kernel::prepare(&run.project, machine, Acceleration::Emulated)?;
         kernel.networks = vec![Network::user(&[(inward, PORT), (end, END)])];
         let script = format!(
-            "httpd | grep state; echo ready; nc -l {END}; httpd | grep failed; httpd stop; \
+            "httpd; echo ready; echo over | nc -l {END}; httpd | grep failed; httpd stop; \
              sleep 0.5; sweep && echo swept"
         );
         let deadline = Instant::now() + TIME;
         let mut session = Session::start(launch(&run.project, &images, &kernel, Some(&script))?)?;
         let talked = ready(&mut session, deadline).and_then(|()| talk(inward));
         // In any case: the machine need not wait.
-        let told = TcpStream::connect((Ipv4Addr::LOCALHOST, end)).map(drop);
+        let told = TcpStream::connect((Ipv4Addr::LOCALHOST, end))
+            .and_then(|mut stream| stream.read_to_end(&mut Vec::new()));
         let (output, ended) = session.finish(deadline);
         let judged = talked.map_err(|e| format!("{e:#}")).and_then(|()| {
-            told.map_err(|e| format!("cannot tell the machine to end: {e}"))?;
-            let whole = ["listening\n", "failed       0\n", "swept\n"];
+            told.map(drop)
+                .map_err(|e| format!("cannot tell the machine to end: {e}"))?;
+            let whole = ["failed       0\n", "swept\n"];
             match whole.iter().find(|w| !output.contains(**w)) {
                 Some(missing) => Err(format!("no `{}`, {ended:?}", missing.trim())),
                 None => Ok(()),
