@@ -16,8 +16,8 @@
 //! ```
 //!
 //! Invariants:
-//! - An answer is ended with `Done` only if its body has been written whole, or its reader has gone:
-//!   a client never takes a part for the whole.
+//! - An answer is ended with `Done` only if its body has been written whole, or its reader has
+//!   gone: a client never takes a part for the whole.
 
 use crate::Error;
 use crate::contracts::{PipeContract, WebContract};

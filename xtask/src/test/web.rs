@@ -1,5 +1,5 @@
-//! The web server of an emulated machine, asked by programs of the host through QEMU's network: by a
-//! client of ours, and by curl if there is one.
+//! The web server of an emulated machine, asked by programs of the host through QEMU's network: by
+//! a client of ours, and by curl if there is one.
 
 use super::systems::launch;
 use super::tcp::free_port;

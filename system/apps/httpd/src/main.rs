@@ -25,7 +25,7 @@ sing_sdk::choices! {
 }
 
 sing_sdk::arguments! {
-    /// Start it if it does not run, and show what it does; or stop it when it has answered what is under way.
+    /// `status` starts it if it does not run; `stop` ends it when it has answered its requests.
     what: optional What "WHAT";
 }
 

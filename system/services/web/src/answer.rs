@@ -115,7 +115,8 @@ pub fn page(status: u16, reason: &str, id: Option<&str>) -> String {
         format!("<p>Request {id}; the log has more.</p>\n")
     });
     format!(
-        "<!doctype html>\n<title>{status} {words}</title>\n<h1>{status} {words}</h1>\n<p>{}.</p>\n{id}",
+        "<!doctype html>\n<title>{status} {words}</title>\n<h1>{status} {words}</h1>\n\
+         <p>{}.</p>\n{id}",
         escaped(reason)
     )
 }

@@ -1,5 +1,5 @@
-//! Requests with conditions (RFC 9110, 13) and for a part (RFC 9110, 14): what is answered instead of
-//! the whole.
+//! Requests with conditions (RFC 9110, 13) and for a part (RFC 9110, 14):
+//! what is answered instead of the whole.
 
 use crate::date;
 use crate::head::Head;

@@ -26,7 +26,7 @@ pub fn show(seconds: u64) -> String {
     format!("{name}, {day:02} {month} {year:04} {hour:02}:{minute:02}:{second:02} GMT")
 }
 
-/// Seconds since 1970 of a date in the form that is sent today; `None` for the two older forms, too.
+/// Seconds since 1970 of a date in the form that is sent today; `None` also for the two older forms.
 #[must_use]
 pub fn read(text: &str) -> Option<u64> {
     let (_, rest) = text.split_once(", ")?;

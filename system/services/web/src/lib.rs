@@ -1,5 +1,5 @@
-//! The web server's logic without its channels: what the bytes of a request mean, and what the bytes
-//! of an answer are. Tested on the host.
+//! The web server's logic without its channels: what the bytes of a request mean, and what
+//! the bytes of an answer are. Tested on the host.
 //!
 //! Invariants:
 //! - Nothing here waits, reads or writes; no input makes it panic.

@@ -1,4 +1,4 @@
-//! What all connections share, and the loop that takes them. Each connection has a thread of its own.
+//! What all connections share, and the loop that takes them. Each has a thread of its own.
 
 use crate::connection;
 use crate::pool::Pool;
@@ -88,7 +88,8 @@ impl Server {
             (false, false) => "waits for the network",
         };
         let mut text = format!(
-            "state        {state}\nport         {}\nfiles        {}\nconnections  {connections} of {}\nbusy         {busy}\n\
+            "state        {state}\nport         {}\nfiles        {}\n\
+             connections  {connections} of {}\nbusy         {busy}\n\
              accepted     {}\nrequests     {}\nfailed       {}\n",
             self.config.port,
             self.config.root,

@@ -46,7 +46,9 @@ sing_sdk::arguments! {
 
 /// What has been asked, and how much of it was answered otherwise than it should be.
 pub struct Tally {
+    /// How much was asked.
     pub asked: u32,
+    /// How much of it was wrong.
     pub wrong: u32,
 }
 

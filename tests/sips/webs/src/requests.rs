@@ -13,7 +13,8 @@ const REFUSED: [(&str, u16); 12] = [
     ("GET / HTTP/1.1\r\nHost: x\n\n", 400),
     ("GET / HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n", 400),
     (
-        "POST /hello HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "POST /hello HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\
+         Transfer-Encoding: chunked\r\n\r\n",
         400,
     ),
     (
@@ -108,7 +109,8 @@ fn programs(names: &mut Names, port: u16, tally: &mut Tally) -> Result<(), Error
 }
 
 fn bodies(names: &mut Names, port: u16, tally: &mut Tally) -> Result<(), Error> {
-    let post = b"POST /try/count HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nConnection: close\r\n\r\nabcde";
+    let post = b"POST /try/count HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\
+        Connection: close\r\n\r\nabcde";
     let answer = ask(names, port, post)?;
     tally.is("a body", answer.text() == "POST 5\n", &answer);
 

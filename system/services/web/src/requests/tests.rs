@@ -245,7 +245,10 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn cutting_changes_nothing(bytes in nearly(), cuts in prop::collection::vec(any::<u16>(), 0..20)) {
+    fn cutting_changes_nothing(
+        bytes in nearly(),
+        cuts in prop::collection::vec(any::<u16>(), 0..20),
+    ) {
         let mut places: Vec<usize> = cuts.iter().map(|c| *c as usize % (bytes.len() + 1)).collect();
         places.sort_unstable();
         places.push(bytes.len());
