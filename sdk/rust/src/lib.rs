@@ -97,6 +97,7 @@ pub mod usage;
 pub mod view;
 pub mod walk;
 pub mod watcher;
+pub mod web;
 #[cfg(feature = "wrong")]
 pub mod wrong;
 

@@ -23,6 +23,7 @@ mod tour;
 mod unit;
 mod unsafety;
 mod wast;
+mod web;
 
 use crate::project::Project;
 use crate::setup::{self, Need, Needs, Without};
@@ -314,6 +315,13 @@ const PARTS: &[Part] = &[
         filters: true,
         emulated: true,
         run: tcp::pc,
+    },
+    Part {
+        name: "web-pc",
+        quick: false,
+        filters: true,
+        emulated: true,
+        run: web::pc,
     },
     Part {
         name: "devices",

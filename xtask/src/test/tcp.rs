@@ -98,7 +98,7 @@ pub fn pc(run: &Run) -> Result<Report> {
 }
 
 /// A port of the host that nobody has.
-fn free_port() -> Result<u16> {
+pub fn free_port() -> Result<u16> {
     let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("cannot open a socket")?;
     Ok(socket.local_addr()?.port())
 }

@@ -5,7 +5,7 @@ use crate::cargo;
 use anyhow::Result;
 
 /// Packages with tests on this machine that the workspace does not build by default.
-const FURTHER: [&str; 12] = [
+const FURTHER: [&str; 13] = [
     "sing-pc",
     "sing-sdk",
     "compile-fail",
@@ -18,6 +18,7 @@ const FURTHER: [&str; 12] = [
     "virtio-9p",
     "ps2-keyboard",
     "vga-text",
+    "web",
 ];
 
 /// How the names of tests that compile C begin.

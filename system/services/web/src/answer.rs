@@ -1,0 +1,233 @@
+//! The head of an answer, and the small pages of errors.
+
+use crate::date;
+use alloc::format;
+use alloc::string::String;
+use core::fmt::Write;
+
+/// The words for a status.
+#[must_use]
+pub fn words(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        201 => "Created",
+        202 => "Accepted",
+        204 => "No Content",
+        206 => "Partial Content",
+        301 => "Moved Permanently",
+        302 => "Found",
+        303 => "See Other",
+        304 => "Not Modified",
+        307 => "Temporary Redirect",
+        308 => "Permanent Redirect",
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        408 => "Request Timeout",
+        409 => "Conflict",
+        412 => "Precondition Failed",
+        413 => "Content Too Large",
+        414 => "URI Too Long",
+        415 => "Unsupported Media Type",
+        416 => "Range Not Satisfiable",
+        417 => "Expectation Failed",
+        429 => "Too Many Requests",
+        431 => "Request Header Fields Too Large",
+        500 => "Internal Server Error",
+        501 => "Not Implemented",
+        502 => "Bad Gateway",
+        503 => "Service Unavailable",
+        504 => "Gateway Timeout",
+        505 => "HTTP Version Not Supported",
+        _ => "Status",
+    }
+}
+
+/// The length of an answer's body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// There is none, and nothing is said of it: 204 and 304.
+    None,
+    /// So many bytes.
+    Known(u64),
+    /// In chunks.
+    Chunked,
+    /// Up to the end of the connection.
+    Open,
+}
+
+/// The head of an answer: its first line and headers, ended by an empty line.
+#[derive(Debug)]
+pub struct Answer {
+    text: String,
+}
+
+impl Answer {
+    /// An answer at a time in seconds since 1970.
+    #[must_use]
+    pub fn new(status: u16, now: u64) -> Answer {
+        let mut text = format!("HTTP/1.1 {status} {}\r\n", words(status));
+        let _ = write!(text, "Date: {}\r\nServer: Singularity\r\n", date::show(now));
+        Answer { text }
+    }
+
+    /// With a header.
+    #[must_use]
+    pub fn header(mut self, name: &str, value: impl core::fmt::Display) -> Answer {
+        let _ = write!(self.text, "{name}: {value}\r\n");
+        self
+    }
+
+    /// With headers as lines, each ended.
+    #[must_use]
+    pub fn lines(mut self, lines: &str) -> Answer {
+        self.text.push_str(lines);
+        self
+    }
+
+    /// Its bytes. `stays`: whether the connection goes on behind it.
+    #[must_use]
+    pub fn finish(mut self, length: Length, stays: bool, modern: bool) -> String {
+        match length {
+            Length::Known(bytes) => {
+                let _ = write!(self.text, "Content-Length: {bytes}\r\n");
+            }
+            Length::Chunked => self.text.push_str("Transfer-Encoding: chunked\r\n"),
+            Length::None | Length::Open => {}
+        }
+        match (stays, modern) {
+            (false, _) => self.text.push_str("Connection: close\r\n"),
+            (true, false) => self.text.push_str("Connection: keep-alive\r\n"),
+            (true, true) => {}
+        }
+        self.text.push_str("\r\n");
+        self.text
+    }
+}
+
+/// The page of an error. `id` is that of the request, where the log says more.
+#[must_use]
+pub fn page(status: u16, reason: &str, id: Option<&str>) -> String {
+    let words = words(status);
+    let id = id.map_or(String::new(), |id| {
+        format!("<p>Request {id}; the log has more.</p>\n")
+    });
+    format!(
+        "<!doctype html>\n<title>{status} {words}</title>\n<h1>{status} {words}</h1>\n\
+         <p>{}.</p>\n{id}",
+        escaped(reason)
+    )
+}
+
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '"' => out.push_str("&quot;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// The headers of an extension's answer that go to the client, and the length that it has said.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Given {
+    /// As they are sent, each line ended.
+    pub lines: String,
+    /// The length of the body, if it says one.
+    pub length: Option<u64>,
+}
+
+/// The most bytes of an extension's headers.
+pub const MOST_GIVEN: usize = 16 << 10;
+
+/// Reads the headers of an extension's answer, a line each. Those that are about the connection are
+/// the server's and are passed over. `None` if they could be taken for something else.
+#[must_use]
+pub fn given(text: &str) -> Option<Given> {
+    const SERVERS: [&str; 9] = [
+        "connection",
+        "keep-alive",
+        "transfer-encoding",
+        "trailer",
+        "te",
+        "upgrade",
+        "date",
+        "server",
+        "proxy-connection",
+    ];
+    let mut given = Given::default();
+    for line in text.lines() {
+        let (name, value) = line.split_once(':')?;
+        let value = value.trim_matches([' ', '\t']);
+        let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+        let plain = value.bytes().all(|b| b == b'\t' || b >= b' ' && b != 0x7f);
+        if name.is_empty() || !name.bytes().all(token) || !plain {
+            return None;
+        }
+        if SERVERS.iter().any(|s| s.eq_ignore_ascii_case(name)) {
+            continue;
+        }
+        if name.eq_ignore_ascii_case("content-length") {
+            let digits = !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit());
+            if !digits || given.length.is_some() {
+                return None;
+            }
+            given.length = Some(value.parse().ok()?);
+            continue;
+        }
+        let _ = write!(given.lines, "{name}: {value}\r\n");
+    }
+    Some(given)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_extension_cannot_forge_an_answer() {
+        let read = |text| given(text);
+        let is = |lines: &str, length| {
+            Some(Given {
+                lines: lines.into(),
+                length,
+            })
+        };
+        assert_eq!(read(""), is("", None));
+        assert_eq!(
+            read("A: b\ncontent-length: 7\nX-Y:z \n"),
+            is("A: b\r\nX-Y: z\r\n", Some(7))
+        );
+        assert_eq!(
+            read("Connection: close\nTransfer-Encoding: chunked\n"),
+            is("", None)
+        );
+        for bad in [
+            "A",
+            ": b",
+            "A b: c",
+            "A: b\rC: d",
+            "A: \u{1}",
+            "content-length: 7\ncontent-length: 7",
+            "content-length: -1",
+            "content-length: 99999999999999999999",
+            "\u{e4}: b",
+            "A\t: b",
+        ] {
+            assert_eq!(read(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_page_shows_text_as_text() {
+        let page = page(404, "no <b>&", Some("3-1"));
+        assert!(page.contains("no &lt;b&gt;&amp;") && page.contains("Request 3-1"));
+    }
+}

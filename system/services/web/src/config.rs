@@ -1,0 +1,279 @@
+//! The configuration: a text with a setting a line.
+//!
+//! ```text
+//! port 80
+//! root /web
+//! mount /hello web-hello fresh memory 4M deadline 2s at-once 8 ahead 2
+//! ```
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+/// The most bytes of a configuration.
+pub const MOST_BYTES: usize = 64 << 10;
+/// The most mounts.
+pub const MOST_MOUNTS: usize = 64;
+
+/// How long a program lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    /// For one request.
+    Fresh,
+    /// For one request after the other.
+    Kept,
+}
+
+/// A program that answers the requests below a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mount {
+    /// The path.
+    pub path: String,
+    /// The program.
+    pub program: String,
+    /// How long each of its processes lives.
+    pub life: Life,
+    /// The most bytes of memory that the program's manifest may ask for.
+    pub memory: u64,
+    /// The time for one request.
+    pub deadline: Duration,
+    /// The most of its processes at a time, and so of its requests.
+    pub at_once: usize,
+    /// Processes that are made before they are needed.
+    pub ahead: usize,
+}
+
+/// What the server is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// The port at which it listens.
+    pub port: u16,
+    /// The directory whose files it serves.
+    pub root: String,
+    /// The most connections.
+    pub connections: usize,
+    /// The most requests of one connection.
+    pub requests: u32,
+    /// The most bytes of a request's body.
+    pub body: u64,
+    /// How long a connection may be quiet between two requests.
+    pub idle: Duration,
+    /// How long the head of a request may take.
+    pub header: Duration,
+    /// How long requests may take that are under way when the server is stopped.
+    pub shutdown: Duration,
+    /// Its programs, those with longer paths first.
+    pub mounts: Vec<Mount>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            port: 80,
+            root: "/web".into(),
+            connections: 32,
+            requests: 1000,
+            body: 1 << 20,
+            idle: Duration::from_secs(15),
+            header: Duration::from_secs(10),
+            shutdown: Duration::from_secs(5),
+            mounts: Vec::new(),
+        }
+    }
+}
+
+/// A number, as `4096`, `64K` or `4M`.
+fn bytes(word: &str) -> Option<u64> {
+    let (digits, shift) = match word.strip_suffix('K') {
+        Some(digits) => (digits, 10),
+        None => match word.strip_suffix('M') {
+            Some(digits) => (digits, 20),
+            None => (word, 0),
+        },
+    };
+    let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    let number: u64 = digits.parse().ok().filter(|_| plain)?;
+    number.checked_mul(1 << shift)
+}
+
+/// A time, as `200ms` or `5s`, of at most an hour.
+fn time(word: &str) -> Option<Duration> {
+    let time = match word.strip_suffix("ms") {
+        Some(digits) => Duration::from_millis(bytes(digits)?),
+        None => Duration::from_secs(bytes(word.strip_suffix('s')?)?),
+    };
+    (time > Duration::ZERO && time <= Duration::from_secs(3600)).then_some(time)
+}
+
+fn number<T: TryFrom<u64>>(word: &str, least: u64, most: u64) -> Option<T> {
+    let number = bytes(word).filter(|n| (least..=most).contains(n))?;
+    T::try_from(number).ok()
+}
+
+fn path(word: &str) -> Option<String> {
+    let is = word.starts_with('/') && !word.split('/').any(|part| matches!(part, "." | ".."));
+    is.then(|| word.into())
+}
+
+impl Config {
+    /// Reads a configuration.
+    ///
+    /// # Errors
+    /// The number of the first line that is wrong, and why.
+    pub fn read(text: &str) -> Result<Config, String> {
+        let mut config = Config::default();
+        for (at, line) in text.lines().enumerate() {
+            let line = line.split('#').next().unwrap_or_default();
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let wrong = |why: &str| format!("line {}: {why}", at + 1);
+            let Some((key, values)) = words.split_first() else {
+                continue;
+            };
+            if *key == "mount" {
+                let mount = mount(values).map_err(|why| wrong(&why))?;
+                if config.mounts.iter().any(|m| m.path == mount.path) {
+                    return Err(wrong(&format!("{} is mounted twice", mount.path)));
+                }
+                if config.mounts.len() == MOST_MOUNTS {
+                    return Err(wrong(&format!("there are more than {MOST_MOUNTS} mounts")));
+                }
+                config.mounts.push(mount);
+                continue;
+            }
+            let [value] = values else {
+                return Err(wrong(&format!("`{key}` needs one value")));
+            };
+            config.set(key, value).map_err(|why| wrong(&why))?;
+        }
+        config
+            .mounts
+            .sort_by_key(|m| core::cmp::Reverse(m.path.len()));
+        Ok(config)
+    }
+
+    fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
+        let needs = |what: &str| format!("`{key}` is {what}, not `{value}`");
+        let of_time =
+            || time(value).ok_or_else(|| needs("a time such as 500ms or 10s, an hour at most"));
+        match key {
+            "port" => self.port = number(value, 1, 65535).ok_or_else(|| needs("a port"))?,
+            "root" => self.root = path(value).ok_or_else(|| needs("a path that begins with /"))?,
+            "connections" => {
+                self.connections = number(value, 1, 48).ok_or_else(|| needs("1 to 48"))?;
+            }
+            "requests" => {
+                self.requests =
+                    number(value, 1, 1 << 30).ok_or_else(|| needs("a number, 1 at least"))?;
+            }
+            "body" => {
+                self.body = number(value, 0, 1 << 40).ok_or_else(|| needs("a size such as 64K"))?
+            }
+            "idle" => self.idle = of_time()?,
+            "header" => self.header = of_time()?,
+            "shutdown" => self.shutdown = of_time()?,
+            _ => return Err(format!("there is no setting `{key}`")),
+        }
+        Ok(())
+    }
+}
+
+fn mount(words: &[&str]) -> Result<Mount, String> {
+    let [at, program, rest @ ..] = words else {
+        return Err("a mount is: mount PATH PROGRAM [fresh|kept] [KEY VALUE…]".into());
+    };
+    let mut mount = Mount {
+        path: path(at).ok_or_else(|| format!("`{at}` is no path that begins with /"))?,
+        program: (*program).into(),
+        life: Life::Fresh,
+        memory: 16 << 20,
+        deadline: Duration::from_secs(5),
+        at_once: 8,
+        ahead: 1,
+    };
+    let mut words = rest.iter();
+    while let Some(word) = words.next() {
+        let mut value = || words.next().copied().unwrap_or_default();
+        let wrong = |what: &str| format!("`{word}` of {at} needs {what}");
+        match *word {
+            "fresh" => mount.life = Life::Fresh,
+            "kept" => mount.life = Life::Kept,
+            "memory" => mount.memory = bytes(value()).ok_or_else(|| wrong("a size such as 4M"))?,
+            "deadline" => {
+                mount.deadline = time(value()).ok_or_else(|| wrong("a time such as 2s"))?
+            }
+            "at-once" => mount.at_once = number(value(), 1, 48).ok_or_else(|| wrong("1 to 48"))?,
+            "ahead" => mount.ahead = number(value(), 0, 8).ok_or_else(|| wrong("0 to 8"))?,
+            _ => return Err(format!("a mount has no `{word}`")),
+        }
+    }
+    Ok(mount)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_is_read() {
+        let text = "# a comment\nport 8080\nroot /docs # there\nbody 64K\nidle 500ms\n\n\
+                    mount /a first\nmount /a/b second kept memory 4M deadline 2s at-once 3 ahead 0\n";
+        let config = Config::read(text).unwrap_or_default();
+        assert_eq!(
+            (config.port, config.root.as_str(), config.body),
+            (8080, "/docs", 65536)
+        );
+        assert_eq!(config.idle, Duration::from_millis(500));
+        let [second, first] = config.mounts.as_slice() else {
+            panic!("{config:?}");
+        };
+        assert_eq!(
+            (first.life, first.at_once, first.ahead),
+            (Life::Fresh, 8, 1)
+        );
+        assert_eq!(second.path, "/a/b");
+        assert_eq!(
+            (second.life, second.memory, second.ahead),
+            (Life::Kept, 4 << 20, 0)
+        );
+        assert_eq!(Config::read(""), Ok(Config::default()));
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_line() {
+        for (text, why) in [
+            ("port", "line 1: `port` needs one value"),
+            ("\nport 0", "line 2: `port` is a port, not `0`"),
+            ("port 70000", "line 1: `port` is a port, not `70000`"),
+            ("prot 1", "line 1: there is no setting `prot`"),
+            (
+                "root web",
+                "line 1: `root` is a path that begins with /, not `web`",
+            ),
+            (
+                "root /a/../b",
+                "line 1: `root` is a path that begins with /, not `/a/../b`",
+            ),
+            (
+                "idle 0s",
+                "line 1: `idle` is a time such as 500ms or 10s, an hour at most, not `0s`",
+            ),
+            (
+                "mount /a",
+                "line 1: a mount is: mount PATH PROGRAM [fresh|kept] [KEY VALUE…]",
+            ),
+            ("mount /a b slow", "line 1: a mount has no `slow`"),
+            (
+                "mount /a b memory",
+                "line 1: `memory` of /a needs a size such as 4M",
+            ),
+            (
+                "mount /a b memory 99999999999999M",
+                "line 1: `memory` of /a needs a size such as 4M",
+            ),
+            ("mount /a b\nmount /a c", "line 2: /a is mounted twice"),
+        ] {
+            assert_eq!(Config::read(text).err().as_deref(), Some(why), "{text}");
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! One connection: its requests, one after the other.
+
+use crate::exchange;
+use crate::files;
+use crate::server::Server;
+use crate::wire::{Lost, Wire, until};
+use sing_sdk::fs::Directory;
+use sing_sdk::net::Connection;
+use sing_sdk::prelude::*;
+use sing_sdk::select::Select;
+use sing_sdk::time::{uptime, utc};
+use web::answer::{self, Answer, Length};
+use web::head::{Fault, Head};
+use web::pace::Pace;
+use web::requests::{Event, Requests};
+use web::target::Target;
+
+/// Bytes of a body that nobody wants, and that are passed over so that the connection can go on.
+const UNWANTED: u64 = 64 << 10;
+
+/// A request that is being answered.
+pub struct Talk<'a> {
+    pub server: &'a Server,
+    pub wire: &'a mut Wire,
+    pub requests: &'a mut Requests,
+    pub head: Head,
+    /// Its name in the log.
+    pub id: String,
+    /// Whether the connection goes on behind the answer.
+    pub stays: bool,
+    /// Whether all of its body has come.
+    pub is_whole: bool,
+    pub pace: Pace,
+    /// The directory of files, once it is open.
+    pub root: &'a mut Option<Directory>,
+}
+
+/// What comes at the beginning of a request.
+enum Heard {
+    Head(Head),
+    Fault(Fault),
+    /// The client has ended, or is asked to.
+    Over,
+    /// It has begun a request, and is too slow.
+    Slow,
+    /// It has begun a request, and another connection needs the place.
+    Leave,
+}
+
+/// Serves a connection to its end.
+pub fn serve(server: &Server, slot: usize, connection: Connection) {
+    let Ok(mut wire) = Wire::open(connection) else {
+        return;
+    };
+    let mut requests = Requests::new(server.config.body);
+    let mut root = None;
+    for number in 1..=server.config.requests {
+        server.slots.quiet(slot);
+        let heard = listen(server, slot, &mut wire, &mut requests);
+        server.slots.busy(slot);
+        let head = match heard {
+            Heard::Head(head) => head,
+            Heard::Over => return wire.close(),
+            Heard::Leave => return wire.abort(),
+            Heard::Slow => {
+                let late = Fault::new(408, "the request takes too long to come");
+                return refuse(wire, late);
+            }
+            Heard::Fault(fault) => return refuse(wire, fault),
+        };
+        let stays = head.keep_alive && number < server.config.requests && !server.is_stopping();
+        let mut talk = Talk {
+            server,
+            wire: &mut wire,
+            requests: &mut requests,
+            id: server.next_id(),
+            stays,
+            is_whole: false,
+            pace: Pace::new(uptime()),
+            root: &mut root,
+            head,
+        };
+        let outcome = talk.answer().and_then(|()| talk.finish());
+        match outcome {
+            Ok(true) => {}
+            Ok(false) => return wire.close(),
+            Err(_) => return wire.abort(),
+        }
+    }
+    wire.close();
+}
+
+/// Waits for the next request.
+fn listen(server: &Server, slot: usize, wire: &mut Wire, requests: &mut Requests) -> Heard {
+    let began = uptime();
+    let mut first = None;
+    loop {
+        match requests.event() {
+            Ok(Some(Event::Head(head))) => return Heard::Head(head),
+            Ok(Some(_)) => continue,
+            Ok(None) => {}
+            Err(fault) => return Heard::Fault(fault),
+        }
+        let begun = requests.waiting() > 0;
+        if begun && first.is_none() {
+            first = Some(uptime());
+        }
+        let end = match first {
+            Some(first) => first + server.config.header,
+            None => began + server.config.idle,
+        };
+        if wire.is_over() {
+            return Heard::Over;
+        }
+        let mut select = Select::<2>::new();
+        let input = select.add(wire.input());
+        let leave = select.add(server.slots.leave(slot).handle());
+        if uptime() >= end || select.wait(until(end)).is_err() {
+            return match begun {
+                true => Heard::Slow,
+                false => Heard::Over,
+            };
+        }
+        if select.tag(input).is_some()
+            && let Some(block) = wire.take()
+        {
+            requests.feed(&block.to_vec());
+        } else if select.tag(leave).is_some() {
+            return match begun {
+                true => Heard::Leave,
+                false => Heard::Over,
+            };
+        }
+    }
+}
+
+/// Answers what is no request, and ends the connection.
+fn refuse(mut wire: Wire, fault: Fault) {
+    let page = answer::page(fault.status, fault.reason, None);
+    let head = Answer::new(fault.status, utc().as_secs());
+    let head = head.header("Content-Type", "text/html; charset=utf-8");
+    let head = head.finish(Length::Known(page.len() as u64), false, true);
+    match wire.write((head + &page).as_bytes()) {
+        Ok(()) => wire.close(),
+        Err(_) => wire.abort(),
+    }
+}
+
+impl Talk<'_> {
+    fn answer(&mut self) -> Result<(), Lost> {
+        if self.head.target == "*" {
+            return self.options();
+        }
+        let target = match Target::read(&self.head.target) {
+            Ok(target) => target,
+            Err(fault) => return self.error(fault.status, fault.reason),
+        };
+        let server = self.server;
+        match server.pool(&target) {
+            Some(pool) => exchange::run(self, pool),
+            None => files::answer(self, &target),
+        }
+    }
+
+    /// Passes over what is left of the body; whether the connection goes on.
+    fn finish(&mut self) -> Result<bool, Lost> {
+        // The client may send its body or not: only it knows.
+        if !self.is_whole && self.head.expects {
+            return Ok(false);
+        }
+        let mut passed = 0;
+        let pace = Pace::new(uptime());
+        while self.stays && !self.is_whole {
+            match self.requests.event() {
+                Ok(Some(Event::Content(content))) => passed += content.len() as u64,
+                Ok(Some(_)) => self.is_whole = true,
+                Ok(None) => self.receive(pace, passed)?,
+                Err(_) => return Ok(false),
+            }
+            if passed > UNWANTED {
+                return Ok(false);
+            }
+        }
+        Ok(self.stays)
+    }
+
+    /// Waits for bytes of the client.
+    fn receive(&mut self, pace: Pace, moved: u64) -> Result<(), Lost> {
+        let mut select = Select::<1>::new();
+        select.add(self.wire.input());
+        if self.wire.is_over() {
+            return Err(Lost::Gone);
+        }
+        select
+            .wait(until(pace.end(moved)))
+            .map_err(|_| Lost::Slow)?;
+        match self.wire.take() {
+            Some(block) => {
+                self.requests.feed(&block.to_vec());
+                Ok(())
+            }
+            None => Err(Lost::Gone),
+        }
+    }
+
+    /// Tells a client to send the body, if it waits for that.
+    pub fn go_on(&mut self) -> Result<(), Lost> {
+        if core::mem::take(&mut self.head.expects) && !self.requests.is_begun() {
+            self.wire.write(b"HTTP/1.1 100 Continue\r\n\r\n")?;
+        }
+        Ok(())
+    }
+
+    /// The head of an answer, to which headers can be added.
+    pub fn head(&self, status: u16) -> Answer {
+        Answer::new(status, utc().as_secs())
+    }
+
+    /// Queues a head.
+    pub fn begin(&mut self, answer: Answer, length: Length) -> Result<(), Lost> {
+        if length == Length::Open {
+            self.stays = false;
+        }
+        // A client that waits to be told whether to send the body is told by this answer not to.
+        if self.head.expects {
+            self.stays = false;
+        }
+        let text = answer.finish(length, self.stays, self.head.modern);
+        self.wire.write(text.as_bytes())?;
+        Ok(())
+    }
+
+    /// Answers with a text.
+    pub fn text(&mut self, answer: Answer, text: &str) -> Result<(), Lost> {
+        let answer = answer.header("Content-Type", "text/html; charset=utf-8");
+        self.begin(answer, Length::Known(text.len() as u64))?;
+        if self.head.method != "HEAD" {
+            self.wire.write(text.as_bytes())?;
+        }
+        self.wire.settle(self.pace, 0)
+    }
+
+    /// Answers with a small page that says why not.
+    pub fn error(&mut self, status: u16, reason: &str) -> Result<(), Lost> {
+        let page = answer::page(status, reason, None);
+        self.text(self.head(status), &page)
+    }
+
+    /// What may be asked of files.
+    pub fn options(&mut self) -> Result<(), Lost> {
+        let answer = self.head(204).header("Allow", "GET, HEAD, OPTIONS");
+        self.begin(answer, Length::None)?;
+        self.wire.settle(self.pace, 0)
+    }
+}

@@ -1,0 +1,395 @@
+//! A request that a program answers: its body goes to the program while the answer comes back.
+//!
+//! Invariants:
+//! - Whatever the program does costs this request and no other: its end, its silence, its nonsense.
+//! - The client takes no part of an answer for the whole: where a part is missing, the connection
+//!   ends without the mark of the body's end.
+//! - One block at most waits in each direction.
+
+use crate::connection::Talk;
+use crate::pool::{self, Pool, Process, Start};
+use crate::sink::Sink;
+use crate::wire::{Lost, Source, until};
+use core::time::Duration;
+use sing_sdk::prelude::*;
+use sing_sdk::rt::Handle;
+use sing_sdk::select::Select;
+use sing_sdk::time::{Timeout, uptime};
+use web::answer::{self, Length};
+use web::head::{Fault, Head};
+use web::pace::Pace;
+use web::requests::Event;
+
+/// How long the end of a process is waited for that has closed its channel.
+const ENDING: Duration = Duration::from_millis(200);
+/// Headers that are about the connection, or that the server has dealt with.
+const OWN: [&str; 8] = [
+    "connection",
+    "keep-alive",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "expect",
+];
+
+/// How far the program is.
+enum Stage {
+    Asked(WebContract::Imp<WebContract::Asked>),
+    Answering(WebContract::Imp<WebContract::Answering>),
+    Done(Start),
+    Gone,
+}
+
+impl Stage {
+    fn handle(&self) -> Handle {
+        match self {
+            Stage::Asked(channel) => channel.handle(),
+            Stage::Answering(channel) => channel.handle(),
+            Stage::Done(_) | Stage::Gone => Handle::NONE,
+        }
+    }
+}
+
+/// Why a request was not answered by its program.
+enum Failure {
+    /// It has ended.
+    Crashed,
+    /// It takes too long.
+    Late,
+    /// Its answer is none.
+    Nonsense(&'static str),
+    /// The client's body is none.
+    Client(Fault),
+    /// Nothing can be said to the client any more.
+    Lost(Lost),
+}
+
+impl From<Lost> for Failure {
+    fn from(lost: Lost) -> Failure {
+        Failure::Lost(lost)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(_: Error) -> Failure {
+        Failure::Lost(Lost::Gone)
+    }
+}
+
+struct Exchange<'t, 's> {
+    talk: &'t mut Talk<'s>,
+    stage: Stage,
+    /// Where the request's body goes.
+    body: Sink,
+    /// Where the answer's body comes from.
+    answer: Option<Source>,
+    /// How the answer's body ends, once the answer has begun.
+    begun: Option<Length>,
+    length: Length,
+    /// Bytes of the answer's body so far.
+    moved: u64,
+    deadline: Duration,
+}
+
+/// The headers that the program gets.
+fn headers(head: &Head, id: &str) -> Vec<u8> {
+    let mut out = format!("x-request-id:{id}\n").into_bytes();
+    for header in &head.headers {
+        let own = OWN.contains(&header.name.as_str()) || header.name == "x-request-id";
+        if !own {
+            out.extend_from_slice(header.name.as_bytes());
+            out.push(b':');
+            out.extend_from_slice(&header.value);
+            out.push(b'\n');
+        }
+    }
+    out
+}
+
+pub fn run(talk: &mut Talk<'_>, pool: &Pool) -> Result<(), Lost> {
+    let process = match pool.take() {
+        Ok(process) => process,
+        Err(pool::None::Busy) => {
+            let page = answer::page(503, "all processes for this path are busy", None);
+            let answer = talk.head(503).header("Retry-After", 1);
+            return talk.text(answer, &page);
+        }
+        Err(pool::None::NotMade(why)) => {
+            sing_sdk::log!("request {}: {why}", talk.id);
+            return failed(talk, 500, "the program for this path cannot be started");
+        }
+    };
+    let Process { child, channel } = process;
+    let outcome = exchange(talk, pool, channel);
+    let (kept, failure) = match outcome {
+        Ok(channel) => (Some(channel), None),
+        Err((failure, begun)) => (None, Some((failure, begun))),
+    };
+    let said = failure.map(|(failure, begun)| {
+        let said = describe(talk, pool, &child, &failure);
+        pool::end(&child);
+        (failure, begun, said)
+    });
+    pool.give_back(kept.map(|channel| Process { child, channel }));
+    let result = match said {
+        None => Ok(()),
+        Some((failure, begun, said)) => {
+            if let Some(said) = said {
+                sing_sdk::log!("request {}: {said}", talk.id);
+            }
+            talk.stays &= begun.is_none();
+            match (failure, begun) {
+                (Failure::Lost(lost), _) => Err(lost),
+                // The end of the connection would be the end of the body.
+                (_, Some(Length::Open)) => Err(Lost::Gone),
+                // The client gets what there is, and sees that a part is missing.
+                (_, Some(_)) => talk.wire.settle(Pace::new(uptime()), 0),
+                (Failure::Crashed, None) => {
+                    failed(talk, 500, "the program for this path has crashed")
+                }
+                (Failure::Late, None) => {
+                    failed(talk, 504, "the program for this path takes too long")
+                }
+                (Failure::Nonsense(_), None) => {
+                    failed(talk, 502, "the program has given no answer")
+                }
+                (Failure::Client(fault), None) => {
+                    talk.stays = false;
+                    talk.error(fault.status, fault.reason)
+                }
+            }
+        }
+    };
+    pool.fill();
+    result
+}
+
+/// Answers that the program has not, with the name under which the log has the reason.
+fn failed(talk: &mut Talk<'_>, status: u16, reason: &str) -> Result<(), Lost> {
+    let page = answer::page(status, reason, Some(&talk.id));
+    let answer = talk.head(status).header("X-Request-Id", &talk.id);
+    talk.text(answer, &page)
+}
+
+/// A failure, for the log; `None` for one that is the client's affair.
+fn describe(
+    talk: &Talk<'_>,
+    pool: &Pool,
+    child: &sing_sdk::process::Child,
+    failure: &Failure,
+) -> Option<String> {
+    let what = match failure {
+        Failure::Crashed => match child.join_within(Timeout::from(ENDING)) {
+            Ok(true) => child
+                .exit()
+                .map_or_else(|e| e.to_string(), |exit| exit.to_string()),
+            _ => "it has closed its channel".into(),
+        },
+        Failure::Late => format!("has not answered within {:?}", pool.mount.deadline),
+        Failure::Nonsense(what) => (*what).into(),
+        Failure::Client(_) | Failure::Lost(_) => return None,
+    };
+    talk.server
+        .failed
+        .fetch_add(1, core::sync::atomic::Ordering::Relaxed);
+    Some(format!(
+        "{} (SIP {}): {what}",
+        pool.mount.program,
+        child.id()
+    ))
+}
+
+/// The channel again, or the failure, with how the answer's body was to end if it has begun.
+type Outcome = Result<Start, (Failure, Option<Length>)>;
+
+fn exchange(talk: &mut Talk<'_>, pool: &Pool, channel: Start) -> Outcome {
+    let early = |error: Error| (Failure::from(error), None);
+    let (body, from) = PipeContract::new_channel().map_err(early)?;
+    let method = Text::new(&talk.head.method).map_err(early)?;
+    let target = Text::new(&talk.head.target).map_err(early)?;
+    let lines = Vector::from_bytes(&headers(&talk.head, &talk.id)).map_err(early)?;
+    talk.go_on().map_err(|lost| (lost.into(), None))?;
+    let asked = channel.send_request(method, target, lines, from);
+    let mut exchange = Exchange {
+        talk,
+        stage: Stage::Asked(asked),
+        body: Sink::Ready(body),
+        answer: None,
+        begun: None,
+        length: Length::None,
+        moved: 0,
+        deadline: uptime() + pool.mount.deadline,
+    };
+    loop {
+        match exchange.step() {
+            Ok(None) => {}
+            Ok(Some(channel)) => return Ok(channel),
+            Err(failure) => return Err((failure, exchange.begun)),
+        }
+    }
+}
+
+impl Exchange<'_, '_> {
+    /// Moves what can be moved, and waits for more; the channel when all is done.
+    fn step(&mut self) -> Result<Option<Start>, Failure> {
+        let wants = self.feed()?;
+        // The head waits for the body's first block, to go with it.
+        if self.moved > 0 || self.answer.is_none() {
+            self.talk.wire.flush()?;
+        }
+        self.talk.wire.pump();
+        if self.talk.wire.output.is_gone() {
+            return Err(Failure::Lost(Lost::Gone));
+        }
+        if matches!(self.stage, Stage::Done(_)) {
+            self.end()?;
+            self.talk.wire.settle(self.talk.pace, self.moved)?;
+            return match core::mem::replace(&mut self.stage, Stage::Gone) {
+                Stage::Done(channel) => Ok(Some(channel)),
+                _ => Err(Failure::Crashed),
+            };
+        }
+        let mut select = Select::<5>::new();
+        let input = select.add(if wants {
+            self.talk.wire.input()
+        } else {
+            Handle::NONE
+        });
+        let output = select.add(self.talk.wire.output.handle());
+        let body = select.add(self.body.handle());
+        let room = self.talk.wire.has_room();
+        let source = self.answer.as_ref().filter(|_| room);
+        let answer = select.add(source.map_or(Handle::NONE, Waitable::handle));
+        // What has been said of the body's end is true when the body has come.
+        let stage = match self.answer {
+            Some(_) => Handle::NONE,
+            None => self.stage.handle(),
+        };
+        let stage = select.add(stage);
+        if select.wait(until(self.deadline)).is_err() {
+            return Err(Failure::Late);
+        }
+        if select.tag(output).is_some() {
+            self.talk.wire.output.answered();
+        }
+        if select.tag(body).is_some() {
+            self.body.answered();
+        }
+        if select.tag(input).is_some() {
+            match self.talk.wire.take() {
+                Some(block) => self.talk.requests.feed(&block.to_vec()),
+                None => return Err(Failure::Lost(Lost::Gone)),
+            }
+        }
+        if select.tag(answer).is_some() {
+            self.take_answer()?;
+        }
+        if select.tag(stage).is_some() {
+            self.advance()?;
+        }
+        Ok(None)
+    }
+
+    /// Gives the program what has come of the body; whether more can be taken from the client.
+    fn feed(&mut self) -> Result<bool, Failure> {
+        while !self.talk.is_whole && self.body.is_ready() {
+            match self.talk.requests.event().map_err(Failure::Client)? {
+                Some(Event::Content(content)) => {
+                    self.body.send(Vector::from_bytes(&content)?);
+                }
+                Some(_) => self.talk.is_whole = true,
+                None => return Ok(true),
+            }
+        }
+        if self.talk.is_whole && self.body.is_ready() {
+            // Its end.
+            self.body = Sink::Gone;
+        }
+        Ok(false)
+    }
+
+    /// The program has said something.
+    fn advance(&mut self) -> Result<(), Failure> {
+        self.stage = match core::mem::replace(&mut self.stage, Stage::Gone) {
+            Stage::Asked(channel) => {
+                let answer = channel.recv_response();
+                let (status, headers, body, next) = answer.map_err(|_| Failure::Crashed)?;
+                self.begin(status, &headers, body)?;
+                Stage::Answering(next)
+            }
+            Stage::Answering(channel) => {
+                Stage::Done(channel.recv_done().map_err(|_| Failure::Crashed)?)
+            }
+            other => other,
+        };
+        Ok(())
+    }
+
+    fn begin(&mut self, status: u32, headers: &Text, body: Source) -> Result<(), Failure> {
+        const HEADERS: Failure = Failure::Nonsense("its headers are none");
+        let text = headers.get_within(answer::MOST_GIVEN).ok_or(HEADERS)?;
+        let given = answer::given(&text).ok_or(HEADERS)?;
+        // The contract has no others than 200 to 599.
+        let status = u16::try_from(status).map_err(|_| HEADERS)?;
+        let head = &self.talk.head;
+        let bodiless = matches!(status, 204 | 304);
+        self.length = match given.length {
+            _ if bodiless => Length::None,
+            Some(bytes) => Length::Known(bytes),
+            None if head.modern => Length::Chunked,
+            None => Length::Open,
+        };
+        // A body that nobody gets is not taken from the program either.
+        let unread = bodiless || head.method == "HEAD";
+        self.answer = (!unread).then_some(body);
+        let answer = self.talk.head(status).lines(&given.lines);
+        let answer = answer.header("X-Request-Id", &self.talk.id);
+        self.begun = Some(self.length);
+        self.talk.begin(answer, self.length)?;
+        if unread {
+            self.length = Length::None;
+        }
+        Ok(())
+    }
+
+    /// Takes a block of the answer's body.
+    fn take_answer(&mut self) -> Result<(), Failure> {
+        let Some(source) = self.answer.take() else {
+            return Ok(());
+        };
+        let Ok((block, source)) = source.recv_write() else {
+            return Ok(());
+        };
+        self.answer = Some(source.send_ack());
+        let len = block.len() as u64;
+        if len == 0 {
+            return Ok(());
+        }
+        // The network takes no larger ones.
+        if block.len() > sing_sdk::io::LARGEST {
+            return Err(Failure::Nonsense("it has sent a block that is too large"));
+        }
+        self.moved += len;
+        match self.length {
+            Length::Known(bytes) if self.moved > bytes => {
+                return Err(Failure::Nonsense("it has sent more than it has said"));
+            }
+            Length::Chunked => self.talk.wire.push_chunk(block)?,
+            _ => self.talk.wire.push(block)?,
+        }
+        Ok(())
+    }
+
+    /// All of the answer has come.
+    fn end(&mut self) -> Result<(), Failure> {
+        match self.length {
+            Length::Known(bytes) if self.moved < bytes => {
+                Err(Failure::Nonsense("it has sent less than it has said"))
+            }
+            Length::Chunked => Ok(self.talk.wire.write(b"0\r\n\r\n")?),
+            _ => Ok(()),
+        }
+    }
+}

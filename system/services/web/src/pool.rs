@@ -1,0 +1,155 @@
+//! The processes of a mount: one for each request, made for it or a little before, or some that are
+//! kept.
+//!
+//! Invariants:
+//! - There are never more processes than the mount says, those made ahead beside.
+//! - A process that has not ended its request well gets no other one.
+
+use core::time::Duration;
+use sing_sdk::prelude::*;
+use sing_sdk::process::{self, Child};
+use sing_sdk::sync::{self, AutoEvent, Mutex};
+use sing_sdk::time::{Timeout, uptime};
+use web::config::{Life, Mount};
+
+/// How long a request waits for its turn, at most; its deadline if that is less.
+const TURN: Duration = Duration::from_secs(2);
+
+pub type Start = WebContract::Imp<WebContract::Start>;
+
+/// A process that waits for a request.
+pub struct Process {
+    pub child: Child,
+    pub channel: Start,
+}
+
+#[derive(Default)]
+struct State {
+    ready: Vec<Process>,
+    busy: usize,
+}
+
+pub struct Pool {
+    pub mount: Mount,
+    state: Mutex<State>,
+    freed: AutoEvent,
+}
+
+/// Why there is no process for a request.
+pub enum None {
+    /// All are busy.
+    Busy,
+    /// It cannot be made, for this reason.
+    NotMade(String),
+}
+
+impl Pool {
+    pub fn new(mount: Mount) -> Result<Pool, Error> {
+        Ok(Pool {
+            mount,
+            state: Mutex::new(State::default()),
+            freed: AutoEvent::new(false)?,
+        })
+    }
+
+    /// Whether the program is there and asks for no more memory than it may have.
+    fn check(&self) -> Result<(), String> {
+        let program = &self.mount.program;
+        let manifest = match process::manifest(program) {
+            Ok(manifest) => manifest,
+            Err(e) => return Err(format!("{program}: {e}")),
+        };
+        let most = self.mount.memory;
+        match manifest.memory {
+            0 => Err(format!(
+                "{program}: its manifest states no memory budget; {most} bytes may be"
+            )),
+            asked if asked > most => Err(format!(
+                "{program}: its manifest asks for {asked} bytes of memory; {most} may be"
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn make(&self) -> Result<Process, String> {
+        self.check()?;
+        let program = &self.mount.program;
+        let (channel, requests) =
+            WebContract::new_channel().map_err(|e| format!("{program}: {e}"))?;
+        let child = Child::of(program)
+            .arg(program)
+            .endpoint("requests", requests);
+        let child = child.start().map_err(|e| e.to_string())?;
+        Ok(Process { child, channel })
+    }
+
+    /// A process for a request, and a place among those that may be.
+    pub fn take(&self) -> Result<Process, None> {
+        let end = uptime() + self.mount.deadline.min(TURN);
+        loop {
+            let mut state = self.state.lock();
+            if state.busy < self.mount.at_once {
+                state.busy += 1;
+                let room = state.busy < self.mount.at_once;
+                let ready = state.ready.pop();
+                drop(state);
+                if room {
+                    // Another that waits may have been passed over.
+                    self.freed.set();
+                }
+                return self.alive(ready);
+            }
+            drop(state);
+            if uptime() >= end || sync::wait(&self.freed, crate::wire::until(end)).is_err() {
+                return Err(None::Busy);
+            }
+        }
+    }
+
+    /// This process if it has not ended, else another.
+    fn alive(&self, mut ready: Option<Process>) -> Result<Process, None> {
+        while let Some(process) = ready {
+            if process.child.join_within(Timeout::NONE) == Ok(false) {
+                return Ok(process);
+            }
+            ready = self.state.lock().ready.pop();
+        }
+        self.make().map_err(|why| {
+            self.leave();
+            None::NotMade(why)
+        })
+    }
+
+    fn leave(&self) {
+        self.state.lock().busy -= 1;
+        self.freed.set();
+    }
+
+    /// Gives a process back that has answered its request; `None` for one that has ended.
+    pub fn give_back(&self, process: Option<Process>) {
+        if let Some(process) = process {
+            match self.mount.life {
+                Life::Kept => self.state.lock().ready.push(process),
+                Life::Fresh => end(&process.child),
+            }
+        }
+        self.leave();
+    }
+
+    /// Makes the processes that are to be there before they are needed.
+    pub fn fill(&self) {
+        while self.state.lock().ready.len() < self.mount.ahead {
+            match self.make() {
+                Ok(process) => self.state.lock().ready.push(process),
+                // The request that needs it says why.
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+/// Ends a process; its resources are free then.
+pub fn end(child: &Child) {
+    // One that has ended already is no fault.
+    let _ = child.stop(process::stop::KILLED);
+}

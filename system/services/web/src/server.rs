@@ -1,0 +1,185 @@
+//! What all connections share, and the loop that takes them. Each has a thread of its own.
+
+use crate::connection;
+use crate::pool::Pool;
+use crate::slots::Slots;
+use alloc::sync::Arc;
+use core::net::{IpAddr, Ipv6Addr, SocketAddr};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::time::Duration;
+use sing_sdk::fs::Directory;
+use sing_sdk::names::Names;
+use sing_sdk::net::Listener;
+use sing_sdk::prelude::*;
+use sing_sdk::sync::Mutex;
+use sing_sdk::time::uptime;
+use sing_sdk::{process, thread};
+use web::config::Config;
+use web::target::Target;
+
+/// Connections that wait until they are taken.
+const BACKLOG: u32 = 16;
+/// The waits before it listens again when the network has gone.
+const FIRST: Duration = Duration::from_millis(50);
+const LONGEST: Duration = Duration::from_secs(5);
+/// Between two looks whether all requests have been answered.
+const LOOK: Duration = Duration::from_millis(10);
+
+pub struct Server {
+    pub config: Config,
+    pub slots: Slots,
+    pub pools: Vec<Pool>,
+    /// Held by who packs: its tables are large, so that one does at a time.
+    pub packing: Mutex<()>,
+    names: Mutex<Names>,
+    stopping: AtomicBool,
+    listening: AtomicBool,
+    accepted: AtomicU32,
+    requests: AtomicU32,
+    /// Requests that a program has not answered.
+    pub failed: AtomicU32,
+}
+
+impl Server {
+    pub fn new(names: Names, config: Config) -> Result<Server, Error> {
+        let pools = config.mounts.iter().cloned().map(Pool::new);
+        Ok(Server {
+            slots: Slots::new(config.connections)?,
+            pools: pools.collect::<Result<_, _>>()?,
+            packing: Mutex::new(()),
+            names: Mutex::new(names),
+            stopping: AtomicBool::new(false),
+            listening: AtomicBool::new(false),
+            accepted: AtomicU32::new(0),
+            requests: AtomicU32::new(0),
+            failed: AtomicU32::new(0),
+            config,
+        })
+    }
+
+    /// The program for a target, if it is one's.
+    pub fn pool(&self, target: &Target) -> Option<&Pool> {
+        self.pools
+            .iter()
+            .find(|pool| target.is_below(&pool.mount.path))
+    }
+
+    /// The directory of its files.
+    pub fn root(&self) -> Result<Directory, Error> {
+        let mut names = self.names.lock();
+        Directory::open(&mut names, &self.config.root)?.open_directory_to_read("")
+    }
+
+    /// A name for the next request, in the log and for the client.
+    pub fn next_id(&self) -> String {
+        let number = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
+        format!("{}-{number}", process::id())
+    }
+
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    pub fn status(&self) -> String {
+        let (connections, busy) = self.slots.count();
+        let state = match (self.is_stopping(), self.listening.load(Ordering::Relaxed)) {
+            (true, _) => "stopping",
+            (false, true) => "listening",
+            (false, false) => "waits for the network",
+        };
+        let mut text = format!(
+            "state        {state}\nport         {}\nfiles        {}\n\
+             connections  {connections} of {}\nbusy         {busy}\n\
+             accepted     {}\nrequests     {}\nfailed       {}\n",
+            self.config.port,
+            self.config.root,
+            self.config.connections,
+            self.accepted.load(Ordering::Relaxed),
+            self.requests.load(Ordering::Relaxed),
+            self.failed.load(Ordering::Relaxed),
+        );
+        for pool in &self.pools {
+            let mount = &pool.mount;
+            text += &format!("mount        {} {}\n", mount.path, mount.program);
+        }
+        text
+    }
+
+    /// Ends the server when the requests that are under way have been answered, or their time is
+    /// over.
+    pub fn stop(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+        let end = uptime() + self.config.shutdown;
+        while uptime() < end {
+            // Also those that have come meanwhile.
+            self.slots.leave_all();
+            if self.slots.count().0 == 0 {
+                break;
+            }
+            thread::sleep(LOOK);
+        }
+    }
+
+    fn listen(&self) -> Result<Listener, Error> {
+        let any = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), self.config.port);
+        let path = format!("/tcp/listen/{}", self.config.port);
+        Listener::new(&mut self.names.lock(), &path, any, BACKLOG)
+    }
+}
+
+/// Takes connections without end.
+pub fn accept(server: &Arc<Server>) {
+    let mut wait = FIRST;
+    let mut said = None;
+    loop {
+        let error = match server.listen() {
+            Ok(mut listener) => {
+                server.listening.store(true, Ordering::Relaxed);
+                (wait, said) = (FIRST, None);
+                let error = take(server, &mut listener);
+                server.listening.store(false, Ordering::Relaxed);
+                error
+            }
+            Err(error) => error,
+        };
+        // A reason is said once.
+        if said != Some(error) {
+            sing_sdk::log!("port {}: {error}; tries again", server.config.port);
+            said = Some(error);
+        }
+        thread::sleep(wait);
+        wait = (wait * 2).min(LONGEST);
+    }
+}
+
+/// Takes connections until the network has gone.
+fn take(server: &Arc<Server>, listener: &mut Listener) -> Error {
+    loop {
+        let slot = server.slots.take();
+        let connection = match listener.accept() {
+            Ok((connection, _)) => connection,
+            Err(error) => {
+                server.slots.free(slot);
+                if error == Error::Closed {
+                    return error;
+                }
+                thread::sleep(FIRST);
+                continue;
+            }
+        };
+        server.accepted.fetch_add(1, Ordering::Relaxed);
+        server.slots.busy(slot);
+        let shared = Arc::clone(server);
+        let run = move || {
+            if !shared.is_stopping() {
+                connection::serve(&shared, slot, connection);
+            }
+            shared.slots.free(slot);
+        };
+        if let Err(error) = thread::spawn(run) {
+            // The connection is closed.
+            sing_sdk::log!("no thread for a connection: {error}");
+            server.slots.free(slot);
+        }
+    }
+}

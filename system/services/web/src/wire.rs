@@ -1,0 +1,175 @@
+//! A connection's two pipes, with time-outs: the network reads the one and writes the other.
+//!
+//! Invariant: no wait is without end, whatever the client does.
+
+use crate::sink::Sink;
+use alloc::collections::VecDeque;
+use core::time::Duration;
+use sing_sdk::net::{Connection, Joined};
+use sing_sdk::prelude::*;
+use sing_sdk::rt::Handle;
+use sing_sdk::select::Select;
+use sing_sdk::sync;
+use sing_sdk::time::{Timeout, uptime};
+use web::pace::Pace;
+
+/// How long the client may take to end its direction when this side has ended its own.
+const LINGER: Duration = Duration::from_secs(2);
+/// Bytes that are copied into a block with others; more go in a block of their own.
+const SMALL: usize = 4 << 10;
+
+pub type Source = PipeContract::Exp<PipeContract::Start>;
+
+pub struct Wire {
+    /// Where the client's bytes come from; `None` at their end.
+    input: Option<Source>,
+    pub output: Sink,
+    queue: VecDeque<Vector<u8>>,
+    /// Bytes behind the queue that more may follow: what is sent in many small packets takes long.
+    tail: Vec<u8>,
+    joined: Joined,
+}
+
+/// Why nothing more can be done over a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lost {
+    /// The client has gone, or memory is short.
+    Gone,
+    /// It is too slow.
+    Slow,
+}
+
+impl From<Error> for Lost {
+    fn from(_: Error) -> Lost {
+        Lost::Gone
+    }
+}
+
+/// The time until a moment.
+pub fn until(end: Duration) -> Timeout {
+    end.saturating_sub(uptime()).into()
+}
+
+impl Wire {
+    pub fn open(connection: Connection) -> Result<Wire, Error> {
+        let (output, from) = PipeContract::new_channel()?;
+        let (to, input) = PipeContract::new_channel()?;
+        let joined = connection.open(from, to)?;
+        Ok(Wire {
+            input: Some(input),
+            output: Sink::Ready(output),
+            queue: VecDeque::new(),
+            tail: Vec::new(),
+            joined,
+        })
+    }
+
+    /// To wait for bytes of the client.
+    pub fn input(&self) -> Handle {
+        self.input.as_ref().map_or(Handle::NONE, Waitable::handle)
+    }
+
+    /// Whether the client sends no more.
+    pub fn is_over(&self) -> bool {
+        self.input.is_none()
+    }
+
+    /// Takes a block that has come; `None` at the end.
+    pub fn take(&mut self) -> Option<Vector<u8>> {
+        let (block, input) = self.input.take()?.recv_write().ok()?;
+        self.input = Some(input.send_ack());
+        Some(block)
+    }
+
+    /// Whether the next block can be queued.
+    pub fn has_room(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Writes bytes, which may wait for others until the next flush.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.tail.extend_from_slice(bytes);
+        match self.tail.len() > SMALL {
+            true => self.flush(),
+            false => Ok(()),
+        }
+    }
+
+    /// Writes a block, which moves to the network as it is if it is not small.
+    pub fn push(&mut self, block: Vector<u8>) -> Result<(), Error> {
+        if block.len() <= SMALL {
+            return self.write(&block.to_vec());
+        }
+        self.flush()?;
+        self.queue.push_back(block);
+        self.pump();
+        Ok(())
+    }
+
+    /// Writes a block as a chunk.
+    pub fn push_chunk(&mut self, block: Vector<u8>) -> Result<(), Error> {
+        self.write(format!("{:x}\r\n", block.len()).as_bytes())?;
+        self.push(block)?;
+        self.write(b"\r\n")
+    }
+
+    /// Queues what has been written.
+    pub fn flush(&mut self) -> Result<(), Error> {
+        if !self.tail.is_empty() {
+            self.queue.push_back(Vector::from_bytes(&self.tail)?);
+            self.tail.clear();
+        }
+        self.pump();
+        Ok(())
+    }
+
+    /// Moves the next block to the network, if that has taken the last one.
+    pub fn pump(&mut self) {
+        if self.output.is_ready()
+            && let Some(block) = self.queue.pop_front()
+        {
+            self.output.send(block);
+        }
+    }
+
+    /// Has all that is queued taken by the network, but for the last block, which is under way.
+    pub fn settle(&mut self, pace: Pace, moved: u64) -> Result<(), Lost> {
+        self.flush()?;
+        loop {
+            self.pump();
+            if self.output.is_gone() {
+                return Err(Lost::Gone);
+            }
+            if self.queue.is_empty() {
+                return Ok(());
+            }
+            let mut select = Select::<1>::new();
+            select.add(self.output.handle());
+            match select.wait(until(pace.end(moved))) {
+                Ok(()) => self.output.answered(),
+                Err(_) => return Err(Lost::Slow),
+            }
+        }
+    }
+
+    /// Ends this side's direction, and the connection when the client has ended its own, or has not
+    /// for a while. What it sends meanwhile is passed over, so that it gets the last answer.
+    pub fn close(mut self) {
+        let end = uptime() + LINGER;
+        if self.settle(Pace::new(uptime()), 0).is_err() {
+            return self.abort();
+        }
+        self.output = Sink::Gone;
+        while self.input.is_some() {
+            if sync::wait_any(&[self.input()], until(end)).is_err() {
+                return self.abort();
+            }
+            drop(self.take());
+        }
+    }
+
+    /// Ends it at once.
+    pub fn abort(self) {
+        drop(self.joined.send_abort());
+    }
+}

@@ -1,0 +1,139 @@
+//! What can be asked of files. The test that starts this has made them: `index.html`, `a.txt` of 38
+//! lines, `docs/index.html`, `large.bin`, and links to `a.txt` and out of the directory.
+
+use crate::Tally;
+use crate::client::{Answer, ask, get};
+use sing_sdk::names::Names;
+use sing_sdk::prelude::*;
+
+/// Asks with further headers.
+fn with(names: &mut Names, port: u16, request: &str, headers: &str) -> Result<Answer, Error> {
+    let text = format!("{request} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{headers}\r\n");
+    ask(names, port, text.as_bytes())
+}
+
+pub fn check(names: &mut Names, port: u16, tally: &mut Tally) -> Result<(), Error> {
+    let whole = get(names, port, "/a.txt")?;
+    let size = whole.body.len();
+    let kind = whole.header("content-type") == Some("text/plain; charset=utf-8");
+    tally.is(
+        "a file",
+        whole.status == 200 && whole.whole && size > 600 && kind,
+        &whole,
+    );
+    for (path, status) in [
+        ("/", 200),
+        ("/index.html", 200),
+        ("/docs/", 200),
+        ("/docs", 301),
+        ("/link.txt", 200),
+        ("/out.txt", 404),
+        ("/nothing", 404),
+        ("/a.txt/", 404),
+        ("/a.txt/b", 404),
+        ("/../boot/notes.txt", 400),
+        ("/%2e%2e/boot/notes.txt", 400),
+        ("/docs%2findex.html", 400),
+        ("/%00", 400),
+    ] {
+        let answer = get(names, port, path)?;
+        tally.is(path, answer.status == status && answer.whole, &answer);
+    }
+    let moved = get(names, port, "/docs?a=b")?;
+    tally.is(
+        "a directory",
+        moved.header("location") == Some("/docs/?a=b"),
+        &moved,
+    );
+    let head = with(names, port, "HEAD /a.txt", "")?;
+    let length = head.header("content-length").and_then(|l| l.parse().ok());
+    tally.is("HEAD", head.status == 200 && length == Some(size), &head);
+    let post = with(names, port, "POST /a.txt", "")?;
+    tally.is(
+        "POST",
+        post.status == 405 && post.header("allow").is_some(),
+        &post,
+    );
+    let options = with(names, port, "OPTIONS *", "")?;
+    tally.is("OPTIONS", options.status == 204, &options);
+    large(names, port, tally)?;
+    packed(names, port, tally, &whole)?;
+    parts(names, port, tally, &whole)
+}
+
+fn large(names: &mut Names, port: u16, tally: &mut Tally) -> Result<(), Error> {
+    let large = get(names, port, "/large.bin")?;
+    tally.is(
+        "a large file",
+        large.whole && large.body.len() > 200_000,
+        &large,
+    );
+    Ok(())
+}
+
+fn packed(names: &mut Names, port: u16, tally: &mut Tally, whole: &Answer) -> Result<(), Error> {
+    let gzip = with(names, port, "GET /a.txt", "Accept-Encoding: gzip\r\n")?;
+    let coded =
+        gzip.header("content-encoding") == Some("gzip") && gzip.body.starts_with(&[0x1f, 0x8b]);
+    let len = gzip
+        .body
+        .last_chunk::<4>()
+        .map(|bytes| u32::from_le_bytes(*bytes));
+    let same = len == u32::try_from(whole.body.len()).ok() && gzip.body.len() < whole.body.len();
+    let told = gzip.header("etag") != whole.header("etag") && gzip.header("vary").is_some();
+    tally.is("gzip", gzip.status == 200 && coded && same && told, &gzip);
+    Ok(())
+}
+
+fn parts(names: &mut Names, port: u16, tally: &mut Tally, whole: &Answer) -> Result<(), Error> {
+    let size = whole.body.len();
+    let tag = whole.header("etag").unwrap_or_default();
+    let modified = whole.header("last-modified").unwrap_or_default();
+    let part = with(names, port, "GET /a.txt", "Range: bytes=10-19\r\n")?;
+    let range = part.header("content-range") == Some(&format!("bytes 10-19/{size}"));
+    tally.is(
+        "a part",
+        part.status == 206 && range && part.body == whole.body[10..20],
+        &part,
+    );
+    let last = with(names, port, "GET /a.txt", "Range: bytes=-7\r\n")?;
+    tally.is(
+        "the last part",
+        last.status == 206 && whole.body.ends_with(&last.body),
+        &last,
+    );
+    let beyond = with(names, port, "GET /a.txt", "Range: bytes=100000-\r\n")?;
+    tally.is("beyond the end", beyond.status == 416, &beyond);
+    let changed = with(
+        names,
+        port,
+        "GET /a.txt",
+        "Range: bytes=0-1\r\nIf-Range: \"other\"\r\n",
+    )?;
+    tally.is(
+        "If-Range",
+        changed.status == 200 && changed.body == whole.body,
+        &changed,
+    );
+    let same = format!("Range: bytes=0-1\r\nIf-Range: {tag}\r\n");
+    let same = with(names, port, "GET /a.txt", &same)?;
+    tally.is(
+        "If-Range of the same",
+        same.status == 206 && same.body.len() == 2,
+        &same,
+    );
+    for headers in [
+        format!("If-None-Match: {tag}\r\n"),
+        format!("If-Modified-Since: {modified}\r\n"),
+    ] {
+        let unchanged = with(names, port, "GET /a.txt", &headers)?;
+        tally.is(
+            &headers,
+            unchanged.status == 304 && unchanged.body.is_empty(),
+            &unchanged,
+        );
+    }
+    let failed = with(names, port, "GET /a.txt", "If-Match: \"other\"\r\n")?;
+    tally.is("If-Match", failed.status == 412, &failed);
+    Ok(())
+}

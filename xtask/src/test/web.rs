@@ -1,0 +1,161 @@
+//! The web server of an emulated machine, asked by programs of the host through QEMU's network: by
+//! a client of ours, and by curl if there is one.
+
+use super::systems::launch;
+use super::tcp::free_port;
+use super::{Report, Run};
+use crate::image::{self, MemoryMode, Programs};
+use crate::machine::{Acceleration, Kernel, Machine};
+use crate::network::Network;
+use crate::system::session::Session;
+use anyhow::{Context, Result, ensure};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// How long a boot and all requests may take.
+const TIME: Duration = Duration::from_secs(120);
+/// The server's port, and the one over which the machine is told to end.
+const PORT: u16 = 80;
+const END: u16 = 81;
+/// Requests over one connection.
+const REQUESTS: usize = 30;
+
+/// On the smallest and the usual PC.
+pub fn pc(run: &Run) -> Result<Report> {
+    let mut report = Report::default();
+    let images = image::compile_programs(&run.project, Programs::WithTests, MemoryMode::Guard)?;
+    for machine in [Machine::Microvm, Machine::Q35] {
+        let name = format!("web server on {}", machine.name());
+        if !run.wants(&name) {
+            continue;
+        }
+        let [inward, end] = [free_port()?, free_port()?];
+        let mut kernel = Kernel::prepare(&run.project, machine, Acceleration::Emulated)?;
+        kernel.networks = vec![Network::user(&[(inward, PORT), (end, END)])];
+        let script = format!(
+            "httpd; echo ready; echo over | nc -l {END}; httpd | grep failed; httpd stop; \
+             sleep 0.5; sweep && echo swept"
+        );
+        let deadline = Instant::now() + TIME;
+        let mut session = Session::start(launch(&run.project, &images, &kernel, Some(&script))?)?;
+        let talked = ready(&mut session, deadline).and_then(|()| talk(inward));
+        // In any case: the machine need not wait.
+        let told = TcpStream::connect((Ipv4Addr::LOCALHOST, end))
+            .and_then(|mut stream| stream.read_to_end(&mut Vec::new()));
+        let (output, ended) = session.finish(deadline);
+        let judged = talked.map_err(|e| format!("{e:#}")).and_then(|()| {
+            told.map(drop)
+                .map_err(|e| format!("cannot tell the machine to end: {e}"))?;
+            let whole = ["failed       0\n", "swept\n"];
+            match whole.iter().find(|w| !output.contains(**w)) {
+                Some(missing) => Err(format!("no `{}`, {ended:?}", missing.trim())),
+                None => Ok(()),
+            }
+        });
+        report.count(name, judged.map_err(|why| format!("{why}\n{output}")));
+    }
+    Ok(report)
+}
+
+fn ready(session: &mut Session, deadline: Instant) -> Result<()> {
+    loop {
+        let line = session.line(deadline);
+        let line = line.map_err(|e| anyhow::anyhow!("the machine is not ready: {e:?}"))?;
+        if line.contains("ready") {
+            return Ok(());
+        }
+    }
+}
+
+fn talk(port: u16) -> Result<()> {
+    requests(port).context("requests over one connection")?;
+    refused(port).context("a request that is none")?;
+    curl(port)
+}
+
+/// Requests over one connection, each answered by another process.
+fn requests(port: u16) -> Result<()> {
+    let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).context("cannot connect")?;
+    stream.set_read_timeout(Some(TIME))?;
+    let mut reader = BufReader::new(stream.try_clone()?);
+    let mut bodies = Vec::new();
+    for number in 0..REQUESTS {
+        write!(
+            &stream,
+            "GET /hello?name={number} HTTP/1.1\r\nHost: x\r\n\r\n"
+        )?;
+        let mut length = 0;
+        let mut line = String::new();
+        reader.read_line(&mut line)?;
+        ensure!(
+            line == "HTTP/1.1 200 OK\r\n",
+            "the answer begins with {line:?}"
+        );
+        while line != "\r\n" {
+            line.clear();
+            ensure!(reader.read_line(&mut line)? > 0, "the head has no end");
+            if let Some(value) = line.strip_prefix("Content-Length: ") {
+                length = value.trim().parse()?;
+            }
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body)?;
+        let body = String::from_utf8(body)?;
+        let hello = format!("Hello, {number}, from a process of your own");
+        ensure!(body.starts_with(&hello), "the answer is {body:?}");
+        bodies.push(body.rsplit(' ').next().unwrap_or_default().to_owned());
+    }
+    bodies.sort();
+    bodies.dedup();
+    ensure!(
+        bodies.len() == REQUESTS,
+        "{} processes for {REQUESTS} requests",
+        bodies.len()
+    );
+    Ok(())
+}
+
+fn refused(port: u16) -> Result<()> {
+    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).context("cannot connect")?;
+    stream.set_read_timeout(Some(TIME))?;
+    stream
+        .write_all(b"GET / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n")?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text)?;
+    ensure!(text.starts_with("HTTP/1.1 400 "), "the answer is {text:?}");
+    Ok(())
+}
+
+/// What curl gets, if there is one.
+fn curl(port: u16) -> Result<()> {
+    let url = format!("http://127.0.0.1:{port}/hello?name=curl");
+    for options in [
+        &["--compressed"][..],
+        &["--http1.0"],
+        &["--data-binary", "some data"],
+        &[
+            "-H",
+            "Transfer-Encoding: chunked",
+            "--data-binary",
+            "some data",
+        ],
+        &["-H", "Expect: 100-continue", "--data-binary", "some data"],
+    ] {
+        let mut command = Command::new("curl");
+        command
+            .args(["-sSf", "--max-time", "60"])
+            .args(options)
+            .arg(&url);
+        let output = match command.output() {
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
+            output => output.context("cannot start curl")?,
+        };
+        let text = String::from_utf8_lossy(&output.stdout);
+        let good = output.status.success() && text.starts_with("Hello, curl, from");
+        let error = String::from_utf8_lossy(&output.stderr);
+        ensure!(good, "curl {options:?} has got {text:?} {error}");
+    }
+    Ok(())
+}
