@@ -6,7 +6,7 @@
 use super::{Translator, clif_type, trap_code};
 use crate::error::{Error, Result};
 use crate::module::val_type;
-use cranelift_codegen::ir::{Block, BlockArg, BlockCall, InstBuilder, JumpTableData, Type, Value};
+use cranelift_codegen::ir::{Block, BlockArg, BlockCall, InstBuilder, JumpTableData, Type, Value, types};
 use sing_abi::trap::Trap;
 use std::collections::HashMap;
 use wasmparser as wp;
@@ -21,6 +21,12 @@ pub(super) enum FrameKind {
     If {
         otherwise: Block,
         params: Vec<Value>,
+    },
+    /// `try_table`: the block to which exceptions go, and the clauses.
+    Try {
+        handler: Block,
+        reached: bool,
+        catches: Vec<wp::Catch>,
     },
 }
 
@@ -40,7 +46,7 @@ pub(super) struct Frame {
 }
 
 /// The values that a branch carries, as arguments of its block.
-fn arguments(values: &[Value]) -> Vec<BlockArg> {
+pub(super) fn arguments(values: &[Value]) -> Vec<BlockArg> {
     values.iter().copied().map(BlockArg::Value).collect()
 }
 
@@ -73,6 +79,17 @@ impl Translator<'_, '_> {
                     Ok(FrameKind::If {
                         otherwise,
                         params: values,
+                    })
+                })?;
+            }
+            O::TryTable { try_table } => {
+                self.open(try_table.ty, |t, _| {
+                    let handler = t.label_block(&[types::I64]);
+                    t.catching.push(t.frames.len());
+                    Ok(FrameKind::Try {
+                        handler,
+                        reached: false,
+                        catches: try_table.catches.clone(),
                     })
                 })?;
             }
@@ -142,7 +159,9 @@ impl Translator<'_, '_> {
     pub(super) fn dead_op(&mut self, op: &wp::Operator<'_>) -> Result<()> {
         use wp::Operator as O;
         match op {
-            O::Block { .. } | O::Loop { .. } | O::If { .. } => self.skipped += 1,
+            O::Block { .. } | O::Loop { .. } | O::If { .. } | O::TryTable { .. } => {
+                self.skipped += 1;
+            }
             O::End if self.skipped > 0 => self.skipped -= 1,
             O::End => self.end()?,
             O::Else if self.skipped == 0 => self.otherwise()?,
@@ -230,6 +249,16 @@ impl Translator<'_, '_> {
                 self.b.ins().jump(frame.end, &carried);
                 frame.reached = true;
             }
+            FrameKind::Try {
+                handler,
+                reached,
+                catches,
+            } => {
+                self.catching.pop();
+                if *reached {
+                    self.catch(*handler, catches)?;
+                }
+            }
         }
         self.stack.truncate(frame.height);
         self.live = frame.reached;
@@ -242,13 +271,13 @@ impl Translator<'_, '_> {
     }
 
     /// A branch's target, and the number of values that it carries.
-    fn label(&mut self, depth: u32) -> Result<(Block, usize)> {
+    pub(super) fn label(&mut self, depth: u32) -> Result<(Block, usize)> {
         let index = self.frames.len().checked_sub(1 + depth as usize);
         let frame = index.and_then(|i| self.frames.get_mut(i));
         let frame = frame.ok_or_else(|| Error::internal(format!("there is no label {depth}")))?;
         Ok(match frame.kind {
             FrameKind::Loop { header } => (header, frame.params),
-            FrameKind::Block | FrameKind::If { .. } => {
+            FrameKind::Block | FrameKind::If { .. } | FrameKind::Try { .. } => {
                 frame.reached = true;
                 (frame.end, frame.results)
             }

@@ -14,6 +14,8 @@ pub(crate) struct Used {
     pub(crate) grown_tables: BTreeSet<u32>,
     /// Whether there are tail calls.
     pub(crate) tail_calls: bool,
+    /// Whether exceptions are thrown or caught.
+    pub(crate) exceptions: bool,
 }
 
 /// Validates a whole module.
@@ -66,6 +68,9 @@ fn function(
             wp::Operator::ReturnCall { .. }
             | wp::Operator::ReturnCallIndirect { .. }
             | wp::Operator::ReturnCallRef { .. } => used.tail_calls = true,
+            wp::Operator::Throw { .. }
+            | wp::Operator::ThrowRef
+            | wp::Operator::TryTable { .. } => used.exceptions = true,
             _ => {}
         }
         if let Some(name) = waits(&op) {
