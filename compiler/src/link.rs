@@ -64,7 +64,11 @@ impl Linker {
         let start = start as u32;
         for reloc in compiled.buffer.relocs() {
             let target = called_function(&context.func, &reloc.target)
-                .filter(|_| matches!(reloc.kind, Reloc::X86CallPCRel4 | Reloc::X86PCRel4))
+                .filter(|_| match reloc.kind {
+                    Reloc::X86CallPCRel4 => true,
+                    Reloc::X86GOTPCRel4 => self.relax(start + reloc.offset),
+                    _ => false,
+                })
                 .ok_or_else(|| {
                     Error::internal(format!(
                         "{:?} to {:?} in the code",
@@ -95,6 +99,20 @@ impl Linker {
             self.max_frame = self.max_frame.max(frame.frame_to_fp_offset + 16);
         }
         Ok((start, bytes.len() as u32))
+    }
+
+    /// Turns the load of an address from a table of addresses, which an image has not, into the
+    /// computation of the address, as linkers do: `mov` of 64 bits into `lea`. Whether it is such a
+    /// load whose distance stands there.
+    fn relax(&mut self, at: u32) -> bool {
+        let Some([rex, opcode, _]) = self.code[..at as usize].last_chunk_mut() else {
+            return false;
+        };
+        let load = *rex & 0xf8 == 0x48 && *opcode == 0x8b;
+        if load {
+            *opcode = 0x8d;
+        }
+        load
     }
 
     /// Places a routine at the offset.
