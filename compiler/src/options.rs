@@ -61,7 +61,7 @@ pub enum Features {
     /// WebAssembly 2.0 and the finished proposals that are supported in full: extended constant
     /// expressions, relaxed vector instructions in the deterministic profile, several memories,
     /// typed references to functions, tail calls, memories and tables with addresses of 64 bits,
-    /// memories with pages of a byte, and exceptions.
+    /// memories with pages of a byte, and exceptions, in both encodings.
     Core,
 }
 
@@ -78,7 +78,8 @@ impl Features {
             | F::TAIL_CALL
             | F::MEMORY64
             | F::CUSTOM_PAGE_SIZES
-            | F::EXCEPTIONS;
+            | F::EXCEPTIONS
+            | F::LEGACY_EXCEPTIONS;
         match self {
             Features::Sip => core | F::THREADS,
             Features::Core => core,

@@ -151,7 +151,8 @@ impl Translator<'_, '_> {
             || self.table_op(op)?
             || self.atomic_op(op)?
             || self.vector_op(op)?
-            || self.exception_op(op)?;
+            || self.exception_op(op)?
+            || self.legacy_op(op)?;
         if known {
             Ok(())
         } else {

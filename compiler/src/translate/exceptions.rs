@@ -117,7 +117,13 @@ impl Translator<'_, '_> {
 
     /// The block to which exceptions of the current instruction go in this function.
     pub(super) fn handler(&mut self) -> Result<Option<Block>> {
-        let Some(&innermost) = self.catching.last() else {
+        self.handler_among(self.catching.len())
+    }
+
+    /// The same where only so many of the blocks around it catch.
+    fn handler_among(&mut self, catching: usize) -> Result<Option<Block>> {
+        let innermost = catching.checked_sub(1).and_then(|i| self.catching.get(i));
+        let Some(&innermost) = innermost else {
             return Ok(None);
         };
         match self.frames.get_mut(innermost).map(|f| &mut f.kind) {
@@ -169,8 +175,13 @@ impl Translator<'_, '_> {
     }
 
     /// Goes on with an exception where it is caught. Nothing behind is reached.
-    fn throw(&mut self, exception: Value) -> Result<()> {
-        match self.handler()? {
+    pub(super) fn throw(&mut self, exception: Value) -> Result<()> {
+        self.throw_to(exception, self.catching.len())
+    }
+
+    /// The same where only so many of the blocks around it catch.
+    pub(super) fn throw_to(&mut self, exception: Value, catching: usize) -> Result<()> {
+        match self.handler_among(catching)? {
             Some(handler) => {
                 let carried = arguments(&[exception]);
                 self.b.ins().jump(handler, &carried);
@@ -188,11 +199,7 @@ impl Translator<'_, '_> {
 
     /// Emits the block to which the exceptions of a `try_table` go. The frames are those around it.
     pub(super) fn catch(&mut self, handler: Block, catches: &[wp::Catch]) -> Result<()> {
-        self.b.switch_to_block(handler);
-        self.seal(handler);
-        let &[exception] = self.b.block_params(handler) else {
-            return Err(Error::internal("a handler gets more than an exception"));
-        };
+        let exception = self.enter(handler)?;
         for catch in catches {
             self.check_size()?;
             let (tag, label, reference) = match *catch {
@@ -201,30 +208,13 @@ impl Translator<'_, '_> {
                 wp::Catch::All { label } => (None, label, false),
                 wp::Catch::AllRef { label } => (None, label, true),
             };
-            let next = match tag {
-                Some(tag) => {
-                    let taken = self.b.create_block();
-                    let next = self.b.create_block();
-                    let same = self.is_of_tag(exception, tag);
-                    self.b.ins().brif(same, taken, &[], next, &[]);
-                    self.seal(taken);
-                    self.seal(next);
-                    self.b.switch_to_block(taken);
-                    Some(next)
-                }
-                None => None,
-            };
+            let next = tag.map(|tag| self.unless_of_tag(exception, tag));
             let mut values = match tag {
                 Some(tag) => self.values_of(exception, tag)?,
                 None => Vec::new(),
             };
             if reference {
-                let kept = self.routine(Routine::Keep, &[self.context, exception])?;
-                let kept = kept.ok_or_else(|| Error::internal("a routine without result"))?;
-                self.b
-                    .ins()
-                    .trapz(kept, trap_code(Trap::TooManyExceptions));
-                values.push(exception);
+                values.push(self.keep(exception)?);
             }
             let (target, _) = self.label(label)?;
             let carried = arguments(&values);
@@ -236,6 +226,37 @@ impl Translator<'_, '_> {
             }
         }
         self.throw(exception)
+    }
+
+    /// Starts a block to which exceptions go: the exception.
+    pub(super) fn enter(&mut self, handler: Block) -> Result<Value> {
+        self.b.switch_to_block(handler);
+        self.seal(handler);
+        match *self.b.block_params(handler) {
+            [exception] => Ok(exception),
+            _ => Err(Error::internal("a handler gets more than an exception")),
+        }
+    }
+
+    /// A reference to an exception that was caught.
+    pub(super) fn keep(&mut self, exception: Value) -> Result<Value> {
+        let kept = self.routine(Routine::Keep, &[self.context, exception])?;
+        let kept = kept.ok_or_else(|| Error::internal("a routine without result"))?;
+        let none = self.b.ins().icmp_imm_u(IntCC::Equal, kept, 0);
+        self.trap_if(none, Trap::TooManyExceptions);
+        Ok(kept)
+    }
+
+    /// Goes on here with an exception of a tag: the block for all others.
+    pub(super) fn unless_of_tag(&mut self, exception: Value, tag: u32) -> Block {
+        let taken = self.b.create_block();
+        let next = self.b.create_block();
+        let same = self.is_of_tag(exception, tag);
+        self.b.ins().brif(same, taken, &[], next, &[]);
+        self.seal(taken);
+        self.seal(next);
+        self.b.switch_to_block(taken);
+        next
     }
 
     fn is_of_tag(&mut self, exception: Value, tag: u32) -> Value {
@@ -253,7 +274,7 @@ impl Translator<'_, '_> {
         self.b.ins().band(same, own)
     }
 
-    fn values_of(&mut self, exception: Value, tag: u32) -> Result<Vec<Value>> {
+    pub(super) fn values_of(&mut self, exception: Value, tag: u32) -> Result<Vec<Value>> {
         let flags = self.exception_flags();
         let params: &[ValType] = &self.env.module.tag_type(tag)?.params;
         let cells = (0i32..).map(|i| VALUES + i * CELL);

@@ -20,6 +20,7 @@ mod exceptions;
 mod globals;
 mod intrinsics;
 mod io;
+mod legacy;
 mod memory;
 mod numeric;
 mod tables;

@@ -64,8 +64,9 @@ pub(crate) enum Routine {
     Resume,
     /// `(context, exception)`: goes on where a caller catches; comes back if none does.
     Unwind,
-    /// `(context, exception) -> i32`: keeps the exception's slot for a reference; 0 if there is no
-    /// free one for the next.
+    /// `(context, exception) -> reference`: keeps the exception's slot for a reference; null if
+    /// there is no free one for the next exception. The result is the exception's address as a
+    /// value of its own: of another, the code generator might keep parts in its place.
     Keep,
     /// `(context, exception)`: frees the slots to which nothing but this reference can refer.
     Collect,
@@ -100,7 +101,7 @@ impl Routine {
             let purpose = cranelift_codegen::ir::ArgumentPurpose::VMContext;
             signature.params[0] = AbiParam::special(types::I64, purpose);
         }
-        signature.returns = vec![AbiParam::new(types::I32); results];
+        signature.returns = vec![AbiParam::new(types::I64); results];
         signature
     }
 
@@ -357,11 +358,11 @@ impl<'f> Maker<'f> {
         self.b.switch_to_block(none);
         self.jump(no, &[]);
 
-        for (block, result) in [(yes, 1), (no, 0)] {
-            self.b.switch_to_block(block);
-            let result = self.b.ins().iconst(types::I32, result);
-            self.b.ins().return_(&[result]);
-        }
+        self.b.switch_to_block(yes);
+        self.b.ins().return_(&[exception]);
+        self.b.switch_to_block(no);
+        let null = self.number(0);
+        self.b.ins().return_(&[null]);
     }
 
     /// Makes a free slot the next one and goes to `found`: the block for when there is none.

@@ -70,7 +70,8 @@ fn function(
             | wp::Operator::ReturnCallRef { .. } => used.tail_calls = true,
             wp::Operator::Throw { .. }
             | wp::Operator::ThrowRef
-            | wp::Operator::TryTable { .. } => used.exceptions = true,
+            | wp::Operator::TryTable { .. }
+            | wp::Operator::Try { .. } => used.exceptions = true,
             _ => {}
         }
         if let Some(name) = waits(&op) {

@@ -81,7 +81,20 @@ impl FunctionWork {
             | O::CallRef { type_index }
             | O::ReturnCallRef { type_index } => (sum(signature(func, *type_index)), after_call),
             O::Throw { tag_index } => (4 + payload(func, *tag_index), after_call),
-            O::ThrowRef => (4, after_call),
+            O::ThrowRef | O::Rethrow { .. } => (4, after_call),
+            O::Try { blockty } => {
+                self.catches = true;
+                (sum(block(func, *blockty)) + 4, 2)
+            }
+            O::Catch { tag_index } => {
+                let frame = func.get_control_frame(0);
+                let results = frame.map_or(0, |f| sum(block(func, f.block_type)));
+                (8 + payload(func, *tag_index) + results, 2)
+            }
+            O::CatchAll | O::Delegate { .. } => {
+                let frame = func.get_control_frame(0);
+                (8 + frame.map_or(0, |f| sum(block(func, f.block_type))), 2)
+            }
             O::TryTable { try_table } => {
                 self.catches = true;
                 // A clause loads the values that its branch carries.

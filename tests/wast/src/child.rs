@@ -34,7 +34,7 @@ fn try_run(path: &Path, mode: MemoryMode) -> Result<(), String> {
     let machine = Machine::start()?;
     // Modules that are linked with each other must agree on how functions are called, and
     // exceptions need the convention of tail calls.
-    let needs = ["return_call", "throw", "try_table"];
+    let needs = ["return_call", "throw", "try"];
     let options = Options {
         tail_calls: needs.iter().any(|need| text.contains(need)),
         ..Options::open(mode)
