@@ -139,7 +139,10 @@ impl Linker {
             .check(u64::from(at) + size)
             .map_err(|e| Error::new(ErrorKind::TooLarge, format!("the image has {}", e.message)))?;
         let head = [at, self.catching.len() as u32, 0, 0];
-        let entries = self.catching.iter().map(|&[behind, frame, to]| [behind, frame, to, 0]);
+        let entries = self
+            .catching
+            .iter()
+            .map(|&[behind, frame, to]| [behind, frame, to, 0]);
         for word in [head].into_iter().chain(entries).flatten() {
             self.code.extend_from_slice(&word.to_le_bytes());
         }

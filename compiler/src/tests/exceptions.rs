@@ -53,7 +53,11 @@ fn calls_that_may_throw_have_their_places_in_the_table() {
         panic!("{table:?}");
     };
     let code = instructions(&compiled, "catches");
-    assert_eq!(calls(&code), 3, "two, and one of the routine that looks further up");
+    assert_eq!(
+        calls(&code),
+        3,
+        "two, and one of the routine that looks further up"
+    );
     let call = code.iter().find(|i| i.next_ip() == u64::from(behind));
     let call = call.map(iced_x86::Instruction::flow_control);
     assert_eq!(call, Some(FlowControl::Call));
@@ -72,7 +76,12 @@ fn exceptions_have_room_for_the_longest() {
         compile(&sip(&format!("{tag} {used}"))).meta.layout.size
     };
     let least = size(0);
-    for (params, bytes) in [(1, 256 * 32), (3, 256 * 64), (15, 256 * 256), (1000, 16 << 14)] {
+    for (params, bytes) in [
+        (1, 256 * 32),
+        (3, 256 * 64),
+        (15, 256 * 256),
+        (1000, 16 << 14),
+    ] {
         assert!(size(params) >= bytes && size(params) > least, "{params}");
         assert!(size(params) < bytes + least, "{params}");
     }

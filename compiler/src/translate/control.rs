@@ -7,7 +7,9 @@ use super::legacy::Caught;
 use super::{Translator, clif_type, trap_code};
 use crate::error::{Error, Result};
 use crate::module::val_type;
-use cranelift_codegen::ir::{Block, BlockArg, BlockCall, InstBuilder, JumpTableData, Type, Value, types};
+use cranelift_codegen::ir::{
+    Block, BlockArg, BlockCall, InstBuilder, JumpTableData, Type, Value, types,
+};
 use sing_abi::trap::Trap;
 use std::collections::HashMap;
 use wasmparser as wp;
@@ -154,7 +156,11 @@ impl Translator<'_, '_> {
     pub(super) fn dead_op(&mut self, op: &wp::Operator<'_>) -> Result<()> {
         use wp::Operator as O;
         match op {
-            O::Block { .. } | O::Loop { .. } | O::If { .. } | O::TryTable { .. } | O::Try { .. } => {
+            O::Block { .. }
+            | O::Loop { .. }
+            | O::If { .. }
+            | O::TryTable { .. }
+            | O::Try { .. } => {
                 self.skipped += 1;
             }
             O::End | O::Delegate { .. } if self.skipped > 0 => self.skipped -= 1,

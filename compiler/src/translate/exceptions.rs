@@ -159,10 +159,7 @@ impl Translator<'_, '_> {
         let free = self.b.ins().uextend(types::I64, free);
         let free = self.b.ins().ishl_imm_u(free, i64::from(place.shift));
         let slot = self.b.ins().iadd(self.context, free);
-        let slot = self
-            .b
-            .ins()
-            .iadd_imm_u(slot, i64::from(place.at + HEAD));
+        let slot = self.b.ins().iadd_imm_u(slot, i64::from(place.at + HEAD));
         let tag = self.i32(tag);
         self.b.ins().store(flags, tag, slot, TAG);
         if !self.env.options.sealed() {
@@ -262,10 +259,7 @@ impl Translator<'_, '_> {
     fn is_of_tag(&mut self, exception: Value, tag: u32) -> Value {
         let flags = self.exception_flags();
         let found = self.b.ins().load(types::I32, flags, exception, TAG);
-        let same = self
-            .b
-            .ins()
-            .icmp_imm_u(IntCC::Equal, found, i64::from(tag));
+        let same = self.b.ins().icmp_imm_u(IntCC::Equal, found, i64::from(tag));
         if self.env.options.sealed() {
             return same;
         }

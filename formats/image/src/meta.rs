@@ -116,9 +116,7 @@ impl ValType {
     /// Whether every value of the type is one of the other, where equal types have equal numbers.
     #[must_use]
     pub fn is_subtype_of(self, other: ValType) -> bool {
-        use ValType::{
-            ExnRef, ExternRef, FuncRef, NonNullExn, NonNullExtern, NonNullFunc, Typed,
-        };
+        use ValType::{ExnRef, ExternRef, FuncRef, NonNullExn, NonNullExtern, NonNullFunc, Typed};
         self == other
             || match (self, other) {
                 (NonNullFunc | Typed { .. }, FuncRef)

@@ -82,7 +82,10 @@ mod tests {
     #[test]
     fn proposals_are_told_apart() {
         let cases = [
-            ("(module (func (param i64 i64) (result i64 i64) (i64.add128 (local.get 0) (local.get 1) (local.get 1) (local.get 0))))", "wide-arithmetic"),
+            (
+                "(module (func (param i64 i64) (result i64 i64) (i64.add128 (local.get 0) (local.get 1) (local.get 1) (local.get 0))))",
+                "wide-arithmetic",
+            ),
             ("(module (memory 1 1 shared))", "threads"),
             ("(module (type (struct)))", "gc"),
         ];
