@@ -184,12 +184,6 @@ fn constant(f: &mut Function, ty: ValType, bits: u64, upper: u64) {
         ValType::Ref(r) if r == wasmparser::RefType::FUNCREF => {
             I::RefNull(wasm_encoder::HeapType::FUNC)
         }
-        ValType::Ref(r) if r == wasmparser::RefType::EXNREF => {
-            I::RefNull(wasm_encoder::HeapType::Abstract {
-                shared: false,
-                ty: wasm_encoder::AbstractHeapType::Exn,
-            })
-        }
         ValType::Ref(_) => I::RefNull(wasm_encoder::HeapType::EXTERN),
         ValType::V128 => I::V128Const((u128::from(upper) << 64 | u128::from(bits)).cast_signed()),
     });

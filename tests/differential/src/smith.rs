@@ -13,8 +13,7 @@ fn config(numbers: &mut Numbers) -> Config {
         bulk_memory_enabled: true,
         canonicalize_nans: true,
         compact_imports_enabled: false,
-        // Only the second engine knows them.
-        exceptions_enabled: numbers.next().is_multiple_of(3) && cfg!(feature = "wasmtime"),
+        exceptions_enabled: false,
         export_everything: true,
         custom_page_sizes_enabled: numbers.next().is_multiple_of(2),
         extended_const_enabled: true,
@@ -80,30 +79,13 @@ fn make(config: Config, numbers: &mut Numbers) -> Option<Vec<u8>> {
     Some(module.to_bytes()).filter(|wasm| can_be_asked(wasm))
 }
 
-/// Whether a module has tags, or may have references to exceptions, by its code.
-pub fn has_exceptions(wasm: &[u8]) -> bool {
-    let without = wasmparser::WasmFeatures::all() - wasmparser::WasmFeatures::EXCEPTIONS;
-    wasmparser::Validator::new_with_features(without)
-        .validate_all(wasm)
-        .is_err()
-}
-
-/// Whether engines can be asked about a module: none of its tables holds exceptions, and wasmi 2.0.0 aborts the process at some
+/// Whether the interpreter can be asked about a module: wasmi 2.0.0 aborts the process at some
 /// forms of `v128.store16_lane`.
 fn can_be_asked(wasm: &[u8]) -> bool {
     let bodies = Parser::new(0).parse_all(wasm).filter_map(|p| match p {
         Ok(Payload::CodeSectionEntry(body)) => body.get_operators_reader().ok(),
         _ => None,
     });
-    let tables = Parser::new(0).parse_all(wasm).filter_map(|p| match p {
-        Ok(Payload::TableSection(tables)) => Some(tables),
-        _ => None,
-    });
-    // No SIP has those of exceptions.
-    let kept = |t: wasmparser::Table<'_>| t.ty.element_type != wasmparser::RefType::EXNREF;
-    if !tables.flatten().all(|t| t.is_ok_and(kept)) {
-        return false;
-    }
     bodies
         .flatten()
         .all(|op| !matches!(op, Ok(Operator::V128Store16Lane { .. })))
