@@ -25,22 +25,19 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use sing_abi::ctx;
 use sing_abi::trap::Trap;
 
-/// The namespace of functions in names of the IR.
+/// Namespaces of names in the IR: functions, routines by [`Routine::index`], and places in the
+/// code, which are [`CODE`] and [`TABLE`].
 pub(crate) const FUNCTIONS: u32 = 0;
-/// The namespace of routines, by [`Routine::index`].
 pub(crate) const ROUTINES: u32 = 1;
-/// The namespace of places in the code: [`CODE`] and [`TABLE`].
 pub(crate) const PLACES: u32 = 2;
 /// The first byte of the code.
 pub(crate) const CODE: u32 = 0;
 /// The exception table, which is where the functions end.
 pub(crate) const TABLE: u32 = 1;
 
-/// In the table: the bytes of code before it, an i32.
+/// In the table: the bytes of code before it and the number of its entries, i32s; the first entry.
 const TABLE_CODE: i32 = 0;
-/// In the table: the number of its entries, an i32.
 const TABLE_ENTRIES: i32 = 4;
-/// In the table: the first entry.
 pub(crate) const TABLE_HEAD: u32 = 16;
 /// Binary logarithm of an entry's size.
 const ENTRY_SHIFT: i64 = 4;
@@ -170,9 +167,8 @@ impl<'f> Maker<'f> {
     }
 
     fn store(&mut self, value: Value, at: Value, offset: i32) {
-        self.b
-            .ins()
-            .store(MemFlagsData::trusted(), value, at, offset);
+        let flags = MemFlagsData::trusted();
+        self.b.ins().store(flags, value, at, offset);
     }
 
     /// An i32 of memory, as an i64.
@@ -386,10 +382,8 @@ impl<'f> Maker<'f> {
 
         self.b.switch_to_block(body);
         let index = self.b.ins().iadd(start, looked);
-        let index = self
-            .b
-            .ins()
-            .band_imm_u(index, i64::from(self.place.slots - 1));
+        let mask = i64::from(self.place.slots - 1);
+        let index = self.b.ins().band_imm_u(index, mask);
         let offset = self.b.ins().ishl_imm_u(index, i64::from(self.place.shift));
         let slot = self.b.ins().iadd(first, offset);
         let is = self.has_state(slot, FREE);
