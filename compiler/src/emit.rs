@@ -5,7 +5,7 @@ use crate::error::{Error, ErrorKind, Place, Result};
 use crate::link::Linker;
 use crate::module::Module;
 use crate::options::Options;
-use crate::translate::{self, Env};
+use crate::translate::{self, Env, Routine};
 use crate::verify::Checked;
 use crate::{Compiled, Stats, isa, layout};
 use cranelift_codegen::Context;
@@ -38,8 +38,9 @@ impl Added {
             Vec::new()
         };
         let defined = checked.module.func_types.len() as u32;
+        // Exceptions need the convention of tail calls, which keeps no register across calls.
         let tail_calls = match options.sealed() {
-            true => checked.used.tail_calls,
+            true => checked.used.tail_calls || checked.used.exceptions,
             false => options.tail_calls,
         };
         let entries = match options.sealed() && tail_calls {
@@ -63,6 +64,11 @@ fn environment<'m>(
 ) -> Result<Env<'m>> {
     let module = &checked.module;
     let thunks = added.referents.iter().zip(added.defined..);
+    let mut layout = layout::of_module(module, options)?;
+    let exceptions = match checked.used.exceptions {
+        true => Some(translate::Exceptions::behind(&mut layout, module)?),
+        false => None,
+    };
     Ok(Env {
         module,
         imports: &checked.imports,
@@ -71,7 +77,8 @@ fn environment<'m>(
             true => CallConv::Tail,
             false => translate::KERNEL_CONVENTION,
         },
-        layout: layout::of_module(module, options)?,
+        layout,
+        exceptions,
         canonical: module.canonical_types(),
         thunks: thunks.map(|(&func, thunk)| (func, thunk)).collect(),
         fixed_tables: fixed_tables(checked, options),
@@ -147,6 +154,9 @@ pub(crate) fn module(mut checked: Checked<'_>, options: &Options) -> Result<Comp
     }
     if !options.sealed() {
         emitter.trampolines()?;
+    }
+    if env.exceptions.is_some() {
+        emitter.routines()?;
     }
     let (code, mut meta, stats) = emitter.finish()?;
     let Checked {
@@ -310,6 +320,20 @@ impl<'e> Emitter<'e> {
             })?;
             self.trampolines.push((func, offset));
         }
+        Ok(())
+    }
+
+    /// The routines for exceptions, which no table of the image names.
+    fn routines(&mut self) -> Result<()> {
+        let env = self.env;
+        for routine in Routine::MADE {
+            let (offset, _) = self.emit(u32::MAX, |ir, builder| {
+                routine.make(env, ir, builder)?;
+                Ok(0)
+            })?;
+            self.linker.routine(routine, offset);
+        }
+        self.linker.append(Routine::Resume, &translate::RESUME);
         Ok(())
     }
 

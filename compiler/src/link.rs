@@ -2,11 +2,12 @@
 //! their traps.
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::translate::{CODE, FUNCTIONS, PLACES, ROUTINES, Routine, TABLE, TABLE_HEAD};
 use cranelift_codegen::binemit::{Addend, Reloc};
 use cranelift_codegen::control::ControlPlane;
-use cranelift_codegen::ir::{ExternalName, Function, TrapCode};
+use cranelift_codegen::ir::{ExternalName, Function, TrapCode, UserExternalName};
 use cranelift_codegen::isa::TargetIsa;
-use cranelift_codegen::{Context, FinalizedRelocTarget};
+use cranelift_codegen::{Context, FinalizedMachExceptionHandler, FinalizedRelocTarget};
 use sing_abi::trap::Trap;
 use sing_image::limits;
 
@@ -19,8 +20,13 @@ const PADDING: u8 = 0xcc;
 pub(crate) struct Linker {
     code: Vec<u8>,
     /// Calls to be resolved: offset in the code, called function, addend.
-    calls: Vec<(u32, u32, Addend)>,
+    calls: Vec<(u32, UserExternalName, Addend)>,
     traps: Vec<(u32, u8)>,
+    /// Routines with their offsets.
+    routines: Vec<(Routine, u32)>,
+    /// The exception table: for each call from which exceptions go on in its function, the offset
+    /// behind it, the bytes of the frame below the frame pointer, and the offset to go on at.
+    catching: Vec<[u32; 3]>,
     max_frame: u32,
 }
 
@@ -58,7 +64,11 @@ impl Linker {
         let start = start as u32;
         for reloc in compiled.buffer.relocs() {
             let target = called_function(&context.func, &reloc.target)
-                .filter(|_| reloc.kind == Reloc::X86CallPCRel4)
+                .filter(|_| match reloc.kind {
+                    Reloc::X86CallPCRel4 => true,
+                    Reloc::X86GOTPCRel4 => self.relax(start + reloc.offset),
+                    _ => false,
+                })
                 .ok_or_else(|| {
                     Error::internal(format!(
                         "{:?} to {:?} in the code",
@@ -72,6 +82,18 @@ impl Linker {
             self.traps
                 .push((start + trap.offset, reason(trap.code)?.code()));
         }
+        for call in compiled.buffer.call_sites() {
+            let [handler] = call.exception_handlers else {
+                continue;
+            };
+            let (FinalizedMachExceptionHandler::Default(handler), Some(frame)) =
+                (handler, call.frame_offset)
+            else {
+                return Err(Error::internal("a call with other than one handler"));
+            };
+            self.catching
+                .push([start + call.ret_addr, frame, start + handler]);
+        }
         if let Some(frame) = compiled.buffer.frame_layout() {
             // Including the return address and the saved frame pointer.
             self.max_frame = self.max_frame.max(frame.frame_to_fp_offset + 16);
@@ -79,11 +101,72 @@ impl Linker {
         Ok((start, bytes.len() as u32))
     }
 
+    /// Turns the load of an address from a table of addresses, which an image has not, into the
+    /// computation of the address, as linkers do: `mov` of 64 bits into `lea`. Whether it is such a
+    /// load whose distance stands there.
+    fn relax(&mut self, at: u32) -> bool {
+        let Some([rex, opcode, _]) = self.code[..at as usize].last_chunk_mut() else {
+            return false;
+        };
+        let load = *rex & 0xf8 == 0x48 && *opcode == 0x8b;
+        if load {
+            *opcode = 0x8d;
+        }
+        load
+    }
+
+    /// Places a routine at the offset.
+    pub(crate) fn routine(&mut self, routine: Routine, offset: u32) {
+        self.routines.push((routine, offset));
+    }
+
+    /// Appends a routine that has code already.
+    pub(crate) fn append(&mut self, routine: Routine, code: &[u8]) {
+        self.code
+            .resize(self.code.len().next_multiple_of(ALIGNMENT), PADDING);
+        self.routine(routine, self.code.len() as u32);
+        self.code.extend_from_slice(code);
+    }
+
+    /// Appends the exception table, where there are routines that use it: its offset.
+    fn table(&mut self) -> Result<u32> {
+        self.code
+            .resize(self.code.len().next_multiple_of(ALIGNMENT), PADDING);
+        let at = self.code.len() as u32;
+        self.catching.sort_unstable();
+        let size = u64::from(TABLE_HEAD) + self.catching.len() as u64 * 16;
+        limits::CODE_BYTES
+            .check(u64::from(at) + size)
+            .map_err(|e| Error::new(ErrorKind::TooLarge, format!("the image has {}", e.message)))?;
+        let head = [at, self.catching.len() as u32, 0, 0];
+        let entries = self
+            .catching
+            .iter()
+            .map(|&[behind, frame, to]| [behind, frame, to, 0]);
+        for word in [head].into_iter().chain(entries).flatten() {
+            self.code.extend_from_slice(&word.to_le_bytes());
+        }
+        Ok(at)
+    }
+
     /// Resolves the calls; `offset_of` gives the offset of a function.
     pub(crate) fn finish(mut self, offset_of: impl Fn(u32) -> Option<u32>) -> Result<Linked> {
+        let table = match self.routines.is_empty() {
+            true => None,
+            false => Some(self.table()?),
+        };
         for (at, target, addend) in self.calls {
-            let target = offset_of(target)
-                .ok_or_else(|| Error::internal(format!("a call of function {target}")))?;
+            let offset = match (target.namespace, target.index) {
+                (FUNCTIONS, func) => offset_of(func),
+                (ROUTINES, routine) => {
+                    let mut routines = self.routines.iter();
+                    routines.find(|r| r.0.index() == routine).map(|r| r.1)
+                }
+                (PLACES, CODE) => Some(0),
+                (PLACES, TABLE) => table,
+                _ => None,
+            };
+            let target = offset.ok_or_else(|| Error::internal(format!("a call of {target:?}")))?;
             let distance = i64::from(target) + addend - i64::from(at);
             let distance = i32::try_from(distance)
                 .map_err(|_| Error::new(ErrorKind::TooLarge, "a call is too far"))?;
@@ -99,10 +182,10 @@ impl Linker {
     }
 }
 
-fn called_function(func: &Function, target: &FinalizedRelocTarget) -> Option<u32> {
+fn called_function(func: &Function, target: &FinalizedRelocTarget) -> Option<UserExternalName> {
     match target {
         FinalizedRelocTarget::ExternalName(ExternalName::User(name)) => {
-            Some(func.params.user_named_funcs()[*name].index)
+            Some(func.params.user_named_funcs()[*name].clone())
         }
         _ => None,
     }

@@ -3,7 +3,7 @@
 //! Invariant: [`Module::parse`] gets bytes that the validator has accepted, so indices are in range
 //! and types match; anything that it cannot represent is an error, never a panic.
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Place, Result};
 use crate::names;
 use sing_image::meta::{
     ConstExpr, ConstStep, Element, Export, ExportKind, FuncType, GlobalType, Import, ImportKind,
@@ -34,6 +34,8 @@ pub(crate) struct Module<'a> {
     /// Type index of each function.
     pub(crate) func_types: Vec<u32>,
     pub(crate) imported_funcs: u32,
+    /// Type index of each tag.
+    pub(crate) tags: Vec<u32>,
     pub(crate) tables: Vec<TableType>,
     pub(crate) imported_tables: u32,
     /// The initial value of the elements of those defined tables that have one.
@@ -114,6 +116,11 @@ impl<'a> Module<'a> {
                     self.global_values.push(value);
                 }
             }
+            wp::Payload::TagSection(tags) => {
+                for tag in tags {
+                    self.tags.push(tag?.func_type_idx);
+                }
+            }
             wp::Payload::ExportSection(exports) => {
                 for export in exports {
                     let export = export?;
@@ -122,6 +129,8 @@ impl<'a> Module<'a> {
                         wp::ExternalKind::Memory => ExportKind::Memory(export.index),
                         wp::ExternalKind::Table => ExportKind::Table(export.index),
                         wp::ExternalKind::Global => ExportKind::Global(export.index),
+                        // Nothing is linked by tags.
+                        wp::ExternalKind::Tag => continue,
                         _ => return Err(unsupported("exports of this kind")),
                     };
                     self.exports.push(Export {
@@ -193,6 +202,15 @@ impl<'a> Module<'a> {
                 self.globals.push(global);
                 self.imported_globals += 1;
                 ImportKind::Global(global)
+            }
+            wp::TypeRef::Tag(_) => {
+                let message = "imports of tags are not supported: a module throws and catches its \
+                               own exceptions only (define the tag in the module)";
+                let place = Place::Import {
+                    module: import.module.into(),
+                    name: import.name.into(),
+                };
+                return Err(Error::new(ErrorKind::Unsupported, message).at(place));
             }
             _ => return Err(unsupported("imports of this kind")),
         };
@@ -313,6 +331,13 @@ impl<'a> Module<'a> {
             .ok_or_else(|| Error::internal(format!("function {func} has no type")))
     }
 
+    /// The type of a tag, whose parameters are the values of its exceptions.
+    pub(crate) fn tag_type(&self, tag: u32) -> Result<&FuncType> {
+        let ty = self.tags.get(tag as usize).copied();
+        ty.and_then(|ty| self.types.get(ty as usize))
+            .ok_or_else(|| Error::internal(format!("tag {tag} has no type")))
+    }
+
     /// The function's name for people: from the name section, or by its index.
     pub(crate) fn func_name(&self, func: u32) -> String {
         match self.names.get(func as usize) {
@@ -378,6 +403,13 @@ fn reference_type(ty: wp::RefType) -> Result<ValType> {
     Ok(match ty.heap_type() {
         wp::HeapType::FUNC if !ty.is_nullable() => ValType::NonNullFunc,
         wp::HeapType::EXTERN if !ty.is_nullable() => ValType::NonNullExtern,
+        wp::HeapType::Abstract {
+            shared: false,
+            ty: wp::AbstractHeapType::Exn,
+        } => match ty.is_nullable() {
+            true => ValType::ExnRef,
+            false => ValType::NonNullExn,
+        },
         wp::HeapType::Concrete(wp::UnpackedIndex::Module(of)) => ValType::Typed {
             ty: of,
             nullable: ty.is_nullable(),

@@ -61,7 +61,7 @@ pub enum Features {
     /// WebAssembly 2.0 and the finished proposals that are supported in full: extended constant
     /// expressions, relaxed vector instructions in the deterministic profile, several memories,
     /// typed references to functions, tail calls, memories and tables with addresses of 64 bits,
-    /// and memories with pages of a byte.
+    /// memories with pages of a byte, and exceptions, in both encodings.
     Core,
 }
 
@@ -77,7 +77,9 @@ impl Features {
             | F::FUNCTION_REFERENCES
             | F::TAIL_CALL
             | F::MEMORY64
-            | F::CUSTOM_PAGE_SIZES;
+            | F::CUSTOM_PAGE_SIZES
+            | F::EXCEPTIONS
+            | F::LEGACY_EXCEPTIONS;
         match self {
             Features::Sip => core | F::THREADS,
             Features::Core => core,

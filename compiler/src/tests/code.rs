@@ -7,7 +7,7 @@ use sing_abi::trap::Trap;
 use sing_abi::{GUARD, ctx, entry, xheap};
 use sing_image::meta::ExportKind;
 
-fn calls(code: &[Instruction]) -> usize {
+pub(super) fn calls(code: &[Instruction]) -> usize {
     code.iter()
         .filter(|i| i.mnemonic() == Mnemonic::Call)
         .count()

@@ -49,7 +49,7 @@ fn what_is_not_valid() {
 #[test]
 fn what_is_of_a_later_version() {
     let cases = [
-        ("(tag)", "exceptions"),
+        ("(func (i64.add128))", "wide arithmetic"),
         ("(type (struct))", "gc"),
         (
             "(global i32 (i32.const 1)) (global i32 (global.get 0))",

@@ -2,6 +2,7 @@
 //! run it.
 
 mod code;
+mod exceptions;
 mod growth;
 mod hostile;
 mod image;

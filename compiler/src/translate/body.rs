@@ -150,7 +150,9 @@ impl Translator<'_, '_> {
             || self.call_op(op)?
             || self.table_op(op)?
             || self.atomic_op(op)?
-            || self.vector_op(op)?;
+            || self.vector_op(op)?
+            || self.exception_op(op)?
+            || self.legacy_op(op)?;
         if known {
             Ok(())
         } else {

@@ -6,11 +6,19 @@ use crate::layout;
 use crate::verify::ImportUse;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
-    ExtFuncData, ExternalName, FuncRef, Inst, InstBuilder, SigRef, UserExternalName, Value, types,
+    BlockArg, BlockCall, ExceptionTableData, ExceptionTableItem, ExtFuncData, ExternalName,
+    FuncRef, Inst, InstBuilder, SigRef, Type, UserExternalName, Value, types,
 };
 use sing_abi::ctx;
 use sing_abi::trap::Trap;
 use wasmparser as wp;
+
+/// What a call calls.
+#[derive(Clone, Copy)]
+enum Callee {
+    Function(FuncRef),
+    Code(SigRef, Value),
+}
 
 impl Translator<'_, '_> {
     pub(super) fn call_op(&mut self, op: &wp::Operator<'_>) -> Result<bool> {
@@ -70,9 +78,7 @@ impl Translator<'_, '_> {
             self.b.ins().return_call(target, &arguments);
             return Ok(());
         }
-        let call = self.b.ins().call(target, &arguments);
-        self.push_results(call);
-        Ok(())
+        self.call_here(Callee::Function(target), &arguments)
     }
 
     /// Whether the call that comes next is the function's last instruction. What is behind it
@@ -94,15 +100,52 @@ impl Translator<'_, '_> {
         Ok(())
     }
 
-    fn call_code(&mut self, signature: SigRef, code: Value, arguments: &[Value]) {
+    fn call_code(&mut self, signature: SigRef, code: Value, arguments: &[Value]) -> Result<()> {
         if self.ends() {
             self.b
                 .ins()
                 .return_call_indirect(signature, code, arguments);
-        } else {
-            let call = self.b.ins().call_indirect(signature, code, arguments);
-            self.push_results(call);
+            return Ok(());
         }
+        self.call_here(Callee::Code(signature, code), arguments)
+    }
+
+    /// Calls what may throw, and pushes its results: where a block around it catches exceptions,
+    /// the call has that way out, too.
+    fn call_here(&mut self, callee: Callee, arguments: &[Value]) -> Result<()> {
+        let Some(handler) = self.handler()? else {
+            let call = match callee {
+                Callee::Function(function) => self.b.ins().call(function, arguments),
+                Callee::Code(signature, code) => {
+                    self.b.ins().call_indirect(signature, code, arguments)
+                }
+            };
+            self.push_results(call);
+            return Ok(());
+        };
+        let dfg = &self.b.func.dfg;
+        let signature = match callee {
+            Callee::Function(function) => dfg.ext_funcs[function].signature,
+            Callee::Code(signature, _) => signature,
+        };
+        let returns = dfg.signatures[signature].returns.iter();
+        let results: Vec<Type> = returns.map(|r| r.value_type).collect();
+        let next = self.label_block(&results);
+        let carried = (0..results.len() as u32).map(BlockArg::TryCallRet);
+        let pool = &mut self.b.func.dfg.value_lists;
+        let normal = BlockCall::new(next, carried, pool);
+        let caught = BlockCall::new(handler, [BlockArg::TryCallExn(0)], pool);
+        let ways = [ExceptionTableItem::Default(caught)];
+        let ways = ExceptionTableData::new(signature, normal, ways);
+        let ways = self.b.func.dfg.exception_tables.push(ways);
+        match callee {
+            Callee::Function(function) => self.b.ins().try_call(function, arguments, ways),
+            Callee::Code(_, code) => self.b.ins().try_call_indirect(code, arguments, ways),
+        };
+        self.seal(next);
+        self.b.switch_to_block(next);
+        self.stack.extend(self.b.block_params(next));
+        Ok(())
     }
 
     /// Calls another module's function with that module's context.
@@ -114,8 +157,7 @@ impl Translator<'_, '_> {
         let mut arguments = vec![context];
         arguments.extend(self.pop_many(ty.params.len())?);
         let signature = self.b.import_signature(self.env.signature(ty));
-        self.call_code(signature, code, &arguments);
-        Ok(())
+        self.call_code(signature, code, &arguments)
     }
 
     fn call_indirect(&mut self, ty: u32, table: u32) -> Result<()> {
@@ -170,8 +212,7 @@ impl Translator<'_, '_> {
         let mut arguments = vec![context];
         arguments.extend(self.pop_many(self.type_at(ty)?.params.len())?);
         let signature = self.signature_ref(ty)?;
-        self.call_code(signature, code, &arguments);
-        Ok(())
+        self.call_code(signature, code, &arguments)
     }
 
     pub(super) fn push_results(&mut self, call: Inst) {

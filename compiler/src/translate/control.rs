@@ -3,10 +3,13 @@
 //! A label is a block of the IR whose parameters are the values that a branch to it carries.
 //! Unreachable code is skipped: nothing is emitted until the end of a block that a branch goes to.
 
+use super::legacy::Caught;
 use super::{Translator, clif_type, trap_code};
 use crate::error::{Error, Result};
 use crate::module::val_type;
-use cranelift_codegen::ir::{Block, BlockArg, BlockCall, InstBuilder, JumpTableData, Type, Value};
+use cranelift_codegen::ir::{
+    Block, BlockArg, BlockCall, InstBuilder, JumpTableData, Type, Value, types,
+};
 use sing_abi::trap::Trap;
 use std::collections::HashMap;
 use wasmparser as wp;
@@ -22,6 +25,15 @@ pub(super) enum FrameKind {
         otherwise: Block,
         params: Vec<Value>,
     },
+    /// `try_table`: the block to which exceptions go, and the clauses. Or the body of a `try`,
+    /// whose clauses follow.
+    Try {
+        handler: Block,
+        reached: bool,
+        catches: Vec<wp::Catch>,
+    },
+    /// A clause of a `try`.
+    Clauses(Caught),
 }
 
 /// A block whose end has not been reached yet.
@@ -40,7 +52,7 @@ pub(super) struct Frame {
 }
 
 /// The values that a branch carries, as arguments of its block.
-fn arguments(values: &[Value]) -> Vec<BlockArg> {
+pub(super) fn arguments(values: &[Value]) -> Vec<BlockArg> {
     values.iter().copied().map(BlockArg::Value).collect()
 }
 
@@ -76,6 +88,8 @@ impl Translator<'_, '_> {
                     })
                 })?;
             }
+            O::TryTable { try_table } => self.open_try(try_table.ty, &try_table.catches)?,
+            O::Try { blockty } => self.open_try(*blockty, &[])?,
             O::Else => self.otherwise()?,
             O::End => self.end()?,
             O::Br { relative_depth } => {
@@ -142,10 +156,19 @@ impl Translator<'_, '_> {
     pub(super) fn dead_op(&mut self, op: &wp::Operator<'_>) -> Result<()> {
         use wp::Operator as O;
         match op {
-            O::Block { .. } | O::Loop { .. } | O::If { .. } => self.skipped += 1,
-            O::End if self.skipped > 0 => self.skipped -= 1,
+            O::Block { .. }
+            | O::Loop { .. }
+            | O::If { .. }
+            | O::TryTable { .. }
+            | O::Try { .. } => {
+                self.skipped += 1;
+            }
+            O::End | O::Delegate { .. } if self.skipped > 0 => self.skipped -= 1,
             O::End => self.end()?,
             O::Else if self.skipped == 0 => self.otherwise()?,
+            O::Catch { .. } | O::CatchAll | O::Delegate { .. } if self.skipped == 0 => {
+                self.legacy_op(op)?;
+            }
             _ => {}
         }
         Ok(())
@@ -184,8 +207,20 @@ impl Translator<'_, '_> {
         Ok(())
     }
 
+    fn open_try(&mut self, ty: wp::BlockType, catches: &[wp::Catch]) -> Result<()> {
+        self.open(ty, |t, _| {
+            let handler = t.label_block(&[types::I64]);
+            t.catching.push(t.frames.len());
+            Ok(FrameKind::Try {
+                handler,
+                reached: false,
+                catches: catches.to_vec(),
+            })
+        })
+    }
+
     /// Jumps to the end of the innermost block, if this place is reachable.
-    fn fall_through(&mut self, frame: &mut Frame) -> Result<()> {
+    pub(super) fn fall_through(&mut self, frame: &mut Frame) -> Result<()> {
         if self.live {
             let values = self.pop_many(frame.results)?;
             let carried = arguments(&values);
@@ -195,7 +230,7 @@ impl Translator<'_, '_> {
         Ok(())
     }
 
-    fn innermost(&mut self) -> Result<Frame> {
+    pub(super) fn innermost(&mut self) -> Result<Frame> {
         self.frames
             .pop()
             .ok_or_else(|| Error::internal("no block is open"))
@@ -230,7 +265,24 @@ impl Translator<'_, '_> {
                 self.b.ins().jump(frame.end, &carried);
                 frame.reached = true;
             }
+            FrameKind::Try {
+                handler,
+                reached,
+                catches,
+            } => {
+                self.catching.pop();
+                if *reached {
+                    self.catch(*handler, catches)?;
+                }
+            }
+            FrameKind::Clauses(caught) => self.end_clauses(caught)?,
         }
+        self.resume(&frame);
+        Ok(())
+    }
+
+    /// Goes on behind a block, if anything reaches its end.
+    pub(super) fn resume(&mut self, frame: &Frame) {
         self.stack.truncate(frame.height);
         self.live = frame.reached;
         if frame.reached {
@@ -238,17 +290,19 @@ impl Translator<'_, '_> {
             self.seal(frame.end);
             self.stack.extend(self.b.block_params(frame.end));
         }
-        Ok(())
     }
 
     /// A branch's target, and the number of values that it carries.
-    fn label(&mut self, depth: u32) -> Result<(Block, usize)> {
+    pub(super) fn label(&mut self, depth: u32) -> Result<(Block, usize)> {
         let index = self.frames.len().checked_sub(1 + depth as usize);
         let frame = index.and_then(|i| self.frames.get_mut(i));
         let frame = frame.ok_or_else(|| Error::internal(format!("there is no label {depth}")))?;
         Ok(match frame.kind {
             FrameKind::Loop { header } => (header, frame.params),
-            FrameKind::Block | FrameKind::If { .. } => {
+            FrameKind::Block
+            | FrameKind::If { .. }
+            | FrameKind::Try { .. }
+            | FrameKind::Clauses(_) => {
                 frame.reached = true;
                 (frame.end, frame.results)
             }

@@ -16,18 +16,23 @@ mod atomics;
 mod body;
 mod calls;
 mod control;
+mod exceptions;
 mod globals;
 mod intrinsics;
 mod io;
+mod legacy;
 mod memory;
 mod numeric;
 mod tables;
 mod trampoline;
+mod unwind;
 mod vectors;
 mod xheap;
 
 pub(crate) use body::{entry, function, thunk};
+pub(crate) use exceptions::Exceptions;
 pub(crate) use trampoline::trampoline;
+pub(crate) use unwind::{CODE, FUNCTIONS, PLACES, RESUME, ROUTINES, Routine, TABLE, TABLE_HEAD};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::module::Module;
@@ -68,6 +73,8 @@ pub(crate) struct Env<'m> {
     pub(crate) thunks: HashMap<u32, u32>,
     /// For each table, whether its length never changes.
     pub(crate) fixed_tables: Vec<bool>,
+    /// Where the exceptions of a thread lie, in a module that throws or catches any.
+    pub(crate) exceptions: Option<Exceptions>,
     pub(crate) frontend: TargetFrontendConfig,
 }
 
@@ -106,6 +113,8 @@ pub(crate) fn clif_type(ty: ValType) -> Type {
         | ValType::ExternRef
         | ValType::NonNullFunc
         | ValType::NonNullExtern
+        | ValType::ExnRef
+        | ValType::NonNullExn
         | ValType::Typed { .. } => types::I64,
         ValType::F32 => types::F32,
         ValType::F64 => types::F64,
@@ -155,6 +164,8 @@ struct Regions {
     windows: AliasRegion,
     /// Registers of devices.
     registers: AliasRegion,
+    /// The thread's exceptions.
+    exceptions: AliasRegion,
 }
 
 impl Regions {
@@ -178,6 +189,7 @@ impl Regions {
             blocks: region("blocks"),
             windows: region("windows"),
             registers: region("registers"),
+            exceptions: region("exceptions"),
         }
     }
 }
@@ -202,6 +214,8 @@ struct Translator<'e, 'f> {
     stack: Vec<Value>,
     locals: Vec<Variable>,
     frames: Vec<Frame>,
+    /// The places in `frames` of those that catch exceptions, the innermost last.
+    catching: Vec<usize>,
     joins: Joins,
     /// Whether the current instruction is reachable.
     live: bool,
@@ -224,6 +238,7 @@ impl<'e, 'f> Translator<'e, 'f> {
             stack: Vec::new(),
             locals: Vec::new(),
             frames: Vec::new(),
+            catching: Vec::new(),
             joins: Joins::default(),
             live: true,
             tail: false,

@@ -283,6 +283,8 @@ pub(super) fn describe(params: &[ValType], results: &[ValType]) -> String {
                 ValType::V128 => "v128".into(),
                 ValType::NonNullFunc => "(ref func)".into(),
                 ValType::NonNullExtern => "(ref extern)".into(),
+                ValType::ExnRef => "exnref".into(),
+                ValType::NonNullExn => "(ref exn)".into(),
                 ValType::Typed { ty, nullable } => {
                     format!("(ref {}{ty})", if nullable { "null " } else { "" })
                 }

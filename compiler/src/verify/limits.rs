@@ -15,8 +15,13 @@ use sing_image::manifest::Manifest;
 
 /// Compares what a module has with the limits. Before anything loops over it.
 pub(super) fn module(module: &Module<'_>, used: &Used) -> Result<()> {
-    // The kernel calls up to three functions, by way of others where there are tail calls.
-    let entries = if used.tail_calls { 3 } else { 0 };
+    // The kernel calls up to three functions, by way of others where there are tail calls or
+    // exceptions.
+    let entries = if used.tail_calls || used.exceptions {
+        3
+    } else {
+        0
+    };
     let elements = module.tables.iter().map(|t| t.limits.min);
     checked(&Counts {
         types: module.types.len() as u64,

@@ -45,8 +45,14 @@ pub(crate) fn check<'a>(wasm: &'a [u8], options: &Options) -> Result<Checked<'a>
     let used = validate::module(wasm, options.features.of_wasmparser())?;
     let module = Module::parse(wasm)?;
     if !options.sealed() {
-        if used.tail_calls && !options.tail_calls {
-            let message = "tail calls are not supported where modules are linked that were compiled without them";
+        if (used.tail_calls || used.exceptions) && !options.tail_calls {
+            let what = match used.exceptions {
+                true => "exceptions are",
+                false => "tail calls are",
+            };
+            let message = format!(
+                "{what} not supported where modules are linked that were compiled without tail calls"
+            );
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
         let imports = (0..module.imported_funcs).map(ImportUse::Linked).collect();

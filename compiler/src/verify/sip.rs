@@ -27,6 +27,13 @@ pub(super) fn shape(module: &Module<'_>) -> Result<()> {
         };
         return Err(Error::new(ErrorKind::Import, message).at(place));
     }
+    if let Some(table) = module.tables.iter().position(|t| t.element.is_exception()) {
+        let message = format!(
+            "table {table} holds references to exceptions, which belong to one thread, and a SIP's \
+             threads share its tables (keep them in locals or globals)"
+        );
+        return Err(Error::new(ErrorKind::Unsupported, message));
+    }
     if module.shared_memory {
         let message = "the memory is declared shared; a SIP's memory is its own, and its threads share \
                        it without that (link without --shared-memory)";

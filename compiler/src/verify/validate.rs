@@ -16,6 +16,8 @@ pub(crate) struct Used {
     pub(crate) tail_calls: bool,
     /// Functions that may become larger in the compiler than it compiles.
     pub(crate) large: BTreeSet<u32>,
+    /// Whether exceptions are thrown or caught.
+    pub(crate) exceptions: bool,
 }
 
 /// Validates a whole module.
@@ -71,6 +73,10 @@ fn function(
             wp::Operator::ReturnCall { .. }
             | wp::Operator::ReturnCallIndirect { .. }
             | wp::Operator::ReturnCallRef { .. } => used.tail_calls = true,
+            wp::Operator::Throw { .. }
+            | wp::Operator::ThrowRef
+            | wp::Operator::TryTable { .. }
+            | wp::Operator::Try { .. } => used.exceptions = true,
             _ => {}
         }
         if let Some(name) = waits(&op) {

@@ -42,6 +42,8 @@ pub(super) struct FunctionWork {
     blocks: u64,
     /// Branches, and falls into the next block.
     edges: u64,
+    /// Whether there has been a block that catches exceptions: calls may end in it.
+    catches: bool,
 }
 
 impl Work {
@@ -67,21 +69,51 @@ impl FunctionWork {
             locals: u64::from(func.len_locals()),
             blocks: 2,
             edges: 1,
+            catches: false,
         }
     }
 
     /// Counts an instruction that begins with this byte, before it is validated.
     pub(super) fn count(&mut self, op: &wp::Operator<'_>, first: u8, func: &Validator) {
         use wp::Operator as O;
+        let after_call = u64::from(self.catches) * 2;
         let (values, blocks) = match op {
             O::Call { function_index } | O::ReturnCall { function_index } => {
                 let ty = func.resources().type_index_of_function(*function_index);
-                (ty.map_or(0, |ty| sum(signature(func, ty))), 0)
+                (ty.map_or(0, |ty| sum(signature(func, ty))), after_call)
             }
             O::CallIndirect { type_index, .. }
             | O::ReturnCallIndirect { type_index, .. }
             | O::CallRef { type_index }
-            | O::ReturnCallRef { type_index } => (sum(signature(func, *type_index)), 0),
+            | O::ReturnCallRef { type_index } => (sum(signature(func, *type_index)), after_call),
+            O::Throw { tag_index } => (4 + payload(func, *tag_index), after_call),
+            O::ThrowRef | O::Rethrow { .. } => (4, after_call),
+            O::Try { blockty } => {
+                self.catches = true;
+                (sum(block(func, *blockty)) + 4, 2)
+            }
+            O::Catch { tag_index } => {
+                let frame = func.get_control_frame(0);
+                let results = frame.map_or(0, |f| sum(block(func, f.block_type)));
+                (8 + payload(func, *tag_index) + results, 2)
+            }
+            O::CatchAll | O::Delegate { .. } => {
+                let frame = func.get_control_frame(0);
+                (8 + frame.map_or(0, |f| sum(block(func, f.block_type))), 2)
+            }
+            O::TryTable { try_table } => {
+                self.catches = true;
+                // A clause loads the values that its branch carries.
+                let clauses = try_table.catches.iter().map(|catch| {
+                    let (wp::Catch::One { label: to, .. }
+                    | wp::Catch::OneRef { label: to, .. }
+                    | wp::Catch::All { label: to }
+                    | wp::Catch::AllRef { label: to }) = *catch;
+                    8 + 2 * label(func, to)
+                });
+                let values = clauses.sum::<u64>() + sum(block(func, try_table.ty));
+                (values + 4, 2 + 2 * try_table.catches.len() as u64)
+            }
             O::Block { blockty } => (sum(block(func, *blockty)), 1),
             O::Loop { blockty } => (sum(block(func, *blockty)), 2),
             O::If { blockty } => (sum(block(func, *blockty)), 3),
@@ -143,6 +175,12 @@ fn is_control(op: &wp::Operator<'_>) -> bool {
 
 fn sum((params, results): (u64, u64)) -> u64 {
     params + results
+}
+
+/// How many values an exception of this tag carries.
+fn payload(func: &Validator, tag: u32) -> u64 {
+    let ty = func.resources().tag_at(tag);
+    ty.map_or(0, |ty| ty.params().len() as u64)
 }
 
 /// How many parameters and results a function of this type has.

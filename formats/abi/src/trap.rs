@@ -45,11 +45,15 @@ pub enum Trap {
     NullReference = 18,
     /// An access outside the registers of a device, or not at a multiple of its width.
     RegisterOutOfBounds = 19,
+    /// An exception that no function on the thread's stack catches.
+    UncaughtException = 20,
+    /// More exceptions that the program holds by reference than its threads have room for.
+    TooManyExceptions = 21,
 }
 
 impl Trap {
     /// All reasons, in the order of their codes.
-    pub const ALL: [Trap; 19] = [
+    pub const ALL: [Trap; 21] = [
         Trap::Unreachable,
         Trap::MemoryOutOfBounds,
         Trap::TableOutOfBounds,
@@ -69,6 +73,8 @@ impl Trap {
         Trap::BrokenPromise,
         Trap::NullReference,
         Trap::RegisterOutOfBounds,
+        Trap::UncaughtException,
+        Trap::TooManyExceptions,
     ];
 
     /// The reason with this code.
@@ -106,6 +112,8 @@ impl Trap {
             Trap::BrokenPromise => "message that breaks what its contract requires",
             Trap::NullReference => "null reference",
             Trap::RegisterOutOfBounds => "out-of-bounds access to a device's registers",
+            Trap::UncaughtException => "uncaught exception",
+            Trap::TooManyExceptions => "too many exceptions held by reference",
         }
     }
 }
@@ -126,6 +134,6 @@ mod tests {
             assert_eq!(Trap::from_code(t.code()), Some(t));
         }
         assert_eq!(Trap::from_code(0), None);
-        assert_eq!(Trap::from_code(20), None);
+        assert_eq!(Trap::from_code(22), None);
     }
 }

@@ -15,6 +15,10 @@ use alloc::format;
 /// have few parameters and results has about one.
 pub const VALUES_PER_BYTE: u64 = 4;
 
+/// The most bytes of a thread's context record that exceptions take: one carries up to a thousand
+/// values.
+pub const EXCEPTION_BYTES: u64 = (256 << 10) + 64;
+
 /// A limit on the size of modules and images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {

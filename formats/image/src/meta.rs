@@ -59,6 +59,10 @@ pub enum ValType {
         /// Whether it can be null.
         nullable: bool,
     },
+    /// Reference to an exception.
+    ExnRef,
+    /// Reference to an exception, never null.
+    NonNullExn,
 }
 
 impl ValType {
@@ -74,7 +78,15 @@ impl ValType {
     /// Whether it is a type of references.
     #[must_use]
     pub fn is_reference(self) -> bool {
-        self.is_function() || matches!(self, ValType::ExternRef | ValType::NonNullExtern)
+        self.is_function()
+            || self.is_exception()
+            || matches!(self, ValType::ExternRef | ValType::NonNullExtern)
+    }
+
+    /// Whether it is a type of references to exceptions.
+    #[must_use]
+    pub fn is_exception(self) -> bool {
+        matches!(self, ValType::ExnRef | ValType::NonNullExn)
     }
 
     /// Whether null is a value of the type.
@@ -82,7 +94,10 @@ impl ValType {
     pub fn has_null(self) -> bool {
         matches!(
             self,
-            ValType::FuncRef | ValType::ExternRef | ValType::Typed { nullable: true, .. }
+            ValType::FuncRef
+                | ValType::ExternRef
+                | ValType::ExnRef
+                | ValType::Typed { nullable: true, .. }
         )
     }
 
@@ -101,11 +116,12 @@ impl ValType {
     /// Whether every value of the type is one of the other, where equal types have equal numbers.
     #[must_use]
     pub fn is_subtype_of(self, other: ValType) -> bool {
-        use ValType::{ExternRef, FuncRef, NonNullExtern, NonNullFunc, Typed};
+        use ValType::{ExnRef, ExternRef, FuncRef, NonNullExn, NonNullExtern, NonNullFunc, Typed};
         self == other
             || match (self, other) {
                 (NonNullFunc | Typed { .. }, FuncRef)
                 | (NonNullExtern, ExternRef)
+                | (NonNullExn, ExnRef)
                 | (
                     Typed {
                         nullable: false, ..

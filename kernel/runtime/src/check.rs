@@ -14,13 +14,15 @@ use sing_image::meta::{
 };
 use sing_image::{Error, Failure};
 
-/// The largest context record, in bytes: with the most globals, tables, imports and types allowed.
+/// The largest context record, in bytes: with the most globals, tables, imports, types and
+/// exceptions allowed.
 pub(crate) const MAX_CONTEXT: u64 = (ctx::VARS as u64
     + limits::GLOBALS.most * ctx::GLOBAL_CELL as u64
     + limits::TABLES.most * 8
     + limits::MEMORIES.most * ctx::MEMORY_CELL as u64
     + limits::IMPORTS.most * 16
     + limits::TYPES.most * 4
+    + limits::EXCEPTION_BYTES
     + 4 * ctx::ALIGN as u64)
     .next_multiple_of(ctx::ALIGN as u64);
 

@@ -32,9 +32,11 @@ fn try_run(path: &Path, mode: MemoryMode) -> Result<(), String> {
     let bytes = std::fs::read(path).map_err(|e| format!("cannot be read: {e}"))?;
     let text = String::from_utf8(bytes).map_err(|e| format!("is no UTF-8 text: {e}"))?;
     let machine = Machine::start()?;
-    // Modules that are linked with each other must agree on how functions are called.
+    // Modules that are linked with each other must agree on how functions are called, and
+    // exceptions need the convention of tail calls.
+    let needs = ["return_call", "throw", "try"];
     let options = Options {
-        tail_calls: text.contains("return_call"),
+        tail_calls: needs.iter().any(|need| text.contains(need)),
         ..Options::open(mode)
     };
     let mut world = World::new(&machine, options)?;

@@ -62,7 +62,7 @@ pub fn run(world: &mut World<'_>, directive: WastDirective<'_>) -> Outcome {
         WastDirective::AssertUnlinkable {
             module, message, ..
         } => assert_unlinkable(world, module, message),
-        WastDirective::AssertException { .. } => Err(skipped("exception-handling")),
+        WastDirective::AssertException { exec, .. } => assert_exception(world, exec),
         WastDirective::AssertSuspension { .. } => Err(skipped("stack-switching")),
         WastDirective::Thread(_) | WastDirective::Wait { .. } => Err(skipped("threads")),
         WastDirective::AssertMalformedCustom { .. } | WastDirective::AssertInvalidCustom { .. } => {
@@ -272,6 +272,14 @@ fn assert_trap(world: &mut World<'_>, exec: WastExecute<'_>, message: &str) -> R
             &format!("the trap {message:?}"),
             &given.to_string(),
         )),
+    }
+}
+
+fn assert_exception(world: &mut World<'_>, exec: WastExecute<'_>) -> Result<()> {
+    let what = describe(&exec);
+    match execute(world, &what, exec)? {
+        Given::Trap(Trap::UncaughtException) => Ok(()),
+        given => Err(failed(&what, "an exception", &given.to_string())),
     }
 }
 

@@ -53,6 +53,8 @@ impl fmt::Display for Value {
             ValType::ExternRef | ValType::NonNullExtern if bits == 0 => {
                 f.write_str("null externref")
             }
+            ValType::ExnRef | ValType::NonNullExn if bits == 0 => f.write_str("null exnref"),
+            ValType::ExnRef | ValType::NonNullExn => f.write_str("exnref"),
             ValType::ExternRef | ValType::NonNullExtern => write!(f, "externref {}", bits - 1),
         }
     }
@@ -73,9 +75,13 @@ fn reference(heap: &HeapType<'_>) -> Result<ValType, Foreign> {
             Err(Foreign::Proposal("shared-everything-threads"))
         }
         HeapType::Abstract {
-            ty: AbstractHeapType::Exn | AbstractHeapType::NoExn,
+            ty: AbstractHeapType::Exn,
             ..
-        } => Err(Foreign::Proposal("exception-handling")),
+        } => Ok(ValType::ExnRef),
+        HeapType::Abstract {
+            ty: AbstractHeapType::NoExn,
+            ..
+        } => Err(Foreign::Proposal("gc")),
         HeapType::Abstract {
             ty: AbstractHeapType::Cont | AbstractHeapType::NoCont,
             ..

@@ -1,0 +1,7 @@
+;; Imports a tag, which nothing could throw.
+;; stopped: install
+;; with: imports of tags are not supported
+(module
+  (import "env" "__cpp_exception" (tag (param i32)))
+  (func (export "sip_main") (result i32) (i32.const 0))
+  (@custom "singularity.manifest" "{\"name\": \"tag_imported\", \"abi\": 1}"))
