@@ -1,16 +1,17 @@
 //! Names of hosts, datagrams, echoes, IPv6 and files of the web over a card's link: the other side is
-//! a machine that the test plays (`hosts_peer.rs`).
+//! a machine that the program `tests/hosts-peer` plays.
 
-use super::hosts_peer;
 use super::systems::launch;
 use super::{Report, Run};
+use crate::build;
 use crate::image::{self, MemoryMode, Programs};
 use crate::machine::{Acceleration, Kernel, Machine};
 use crate::network::Network;
 use crate::system::session::Session;
 use anyhow::{Context, Result};
 use std::net::UdpSocket;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::os::fd::OwnedFd;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// How long a boot and all commands may take.
@@ -109,6 +110,7 @@ pub fn pc(run: &Run) -> Result<Report> {
 
 fn on(run: &Run, machines: &[Machine]) -> Result<Report> {
     let mut report = Report::default();
+    build::host(&run.project, &["sing-hosts-peer"])?;
     let images = image::compile_programs(&run.project, Programs::WithTests, MemoryMode::Guard)?;
     for &machine in machines {
         let name = format!("hosts on {}", machine.name());
@@ -126,13 +128,14 @@ fn on(run: &Run, machines: &[Machine]) -> Result<Report> {
             .collect();
         let script = format!("{}; sweep && echo swept", script.join("; "));
         let session = Session::start(launch(&run.project, &images, &kernel, Some(&script))?)?;
-        let ended = AtomicBool::new(false);
-        let (output, how) = std::thread::scope(|scope| {
-            scope.spawn(|| hosts_peer::run(socket, guest, &ended));
-            let finished = session.finish(Instant::now() + TIME);
-            ended.store(true, Ordering::Relaxed);
-            finished
-        });
+        let mut peer = Command::new(run.project.host_binary("sing-hosts-peer"))
+            .arg(guest.to_string())
+            .stdin(OwnedFd::from(socket))
+            .spawn()
+            .context("cannot start sing-hosts-peer")?;
+        let (output, how) = session.finish(Instant::now() + TIME);
+        peer.kill().context("cannot end the peer")?;
+        peer.wait().context("cannot wait for the peer")?;
         let judged = judge(&output).map_err(|why| format!("{why}; {how:?}\n{output}"));
         report.count(name, judged);
     }

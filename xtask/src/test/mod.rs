@@ -10,7 +10,6 @@ mod docs;
 mod format;
 mod fuzz;
 mod hosts;
-mod hosts_peer;
 mod misuse;
 mod network_peer;
 mod networks;

@@ -17,8 +17,8 @@ use smoltcp::wire::{
     NdiscRouterFlags, TcpPacket, UdpPacket, UdpRepr,
 };
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::net::{SocketAddr, UdpSocket};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 const MAC: EthernetAddress = EthernetAddress([0x52, 0x54, 0, 1, 2, 3]);
 const OWN: Ipv4Address = Ipv4Address::new(10, 0, 0, 1);
@@ -83,8 +83,8 @@ impl Device for Wire {
     }
 }
 
-/// The machine, until it is told to end.
-pub fn run(socket: UdpSocket, guest: SocketAddr, ended: &AtomicBool) -> std::io::Result<()> {
+/// The machine, for ever.
+pub fn run(socket: UdpSocket, guest: SocketAddr) -> std::io::Result<Infallible> {
     socket.set_read_timeout(Some(std::time::Duration::from_millis(2)))?;
     let mut wire = Wire {
         socket,
@@ -102,7 +102,7 @@ pub fn run(socket: UdpSocket, guest: SocketAddr, ended: &AtomicBool) -> std::io:
     let web: Vec<_> = (0..4).map(|_| sockets.add(stream())).collect();
     // Attempts to ask for `slow.test`: the first is not answered.
     let mut slow = 0;
-    while !ended.load(Ordering::Relaxed) {
+    loop {
         let mut bytes = [0; 2048];
         while let Ok(len) = wire.socket.recv(&mut bytes) {
             let frame = &bytes[..len];
@@ -129,7 +129,6 @@ pub fn run(socket: UdpSocket, guest: SocketAddr, ended: &AtomicBool) -> std::io:
         }
         interface.poll(Instant::now(), &mut wire, &mut sockets);
     }
-    Ok(())
 }
 
 fn datagrams(port: u16) -> udp::Socket<'static> {
