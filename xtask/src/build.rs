@@ -97,8 +97,15 @@ fn of_cargo(project: &Project, packages: &BTreeSet<&str>) -> Result<()> {
     arguments.extend(["--target-dir", folder]);
     // Crash reports take the names of functions, which are kept, and nothing else of what a debugger
     // would read: a tenth of the time of these builds.
-    arguments.extend(["--config", "profile.release.debug=0"]);
-    arguments.extend(["--config", "profile.release.strip=\"none\""]);
+    for setting in [
+        "profile.release.debug=0",
+        "profile.release.strip=\"none\"",
+        "profile.release.package.redb.opt-level=3",
+        // Only the macros use it here.
+        "profile.release.package.sing-contract.opt-level=0",
+    ] {
+        arguments.extend(["--config", setting]);
+    }
     for package in packages {
         arguments.extend(["-p", package]);
     }

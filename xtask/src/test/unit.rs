@@ -24,14 +24,18 @@ const FURTHER: [&str; 13] = [
 /// How the names of tests that compile C begin.
 const NEEDS_CLANG: &str = "clang_";
 
+/// The tests of the store cut the power tens of thousands of times.
+const STORE: [&str; 2] = ["--config", "profile.release.package.redb.opt-level=3"];
+
 /// Runs them, optimised, so that the compiler's back end is built once for all parts of the suite.
 pub fn check(run: &Run) -> Result<Report> {
-    let mut lines = vec![vec!["test", "--release", "--no-fail-fast"]];
+    let mut lines = vec![[&["test", "--release", "--no-fail-fast"][..], &STORE].concat()];
     for package in FURTHER
         .into_iter()
         .filter(|name| run.project.has_package(name) && !run.project.defaults.contains(*name))
     {
-        lines.push(vec!["test", "--release", "--no-fail-fast", "-p", package]);
+        let more = ["-p", package];
+        lines.push([&["test", "--release", "--no-fail-fast"][..], &STORE, &more].concat());
     }
     let mut report = Report::default();
     let clang = run.without.clang();
