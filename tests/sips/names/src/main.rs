@@ -30,8 +30,8 @@ sing_sdk::manifest! {
 }
 
 sing_sdk::arguments! {
-    /// find, links, helper, hostile, root, chronology; below, breach or silent with a path; link with a
-    /// path and a target; bench.
+    /// find, links, helper, hostile, root, chronology; below, breach or silent with a path, silent for
+    /// so many seconds if they are given; link with a path and a target; bench.
     what: one String "WHAT";
     /// What it is about.
     args: many String "PATH";
@@ -129,7 +129,10 @@ fn main(Arguments { what, args }: Arguments) -> Result<i32, Error> {
         "root" => run(root::ALL),
         "below" => return below::run(path),
         "breach" => return hostile::breach(path),
-        "silent" => return hostile::silent(path, KEPT),
+        "silent" => {
+            let seconds = args.get(1).and_then(|seconds| seconds.parse().ok());
+            return hostile::silent(path, seconds.map_or(KEPT, Duration::from_secs));
+        }
         "link" => {
             let target = args.get(1).map_or("/", String::as_str);
             return links::keep(path, target, KEPT);
