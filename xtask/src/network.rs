@@ -87,7 +87,7 @@ impl Network {
         let both = link.split_once(',').map(|(a, b)| (read(a), read(b)));
         let Some((Some(local), Some(remote))) = both else {
             bail!(
-                "--net {text}: not two addresses, and not `user`; write LOCAL,REMOTE, such as \
+                "--net {text}: not two addresses, and not `user`, `host` or `none`; write LOCAL,REMOTE, such as \
                  127.0.0.1:5001,127.0.0.1:5002"
             );
         };

@@ -51,11 +51,13 @@ impl fmt::Display for TcpFault {
             TcpFault::Unreachable => "there is no way to this address",
             TcpFault::NotLocal => "not an address of this machine",
             TcpFault::InUse => "the port is in use",
-            TcpFault::NotPermitted => "the name that was bound does not allow this",
+            TcpFault::NotPermitted => {
+                "not permitted, by the name that was bound or by the machine's option `--net`"
+            }
             TcpFault::NoResources => "the network has no room for it",
             TcpFault::Down => "the network is down",
             TcpFault::NoName => "no host has this name",
-            TcpFault::NoServer => "no server that knows names answers",
+            TcpFault::NoServer => "no server of names is known, or none answers",
             TcpFault::TooLong => "longer than a datagram may be",
         })
     }

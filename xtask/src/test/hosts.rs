@@ -48,7 +48,7 @@ const COMMANDS: [(&str, &[&str]); 19] = [
     ("dig none.test", &["dig: none.test: no host has this name"]),
     (
         "dig trouble.test",
-        &["dig: trouble.test: no server that knows names answers"],
+        &["dig: trouble.test: no server of names is known, or none answers"],
     ),
     ("reach alias.test 1", &["alias.test: 1 of 1 came back"]),
     ("reach six.test 1", &["six.test: 1 of 1 came back"]),

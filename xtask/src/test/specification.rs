@@ -1,13 +1,14 @@
 //! Ties `SPECIFICATION.md` to the tests: every promise names at least one, and every test that it
 //! names exists.
 //!
-//! A promise is a row of a table whose first cell is its number, like `S3`. Its tests stand in
+//! A promise is a row of a table whose first cell is its number, like `S3` or `S3a`. Its tests stand in
 //! backquotes in the last cell: `system NAME` (a file of `tests/system`), `unit CRATE PATH` (a test
 //! function of a crate), `bench ID` (a row of the benchmark), `part NAME` (a whole part of the
 //! suite).
 
 use super::{PARTS, Report, Run};
 use anyhow::{Context, Result};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -17,8 +18,11 @@ pub fn check(run: &Run) -> Result<Report> {
     let text = fs::read_to_string(root.join("SPECIFICATION.md"))
         .context("cannot read SPECIFICATION.md")?;
     let mut report = Report::default();
+    let mut numbers = BTreeSet::new();
     for (number, tests) in promises(&text) {
-        let verdict = if tests.is_empty() {
+        let verdict = if !numbers.insert(number.clone()) {
+            Err("two promises have this number".to_string())
+        } else if tests.is_empty() {
             Err("names no test".to_string())
         } else {
             tests.iter().try_for_each(|test| exists(run, test))
@@ -45,6 +49,8 @@ fn promises(text: &str) -> Vec<(String, Vec<String>)> {
             continue;
         };
         let digits = number.trim_start_matches(|c: char| c.is_ascii_uppercase());
+        // A letter behind the number is a promise that came later.
+        let digits = digits.trim_end_matches(|c: char| c.is_ascii_lowercase());
         let numbered = digits.len() < number.len() && !digits.is_empty();
         if !line.starts_with('|') || !numbered || !digits.chars().all(|c| c.is_ascii_digit()) {
             continue;

@@ -48,6 +48,9 @@ impl DisplaySocket {
     #[must_use]
     pub fn named(text: OsString) -> Option<DisplaySocket> {
         let path = text.as_bytes().strip_prefix(b"unix:")?;
+        if path.is_empty() {
+            return None;
+        }
         Some(DisplaySocket(OsString::from_vec(path.to_vec()).into()))
     }
 }

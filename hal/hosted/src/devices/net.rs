@@ -69,7 +69,8 @@ impl fmt::Display for NetworkError {
         write!(f, "--net {}: ", self.text)?;
         match &self.reason {
             Reason::Syntax => f.write_str(
-                "not two addresses; write LOCAL,REMOTE, such as 127.0.0.1:5001,127.0.0.1:5002",
+                "not two addresses, and not `host` or `none`; write LOCAL,REMOTE, such as \
+                 127.0.0.1:5001,127.0.0.1:5002",
             ),
             Reason::Socket(error) => {
                 write!(

@@ -13,7 +13,11 @@ use sing_sdk::net;
 sing_sdk::manifest! {
     name: "dig",
     description: "shows what DNS knows of a host: dig NAME [TYPE]",
-    endpoints: { stdout: optional PipeContract.Imp:Start, stderr: optional PipeContract.Imp:Start, names: optional NamespaceContract.Imp:Start },
+    endpoints: {
+        stdout: optional PipeContract.Imp:Start,
+        stderr: optional PipeContract.Imp:Start,
+        names: optional NamespaceContract.Imp:Start,
+    },
 }
 
 sing_sdk::arguments! {

@@ -23,7 +23,11 @@ use url::{Bad, Url};
 sing_sdk::manifest! {
     name: "get",
     description: "fetches a file by HTTP: get http://HOST/PATH [FILE]",
-    endpoints: { stdout: optional PipeContract.Imp:Start, stderr: optional PipeContract.Imp:Start, names: optional NamespaceContract.Imp:Start },
+    endpoints: {
+        stdout: optional PipeContract.Imp:Start,
+        stderr: optional PipeContract.Imp:Start,
+        names: optional NamespaceContract.Imp:Start,
+    },
 }
 
 sing_sdk::arguments! {

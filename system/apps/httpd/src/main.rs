@@ -51,9 +51,13 @@ fn main(Arguments { what }: Arguments) -> Result<i32, Error> {
                 let (text, next) = server.call_get_status().status()?;
                 let text = text.to_lossy();
                 // One that has just been started will listen in a moment.
-                if !text.contains(WAITS) || uptime().saturating_sub(begin) > PATIENCE {
+                let waits = text.contains(WAITS);
+                if !waits || uptime().saturating_sub(begin) > PATIENCE {
                     print!("{text}");
-                    return Ok(0);
+                    if waits {
+                        eprintln!("httpd: does not listen; the log says why");
+                    }
+                    return Ok(i32::from(waits));
                 }
                 sleep(LOOK);
                 server = next;

@@ -12,7 +12,11 @@ use sing_sdk::net::{self, Link};
 sing_sdk::manifest! {
     name: "links",
     description: "shows the network's links: addresses, routers, servers of names",
-    endpoints: { stdout: optional PipeContract.Imp:Start, stderr: optional PipeContract.Imp:Start, names: optional NamespaceContract.Imp:Start },
+    endpoints: {
+        stdout: optional PipeContract.Imp:Start,
+        stderr: optional PipeContract.Imp:Start,
+        names: optional NamespaceContract.Imp:Start,
+    },
 }
 
 sing_sdk::arguments! {}
@@ -43,7 +47,10 @@ fn main(_: Arguments) -> Result<i32, Error> {
     let links = net::links(&mut names)?;
     links.iter().for_each(show);
     if links.len() < 2 {
-        println!("no network card; `--net LOCAL,REMOTE` or `--net user` gives the machine one");
+        println!(
+            "no network card; `--net LOCAL,REMOTE` gives the machine one, or `--net user` an \
+             emulated one"
+        );
     }
     Ok(0)
 }

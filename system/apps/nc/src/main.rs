@@ -42,6 +42,17 @@ fn connection(names: &mut Names, listen: Option<u32>, to: &[String]) -> Result<C
     }
 }
 
+/// What is wrong with the words behind the name, and how they should be.
+fn wrong(listen: Option<u32>, to: &[String]) -> Option<String> {
+    let port = match (listen, to) {
+        (Some(port), []) => format!("{port}"),
+        (None, [_, port]) => port.clone(),
+        _ => return Some("write HOST PORT, or -l PORT and nothing behind it".into()),
+    };
+    let is_port = port.parse::<u16>().is_ok_and(|port| port != 0);
+    (!is_port).then(|| format!("{port}: not a port; one is a number from 1 to 65535"))
+}
+
 /// What is wrong, and what helps, if something does.
 fn said(listen: Option<u32>, error: &Error) -> String {
     match (listen, error) {
@@ -53,6 +64,7 @@ fn said(listen: Option<u32>, error: &Error) -> String {
         (Some(..1024), Error::Network(TcpFault::NotPermitted)) => {
             "not permitted; ports below 1024 are for the host's root: take a larger one".into()
         }
+        (None, Error::NotFound) => "neither the name nor the address of a host".into(),
         (None, Error::Network(TcpFault::Unreachable)) => {
             format!("{error}; if the machine has no network, its option `--net` gives it one")
         }
@@ -66,6 +78,10 @@ fn main(Arguments { udp, listen, to }: Arguments) -> i32 {
         Some(port) => format!("port {port}"),
         None => to.join(" "),
     };
+    if let Some(wrong) = wrong(listen, &to) {
+        eprintln!("nc: {wrong}");
+        return 2;
+    }
     let Some(mut names) = startup::names().and_then(|n| Names::new(n).ok()) else {
         eprintln!("nc: no name server");
         return 1;

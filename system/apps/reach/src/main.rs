@@ -14,7 +14,11 @@ use sing_sdk::{thread, time};
 sing_sdk::manifest! {
     name: "reach",
     description: "asks a host whether it answers, by echoes of ICMP: reach HOST [COUNT]",
-    endpoints: { stdout: optional PipeContract.Imp:Start, stderr: optional PipeContract.Imp:Start, names: optional NamespaceContract.Imp:Start },
+    endpoints: {
+        stdout: optional PipeContract.Imp:Start,
+        stderr: optional PipeContract.Imp:Start,
+        names: optional NamespaceContract.Imp:Start,
+    },
 }
 
 sing_sdk::arguments! {

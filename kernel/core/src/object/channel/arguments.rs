@@ -4,7 +4,7 @@
 //! Invariants:
 //! - A refused send has moved nothing, and a failed receive has given nothing.
 //! - A block in a message has parts only if its type says so. So whoever receives plain bytes knows
-//!   that he holds no more than those.
+//!   that it holds no more than those.
 
 use super::{Channel, End, from_index};
 use crate::ground::contract::Contract;
