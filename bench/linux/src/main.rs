@@ -60,7 +60,7 @@ fn run(request: &Request) -> io::Result<()> {
     let mut out = host::keep_output()?;
     host::pin(cores.first)?;
     let mut peers = peers(cores);
-    if files::IDS.iter().any(|id| request.wants(id, "file")) {
+    if request.wants(files::ID, "file") {
         peers.extend(files::peers()?);
     }
     if request.wants(datagrams::ID, "UDP") {

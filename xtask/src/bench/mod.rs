@@ -60,7 +60,7 @@ struct Bench {
     waits: Option<u32>,
 }
 
-const BENCHES: [Bench; 5] = [
+const BENCHES: [Bench; 6] = [
     Bench {
         name: "basic",
         linux: "T1,T2,T3,T4,T6",
@@ -79,7 +79,15 @@ const BENCHES: [Bench; 5] = [
     },
     Bench {
         name: "disk",
-        linux: "E6,T14,T15",
+        linux: "E6",
+        wasmtime: false,
+        starts: false,
+        disks: 3,
+        waits: Some(3),
+    },
+    Bench {
+        name: "files",
+        linux: "file",
         wasmtime: false,
         starts: false,
         disks: 3,

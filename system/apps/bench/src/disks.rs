@@ -175,17 +175,44 @@ fn name(of: &str, write: bool, random: bool, size: &str) -> String {
     format!("{of} {what}, {order}, {size}")
 }
 
-/// Adds the measurements.
-pub fn add(all: &mut Vec<(Row, Box<dyn Measure>)>) -> Result<(), Error> {
-    let names = startup::names().ok_or(Error::NotFound)?;
-    let mut names = Names::new(names)?;
-    format_and_mount(&mut names)?;
-    let mut file = File::create(&mut names, FILE, Options::create())?;
+/// The file, in a file system of its own.
+fn file(names: &mut Names) -> Result<File, Error> {
+    format_and_mount(names)?;
+    let mut file = File::create(names, FILE, Options::create())?;
     let mut block = Vector::<u8>::new(64 << 10)?;
     for at in (0..SPAN).step_by(64 << 10) {
         block = Store::request(&mut file, true, at, block)?;
     }
     file.sync()?;
+    Ok(file)
+}
+
+/// Adds the measurements of a file by itself: those that the targets are for. Beside disks, each
+/// finds less of its data in the processor's caches.
+pub fn add_file(all: &mut Vec<(Row, Box<dyn Measure>)>) -> Result<(), Error> {
+    let mut names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
+    let mut file = file(&mut names)?;
+    for random in [false, true] {
+        for write in [false, true] {
+            for (size, words) in SIZES {
+                let id = match (random, words) {
+                    (false, "64 KiB") => "T14",
+                    (true, "4 KiB") => "T15",
+                    _ => "E6",
+                };
+                let requests = Requests::new(file.another()?, write, random, size)?;
+                let row = cycles(Some(id), name("file", write, random, words));
+                all.push((row, Box::new(requests)));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Adds the measurements of disks, with a file beside them.
+pub fn add(all: &mut Vec<(Row, Box<dyn Measure>)>) -> Result<(), Error> {
+    let mut names = Names::new(startup::names().ok_or(Error::NotFound)?)?;
+    let mut file = file(&mut names)?;
     let direct = Direct::start()?.map(|direct| Rc::new(RefCell::new(direct)));
     for random in [false, true] {
         for write in [false, true] {
@@ -196,12 +223,7 @@ pub fn add(all: &mut Vec<(Row, Box<dyn Measure>)>) -> Result<(), Error> {
                     all.push((row, Box::new(requests)));
                 }
                 let requests = Requests::new(file.another()?, write, random, size)?;
-                let id = match (random, words) {
-                    (false, "64 KiB") => "T14",
-                    (true, "4 KiB") => "T15",
-                    _ => "E6",
-                };
-                let row = cycles(Some(id), name("file", write, random, words));
+                let row = cycles(Some("E6"), name("file", write, random, words));
                 all.push((row, Box::new(requests)));
                 let disk = Disk::bind(&mut names, RAW)?;
                 let requests = Requests::new(disk, write, random, size)?;

@@ -39,15 +39,16 @@ sing_sdk::manifest! {
 
 sing_sdk::choices! {
     /// The measurements.
-    Which: "basic" Basic, "channels" Channels, "disk" Disk, "registers" Registers
+    Which: "basic" Basic, "channels" Channels, "disk" Disk, "files" Files,
+    "registers" Registers
 }
 
 /// Bursts, unless the person asks for another number.
 const BURSTS: NonZeroU32 = NonZeroU32::new(100).unwrap();
 
 sing_sdk::arguments! {
-    /// Everything but idle channels and disks, channels beside many idle ones, disks and files, or
-    /// a disk's registers.
+    /// Everything but idle channels and disks, channels beside many idle ones, disks with a file
+    /// beside them, a file by itself, or a disk's registers.
     /// Basic if left out.
     which: optional Which "WHICH";
     /// Bursts of each measurement. 100 if left out.
@@ -67,7 +68,7 @@ fn main(Arguments { which, bursts }: Arguments) -> Result<i32, Error> {
     let with_disk = match which {
         Which::Disk => Some("disk"),
         Which::Registers => Some("registers"),
-        Which::Basic | Which::Channels => None,
+        Which::Basic | Which::Channels | Which::Files => None,
     };
     if let Some(which) = with_disk
         && let Some(status) = direct::with_disk(which, bursts)?
@@ -78,6 +79,7 @@ fn main(Arguments { which, bursts }: Arguments) -> Result<i32, Error> {
     match which {
         Which::Channels => switching::add(&mut all)?,
         Which::Disk => disks::add(&mut all)?,
+        Which::Files => disks::add_file(&mut all)?,
         Which::Registers => direct::add_registers(&mut all)?,
         Which::Basic => {
             calls::add(&mut all);
@@ -101,7 +103,7 @@ fn main(Arguments { which, bursts }: Arguments) -> Result<i32, Error> {
             let derived = switching::derived(&rows);
             rows.extend(derived);
         }
-        Which::Disk | Which::Registers => {}
+        Which::Disk | Which::Files | Which::Registers => {}
         Which::Basic => {
             rows.push(channels::flatness(&rows));
             rows.push(processes::idle_memory()?);
