@@ -307,7 +307,10 @@ impl Network {
         if !allowed {
             return Fate::NotSent(TcpFault::NotPermitted);
         }
-        if to.1 == 0 || !to.0.is_unicast() {
+        // smoltcp makes no packet from an address of one family to one of the other: it panics.
+        let own = all.port.address;
+        let other = !own.is_any() && own.is_v4() != to.0.is_v4();
+        if to.1 == 0 || !to.0.is_unicast() || other {
             return Fate::NotSent(TcpFault::Unreachable);
         }
         let Some(link) = self.links.iter().position(|link| link.reaches(to.0)) else {
