@@ -152,9 +152,14 @@ impl Host {
         let sender = bind(names, path, until)?;
         let receiver = bind(names, path, until)?;
         self.last = self.last.wrapping_add(1);
-        let (flags, [come, out], [sender, receiver]) = begin(sender, receiver, self.last, until)?;
-        if [&come, &out].into_iter().any(|block| block.len() != BLOCK) {
-            return Err(Error::BadState);
+        let (flags, blocks, [sender, receiver]) = begin(sender, receiver, self.last, until)?;
+        let [mut come, mut out] = blocks;
+        for block in [&mut come, &mut out] {
+            // One that the driver still shares cannot be written.
+            block.unshare()?;
+            if block.len() != BLOCK {
+                return Err(Error::BadState);
+            }
         }
         self.flags = Some(flags);
         self.out = Some(Out { block: out, len: 0 });
