@@ -276,11 +276,21 @@ impl Host {
         }
     }
 
-    /// Asks for the next connection of a listener; its number.
+    /// Whether connections of a listener can be asked for: the host knows it, or will.
+    pub fn offers(&self, listener: u32) -> bool {
+        self.is_up() && self.listeners.contains(&listener)
+    }
+
+    /// Asks for the next connection of a listener that [offers](Host::offers) them; its number. It
+    /// is of a closed socket if it does not.
     pub fn offer(&mut self, listener: u32) -> u32 {
         let number = self.number();
-        self.sockets.insert(number, HostSocket::new(Stage::Listens));
-        self.say(Head::new(Op::Accept, listener, number));
+        let known = self.offers(listener);
+        let stage = if known { Stage::Listens } else { Stage::Closed };
+        self.sockets.insert(number, HostSocket::new(stage));
+        if known {
+            self.say(Head::new(Op::Accept, listener, number));
+        }
         number
     }
 

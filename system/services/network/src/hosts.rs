@@ -41,6 +41,8 @@ impl Network {
             slot.and_then(|slot| self.slots.remove(slot));
         }
         self.host.lose();
+        // Before there is another session: no listener has a number that the host does not know.
+        self.answered();
         self.look_for_host.get_or_insert(uptime() + SOON);
     }
 

@@ -136,7 +136,10 @@ impl Network {
         };
         let offered = |at: &&At| matches!(at, At::Host(_));
         let mut here = listener.listening.iter().filter(offered).count();
-        while Self::lacks(listener, here) && self.sockets.take(listener.origin, 1) {
+        while self.host.offers(host)
+            && Self::lacks(listener, here)
+            && self.sockets.take(listener.origin, 1)
+        {
             listener.listening.push(At::Host(self.host.offer(host)));
             here += 1;
         }
