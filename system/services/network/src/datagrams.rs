@@ -331,10 +331,17 @@ impl Network {
             };
         }
         let socket = self.links[link].sockets.get_mut::<udp::Socket>(leg.socket);
+        let before = socket.send_queue();
         match socket.send(data.len(), IpEndpoint::new(to.0.ip(), to.1)) {
             Ok(room) => {
                 data.read(0, room);
                 leg.last = to;
+                // What is added here hides nothing of what leaves: a shorter queue is one of which
+                // something has left, however much a program adds.
+                if leg.queue == 0 {
+                    leg.since = uptime();
+                }
+                leg.queue += socket.send_queue() - before;
                 Fate::Sent
             }
             Err(udp::SendError::BufferFull) => Fate::Waits,
@@ -350,7 +357,7 @@ impl Network {
                 .sockets
                 .get_mut::<udp::Socket>(leg.socket);
             let queue = socket.send_queue();
-            if queue == 0 || queue < leg.queue || leg.queue == 0 {
+            if queue == 0 || queue < leg.queue {
                 (leg.queue, leg.since) = (queue, now);
             } else if now - leg.since >= STUCK {
                 let local = (all.port.address, all.port.number);
@@ -360,8 +367,6 @@ impl Network {
                 if all.lost.len() < LOST {
                     all.lost.push_back((leg.last, TcpFault::Unreachable));
                 }
-            } else {
-                leg.queue = queue;
             }
         }
     }
