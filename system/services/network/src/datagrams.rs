@@ -426,7 +426,8 @@ impl Network {
     }
 
     fn next_datagram(&mut self, all: &mut Datagrams) -> Option<(To, Block)> {
-        for leg in &all.legs {
+        for at in 0..all.legs.len() {
+            let leg = &all.legs[at];
             let socket = self.links[leg.link]
                 .sockets
                 .get_mut::<udp::Socket>(leg.socket);
@@ -444,6 +445,8 @@ impl Network {
                         peers.pop_front();
                     }
                 }
+                // The others are before it now: no link keeps another's datagrams waiting.
+                all.legs.rotate_left(at + 1);
                 return Some((from, block));
             }
         }
