@@ -7,6 +7,7 @@ use crate::datagrams::Datagrams;
 use crate::echo::Echo;
 use crate::end::At;
 use crate::host::{self, Host};
+use crate::hosts::SOON;
 use crate::link::Link;
 use crate::listener::Listener;
 use crate::place::{Start, Target};
@@ -119,6 +120,8 @@ pub struct Network {
     /// Whether sockets of the host were found once, and when to look for them, or again.
     pub hosted: bool,
     pub look_for_host: Option<Duration>,
+    /// How long after the next look in vain to look again.
+    pub host_pause: Duration,
     /// The slots of their driver's channels, while a request is under way on each.
     pub host_receiving: Option<u32>,
     pub host_sending: Option<u32>,
@@ -163,6 +166,7 @@ impl Network {
             host: Host::default(),
             hosted: false,
             look_for_host: Some(Duration::ZERO),
+            host_pause: SOON,
             host_receiving: None,
             host_sending: None,
             absent: None,
