@@ -12,15 +12,15 @@
 //!   connection that was accepted for it is ended.
 
 use crate::address::Address;
+use crate::messages::{end, fault, place};
 use crate::session::{Ready, begin, bind};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
-use core::net::Ipv6Addr;
 use core::time::Duration;
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
 use sing_sdk::time::uptime;
-use sing_sockets::{BLOCK, Fault, HEAD, Head, OPEN, OUTWARD, Op, Place, WINDOW};
+use sing_sockets::{BLOCK, HEAD, Head, OPEN, OUTWARD, Op, WINDOW};
 
 pub use crate::end::Stage;
 
@@ -113,32 +113,6 @@ pub struct Host {
     pub said: Vec<Said>,
     /// Whether there is something that connections are to be looked at for.
     pub changed: bool,
-}
-
-pub fn fault(fault: Fault) -> TcpFault {
-    match fault {
-        Fault::None => TcpFault::None,
-        Fault::Refused => TcpFault::Refused,
-        Fault::Reset => TcpFault::Reset,
-        Fault::TimedOut => TcpFault::TimedOut,
-        Fault::Unreachable => TcpFault::Unreachable,
-        Fault::NotLocal => TcpFault::NotLocal,
-        Fault::InUse => TcpFault::InUse,
-        Fault::NotPermitted => TcpFault::NotPermitted,
-        Fault::NoResources => TcpFault::NoResources,
-        Fault::Down => TcpFault::Down,
-    }
-}
-
-fn place((address, port): (Address, u16)) -> Place {
-    Place {
-        address: Ipv6Addr::from(address),
-        port,
-    }
-}
-
-fn end(place: Place) -> (Address, u16) {
-    (Address::from(place.address), place.port)
 }
 
 impl Host {
