@@ -28,6 +28,9 @@ pub use crate::end::Stage;
 const CONNECT: Duration = Duration::from_millis(200);
 /// Messages without data that may wait for the driver. One that lets more wait does not work.
 const QUEUE: usize = 4096;
+/// Of these, as many as may wait when something begins: a connection, a listener, an offer. So
+/// whoever begins and ends without a pause waits for the driver, and does not end it for all.
+const BUSY: usize = QUEUE / 4;
 /// Bytes that come are kept in pieces of at least so many, unless there are fewer.
 const PIECE: usize = 8 << 10;
 /// The least that the host is told to be taken, unless nothing is left.
@@ -202,6 +205,12 @@ impl Host {
         }
     }
 
+    /// Whether so much waits for the driver that nothing further is to begin. What there is can
+    /// still end: that is bounded by everybody's share of sockets.
+    pub fn is_busy(&self) -> bool {
+        self.queue.len() > BUSY
+    }
+
     /// Whether the driver lets too much wait.
     pub fn is_stuck(&self) -> bool {
         self.queue.len() > QUEUE
@@ -250,9 +259,10 @@ impl Host {
         }
     }
 
-    /// Whether connections of a listener can be asked for: the host knows it, or will.
+    /// Whether connections of a listener can be asked for: the host knows it, or will, and the
+    /// driver keeps up.
     pub fn offers(&self, listener: u32) -> bool {
-        self.is_up() && self.listeners.contains(&listener)
+        self.is_up() && !self.is_busy() && self.listeners.contains(&listener)
     }
 
     /// Asks for the next connection of a listener that [offers](Host::offers) them; its number. It

@@ -58,6 +58,10 @@ pub struct Listener {
 impl Network {
     /// Listens at a port for a program; the listener's number. The port goes back if not.
     pub fn listen(&mut self, origin: u32, port: Port, backlog: u32) -> Result<u32, TcpFault> {
+        if self.host.listens(port.address) && self.host.is_busy() {
+            self.ports.give_back(port);
+            return Err(TcpFault::NoResources);
+        }
         let all = 0..self.links.len();
         let links: Vec<usize> = all.filter(|l| self.links[*l].has(port.address)).collect();
         let number = self.number();
