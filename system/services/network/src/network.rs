@@ -38,8 +38,8 @@ const TURN: usize = 64;
 const ENDED: usize = 64;
 /// The wait before the path is registered again that could not be.
 const ABSENT: Duration = Duration::from_secs(1);
-/// How often connections are looked at that have nobody any more.
-const LOOK: Duration = Duration::from_secs(1);
+/// How often connections are looked at that have nobody any more, and listeners that rest.
+pub const LOOK: Duration = Duration::from_secs(1);
 
 type Given = NamespaceContract::Exp<NamespaceContract::Start>;
 type Lookup = NamespaceContract::Exp<NamespaceContract::Ready>;
@@ -240,7 +240,8 @@ impl Network {
         let again = self.again.map(|next| next.saturating_sub(uptime()));
         let host = self.look_for_host.filter(|_| self.hosted);
         let host = host.map(|next| next.saturating_sub(uptime()));
-        let look = (!self.streams.is_empty()).then_some(LOOK);
+        let looks = !self.streams.is_empty() || self.any_rests();
+        let look = looks.then_some(LOOK);
         let connections = [links, absent, again, host, look]
             .into_iter()
             .flatten()
