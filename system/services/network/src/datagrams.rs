@@ -453,11 +453,12 @@ impl Network {
         None
     }
 
-    /// A datagram from this port has not arrived.
-    pub fn lose_datagram(&mut self, link: usize, port: u16, to: To, fault: TcpFault) {
+    /// A datagram from this address and port has not arrived.
+    pub fn lose_datagram(&mut self, link: usize, from: To, to: To, fault: TcpFault) {
         let found = self.datagrams.iter_mut().find(|(_, all)| {
             let here = all.legs.iter().any(|leg| leg.link == link);
-            all.port.number == port && here
+            let own = all.port.address.is_any() || all.port.address == from.0;
+            all.port.number == from.1 && own && here
         });
         let Some((number, all)) = found else { return };
         let about = all.to.is_none_or(|own| own == to)
