@@ -102,6 +102,8 @@ pub struct Network {
     late: VecDeque<Late>,
     /// The number of the next connection or listener.
     next: u32,
+    /// The connection that was served first in the last look.
+    first: u32,
     looked: Duration,
     pub names: Names,
     /// Where to register, if it was not given its place at the start.
@@ -154,6 +156,7 @@ impl Network {
             sockets: Shares::new(SOCKETS, LEAST_SOCKETS),
             late: VecDeque::new(),
             next: 0,
+            first: 0,
             looked: uptime(),
             names,
             path: None,
@@ -281,7 +284,7 @@ impl Network {
         for number in self.listeners.keys().copied().collect::<Vec<_>>() {
             self.arrived(number);
         }
-        for number in self.streams.keys().copied().collect::<Vec<_>>() {
+        for number in self.in_turn() {
             self.pump(number);
         }
         // What was moved has to be sent, and makes room.
@@ -290,6 +293,18 @@ impl Network {
         }
         self.exchange();
         self.exchange_host();
+    }
+
+    /// All connections, each look another first: what they send to the host goes in one block, and
+    /// who is first has most room.
+    fn in_turn(&mut self) -> Vec<u32> {
+        let mut all = self.streams.keys().copied().collect::<Vec<_>>();
+        let start = all.partition_point(|number| *number <= self.first);
+        if start < all.len() {
+            all.rotate_left(start);
+        }
+        self.first = all.first().copied().unwrap_or(0);
+        all
     }
 
     /// A number for a connection or listener.
