@@ -178,7 +178,8 @@ impl Network {
 
     /// Whether a listener rests, and is to be looked at again.
     pub fn any_rests(&self) -> bool {
-        self.listeners.values().any(|l| l.rest.is_some())
+        let rests = |l: &Listener| l.rest.is_some() && matches!(l.host, Some((_, true)));
+        self.listeners.values().any(rests)
     }
 
     /// There is a session with the host again: listeners come back.
