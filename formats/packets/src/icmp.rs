@@ -44,6 +44,8 @@ pub struct Lost {
     pub protocol: Protocol,
     /// Why it has not.
     pub why: Why,
+    /// The address that it is from.
+    pub from: IpAddr,
     /// The port that it is from, or the identifier of an echo.
     pub port: u16,
     /// Where it was to go.
@@ -124,9 +126,13 @@ fn read_v4(packet: &[u8], sums: Sums) -> Option<Lost> {
     if first >> 4 != 4 || head < 20 {
         return None;
     }
-    let to: [u8; 4] = lost.get(16..20)?.try_into().ok()?;
+    let address = |at: usize| {
+        let octets: [u8; 4] = lost.get(at..at + 4)?.try_into().ok()?;
+        Some(IpAddr::from(Ipv4Addr::from(octets)))
+    };
+    let ends = [address(12)?, address(16)?];
     let protocol = *lost.get(9)?;
-    about(protocol, why, lost.get(head..)?, Ipv4Addr::from(to).into())
+    about(protocol, why, lost.get(head..)?, ends)
 }
 
 fn read_v6(packet: &[u8], sums: Sums) -> Option<Heard> {
@@ -149,13 +155,17 @@ fn read_v6(packet: &[u8], sums: Sums) -> Option<Heard> {
         return None;
     }
     let lost = icmp.payload();
-    let to: [u8; 16] = lost.get(24..40)?.try_into().ok()?;
+    let address = |at: usize| {
+        let octets: [u8; 16] = lost.get(at..at + 16)?.try_into().ok()?;
+        Some(IpAddr::from(Ipv6Addr::from(octets)))
+    };
+    let ends = [address(8)?, address(24)?];
     let protocol = *lost.get(6)?;
-    about(protocol, why, lost.get(40..)?, Ipv6Addr::from(to).into()).map(Heard::Lost)
+    about(protocol, why, lost.get(40..)?, ends).map(Heard::Lost)
 }
 
 /// What the packet was that has not arrived, from its first bytes behind the head.
-fn about(protocol: u8, why: Why, lost: &[u8], to: IpAddr) -> Option<Lost> {
+fn about(protocol: u8, why: Why, lost: &[u8], [from, to]: [IpAddr; 2]) -> Option<Lost> {
     let word = |at: usize| Some(u16::from_be_bytes(lost.get(at..at + 2)?.try_into().ok()?));
     let (protocol, port, there) = match IpProtocol::from(protocol) {
         IpProtocol::Tcp => (Protocol::Tcp, word(0)?, word(2)?),
@@ -166,6 +176,7 @@ fn about(protocol: u8, why: Why, lost: &[u8], to: IpAddr) -> Option<Lost> {
     Some(Lost {
         protocol,
         why,
+        from,
         port,
         to: (to, there),
     })
@@ -290,6 +301,7 @@ mod tests {
             Some(Heard::Lost(Lost {
                 protocol: Protocol::Udp,
                 why,
+                from: [10, 0, 0, 2].into(),
                 port: 4000,
                 to: ([10, 0, 0, 9].into(), 7),
             }))

@@ -6,8 +6,9 @@
 //! the host ([`Sockets`]); what is sent waits for it, in order.
 //!
 //! Invariants:
-//! - What waits is bounded by the queue and [`WAITING`]: a block is given back when little waits, or
-//!   when it is served. One that is too large ends the session.
+//! - What waits is bounded by the queue and [`WAITING`]: when little waits, a block is copied and
+//!   given back at once; otherwise it stays where it is until the thread serves it. So the system
+//!   waits for few copies, whatever its queue holds. A block that is too large ends the session.
 //! - A reset closes every socket: a driver that ends leaves nothing on the host.
 
 use super::mmio::{Model, Ticket, Transport};
@@ -29,7 +30,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Stack of the device's thread.
 const STACK: usize = 128 << 10;
-/// Bytes that wait before a block stays with the device until it is served.
+/// Bytes that wait, as copies, before a block stays with the device until it is served.
 const WAITING: usize = 256 << 10;
 /// The most sockets.
 const MOST: u64 = 4096;
@@ -62,8 +63,10 @@ impl std::error::Error for SocketsError {
 
 /// What the thread does next.
 enum Job {
-    /// Serve a block of messages, and give it back if it was not yet.
-    Serve(Vec<u8>, Option<Ticket>),
+    /// Serve a block of messages, which was given back.
+    Serve(Vec<u8>),
+    /// Copy a block of messages, give it back and serve it.
+    Take(Ticket),
     /// Close all.
     Reset,
 }
@@ -89,7 +92,8 @@ impl Jobs {
     fn add(&self, job: Job) {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         match &job {
-            Job::Serve(message, _) => queue.bytes += message.len(),
+            Job::Serve(message) => queue.bytes += message.len(),
+            Job::Take(_) => {}
             // Blocks that were to be given back are the driver's no more.
             Job::Reset => *queue = Queue::default(),
         }
@@ -111,7 +115,7 @@ impl Jobs {
     fn next(&self) -> Option<Job> {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         let job = queue.list.pop_front()?;
-        if let Job::Serve(message, _) = &job {
+        if let Job::Serve(message) = &job {
             queue.bytes -= message.len();
         }
         Some(job)
@@ -159,21 +163,32 @@ pub(super) fn start(
     Ok(Box::new(SocketsModel { jobs }))
 }
 
+/// Copies a block that has stayed with the device, and gives it back; nothing if the device has been
+/// reset meanwhile. Whether an interrupt is now to be delivered.
+fn take(transport: &Transport, ticket: Ticket, message: &mut Vec<u8>) -> bool {
+    message.clear();
+    transport.finish(ticket, |chain| {
+        chain.copy_to(message);
+        0
+    })
+}
+
 /// Serves as long as the system runs.
 fn work(jobs: &Jobs, mut sockets: Sockets, transport: &Transport, kernel: Kernel) {
     let mut batch = Batch::new();
     let mut events = Vec::with_capacity(EVENTS);
+    // Kept for its room.
+    let mut taken = Vec::new();
     loop {
         let mut tell = false;
         while sockets.has_room()
             && let Some(job) = jobs.next()
         {
             match job {
-                Job::Serve(message, ticket) => {
-                    sockets.serve(&message);
-                    if let Some(ticket) = ticket {
-                        tell |= transport.finish(ticket, |_| 0);
-                    }
+                Job::Serve(message) => sockets.serve(&message),
+                Job::Take(ticket) => {
+                    tell |= take(transport, ticket, &mut taken);
+                    sockets.serve(&taken);
                 }
                 Job::Reset => {
                     sockets.clear();
@@ -242,16 +257,22 @@ impl Model for SocketsModel {
         debug_assert_eq!(ticket.queue, SEND as usize);
         if bytes(&chain.readable) > BLOCK {
             // The thread finds that it is no message.
-            self.jobs.add(Job::Serve(vec![u8::MAX], None));
+            self.jobs.add(Job::Serve(vec![u8::MAX]));
             return Some(0);
         }
-        let later = self.jobs.waiting() >= WAITING;
-        let message = chain.copy();
-        self.jobs.add(Job::Serve(message, later.then_some(ticket)));
-        (!later).then_some(0)
+        if self.jobs.waiting() >= WAITING {
+            self.jobs.add(Job::Take(ticket));
+            return None;
+        }
+        self.jobs.add(Job::Serve(chain.copy()));
+        Some(0)
     }
 
     fn reset(&mut self) {
         self.jobs.add(Job::Reset);
     }
 }
+
+#[cfg(test)]
+#[path = "sockets_queue_tests.rs"]
+mod tests;

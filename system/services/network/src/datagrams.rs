@@ -307,7 +307,10 @@ impl Network {
         if !allowed {
             return Fate::NotSent(TcpFault::NotPermitted);
         }
-        if to.1 == 0 || !to.0.is_unicast() {
+        // smoltcp makes no packet from an address of one family to one of the other: it panics.
+        let own = all.port.address;
+        let other = !own.is_any() && own.is_v4() != to.0.is_v4();
+        if to.1 == 0 || !to.0.is_unicast() || other {
             return Fate::NotSent(TcpFault::Unreachable);
         }
         let Some(link) = self.links.iter().position(|link| link.reaches(to.0)) else {
@@ -328,10 +331,17 @@ impl Network {
             };
         }
         let socket = self.links[link].sockets.get_mut::<udp::Socket>(leg.socket);
+        let before = socket.send_queue();
         match socket.send(data.len(), IpEndpoint::new(to.0.ip(), to.1)) {
             Ok(room) => {
                 data.read(0, room);
                 leg.last = to;
+                // What is added here hides nothing of what leaves: a shorter queue is one of which
+                // something has left, however much a program adds.
+                if leg.queue == 0 {
+                    leg.since = uptime();
+                }
+                leg.queue += socket.send_queue() - before;
                 Fate::Sent
             }
             Err(udp::SendError::BufferFull) => Fate::Waits,
@@ -347,7 +357,7 @@ impl Network {
                 .sockets
                 .get_mut::<udp::Socket>(leg.socket);
             let queue = socket.send_queue();
-            if queue == 0 || queue < leg.queue || leg.queue == 0 {
+            if queue == 0 || queue < leg.queue {
                 (leg.queue, leg.since) = (queue, now);
             } else if now - leg.since >= STUCK {
                 let local = (all.port.address, all.port.number);
@@ -357,8 +367,6 @@ impl Network {
                 if all.lost.len() < LOST {
                     all.lost.push_back((leg.last, TcpFault::Unreachable));
                 }
-            } else {
-                leg.queue = queue;
             }
         }
     }
@@ -418,7 +426,8 @@ impl Network {
     }
 
     fn next_datagram(&mut self, all: &mut Datagrams) -> Option<(To, Block)> {
-        for leg in &all.legs {
+        for at in 0..all.legs.len() {
+            let leg = &all.legs[at];
             let socket = self.links[leg.link]
                 .sockets
                 .get_mut::<udp::Socket>(leg.socket);
@@ -436,17 +445,20 @@ impl Network {
                         peers.pop_front();
                     }
                 }
+                // The others are before it now: no link keeps another's datagrams waiting.
+                all.legs.rotate_left(at + 1);
                 return Some((from, block));
             }
         }
         None
     }
 
-    /// A datagram from this port has not arrived.
-    pub fn lose_datagram(&mut self, link: usize, port: u16, to: To, fault: TcpFault) {
+    /// A datagram from this address and port has not arrived.
+    pub fn lose_datagram(&mut self, link: usize, from: To, to: To, fault: TcpFault) {
         let found = self.datagrams.iter_mut().find(|(_, all)| {
             let here = all.legs.iter().any(|leg| leg.link == link);
-            all.port.number == port && here
+            let own = all.port.address.is_any() || all.port.address == from.0;
+            all.port.number == from.1 && own && here
         });
         let Some((number, all)) = found else { return };
         let about = all.to.is_none_or(|own| own == to)

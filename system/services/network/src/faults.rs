@@ -25,6 +25,7 @@ impl Network {
     /// A packet of this machine has not arrived.
     fn miss(&mut self, link: usize, lost: &Lost) {
         let to = (Address::from(lost.to.0), lost.to.1);
+        let from = (Address::from(lost.from), lost.port);
         let fault = match lost.why {
             Why::NoPort => TcpFault::Refused,
             Why::NoWay => TcpFault::Unreachable,
@@ -32,19 +33,26 @@ impl Network {
         match lost.protocol {
             Protocol::Udp => {
                 self.lose_question(lost.port, to);
-                self.lose_datagram(link, lost.port, to, fault);
+                self.lose_datagram(link, from, to, fault);
             }
             Protocol::Echo => self.lose_echo(link, lost.port, to.0, fault),
-            Protocol::Tcp => self.lose_connection(link, lost.port, to, fault),
+            Protocol::Tcp => self.lose_connection(link, from, to, fault),
         }
     }
 
     /// A connection that was begun does not come about.
-    fn lose_connection(&mut self, link: usize, port: u16, to: (Address, u16), fault: TcpFault) {
+    fn lose_connection(
+        &mut self,
+        link: usize,
+        from: (Address, u16),
+        to: (Address, u16),
+        fault: TcpFault,
+    ) {
         let found = self.streams.iter().find(|(_, stream)| {
             let here = matches!(stream.socket, At::Stack(own, _) if own == link);
             let begun = !stream.connected && !stream.waits && here;
-            begun && stream.local.1 == port && stream.remote == to
+            let own = stream.local.0.is_any() || stream.local.0 == from.0;
+            begun && own && stream.local.1 == from.1 && stream.remote == to
         });
         let Some(number) = found.map(|(number, _)| *number) else {
             return;

@@ -12,15 +12,15 @@
 //!   connection that was accepted for it is ended.
 
 use crate::address::Address;
+use crate::messages::{end, fault, place};
 use crate::session::{Ready, begin, bind};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
-use core::net::Ipv6Addr;
 use core::time::Duration;
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
 use sing_sdk::time::uptime;
-use sing_sockets::{BLOCK, Fault, HEAD, Head, OPEN, OUTWARD, Op, Place, WINDOW};
+use sing_sockets::{BLOCK, HEAD, Head, OPEN, OUTWARD, Op, WINDOW};
 
 pub use crate::end::Stage;
 
@@ -28,6 +28,9 @@ pub use crate::end::Stage;
 const CONNECT: Duration = Duration::from_millis(200);
 /// Messages without data that may wait for the driver. One that lets more wait does not work.
 const QUEUE: usize = 4096;
+/// Of these, as many as may wait when something begins: a connection, a listener, an offer. So
+/// whoever begins and ends without a pause waits for the driver, and does not end it for all.
+const BUSY: usize = QUEUE / 4;
 /// Bytes that come are kept in pieces of at least so many, unless there are fewer.
 const PIECE: usize = 8 << 10;
 /// The least that the host is told to be taken, unless nothing is left.
@@ -115,32 +118,6 @@ pub struct Host {
     pub changed: bool,
 }
 
-pub fn fault(fault: Fault) -> TcpFault {
-    match fault {
-        Fault::None => TcpFault::None,
-        Fault::Refused => TcpFault::Refused,
-        Fault::Reset => TcpFault::Reset,
-        Fault::TimedOut => TcpFault::TimedOut,
-        Fault::Unreachable => TcpFault::Unreachable,
-        Fault::NotLocal => TcpFault::NotLocal,
-        Fault::InUse => TcpFault::InUse,
-        Fault::NotPermitted => TcpFault::NotPermitted,
-        Fault::NoResources => TcpFault::NoResources,
-        Fault::Down => TcpFault::Down,
-    }
-}
-
-fn place((address, port): (Address, u16)) -> Place {
-    Place {
-        address: Ipv6Addr::from(address),
-        port,
-    }
-}
-
-fn end(place: Place) -> (Address, u16) {
-    (Address::from(place.address), place.port)
-}
-
 impl Host {
     /// Connects to the driver, and begins a session.
     ///
@@ -152,9 +129,14 @@ impl Host {
         let sender = bind(names, path, until)?;
         let receiver = bind(names, path, until)?;
         self.last = self.last.wrapping_add(1);
-        let (flags, [come, out], [sender, receiver]) = begin(sender, receiver, self.last, until)?;
-        if [&come, &out].into_iter().any(|block| block.len() != BLOCK) {
-            return Err(Error::BadState);
+        let (flags, blocks, [sender, receiver]) = begin(sender, receiver, self.last, until)?;
+        let [mut come, mut out] = blocks;
+        for block in [&mut come, &mut out] {
+            // One that the driver still shares cannot be written.
+            block.unshare()?;
+            if block.len() != BLOCK {
+                return Err(Error::BadState);
+            }
         }
         self.flags = Some(flags);
         self.out = Some(Out { block: out, len: 0 });
@@ -223,6 +205,12 @@ impl Host {
         }
     }
 
+    /// Whether so much waits for the driver that nothing further is to begin. What there is can
+    /// still end: that is bounded by everybody's share of sockets.
+    pub fn is_busy(&self) -> bool {
+        self.queue.len() > BUSY
+    }
+
     /// Whether the driver lets too much wait.
     pub fn is_stuck(&self) -> bool {
         self.queue.len() > QUEUE
@@ -271,11 +259,22 @@ impl Host {
         }
     }
 
-    /// Asks for the next connection of a listener; its number.
+    /// Whether connections of a listener can be asked for: the host knows it, or will, and the
+    /// driver keeps up.
+    pub fn offers(&self, listener: u32) -> bool {
+        self.is_up() && !self.is_busy() && self.listeners.contains(&listener)
+    }
+
+    /// Asks for the next connection of a listener that [offers](Host::offers) them; its number. It
+    /// is of a closed socket if it does not.
     pub fn offer(&mut self, listener: u32) -> u32 {
         let number = self.number();
-        self.sockets.insert(number, HostSocket::new(Stage::Listens));
-        self.say(Head::new(Op::Accept, listener, number));
+        let known = self.offers(listener);
+        let stage = if known { Stage::Listens } else { Stage::Closed };
+        self.sockets.insert(number, HostSocket::new(stage));
+        if known {
+            self.say(Head::new(Op::Accept, listener, number));
+        }
         number
     }
 

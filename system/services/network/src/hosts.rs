@@ -5,17 +5,17 @@
 use crate::host;
 use crate::network::{Client, Network};
 use core::time::Duration;
-use sing_sdk::prelude::*;
 use sing_sdk::share::SYSTEM;
 use sing_sdk::time::uptime;
 
 /// Where the driver is.
 const PATH: &str = "/dev/sockets0";
-/// Between two looks for a driver that was not there, or does not answer: clients wait during each
-/// look. There is no such device on most machines, and none comes later.
+/// The longest time between two looks for a driver that was not there, or does not answer: clients
+/// wait during each look. There is no such device on most machines, and none comes later.
 const LONG: Duration = Duration::from_secs(60);
-/// Between two looks for one that has just gone: it is started again.
-const SOON: Duration = Duration::from_millis(20);
+/// Before the first look for one that has just gone: it is started again. After each that was in
+/// vain it is twice as long.
+pub const SOON: Duration = Duration::from_millis(20);
 
 impl Network {
     /// Looks for the driver, if there is none, and it is time.
@@ -26,12 +26,15 @@ impl Network {
         self.look_for_host = match self.host.connect(&mut self.names, PATH) {
             Ok(()) => {
                 self.hosted = true;
+                self.host_pause = SOON;
                 self.spread_to_host();
                 None
             }
-            // It was there, and is being started.
-            Err(Error::NotFound | Error::Closed) if self.hosted => Some(uptime() + SOON),
-            Err(_) => Some(uptime() + LONG),
+            Err(_) => {
+                let pause = self.host_pause;
+                self.host_pause = LONG.min(pause * 2);
+                Some(uptime() + pause)
+            }
         };
     }
 
@@ -41,6 +44,8 @@ impl Network {
             slot.and_then(|slot| self.slots.remove(slot));
         }
         self.host.lose();
+        // Before there is another session: no listener has a number that the host does not know.
+        self.answered();
         self.look_for_host.get_or_insert(uptime() + SOON);
     }
 

@@ -12,18 +12,21 @@
 //!   begun and does not complete do not close the listener.
 //! - Connections that wait or are half-open are at most the backlog, or [`HALVES`] if that is more.
 //!   When there are more, the half-open ones go, the oldest first. Each is given [`HALF`].
+//! - That the host listens is on the origin's share, as a socket is. A listener that the host has no
+//!   room for asks it again after [`LOOK`].
 
 use crate::address::Address;
 use crate::end::{At, End, Stage};
 use crate::host::Said;
 use crate::link::PATIENCE;
-use crate::network::{Client, Network};
+use crate::network::{Client, LOOK, Network};
 use crate::place::{Start, Target};
 use crate::ports::Port;
 use crate::stream::Stream;
 use alloc::collections::VecDeque;
 use core::time::Duration;
 use sing_sdk::prelude::*;
+use sing_sdk::time::uptime;
 
 /// The most connections that wait, whatever a program asks for.
 const BACKLOG: usize = 64;
@@ -47,6 +50,8 @@ pub struct Listener {
     host: Option<(u32, bool)>,
     /// The channel that waits for that.
     opening: Option<u32>,
+    /// Since when it asks the host for no connection: the host has refused one.
+    rest: Option<Duration>,
     /// Connections that have been begun, the oldest first.
     half_open: VecDeque<At>,
     /// Connections that have come.
@@ -58,6 +63,10 @@ pub struct Listener {
 impl Network {
     /// Listens at a port for a program; the listener's number. The port goes back if not.
     pub fn listen(&mut self, origin: u32, port: Port, backlog: u32) -> Result<u32, TcpFault> {
+        if self.host.listens(port.address) && self.host.is_busy() {
+            self.ports.give_back(port);
+            return Err(TcpFault::NoResources);
+        }
         let all = 0..self.links.len();
         let links: Vec<usize> = all.filter(|l| self.links[*l].has(port.address)).collect();
         let number = self.number();
@@ -69,17 +78,21 @@ impl Network {
             links,
             host: None,
             opening: None,
+            rest: None,
             half_open: VecDeque::new(),
             waiting: VecDeque::new(),
             accepting: None,
         };
+        // The host first: one socket is enough on each link, and there can be up to [`AHEAD`].
+        let asked = self.ask_host(&mut listener);
         self.refill(&mut listener);
-        self.ask_host(&mut listener);
-        if listener.listening.is_empty() && listener.host.is_none() {
-            self.ports.give_back(listener.port);
+        let alone = listener.host.is_none() || !listener.links.is_empty();
+        let deaf = alone && listener.listening.is_empty();
+        self.listeners.insert(number, listener);
+        if !asked || deaf {
+            self.unlisten(number);
             return Err(TcpFault::NoResources);
         }
-        self.listeners.insert(number, listener);
         Ok(number)
     }
 
@@ -134,29 +147,47 @@ impl Network {
         let Some((host, true)) = listener.host else {
             return;
         };
+        if listener.rest.is_some_and(|since| uptime() - since < LOOK) {
+            return;
+        }
+        listener.rest = None;
         let offered = |at: &&At| matches!(at, At::Host(_));
         let mut here = listener.listening.iter().filter(offered).count();
-        while Self::lacks(listener, here) && self.sockets.take(listener.origin, 1) {
+        while self.host.offers(host)
+            && Self::lacks(listener, here)
+            && self.sockets.take(listener.origin, 1)
+        {
             listener.listening.push(At::Host(self.host.offer(host)));
             here += 1;
         }
     }
 
-    /// Has the host listen, too, if it can.
-    fn ask_host(&mut self, listener: &mut Listener) {
+    /// Has the host listen, too, if it can; whether the origin's share went so far.
+    fn ask_host(&mut self, listener: &mut Listener) -> bool {
         let Port { address, number } = listener.port;
         if listener.host.is_none() && self.host.listens(address) {
+            if !self.sockets.take(listener.origin, 1) {
+                return false;
+            }
             let backlog = listener.backlog.max(QUEUE) as u32;
             let asked = self.host.listen((address, number), backlog);
-            listener.host = Some((asked, false));
+            (listener.host, listener.rest) = (Some((asked, false)), None);
         }
+        true
+    }
+
+    /// Whether a listener rests, and is to be looked at again.
+    pub fn any_rests(&self) -> bool {
+        let rests = |l: &Listener| l.rest.is_some() && matches!(l.host, Some((_, true)));
+        self.listeners.values().any(rests)
     }
 
     /// There is a session with the host again: listeners come back.
     pub fn spread_to_host(&mut self) {
         for number in self.listeners.keys().copied().collect::<Vec<_>>() {
             if let Some(mut listener) = self.listeners.remove(&number) {
-                self.ask_host(&mut listener);
+                // Without a share it listens within the system.
+                let _ = self.ask_host(&mut listener);
                 self.listeners.insert(number, listener);
             }
         }
@@ -194,6 +225,9 @@ impl Network {
                 continue;
             };
             listener.host = fault.is_none().then_some((host, true));
+            if fault.is_some() {
+                self.sockets.give_back(listener.origin, 1);
+            }
             let opening = listener.opening.take();
             let opening = opening.and_then(|slot| Some((slot, self.slots.take(slot)?)));
             match (opening, fault) {
@@ -233,7 +267,14 @@ impl Network {
             match socket.stage() {
                 Stage::Listens => listener.listening.push(at),
                 Stage::HalfOpen => listener.half_open.push_back(at),
-                Stage::Closed => self.give_up(at, listener.origin, None),
+                Stage::Closed => {
+                    // The host had no room for it: asked at once, it would say so without end.
+                    let refused = matches!(at, At::Host(_)) && socket.ends()[1].1 == 0;
+                    if refused {
+                        listener.rest = Some(uptime());
+                    }
+                    self.give_up(at, listener.origin, None);
+                }
                 _ => {
                     socket.set_patience(PATIENCE);
                     listener.waiting.push_back(at);
@@ -331,6 +372,7 @@ impl Network {
         }
         if let Some((host, _)) = listener.host {
             self.host.unlisten(host);
+            self.sockets.give_back(listener.origin, 1);
         }
         self.ports.give_back(listener.port);
     }

@@ -36,6 +36,7 @@ mod hosts;
 mod link;
 mod listener;
 mod looped;
+mod messages;
 mod network;
 mod place;
 mod ports;

@@ -7,6 +7,7 @@ use crate::datagrams::Datagrams;
 use crate::echo::Echo;
 use crate::end::At;
 use crate::host::{self, Host};
+use crate::hosts::SOON;
 use crate::link::Link;
 use crate::listener::Listener;
 use crate::place::{Start, Target};
@@ -37,8 +38,8 @@ const TURN: usize = 64;
 const ENDED: usize = 64;
 /// The wait before the path is registered again that could not be.
 const ABSENT: Duration = Duration::from_secs(1);
-/// How often connections are looked at that have nobody any more.
-const LOOK: Duration = Duration::from_secs(1);
+/// How often connections are looked at that have nobody any more, and listeners that rest.
+pub const LOOK: Duration = Duration::from_secs(1);
 
 type Given = NamespaceContract::Exp<NamespaceContract::Start>;
 type Lookup = NamespaceContract::Exp<NamespaceContract::Ready>;
@@ -101,6 +102,8 @@ pub struct Network {
     late: VecDeque<Late>,
     /// The number of the next connection or listener.
     next: u32,
+    /// The connection that was served first in the last look.
+    first: u32,
     looked: Duration,
     pub names: Names,
     /// Where to register, if it was not given its place at the start.
@@ -119,6 +122,8 @@ pub struct Network {
     /// Whether sockets of the host were found once, and when to look for them, or again.
     pub hosted: bool,
     pub look_for_host: Option<Duration>,
+    /// How long after the next look in vain to look again.
+    pub host_pause: Duration,
     /// The slots of their driver's channels, while a request is under way on each.
     pub host_receiving: Option<u32>,
     pub host_sending: Option<u32>,
@@ -151,6 +156,7 @@ impl Network {
             sockets: Shares::new(SOCKETS, LEAST_SOCKETS),
             late: VecDeque::new(),
             next: 0,
+            first: 0,
             looked: uptime(),
             names,
             path: None,
@@ -163,6 +169,7 @@ impl Network {
             host: Host::default(),
             hosted: false,
             look_for_host: Some(Duration::ZERO),
+            host_pause: SOON,
             host_receiving: None,
             host_sending: None,
             absent: None,
@@ -236,7 +243,8 @@ impl Network {
         let again = self.again.map(|next| next.saturating_sub(uptime()));
         let host = self.look_for_host.filter(|_| self.hosted);
         let host = host.map(|next| next.saturating_sub(uptime()));
-        let look = (!self.streams.is_empty()).then_some(LOOK);
+        let looks = !self.streams.is_empty() || self.any_rests();
+        let look = looks.then_some(LOOK);
         let connections = [links, absent, again, host, look]
             .into_iter()
             .flatten()
@@ -276,7 +284,7 @@ impl Network {
         for number in self.listeners.keys().copied().collect::<Vec<_>>() {
             self.arrived(number);
         }
-        for number in self.streams.keys().copied().collect::<Vec<_>>() {
+        for number in self.in_turn() {
             self.pump(number);
         }
         // What was moved has to be sent, and makes room.
@@ -285,6 +293,18 @@ impl Network {
         }
         self.exchange();
         self.exchange_host();
+    }
+
+    /// All connections, each look another first: what they send to the host goes in one block, and
+    /// who is first has most room.
+    fn in_turn(&mut self) -> Vec<u32> {
+        let mut all = self.streams.keys().copied().collect::<Vec<_>>();
+        let start = all.partition_point(|number| *number <= self.first);
+        if start < all.len() {
+            all.rotate_left(start);
+        }
+        self.first = all.first().copied().unwrap_or(0);
+        all
     }
 
     /// A number for a connection or listener.

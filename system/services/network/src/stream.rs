@@ -131,7 +131,11 @@ impl Network {
                 self.slots.put(slot, Client::Output(last, stream));
             }
         }
-        self.pump(stream);
+        match self.streams.get(&stream).map(|s| s.socket) {
+            // All share the block that goes to the host: whose turn it is, the look says.
+            Some(At::Host(_)) => self.host.changed = true,
+            _ => self.pump(stream),
+        }
     }
 
     fn close_output(&mut self, slot: u32, stream: u32) {

@@ -141,6 +141,21 @@ fn refusals(names: &mut Names) -> Result<bool, Error> {
         b"x",
     );
     good &= is("far", fault(sent), refused(TcpFault::Unreachable));
+    // Who is bound to an address of one family has no way to the other.
+    let six = IpAddr::V6(Ipv6Addr::LOCALHOST);
+    for (own, other) in [(LOCAL, six), (six, LOCAL)] {
+        let mut bound = Datagrams::bind(names, "/udp", SocketAddr::new(own, 73))?;
+        let sent = bound.send(Some(SocketAddr::new(other, 7)), b"x");
+        good &= is(
+            "to the other family",
+            fault(sent),
+            refused(TcpFault::Unreachable),
+        );
+        bound.send(Some(SocketAddr::new(own, 73)), b"own")?;
+        good &= is("to itself", next(&mut bound)?.0, b"own".to_vec());
+        drop(bound);
+        sing_sdk::time::sleep(Duration::from_millis(50));
+    }
     let at = |names: &mut Names, ip, port| {
         fault(Datagrams::bind(names, "/udp", SocketAddr::new(ip, port)))
     };

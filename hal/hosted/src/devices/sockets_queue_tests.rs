@@ -1,0 +1,96 @@
+//! What the device takes from its driver before its thread has served it.
+
+use super::{Job, Jobs, SocketsModel, WAITING, take};
+use crate::devices::mmio::Transport;
+use rustix::event::{EventfdFlags, eventfd};
+use sing_sockets::{BLOCK, SEND};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+const SIZE: usize = 8;
+
+/// The queue's descriptors, the driver's part and the device's part.
+type Ring = Box<[AtomicU64; 64]>;
+
+/// A device without its thread, and with a queue of this ring.
+fn device(ring: &Ring) -> (Transport, Arc<Jobs>) {
+    let wake = eventfd(0, EventfdFlags::NONBLOCK).unwrap();
+    let jobs = Arc::new(Jobs {
+        queue: Mutex::default(),
+        wake,
+    });
+    // Line 30 stays masked, so that nobody is signalled.
+    let transport = Transport::new(30);
+    let model = SocketsModel {
+        jobs: Arc::clone(&jobs),
+    };
+    transport.install(Box::new(model));
+    let set = |register, value: u64| transport.write(register, 4, value);
+    for (register, value) in [(0x24, 1), (0x20, 1), (0x70, 11), (0x30, u64::from(SEND))] {
+        set(register, value);
+    }
+    set(0x38, SIZE as u64);
+    let at = ring.as_ptr() as u64;
+    for (register, at) in [(0x80, at), (0x90, at + 256), (0xa0, at + 384)] {
+        set(register, at & 0xffff_ffff);
+        set(register + 4, at >> 32);
+    }
+    set(0x44, 1);
+    assert_eq!(transport.read(0x44, 4), 1, "the queue was refused");
+    set(0x70, 15);
+    (transport, jobs)
+}
+
+/// Has the driver's part say that so many requests were added, in the order of their descriptors.
+fn add(ring: &Ring, count: u64) {
+    let word = |from: u64| (0..4).fold(0, |word, at| word | (from + at) << (at * 16));
+    // Two words of 16 bits stand before the first number.
+    ring[33].store(word(2), Ordering::SeqCst);
+    ring[34].store(word(6), Ordering::SeqCst);
+    ring[32].store(count << 16 | 1 << 48, Ordering::SeqCst);
+}
+
+/// How many requests have come back.
+fn used(ring: &Ring) -> usize {
+    usize::from((ring[48].load(Ordering::SeqCst) >> 16) as u16)
+}
+
+#[test]
+fn a_queue_of_large_blocks_is_not_copied_at_once_and_is_served_in_order() {
+    let blocks: Vec<Vec<u8>> = (0..SIZE).map(|n| vec![n as u8; BLOCK]).collect();
+    let ring: Ring = Box::new([const { AtomicU64::new(0) }; 64]);
+    let (transport, jobs) = device(&ring);
+    for (place, block) in blocks.iter().enumerate() {
+        ring[place * 2].store(block.as_ptr() as u64, Ordering::SeqCst);
+        ring[place * 2 + 1].store(BLOCK as u64, Ordering::SeqCst);
+    }
+    add(&ring, SIZE as u64);
+    transport.write(0x50, 4, u64::from(SEND));
+    let copied = used(&ring);
+    assert!(copied > 0 && copied < SIZE, "{copied} are copied at once");
+    assert!(jobs.waiting() < WAITING + BLOCK);
+    // The thread has them all, as they were added, and each has come back then.
+    let mut taken = Vec::new();
+    for (served, block) in blocks.iter().enumerate() {
+        match jobs.next() {
+            Some(Job::Serve(message)) => assert!(message == *block, "{served}"),
+            Some(Job::Take(ticket)) => {
+                take(&transport, ticket, &mut taken);
+                assert!(taken == *block, "{served}");
+                assert_eq!(used(&ring), served + 1);
+            }
+            _ => panic!("{served} is lost"),
+        }
+    }
+    assert!(jobs.is_empty() && used(&ring) == SIZE);
+    // A request of before a reset is nobody's any more.
+    add(&ring, 2 * SIZE as u64);
+    transport.write(0x50, 4, u64::from(SEND));
+    let mut left = std::iter::from_fn(|| jobs.next());
+    let Some(Job::Take(ticket)) = left.find(|job| matches!(job, Job::Take(_))) else {
+        panic!("none was left to be copied");
+    };
+    transport.reset();
+    take(&transport, ticket, &mut taken);
+    assert!(taken.is_empty());
+}
