@@ -168,7 +168,7 @@ fn take(server: &Arc<Server>, listener: &mut Listener) -> Error {
             }
         };
         server.accepted.fetch_add(1, Ordering::Relaxed);
-        server.slots.busy(slot);
+        server.slots.quiet(slot);
         let shared = Arc::clone(server);
         let run = move || {
             if !shared.is_stopping() {

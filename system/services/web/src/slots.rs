@@ -1,5 +1,7 @@
-//! The connections that there are. When there are as many as there may be, the one that has been
-//! quiet for longest makes way: who only holds connections keeps nobody out.
+//! The connections that there are. When there are as many as there may be, the one that waits for its
+//! client longest makes way: who only holds connections keeps nobody out.
+//!
+//! Invariant: one that was told to make way serves nothing any more.
 
 use core::time::Duration;
 use sing_sdk::prelude::*;
@@ -20,6 +22,10 @@ enum Use {
     Busy,
     /// It waits for a request since then.
     Quiet(Duration),
+    /// It waits for its client since then, within a request or behind the last one.
+    Waits(Duration),
+    /// It makes way for another.
+    Leaves,
 }
 
 pub struct Slots {
@@ -57,13 +63,18 @@ impl Slots {
             self.leave[free].reset();
             return Some(free);
         }
+        // One for each that comes.
+        if uses.iter().any(|u| matches!(u, Use::Leaves)) {
+            return None;
+        }
         let quiet = uses.iter().enumerate().filter_map(|(at, u)| match u {
-            Use::Quiet(since) => Some((*since, at)),
+            Use::Quiet(since) | Use::Waits(since) => Some((*since, at)),
             _ => None,
         });
         if let Some((since, at)) = quiet.min()
             && uptime().saturating_sub(since) >= QUIET
         {
+            uses[at] = Use::Leaves;
             self.leave[at].set();
         }
         None
@@ -74,12 +85,28 @@ impl Slots {
         self.freed.set();
     }
 
-    pub fn busy(&self, slot: usize) {
-        self.uses.lock()[slot] = Use::Busy;
+    /// A request is served, or is to be; false if the connection has to make way instead.
+    pub fn busy(&self, slot: usize) -> bool {
+        self.turn(slot, Use::Busy)
     }
 
+    /// The next request is waited for.
     pub fn quiet(&self, slot: usize) {
-        self.uses.lock()[slot] = Use::Quiet(uptime());
+        self.turn(slot, Use::Quiet(uptime()));
+    }
+
+    /// The client is waited for, in a request or behind the last answer.
+    pub fn waits(&self, slot: usize) {
+        self.turn(slot, Use::Waits(uptime()));
+    }
+
+    fn turn(&self, slot: usize, to: Use) -> bool {
+        let mut uses = self.uses.lock();
+        let stays = !matches!(uses[slot], Use::Leaves);
+        if stays {
+            uses[slot] = to;
+        }
+        stays
     }
 
     /// Is set when the connection in this place should end.
@@ -87,9 +114,14 @@ impl Slots {
         &self.leave[slot]
     }
 
-    /// Has all end that serve no request.
+    /// Has all end that wait for a request.
     pub fn leave_all(&self) {
-        self.leave.iter().for_each(ManualEvent::set);
+        let uses = self.uses.lock();
+        for (leave, of) in self.leave.iter().zip(uses.iter()) {
+            if matches!(of, Use::Quiet(_)) {
+                leave.set();
+            }
+        }
     }
 
     /// How many there are, and how many of them serve a request.
