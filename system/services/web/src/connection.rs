@@ -255,6 +255,8 @@ impl Talk<'_> {
         if self.head.expects {
             self.stays = false;
         }
+        // Whatever made the answer took its own time: the client's begins here.
+        self.pace = Pace::new(uptime());
         let text = answer.finish(length, self.stays, self.head.modern);
         self.wire.write(text.as_bytes())?;
         Ok(())

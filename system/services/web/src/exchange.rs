@@ -245,7 +245,8 @@ impl Exchange<'_, '_> {
         }
         if matches!(self.stage, Stage::Done(_)) {
             self.end()?;
-            self.talk.wire.settle(self.talk.pace, self.moved)?;
+            // The program took its own time: the client's for what is left begins here.
+            self.talk.wire.settle(Pace::new(uptime()), 0)?;
             return match core::mem::replace(&mut self.stage, Stage::Gone) {
                 Stage::Done(channel) => Ok(Some(channel)),
                 _ => Err(Failure::Crashed),
