@@ -4,6 +4,7 @@
 //! - Whatever the program does costs this request and no other: its end, its silence, its nonsense.
 //! - The client takes no part of an answer for the whole: where a part is missing, the connection
 //!   ends without the mark of the body's end.
+//! - The program takes no part of a body for the whole: it is ended before its pipe is closed early.
 //! - One block at most waits in each direction.
 
 use crate::connection::Talk;
@@ -12,6 +13,7 @@ use crate::sink::Sink;
 use crate::wire::{Lost, Source, until};
 use core::time::Duration;
 use sing_sdk::prelude::*;
+use sing_sdk::process::Child;
 use sing_sdk::rt::Handle;
 use sing_sdk::select::Select;
 use sing_sdk::time::{Timeout, uptime};
@@ -122,7 +124,7 @@ pub fn run(talk: &mut Talk<'_>, pool: &Pool) -> Result<(), Lost> {
         }
     };
     let Process { child, channel } = process;
-    let outcome = exchange(talk, pool, channel);
+    let outcome = exchange(talk, pool, &child, channel);
     let (kept, failure) = match outcome {
         Ok(channel) => (Some(channel), None),
         Err((failure, begun)) => (None, Some((failure, begun))),
@@ -177,7 +179,7 @@ fn failed(talk: &mut Talk<'_>, status: u16, reason: &str) -> Result<(), Lost> {
 fn describe(
     talk: &Talk<'_>,
     pool: &Pool,
-    child: &sing_sdk::process::Child,
+    child: &Child,
     failure: &Failure,
 ) -> Option<String> {
     let what = match failure {
@@ -204,7 +206,7 @@ fn describe(
 /// The channel again, or the failure, with how the answer's body was to end if it has begun.
 type Outcome = Result<Start, (Failure, Option<Length>)>;
 
-fn exchange(talk: &mut Talk<'_>, pool: &Pool, channel: Start) -> Outcome {
+fn exchange(talk: &mut Talk<'_>, pool: &Pool, child: &Child, channel: Start) -> Outcome {
     let early = |error: Error| (Failure::from(error), None);
     let (body, from) = PipeContract::new_channel().map_err(early)?;
     let method = Text::new(&talk.head.method).map_err(early)?;
@@ -226,7 +228,13 @@ fn exchange(talk: &mut Talk<'_>, pool: &Pool, channel: Start) -> Outcome {
         match exchange.step() {
             Ok(None) => {}
             Ok(Some(channel)) => return Ok(channel),
-            Err(failure) => return Err((failure, exchange.begun)),
+            Err(failure) => {
+                // While its pipes are open still: their end would tell it that the body is whole.
+                if !matches!(failure, Failure::Crashed) {
+                    pool::end(child);
+                }
+                return Err((failure, exchange.begun));
+            }
         }
     }
 }
