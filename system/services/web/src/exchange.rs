@@ -176,12 +176,7 @@ fn failed(talk: &mut Talk<'_>, status: u16, reason: &str) -> Result<(), Lost> {
 }
 
 /// A failure, for the log; `None` for one that is the client's affair.
-fn describe(
-    talk: &Talk<'_>,
-    pool: &Pool,
-    child: &Child,
-    failure: &Failure,
-) -> Option<String> {
+fn describe(talk: &Talk<'_>, pool: &Pool, child: &Child, failure: &Failure) -> Option<String> {
     let what = match failure {
         Failure::Crashed => match child.join_within(Timeout::from(ENDING)) {
             Ok(true) => child
