@@ -142,11 +142,14 @@ fn listen(server: &Server, slot: usize, wire: &mut Wire, requests: &mut Requests
                 false => Heard::Over,
             };
         }
+        let leaves = select.tag(leave).is_some();
+        // What has come is heard, but not when another needs the place: it may come without end.
         if select.tag(input).is_some()
+            && (!leaves || server.is_stopping())
             && let Some(block) = wire.take()
         {
             requests.feed(&block.to_vec());
-        } else if select.tag(leave).is_some() {
+        } else if leaves {
             return match begun {
                 true => Heard::Leave,
                 false => Heard::Over,
@@ -207,6 +210,37 @@ impl Talk<'_> {
             }
         }
         Ok(self.stays)
+    }
+
+    /// The body, or its first so many bytes if it has more; a connection that waits for them makes way
+    /// for others.
+    pub fn read_ahead(&mut self, most: usize) -> Result<Result<Vec<u8>, Fault>, Lost> {
+        const SLOW: Fault = Fault::new(408, "the body takes too long to come");
+        let mut body = Vec::new();
+        self.go_on()?;
+        self.wire.settle(self.pace, 0)?;
+        let pace = Pace::new(uptime());
+        let (mut waits, mut fault) = (false, None);
+        while !self.is_whole && body.len() < most && fault.is_none() {
+            match self.requests.event() {
+                Ok(Some(Event::Content(content))) => body.extend_from_slice(&content),
+                Ok(Some(_)) => self.is_whole = true,
+                Ok(None) => {
+                    if !core::mem::replace(&mut waits, true) {
+                        self.server.slots.waits(self.slot);
+                    }
+                    match self.receive(pace, body.len() as u64) {
+                        Err(Lost::Slow) => fault = Some(SLOW),
+                        received => received?,
+                    }
+                }
+                Err(why) => fault = Some(why),
+            }
+        }
+        match self.server.slots.busy(self.slot) {
+            true => Ok(fault.map_or(Ok(body), Err)),
+            false => Err(Lost::Gone),
+        }
     }
 
     /// Waits for bytes of the client, as one that makes way for others.

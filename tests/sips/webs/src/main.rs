@@ -68,10 +68,11 @@ impl Tally {
 }
 
 /// What a connection that is only held has sent: a part of a head, or a whole one without its body,
-/// of which a file's server wants nothing.
-const HELD: [&str; 2] = [
+/// of which files want nothing, and a program much.
+const HELD: [&str; 3] = [
     "GET / HTTP/1.1\r\nHost: ",
     "POST /a.txt HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n",
+    "POST /hello HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n",
 ];
 
 /// Connections that never complete a request, as many as the server takes and more, keep a good
