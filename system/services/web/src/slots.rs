@@ -1,8 +1,11 @@
 //! The connections that there are. When there are as many as there may be, the one that waits for its
 //! client longest makes way: who only holds connections keeps nobody out.
 //!
-//! Invariant: one that was told to make way serves nothing any more.
+//! Invariants:
+//! - One that was told to make way serves nothing any more.
+//! - One address has half the places at most, those beside that make way.
 
+use core::net::IpAddr;
 use core::time::Duration;
 use sing_sdk::prelude::*;
 use sing_sdk::sync::{AutoEvent, ManualEvent, Mutex};
@@ -30,9 +33,19 @@ enum Use {
 
 pub struct Slots {
     uses: Mutex<Vec<Use>>,
+    /// From where those that are in use come; locked behind `uses`.
+    peers: Mutex<Vec<Option<IpAddr>>>,
     /// Set for a connection that is to make way.
     leave: Vec<ManualEvent>,
     freed: AutoEvent,
+}
+
+/// Who an address is: of IPv6, whoever has one has the other 2^64 of its network.
+fn whose(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(of) => IpAddr::V6((of.to_bits() & !u128::from(u64::MAX)).into()),
+        of => of,
+    }
 }
 
 impl Slots {
@@ -40,6 +53,7 @@ impl Slots {
         let events = (0..count).map(|_| ManualEvent::new(false));
         Ok(Slots {
             uses: Mutex::new(vec![Use::Free; count]),
+            peers: Mutex::new(vec![None; count]),
             leave: events.collect::<Result<_, _>>()?,
             freed: AutoEvent::new(false)?,
         })
@@ -78,6 +92,36 @@ impl Slots {
             self.leave[at].set();
         }
         None
+    }
+
+    /// Gives a place that was taken to a connection from an address; false if that has half of all,
+    /// and none of its own can make way.
+    pub fn admit(&self, slot: usize, from: IpAddr) -> bool {
+        let from = whose(from);
+        let mut uses = self.uses.lock();
+        let mut peers = self.peers.lock();
+        let most = (uses.len() / 2).max(1);
+        let (mut count, mut oldest) = (0, None::<(Duration, usize)>);
+        for (at, (of, peer)) in uses.iter().zip(peers.iter()).enumerate() {
+            if *peer != Some(from) || matches!(of, Use::Free | Use::Kept | Use::Leaves) {
+                continue;
+            }
+            count += 1;
+            if let Use::Quiet(since) | Use::Waits(since) = of {
+                let this = (*since, at);
+                oldest = Some(oldest.map_or(this, |oldest| oldest.min(this)));
+            }
+        }
+        if count >= most {
+            let Some((_, at)) = oldest else {
+                return false;
+            };
+            uses[at] = Use::Leaves;
+            self.leave[at].set();
+        }
+        uses[slot] = Use::Quiet(uptime());
+        peers[slot] = Some(from);
+        true
     }
 
     pub fn free(&self, slot: usize) {
