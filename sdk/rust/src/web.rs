@@ -159,10 +159,13 @@ impl Response {
         self
     }
 
-    /// With a header. The server refuses an answer with one that is none.
+    /// With a header. The server refuses an answer with one that is none: a line's end within one
+    /// never begins another.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Response {
-        self.headers += &format!("{name}: {value}\n");
+        let header = format!("{name}: {value}");
+        self.headers += &header.replace(['\n', '\r'], "\0");
+        self.headers.push('\n');
         self
     }
 }
@@ -225,6 +228,23 @@ mod tests {
             headers: Vec::new(),
             body: Reader::empty(),
         }
+    }
+
+    #[test]
+    fn a_header_begins_no_other() {
+        for (name, value) in [
+            ("a", "b\nset-cookie: c"),
+            ("a\nb", "c"),
+            ("a", "b\rc: d\r\n"),
+        ] {
+            let response = Response::stream("x/y", |_| Ok(())).header(name, value);
+            let lines: Vec<&str> = response.headers.lines().collect();
+            assert_eq!(lines.len(), 2, "{lines:?}");
+            // No header has such a byte: the server refuses the answer.
+            assert!(lines[1].contains('\0'), "{lines:?}");
+        }
+        let response = Response::text("").header("a", "b: c");
+        assert!(response.headers.ends_with("\na: b: c\n"));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::wire::{Lost, Wire, until};
 use sing_sdk::fs::Directory;
 use sing_sdk::net::Connection;
 use sing_sdk::prelude::*;
+use sing_sdk::rt::Handle;
 use sing_sdk::select::Select;
 use sing_sdk::time::{uptime, utc};
 use web::answer::{self, Answer, Length};
@@ -21,6 +22,8 @@ const UNWANTED: u64 = 64 << 10;
 /// A request that is being answered.
 pub struct Talk<'a> {
     pub server: &'a Server,
+    /// The connection's place.
+    pub slot: usize,
     pub wire: &'a mut Wire,
     pub requests: &'a mut Requests,
     pub head: Head,
@@ -57,20 +60,23 @@ pub fn serve(server: &Server, slot: usize, connection: Connection) {
     for number in 1..=server.config.requests {
         server.slots.quiet(slot);
         let heard = listen(server, slot, &mut wire, &mut requests);
-        server.slots.busy(slot);
+        if !server.slots.busy(slot) {
+            return wire.abort();
+        }
         let head = match heard {
             Heard::Head(head) => head,
-            Heard::Over => return wire.close(),
+            Heard::Over => return close(server, slot, wire),
             Heard::Leave => return wire.abort(),
             Heard::Slow => {
                 let late = Fault::new(408, "the request takes too long to come");
-                return refuse(wire, late);
+                return refuse(server, slot, wire, late);
             }
-            Heard::Fault(fault) => return refuse(wire, fault),
+            Heard::Fault(fault) => return refuse(server, slot, wire, fault),
         };
         let stays = head.keep_alive && number < server.config.requests && !server.is_stopping();
         let mut talk = Talk {
             server,
+            slot,
             wire: &mut wire,
             requests: &mut requests,
             id: server.next_id(),
@@ -83,11 +89,26 @@ pub fn serve(server: &Server, slot: usize, connection: Connection) {
         let outcome = talk.answer().and_then(|()| talk.finish());
         match outcome {
             Ok(true) => {}
-            Ok(false) => return wire.close(),
+            Ok(false) => return close(server, slot, wire),
             Err(_) => return wire.abort(),
         }
     }
-    wire.close();
+    close(server, slot, wire);
+}
+
+/// Set when a connection that waits for its client has to make way. A server that is being stopped
+/// needs no places.
+fn leave(server: &Server, slot: usize) -> Handle {
+    match server.is_stopping() {
+        true => Handle::NONE,
+        false => server.slots.leave(slot).handle(),
+    }
+}
+
+/// Ends a connection whose last answer is given; it makes way meanwhile.
+fn close(server: &Server, slot: usize, wire: Wire) {
+    server.slots.waits(slot);
+    wire.close(leave(server, slot));
 }
 
 /// Waits for the next request.
@@ -121,11 +142,14 @@ fn listen(server: &Server, slot: usize, wire: &mut Wire, requests: &mut Requests
                 false => Heard::Over,
             };
         }
+        let leaves = select.tag(leave).is_some();
+        // What has come is heard, but not when another needs the place: it may come without end.
         if select.tag(input).is_some()
+            && (!leaves || server.is_stopping())
             && let Some(block) = wire.take()
         {
             requests.feed(&block.to_vec());
-        } else if select.tag(leave).is_some() {
+        } else if leaves {
             return match begun {
                 true => Heard::Leave,
                 false => Heard::Over,
@@ -135,13 +159,13 @@ fn listen(server: &Server, slot: usize, wire: &mut Wire, requests: &mut Requests
 }
 
 /// Answers what is no request, and ends the connection.
-fn refuse(mut wire: Wire, fault: Fault) {
+fn refuse(server: &Server, slot: usize, mut wire: Wire, fault: Fault) {
     let page = answer::page(fault.status, fault.reason, None);
     let head = Answer::new(fault.status, utc().as_secs());
     let head = head.header("Content-Type", "text/html; charset=utf-8");
     let head = head.finish(Length::Known(page.len() as u64), false, true);
     match wire.write((head + &page).as_bytes()) {
-        Ok(()) => wire.close(),
+        Ok(()) => close(server, slot, wire),
         Err(_) => wire.abort(),
     }
 }
@@ -170,6 +194,10 @@ impl Talk<'_> {
         }
         let mut passed = 0;
         let pace = Pace::new(uptime());
+        if self.stays && !self.is_whole {
+            // The answer is given: who only holds the connection now keeps nobody out.
+            self.server.slots.waits(self.slot);
+        }
         while self.stays && !self.is_whole {
             match self.requests.event() {
                 Ok(Some(Event::Content(content))) => passed += content.len() as u64,
@@ -184,16 +212,52 @@ impl Talk<'_> {
         Ok(self.stays)
     }
 
-    /// Waits for bytes of the client.
+    /// The body, or its first so many bytes if it has more; a connection that waits for them makes way
+    /// for others.
+    pub fn read_ahead(&mut self, most: usize) -> Result<Result<Vec<u8>, Fault>, Lost> {
+        const SLOW: Fault = Fault::new(408, "the body takes too long to come");
+        let mut body = Vec::new();
+        self.go_on()?;
+        self.wire.settle(self.pace, 0)?;
+        let pace = Pace::new(uptime());
+        let (mut waits, mut fault) = (false, None);
+        while !self.is_whole && body.len() < most && fault.is_none() {
+            match self.requests.event() {
+                Ok(Some(Event::Content(content))) => body.extend_from_slice(&content),
+                Ok(Some(_)) => self.is_whole = true,
+                Ok(None) => {
+                    if !core::mem::replace(&mut waits, true) {
+                        self.server.slots.waits(self.slot);
+                    }
+                    match self.receive(pace, body.len() as u64) {
+                        Err(Lost::Slow) => fault = Some(SLOW),
+                        received => received?,
+                    }
+                }
+                Err(why) => fault = Some(why),
+            }
+        }
+        match self.server.slots.busy(self.slot) {
+            true => Ok(fault.map_or(Ok(body), Err)),
+            false => Err(Lost::Gone),
+        }
+    }
+
+    /// Waits for bytes of the client, as one that makes way for others.
     fn receive(&mut self, pace: Pace, moved: u64) -> Result<(), Lost> {
-        let mut select = Select::<1>::new();
+        let mut select = Select::<2>::new();
         select.add(self.wire.input());
+        let leave = select.add(leave(self.server, self.slot));
         if self.wire.is_over() {
             return Err(Lost::Gone);
         }
-        select
-            .wait(until(pace.end(moved)))
-            .map_err(|_| Lost::Slow)?;
+        let end = pace.end(moved);
+        if uptime() >= end || select.wait(until(end)).is_err() {
+            return Err(Lost::Slow);
+        }
+        if select.tag(leave).is_some() {
+            return Err(Lost::Gone);
+        }
         match self.wire.take() {
             Some(block) => {
                 self.requests.feed(&block.to_vec());
@@ -225,6 +289,8 @@ impl Talk<'_> {
         if self.head.expects {
             self.stays = false;
         }
+        // Whatever made the answer took its own time: the client's begins here.
+        self.pace = Pace::new(uptime());
         let text = answer.finish(length, self.stays, self.head.modern);
         self.wire.write(text.as_bytes())?;
         Ok(())

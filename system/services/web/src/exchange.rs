@@ -4,6 +4,7 @@
 //! - Whatever the program does costs this request and no other: its end, its silence, its nonsense.
 //! - The client takes no part of an answer for the whole: where a part is missing, the connection
 //!   ends without the mark of the body's end.
+//! - The program takes no part of a body for the whole: it is ended before its pipe is closed early.
 //! - One block at most waits in each direction.
 
 use crate::connection::Talk;
@@ -11,7 +12,9 @@ use crate::pool::{self, Pool, Process, Start};
 use crate::sink::Sink;
 use crate::wire::{Lost, Source, until};
 use core::time::Duration;
+use sing_sdk::io::LARGEST;
 use sing_sdk::prelude::*;
+use sing_sdk::process::Child;
 use sing_sdk::rt::Handle;
 use sing_sdk::select::Select;
 use sing_sdk::time::{Timeout, uptime};
@@ -22,6 +25,9 @@ use web::requests::Event;
 
 /// How long the end of a process is waited for that has closed its channel.
 const ENDING: Duration = Duration::from_millis(200);
+/// Bytes of a body that have come, if it has so many, before a process is taken for it: who sends
+/// none holds none.
+const AHEAD: usize = 64 << 10;
 /// Headers that are about the connection, or that the server has dealt with.
 const OWN: [&str; 8] = [
     "connection",
@@ -83,6 +89,8 @@ struct Exchange<'t, 's> {
     stage: Stage,
     /// Where the request's body goes.
     body: Sink,
+    /// What has come of it before there was a process.
+    ahead: Vec<u8>,
     /// Where the answer's body comes from.
     answer: Option<Source>,
     /// How the answer's body ends, once the answer has begun.
@@ -109,6 +117,13 @@ fn headers(head: &Head, id: &str) -> Vec<u8> {
 }
 
 pub fn run(talk: &mut Talk<'_>, pool: &Pool) -> Result<(), Lost> {
+    let ahead = match talk.read_ahead(AHEAD)? {
+        Ok(ahead) => ahead,
+        Err(fault) => {
+            talk.stays = false;
+            return talk.error(fault.status, fault.reason);
+        }
+    };
     let process = match pool.take() {
         Ok(process) => process,
         Err(pool::None::Busy) => {
@@ -122,7 +137,7 @@ pub fn run(talk: &mut Talk<'_>, pool: &Pool) -> Result<(), Lost> {
         }
     };
     let Process { child, channel } = process;
-    let outcome = exchange(talk, pool, channel);
+    let outcome = exchange(talk, pool, &child, channel, ahead);
     let (kept, failure) = match outcome {
         Ok(channel) => (Some(channel), None),
         Err((failure, begun)) => (None, Some((failure, begun))),
@@ -174,12 +189,7 @@ fn failed(talk: &mut Talk<'_>, status: u16, reason: &str) -> Result<(), Lost> {
 }
 
 /// A failure, for the log; `None` for one that is the client's affair.
-fn describe(
-    talk: &Talk<'_>,
-    pool: &Pool,
-    child: &sing_sdk::process::Child,
-    failure: &Failure,
-) -> Option<String> {
+fn describe(talk: &Talk<'_>, pool: &Pool, child: &Child, failure: &Failure) -> Option<String> {
     let what = match failure {
         Failure::Crashed => match child.join_within(Timeout::from(ENDING)) {
             Ok(true) => child
@@ -204,18 +214,24 @@ fn describe(
 /// The channel again, or the failure, with how the answer's body was to end if it has begun.
 type Outcome = Result<Start, (Failure, Option<Length>)>;
 
-fn exchange(talk: &mut Talk<'_>, pool: &Pool, channel: Start) -> Outcome {
+fn exchange(
+    talk: &mut Talk<'_>,
+    pool: &Pool,
+    child: &Child,
+    channel: Start,
+    ahead: Vec<u8>,
+) -> Outcome {
     let early = |error: Error| (Failure::from(error), None);
     let (body, from) = PipeContract::new_channel().map_err(early)?;
     let method = Text::new(&talk.head.method).map_err(early)?;
     let target = Text::new(&talk.head.target).map_err(early)?;
     let lines = Vector::from_bytes(&headers(&talk.head, &talk.id)).map_err(early)?;
-    talk.go_on().map_err(|lost| (lost.into(), None))?;
     let asked = channel.send_request(method, target, lines, from);
     let mut exchange = Exchange {
         talk,
         stage: Stage::Asked(asked),
         body: Sink::Ready(body),
+        ahead,
         answer: None,
         begun: None,
         length: Length::None,
@@ -226,7 +242,13 @@ fn exchange(talk: &mut Talk<'_>, pool: &Pool, channel: Start) -> Outcome {
         match exchange.step() {
             Ok(None) => {}
             Ok(Some(channel)) => return Ok(channel),
-            Err(failure) => return Err((failure, exchange.begun)),
+            Err(failure) => {
+                // While its pipes are open still: their end would tell it that the body is whole.
+                if !matches!(failure, Failure::Crashed) {
+                    pool::end(child);
+                }
+                return Err((failure, exchange.begun));
+            }
         }
     }
 }
@@ -245,7 +267,8 @@ impl Exchange<'_, '_> {
         }
         if matches!(self.stage, Stage::Done(_)) {
             self.end()?;
-            self.talk.wire.settle(self.talk.pace, self.moved)?;
+            // The program took its own time: the client's for what is left begins here.
+            self.talk.wire.settle(Pace::new(uptime()), 0)?;
             return match core::mem::replace(&mut self.stage, Stage::Gone) {
                 Stage::Done(channel) => Ok(Some(channel)),
                 _ => Err(Failure::Crashed),
@@ -268,7 +291,8 @@ impl Exchange<'_, '_> {
             None => self.stage.handle(),
         };
         let stage = select.add(stage);
-        if select.wait(until(self.deadline)).is_err() {
+        // A wait without time still succeeds when something is ready.
+        if uptime() >= self.deadline || select.wait(until(self.deadline)).is_err() {
             return Err(Failure::Late);
         }
         if select.tag(output).is_some() {
@@ -294,6 +318,11 @@ impl Exchange<'_, '_> {
 
     /// Gives the program what has come of the body; whether more can be taken from the client.
     fn feed(&mut self) -> Result<bool, Failure> {
+        if !self.ahead.is_empty() && self.body.is_ready() {
+            let rest = self.ahead.split_off(self.ahead.len().min(LARGEST));
+            self.body.send(Vector::from_bytes(&self.ahead)?);
+            self.ahead = rest;
+        }
         while !self.talk.is_whole && self.body.is_ready() {
             match self.talk.requests.event().map_err(Failure::Client)? {
                 Some(Event::Content(content)) => {
@@ -364,11 +393,12 @@ impl Exchange<'_, '_> {
         };
         self.answer = Some(source.send_ack());
         let len = block.len() as u64;
+        // They move nothing, so that no count would end them.
         if len == 0 {
-            return Ok(());
+            return Err(Failure::Nonsense("it has sent an empty block"));
         }
         // The network takes no larger ones.
-        if block.len() > sing_sdk::io::LARGEST {
+        if block.len() > LARGEST {
             return Err(Failure::Nonsense("it has sent a block that is too large"));
         }
         self.moved += len;

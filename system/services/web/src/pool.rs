@@ -27,6 +27,8 @@ pub struct Process {
 struct State {
     ready: Vec<Process>,
     busy: usize,
+    /// Those that are being made ahead.
+    making: usize,
 }
 
 pub struct Pool {
@@ -129,7 +131,15 @@ impl Pool {
     pub fn give_back(&self, process: Option<Process>) {
         if let Some(process) = process {
             match self.mount.life {
-                Life::Kept => self.state.lock().ready.push(process),
+                Life::Kept => {
+                    let mut state = self.state.lock();
+                    if state.ready.len() + state.making < self.mount.at_once {
+                        state.ready.push(process);
+                    } else {
+                        drop(state);
+                        end(&process.child);
+                    }
+                }
                 Life::Fresh => end(&process.child),
             }
         }
@@ -138,9 +148,19 @@ impl Pool {
 
     /// Makes the processes that are to be there before they are needed.
     pub fn fill(&self) {
-        while self.state.lock().ready.len() < self.mount.ahead {
-            match self.make() {
-                Ok(process) => self.state.lock().ready.push(process),
+        loop {
+            let mut state = self.state.lock();
+            // Others fill it at the same time.
+            if state.ready.len() + state.making >= self.mount.ahead {
+                return;
+            }
+            state.making += 1;
+            drop(state);
+            let made = self.make();
+            let mut state = self.state.lock();
+            state.making -= 1;
+            match made {
+                Ok(process) => state.ready.push(process),
                 // The request that needs it says why.
                 Err(_) => return,
             }

@@ -156,8 +156,8 @@ pub fn accept(server: &Arc<Server>) {
 fn take(server: &Arc<Server>, listener: &mut Listener) -> Error {
     loop {
         let slot = server.slots.take();
-        let connection = match listener.accept() {
-            Ok((connection, _)) => connection,
+        let (connection, from) = match listener.accept() {
+            Ok(accepted) => accepted,
             Err(error) => {
                 server.slots.free(slot);
                 if error == Error::Closed {
@@ -168,7 +168,11 @@ fn take(server: &Arc<Server>, listener: &mut Listener) -> Error {
             }
         };
         server.accepted.fetch_add(1, Ordering::Relaxed);
-        server.slots.busy(slot);
+        if !server.slots.admit(slot, from.ip()) {
+            // All that it has are served: the connection is closed.
+            server.slots.free(slot);
+            continue;
+        }
         let shared = Arc::clone(server);
         let run = move || {
             if !shared.is_stopping() {

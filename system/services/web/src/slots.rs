@@ -1,6 +1,11 @@
-//! The connections that there are. When there are as many as there may be, the one that has been
-//! quiet for longest makes way: who only holds connections keeps nobody out.
+//! The connections that there are. When there are as many as there may be, the one that waits for its
+//! client longest makes way: who only holds connections keeps nobody out.
+//!
+//! Invariants:
+//! - One that was told to make way serves nothing any more.
+//! - One address has half the places at most, those beside that make way.
 
+use core::net::IpAddr;
 use core::time::Duration;
 use sing_sdk::prelude::*;
 use sing_sdk::sync::{AutoEvent, ManualEvent, Mutex};
@@ -20,13 +25,27 @@ enum Use {
     Busy,
     /// It waits for a request since then.
     Quiet(Duration),
+    /// It waits for its client since then, within a request or behind the last one.
+    Waits(Duration),
+    /// It makes way for another.
+    Leaves,
 }
 
 pub struct Slots {
     uses: Mutex<Vec<Use>>,
+    /// From where those that are in use come; locked behind `uses`.
+    peers: Mutex<Vec<Option<IpAddr>>>,
     /// Set for a connection that is to make way.
     leave: Vec<ManualEvent>,
     freed: AutoEvent,
+}
+
+/// Who an address is: of IPv6, whoever has one has the other 2^64 of its network.
+fn whose(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(of) => IpAddr::V6((of.to_bits() & !u128::from(u64::MAX)).into()),
+        of => of,
+    }
 }
 
 impl Slots {
@@ -34,6 +53,7 @@ impl Slots {
         let events = (0..count).map(|_| ManualEvent::new(false));
         Ok(Slots {
             uses: Mutex::new(vec![Use::Free; count]),
+            peers: Mutex::new(vec![None; count]),
             leave: events.collect::<Result<_, _>>()?,
             freed: AutoEvent::new(false)?,
         })
@@ -57,16 +77,51 @@ impl Slots {
             self.leave[free].reset();
             return Some(free);
         }
+        // One for each that comes.
+        if uses.iter().any(|u| matches!(u, Use::Leaves)) {
+            return None;
+        }
         let quiet = uses.iter().enumerate().filter_map(|(at, u)| match u {
-            Use::Quiet(since) => Some((*since, at)),
+            Use::Quiet(since) | Use::Waits(since) => Some((*since, at)),
             _ => None,
         });
         if let Some((since, at)) = quiet.min()
             && uptime().saturating_sub(since) >= QUIET
         {
+            uses[at] = Use::Leaves;
             self.leave[at].set();
         }
         None
+    }
+
+    /// Gives a place that was taken to a connection from an address; false if that has half of all,
+    /// and none of its own can make way.
+    pub fn admit(&self, slot: usize, from: IpAddr) -> bool {
+        let from = whose(from);
+        let mut uses = self.uses.lock();
+        let mut peers = self.peers.lock();
+        let most = (uses.len() / 2).max(1);
+        let (mut count, mut oldest) = (0, None::<(Duration, usize)>);
+        for (at, (of, peer)) in uses.iter().zip(peers.iter()).enumerate() {
+            if *peer != Some(from) || matches!(of, Use::Free | Use::Kept | Use::Leaves) {
+                continue;
+            }
+            count += 1;
+            if let Use::Quiet(since) | Use::Waits(since) = of {
+                let this = (*since, at);
+                oldest = Some(oldest.map_or(this, |oldest| oldest.min(this)));
+            }
+        }
+        if count >= most {
+            let Some((_, at)) = oldest else {
+                return false;
+            };
+            uses[at] = Use::Leaves;
+            self.leave[at].set();
+        }
+        uses[slot] = Use::Quiet(uptime());
+        peers[slot] = Some(from);
+        true
     }
 
     pub fn free(&self, slot: usize) {
@@ -74,12 +129,28 @@ impl Slots {
         self.freed.set();
     }
 
-    pub fn busy(&self, slot: usize) {
-        self.uses.lock()[slot] = Use::Busy;
+    /// A request is served, or is to be; false if the connection has to make way instead.
+    pub fn busy(&self, slot: usize) -> bool {
+        self.turn(slot, Use::Busy)
     }
 
+    /// The next request is waited for.
     pub fn quiet(&self, slot: usize) {
-        self.uses.lock()[slot] = Use::Quiet(uptime());
+        self.turn(slot, Use::Quiet(uptime()));
+    }
+
+    /// The client is waited for, in a request or behind the last answer.
+    pub fn waits(&self, slot: usize) {
+        self.turn(slot, Use::Waits(uptime()));
+    }
+
+    fn turn(&self, slot: usize, to: Use) -> bool {
+        let mut uses = self.uses.lock();
+        let stays = !matches!(uses[slot], Use::Leaves);
+        if stays {
+            uses[slot] = to;
+        }
+        stays
     }
 
     /// Is set when the connection in this place should end.
@@ -87,9 +158,14 @@ impl Slots {
         &self.leave[slot]
     }
 
-    /// Has all end that serve no request.
+    /// Has all end that wait for a request.
     pub fn leave_all(&self) {
-        self.leave.iter().for_each(ManualEvent::set);
+        let uses = self.uses.lock();
+        for (leave, of) in self.leave.iter().zip(uses.iter()) {
+            if matches!(of, Use::Quiet(_)) {
+                leave.set();
+            }
+        }
     }
 
     /// How many there are, and how many of them serve a request.

@@ -134,7 +134,13 @@ impl Wire {
 
     /// Has all that is queued taken by the network, but for the last block, which is under way.
     pub fn settle(&mut self, pace: Pace, moved: u64) -> Result<(), Lost> {
+        self.settle_unless(Handle::NONE, pace, moved)
+    }
+
+    /// The same, unless `leave` is set before.
+    fn settle_unless(&mut self, leave: Handle, pace: Pace, moved: u64) -> Result<(), Lost> {
         self.flush()?;
+        let end = pace.end(moved);
         loop {
             self.pump();
             if self.output.is_gone() {
@@ -143,25 +149,35 @@ impl Wire {
             if self.queue.is_empty() {
                 return Ok(());
             }
-            let mut select = Select::<1>::new();
-            select.add(self.output.handle());
-            match select.wait(until(pace.end(moved))) {
-                Ok(()) => self.output.answered(),
-                Err(_) => return Err(Lost::Slow),
+            let mut select = Select::<2>::new();
+            let output = select.add(self.output.handle());
+            let leave = select.add(leave);
+            // A wait without time still succeeds when something is ready.
+            if uptime() >= end || select.wait(until(end)).is_err() {
+                return Err(Lost::Slow);
+            }
+            if select.tag(leave).is_some() {
+                return Err(Lost::Gone);
+            }
+            if select.tag(output).is_some() {
+                self.output.answered();
             }
         }
     }
 
     /// Ends this side's direction, and the connection when the client has ended its own, or has not
-    /// for a while. What it sends meanwhile is passed over, so that it gets the last answer.
-    pub fn close(mut self) {
-        let end = uptime() + LINGER;
-        if self.settle(Pace::new(uptime()), 0).is_err() {
+    /// for a while, or `leave` is set. What it sends meanwhile is passed over, so that it gets the
+    /// last answer.
+    pub fn close(mut self, leave: Handle) {
+        if self.settle_unless(leave, Pace::new(uptime()), 0).is_err() {
             return self.abort();
         }
+        let end = uptime() + LINGER;
         self.output = Sink::Gone;
         while self.input.is_some() {
-            if sync::wait_any(&[self.input()], until(end)).is_err() {
+            // One that sends on and on is not waited for either.
+            let first = sync::wait_any(&[leave, self.input()], until(end));
+            if uptime() >= end || first != Ok(1) {
                 return self.abort();
             }
             drop(self.take());
