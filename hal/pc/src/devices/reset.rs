@@ -77,7 +77,7 @@ pub fn settle(device: usize, function: &Function, reset: &Reset) -> Option<u64> 
             acs::isolate_function(function);
         }
         if let Some(message) = &reset.message {
-            message.connect(function);
+            message.connect_again(function);
         }
         AWAY.fetch_and(!(1 << device), Relaxed);
     }
