@@ -3,8 +3,8 @@
 //! The table is this HAL's alone: a driver that could write it would make its device write to
 //! addresses of its choice.
 //!
-//! Invariant: nothing is written beyond the table that was found at the machine's start, whatever the
-//! device says of it later.
+//! Invariant: nothing is written beyond the table that was found at the machine's start, whatever
+//! the device says of it later.
 
 use super::Place;
 use super::config::Function;
