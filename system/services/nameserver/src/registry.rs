@@ -192,9 +192,11 @@ impl Server {
         }
     }
 
-    /// Removes all registrations of a client from the name space.
+    /// Removes all registrations of a client that has closed from the name space. It has ended, and
+    /// its providers with it: which of these closes is heard of first makes no difference.
     pub(crate) fn forget_all(&mut self, client: u32) {
         for provider in self.providers.owned_by(client) {
+            self.expect_back(provider);
             self.forget(provider);
         }
         for path in self.tree.links_of(|(owner, _)| *owner == client) {
