@@ -7,7 +7,8 @@
 //!
 //! Invariants:
 //! - No step waits: each says when the next one is due.
-//! - A function that is not as it was a second after its reset has failed for good.
+//! - A function that is not as it was a second after its reset has failed for good: it answers at no
+//!   address, and does not master the bus.
 
 /// The register with the commands in its low half.
 pub const COMMAND: u16 = 0x04;
@@ -144,8 +145,7 @@ impl Plan {
 
     /// Begins the reset of a function that neither masters the bus nor raises its pin.
     pub fn begin(&self, function: &impl Configuration, now: u64) -> Stage {
-        // It answers at no address any more: nothing can set it to work.
-        function.write(COMMAND, self.command & !(PORTS | MEMORY));
+        self.switch_off(function);
         if self.is_pending(function) {
             return Stage::Draining(now + DRAIN);
         }
@@ -182,12 +182,14 @@ impl Plan {
         function.write(at + POWER_CONTROL, control | state);
     }
 
-    /// The next stage, and when to look again if that is not the end.
-    pub fn go_on(
+    /// The next stage, and when to look again if that is not the end. `is_whole` gives the function
+    /// back what is not in its header, and says whether it has taken that.
+    pub fn go_on<C: Configuration>(
         &self,
-        function: &impl Configuration,
+        function: &C,
         stage: Stage,
         now: u64,
+        is_whole: impl FnOnce(&C) -> bool,
     ) -> (Stage, Option<u64>) {
         match stage {
             Stage::Unknown => waiting(self.begin(function, now)),
@@ -206,15 +208,24 @@ impl Plan {
             }
             Stage::Resetting(from, _) if now < from => (stage, Some(from)),
             Stage::Resetting(_, until) => {
-                if function.read(0) == self.identity && self.restore(function) {
-                    (Stage::None, None)
-                } else if now < until {
+                if function.read(0) == self.identity {
+                    if self.restore(function) && is_whole(function) {
+                        return (Stage::None, None);
+                    }
+                    self.switch_off(function);
+                }
+                if now < until {
                     (stage, Some(until.min(now + LOOK)))
                 } else {
                     (Stage::Failed, None)
                 }
             }
         }
+    }
+
+    /// Keeps a function from answering at any address, and so from being set to work.
+    fn switch_off(&self, function: &impl Configuration) {
+        function.write(COMMAND, self.command & !(PORTS | MEMORY));
     }
 
     /// Writes back what the reset has cleared. Returns whether the function has taken it.
@@ -260,6 +271,8 @@ mod tests {
         /// How often it answers with ones after a reset, and says that requests are pending before.
         silent: Cell<u32>,
         pending: Cell<u32>,
+        /// Whether it takes back what is not in its header.
+        takes_all: Cell<bool>,
     }
 
     impl Function {
@@ -287,6 +300,7 @@ mod tests {
                 resets: Cell::new(0),
                 silent: Cell::new(0),
                 pending: Cell::new(0),
+                takes_all: Cell::new(true),
             }
         }
 
@@ -308,7 +322,7 @@ mod tests {
         fn finish(&self, plan: &Plan, mut stage: Stage) -> (Stage, u64) {
             let (mut now, mut steps) = (0, 0);
             loop {
-                let (next, again) = plan.go_on(self, stage, now);
+                let (next, again) = plan.go_on(self, stage, now, |_| self.takes_all.get());
                 stage = next;
                 let Some(again) = again else {
                     return (stage, now);
@@ -403,11 +417,21 @@ mod tests {
     }
 
     #[test]
+    fn one_that_does_not_take_back_what_it_needs_is_switched_off() {
+        let function = Function::new(EXPRESS);
+        function.takes_all.set(false);
+        let plan = function.plan().unwrap();
+        let (stage, end) = function.finish(&plan, plan.begin(&function, 0));
+        assert_eq!((stage, end), (Stage::Failed, PATIENCE));
+        assert_eq!(function.read(COMMAND) & (PORTS | MEMORY | MASTER), 0);
+    }
+
+    #[test]
     fn pending_requests_are_awaited_before_a_reset_but_not_for_ever() {
         let function = Function::new(EXPRESS);
         function.pending.set(3);
         let plan = function.plan().unwrap();
-        let (stage, _) = plan.go_on(&function, Stage::Unknown, 0);
+        let (stage, _) = plan.go_on(&function, Stage::Unknown, 0, |_| true);
         assert_eq!((stage, function.resets.get()), (Stage::Draining(DRAIN), 0));
         let (stage, end) = function.finish(&plan, stage);
         assert_eq!((stage, function.resets.get()), (Stage::None, 1));

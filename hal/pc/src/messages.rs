@@ -16,6 +16,17 @@ const LEVEL: u64 = 1 << 4;
 /// In the second half: the whole number of the sender is compared.
 const COMPARED: u64 = 1 << 18;
 
+/// In the first register of a function's capability for messages (MSI-X): its id, and how many
+/// vectors its table has, less one.
+pub const MSIX: u8 = 0x11;
+const COUNT: u32 = 0x7ff;
+
+/// How many vectors a function's table has, as the first register of its capability says; `None` if
+/// that is another capability's, or nobody has answered.
+pub fn vectors(first: u32) -> Option<u32> {
+    (first as u8 == MSIX).then_some((first >> 16 & COUNT) + 1)
+}
+
 /// What is sent to a processor by an entry of the remapping table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Remapped {
@@ -102,6 +113,15 @@ impl Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_capability_that_is_none_has_no_vectors() {
+        assert_eq!(vectors(0x0000_0011), Some(1));
+        assert_eq!(vectors(0xc7ff_b011), Some(2048));
+        // A function that is not there any more answers with ones.
+        assert_eq!(vectors(u32::MAX), None);
+        assert_eq!(vectors(0), None);
+    }
 
     #[test]
     fn an_entry_names_vector_processor_and_sender() {

@@ -2,6 +2,9 @@
 //!
 //! The table is this HAL's alone: a driver that could write it would make its device write to
 //! addresses of its choice.
+//!
+//! Invariant: nothing is written beyond the table that was found at the machine's start, whatever
+//! the device says of it later.
 
 use super::Place;
 use super::config::Function;
@@ -28,48 +31,61 @@ pub struct Connection {
     pub capability: u16,
     /// Place of its table.
     pub table: Place,
+    /// How many vectors it has.
+    pub count: u32,
     pub line: u32,
 }
 
 impl Connection {
-    /// Connects them, masked. Whether that has worked.
+    /// Connects them for the first time, masked: as the firmware may have left the table, all of it
+    /// is. Whether that has worked.
     pub fn connect(&self, function: &Function) -> bool {
+        self.write(function, self.count)
+    }
+
+    /// Connects them after a reset, which has masked all vectors. Whether that has worked; not with
+    /// a device that has gone, or whose table is another one now.
+    pub fn connect_again(&self, function: &Function) -> bool {
+        self.write(function, 1)
+    }
+
+    /// Masks as many vectors, and writes the first one.
+    fn write(&self, function: &Function, masked: u32) -> bool {
         // The table answers only while the function does.
         function.switch_on(false);
-        connect(function, self.capability, self.table, self.line)
+        let line = self.line;
+        let control = CONTROLS.get(line as usize);
+        let (Place::Memory(table), Some(control), Some(vector)) =
+            (self.table, control, interrupts::vector(line))
+        else {
+            return false;
+        };
+        let (address, data) = match route(line, false, Sender::Function(function.source())) {
+            Some(Route::By(entry)) => (messages::address_of(entry), 0),
+            // Bits 12 to 19 say which local APIC.
+            Some(Route::Direct) => (messages::ADDRESS | apic::id() << 12, vector.into()),
+            None => return false,
+        };
+        let first = function.read(self.capability);
+        if messages::vectors(first) != Some(self.count) {
+            return false;
+        }
+        function.write(self.capability, first | ENABLE | ALL_MASKED);
+        for i in 0..u64::from(masked.min(self.count)) {
+            put(table + i * u64::from(ENTRY) + CONTROL, MASKED);
+        }
+        put(table, address);
+        put(table + 4, 0);
+        put(table + 8, data);
+        control.store(table + CONTROL, Relaxed);
+        function.write(self.capability, first & !ALL_MASKED | ENABLE);
+        true
     }
-}
-
-fn connect(function: &Function, capability: u16, table: Place, line: u32) -> bool {
-    let control = CONTROLS.get(line as usize);
-    let (Place::Memory(table), Some(control), Some(vector)) =
-        (table, control, interrupts::vector(line))
-    else {
-        return false;
-    };
-    let (address, data) = match route(line, false, Sender::Function(function.source())) {
-        Some(Route::By(entry)) => (messages::address_of(entry), 0),
-        // Bits 12 to 19 say which local APIC.
-        Some(Route::Direct) => (messages::ADDRESS | apic::id() << 12, vector.into()),
-        None => return false,
-    };
-    let first = function.read(capability);
-    let count = (first >> 16 & 0x7ff) + 1;
-    function.write(capability, first | ENABLE | ALL_MASKED);
-    for i in 0..u64::from(count) {
-        put(table + i * u64::from(ENTRY) + CONTROL, MASKED);
-    }
-    put(table, address);
-    put(table + 4, 0);
-    put(table + 8, data);
-    control.store(table + CONTROL, Relaxed);
-    function.write(capability, first & !ALL_MASKED | ENABLE);
-    true
 }
 
 fn put(at: u64, value: u32) {
-    // SAFETY: in the table, which lies in a range that is mapped, uncached, and as large as its
-    // count says (`pci::vectors`).
+    // SAFETY: in the first `Connection::count` entries of the table, which lie in a range that is
+    // mapped, uncached, for good (`pci::interrupt`).
     unsafe { (at as *mut u32).write_volatile(value) }
 }
 

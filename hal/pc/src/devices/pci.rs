@@ -8,6 +8,7 @@ use super::reset::Reset;
 use super::{Known, Pin, Place, Search, give_line, range, take_line, takes_no_addresses};
 use super::{acs, msix, pins};
 use crate::function_reset::Plan;
+use crate::messages::{MSIX, vectors};
 use crate::serial::line;
 use crate::{ioapic, iommu, memory};
 use alloc::format;
@@ -25,7 +26,6 @@ const BRIDGE: u8 = 6;
 const VIRTIO: u16 = 0x1af4;
 /// Capabilities.
 const VENDOR: u8 = 0x09;
-const MSIX: u8 = 0x11;
 const EXPRESS: u8 = 0x10;
 /// Kind of PCI Express function: a port of the root complex.
 const ROOT_PORT: u32 = 4;
@@ -389,7 +389,7 @@ fn interrupt(
 ) -> Option<msix::Connection> {
     let (_, at) = *capabilities.iter().find(|(id, _)| *id == MSIX)?;
     let place = function.read(at + 4);
-    let count = (function.read(at) >> 16 & 0x7ff) + 1;
+    let count = vectors(function.read(at))?;
     let (_, bar) = bar(bars, (place & 7) as u8)?;
     let offset = place & !7;
     if offset.checked_add(count * msix::ENTRY)? > bar.range.len {
@@ -401,6 +401,7 @@ fn interrupt(
     let connection = msix::Connection {
         capability: at,
         table: Place::Memory(base + u64::from(offset)),
+        count,
         line: take_line()?,
     };
     let connected = connection.connect(function);

@@ -7,7 +7,8 @@
 //! Invariants:
 //! - While a reset is under way, nothing else reaches the function's configuration: one that is
 //!   not ready holds up who asks, or answers with ones.
-//! - A function that has not come back is never connected again.
+//! - A function that has not come back, or lacks its isolation from its neighbours or its interrupt,
+//!   is never connected again.
 //!
 //! A function that cannot be reset only stops mastering the bus and raising its pin. Devices that
 //! speak virtio need none of this: they confirm their own reset.
@@ -70,15 +71,14 @@ pub fn settle(device: usize, function: &Function, reset: &Reset) -> Option<u64> 
         return None;
     }
     AWAY.fetch_or(1 << device, Relaxed);
-    let (next, again) = reset.plan.go_on(function, *stage, clock::now());
+    let is_whole = |function: &Function| {
+        let message = reset.message.as_ref();
+        (!reset.isolated || acs::isolate_function(function))
+            && message.is_none_or(|message| message.connect_again(function))
+    };
+    let (next, again) = reset.plan.go_on(function, *stage, clock::now(), is_whole);
     *stage = next;
     if next == Stage::None {
-        if reset.isolated {
-            acs::isolate_function(function);
-        }
-        if let Some(message) = &reset.message {
-            message.connect(function);
-        }
         AWAY.fetch_and(!(1 << device), Relaxed);
     }
     again

@@ -20,7 +20,7 @@ use core::ops::Bound::Included;
 use loading::{LEAST, Loading};
 use sing_arch::lock::SpinLock;
 use sing_image::manifest::{Manifest, Side, StartupEndpoint};
-use sing_image::meta::{ConstExpr, ExportKind, Import, ImportKind};
+use sing_image::meta::{ConstExpr, Element, ExportKind, Import, ImportKind};
 use sing_image::system::BIN;
 use sing_image::{Error, Failure};
 use sing_runtime::Template;
@@ -239,7 +239,16 @@ pub(crate) fn function_at(pc: u64) -> Option<(&'static Installed, &'static str)>
 const FIRST: usize = 64;
 
 /// Bytes of a function's code that are searched for tail calls.
-const SCANNED: usize = 64 << 10;
+pub(crate) const SCANNED: usize = 8 << 10;
+
+/// The most lists that are looked through for a function, and the most items of all of them.
+pub(crate) const ASKED: usize = 8 << 10;
+
+/// Whether so many element segments, and so much else, can be looked through at once.
+fn are_few(elements: &[Element], others: usize) -> bool {
+    let items = |sum: usize, e: &Element| sum.saturating_add(e.items.len());
+    elements.len().saturating_add(others) <= ASKED && elements.iter().fold(0, items) <= ASKED
+}
 
 /// What a call instruction calls.
 #[derive(Debug, PartialEq, Eq)]
@@ -313,7 +322,7 @@ impl Installed {
     }
 
     /// Whether the function at this address can be called without being named: whether a table, a
-    /// global or an export refers to it. Looks through all of them.
+    /// global or an export refers to it, or there are too many of them to look through.
     pub(crate) fn is_taken(&self, function: u64) -> bool {
         let meta = self.template.meta();
         let offset = function.checked_sub(self.template.code().start);
@@ -323,6 +332,15 @@ impl Installed {
         let Ok(place) = meta.funcs.binary_search_by_key(&offset, |f| f.offset) else {
             return false;
         };
+        let lists = [
+            meta.imports.len(),
+            meta.table_values.len(),
+            meta.globals.len(),
+            meta.exports.len(),
+        ];
+        if !are_few(&meta.elements, lists.iter().sum()) {
+            return true;
+        }
         let is_function = |i: &&Import| matches!(i.kind, ImportKind::Func(_));
         let index = (meta.imports.iter().filter(is_function).count() + place) as u32;
         let items = meta.elements.iter().flat_map(|e| &e.items);

@@ -2,7 +2,8 @@
 //!
 //! A search goes on past a name server that does not answer, as if it had nothing. Any other request
 //! is refused as [`Refusal::Silent`]. An endpoint that the provider has already is lost to its owner,
-//! who gets a closed one in its place. The answer, when it comes, is nobody's
+//! who gets a closed one in its place; one that waits here for the target of a link goes back. The
+//! answer, when it comes, is nobody's
 //! ([`crate::clients::Clients::asking`]).
 
 use crate::parsed::below;
@@ -21,6 +22,7 @@ impl Server {
                 self.shares.give_back(asker.origin, asker.cost);
                 request.body.back()
             });
+            let withdrawn = withdrawn.or_else(|| self.providers.reclaim(id, asking.turn));
             match &asking.verb {
                 Verb::Find(_) => self.search_past(id, &asking),
                 _ => self.refuse_late(id, asking, withdrawn, now),

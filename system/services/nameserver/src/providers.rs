@@ -349,6 +349,17 @@ impl Providers {
         queues.find_map(|queue| queue.withdraw(client))
     }
 
+    /// Takes back the endpoint that waits here while a provider is asked for a link on the way, for
+    /// this request of a client's. The provider's answer is nobody's then.
+    pub fn reclaim(&mut self, client: u32, turn: u32) -> Option<Back> {
+        self.all.values_mut().find_map(|p| match &mut p.channel {
+            Channel::Reading(asker, back, _) if (asker.client, asker.turn) == (client, turn) => {
+                Some(core::mem::replace(back, Back::Nothing))
+            }
+            _ => None,
+        })
+    }
+
     /// Receives from a provider whose channel is ready.
     pub fn hear(&mut self, id: u32) -> Answer {
         let Some(provider) = self.all.get_mut(&id) else {

@@ -87,22 +87,29 @@ impl Server {
     }
 
     /// Nobody waits any longer for what a name server below may register: it is told to take that
-    /// back when it has. What the client has had there before stays.
+    /// back when it has. What the client has had there before stays. What it is to take back, it is
+    /// told to take back once more: whether it has is not known, and nobody would ask again.
     pub(crate) fn disown(&mut self, who: Who, asking: &mut Asking) {
-        let (Verb::Register { price, .. } | Verb::Link { price, .. }) = &mut asking.verb else {
-            return;
-        };
         let rest = asking.path.get(asking.mount..).unwrap_or_default();
         let key = (asking.server, String::from(rest));
-        if self.remote.contains_key(&key) {
-            return;
+        match &mut asking.verb {
+            Verb::Register { price, .. } | Verb::Link { price, .. } => {
+                if self.remote.contains_key(&key) {
+                    return;
+                }
+                let remote = Remote {
+                    client: NOBODY,
+                    origin: who.1,
+                    price: core::mem::take(price),
+                };
+                self.remote.insert(key, remote);
+            }
+            Verb::Deregister => match self.remote.get_mut(&key) {
+                Some(remote) if (remote.client, remote.origin) == who => remote.client = NOBODY,
+                _ => return,
+            },
+            Verb::Bind | Verb::Find(_) | Verb::Notify(_) | Verb::ReadLink => return,
         }
-        let remote = Remote {
-            client: NOBODY,
-            origin: who.1,
-            price: core::mem::take(price),
-        };
-        self.remote.insert(key, remote);
         self.take_back(|remote| remote.client == NOBODY);
     }
 
@@ -192,9 +199,11 @@ impl Server {
         }
     }
 
-    /// Removes all registrations of a client from the name space.
+    /// Removes all registrations of a client that has closed from the name space. It has ended, and
+    /// its providers with it: which of these closes is heard of first makes no difference.
     pub(crate) fn forget_all(&mut self, client: u32) {
         for provider in self.providers.owned_by(client) {
+            self.expect_back(provider);
             self.forget(provider);
         }
         for path in self.tree.links_of(|(owner, _)| *owner == client) {

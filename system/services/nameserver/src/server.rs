@@ -168,16 +168,16 @@ impl Server {
             let now = time::uptime();
             let late = self.go_past(now);
             let again = self.try_again(now);
+            // Their end may have left something to be done soon.
+            if self.remove_gone() {
+                continue;
+            }
             let due = late.into_iter().chain(again).min();
             let timeout = due.map_or(Timeout::FOREVER, |due| due.saturating_sub(now).into());
             match self.set.wait(timeout) {
                 Ok(number) => {
                     self.serve(Source::of(number));
-                    // They are removed here and not where they close: removing one answers others,
-                    // which may in turn close.
-                    while let Some(client) = self.gone.pop() {
-                        self.leave(client);
-                    }
+                    self.remove_gone();
                 }
                 Err(Error::Timeout) => {}
                 Err(Error::NoResources) => time::sleep(RETRY),
@@ -187,6 +187,16 @@ impl Server {
                 }
             }
         }
+    }
+
+    /// Removes the clients that could not be watched any more. Whether there were any. They are
+    /// removed here and not where they close: removing one answers others, which may in turn close.
+    fn remove_gone(&mut self) -> bool {
+        let any = !self.gone.is_empty();
+        while let Some(client) = self.gone.pop() {
+            self.leave(client);
+        }
+        any
     }
 
     fn serve(&mut self, source: Source) {
@@ -295,6 +305,13 @@ impl Server {
             return self.answer(who.0, reply);
         }
         match (&mut asking.verb, reply) {
+            // Only the root mount serves paths from their first byte on: it has gone, and is expected
+            // back.
+            (_, Reply::Refused(Refusal::NotFound, back))
+                if provider.is_none() && asking.mount == 0 && self.is_expected(who) =>
+            {
+                self.end(who, asking, Reply::Refused(Refusal::Again, back));
+            }
             (Verb::Find(search), reply) if search.union => self.united(who, &asking, reply),
             (Verb::ReadLink, Reply::Link(used, target, _)) => {
                 let used = asking.mount.saturating_add(used);

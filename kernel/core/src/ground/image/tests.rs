@@ -342,3 +342,17 @@ fn frames_have_the_size_that_the_first_instructions_say() {
     assert_eq!(with(&[0x4c, 0x8b, 0x07]), 0);
     assert_eq!(frame_size(&[0x55, 0xc3]), 0);
 }
+
+#[test]
+fn an_image_with_very_many_references_is_not_looked_through() {
+    let segment = |items| Element {
+        mode: SegmentMode::Passive,
+        items: vec![ConstExpr::RefFunc(0); items],
+    };
+    assert!(are_few(&[], ASKED) && !are_few(&[], ASKED + 1));
+    assert!(are_few(&[segment(ASKED - 1), segment(1)], 0));
+    assert!(!are_few(&[segment(ASKED), segment(1)], 0));
+    assert!(!are_few(&[segment(1)], ASKED));
+    // Segments count also if they are empty.
+    assert!(!are_few(&vec![segment(0); ASKED + 1], 0));
+}

@@ -15,7 +15,8 @@ const LOOKED_AT: u64 = 16 << 10;
 /// that look like frames, and nothing else runs meanwhile.
 const CANDIDATES: u32 = 512;
 /// The most frames that are followed, for all of these together, and the most questions about how a
-/// function can be called, each of which looks through tables of the image.
+/// function can be called, each of which looks through as much of the image as `image::ASKED` and
+/// `image::SCANNED` say.
 const LINKS: u32 = 1024;
 const QUESTIONS: u32 = 4;
 
@@ -271,6 +272,7 @@ impl Callers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ground::image::{ASKED, SCANNED};
     use alloc::vec;
     use alloc::vec::Vec;
     use core::cell::Cell;
@@ -284,10 +286,14 @@ mod tests {
     const B: u64 = 0x1300;
     const STALE: u64 = 0x1400;
 
-    /// The most questions: of both searches, and about how functions are called.
-    const MOST: u32 = 6 * CANDIDATES + 4 * LINKS + 100 * QUESTIONS;
+    /// The most that is looked at: places in the code by both searches, and the items and bytes that
+    /// say how functions are called. All of it is done in one stretch.
+    const TAKEN: u32 = 2 * ASKED as u32;
+    const LEAVING: u32 = SCANNED as u32;
+    const MOST: u32 = 6 * CANDIDATES + 4 * LINKS + QUESTIONS * TAKEN;
+    const _: () = assert!(LEAVING <= TAKEN && MOST < 100_000);
 
-    /// Code with these calls; it counts the questions.
+    /// Code with these calls, as large as is looked through; it counts what is looked at.
     #[derive(Default)]
     struct Calls {
         calls: Vec<(u64, Callee)>,
@@ -343,12 +349,12 @@ mod tests {
         }
 
         fn is_taken(&self, function: u64) -> bool {
-            self.questions.set(self.questions.get() + 100);
+            self.questions.set(self.questions.get() + TAKEN);
             self.taken.contains(&function)
         }
 
         fn leaves(&self, function: u64) -> bool {
-            self.questions.set(self.questions.get() + 100);
+            self.questions.set(self.questions.get() + LEAVING);
             self.leaving.contains(&function)
         }
 
