@@ -28,10 +28,12 @@ mod command_line;
 mod firmware;
 mod frame_map;
 mod function_reset;
+mod guard;
 mod messages;
 mod overtaken;
 mod regions;
 mod spaces;
+mod virtio_kinds;
 
 #[cfg(target_os = "none")]
 mod acpi;

@@ -11,8 +11,9 @@
 //!
 //! None of them reaches memory.
 
-use super::guard::{self, Guard};
+use super::guard;
 use super::{Known, Pin, Place, Search, give_line, range, take_line};
+use crate::guard::Guard;
 use crate::serial::line;
 use crate::{ioapic, memory, port};
 use alloc::format;

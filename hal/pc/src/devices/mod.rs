@@ -27,6 +27,7 @@ mod virtio_mmio;
 
 use crate::acpi::Platform;
 use crate::command_line::Request;
+use crate::guard::Guard;
 use crate::port;
 use crate::regions::Regions;
 use crate::serial::line;
@@ -38,7 +39,6 @@ use config::Function;
 use core::ops::Range;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::Relaxed};
-use guard::Guard;
 use reset::Reset;
 use sing_kernel::device::{Device, IoRange, MOST_DEVICES, MOST_RANGES, Space};
 
@@ -113,13 +113,6 @@ const PLATFORM_PORTS: [Range<u32>; 5] = [
     0x600..0x680,
     0xcf8..0xd00,
 ];
-
-/// Whether requests to this kind of virtio device hold data and no addresses of memory: a driver
-/// writes what it likes into a request. Balloons, graphics cards, IOMMUs and memory devices take
-/// addresses there.
-fn takes_no_addresses(kind: u32) -> bool {
-    matches!(kind, 1 | 2 | 3 | 4 | 8 | 9 | 18 | 19 | 25)
-}
 
 /// What a search has found so far.
 struct Search<'a> {

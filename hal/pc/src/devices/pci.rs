@@ -5,12 +5,12 @@
 
 use super::config::{Function, Way};
 use super::reset::Reset;
-use super::{Known, Pin, Place, Search, give_line, range, take_line, takes_no_addresses};
+use super::{Known, Pin, Place, Search, give_line, range, take_line};
 use super::{acs, msix, pins};
 use crate::function_reset::Plan;
 use crate::messages::{MSIX, vectors};
 use crate::serial::line;
-use crate::{ioapic, iommu, memory};
+use crate::{ioapic, iommu, memory, virtio_kinds};
 use alloc::format;
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -138,14 +138,14 @@ fn add(search: &mut Search<'_>, function: &Function, behind: Behind, isolated: b
     let mut transport = Transport::None;
     if vendor == VIRTIO {
         transport = virtio(function, &capabilities, &bars).unwrap_or(Transport::None);
-        let kind = kind(id);
+        let kind = virtio_kinds::of(id);
         // Without the modern interface, its registers hold addresses of queues, and some machines
         // let it reach memory whatever its command register says.
         if kind.is_some() && transport == Transport::None {
             line!("machine: {location} is not used: a virtio device without the modern interface");
             return;
         }
-        if kind.is_some_and(|kind| !takes_no_addresses(kind)) {
+        if kind.is_some_and(|kind| !virtio_kinds::takes_no_addresses(kind)) {
             line!("machine: {location} is not used: its requests may hold addresses of memory");
             return;
         }
@@ -204,22 +204,6 @@ fn add(search: &mut Search<'_>, function: &Function, behind: Behind, isolated: b
         transport,
     };
     search.add(device, known);
-}
-
-/// The kind of virtio device with this PCI device id; `None` for what is none.
-fn kind(id: u16) -> Option<u32> {
-    Some(match id {
-        // Transitional ones have ids of their own.
-        0x1000 => 1,
-        0x1001 => 2,
-        0x1002 => 5,
-        0x1003 => 3,
-        0x1004 => 8,
-        0x1005 => 4,
-        0x1009 => 9,
-        0x1041..=0x107f => u32::from(id) - 0x1040,
-        _ => return None,
-    })
 }
 
 /// Its base address registers. `None` if one of them cannot be used.
@@ -409,24 +393,4 @@ fn interrupt(
         give_line(connection.line);
     }
     connected.then_some(connection)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn kinds_whose_requests_hold_addresses_are_told_from_others() {
-        let used = |id| kind(id).is_some_and(takes_no_addresses);
-        // Network, disk, console, entropy; transitional and modern.
-        for id in [
-            0x1000, 0x1001, 0x1003, 0x1005, 0x1041, 0x1042, 0x1043, 0x1044,
-        ] {
-            assert!(used(id), "{id:#x}");
-        }
-        // Balloons, graphics, IOMMU, memory.
-        for id in [0x1002, 0x1045, 0x1050, 0x1057, 0x1058, 0x1006, 0x1110] {
-            assert!(!used(id), "{id:#x}");
-        }
-    }
 }

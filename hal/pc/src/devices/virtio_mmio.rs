@@ -1,10 +1,10 @@
 //! Virtio transports with memory-mapped registers, as the command line names them.
 
-use super::{Known, Pin, Place, Search, give_line, range, take_line, takes_no_addresses};
+use super::{Known, Pin, Place, Search, give_line, range, take_line};
 use crate::command_line::Request;
 use crate::ioapic::{self, Input};
-use crate::memory;
 use crate::serial::line;
+use crate::{memory, virtio_kinds};
 use alloc::format;
 use alloc::vec;
 use sing_kernel::device::{Device, Space, Transport, Window};
@@ -44,7 +44,7 @@ pub fn find(search: &mut Search<'_>, request: &Request<'_>) {
             line!("machine: {location} is not used: its registers have version {version}, not 2");
             continue;
         }
-        if !takes_no_addresses(id) {
+        if !virtio_kinds::takes_no_addresses(id) {
             line!("machine: {location} is not used: its requests may hold addresses of memory");
             continue;
         }
