@@ -326,7 +326,7 @@ impl<'e> Emitter<'e> {
     /// The routines for exceptions, which no table of the image names.
     fn routines(&mut self) -> Result<()> {
         let env = self.env;
-        for routine in Routine::MADE {
+        for &routine in Routine::made(env.options.sealed()) {
             let (offset, _) = self.emit(u32::MAX, |ir, builder| {
                 routine.make(env, ir, builder)?;
                 Ok(0)
@@ -394,7 +394,12 @@ impl<'e> Emitter<'e> {
                 .copied()
                 .zip(module.global_values.iter().copied())
                 .collect(),
-            exports: module.exports.clone(),
+            exports: module
+                .exports
+                .iter()
+                .filter(|e| linked_by_name(e.kind, options))
+                .cloned()
+                .collect(),
             start: module.start,
             elements: module.elements.clone(),
             data: Vec::new(),
@@ -402,11 +407,21 @@ impl<'e> Emitter<'e> {
             further_initial: Vec::new(),
             traps: linked.traps,
             max_frame: linked.max_frame,
+            catching: linked.catching.filter(|_| !options.sealed()),
             trampolines: self.trampolines,
             steps: module.steps.clone(),
+            tags: match options.sealed() {
+                true => Vec::new(),
+                false => module.tags[own(module.imported_tags)].to_vec(),
+            },
         };
         Ok((linked.code, meta, self.stats))
     }
+}
+
+/// Whether an image names this among its exports: nothing links to the tags of a sealed one.
+fn linked_by_name(kind: ExportKind, options: &Options) -> bool {
+    !options.sealed() || !matches!(kind, ExportKind::Tag(_))
 }
 
 fn in_function(e: Error, index: u32, name: &str) -> Error {

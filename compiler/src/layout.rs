@@ -13,6 +13,14 @@ pub(crate) const FUNC_IMPORT_CODE: u32 = 0;
 /// Offset in such an entry: the context that is passed to the function.
 pub(crate) const FUNC_IMPORT_CTX: u32 = 8;
 
+/// Bytes of an entry in the table of imported tags: the context of the instance whose tag it is,
+/// and its index there. The first entry holds the address of the images' list instead.
+pub(crate) const TAG_IMPORT_SIZE: u32 = 16;
+/// Offset in such an entry: the context.
+pub(crate) const TAG_IMPORT_CTX: u32 = 0;
+/// Offset in such an entry: the index, an i32.
+pub(crate) const TAG_IMPORT_INDEX: u32 = 8;
+
 /// Lays out the record of a module, with the most frequently accessed parts first.
 pub(crate) fn of_module(module: &Module<'_>, options: &Options) -> Result<CtxLayout> {
     let mut end = ctx::VARS as u64;
@@ -34,6 +42,7 @@ pub(crate) fn of_module(module: &Module<'_>, options: &Options) -> Result<CtxLay
     if !options.sealed() {
         layout.func_imports = place(module.imported_funcs as usize, u64::from(FUNC_IMPORT_SIZE));
         layout.signatures = place(module.types.len(), 4);
+        layout.tag_imports = place(1 + module.imported_tags as usize, TAG_IMPORT_SIZE.into());
     }
     let size = end.next_multiple_of(ctx::ALIGN as u64);
     if size > i32::MAX as u64 {

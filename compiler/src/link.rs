@@ -35,6 +35,8 @@ pub(crate) struct Linked {
     pub(crate) code: Vec<u8>,
     pub(crate) traps: Vec<(u32, u8)>,
     pub(crate) max_frame: u32,
+    /// The offset of the exception table, if there is one.
+    pub(crate) catching: Option<u32>,
 }
 
 impl Linker {
@@ -178,6 +180,7 @@ impl Linker {
             code: self.code,
             traps: self.traps,
             max_frame: self.max_frame,
+            catching: table,
         })
     }
 }

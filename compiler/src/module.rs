@@ -3,7 +3,7 @@
 //! Invariant: [`Module::parse`] gets bytes that the validator has accepted, so indices are in range
 //! and types match; anything that it cannot represent is an error, never a panic.
 
-use crate::error::{Error, ErrorKind, Place, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::names;
 use sing_image::meta::{
     ConstExpr, ConstStep, Element, Export, ExportKind, FuncType, GlobalType, Import, ImportKind,
@@ -36,6 +36,7 @@ pub(crate) struct Module<'a> {
     pub(crate) imported_funcs: u32,
     /// Type index of each tag.
     pub(crate) tags: Vec<u32>,
+    pub(crate) imported_tags: u32,
     pub(crate) tables: Vec<TableType>,
     pub(crate) imported_tables: u32,
     /// The initial value of the elements of those defined tables that have one.
@@ -129,8 +130,7 @@ impl<'a> Module<'a> {
                         wp::ExternalKind::Memory => ExportKind::Memory(export.index),
                         wp::ExternalKind::Table => ExportKind::Table(export.index),
                         wp::ExternalKind::Global => ExportKind::Global(export.index),
-                        // Nothing is linked by tags.
-                        wp::ExternalKind::Tag => continue,
+                        wp::ExternalKind::Tag => ExportKind::Tag(export.index),
                         _ => return Err(unsupported("exports of this kind")),
                     };
                     self.exports.push(Export {
@@ -203,14 +203,10 @@ impl<'a> Module<'a> {
                 self.imported_globals += 1;
                 ImportKind::Global(global)
             }
-            wp::TypeRef::Tag(_) => {
-                let message = "imports of tags are not supported: a module throws and catches its \
-                               own exceptions only (define the tag in the module)";
-                let place = Place::Import {
-                    module: import.module.into(),
-                    name: import.name.into(),
-                };
-                return Err(Error::new(ErrorKind::Unsupported, message).at(place));
+            wp::TypeRef::Tag(tag) => {
+                self.tags.push(tag.func_type_idx);
+                self.imported_tags += 1;
+                ImportKind::Tag(tag.func_type_idx)
             }
             _ => return Err(unsupported("imports of this kind")),
         };

@@ -160,6 +160,7 @@ fn imports(meta: &Meta) {
             ImportKind::Memory(_) => "memory",
             ImportKind::Table(_) => "table",
             ImportKind::Global(_) => "global",
+            ImportKind::Tag(_) => "tag",
         };
         output::line(format!("{kind} {:?} {:?}", import.module, import.name));
     }

@@ -105,8 +105,8 @@ fn what_cannot_be_had_is_refused_by_name() {
     let cases = [
         (
             r#"(import "env" "t" (tag (param i32)))"#,
-            ErrorKind::Unsupported,
-            "imports of tags are not supported",
+            ErrorKind::Import,
+            "imports a tag; a SIP shares nothing",
         ),
         (
             "(table 1 exnref)",

@@ -13,15 +13,17 @@
 //! does, and behind the outermost one the callers are searched ([`Routine::Unwind`]).
 //!
 //! Invariants:
-//! - The free slot is not kept, and no value refers to it.
+//! - The free slot is not kept, and no value refers to it. In an open image another instance may
+//!   keep it, so there the next exception asks for one ([`Routine::Slot`]).
 //! - Values of types of references to exceptions are null or addresses of kept slots.
 //! - A reference stays with its thread: globals are a thread's own, and sealed modules have no
 //!   tables of them.
 
 use super::control::{FrameKind, arguments};
 use super::unwind::Routine;
-use super::{Translator, clif_type, trap_code};
+use super::{Translator, clif_type, context_offset, trap_code};
 use crate::error::{Error, ErrorKind, Result};
+use crate::layout::{TAG_IMPORT_CTX, TAG_IMPORT_INDEX, TAG_IMPORT_SIZE};
 use crate::module::Module;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value, types};
@@ -37,7 +39,8 @@ pub(super) const FOUND: i32 = 4;
 const TAG: i32 = 0;
 /// In a slot: an i32 that tells whether it is kept ([`FREE`], [`KEPT`], [`DOUBTFUL`]).
 pub(super) const STATE: i32 = 4;
-/// In a slot, open linkage: the context of the instance whose tag it is.
+/// In a slot, open linkage: the context of the instance whose tag it is, where [`TAG`] is the tag's
+/// index in that instance.
 const OWNER: i32 = 8;
 /// In a slot: the first of the values, in cells of this many bytes.
 pub(super) const VALUES: i32 = 16;
@@ -152,18 +155,22 @@ impl Translator<'_, '_> {
         let module = self.env.module;
         let values = self.pop_many(module.tag_type(tag)?.params.len())?;
         let flags = self.exception_flags();
-        let free = self
-            .b
-            .ins()
-            .load(types::I32, flags, self.context, place.at as i32);
-        let free = self.b.ins().uextend(types::I64, free);
-        let free = self.b.ins().ishl_imm_u(free, i64::from(place.shift));
-        let slot = self.b.ins().iadd(self.context, free);
-        let slot = self.b.ins().iadd_imm_u(slot, i64::from(place.at + HEAD));
-        let tag = self.i32(tag);
+        let slot = if self.env.options.sealed() {
+            let free = self
+                .b
+                .ins()
+                .load(types::I32, flags, self.context, place.at as i32);
+            let free = self.b.ins().uextend(types::I64, free);
+            let free = self.b.ins().ishl_imm_u(free, i64::from(place.shift));
+            let slot = self.b.ins().iadd(self.context, free);
+            self.b.ins().iadd_imm_u(slot, i64::from(place.at + HEAD))
+        } else {
+            self.open_slot()?
+        };
+        let (tag, owner) = self.tag_identity(tag)?;
         self.b.ins().store(flags, tag, slot, TAG);
-        if !self.env.options.sealed() {
-            self.b.ins().store(flags, self.context, slot, OWNER);
+        if let Some(owner) = owner {
+            self.b.ins().store(flags, owner, slot, OWNER);
         }
         for (value, i) in values.into_iter().zip(0i32..) {
             self.b.ins().store(flags, value, slot, VALUES + i * CELL);
@@ -206,6 +213,7 @@ impl Translator<'_, '_> {
                 wp::Catch::AllRef { label } => (None, label, true),
             };
             let next = tag.map(|tag| self.unless_of_tag(exception, tag));
+            let next = next.transpose()?;
             let mut values = match tag {
                 Some(tag) => self.values_of(exception, tag)?,
                 None => Vec::new(),
@@ -245,27 +253,53 @@ impl Translator<'_, '_> {
     }
 
     /// Goes on here with an exception of a tag: the block for all others.
-    pub(super) fn unless_of_tag(&mut self, exception: Value, tag: u32) -> Block {
+    pub(super) fn unless_of_tag(&mut self, exception: Value, tag: u32) -> Result<Block> {
         let taken = self.b.create_block();
         let next = self.b.create_block();
-        let same = self.is_of_tag(exception, tag);
+        let same = self.is_of_tag(exception, tag)?;
         self.b.ins().brif(same, taken, &[], next, &[]);
         self.seal(taken);
         self.seal(next);
         self.b.switch_to_block(taken);
-        next
+        Ok(next)
     }
 
-    fn is_of_tag(&mut self, exception: Value, tag: u32) -> Value {
+    fn is_of_tag(&mut self, exception: Value, tag: u32) -> Result<Value> {
         let flags = self.exception_flags();
+        let (tag, owner) = self.tag_identity(tag)?;
         let found = self.b.ins().load(types::I32, flags, exception, TAG);
-        let same = self.b.ins().icmp_imm_u(IntCC::Equal, found, i64::from(tag));
+        let same = self.b.ins().icmp(IntCC::Equal, found, tag);
+        let Some(owner) = owner else {
+            return Ok(same);
+        };
+        let found = self.b.ins().load(types::I64, flags, exception, OWNER);
+        let owners = self.b.ins().icmp(IntCC::Equal, found, owner);
+        Ok(self.b.ins().band(same, owners))
+    }
+
+    /// A tag's index in the instance that defines it and, where that may be another one, that
+    /// instance's context.
+    fn tag_identity(&mut self, tag: u32) -> Result<(Value, Option<Value>)> {
         if self.env.options.sealed() {
-            return same;
+            return Ok((self.i32(tag), None));
         }
-        let owner = self.b.ins().load(types::I64, flags, exception, OWNER);
-        let own = self.b.ins().icmp(IntCC::Equal, owner, self.context);
-        self.b.ins().band(same, own)
+        if tag >= self.env.module.imported_tags {
+            return Ok((self.i32(tag), Some(self.context)));
+        }
+        // The first entry is not a tag's.
+        let entry = context_offset(self.env.layout.tag_imports, 1 + tag, TAG_IMPORT_SIZE)?;
+        let index = self.context_constant(types::I32, entry + TAG_IMPORT_INDEX as i32);
+        let owner = self.context_constant(types::I64, entry + TAG_IMPORT_CTX as i32);
+        Ok((index, Some(owner)))
+    }
+
+    /// The slot for the next exception, open linkage.
+    fn open_slot(&mut self) -> Result<Value> {
+        let slot = self.routine(Routine::Slot, &[self.context, self.context])?;
+        let slot = slot.ok_or_else(|| Error::internal("a routine without result"))?;
+        let none = self.b.ins().icmp_imm_u(IntCC::Equal, slot, 0);
+        self.trap_if(none, Trap::TooManyExceptions);
+        Ok(slot)
     }
 
     pub(super) fn values_of(&mut self, exception: Value, tag: u32) -> Result<Vec<Value>> {

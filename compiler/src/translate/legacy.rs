@@ -78,7 +78,7 @@ impl Translator<'_, '_> {
         if let Some(exception) = caught.exception
             && let Some(tag) = tag
         {
-            next = Some(self.unless_of_tag(exception, tag));
+            next = Some(self.unless_of_tag(exception, tag)?);
             let values = self.values_of(exception, tag)?;
             self.stack.extend(values);
         }

@@ -79,6 +79,12 @@ pub(crate) struct Env<'m> {
 }
 
 impl Env<'_> {
+    /// The place in the context record of the address of the list of images that exceptions go
+    /// through. `None` in a sealed image, which they do not leave.
+    pub(crate) fn linked_images(&self) -> Option<i32> {
+        (!self.options.sealed()).then_some(self.layout.tag_imports as i32)
+    }
+
     /// The function that a reference to `func` refers to: its thunk, if it has one.
     pub(crate) fn referent(&self, func: u32) -> u32 {
         self.thunks.get(&func).copied().unwrap_or(func)

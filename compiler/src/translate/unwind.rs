@@ -8,9 +8,12 @@
 //! stack pointer, the frame pointer and the register that takes the exception.
 //!
 //! Invariants:
-//! - Frames are followed as long as their return addresses lie in the image: the kernel's frames,
-//!   which called the program, and those of other images are never read but for that address.
+//! - Frames are followed as long as their return addresses lie in the image or, where it is an open
+//!   one, in those it is linked with: the kernel's frames, which called the program, are never read
+//!   but for that address.
 //! - Only a thread's own stack and context record are read, and only the latter is written.
+
+mod open;
 
 use super::exceptions::{DOUBTFUL, Exceptions, FOUND, FREE, HEAD, KEPT, STATE, VALUES};
 use super::{Env, limit_stack, trap_code};
@@ -69,16 +72,23 @@ pub(crate) enum Routine {
     Collect,
     /// `(context, from, to)`: keeps the slots to which a word of this memory can refer.
     Mark,
+    /// `(context, _) -> slot`, open linkage: the slot for the next exception; null if all are kept.
+    Slot,
 }
 
 impl Routine {
     /// Those that are made of intermediate code.
-    pub(crate) const MADE: [Routine; 4] = [
-        Routine::Unwind,
-        Routine::Keep,
-        Routine::Collect,
-        Routine::Mark,
-    ];
+    pub(crate) fn made(sealed: bool) -> &'static [Routine] {
+        match sealed {
+            true => &[
+                Routine::Unwind,
+                Routine::Keep,
+                Routine::Collect,
+                Routine::Mark,
+            ],
+            false => &[Routine::Unwind, Routine::Keep, Routine::Slot],
+        }
+    }
 
     /// Its place among them all.
     pub(crate) fn index(self) -> u32 {
@@ -89,7 +99,7 @@ impl Routine {
         let (convention, params, results) = match self {
             Routine::Resume => (super::KERNEL_CONVENTION, 4, 0),
             Routine::Unwind | Routine::Collect => (CallConv::Tail, 2, 0),
-            Routine::Keep => (CallConv::Tail, 2, 1),
+            Routine::Keep | Routine::Slot => (CallConv::Tail, 2, 1),
             Routine::Mark => (CallConv::Tail, 3, 0),
         };
         let mut signature = Signature::new(convention);
@@ -122,8 +132,10 @@ impl Routine {
         let mut m = Maker::new(place, FunctionBuilder::new(func, builder))?;
         match self {
             Routine::Resume => return Err(Error::internal("a routine has code already")),
-            Routine::Unwind => m.unwind(),
-            Routine::Keep => m.keep(env.options.sealed()),
+            Routine::Unwind => m.unwind(env.linked_images()),
+            Routine::Keep if env.options.sealed() => m.keep(),
+            Routine::Keep => m.keep_open(),
+            Routine::Slot => m.slot(),
             Routine::Collect => m.collect(env),
             Routine::Mark => m.mark(),
         }
@@ -274,15 +286,13 @@ impl<'f> Maker<'f> {
         self.b.switch_to_block(behind);
     }
 
-    /// `Unwind`: for each frame, looks for its return address in the table.
-    fn unwind(&mut self) {
+    /// `Unwind`: for each frame, looks for its return address in its image's table. `images` is the
+    /// place of the list of open images in the context record.
+    fn unwind(&mut self, images: Option<i32>) {
         let exception = self.params[1];
-        let (code, table) = (self.code_place(CODE), self.code_place(TABLE));
-        let len = self.load32(table, TABLE_CODE);
-        let entries = self.load32(table, TABLE_ENTRIES);
         let own = self.b.ins().get_frame_pointer(types::I64);
         let (frame, [at]) = self.block();
-        let (search, [caller, behind]) = self.block();
+        let (search, [caller, behind, code, table]) = self.block();
         let (halve, [low, high]) = self.block();
         let (middle, []) = self.block();
         let (other, []) = self.block();
@@ -293,11 +303,20 @@ impl<'f> Maker<'f> {
         self.b.switch_to_block(frame);
         let back = self.load(types::I64, at, 8);
         let up = self.load(types::I64, at, 0);
-        let offset = self.b.ins().isub(back, code);
-        let inside = self.below(offset, len);
-        self.branch(inside, (search, &[up, offset]), (done, &[]));
+        match images {
+            None => {
+                let (code, table) = (self.code_place(CODE), self.code_place(TABLE));
+                let len = self.load32(table, TABLE_CODE);
+                let offset = self.b.ins().isub(back, code);
+                let inside = self.below(offset, len);
+                let found = [up, offset, code, table];
+                self.branch(inside, (search, &found), (done, &[]));
+            }
+            Some(images) => self.image_of(images, [back, up], search, frame, done),
+        }
 
         self.b.switch_to_block(search);
+        let entries = self.load32(table, TABLE_ENTRIES);
         let zero = self.number(0);
         self.jump(halve, &[zero, entries]);
 
@@ -335,7 +354,7 @@ impl<'f> Maker<'f> {
     }
 
     /// `Keep`: looks for another free slot, from the exception's own on.
-    fn keep(&mut self, collects: bool) {
+    fn keep(&mut self) {
         let (context, exception) = (self.params[0], self.params[1]);
         let (take, []) = self.block();
         let (yes, []) = self.block();
@@ -345,12 +364,10 @@ impl<'f> Maker<'f> {
 
         self.b.switch_to_block(take);
         self.set_state(exception, KEPT);
-        let mut none = self.find_free(yes);
-        if collects {
-            self.b.switch_to_block(none);
-            self.call(Routine::Collect, &[context, exception]);
-            none = self.find_free(yes);
-        }
+        let none = self.find_free(yes);
+        self.b.switch_to_block(none);
+        self.call(Routine::Collect, &[context, exception]);
+        let none = self.find_free(yes);
         self.b.switch_to_block(none);
         self.jump(no, &[]);
 

@@ -16,10 +16,14 @@ pub(super) fn shape(module: &Module<'_>) -> Result<()> {
             ImportKind::Memory(_) => "memory",
             ImportKind::Table(_) => "table",
             ImportKind::Global(_) => "global",
+            ImportKind::Tag(_) => "tag",
+        };
+        let way = match import.kind {
+            ImportKind::Tag(_) => "exceptions do not leave a process".into(),
+            _ => format!("link without --import-{what}"),
         };
         let message = format!(
-            "the module imports a {what}; a SIP shares nothing, so it must define its own (link \
-             without --import-{what})"
+            "the module imports a {what}; a SIP shares nothing, so it must define its own ({way})"
         );
         let place = Place::Import {
             module: import.module.clone(),

@@ -73,3 +73,14 @@ pub const FUNC_CTX: i32 = 8;
 pub const FUNC_SIG: i32 = 16;
 /// Size of a function's record, in bytes.
 pub const FUNC_SIZE: i32 = 24;
+
+// An image that exceptions go through, in the list of the open ones that are linked.
+
+/// Address of its code.
+pub const IMAGE_CODE: i32 = 0;
+/// Bytes of its code.
+pub const IMAGE_LEN: i32 = 8;
+/// Address of the table by which exceptions find who catches them; 0 if nobody does.
+pub const IMAGE_TABLE: i32 = 16;
+/// Address of the next image's record; 0 if it is the last.
+pub const IMAGE_NEXT: i32 = 24;

@@ -270,6 +270,8 @@ pub enum ImportKind {
     Table(TableType),
     /// A global.
     Global(GlobalType),
+    /// A tag of exceptions with this type (index).
+    Tag(u32),
 }
 
 /// An import.
@@ -294,6 +296,8 @@ pub enum ExportKind {
     Table(u32),
     /// A global.
     Global(u32),
+    /// A tag of exceptions, which sealed images do not export.
+    Tag(u32),
 }
 
 /// An export.
@@ -448,6 +452,9 @@ pub struct CtxLayout {
     pub func_imports: u32,
     /// `Open` only: `u32` for each type: its canonical number in the SIP.
     pub signatures: u32,
+    /// `Open` only: the address of the list of images that exceptions go through, then `{u64
+    /// context, u64 index}` for each imported tag, each in 16 bytes.
+    pub tag_imports: u32,
 }
 
 /// All tables of a compiled module.
@@ -500,6 +507,9 @@ pub struct Meta {
     pub traps: Vec<(u32, u8)>,
     /// The largest stack frame of a function, in bytes.
     pub max_frame: u32,
+    /// `Open` only: the offset in the code of the table by which exceptions find who catches them,
+    /// if it has one.
+    pub catching: Option<u32>,
     /// `Open` only: for each exported function, its index and the offset of a trampoline `extern
     /// "sysv64" fn(context, *mut u128)` that takes its arguments from an array of 128-bit cells and
     /// puts its results there.
@@ -507,6 +517,8 @@ pub struct Meta {
     /// `Open` only: the steps of computed constant expressions, which depend on imported globals.
     /// Those of a sealed image are computed when it is compiled.
     pub steps: Vec<ConstStep>,
+    /// `Open` only: the type of each defined tag.
+    pub tags: Vec<u32>,
 }
 
 impl Meta {

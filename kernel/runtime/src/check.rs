@@ -64,11 +64,14 @@ pub(crate) struct Spaces {
     pub(crate) imported_funcs: u32,
     pub(crate) imported_tables: u32,
     pub(crate) imported_globals: u32,
+    pub(crate) imported_tags: u32,
     /// Type index of each function.
     pub(crate) funcs: alloc::vec::Vec<u32>,
     pub(crate) memories: alloc::vec::Vec<MemoryType>,
     pub(crate) tables: alloc::vec::Vec<TableType>,
     pub(crate) globals: alloc::vec::Vec<GlobalType>,
+    /// Type index of each tag.
+    pub(crate) tags: alloc::vec::Vec<u32>,
     /// Canonical number of each type, as far as it is known.
     canonical: alloc::vec::Vec<u32>,
     /// Number of steps of computed constant expressions.
@@ -89,21 +92,25 @@ impl Spaces {
             .try_reserve_exact(imports + 1 + meta.further.len())?;
         s.tables.try_reserve_exact(imports + meta.tables.len())?;
         s.globals.try_reserve_exact(imports + meta.globals.len())?;
+        s.tags.try_reserve_exact(imports + meta.tags.len())?;
         for import in &meta.imports {
             match import.kind {
                 ImportKind::Func(ty) => s.funcs.push(ty),
                 ImportKind::Memory(ty) => s.memories.push(ty),
                 ImportKind::Table(ty) => s.tables.push(ty),
                 ImportKind::Global(ty) => s.globals.push(ty),
+                ImportKind::Tag(ty) => s.tags.push(ty),
             }
         }
         s.imported_funcs = s.funcs.len() as u32;
         s.imported_tables = s.tables.len() as u32;
         s.imported_globals = s.globals.len() as u32;
+        s.imported_tags = s.tags.len() as u32;
         s.funcs.extend(meta.funcs.iter().map(|f| f.ty));
         s.memories.extend(meta.memory.iter().chain(&meta.further));
         s.tables.extend(&meta.tables);
         s.globals.extend(meta.globals.iter().map(|g| g.0));
+        s.tags.extend(&meta.tags);
         Ok(s)
     }
 
@@ -186,6 +193,7 @@ fn exports(meta: &Meta, s: &Spaces) -> Result<(), Error> {
             ExportKind::Memory(i) => (i, s.memories.len()),
             ExportKind::Table(i) => (i, s.tables.len()),
             ExportKind::Global(i) => (i, s.globals.len()),
+            ExportKind::Tag(i) => (i, s.tags.len()),
         };
         ensure((index as usize) < count, || {
             format!("export {} names nothing", e.name)
@@ -205,6 +213,9 @@ fn sealed(meta: &Meta, s: &Spaces) -> Result<(), Error> {
     }
     ensure(meta.steps.is_empty(), || {
         "a sealed image has constant expressions to compute".into()
+    })?;
+    ensure(meta.tags.is_empty() && meta.catching.is_none(), || {
+        "a sealed image has tags to link".into()
     })?;
     ensure(meta.canonical.len() == meta.types.len(), || {
         format!(
@@ -242,6 +253,15 @@ fn code(meta: &Meta, s: &Spaces, code_len: u64) -> Result<(), Error> {
             format!("function {i} has no type")
         })?;
     }
+    for (i, ty) in s.tags.iter().enumerate() {
+        ensure((*ty as usize) < meta.types.len(), || {
+            format!("tag {i} has no type")
+        })?;
+    }
+    ensure(
+        meta.catching.is_none_or(|at| u64::from(at) <= code_len),
+        || "the table of catching calls lies outside the code".into(),
+    )?;
     meta.check_funcs(code_len)?;
     if let Some(start) = meta.start {
         let ty = s
@@ -267,7 +287,7 @@ fn code(meta: &Meta, s: &Spaces, code_len: u64) -> Result<(), Error> {
 
 /// Returns the areas of the variable part of the context record, as byte offsets; unused areas are
 /// empty.
-fn areas(l: &CtxLayout, meta: &Meta, s: &Spaces) -> [Option<Range<u32>>; 5] {
+fn areas(l: &CtxLayout, meta: &Meta, s: &Spaces) -> [Option<Range<u32>>; 6] {
     let area = |at: u32, count: usize, size: u32| {
         let len = u32::try_from(count).ok()?.checked_mul(size)?;
         Some(if len == 0 {
@@ -293,6 +313,7 @@ fn areas(l: &CtxLayout, meta: &Meta, s: &Spaces) -> [Option<Range<u32>>; 5] {
         ),
         area(l.func_imports, open(s.imported_funcs as usize), 16),
         area(l.signatures, open(meta.types.len()), 4),
+        area(l.tag_imports, open(1 + s.imported_tags as usize), 16),
     ]
 }
 
@@ -306,11 +327,12 @@ fn layout(meta: &Meta, s: &Spaces) -> Result<(), Error> {
         && l.tables.is_multiple_of(8)
         && l.memories.is_multiple_of(8)
         && l.func_imports.is_multiple_of(8)
-        && l.signatures.is_multiple_of(4);
+        && l.signatures.is_multiple_of(4)
+        && l.tag_imports.is_multiple_of(8);
     ensure(aligned, || {
         "an area of the context record is not aligned".into()
     })?;
-    let mut ranges = [const { 0..0 }; 5];
+    let mut ranges = [const { 0..0 }; 6];
     for (range, area) in ranges.iter_mut().zip(areas(l, meta, s)) {
         *range = area.ok_or_else(|| wrong("an area of the context record is too large"))?;
     }

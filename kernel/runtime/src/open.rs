@@ -10,7 +10,7 @@
 mod types;
 
 use types::no_room;
-pub use types::{Extern, Func, Global, LinkError, Memory};
+pub use types::{Extern, Func, Global, LinkError, Memory, Tag};
 
 use crate::context::CtxRef;
 use crate::instance::Parts;
@@ -21,6 +21,7 @@ use alloc::string::ToString;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use sing_abi::ctx;
 use sing_image::meta::{
     ConstExpr, ConstStep, ExportKind, FuncType, GlobalType, ImportKind, Limits, Linkage,
@@ -49,6 +50,10 @@ struct Linked {
     context: Context,
     imported_funcs: Vec<Func>,
     imported_globals: Vec<Global>,
+    imported_tags: Vec<Tag>,
+    /// The image in the store's list.
+    #[allow(dead_code, reason = "it owns what compiled code points to")]
+    image: Box<[u64; IMAGE_WORDS]>,
     memories: Vec<Memory>,
     tables: Vec<Arc<Table>>,
     /// Items of all element segments, including active ones.
@@ -65,8 +70,14 @@ pub type WriteMemory<'a> = dyn FnMut(Memory, u32, &[u8]) -> Result<(), Trap> + '
 pub struct Store {
     /// Types by their canonical number.
     types: Vec<FuncType>,
+    /// Address of the first record in the list of the instances' images (`ctx::IMAGE_CODE`), by
+    /// which exceptions go from one to the other.
+    images: Box<AtomicU64>,
     linked: Vec<Linked>,
 }
+
+/// Words of a record in the list of images.
+const IMAGE_WORDS: usize = 4;
 
 /// The addresses needed to call compiled code from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +93,7 @@ pub struct Callee {
 struct Sorted {
     funcs: Vec<Func>,
     globals: Vec<Global>,
+    tags: Vec<Tag>,
     tables: Vec<Arc<Table>>,
     memories: Vec<Memory>,
 }
@@ -143,6 +155,7 @@ impl Store {
         }
         let linked = self.assemble(template, sorted, numbers, params);
         let linked = linked.map_err(no_room)?;
+        self.images.store(linked.image.as_ptr() as u64, Relaxed);
         self.linked.push(linked);
         Ok(self.linked.len() - 1)
     }
@@ -185,6 +198,10 @@ impl Store {
                         g.mutable == wanted.mutable && fits
                     })
                 }
+                (ImportKind::Tag(ty), Extern::Tag(t)) => {
+                    sorted.tags.push(*t);
+                    self.number_of_tag(*t) == Some(number(*ty))
+                }
                 _ => false,
             };
             if !matches {
@@ -207,6 +224,7 @@ impl Store {
         let Sorted {
             funcs,
             globals,
+            tags,
             tables,
             memories,
         } = sorted;
@@ -251,6 +269,13 @@ impl Store {
             r.put(at, code);
             r.put(at + 8, context);
         }
+        r.put(l.tag_imports as i32, &raw const *self.images as u64);
+        for (i, tag) in tags.iter().enumerate() {
+            let owner = self.linked.get(tag.instance).map(|l| l.context.address());
+            let at = (l.tag_imports + (1 + i as u32) * 16) as i32;
+            r.put(at, owner.unwrap_or_default());
+            r.put(at + 8, tag.index.into());
+        }
         for (i, value) in values.iter().enumerate() {
             let imported = globals.get(i).and_then(|g| self.cell(*g));
             let value = imported.map_or(*value, u128::from);
@@ -293,11 +318,21 @@ impl Store {
         r.put(ctx::INSTANCE, instance.address());
         r.put(ctx::MEM_BASE, instance.memory_base());
         r.put(ctx::MEM_DEF, instance.memory_record());
+        let code = template.code();
+        let table = meta.catching.map(|at| code.start + u64::from(at));
+        let image = [
+            code.start,
+            code.end - code.start,
+            table.unwrap_or_default(),
+            self.images.load(Relaxed),
+        ];
         Ok(Linked {
             instance,
             context,
             imported_funcs: funcs,
             imported_globals: globals,
+            imported_tags: tags,
+            image: Box::new(image),
             memories,
             tables,
             items,
@@ -387,6 +422,10 @@ impl Store {
                         .unwrap_or(own),
                 )
             }
+            ExportKind::Tag(t) => {
+                let own = Tag { instance, index: t };
+                Extern::Tag(linked.imported_tags.get(t as usize).copied().unwrap_or(own))
+            }
         })
     }
 
@@ -424,6 +463,18 @@ impl Store {
             .spaces
             .funcs
             .get(f.index as usize)?;
+        linked.numbers.get(ty as usize).copied()
+    }
+
+    /// Returns the canonical number of a tag's type.
+    fn number_of_tag(&self, t: Tag) -> Option<u32> {
+        let linked = self.linked.get(t.instance)?;
+        let ty = *linked
+            .instance
+            .template()
+            .spaces
+            .tags
+            .get(t.index as usize)?;
         linked.numbers.get(ty as usize).copied()
     }
 

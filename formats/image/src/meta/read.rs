@@ -65,7 +65,7 @@ macro_rules! fields {
 
 fields! {
     Head Types Canonical Imports Funcs Memory Further Tables TableValues Globals Exports Start
-    Elements Data Initial FurtherInitial Traps Frame Trampolines Steps Done
+    Elements Data Initial FurtherInitial Traps Frame Trampolines Steps Tags Done
 }
 
 fn broken() -> Error {
@@ -143,11 +143,13 @@ impl<'a> Reader<'a> {
             }
             Field::Frame => {
                 meta.max_frame = one(rest)?;
+                meta.catching = one(rest)?;
                 true
             }
             Field::Trampolines => within(rest, left, limits::EXPORTS, &mut meta.trampolines)?,
             // An open image's alone, which the kernel does not load.
             Field::Steps => some(rest, left, limits::DATA_BYTES.most, &mut meta.steps)?,
+            Field::Tags => some(rest, left, limits::TYPES.most, &mut meta.tags)?,
             Field::Done => return Ok(true),
         };
         if done {
@@ -348,6 +350,7 @@ mod tests {
                 memories: 6,
                 func_imports: 4,
                 signatures: 5,
+                tag_imports: 7,
             },
             types: vec![
                 FuncType {
@@ -423,8 +426,10 @@ mod tests {
             )],
             traps: (0..items as u32).map(|i| (i, 1)).collect(),
             max_frame: 64,
+            catching: Some(9),
             trampolines: vec![(1, 2)],
             steps: vec![ConstStep::Push(ConstExpr::Bits(1)), ConstStep::Add64],
+            tags: vec![1, 0],
         }
     }
 
@@ -499,7 +504,7 @@ mod tests {
     fn a_count_alone_allocates_nothing() {
         // Everything before the types, then a count that no file of this size can have.
         let mut bytes = sample(0).encode();
-        let head = 1 + 1 + 1 + 1 + 4 + 5 + 6;
+        let head = 1 + 1 + 1 + 1 + 4 + 5 + 7;
         bytes.truncate(head);
         let at_limit = [&bytes[..], &[0x80, 0x80, 0x04]].concat();
         assert_eq!(Meta::decode(&at_limit), Err(broken()));

@@ -23,6 +23,14 @@ pub struct Global {
     pub(super) index: u32,
 }
 
+/// A tag of exceptions of an instance in a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tag {
+    pub(super) instance: usize,
+    /// Its index in the module that defines it.
+    pub(super) index: u32,
+}
+
 /// A linear memory that the kernel made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
@@ -79,6 +87,8 @@ pub enum Extern {
     Table(Arc<Table>),
     /// A global.
     Global(Global),
+    /// A tag.
+    Tag(Tag),
 }
 
 /// The reason for which modules cannot be linked.

@@ -27,6 +27,7 @@ pub(crate) fn meta(linkage: Linkage) -> Meta {
             memories: 576,
             func_imports: 640,
             signatures: 896,
+            tag_imports: 960,
         },
         types: vec![],
         canonical: vec![],
@@ -45,8 +46,10 @@ pub(crate) fn meta(linkage: Linkage) -> Meta {
         further_initial: vec![],
         traps: vec![],
         max_frame: 0,
+        catching: None,
         trampolines: vec![],
         steps: vec![],
+        tags: vec![],
     }
 }
 

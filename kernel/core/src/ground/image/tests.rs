@@ -39,6 +39,7 @@ fn image_with(
             memories: 512,
             func_imports: 512,
             signatures: 512,
+            tag_imports: 512,
         },
         types: vec![main],
         canonical: vec![0],
