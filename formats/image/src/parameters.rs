@@ -19,7 +19,7 @@ mod check;
 mod read;
 
 pub use check::{MOST, check};
-pub use read::{Next, Refused, is_number, line, next, read, refusal, text};
+pub use read::{Next, Refused, is_number, line, next, places, read, refusal, text};
 
 use alloc::format;
 use alloc::string::String;

@@ -101,27 +101,44 @@ pub struct Next {
 
 /// What may come behind words. They may be wrong: a person may still change them.
 pub fn next<D: Declaration>(all: &[D], given: &[String]) -> Next {
+    walk(all, given, |_, _| {})
+}
+
+/// For each word, the declaration that it is a value of, if it is one's.
+pub fn places<D: Declaration>(all: &[D], given: &[String]) -> Vec<Option<usize>> {
+    let mut places: Vec<Option<usize>> = given.iter().map(|_| None).collect();
+    walk(all, given, |word, place| places[word] = Some(place));
+    places
+}
+
+/// Goes through words, and tells of each that is a value, by its place, of which declaration: what
+/// may come behind them.
+fn walk<D: Declaration>(all: &[D], given: &[String], mut value: impl FnMut(usize, usize)) -> Next {
     let mut has_value: Vec<bool> = all.iter().map(|_| false).collect();
     let mut option = true;
-    let mut words = given.iter();
-    while let Some(text) = words.next() {
+    let mut words = given.iter().enumerate();
+    while let Some((word, text)) = words.next() {
         if option && text == "--" {
             option = false;
             continue;
         }
         let place = all.iter().position(|d| d.option() == Some(text));
         match place.filter(|_| option && is_option(text)) {
-            Some(place) if all[place].count() == Count::Valued && words.next().is_none() => {
-                return Next {
-                    value: Some(place),
-                    option: false,
-                };
-            }
+            Some(place) if all[place].count() == Count::Valued => match words.next() {
+                Some((word, _)) => value(word, place),
+                None => {
+                    return Next {
+                        value: Some(place),
+                        option: false,
+                    };
+                }
+            },
             Some(_) => {}
             None if option && is_option(text) && !is_number(text) => {}
             None => {
                 if let Some(place) = with_room(all, |i| has_value[i]) {
                     has_value[place] = true;
+                    value(word, place);
                 }
             }
         }

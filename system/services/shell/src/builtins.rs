@@ -5,8 +5,10 @@ use crate::words;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use shell::paths;
 use sing_sdk::process::{self, Exit, stop};
 use sing_sdk::usage::{Given, Refused, Usage};
+use sing_sdk::{Error, pattern};
 
 /// A built-in command.
 pub struct Builtin {
@@ -28,6 +30,24 @@ mod of {
     sing_sdk::arguments! {
         /// What to explain; everything in a line each if left out.
         program: optional Program "PROGRAM";
+    }
+}
+
+/// Arguments of the command that chooses a directory.
+mod directory {
+    sing_sdk::arguments! {
+        /// The directory; the root if left out, and `-` for the one before.
+        path: optional Path "PATH";
+    }
+}
+
+/// Arguments of a command that forgets variables.
+mod variables {
+    use alloc::string::String;
+
+    sing_sdk::arguments! {
+        /// The variables.
+        names: some String "NAME";
     }
 }
 
@@ -86,6 +106,25 @@ const ALL: &[Builtin] = &[
         usage: of::USAGE,
         run: help,
     },
+    Builtin {
+        name: "cd",
+        about: "chooses where paths without a / before them begin: cd [PATH]",
+        usage: directory::USAGE,
+        run: change_directory,
+    },
+    plain("pwd", "says where that is", |session, _, out| {
+        out.push_str(&session.directory);
+        out.push('\n');
+        0
+    }),
+    plain("set", "shows all variables; NAME=VALUE sets one", set),
+    Builtin {
+        name: "unset",
+        about: "forgets variables: unset NAME…",
+        usage: variables::USAGE,
+        run: unset,
+    },
+    plain("uptime", "says how long the system runs", uptime),
     plain("jobs", "lists jobs in the background", jobs),
     plain("wait", "waits for all jobs in the background", wait),
     Builtin {
@@ -174,6 +213,10 @@ fn help(session: &mut Session, given: &Given, out: &mut String) -> i32 {
     );
     line("$?", "the last status");
     line(
+        "NAME=VALUE",
+        "sets a variable; $NAME or ${NAME} stands for it",
+    );
+    line(
         "trace COMMAND",
         "shows messages and context switches meanwhile; trace SECONDS",
     );
@@ -228,10 +271,66 @@ fn wait(session: &mut Session, _: &Given, _: &mut String) -> i32 {
     status
 }
 
+fn change_directory(session: &mut Session, given: &Given, out: &mut String) -> i32 {
+    let word = directory::Arguments::of(given).path;
+    let path = match word.as_deref() {
+        Some("-") => session.left.clone(),
+        word => paths::directory(&session.directory, word.unwrap_or(paths::ROOT)),
+    };
+    // One name below it shows that it is one.
+    let below = pattern::under(&path, "*");
+    let looked = session.names.search(&below);
+    let reason = match looked.map(|mut found| found.next().transpose()) {
+        Ok(Ok(_)) => {
+            session.left = core::mem::replace(&mut session.directory, path);
+            return 0;
+        }
+        Ok(Err(e)) | Err(e) => e,
+    };
+    let text = match (reason, session.names.find(&pattern::literal(&path))) {
+        (Error::NotFound | Error::Refused(_), Ok(_)) => "not a directory".into(),
+        (reason, _) => reason.to_string(),
+    };
+    out.push_str(&format!("cd: {path}: {text}\n"));
+    1
+}
+
+fn set(session: &mut Session, _: &Given, out: &mut String) -> i32 {
+    for (name, value) in session.variables.all() {
+        // As it can be typed again, and shown on one line.
+        let value = value.replace('\'', "'\\''").replace('\n', " ");
+        out.push_str(&format!("{name}='{value}'\n"));
+    }
+    0
+}
+
+fn unset(session: &mut Session, given: &Given, out: &mut String) -> i32 {
+    let mut status = 0;
+    for name in variables::Arguments::of(given).names {
+        if !session.variables.unset(&name) {
+            out.push_str(&format!("unset: {name}: there is no such variable\n"));
+            status = 1;
+        }
+    }
+    status
+}
+
+fn uptime(_: &mut Session, _: &Given, out: &mut String) -> i32 {
+    let up = sing_sdk::time::uptime();
+    let (hours, minutes) = (up.as_secs() / 3600, up.as_secs() / 60 % 60);
+    let seconds = up.as_secs_f64() % 60.0;
+    out.push_str(&match (hours, minutes) {
+        (0, 0) => format!("up {seconds:.3} s\n"),
+        (0, _) => format!("up {minutes} min {seconds:.0} s\n"),
+        _ => format!("up {hours} h {minutes} min\n"),
+    });
+    0
+}
+
 fn shutdown(session: &mut Session, given: &Given, _: &mut String) -> i32 {
     let status = ending::Arguments::of(given)
         .status
-        .map_or(session.status, |given| given.0);
+        .map_or(session.status(), |given| given.0);
     session.ending = Some(status);
     status
 }

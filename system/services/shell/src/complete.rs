@@ -13,6 +13,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::time::Duration;
+use shell::paths;
 use shell::typed::{self, Typed, common, typed};
 use sing_sdk::io::Reader;
 use sing_sdk::pattern;
@@ -180,13 +181,22 @@ fn commands(session: &mut Session, word: &str) -> Candidates {
     }
 }
 
-/// Paths of the name space; all begin at its root.
+/// Paths of the name space, from its root or from the session's directory.
 fn paths(session: &mut Session, word: &str) -> Candidates {
-    match word {
-        "" => Candidates::of(["/".into()].into_iter(), ""),
-        word if word.starts_with('/') => listed(session, word),
-        _ => Candidates::default(),
+    if word.starts_with('/') {
+        return listed(session, word);
     }
+    let (above, last) = word.rsplit_once('/').unwrap_or(("", word));
+    let above = match paths::directory(&session.directory, above) {
+        root if root == paths::ROOT => root,
+        other => other + "/",
+    };
+    let mut found = listed(session, &(above.clone() + last));
+    for path in &mut found.all {
+        let name = path.strip_prefix(&above).unwrap_or_default();
+        *path = word[..word.len() - last.len()].to_string() + name;
+    }
+    found
 }
 
 /// The names that begin so, as `ls` lists them: one a line, directories with a `/` behind them.

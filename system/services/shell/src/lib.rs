@@ -5,5 +5,8 @@
 
 extern crate alloc;
 
+pub mod nearby;
 pub mod parse;
+pub mod paths;
 pub mod typed;
+pub mod variables;

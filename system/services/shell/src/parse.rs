@@ -9,60 +9,20 @@
 //!
 //! The first command of a pipeline can read from a file, the last one can write to one; the errors
 //! of each can go to a file, or where its output goes.
-//! Words are quoted as in other shells: `'as it is'`, `"with $? expanded"`, `\x`. `#` begins a
-//! comment. Invariant: any text is accepted; a mistake is reported with its place.
+//! Words are quoted as in other shells: `'as it is'`, `"with $NAME and $? expanded"`, `\x`. `#`
+//! begins a comment. A command of words `NAME=VALUE` alone sets variables. Invariant: any text is accepted; a mistake is reported with its place.
 
 mod lexer;
+mod word;
 
 pub(crate) use lexer::ends_word;
 
+pub use word::{NotSet, Word};
+
 use lexer::{Lexer, Token};
 
-use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
-
-/// A part of a word.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// Text.
-    Text(String),
-    /// `$?`: the last status.
-    Status,
-}
-
-/// A word, before its `$?` is known.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Word(Vec<Part>);
-
-impl Word {
-    /// The word, with this last status.
-    #[must_use]
-    pub fn expand(&self, status: i32) -> String {
-        let mut out = String::new();
-        for part in &self.0 {
-            match part {
-                Part::Text(text) => out.push_str(text),
-                Part::Status => out.push_str(&status.to_string()),
-            }
-        }
-        out
-    }
-
-    fn is_number(&self) -> bool {
-        let digits =
-            |text: &String| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        matches!(&self.0[..], [Part::Text(text)] if digits(text))
-    }
-
-    fn push(&mut self, c: char) {
-        if let Some(Part::Text(text)) = self.0.last_mut() {
-            text.push(c);
-        } else {
-            self.0.push(Part::Text(c.into()));
-        }
-    }
-}
 
 /// A command: a program and its arguments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -239,14 +199,26 @@ fn path(lexer: &mut Lexer<'_>) -> Result<Word, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::variables::Variables;
     use alloc::format;
+    use alloc::string::String;
     use alloc::vec;
 
     fn words(p: &Pipeline) -> Vec<Vec<String>> {
         p.commands
             .iter()
-            .map(|c| c.words.iter().map(|w| w.expand(7)).collect())
+            .map(|c| {
+                let words = c.words.iter();
+                words.map(|w| w.expand(&variables()).unwrap()).collect()
+            })
             .collect()
+    }
+
+    fn variables() -> Variables {
+        let mut variables = Variables::default();
+        variables.status = 7;
+        variables.set("y".into(), "a  b".into()).unwrap();
+        variables
     }
 
     fn one(text: &str) -> Vec<Vec<String>> {
@@ -271,12 +243,52 @@ mod tests {
     #[test]
     fn quoting() {
         assert_eq!(
-            one(r#"echo 'a  b' "c d"e f\ g '' "\"$?\$" $?x $y \# #no"#),
+            one(r#"echo 'a  b' "c d"e f\ g '' "\"$?\$" $?x \$y \# #no"#),
             [vec![
                 "echo", "a  b", "c de", "f g", "", "\"7$", "7x", "$y", "#"
             ]]
         );
         assert_eq!(one("echo a\\\nb"), [vec!["echo", "ab"]]);
+    }
+
+    #[test]
+    fn variables_stand_in_words() {
+        assert_eq!(
+            one(r#"echo $y "$y" x${y}z '$y' $ $9 $- a$ "$ ${y}""#),
+            [vec![
+                "echo", "a  b", "a  b", "xa  bz", "$y", "$", "$9", "$-", "a$", "$ a  b"
+            ]]
+        );
+        let word = |text: &str| parse(text).unwrap()[0].commands[0].words[0].clone();
+        assert_eq!(
+            word("$nothing").expand(&variables()),
+            Err(NotSet("nothing".into()))
+        );
+        for (text, sets) in [
+            ("a=b", Some(("a", "b"))),
+            ("a_9='b c'", Some(("a_9", "b c"))),
+            ("a=$y=", Some(("a", "a  b="))),
+            ("a=", Some(("a", ""))),
+            ("9a=b", None),
+            ("'a'=b", None),
+            ("a\\=b", None),
+            ("=b", None),
+            ("$y=b", None),
+        ] {
+            let word = word(text);
+            let value = word.value(&variables()).unwrap();
+            assert_eq!(word.sets().map(|name| (name, &value[..])), sets, "{text}");
+        }
+        assert_eq!(one("echo a=b 'c'=d"), [vec!["echo", "a=b", "c=d"]]);
+        for text in [
+            "echo ${",
+            "echo ${}",
+            "echo ${a",
+            "echo ${9}",
+            "echo ${a b}",
+        ] {
+            assert!(parse(text).is_err(), "{text}");
+        }
     }
 
     #[test]
@@ -302,8 +314,14 @@ mod tests {
         let done = parse("a <in x >>'o u t'; b | c>$? & d 2 >e").unwrap();
         assert_eq!(words(&done[0]), [vec!["a", "x"]]);
         let files = |p: &Pipeline| {
-            let input = p.input.as_ref().map(|word| word.expand(7));
-            let output = p.output.as_ref().map(|o| (o.path.expand(7), o.append));
+            let input = p
+                .input
+                .as_ref()
+                .map(|word| word.expand(&variables()).unwrap());
+            let output = p
+                .output
+                .as_ref()
+                .map(|o| (o.path.expand(&variables()).unwrap(), o.append));
             (input, output)
         };
         assert_eq!(
@@ -327,7 +345,9 @@ mod tests {
             [vec!["a", "b"], vec!["c"], vec!["d"], vec!["e", "2"]]
         );
         let errors = |c: &Command| match &c.errors {
-            Some(Errors::File(o)) => format!("{} {}", o.path.expand(7), o.append),
+            Some(Errors::File(o)) => {
+                format!("{} {}", o.path.expand(&variables()).unwrap(), o.append)
+            }
             Some(Errors::WithOutput) => "1".into(),
             None => String::new(),
         };

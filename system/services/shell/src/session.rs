@@ -10,7 +10,9 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
-use shell::parse::{self, Pipeline, When};
+use shell::parse::{self, NotSet, Pipeline, When};
+use shell::paths;
+use shell::variables::Variables;
 use sing_sdk::Error;
 use sing_sdk::contracts::JobContract;
 use sing_sdk::io::{NOBODY_READS, Writer};
@@ -35,8 +37,11 @@ pub struct Session {
     pub names: Names,
     /// The shell's own output.
     out: Writer,
-    /// The last status.
-    pub status: i32,
+    /// What stands for `$` in words, the last status among it.
+    pub variables: Variables,
+    /// Where words that are paths begin, and the directory before it.
+    pub directory: String,
+    pub left: String,
     /// Jobs in the background, by number.
     pub jobs: Vec<(u32, Job)>,
     /// Set by `shutdown`: the session ends with this status.
@@ -69,7 +74,9 @@ impl Session {
             console,
             names,
             out,
-            status: 0,
+            variables: Variables::default(),
+            directory: paths::ROOT.into(),
+            left: paths::ROOT.into(),
             jobs: Vec::new(),
             ending: None,
             foreground: None,
@@ -101,7 +108,12 @@ impl Session {
     /// Prints an error, and makes it the last status.
     pub fn fail(&mut self, status: i32, text: &str) {
         self.say(text);
-        self.status = status;
+        self.variables.status = status;
+    }
+
+    /// The last status.
+    pub fn status(&self) -> i32 {
+        self.variables.status
     }
 
     /// Reads and runs commands until the input ends.
@@ -111,9 +123,13 @@ impl Session {
         }
         while self.ending.is_none() {
             self.reap();
-            match complete::read_line(self, "> ") {
+            let prompt = match self.directory.as_str() {
+                paths::ROOT => String::from("> "),
+                directory => format!("{directory} > "),
+            };
+            match complete::read_line(self, &prompt) {
                 Ok(Read::Line(line)) => self.run(&line),
-                Ok(Read::Interrupted) => self.status = stop::INTERRUPTED,
+                Ok(Read::Interrupted) => self.variables.status = stop::INTERRUPTED,
                 Ok(Read::End) => return,
                 // Other processes have the memory; it will be freed, and the session then
                 // continues.
@@ -121,7 +137,7 @@ impl Session {
                 Err(e) => {
                     // Not through the console, which is what failed.
                     sing_sdk::log!("cannot read commands: {e}");
-                    self.status = 1;
+                    self.variables.status = 1;
                     return;
                 }
             }
@@ -150,11 +166,17 @@ impl Session {
         for pipeline in pipelines {
             let due = match pipeline.when {
                 When::Always => true,
-                When::And => self.status == 0,
-                When::Or => self.status != 0,
+                When::And => self.status() == 0,
+                When::Or => self.status() != 0,
             };
             if due {
-                self.status = self.pipeline(&pipeline);
+                self.variables.status = match self.pipeline(&pipeline) {
+                    Ok(status) => status,
+                    Err(not_set) => {
+                        self.say(&not_set.to_string());
+                        status::USAGE
+                    }
+                };
             }
             if self.ending.is_some() || core::mem::take(&mut self.interrupted) {
                 return;
@@ -162,21 +184,61 @@ impl Session {
         }
     }
 
-    fn pipeline(&mut self, pipeline: &Pipeline) -> i32 {
-        let path = |word: &parse::Word| word.expand(self.status);
-        let expand = |c: &parse::Command| Stage {
-            words: c.words.iter().map(path).collect(),
-            errors: c.errors.as_ref().map(|errors| match errors {
-                parse::Errors::File(o) => Errors::File(path(&o.path), o.append),
-                parse::Errors::WithOutput => Errors::WithOutput,
-            }),
+    fn pipeline(&mut self, pipeline: &Pipeline) -> Result<i32, NotSet> {
+        if let Some(status) = self.set(pipeline)? {
+            return Ok(status);
+        }
+        let word = |word: &parse::Word| word.expand(&self.variables);
+        let path = |path: &parse::Word| Ok(paths::whole(&self.directory, &word(path)?));
+        let output = |o: &parse::Output| Ok((path(&o.path)?, o.append));
+        let expand = |c: &parse::Command| {
+            let errors = match &c.errors {
+                None => None,
+                Some(parse::Errors::WithOutput) => Some(Errors::WithOutput),
+                Some(parse::Errors::File(o)) => {
+                    let (path, append) = output(o)?;
+                    Some(Errors::File(path, append))
+                }
+            };
+            let words = c.words.iter().map(word).collect::<Result<_, _>>()?;
+            Ok(Stage { words, errors })
         };
-        let commands = pipeline.commands.iter().map(expand).collect();
+        let commands = pipeline.commands.iter().map(expand);
+        let commands = commands.collect::<Result<_, _>>()?;
         let files = Files {
-            input: pipeline.input.as_ref().map(path),
-            output: pipeline.output.as_ref().map(|o| (path(&o.path), o.append)),
+            input: pipeline.input.as_ref().map(path).transpose()?,
+            output: pipeline.output.as_ref().map(output).transpose()?,
         };
-        self.commands(commands, files, pipeline.background)
+        Ok(self.commands(commands, files, pipeline.background))
+    }
+
+    /// Sets variables, if that is what a pipeline asks for; returns its status.
+    fn set(&mut self, pipeline: &Pipeline) -> Result<Option<i32>, NotSet> {
+        let begins = |c: &parse::Command| c.words.first().and_then(parse::Word::sets).is_some();
+        if !pipeline.commands.iter().any(begins) {
+            return Ok(None);
+        }
+        let alone = pipeline.input.is_none() && pipeline.output.is_none() && !pipeline.background;
+        let words = match &pipeline.commands[..] {
+            [only] if alone && only.errors.is_none() => &only.words[..],
+            _ => &[],
+        };
+        if words.is_empty() || words.iter().any(|word| word.sets().is_none()) {
+            self.say(
+                "NAME=VALUE stands alone: it sets a variable of the shell's, and programs get \
+                 nothing but their arguments",
+            );
+            return Ok(Some(status::USAGE));
+        }
+        for word in words {
+            let value = word.value(&self.variables)?;
+            let name = word.sets().unwrap_or_default();
+            if let Err(reason) = self.variables.set(name.into(), value) {
+                self.say(&reason);
+                return Ok(Some(1));
+            }
+        }
+        Ok(Some(0))
     }
 
     /// Runs commands connected by pipes; returns their status.
@@ -213,8 +275,8 @@ impl Session {
         status
     }
 
-    fn start(&mut self, commands: Vec<Stage>, files: &Files, background: bool) -> i32 {
-        match words::doers(&commands) {
+    fn start(&mut self, mut commands: Vec<Stage>, files: &Files, background: bool) -> i32 {
+        match words::doers(&mut commands, &self.directory) {
             Ok(doers) => self.launch(commands, doers, files, background),
             Err((number, refused)) => {
                 let (text, status) = match refused {
@@ -385,7 +447,7 @@ impl Session {
     pub fn finish(mut self) -> ! {
         let _ = self.out.settle();
         let _ = self.console.flush();
-        sing_sdk::process::exit(self.ending.unwrap_or(self.status))
+        sing_sdk::process::exit(self.ending.unwrap_or(self.status()))
     }
 }
 

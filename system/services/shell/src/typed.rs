@@ -187,6 +187,7 @@ pub fn columns(names: &[String], width: usize, more: bool) -> String {
 mod tests {
     use super::*;
     use crate::parse;
+    use crate::variables::Variables;
     use alloc::vec;
 
     fn of(text: &str) -> (Vec<String>, String, bool) {
@@ -233,7 +234,7 @@ mod tests {
             let words: Vec<String> = done[0].commands[0]
                 .words
                 .iter()
-                .map(|w| w.expand(0))
+                .map(|w| w.expand(&Variables::default()).unwrap())
                 .collect();
             assert_eq!(words, vec!["a".into(), format!("x{rest}")], "{line}");
         }
@@ -254,7 +255,11 @@ mod tests {
             let Some(last) = done.last().and_then(|p| p.commands.last()) else {
                 continue;
             };
-            let expected: Vec<String> = last.words.iter().map(|w| w.expand(0)).collect();
+            let expected: Vec<String> = last
+                .words
+                .iter()
+                .map(|w| w.expand(&Variables::default()).unwrap())
+                .collect();
             let typed = typed(&format!("{text} z"));
             if typed.lost {
                 continue;

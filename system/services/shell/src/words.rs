@@ -11,8 +11,9 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use shell::{nearby, paths};
 use sing_sdk::process::{self, Manifest, NotMade};
-use sing_sdk::usage::parameters::{self, Parameter};
+use sing_sdk::usage::parameters::{self, Declaration, Kind, Parameter};
 
 /// Who does a command.
 pub enum Doer {
@@ -44,9 +45,15 @@ pub fn manifest(name: &str) -> Result<Manifest, NotMade> {
     process::manifest(name).map_err(|error| NotMade::new(name, error))
 }
 
-/// That there is no program of a name.
+/// That there is no program of a name, and which one may be meant: the kernel is asked for names
+/// that differ by a slip of the finger, of which there are few.
 pub fn no_program(name: &str) -> String {
-    format!("{name}: no such program; `help` lists what there is")
+    let is_there =
+        |name: &String| builtins::find(name).is_some() || process::manifest(name).is_ok();
+    match nearby::names(name).find(is_there) {
+        Some(other) => format!("{name}: no such program; did you mean `{other}`?"),
+        None => format!("{name}: no such program; `help` lists what there is"),
+    }
 }
 
 /// The declared parameters of a program, if it declares any. Installation has checked them, but an
@@ -63,14 +70,18 @@ pub fn parameters(manifest: &Manifest) -> Option<Result<&[Parameter], String>> {
 }
 
 /// Who does each command, if the arguments of all are right; else the first one that is refused, by
-/// its number.
-pub fn doers(commands: &[Stage]) -> Result<Vec<Doer>, (usize, Refused)> {
-    let all = commands.iter().enumerate();
-    all.map(|(i, c)| doer(&c.words).map_err(|refused| (i, refused)))
+/// its number. Arguments that are paths, by the declarations, become whole ones.
+pub fn doers(commands: &mut [Stage], directory: &str) -> Result<Vec<Doer>, (usize, Refused)> {
+    let all = commands.iter_mut().enumerate();
+    all.map(|(i, c)| doer(&mut c.words, directory).map_err(|refused| (i, refused)))
         .collect()
 }
 
-fn doer(words: &[String]) -> Result<Doer, Refused> {
+/// The program that lists the root if no directory is named; a person means the one that `cd` has
+/// chosen.
+const LISTS: &str = "ls";
+
+fn doer(words: &mut Vec<String>, directory: &str) -> Result<Doer, Refused> {
     let name = words[0].as_str();
     if let Some(builtin) = builtins::find(name) {
         return Ok(Doer::Builtin(builtin));
@@ -80,7 +91,12 @@ fn doer(words: &[String]) -> Result<Doer, Refused> {
         None => {}
         Some(Err(reason)) => return Err(Refused::Words(format!("{name}: {reason}"))),
         Some(Ok(all)) => match parameters::read(all, &words[1..]) {
-            Ok(_) => {}
+            Ok(_) => {
+                let named = make_whole(all, &mut words[1..], directory);
+                if words[0] == LISTS && !named {
+                    words.push(directory.into());
+                }
+            }
             Err(parameters::Refused::Help) => {
                 return Ok(Doer::Usage(parameters::text(all, name)));
             }
@@ -90,6 +106,19 @@ fn doer(words: &[String]) -> Result<Doer, Refused> {
         },
     }
     Ok(Doer::Program(Box::new(manifest)))
+}
+
+/// Makes those words whole paths that are values of that kind; whether there is one.
+fn make_whole<D: Declaration>(all: &[D], words: &mut [String], directory: &str) -> bool {
+    let places = parameters::places(all, words);
+    let mut any = false;
+    for (word, place) in words.iter_mut().zip(places) {
+        if place.is_some_and(|place| matches!(all[place].kind(), Kind::Path)) {
+            *word = paths::whole(directory, word);
+            any = true;
+        }
+    }
+    any
 }
 
 /// What there is to say of a program and its arguments; `None` if there is none.

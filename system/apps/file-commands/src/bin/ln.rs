@@ -18,8 +18,9 @@ sing_sdk::manifest! {
 sing_sdk::arguments! {
     /// A symbolic link, with the text TARGET.
     symbolic: flag "-s";
-    /// The file; of a symbolic link, the path that it stands for.
-    target: one Path "TARGET";
+    /// The file, by its whole path; of a symbolic link, the path that it stands for, from where the
+    /// link is or from the root.
+    target: one String "TARGET";
     /// The new name, or a directory for it.
     to: one Path "TO";
 }

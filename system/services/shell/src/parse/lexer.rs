@@ -1,6 +1,8 @@
 //! Words and signs of the command language.
 
-use super::{Error, Part, Word};
+use super::Error;
+use super::word::{Part, Word};
+use crate::variables::{in_name, is_name};
 use alloc::string::String;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -122,8 +124,22 @@ impl Lexer<'_> {
 
     fn word(&mut self) -> Result<Word, Error> {
         // An empty text, so that '' is a word too.
-        let mut word = Word(alloc::vec![Part::Text(String::new())]);
+        let mut word = Word {
+            name: None,
+            parts: alloc::vec![Part::Text(String::new())],
+        };
+        // Whether everything so far stands as it was typed, so that it may be a name before a `=`.
+        let mut plain = true;
         while let Some(c) = self.chars.next_if(|c| !ends_word(c)) {
+            if c == '='
+                && core::mem::take(&mut plain)
+                && let [Part::Text(name)] = &mut word.parts[..]
+                && is_name(name)
+            {
+                word.name = Some(core::mem::take(name));
+                continue;
+            }
+            plain &= !"'\"\\$".contains(c);
             match c {
                 '\'' => loop {
                     match self.chars.next() {
@@ -143,7 +159,7 @@ impl Lexer<'_> {
                             }
                             None => return self.fail("a \" is not closed"),
                         },
-                        Some('$') => self.dollar(&mut word),
+                        Some('$') => self.dollar(&mut word)?,
                         Some(c) => word.push(c),
                         None => return self.fail("a \" is not closed"),
                     }
@@ -153,7 +169,7 @@ impl Lexer<'_> {
                     Some(c) => word.push(c),
                     None => return self.fail("nothing follows a \\"),
                 },
-                '$' => self.dollar(&mut word),
+                '$' => self.dollar(&mut word)?,
                 c => word.push(c),
             }
         }
@@ -164,13 +180,35 @@ impl Lexer<'_> {
         Ok(word)
     }
 
-    fn dollar(&mut self, word: &mut Word) {
-        if self.chars.next_if_eq(&'?').is_some() {
-            word.0.push(Part::Status);
-            word.0.push(Part::Text(String::new()));
+    fn dollar(&mut self, word: &mut Word) -> Result<(), Error> {
+        let part = if self.chars.next_if_eq(&'?').is_some() {
+            Part::Status
+        } else if self.chars.next_if_eq(&'{').is_some() {
+            let name = self.name();
+            if name.is_empty() || self.chars.next_if_eq(&'}').is_none() {
+                return self.fail("a name and } must follow ${");
+            }
+            Part::Variable(name)
         } else {
-            word.push('$');
+            let name = self.name();
+            if name.is_empty() {
+                word.push('$');
+                return Ok(());
+            }
+            Part::Variable(name)
+        };
+        word.parts.push(part);
+        word.parts.push(Part::Text(String::new()));
+        Ok(())
+    }
+
+    /// The name of a variable; empty if none comes next.
+    fn name(&mut self) -> String {
+        let mut name = String::new();
+        while let Some(c) = self.chars.next_if(|&c| in_name(c, name.is_empty())) {
+            name.push(c);
         }
+        name
     }
 }
 
