@@ -111,10 +111,69 @@ impl Cpu {
         }
     }
 
+    /// The largest set that this machine's processor has; `None` if it has not even the baseline.
+    #[must_use]
+    pub fn native() -> Option<Cpu> {
+        let has_all = |cpu: &Cpu| cpu.features().iter().all(|name| this_processor_has(name));
+        [Cpu::V3, Cpu::Baseline].into_iter().find(has_all)
+    }
+
     /// The features by Cranelift's names.
     pub(crate) fn settings(self) -> impl Iterator<Item = String> {
         self.features()
             .iter()
             .map(|name| format!("has_{}", name.replace('_', "")))
+    }
+}
+
+/// Whether the processor on which this runs has the feature, and the operating system lets it be
+/// used.
+#[cfg(target_arch = "x86_64")]
+fn this_processor_has(feature: &str) -> bool {
+    macro_rules! among {
+        ($($name:literal is $detected:tt),*) => {
+            match feature {
+                $($name => std::arch::is_x86_feature_detected!($detected),)*
+                _ => false,
+            }
+        };
+    }
+    among!(
+        "avx" is "avx", "avx2" is "avx2", "bmi1" is "bmi1", "bmi2" is "bmi2", "fma" is "fma",
+        "lzcnt" is "lzcnt", "popcnt" is "popcnt", "sse3" is "sse3", "sse4_1" is "sse4.1",
+        "sse4_2" is "sse4.2", "ssse3" is "ssse3"
+    )
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn this_processor_has(_: &str) -> bool {
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_native_set_is_the_largest_that_is_there() {
+        let native = Cpu::native();
+        // Linux' own list, where there is one.
+        let Ok(text) = std::fs::read_to_string("/proc/cpuinfo") else {
+            return;
+        };
+        let flags: Vec<&str> = text.split_whitespace().collect();
+        // What Linux calls otherwise.
+        let linux = |name: &&str| match *name {
+            "sse3" => flags.contains(&"pni"),
+            "lzcnt" => flags.contains(&"abm"),
+            name => flags.contains(&name),
+        };
+        let has = |cpu: Cpu| cpu.features().iter().all(linux);
+        let expected = match (has(Cpu::V3), has(Cpu::Baseline)) {
+            (true, _) => Some(Cpu::V3),
+            (false, true) => Some(Cpu::Baseline),
+            (false, false) => None,
+        };
+        assert_eq!(native, expected);
     }
 }

@@ -20,7 +20,7 @@ sing: verify, compile and inspect the programs of a Singularity system, and thei
   sing verify --limits
       Lists how large a program may be. The kernel applies the same limits.
 
-  sing compile MODULE -o IMAGE [--memory guard|explicit] [--cpu baseline|v3]
+  sing compile MODULE -o IMAGE [--memory guard|explicit] [--cpu baseline|v3|native]
       Verifies a WebAssembly module and compiles it to an installed image (ELF).
       guard: memory accesses are bounded by guard pages; explicit: by tests.
 
@@ -316,7 +316,12 @@ fn cpu(name: &str) -> Result<Cpu> {
     match name {
         "baseline" => Ok(Cpu::Baseline),
         "v3" => Ok(Cpu::V3),
-        _ => Err("there are baseline and v3".into()),
+        "native" => Cpu::native().ok_or_else(|| {
+            "this machine's processor lacks a part of the baseline (x86-64-v2 with BMI1, BMI2 and \
+             LZCNT); images for others are made with `--cpu baseline`"
+                .into()
+        }),
+        _ => Err("there are baseline, v3, and native for what this machine has".into()),
     }
 }
 
