@@ -8,10 +8,13 @@ use sing_sdk::prelude::*;
 use sing_sdk::process::Exit;
 use sing_sdk::time::{Timeout, uptime};
 
-pub const ALL: &[Test] = &[(
-    "a file system that is killed at each request of a copy",
-    killed,
-)];
+pub const ALL: &[Test] = &[
+    (
+        "a file system that is killed at each request of a copy",
+        killed,
+    ),
+    ("a file system that is killed after a move to it", moved),
+];
 
 /// The files of the tree that is copied: their paths and sizes.
 const FILES: [(&str, usize); 6] = [
@@ -82,9 +85,9 @@ fn is_held(copy: &Running, held: &Holding) -> Result<bool, Error> {
     Err(Error::Timeout)
 }
 
-/// Copies, with a kill when the disk has had so many requests, and one when the copy has ended.
+/// Copies or moves, with a kill when the disk has had so many requests, and one when that has ended.
 /// Whether it has needed more requests than that; an error if anything is wrong.
-fn round(stage: &mut Stage, from: &str, before: u32) -> Result<bool, Error> {
+fn round(stage: &mut Stage, words: &[&str], before: u32) -> Result<bool, Error> {
     let (disk, at, ctrl) = (stage.disk.clone(), stage.at.clone(), stage.ctrl.clone());
     let path = format!("{disk}-faulty");
     let mut driver = Faulty::with(&mut stage.names, &disk, &path, &[])?;
@@ -96,7 +99,8 @@ fn round(stage: &mut Stage, from: &str, before: u32) -> Result<bool, Error> {
         return Err(Error::BadState);
     }
     let held = driver.hold(before)?;
-    let copy = Running::new("cp", &["-r", from, &format!("{at}/copy")])?;
+    let to = format!("{at}/copy");
+    let copy = Running::new(words[0], &[&words[1..], &[&to]].concat())?;
     let reached = is_held(&copy, &held)?;
     if reached {
         stage.files = None;
@@ -129,7 +133,7 @@ fn killed() -> Check {
     let from = format!("{}/tree", source.at);
     let mut stage = Stage::unmounted(8)?;
     let mut before = 0;
-    while round(&mut stage, &from, before)? {
+    while round(&mut stage, &["cp", "-r", &from], before)? {
         before += 1;
         if before >= MOST {
             println!("filetest: a copy takes more than {MOST} requests");
@@ -138,4 +142,15 @@ fn killed() -> Check {
     }
     println!("filetest: a copy takes {before} requests");
     Ok(before >= LEAST)
+}
+
+/// When the original of a move to another file system is gone, a kill does not take the copy.
+fn moved() -> Check {
+    let mut source = Stage::new(8)?;
+    make(&mut source.root()?)?;
+    let from = format!("{}/tree", source.at);
+    let mut stage = Stage::unmounted(8)?;
+    let reached = round(&mut stage, &["mv", &from], MOST)?;
+    let gone = source.root()?.attributes("tree") == Err(Error::NotFound);
+    Ok(gone && !reached)
 }
