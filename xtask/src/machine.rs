@@ -193,6 +193,15 @@ impl Kernel {
         self.stress
     }
 
+    /// Where time counts instructions, it passes as the host's while the machine waits. Without this,
+    /// all that a busy host does for a disk seems to take as long as the driver is patient.
+    pub fn with_disks_in_use(mut self) -> Kernel {
+        if self.acceleration == Acceleration::Counted {
+            self.acceleration = Acceleration::Waiting;
+        }
+        self
+    }
+
     /// Arguments by which the shell waits for the directories, whose drivers start beside it.
     pub fn awaited(&self) -> Vec<String> {
         if self.directories.is_empty() {

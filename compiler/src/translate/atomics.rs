@@ -154,7 +154,10 @@ impl Translator<'_, '_> {
         let address = self.atomic_address(index, memarg, to)?;
         let value = self.narrow(value, to);
         let flags = self.memory_flags();
-        self.b.ins().atomic_store(flags, value, address);
+        // An exchange is as much of a barrier as `atomic_store`, which is a store and an `mfence`: that
+        // waits until all before it has ended, also the loads and stores of a long copy.
+        let exchange = AtomicRmwOp::Xchg;
+        self.b.ins().atomic_rmw(to, flags, exchange, address, value);
         Ok(())
     }
 

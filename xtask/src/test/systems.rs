@@ -146,6 +146,9 @@ pub fn launch(
         arguments.extend(SCRIPT_ARGUMENTS.map(String::from));
     }
     let mut kernel = kernel.clone();
+    if script.is_some_and(|commands| commands.contains("/dev/disk")) {
+        kernel = kernel.with_disks_in_use();
+    }
     // Tests listen at ports that the host, or another test, may have.
     if kernel.machine == Machine::Hosted && !kernel.networks.iter().any(Network::is_sockets) {
         kernel.networks.push(Network::sockets("none"));

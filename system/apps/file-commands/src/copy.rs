@@ -147,8 +147,16 @@ fn link<S: Tree, D: Tree>(
     b: &str,
 ) -> Result<(), Failure> {
     let text = from.tree.read_link(a).map_err(|e| from.failed(a, e))?;
-    let made = to.tree.make_link(b, &text);
-    made.map_err(|e| to.failed(b, e))
+    match to.tree.make_link(b, &text) {
+        // The same link, perhaps of an earlier attempt.
+        Err(error)
+            if is(error, FileFault::Exists)
+                && to.tree.read_link(b).is_ok_and(|there| there == text) =>
+        {
+            Ok(())
+        }
+        made => made.map_err(|e| to.failed(b, e)),
+    }
 }
 
 /// Copies what is at one path to another, directories with all below them; ends at the first
@@ -320,6 +328,18 @@ mod tests {
         two.file("b", b"");
         let said = failure(copied(&one, "b", &two, "b", PLAIN));
         assert_eq!(said, "/two/b: exists already");
+    }
+
+    #[test]
+    fn a_link_that_is_there_is_no_failure_and_another_one_is() {
+        let (mut one, mut two) = (Model::default(), Model::default());
+        one.link("a/l", "../elsewhere");
+        copied(&one, "a", &two, "a", PLAIN).unwrap();
+        copied(&one, "a", &two, "a", PLAIN).unwrap();
+        two.link("b/l", "../elsewhere/still");
+        let said = failure(copied(&one, "a", &two, "b", PLAIN));
+        assert_eq!(said, "/two/b/l: exists already");
+        assert_eq!(two.content("b/l"), b"../elsewhere/still");
     }
 
     #[test]

@@ -2,33 +2,93 @@
 
 use crate::copy::{At, How, copy};
 use crate::failure::{Failure, Reason};
-use crate::open::{self, above, above_both};
+use crate::open::{self, Opened, above, above_both};
 use crate::place::Place;
 use crate::remove::remove_all;
-use crate::tree::{Tree, is_directory, is_link};
+use crate::tree::{Tree, is_directory, is_link, same};
 use alloc::format;
-use sing_sdk::Error;
-use sing_sdk::contracts::FileFault;
+use core::time::Duration;
+use sing_sdk::contracts::{FileAttributes, FileFault};
 use sing_sdk::names::Names;
+use sing_sdk::{Error, time};
 
-/// Copies what is at one place to another.
+/// How often a copy is begun again after a service ended in the middle of it.
+const ATTEMPTS: u32 = 16;
+/// How long a service that has ended may take to come back.
+const RETURN: Duration = Duration::from_secs(5);
+/// The wait before a service that has ended is looked for: it is started again in 10 ms.
+const WAIT: Duration = Duration::from_millis(20);
+
+/// Copies what is at one place to another. When this returns without a failure, the whole copy is
+/// safe from an end of its file system, and from a power cut.
+///
+/// A service that ends in the middle comes back, and all is copied once more then: what it had made
+/// may be lost with it. So all of a copy is made over channels of one server, which is asked for a
+/// sync over one of them at the end.
 ///
 /// # Errors
 /// The path at which something could not be read or written, and the reason.
 pub fn copy_to(names: &mut Names, from: &Place, to: &Place, how: How) -> Result<(), Failure> {
-    let mut source = open::above(names, from)?;
+    let (mut into, mut until) = (None, None);
+    let mut ends = 0;
+    loop {
+        let failure = match opened(names, from, to, &mut into) {
+            Ok((source, target)) => match copy_between(source, target, to, how) {
+                Err(failure) if failure.is_closed() => failure,
+                done => return done,
+            },
+            // A mount point comes back a little later than the name server says that it has gone.
+            Err(failure) if failure.is_closed() || until.is_some() => failure,
+            failed => return failed.map(drop),
+        };
+        if failure.is_closed() {
+            ends += 1;
+            until = Some(time::uptime() + RETURN);
+        }
+        if ends >= ATTEMPTS || until.is_none_or(|until| time::uptime() > until) {
+            return Err(failure);
+        }
+        time::sleep(WAIT);
+    }
+}
+
+/// Opens the directories for a copy. The one that it goes into is the same each time: while the
+/// file system is away, what is below its mount point may be seen there.
+fn opened(
+    names: &mut Names,
+    from: &Place,
+    to: &Place,
+    into: &mut Option<FileAttributes>,
+) -> Result<(Opened, Opened), Failure> {
+    let source = open::above(names, from)?;
     let mut target = open::above(names, to)?;
+    let found = target.directory.attributes("");
+    let found = found.map_err(Failure::of(target.place.path()))?;
+    if !same(into.get_or_insert(found), &found) {
+        let text = "is not the directory that it was when the copy began";
+        return Err(Failure::because(target.place.path(), text));
+    }
+    Ok((source, target))
+}
+
+fn copy_between(
+    mut source: Opened,
+    mut target: Opened,
+    to: &Place,
+    how: How,
+) -> Result<(), Failure> {
     let from = At {
         tree: &mut source.directory,
         path: &source.path,
         root: source.place.path(),
     };
-    let to = At {
+    let into = At {
         tree: &mut target.directory,
         path: &target.path,
         root: target.place.path(),
     };
-    copy(from, to, how)
+    copy(from, into, how)?;
+    target.directory.sync().map_err(Failure::of(to.path()))
 }
 
 /// Removes what is at a place: a file, a link, a directory with all below it.

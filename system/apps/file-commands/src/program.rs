@@ -4,9 +4,10 @@ use crate::failure::Failure;
 use crate::open;
 use crate::place::Place;
 use alloc::string::String;
-use sing_sdk::eprintln;
+use core::time::Duration;
 use sing_sdk::names::Names;
 use sing_sdk::prelude::NamespaceContract;
+use sing_sdk::{eprintln, time};
 
 /// The channel to the name server that the program was started with, if that takes part.
 ///
@@ -46,6 +47,25 @@ pub fn each(
     })
 }
 
+/// How often a question is asked of services that end before they answer it.
+const ATTEMPTS: u32 = 16;
+/// The wait before the next attempt.
+const WAIT: Duration = Duration::from_millis(20);
+
+/// Asks something that changes nothing, and asks it again if a service ends meanwhile.
+///
+/// # Errors
+/// The failure, if it is another one, or if services end again and again.
+pub fn again<T>(mut ask: impl FnMut() -> Result<T, Failure>) -> Result<T, Failure> {
+    for _ in 1..ATTEMPTS {
+        match ask() {
+            Err(failure) if failure.is_closed() => time::sleep(WAIT),
+            answered => return answered,
+        }
+    }
+    ask()
+}
+
 /// Does something with each source, the last path saying to where: a directory, or a new name. The
 /// exit code, or `None` if that path is missing.
 pub fn to_destination(
@@ -64,14 +84,14 @@ pub fn to_destination(
         Err(failure) => return Some(report(program, Err(failure))),
     };
     Some(each(program, sources, |from| {
-        let to = open::destination(&mut names, &to, from.name())?;
+        let to = again(|| open::destination(&mut names, &to, from.name()))?;
         act(&mut names, from, &to)
     }))
 }
 
 /// A destination, if so many sources can go there.
 fn fits(names: &mut Names, to: Place, sources: usize) -> Result<Place, Failure> {
-    if sources > 1 && !open::is_directory(names, &to)? {
+    if sources > 1 && !again(|| open::is_directory(names, &to))? {
         return Err(Failure::because(to.path(), "is no directory for several"));
     }
     Ok(to)

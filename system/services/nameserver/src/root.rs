@@ -7,8 +7,8 @@
 //!   is the name server's, and nothing of it is asked for at the root mount.
 //! - Only the system and the services of its manager mount anything at `/`: whoever is there and
 //!   silent keeps all waiting who ask for a name that nobody else has, for a while.
-//! - Who asks for a name of a mount that has just ended asks again for a while, and is not told that
-//!   there is no such name.
+//! - Who asks for a name of a mount that has just ended, or has asked it, asks again for a while, and
+//!   is not told that there is no such name.
 //! - Nothing is registered with the root mount; it only answers binds and finds.
 //! - The root mount is never asked for a request of its own origin. It waits for answers of this
 //!   server, so the two could wait for each other; and it learns in this way which names are not
@@ -47,7 +47,7 @@ impl Server {
 
     /// Whether whoever asks is to wait for the root mount to come back. A service is not: the mount
     /// itself may need it.
-    fn is_expected(&mut self, who: Who) -> bool {
+    pub(crate) fn is_expected(&mut self, who: Who) -> bool {
         self.root_lost = self.root_lost.filter(|until| time::uptime() < *until);
         self.root_lost.is_some() && self.root.is_none() && !origin::is_service(who.1)
     }
@@ -125,9 +125,10 @@ impl Server {
     /// Lists what the root mount has together with the name server's own. Gives the request back
     /// if it is about nothing of the root mount's.
     pub(crate) fn search_root(&mut self, who: Who, mut asking: Asking) -> Option<Asking> {
-        let (true, Some(id)) = (asking.path == "/", self.root_for(who)) else {
+        let root = self.root_for(who);
+        if asking.path != "/" || root.is_none() && !self.is_expected(who) {
             return Some(asking);
-        };
+        }
         let Verb::Find(search) = &mut asking.verb else {
             return Some(asking);
         };
@@ -139,7 +140,16 @@ impl Server {
             at: &search.at,
             after: &search.after,
         };
-        match asked.turn(|name| self.is_known(name)) {
+        let turn = asked.turn(|name| self.is_known(name));
+        let Some(id) = root else {
+            // It is gone, and expected back. The listing of a whole directory goes on without it.
+            if turn != Turn::Theirs {
+                return Some(asking);
+            }
+            self.answer(who.0, Reply::Refused(Refusal::Again, Back::Nothing));
+            return None;
+        };
+        match turn {
             Turn::Own => return Some(asking),
             Turn::Theirs => self.pass(who, id, 0, asking, Back::Nothing),
             Turn::Both => {

@@ -305,6 +305,13 @@ impl Server {
             return self.answer(who.0, reply);
         }
         match (&mut asking.verb, reply) {
+            // Only the root mount serves paths from their first byte on: it has gone, and is expected
+            // back.
+            (_, Reply::Refused(Refusal::NotFound, back))
+                if provider.is_none() && asking.mount == 0 && self.is_expected(who) =>
+            {
+                self.end(who, asking, Reply::Refused(Refusal::Again, back));
+            }
             (Verb::Find(search), reply) if search.union => self.united(who, &asking, reply),
             (Verb::ReadLink, Reply::Link(used, target, _)) => {
                 let used = asking.mount.saturating_add(used);

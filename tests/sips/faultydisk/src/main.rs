@@ -39,6 +39,14 @@ sing_sdk::arguments! {
 }
 
 type Channel = DiskContract::Imp<DiskContract::Ready>;
+type Switch = SwitchContract::Exp<SwitchContract::Ready>;
+
+/// A request that is to be held: how many come before it, and who is told.
+struct Hold {
+    before: u32,
+    key: usize,
+    asked: SwitchContract::Exp<SwitchContract::Ready_Hold>,
+}
 
 struct Disk {
     below: Option<Channel>,
@@ -51,6 +59,7 @@ struct Disk {
     through: bool,
     /// Sectors of the disk below that are one of this one.
     group: u64,
+    hold: Option<Hold>,
 }
 
 impl Disk {
@@ -156,6 +165,28 @@ impl Disk {
         }
     }
 
+    /// A request has come. If it is to be held, whoever asked for that is told, and it waits here
+    /// with all others until it is released; whoever has gone releases it, too.
+    fn arrived(&mut self, switches: &mut EndpointSet<Switch>) {
+        let Some(mut hold) = self.hold.take() else {
+            return;
+        };
+        if hold.before > 0 {
+            hold.before -= 1;
+            self.hold = Some(hold);
+            return;
+        }
+        let held = hold.asked.send_held();
+        match held.recv() {
+            SwitchContract::exp::Ready_Hold_Held::Release(next) => {
+                switches.put(hold.key, next.send_done());
+            }
+            SwitchContract::exp::Ready_Hold_Held::Closed => {
+                switches.forget(hold.key);
+            }
+        }
+    }
+
     /// The power fails: of what was not flushed, a part has reached the medium.
     fn cut(&mut self, seed: u64) {
         let group = self.group;
@@ -195,6 +226,7 @@ fn main(arguments: Arguments) -> Result<(), Error> {
         slow: 0,
         through,
         group: group.into(),
+        hold: None,
     };
     let (sectors, bytes) = (sectors / u64::from(group), bytes * group);
     let switches = format!("{path}-switches");
@@ -208,6 +240,7 @@ fn main(arguments: Arguments) -> Result<(), Error> {
                 clients.clients.put(key, client);
             }
             case clients.clients[key].Read(sector, buffer, start, count) as client => {
+                disk.arrived(&mut switches.clients);
                 let client = match disk.read(sector, buffer, start, count) {
                     Ok(block) => client.send_data(block),
                     Err((fault, block)) => client.send_failed(fault, block),
@@ -215,6 +248,7 @@ fn main(arguments: Arguments) -> Result<(), Error> {
                 clients.clients.put(key, client);
             }
             case clients.clients[key].Write(sector, data, start, count) as client => {
+                disk.arrived(&mut switches.clients);
                 let block = data.into_block();
                 let client = match disk.write(sector, &block, start, count) {
                     Ok(()) => client.send_written(Vector::from_block(block)),
@@ -223,6 +257,7 @@ fn main(arguments: Arguments) -> Result<(), Error> {
                 clients.clients.put(key, client);
             }
             case clients.clients[key].Flush() as client => {
+                disk.arrived(&mut switches.clients);
                 let client = if disk.cut {
                     client.send_not_flushed(DiskFault::Medium)
                 } else {
@@ -250,6 +285,9 @@ fn main(arguments: Arguments) -> Result<(), Error> {
             case switches.clients[key].Cut(seed) as client => {
                 disk.cut(seed);
                 switches.clients.put(key, client.send_done());
+            }
+            case switches.clients[key].Hold(before) as asked => {
+                disk.hold = Some(Hold { before, key, asked });
             }
             case switches.clients[_].ChannelClosed() => {}
             case &switches.lookup => {

@@ -8,6 +8,7 @@ extern crate alloc;
 
 mod basic;
 mod bench;
+mod copies;
 mod faults;
 mod kills;
 mod model;
@@ -50,6 +51,7 @@ fn main(Arguments { part, at }: Arguments) -> i32 {
         "faults" => checks::run("filetest", faults::ALL.iter().copied()),
         "model" => checks::run("filetest", model::ALL.iter().copied()),
         "kills" => checks::run("filetest", kills::ALL.iter().copied()),
+        "copies" => checks::run("filetest", copies::ALL.iter().copied()),
         "bench" => bench::run(),
         "storm" => kills::storm(&at.unwrap_or_default()),
         other => {

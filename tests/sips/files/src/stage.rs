@@ -202,6 +202,9 @@ impl Stage {
     }
 }
 
+/// A request to hold one of a disk's.
+pub type Holding = SwitchContract::Imp<SwitchContract::Ready_Hold>;
+
 /// A disk that fails as told, before another.
 pub struct Faulty {
     _running: Running,
@@ -254,6 +257,11 @@ impl Faulty {
     pub fn slow(&mut self, milliseconds: u32) -> Result<(), Error> {
         self.switches = Some(self.channel()?.call_slow(milliseconds).done()?);
         Ok(())
+    }
+
+    /// The request that comes after so many others is held.
+    pub fn hold(&mut self, before: u32) -> Result<Holding, Error> {
+        Ok(self.channel()?.send_hold(before))
     }
 
     pub fn cut(&mut self, seed: u64) -> Result<(), Error> {

@@ -15,6 +15,7 @@ pub const ALL: &[Test] = &[
     ("who may be mounted", trusted),
     ("who may be mounted with a successor", succeeded),
     ("a mount that ends and comes back", back),
+    ("what a mount was asked that ends and comes back", under_way),
     ("what the mount itself wants", itself),
 ];
 
@@ -36,13 +37,20 @@ fn answer(mount: Lookup, name: &str) -> Result<Lookup, Error> {
     let NamespaceContract::exp::Ready::Find(_, _, _, next) = mount.recv() else {
         return Err(Error::NotFound);
     };
+    send_name(next, name)
+}
+
+fn send_name(
+    asked: NamespaceContract::Exp<NamespaceContract::Finding>,
+    name: &str,
+) -> Result<Lookup, Error> {
     let results = Vector::from_slice(&[FindResponse {
         kind: NameKind::Service,
         path: name.len() as u32,
         detail: 0,
     }])?;
     let end = || Text::new("");
-    Ok(next.send_ack_find(1, results, Text::new(name)?, end()?, end()?))
+    Ok(asked.send_ack_find(1, results, Text::new(name)?, end()?, end()?))
 }
 
 /// Who lists the root gets the name server's own names after a while, and the late answer is not
@@ -189,6 +197,53 @@ fn back() -> Check {
     let start = uptime();
     good &= is(other.open("/file").err(), Some(Error::NotFound));
     Ok(good & (uptime().saturating_sub(start) < Duration::from_secs(1)))
+}
+
+/// Who has asked a mount that ends is answered by the next one, whether the first had got the
+/// request or not.
+fn under_way() -> Check {
+    use NamespaceContract::exp::Ready;
+    let mut own = private()?;
+    // Whoever is connected after the mount is a service, and is not to wait for it.
+    let mut first = Names::new(own.connect()?)?;
+    let mut second = Names::new(own.connect()?)?;
+    let mut third = Names::new(own.connect()?)?;
+    let mount = own.register("/")?;
+    let first = thread::spawn(move || found(&mut first, "/file"))?;
+    let Ready::Find(_, _, _, asked) = mount.recv() else {
+        return Ok(false);
+    };
+    let second = thread::spawn(move || found(&mut second, "/file"))?;
+    let third = thread::spawn(move || third.open("/file").err())?;
+    thread::sleep(Duration::from_millis(300));
+    drop(asked);
+    let mut mount = None;
+    if !crate::soon(|| {
+        mount = own.register("/").ok();
+        mount.is_some()
+    }) {
+        return Ok(false);
+    }
+    for _ in 0..3 {
+        let Some(next) = mount.take() else {
+            return Ok(false);
+        };
+        if !crate::soon(|| next.is_ready()) {
+            println!("names: the mount is not asked again");
+            break;
+        }
+        mount = match next.recv() {
+            Ready::Bind(_, _, service, next) => {
+                Some(next.send_nak_bind(Refusal::OtherContract, service))
+            }
+            Ready::Find(_, _, _, next) => Some(send_name(next, "file")?),
+            _ => None,
+        };
+    }
+    let mut good = is(first.join()?, Ok("/file".into()));
+    good &= is(second.join()?, Ok("/file".into()));
+    good &= is(third.join()?, Some(Error::Refused(Refusal::OtherContract)));
+    Ok(good)
 }
 
 /// A silent mount is not asked for what its own program wants.

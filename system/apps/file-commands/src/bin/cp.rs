@@ -3,14 +3,12 @@
 #![no_main]
 #![deny(unsafe_code)]
 
-use core::time::Duration;
 use file_commands::copy::How;
 use file_commands::failure::Failure;
 use file_commands::place::Place;
 use file_commands::{moving, open, program};
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
-use sing_sdk::time;
 
 sing_sdk::manifest! {
     name: "cp",
@@ -27,7 +25,7 @@ sing_sdk::arguments! {
 
 fn copy(names: &mut Names, from: &Place, to: &Place, all: bool) -> Result<(), Failure> {
     let refused = |text: String| Err(Failure::because(from.path(), text));
-    if open::is_directory(names, from)? {
+    if program::again(|| open::is_directory(names, from))? {
         if !all {
             return refused("is a directory; `cp -r` copies it with all below it".into());
         }
@@ -36,21 +34,8 @@ fn copy(names: &mut Names, from: &Place, to: &Place, all: bool) -> Result<(), Fa
             return refused(format!("cannot be copied into itself, to {to}"));
         }
     }
-    // A service that is ended under a copy comes back. All is copied once more then: what had been
-    // copied may be lost, too, if the file system has not written it down.
-    for _ in 0..ATTEMPTS {
-        match moving::copy_to(names, from, to, How::default()) {
-            Err(failure) if failure.is_closed() => time::sleep(WAIT),
-            done => return done,
-        }
-    }
     moving::copy_to(names, from, to, How::default())
 }
-
-/// How often a copy is begun again after an end of a service in the middle of it.
-const ATTEMPTS: u32 = 3;
-/// The wait before that, for a service that is started again in 10 ms.
-const WAIT: Duration = Duration::from_millis(50);
 
 #[sing_sdk::main]
 fn main(Arguments { all, paths }: Arguments) -> i32 {
