@@ -68,25 +68,35 @@ impl Chain {
 
     /// A copy of what the device reads.
     pub(super) fn copy(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        self.copy_to(&mut out);
-        out
+        copied(&self.readable)
     }
 
-    /// The same, in place of what `out` holds.
+    /// Copies what the device reads, in place of what `out` holds.
     pub(super) fn copy_to(&self, out: &mut Vec<u8>) {
-        out.clear();
-        out.reserve(bytes(&self.readable));
-        for piece in &self.readable {
-            let len = out.len();
-            // SAFETY: the room was reserved above; the piece is valid (above), and it is bytes that
-            // are copied, whatever they are at that moment.
-            unsafe {
-                std::ptr::copy_nonoverlapping(piece.at, out.as_mut_ptr().add(len), piece.len);
-                out.set_len(len + piece.len);
-            }
+        copy_pieces(&self.readable, out);
+    }
+}
+
+/// Copies pieces, in place of what `out` holds. They are valid during the call.
+fn copy_pieces(pieces: &[Piece], out: &mut Vec<u8>) {
+    out.clear();
+    out.reserve(bytes(pieces));
+    for piece in pieces {
+        let len = out.len();
+        // SAFETY: the room was reserved above; the piece is valid (above), and it is bytes that
+        // are copied, whatever they are at that moment.
+        unsafe {
+            std::ptr::copy_nonoverlapping(piece.at, out.as_mut_ptr().add(len), piece.len);
+            out.set_len(len + piece.len);
         }
     }
+}
+
+/// A copy of pieces, which are valid during the call.
+pub(super) fn copied(pieces: &[Piece]) -> Vec<u8> {
+    let mut out = Vec::new();
+    copy_pieces(pieces, &mut out);
+    out
 }
 
 /// The length of some pieces together.

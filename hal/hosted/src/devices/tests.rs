@@ -46,6 +46,7 @@ fn disk(file: &Scratch, read_only: bool) -> Result<Bench, super::DiskError> {
     let disk = Disk::open(&DiskFile {
         path: file.0.clone(),
         read_only,
+        nvme: false,
     })?;
     Bench::new(|transport| disk.start(transport))
 }
@@ -453,6 +454,7 @@ fn what_waits_across_resets_is_bounded() {
         let disk = Disk::open(&DiskFile {
             path: file.0.clone(),
             read_only: false,
+            nvme: false,
         })
         .unwrap();
         let jobs = Arc::new(Jobs::default());
