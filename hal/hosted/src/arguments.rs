@@ -23,8 +23,10 @@ Options:
                             not a virtio one; may be given several times
       --dir HOST::PATH[,rw] give the system the directory HOST of this machine at its path PATH, to read; with `,rw`
                             to change, too; nothing outside HOST can be reached; may be given several times
-      --net LOCAL,REMOTE    give the machine a network card, whose frames are datagrams between these addresses of the
-                            host (127.0.0.1:5001,127.0.0.1:5002); may be given several times
+      --net LOCAL,REMOTE[,e1000]
+                            give the machine a network card, whose frames are datagrams between these addresses of the
+                            host (127.0.0.1:5001,127.0.0.1:5002); with `,e1000` it is an Intel 82540EM, not a virtio
+                            card; may be given several times
       --net host[,RANGE...] let programs connect to all that you can reach from this machine, and listen at its
                             addresses; with ranges (10.0.0.0/8) connect to those only, and listen at its loopback
       --net none            no sockets of this machine; without either, programs listen at its loopback, so that you
@@ -382,6 +384,10 @@ mod tests {
         };
         let remotes: Vec<_> = two.networks.iter().map(|n| n.remote.to_string()).collect();
         assert_eq!(remotes, ["127.0.0.1:2", "[::1]:2"]);
+        let Ok(Command::Run(one)) = run("--net 127.0.0.1:1,127.0.0.1:2,e1000 i") else {
+            panic!("not understood")
+        };
+        assert!(one.networks[0].e1000 && !two.networks[0].e1000);
         for value in [
             "127.0.0.1:1",
             "user",

@@ -18,6 +18,8 @@
 mod disk;
 mod disk_thread;
 mod display;
+mod e1000;
+mod e1000_ring;
 mod entropy;
 mod host_dir;
 mod isa;
@@ -68,6 +70,7 @@ pub use sockets::SocketsError;
 pub use sockets_policy::{AddressRange, HostSockets, RangeError};
 
 use disk::Disk;
+use e1000::E1000;
 use entropy::Entropy;
 use isa::{Description, Platform};
 use isa_clock::RealTimeClock;
@@ -144,7 +147,13 @@ impl Devices {
             added.map_err(crate::Error::Directory)?;
         }
         for network in networks {
-            let added = devices.add(|transport| net::start(network, transport));
+            let added = if network.e1000 {
+                devices.add_function(&e1000::description(), |line| {
+                    Ok(E1000::start(line, network)?)
+                })
+            } else {
+                devices.add(|transport| net::start(network, transport))
+            };
             added.map_err(crate::Error::Network)?;
         }
         let Ok(()) = devices.add::<Infallible>(|_| Ok(Box::new(Entropy)));
