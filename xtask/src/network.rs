@@ -248,5 +248,7 @@ mod tests {
         let e1000 = Network::named("user,e1000").unwrap();
         assert!(e1000.check(Machine::Microvm).is_err());
         assert!(e1000.check(Machine::Q35).is_ok());
+        let e1000 = Network::named("127.0.0.1:1,127.0.0.1:2,e1000").unwrap();
+        assert!(e1000.check(Machine::Hosted).is_ok());
     }
 }

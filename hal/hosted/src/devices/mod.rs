@@ -20,6 +20,8 @@ mod disk_thread;
 mod display;
 mod e1000;
 mod e1000_ring;
+#[cfg(test)]
+mod e1000_tests;
 mod entropy;
 mod host_dir;
 mod isa;
@@ -38,6 +40,8 @@ mod nvme_command;
 mod nvme_facts;
 mod nvme_queue;
 mod nvme_serve;
+#[cfg(test)]
+mod nvme_tests;
 mod p9;
 mod p9_ahead;
 mod p9_files;

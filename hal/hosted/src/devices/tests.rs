@@ -22,7 +22,7 @@ struct Bench {
 }
 
 /// A file that goes with the test.
-struct Scratch(PathBuf);
+pub(super) struct Scratch(pub(super) PathBuf);
 
 impl Drop for Scratch {
     fn drop(&mut self) {
@@ -30,7 +30,7 @@ impl Drop for Scratch {
     }
 }
 
-fn scratch(bytes: &[u8]) -> Scratch {
+pub(super) fn scratch(bytes: &[u8]) -> Scratch {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let name = format!(
         "sing-disk-{}-{}",
