@@ -1,13 +1,15 @@
-//! A network card like Intel's 82540EM ([Intel]), on the networks that the virtio card has (`net.rs`).
+//! A network card like Intel's 82540EM ([Intel]), on the networks that the virtio card has
+//! (`net.rs`).
 //!
 //! It has what drivers need: both rings, with descriptors of the legacy form, filters of addresses,
-//! the causes of interrupts with its pin, and the words that its own memory holds (EEPROM). It has no
-//! checksums, no large packets, no virtual LANs, and no registers of the PHY: its link is always up.
-//! The four bytes of a frame's checksum are on no network here: none comes, whatever the driver says.
+//! the causes of interrupts with its pin, and the words that its own memory holds (EEPROM). It has
+//! no checksums, no large packets, no virtual LANs, and no registers of the PHY: its link is always
+//! up. The four bytes of a frame's checksum are on no network here: none comes, whatever the driver
+//! says.
 //!
 //! A driver that breaks the rules of the rings (indexes behind the end, more than 256 descriptors,
-//! another form of them, addresses that lead nowhere) finds the link down, with the interrupt for that,
-//! and nothing comes or goes until it resets the card.
+//! another form of them, addresses that lead nowhere) finds the link down, with the interrupt for
+//! that, and nothing comes or goes until it resets the card.
 //!
 //! Invariants: memory is reached with the state locked, by the window alone (`window.rs`). What one
 //! access to a register does is bounded by a ring's descriptors, and the bytes of a frame for each.

@@ -205,12 +205,15 @@ fn a_frame_may_fill_several_places() {
     bench.card.reset();
 }
 
+/// Registers that are written, and a descriptor: address, length, command.
+type Case<'a> = (&'a [(u32, u32)], (u64, u16, u8));
+
 #[test]
 fn a_driver_that_breaks_the_rules_finds_the_link_down() {
     let mut bench = Bench::new();
     let nowhere = (FIRST + PAGES as u64) * PAGE;
     // What is written behind the start, and the descriptor to send.
-    let cases: [(&[(u32, u32)], (u64, u16, u8)); 8] = [
+    let cases: [Case<'_>; 8] = [
         (&[(0x3818, SIZE)], (DATA, 60, 9)),
         (&[(0x3810, u32::MAX), (0x3818, 1)], (DATA, 60, 9)),
         (&[(0x3808, 0xf_ff80), (0x3818, 0xffff)], (DATA, 60, 9)),

@@ -11,7 +11,8 @@
 //!   a request that the kernel has put into a queue. A reset takes the same lock and forgets all
 //!   queues: so a device that has been reset reaches nothing, whatever the host still does for it.
 //!   A platform device touches none, a PCI function what its window leads to (`window.rs`).
-//! - Work that may wait for the host is done by a thread of the device's own, into memory of its own.
+//! - Work that may wait for the host is done by a thread of the device's own, into memory of its
+//!   own.
 //! - Descriptors are the kernel's words, contents of requests a driver's: only the latter are
 //!   doubted.
 
@@ -91,8 +92,8 @@ use std::sync::Arc;
 
 /// The first interrupt line of a device.
 const FIRST_LINE: u32 = 4;
-/// Devices beside disks, directories and network cards: entropy, the real-time clock, a serial port, a
-/// keyboard, a screen, sockets of the host.
+/// Devices beside disks, directories and network cards: entropy, the real-time clock, a serial
+/// port, a keyboard, a screen, sockets of the host.
 const OTHERS: u32 = 6;
 /// The most disks, directories and network cards together: the lines are one a device.
 pub const MOST_DISKS: usize = (LINES - FIRST_LINE - OTHERS) as usize;

@@ -6,15 +6,15 @@
 //! lists of other forms than pages (SGL), no further namespaces, no events, no firmware.
 //!
 //! A driver that breaks the rules of the queues (a doorbell behind a queue or of none, queues where
-//! the controller reaches no memory) finds the controller stopped, with the bit for a fatal error in
-//! its status, until it switches it off. A command that asks for what cannot be is answered so.
+//! the controller reaches no memory) finds the controller stopped, with the bit for a fatal error
+//! in its status, until it switches it off. A command that asks for what cannot be is answered so.
 //!
 //! Invariants:
 //! - Memory is reached with the state locked, by the window alone (`window.rs`).
 //! - A turn takes commands of a bounded number and of a bounded number of bytes; the rest is the
 //!   disk's thread's, a turn at a time.
-//! - What waits for the host is bounded by the disk's jobs, and belongs to a queue of commands: when
-//!   that goes, by a command or a reset, the request touches nothing any more.
+//! - What waits for the host is bounded by the disk's jobs, and belongs to a queue of commands:
+//!   when that goes, by a command or a reset, the request touches nothing any more.
 //!
 //! [NVM Express]: https://nvmexpress.org/specifications/
 

@@ -124,7 +124,8 @@ impl Command {
         if !second.is_multiple_of(8) {
             return Err(Fault::OFFSET);
         }
-        // A list; its last entry leads to the next one if it does not suffice, at a page's beginning.
+        // A list; its last entry leads to the next one if it does not suffice, at a page's
+        // beginning.
         let mut at = second;
         while left > 0 {
             let mut entry = [0; 8];

@@ -2,9 +2,9 @@
 //!
 //! What the host has in memory is read and written at once, between the file and the request's own
 //! memory: through a mapping of the file (`mapping.rs`) what was used lately, else by a system call
-//! that does not wait. What may wait (a read from the medium, a flush, a discard) goes to a thread, in the
-//! order of the requests, with a copy of the data: the request's memory is touched only when the
-//! thread gives the request back, if the device has not been reset meanwhile.
+//! that does not wait. What may wait (a read from the medium, a flush, a discard) goes to a thread,
+//! in the order of the requests, with a copy of the data: the request's memory is touched only when
+//! the thread gives the request back, if the device has not been reset meanwhile.
 //!
 //! Invariants: nothing is read or written outside the capacity, which is the file's size when it
 //! was opened, and a disk that is read-only is opened so. A flush is answered when the host has

@@ -6,8 +6,8 @@
 //! Invariants:
 //! - A model touches memory only by a [`Reach`], and only pages that the kernel has put into the
 //!   window and not taken out since, for what they were put there for.
-//! - Taking a page out waits for the [`Reach`] of the model's other thread: when it has returned, the
-//!   model does not touch the page any more.
+//! - Taking a page out waits for the [`Reach`] of the model's other thread: when it has returned,
+//!   the model does not touch the page any more.
 //! - No access lasts longer than its length says, which the model bounds.
 
 use super::queue::Piece;
@@ -62,7 +62,7 @@ impl Window {
             DeviceAccess::Write => WRITE,
             DeviceAccess::Both => READ | WRITE,
         };
-        *entry = at / PAGE * PAGE | access;
+        *entry = (at - at % PAGE) | access;
         true
     }
 
