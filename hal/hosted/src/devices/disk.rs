@@ -190,8 +190,7 @@ impl Model for DiskModel {
         } else {
             (FAILED, 0)
         };
-        // SAFETY: the last byte of the request's memory, which is valid during this call.
-        unsafe { status.write_volatile(value) };
+        status.write(&[value]);
         Some(written + 1)
     }
 }
@@ -262,8 +261,7 @@ impl Front<Ticket> for Transport {
                 Ok(data) => (OK, chain.fill(data)),
                 Err(_) => (FAILED, 0),
             };
-            // SAFETY: a byte of the request, which `finish` has given.
-            unsafe { status.write_volatile(value) };
+            status.write(&[value]);
             written as u32 + 1
         });
         Finished { told, tell }

@@ -97,9 +97,10 @@ impl Bench {
     }
 
     fn state(&self, ring: u64, index: u32) -> u8 {
-        let place = (ring - SEND_RING) as usize + index as usize * 16 + 12;
-        // SAFETY: a byte of the memory, which the card's thread may write.
-        unsafe { self.memory.0.as_ptr().add(place).read_volatile() }
+        let at = ring + u64::from(index) * 16 + 12;
+        let mut state = [0];
+        assert!(self.card.window().reach().read(at, &mut state).is_ok());
+        state[0]
     }
 
     /// The frame that has come at the other end; none if none comes soon.

@@ -21,14 +21,13 @@
 use super::disk::Disk;
 use super::disk_thread::{Finished, Front, Jobs};
 use super::lines;
-use super::nvme_command::{Fault, Part, put};
+use super::nvme_command::{Command, Fault, Part, put};
 use super::nvme_facts::VERSION;
 use super::nvme_queue::{Answer, Completion, Submission};
 use super::pci::{Description, Function};
-use super::queue::Piece;
 use super::refusal::DiskError;
 use super::store::Store;
-use super::window::Window;
+use super::window::{Reach, Window};
 use sing_abi::PAGE;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -107,12 +106,7 @@ pub(super) struct State {
     pub(super) answers: [Option<Completion>; QUEUES],
     /// The last name of a queue.
     pub(super) names: u64,
-    /// Kept for its room.
-    pub(super) pieces: Vec<Piece>,
 }
-
-// SAFETY: `pieces` is empty but for the time of a command, in which the window is kept as it is.
-unsafe impl Send for State {}
 
 /// The controller.
 pub(super) struct Nvme {
@@ -143,7 +137,6 @@ impl Nvme {
             commands: Default::default(),
             answers: Default::default(),
             names: 0,
-            pieces: Vec::new(),
         };
         Nvme {
             line,
@@ -253,11 +246,7 @@ impl State {
     }
 
     /// Takes the next command of a queue, with the queue's name, if there is room for its answer.
-    fn take(
-        &mut self,
-        queue: usize,
-        reach: &mut super::window::Reach<'_>,
-    ) -> Option<(super::nvme_command::Command, u64)> {
+    fn take(&mut self, queue: usize, reach: &mut Reach<'_>) -> Option<(Command, u64)> {
         if !self.works() {
             return None;
         }

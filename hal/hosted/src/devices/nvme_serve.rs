@@ -1,5 +1,7 @@
 //! What an NVMe controller does for each command.
 
+use super::disk::SECTOR;
+use super::disk_thread::Work;
 use super::nvme::{ENTRIES, QUEUES, State, Ticket};
 use super::nvme_command::{Command, Fault, admin, io};
 use super::nvme_facts::{self as facts, MOST, NAMESPACE};
@@ -198,7 +200,7 @@ impl State {
         let read = command.kind == io::READ;
         let [low, high, count, ..] = command.words;
         let sector = u64::from(low) | u64::from(high) << 32;
-        let len = ((count & 0xffff) as usize + 1) * super::disk::SECTOR as usize;
+        let len = ((count & 0xffff) as usize + 1) * SECTOR as usize;
         if len > MOST {
             return Err(Fault::FIELD);
         }
@@ -210,7 +212,7 @@ impl State {
         if !self.store.has_room(if read { 0 } else { len }) {
             return Err(Fault::INTERNAL);
         }
-        let mut pieces = std::mem::take(&mut self.pieces);
+        let mut pieces = std::mem::take(&mut self.store.pieces);
         let reached = parts
             .iter()
             .try_for_each(|&(at, len)| reach.pieces(at, len, read, &mut pieces));
@@ -223,7 +225,7 @@ impl State {
             }
         });
         pieces.clear();
-        self.pieces = pieces;
+        self.store.pieces = pieces;
         *moved += len;
         if read {
             ticket.to = parts;
@@ -265,6 +267,6 @@ impl State {
         if !self.store.has_room(0) {
             return Err(Fault::INTERNAL);
         }
-        Ok(Outcome::Later(super::disk_thread::Work::Discard(ranges)))
+        Ok(Outcome::Later(Work::Discard(ranges)))
     }
 }

@@ -134,9 +134,10 @@ impl Bench {
     /// The next answer's status and number, if it is there.
     fn answer(&self, queue: usize) -> Option<(u16, u16)> {
         let (taken, size) = (self.taken[queue], self.sizes[queue]);
-        let at = (queue * 2 + 1) * PAGE as usize + (taken % size) as usize * 16 + 12;
-        // SAFETY: a word of the memory, which a thread of the controller may write.
-        let word = unsafe { self.memory.0.as_ptr().add(at).cast::<u32>().read_volatile() };
+        let at = address(queue * 2 + 1) + u64::from(taken % size) * 16 + 12;
+        let mut word = [0; 4];
+        assert!(self.nvme.window().reach().read(at, &mut word).is_ok());
+        let word = u32::from_le_bytes(word);
         let phase = (taken / size).is_multiple_of(2);
         (word >> 16 & 1 == u32::from(phase)).then_some(((word >> 17) as u16, word as u16))
     }

@@ -21,6 +21,23 @@ pub(super) struct Piece {
     pub(super) len: usize,
 }
 
+impl Piece {
+    /// Copies its first bytes, as many as `out` has and at most all.
+    pub(super) fn read(&self, out: &mut [u8]) {
+        let len = self.len.min(out.len());
+        // SAFETY: a piece is valid while whoever made it says so (`Chain`, `Reach`), which is as
+        // long as it is used; `out` is the caller's.
+        unsafe { std::ptr::copy_nonoverlapping(self.at, out.as_mut_ptr(), len) };
+    }
+
+    /// Fills its first bytes, as many as `from` has and at most all.
+    pub(super) fn write(&self, from: &[u8]) {
+        let len = self.len.min(from.len());
+        // SAFETY: as in `read`.
+        unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), self.at, len) };
+    }
+}
+
 /// The memory of a request: what the device reads, and what it writes.
 ///
 /// The pieces are valid while the device's state is locked and the queue stands. Their contents may
@@ -38,8 +55,7 @@ impl Chain {
         let Some(piece) = self.readable.first_mut().filter(|p| p.len >= out.len()) else {
             return false;
         };
-        // SAFETY: the piece is valid (above) and at least as long as `out`, which is the caller's.
-        unsafe { std::ptr::copy_nonoverlapping(piece.at, out.as_mut_ptr(), out.len()) };
+        piece.read(out);
         // SAFETY: stays within the piece, or comes to its end.
         piece.at = unsafe { piece.at.add(out.len()) };
         piece.len -= out.len();
@@ -47,11 +63,13 @@ impl Chain {
     }
 
     /// Takes the last byte of what the device writes: the place of a status.
-    pub(super) fn take_status(&mut self) -> Option<*mut u8> {
+    pub(super) fn take_status(&mut self) -> Option<Piece> {
         let piece = self.writable.last_mut()?;
         piece.len = piece.len.checked_sub(1)?;
-        // SAFETY: the byte behind the shortened piece was its last one.
-        Some(unsafe { piece.at.add(piece.len) })
+        Some(Piece {
+            at: piece.at.wrapping_add(piece.len),
+            len: 1,
+        })
     }
 
     /// Fills what the device writes, from its beginning. Returns the number of bytes that fitted.
@@ -59,8 +77,7 @@ impl Chain {
         let all = from.len();
         for piece in &self.writable {
             let (now, rest) = from.split_at(piece.len.min(from.len()));
-            // SAFETY: the piece is valid (above), and `now` not longer than it.
-            unsafe { std::ptr::copy_nonoverlapping(now.as_ptr(), piece.at, now.len()) };
+            piece.write(now);
             from = rest;
         }
         all - from.len()

@@ -42,13 +42,16 @@ pub(super) struct Store<T> {
     waiting: u64,
     /// Kept for its room.
     vectors: Vec<libc::iovec>,
+    /// Memory of the request in work, for who has no other place; kept for its room.
+    pub(super) pieces: Vec<Piece>,
     /// The file, as far as it can be reached without system calls.
     mapping: Option<Mapping>,
     /// The value of [`Jobs::syncs`] that the mapping knows of.
     syncs: u64,
 }
 
-// SAFETY: `vectors` is empty but for the time of a system call.
+// SAFETY: `vectors` and `pieces` are used only by who has the lock around the device's state, which
+// fills them anew for each request.
 unsafe impl<T: Send> Send for Store<T> {}
 
 impl<T> Store<T> {
@@ -62,6 +65,7 @@ impl<T> Store<T> {
             jobs,
             waiting: 0,
             vectors: Vec::new(),
+            pieces: Vec::new(),
             mapping: Mapping::of(&disk.file, bytes, !disk.read_only),
             syncs: 0,
         }

@@ -96,7 +96,9 @@ pub(super) struct Reach<'a> {
 }
 
 impl Reach<'_> {
-    /// The memory at a device's address, as far as its page goes and `len` at the most.
+    /// The memory at a device's address, as far as its page goes and `len` at the most. It is valid
+    /// as long as this value is: the kernel keeps the page for this device until it has taken it
+    /// out, which waits for this value.
     fn piece(&mut self, at: u64, len: usize, write: bool) -> Result<Piece, Nowhere> {
         let wanted = if write { WRITE } else { READ };
         let page = usize::try_from(at / PAGE).ok();
@@ -142,9 +144,7 @@ impl Reach<'_> {
         while !out.is_empty() {
             let piece = self.piece(at, out.len(), false)?;
             let (now, rest) = out.split_at_mut(piece.len);
-            // SAFETY: the window leads to a page that the kernel keeps for this device until it has
-            // taken it out, which waits for this value; the piece ends with its page.
-            unsafe { std::ptr::copy_nonoverlapping(piece.at, now.as_mut_ptr(), now.len()) };
+            piece.read(now);
             at = at.checked_add(piece.len as u64).ok_or(Nowhere)?;
             out = rest;
         }
@@ -156,8 +156,7 @@ impl Reach<'_> {
         while !from.is_empty() {
             let piece = self.piece(at, from.len(), true)?;
             let (now, rest) = from.split_at(piece.len);
-            // SAFETY: as in `read`.
-            unsafe { std::ptr::copy_nonoverlapping(now.as_ptr(), piece.at, now.len()) };
+            piece.write(now);
             at = at.checked_add(piece.len as u64).ok_or(Nowhere)?;
             from = rest;
         }
