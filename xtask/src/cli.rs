@@ -25,7 +25,7 @@ usage: cargo xtask COMMAND
       disk is disk.img in the project's folder, which is made and kept, and cleared by --fresh, or the files given;
       --dir serves the directory HOST at the system's path PATH, to read, or with ,rw to change, too; --net gives it a network card,
       whose frames are datagrams between two addresses (127.0.0.1:5001,127.0.0.1:5002), or QEMU's own network, by which
-      connections to the port HOST of this machine's loopback lead to the system's PORT; with ,e1000 behind it a card of that kind (q35);
+      connections to the port HOST of this machine's loopback lead to the system's PORT; with ,e1000 behind it a card of that kind (q35, hosted);
       the hosted system's programs listen at this machine's loopback; --net host lets them connect to all that you reach,
       or to ranges of addresses alone (host,10.0.0.0/8), and --net none gives them no sockets of this machine at all;
       --serial joins the line /dev/serial1 to a file, or to a Unix socket at which another program listens;

@@ -54,6 +54,11 @@ impl Machine {
         }
     }
 
+    /// Whether it has an IOMMU, or a model of one: devices that master the bus have drivers there.
+    pub fn confines(self) -> bool {
+        matches!(self, Machine::Hosted | Machine::Q35)
+    }
+
     /// Whether it is emulated, and so slow.
     pub fn is_emulated(self) -> bool {
         self != Machine::Hosted
@@ -219,10 +224,10 @@ impl Kernel {
         terminal: bool,
     ) -> Result<Launch> {
         if let Some(disk) = self.disks.iter().find(|d| d.nvme)
-            && self.machine != Machine::Q35
+            && !self.machine.confines()
         {
             bail!(
-                "{}: an NVMe disk needs an IOMMU, which only q35 has here; say `--machine q35`",
+                "{}: an NVMe disk needs an IOMMU, which only q35 and the hosted machine have here; say `--machine q35`",
                 disk.path.display()
             );
         }
@@ -241,6 +246,9 @@ impl Kernel {
                 let mut file = disk.path.clone().into_os_string();
                 if disk.read_only {
                     file.push(",ro");
+                }
+                if disk.nvme {
+                    file.push(",nvme");
                 }
                 command.arg("--disk").arg(file);
             }

@@ -102,8 +102,10 @@ impl Network {
 
     /// Refuses one that this machine cannot have.
     pub fn check(&self, machine: Machine) -> Result<()> {
-        if self.e1000 && machine != Machine::Q35 {
-            bail!("--net: an e1000 needs an IOMMU, which only q35 has here; say `--machine q35`");
+        if self.e1000 && !machine.confines() {
+            bail!(
+                "--net: an e1000 needs an IOMMU, which only q35 and the hosted machine have here; say `--machine q35`"
+            );
         }
         if matches!(self.link, Link::User { .. }) && machine == Machine::Hosted {
             bail!(
@@ -131,6 +133,7 @@ impl Network {
     /// As the hosted kernel's command line has it.
     pub fn for_hosted(&self) -> String {
         match &self.link {
+            Link::Datagrams { local, remote } if self.e1000 => format!("{local},{remote},e1000"),
             Link::Datagrams { local, remote } => format!("{local},{remote}"),
             Link::User { .. } => "user".into(),
             Link::Sockets(text) => text.clone(),
@@ -191,7 +194,7 @@ mod tests {
     fn a_network_is_two_addresses_or_the_users() {
         let net = Network::named("127.0.0.1:5001,127.0.0.1:5002,e1000").unwrap();
         assert!(net.e1000);
-        assert_eq!(net.for_hosted(), "127.0.0.1:5001,127.0.0.1:5002");
+        assert_eq!(net.for_hosted(), "127.0.0.1:5001,127.0.0.1:5002,e1000");
         let line = net.for_qemu(1, "virtio-net-pci").join(" ");
         for part in [
             "socket,id=net1,udp=127.0.0.1:5002,localaddr=127.0.0.1:5001",
@@ -245,5 +248,7 @@ mod tests {
         let e1000 = Network::named("user,e1000").unwrap();
         assert!(e1000.check(Machine::Microvm).is_err());
         assert!(e1000.check(Machine::Q35).is_ok());
+        let e1000 = Network::named("127.0.0.1:1,127.0.0.1:2,e1000").unwrap();
+        assert!(e1000.check(Machine::Hosted).is_ok());
     }
 }

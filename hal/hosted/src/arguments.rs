@@ -17,12 +17,16 @@ Runs a Singularity system image as an ordinary Linux process. The arguments go t
 says to which programs.
 
 Options:
-      --disk FILE[,ro]      give the machine a disk with the bytes of this file or block device, and keep what is
-                            written to it there; with `,ro` it cannot be written; may be given several times
+      --disk FILE[,ro][,nvme]
+                            give the machine a disk with the bytes of this file or block device, and keep what is
+                            written to it there; with `,ro` it cannot be written; with `,nvme` it is an NVMe disk,
+                            not a virtio one; may be given several times
       --dir HOST::PATH[,rw] give the system the directory HOST of this machine at its path PATH, to read; with `,rw`
                             to change, too; nothing outside HOST can be reached; may be given several times
-      --net LOCAL,REMOTE    give the machine a network card, whose frames are datagrams between these addresses of the
-                            host (127.0.0.1:5001,127.0.0.1:5002); may be given several times
+      --net LOCAL,REMOTE[,e1000]
+                            give the machine a network card, whose frames are datagrams between these addresses of the
+                            host (127.0.0.1:5001,127.0.0.1:5002); with `,e1000` it is an Intel 82540EM, not a virtio
+                            card; may be given several times
       --net host[,RANGE...] let programs connect to all that you can reach from this machine, and listen at its
                             addresses; with ranges (10.0.0.0/8) connect to those only, and listen at its loopback
       --net none            no sockets of this machine; without either, programs listen at its loopback, so that you
@@ -176,9 +180,14 @@ fn bytes(text: &str) -> Option<u64> {
         .checked_mul(1 << shift)
 }
 
-/// Reads a disk: a file's name, with `,ro` behind it for one that cannot be written.
+/// Reads a disk: a file's name, with `,ro` behind it for one that cannot be written, and `,nvme` behind
+/// that for an NVMe disk.
 fn disk(text: OsString) -> DiskFile {
     let bytes = text.as_bytes();
+    let (bytes, nvme) = match bytes.strip_suffix(b",nvme") {
+        Some(rest) => (rest, true),
+        None => (bytes, false),
+    };
     let (name, read_only) = match bytes.strip_suffix(b",ro") {
         Some(name) => (name, true),
         None => (bytes, false),
@@ -186,6 +195,7 @@ fn disk(text: OsString) -> DiskFile {
     DiskFile {
         path: OsString::from_vec(name.to_vec()).into(),
         read_only,
+        nvme,
     }
 }
 
@@ -300,15 +310,22 @@ mod tests {
 
     #[test]
     fn disks_are_in_order() {
-        let Ok(Command::Run(run)) = run("--disk a,ro --disk b,rw os.img --disk c") else {
+        let line = "--disk a,ro --disk b,rw --disk c,nvme --disk d,ro,nvme os.img --disk e";
+        let Ok(Command::Run(run)) = run(line) else {
             panic!("not understood")
         };
         let disks: Vec<_> = run
             .disks
             .iter()
-            .map(|d| (d.path.to_str(), d.read_only))
+            .map(|d| (d.path.to_str(), d.read_only, d.nvme))
             .collect();
-        assert_eq!(disks, [(Some("a"), true), (Some("b,rw"), false)]);
+        let wanted = [
+            (Some("a"), true, false),
+            (Some("b,rw"), false, false),
+            (Some("c"), false, true),
+            (Some("d"), true, true),
+        ];
+        assert_eq!(disks, wanted);
         let many = "--disk x ".repeat(MOST_DISKS + 1) + "os.img";
         assert!(matches!(
             super::parse(lexopt::Parser::from_args(many.split_whitespace())),
@@ -367,6 +384,10 @@ mod tests {
         };
         let remotes: Vec<_> = two.networks.iter().map(|n| n.remote.to_string()).collect();
         assert_eq!(remotes, ["127.0.0.1:2", "[::1]:2"]);
+        let Ok(Command::Run(one)) = run("--net 127.0.0.1:1,127.0.0.1:2,e1000 i") else {
+            panic!("not understood")
+        };
+        assert!(one.networks[0].e1000 && !two.networks[0].e1000);
         for value in [
             "127.0.0.1:1",
             "user",

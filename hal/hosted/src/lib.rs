@@ -41,7 +41,9 @@ use sing_abi::exit::machine;
 use sing_kernel::console::ConsoleDevice;
 use sing_kernel::device::Device;
 use sing_kernel::fault::{Action, Fault};
-use sing_kernel::hal::{Hal, LINE_CONSOLE, LINE_OUTPUT, Part, Reservation, Shortage};
+use sing_kernel::hal::{
+    DeviceAccess, Hal, LINE_CONSOLE, LINE_OUTPUT, Part, Refused, Reservation, Shortage,
+};
 use sing_kernel::output::Class;
 use std::ops::Range;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -349,6 +351,32 @@ unsafe impl Hal for HostedHal {
     /// written, by Linux like any other.
     fn device_address(&self, at: u64) -> Option<u64> {
         Some(at)
+    }
+
+    /// A model that masters the bus reaches memory by a window alone.
+    fn confines(&self, device: usize) -> bool {
+        self.devices.confines(device)
+    }
+
+    /// A model has its own line, and no other.
+    fn confines_interrupts(&self) -> bool {
+        true
+    }
+
+    fn open_window(&self, device: usize) -> bool {
+        self.devices.open_window(device)
+    }
+
+    unsafe fn map(&self, device: usize, page: u32, at: u64, access: DeviceAccess) -> bool {
+        self.devices.map(device, page, at, access)
+    }
+
+    fn unmap(&self, device: usize, pages: Range<u32>) -> bool {
+        self.devices.unmap(device, pages)
+    }
+
+    fn refused(&self, device: usize) -> Option<Refused> {
+        self.devices.refused(device)
     }
 
     fn total_pages(&self) -> u64 {

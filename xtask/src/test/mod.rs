@@ -276,7 +276,7 @@ const PARTS: &[Part] = &[
     Part {
         name: "networks-hosted",
         quick: true,
-        filters: false,
+        filters: true,
         emulated: false,
         run: networks::hosted,
     },
@@ -323,11 +323,18 @@ const PARTS: &[Part] = &[
         run: web::pc,
     },
     Part {
+        name: "devices-hosted",
+        quick: true,
+        filters: true,
+        emulated: false,
+        run: devices::hosted,
+    },
+    Part {
         name: "devices",
         quick: false,
         filters: true,
         emulated: true,
-        run: devices::run,
+        run: devices::pc,
     },
     Part {
         name: "platform",

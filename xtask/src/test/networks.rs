@@ -48,7 +48,8 @@ const E1000_KILLED: Case = Case {
 
 /// In a Linux process.
 pub fn hosted(run: &Run) -> Result<Report> {
-    on(run, &[(Machine::Hosted, &[VIRTIO, VIRTIO_KILLED])])
+    let cards = [VIRTIO, VIRTIO_KILLED, E1000, E1000_KILLED];
+    on(run, &[(Machine::Hosted, &cards)])
 }
 
 /// On the emulated PCs.

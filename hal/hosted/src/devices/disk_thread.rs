@@ -1,7 +1,5 @@
 //! The thread of a disk: does what may wait for the host, in the order of the requests.
 
-use super::disk::{FAILED, OK};
-use super::mmio::{Ticket, Transport};
 use crate::signals;
 use crate::thread::Kernel;
 use rustix::fs::{FallocateFlags, fallocate};
@@ -23,10 +21,17 @@ const MOST_JOBS: usize = 512;
 
 /// Work for the disk's thread.
 pub(super) enum Work {
-    Read { at: u64, len: usize },
-    Write { at: u64, data: Vec<u8> },
+    Read {
+        at: u64,
+        len: usize,
+    },
+    Write {
+        at: u64,
+        data: Vec<u8>,
+    },
     Flush,
-    Discard { at: u64, len: u64 },
+    /// Places and lengths that are to be forgotten.
+    Discard(Vec<(u64, u64)>),
 }
 
 impl Work {
@@ -34,29 +39,47 @@ impl Work {
     fn bytes(&self) -> usize {
         match self {
             Work::Write { data, .. } => data.len(),
-            Work::Read { .. } | Work::Flush | Work::Discard { .. } => 0,
+            Work::Read { .. } | Work::Flush | Work::Discard(_) => 0,
         }
     }
 }
 
 /// What the disk's thread does next.
-enum Next {
+enum Next<T> {
     /// A request.
-    Job(Job),
+    Job(Job<T>),
     /// Further turns of what the queue holds.
     Resume,
 }
 
 /// A request, and whom it is given back to.
-pub(super) struct Job {
+pub(super) struct Job<T> {
     pub(super) work: Work,
-    pub(super) ticket: Ticket,
+    pub(super) ticket: T,
+}
+
+/// What became of a request that was given back.
+pub(super) struct Finished {
+    /// Whether there was still somebody to tell: the device has not been reset since.
+    pub(super) told: bool,
+    /// Whether an interrupt is now to be delivered.
+    pub(super) tell: bool,
+}
+
+/// A device of whose requests a thread does those that may wait; `T` names one.
+pub(super) trait Front<T>: Send + Sync {
+    /// Gives a request back, with what was read or an error. Nothing happens if the device has been
+    /// reset meanwhile.
+    fn finish(&self, ticket: T, done: &io::Result<Vec<u8>>) -> Finished;
+
+    /// Serves one turn more. Returns whether an interrupt is now to be delivered, and whether there
+    /// is still more.
+    fn resume(&self) -> (bool, bool);
 }
 
 /// What is to be done, in order.
-#[derive(Default)]
-struct Queue {
-    list: VecDeque<Next>,
+struct Queue<T> {
+    list: VecDeque<Next<T>>,
     /// Bytes of the writes among it.
     bytes: usize,
     /// Whether a resumption is among it.
@@ -64,9 +87,8 @@ struct Queue {
 }
 
 /// The disk's jobs, at most [`MOST_JOBS`] and one resumption.
-#[derive(Default)]
-pub(super) struct Jobs {
-    queue: Mutex<Queue>,
+pub(super) struct Jobs<T> {
+    queue: Mutex<Queue<T>>,
     more: Condvar,
     /// Jobs that have been done.
     pub(super) done: AtomicU64,
@@ -78,8 +100,25 @@ pub(super) struct Jobs {
     pub(super) syncs: AtomicU64,
 }
 
-impl Jobs {
-    fn lock(&self) -> MutexGuard<'_, Queue> {
+impl<T> Default for Jobs<T> {
+    fn default() -> Jobs<T> {
+        Jobs {
+            queue: Mutex::new(Queue {
+                list: VecDeque::new(),
+                bytes: 0,
+                resuming: false,
+            }),
+            more: Condvar::new(),
+            done: AtomicU64::new(0),
+            dirty: AtomicBool::new(false),
+            ahead: AtomicU64::new(0),
+            syncs: AtomicU64::new(0),
+        }
+    }
+}
+
+impl<T> Jobs<T> {
+    fn lock(&self) -> MutexGuard<'_, Queue<T>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -91,7 +130,7 @@ impl Jobs {
     }
 
     /// Puts it behind the others.
-    pub(super) fn put(&self, job: Job) {
+    pub(super) fn put(&self, job: Job<T>) {
         let mut queue = self.lock();
         queue.bytes += job.work.bytes();
         queue.list.push_back(Next::Job(job));
@@ -107,7 +146,7 @@ impl Jobs {
         }
     }
 
-    fn next(&self) -> Next {
+    fn next(&self) -> Next<T> {
         let mut queue = self.lock();
         loop {
             if let Some(next) = queue.list.pop_front() {
@@ -124,41 +163,25 @@ impl Jobs {
 }
 
 /// Does the jobs.
-pub(super) fn work(jobs: &Jobs, file: &File, transport: &Transport, kernel: Kernel) {
+pub(super) fn work<T>(jobs: &Jobs<T>, file: &File, front: &impl Front<T>, kernel: Kernel) {
     let mut lost = None;
     loop {
         let Job { work, ticket } = match jobs.next() {
             Next::Job(job) => job,
             Next::Resume => {
-                resume(transport, kernel);
+                resume(front, kernel);
                 continue;
             }
         };
         let flush = matches!(work, Work::Flush);
-        if flush || matches!(work, Work::Discard { .. }) {
+        if flush || matches!(work, Work::Discard(_)) {
             jobs.syncs.fetch_add(1, SeqCst);
         }
         let done = run(work, file);
         let done = settle(jobs, flush, done, &mut lost, || file.sync_data());
         // Before the request is given back: the model then knows that nothing waits any more.
         jobs.done.fetch_add(1, SeqCst);
-        let mut told = false;
-        let tell = transport.finish(ticket, |chain| {
-            told = true;
-            // The head was taken when the request came, and is still there.
-            let mut header = [0; 16];
-            chain.take_head(&mut header);
-            let Some(status) = chain.take_status() else {
-                return 0;
-            };
-            let (value, written) = match &done {
-                Ok(data) => (OK, chain.fill(data)),
-                Err(_) => (FAILED, 0),
-            };
-            // SAFETY: a byte of the request, which `finish` has given.
-            unsafe { status.write_volatile(value) };
-            written as u32 + 1
-        });
+        let Finished { told, tell } = front.finish(ticket, &done);
         if flush && !told {
             keep(done.err(), &mut lost);
         }
@@ -178,8 +201,8 @@ fn keep(untold: Option<io::Error>, lost: &mut Option<io::Error>) {
 
 /// Keeps account of what is on the medium when a request has been done; what becomes of it.
 /// `lost`: an error of the medium that no flush has told yet, as Linux tells it only once.
-fn settle<T>(
-    jobs: &Jobs,
+fn settle<K, T>(
+    jobs: &Jobs<K>,
     flush: bool,
     mut done: io::Result<T>,
     lost: &mut Option<io::Error>,
@@ -208,9 +231,9 @@ fn settle<T>(
 }
 
 /// Serves what the queue holds, a turn at a time, so that a reset comes in between.
-fn resume(transport: &Transport, kernel: Kernel) {
+fn resume<T>(front: &impl Front<T>, kernel: Kernel) {
     loop {
-        let (tell, more) = transport.resume();
+        let (tell, more) = front.resume();
         if tell {
             kernel.signal(signals::DEVICE);
         }
@@ -229,10 +252,12 @@ fn run(work: Work, file: &File) -> io::Result<Vec<u8>> {
         }
         Work::Write { at, data } => file.write_all_at(&data, at).map(|()| Vec::new()),
         Work::Flush => file.sync_data().map(|()| Vec::new()),
-        Work::Discard { at, len } => {
+        Work::Discard(ranges) => {
             let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-            // A host that cannot forget need not: the contents are nobody's any more.
-            let _ = fallocate(file, hole, at, len);
+            for (at, len) in ranges {
+                // A host that cannot forget need not: the contents are nobody's any more.
+                let _ = fallocate(file, hole, at, len);
+            }
             Ok(Vec::new())
         }
     }
@@ -244,7 +269,7 @@ mod tests {
 
     #[test]
     fn an_error_of_the_medium_is_told_by_the_next_flush() {
-        let (jobs, mut lost) = (Jobs::default(), None);
+        let (jobs, mut lost) = (Jobs::<()>::default(), None);
         jobs.ahead.store(AHEAD + 1, SeqCst);
         let failing = || Err(io::ErrorKind::StorageFull.into());
         // The write that finds it out is done; it is in the host's memory.
@@ -261,7 +286,7 @@ mod tests {
 
     #[test]
     fn an_error_that_a_reset_kept_from_its_flush_is_told_by_the_next_one() {
-        let (jobs, mut lost) = (Jobs::default(), None);
+        let (jobs, mut lost) = (Jobs::<()>::default(), None);
         let sync = || unreachable!("a flush has synced");
         let failing: io::Result<()> = Err(io::ErrorKind::StorageFull.into());
         let done = settle(&jobs, true, failing, &mut lost, sync);

@@ -18,14 +18,30 @@ static MASKED: AtomicU32 = AtomicU32::new(u32::MAX);
 /// Lines whose interrupts are to be delivered.
 static DUE: AtomicU32 = AtomicU32::new(0);
 
+/// Lines on which a message has come that was not delivered, as they were masked.
+static MESSAGES: AtomicU32 = AtomicU32::new(0);
+
+/// A message has come (MSI-X): it is delivered once, now or when the line is unmasked. Called with
+/// the device's state locked, so that one device's messages do not overtake each other. Returns
+/// whether an interrupt is now to be delivered.
+pub(super) fn message(line: u32) -> bool {
+    MESSAGES.fetch_or(1 << line, SeqCst);
+    let now = offer(line);
+    if now {
+        MESSAGES.fetch_and(!(1 << line), SeqCst);
+    }
+    now
+}
+
 /// Makes a line high. Returns whether an interrupt is now to be delivered.
 pub(super) fn raise(line: u32) -> bool {
     LEVEL.fetch_or(1 << line, SeqCst);
     offer(line)
 }
 
-/// Makes a line low.
+/// Makes a line low, and forgets its message.
 pub(super) fn lower(line: u32) {
+    MESSAGES.fetch_and(!(1 << line), SeqCst);
     LEVEL.fetch_and(!(1 << line), SeqCst);
 }
 
@@ -34,11 +50,13 @@ pub(super) fn mask(line: u32) {
     MASKED.fetch_or(1 << line, SeqCst);
 }
 
-/// Unmasks a line. Returns whether an interrupt is now to be delivered, as it is still high.
+/// Unmasks a line. Returns whether an interrupt is now to be delivered, as it is still high, or a
+/// message has come.
 pub(super) fn unmask(line: u32) -> bool {
     // In this order, and the other way round in `raise`: one of the two sees the other.
     MASKED.fetch_and(!(1 << line), SeqCst);
-    LEVEL.load(SeqCst) & 1 << line != 0 && offer(line)
+    let message = MESSAGES.fetch_and(!(1 << line), SeqCst) & 1 << line != 0;
+    (message || LEVEL.load(SeqCst) & 1 << line != 0) && offer(line)
 }
 
 fn offer(line: u32) -> bool {
@@ -78,5 +96,19 @@ mod tests {
         assert!(!raise(LINE));
         mask(LINE);
         lower(LINE);
+    }
+
+    #[test]
+    fn a_message_is_delivered_once() {
+        const LINE: u32 = 28;
+        assert!(!message(LINE), "a masked line was delivered");
+        assert!(unmask(LINE), "a message was forgotten");
+        assert!(!unmask(LINE), "a message was delivered twice");
+        assert!(message(LINE));
+        assert!(!message(LINE));
+        lower(LINE);
+        assert!(!unmask(LINE), "a message outlived the reset");
+        mask(LINE);
+        DUE.fetch_and(!(1 << LINE), SeqCst);
     }
 }

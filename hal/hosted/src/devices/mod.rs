@@ -1,5 +1,5 @@
-//! The hosted machine's devices: models of virtio devices, behind the registers of virtio-mmio, and
-//! of platform devices, behind ports and memory at fixed places.
+//! The hosted machine's devices: models of virtio devices, behind the registers of virtio-mmio, of
+//! platform devices, behind ports and memory at fixed places, and of PCI functions.
 //!
 //! They are there so that the same drivers run hosted and on a PC ([O] 5.1). A driver does not
 //! see the difference: it reaches the registers through checked accesses and memory through the
@@ -10,14 +10,19 @@
 //! - A model of a virtio device touches the system's memory only with its device's state locked, in
 //!   a request that the kernel has put into a queue. A reset takes the same lock and forgets all
 //!   queues: so a device that has been reset reaches nothing, whatever the host still does for it.
-//!   A platform device touches none.
-//! - Work that may wait for the host is done by a thread of the device's own, into memory of its own.
+//!   A platform device touches none, a PCI function what its window leads to (`window.rs`).
+//! - Work that may wait for the host is done by a thread of the device's own, into memory of its
+//!   own.
 //! - Descriptors are the kernel's words, contents of requests a driver's: only the latter are
 //!   doubted.
 
 mod disk;
 mod disk_thread;
 mod display;
+mod e1000;
+mod e1000_ring;
+#[cfg(test)]
+mod e1000_tests;
 mod entropy;
 mod host_dir;
 mod isa;
@@ -31,6 +36,13 @@ mod mmio;
 mod net;
 #[cfg(test)]
 mod net_tests;
+mod nvme;
+mod nvme_command;
+mod nvme_facts;
+mod nvme_queue;
+mod nvme_serve;
+#[cfg(test)]
+mod nvme_tests;
 mod p9;
 mod p9_ahead;
 mod p9_files;
@@ -38,6 +50,7 @@ mod p9_files;
 mod p9_tests;
 #[cfg(test)]
 mod p9_tests_bounds;
+mod pci;
 mod queue;
 mod refusal;
 mod sockets;
@@ -46,8 +59,10 @@ mod sockets_policy;
 mod sockets_stream;
 #[cfg(test)]
 mod sockets_tests;
+mod store;
 #[cfg(test)]
 mod tests;
+mod window;
 
 pub use display::{DisplayError, DisplaySocket};
 pub use host_dir::{DirectoryError, HostDirectory};
@@ -60,21 +75,25 @@ pub use sockets::SocketsError;
 pub use sockets_policy::{AddressRange, HostSockets, RangeError};
 
 use disk::Disk;
+use e1000::E1000;
 use entropy::Entropy;
 use isa::{Description, Platform};
 use isa_clock::RealTimeClock;
 use isa_serial::Serial;
 use mmio::Transport;
+use nvme::Nvme;
+use pci::Function;
 use sing_kernel::device::{Device, IoRange, Space, Window};
-use sing_kernel::hal::LINES;
+use sing_kernel::hal::{DeviceAccess, LINES, Refused};
 use std::convert::Infallible;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The first interrupt line of a device.
 const FIRST_LINE: u32 = 4;
-/// Devices beside disks, directories and network cards: entropy, the real-time clock, a serial port, a
-/// keyboard, a screen, sockets of the host.
+/// Devices beside disks, directories and network cards: entropy, the real-time clock, a serial
+/// port, a keyboard, a screen, sockets of the host.
 const OTHERS: u32 = 6;
 /// The most disks, directories and network cards together: the lines are one a device.
 pub const MOST_DISKS: usize = (LINES - FIRST_LINE - OTHERS) as usize;
@@ -86,12 +105,15 @@ pub struct DiskFile {
     pub path: PathBuf,
     /// Whether it cannot be written.
     pub read_only: bool,
+    /// Whether it is an NVMe disk, not a virtio one.
+    pub nvme: bool,
 }
 
 /// The model behind a device's registers.
 enum Behind {
     Virtio(Arc<Transport>),
     Platform(Arc<dyn Platform>),
+    Function(Arc<dyn Function>),
 }
 
 /// The machine's devices.
@@ -117,7 +139,11 @@ impl Devices {
         let mut devices = Devices::default();
         for file in disks {
             let disk = Disk::open(file).map_err(crate::Error::Disk)?;
-            let added = devices.add(|transport| disk.start(transport));
+            let added = if file.nvme {
+                devices.add_function(&nvme::description(), |line| Ok(Nvme::start(line, &disk)?))
+            } else {
+                devices.add(|transport| disk.start(transport))
+            };
             added.map_err(crate::Error::Disk)?;
         }
         for directory in directories {
@@ -126,7 +152,13 @@ impl Devices {
             added.map_err(crate::Error::Directory)?;
         }
         for network in networks {
-            let added = devices.add(|transport| net::start(network, transport));
+            let added = if network.e1000 {
+                devices.add_function(&e1000::description(), |line| {
+                    Ok(E1000::start(line, network)?)
+                })
+            } else {
+                devices.add(|transport| net::start(network, transport))
+            };
             added.map_err(crate::Error::Network)?;
         }
         let Ok(()) = devices.add::<Infallible>(|_| Ok(Box::new(Entropy)));
@@ -180,6 +212,63 @@ impl Devices {
         Ok(())
     }
 
+    /// Adds a PCI function; the model is told its line.
+    fn add_function<E>(
+        &mut self,
+        description: &pci::Description,
+        model: impl FnOnce(u32) -> Result<Arc<dyn Function>, E>,
+    ) -> Result<(), E> {
+        let line = FIRST_LINE + self.list.len() as u32;
+        self.models.push(Behind::Function(model(line)?));
+        self.list.push(Device {
+            location: format!("/pci/00/{:02x}.0", self.list.len()),
+            signature: description.signature.into(),
+            ranges: vec![IoRange {
+                space: Space::Memory,
+                len: description.registers,
+            }],
+            line: Some(line),
+            transport: sing_kernel::device::Transport::None,
+        });
+        self.lines |= 1 << line;
+        Ok(())
+    }
+
+    /// What a device reaches of memory, if it masters the bus.
+    fn window(&self, device: usize) -> Option<&window::Window> {
+        match self.models.get(device) {
+            Some(Behind::Function(model)) => Some(model.window()),
+            _ => None,
+        }
+    }
+
+    /// As [`sing_kernel::hal::Hal::confines`].
+    pub(crate) fn confines(&self, device: usize) -> bool {
+        self.window(device).is_some()
+    }
+
+    /// As [`sing_kernel::hal::Hal::open_window`].
+    pub(crate) fn open_window(&self, device: usize) -> bool {
+        self.window(device).map(window::Window::open).is_some()
+    }
+
+    /// As [`sing_kernel::hal::Hal::map`], with its obligations.
+    pub(crate) fn map(&self, device: usize, page: u32, at: u64, access: DeviceAccess) -> bool {
+        let window = self.window(device);
+        window.is_some_and(|window| window.map(page, at, access))
+    }
+
+    /// As [`sing_kernel::hal::Hal::unmap`], which a model never fails.
+    pub(crate) fn unmap(&self, device: usize, pages: Range<u32>) -> bool {
+        let window = self.window(device);
+        window.map(|window| window.unmap(pages)).is_some()
+    }
+
+    /// As [`sing_kernel::hal::Hal::refused`].
+    pub(crate) fn refused(&self, device: usize) -> Option<Refused> {
+        self.window(device)?.refused()
+    }
+
     fn add<E>(
         &mut self,
         model: impl FnOnce(&Arc<Transport>) -> Result<Box<dyn mmio::Model>, E>,
@@ -223,6 +312,8 @@ impl Devices {
         match self.models.get(device) {
             Some(Behind::Virtio(transport)) => transport.read(offset, width),
             Some(Behind::Platform(model)) => model.read(range, offset, width),
+            Some(Behind::Function(model)) if range == 0 => model.read(offset, width),
+            Some(Behind::Function(_)) => 0,
             None => 0,
         }
     }
@@ -239,6 +330,7 @@ impl Devices {
         match self.models.get(device) {
             Some(Behind::Virtio(transport)) => transport.write(offset, width, value),
             Some(Behind::Platform(model)) => model.write(range, offset, width, value),
+            Some(Behind::Function(model)) => range == 0 && model.write(offset, width, value),
             None => false,
         }
     }
@@ -248,6 +340,10 @@ impl Devices {
         match self.models.get(device) {
             Some(Behind::Virtio(transport)) => transport.reset(),
             Some(Behind::Platform(model)) => model.reset(),
+            Some(Behind::Function(model)) => {
+                model.reset();
+                model.window().close();
+            }
             None => return,
         }
         self.mask(FIRST_LINE + device as u32);

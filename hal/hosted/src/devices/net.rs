@@ -23,10 +23,10 @@ use std::time::Duration;
 /// Stack of a card's thread.
 const STACK: usize = 128 << 10;
 /// The most bytes of a frame.
-const LONGEST: usize = 1514;
+pub(super) const LONGEST: usize = 1514;
 /// The bytes of the head before a frame, and where its last word lies: how many requests the frame
 /// fills.
-const HEAD: usize = 12;
+pub(super) const HEAD: usize = 12;
 const REQUESTS: usize = 10;
 /// Frames that are received before the kernel is told of them.
 const BURST: usize = 64;
@@ -48,6 +48,8 @@ pub struct Network {
     pub local: SocketAddr,
     /// The address to which its frames go, and from which alone it takes any.
     pub remote: SocketAddr,
+    /// Whether the card is an e1000, not a virtio one.
+    pub e1000: bool,
 }
 
 /// Why a card has no network.
@@ -93,18 +95,26 @@ impl std::error::Error for NetworkError {
 }
 
 impl Network {
-    /// Reads `LOCAL,REMOTE`: two addresses with ports, both of one kind.
+    /// Reads `LOCAL,REMOTE`: two addresses with ports, both of one kind, with `,e1000` behind them for
+    /// another card.
     ///
     /// # Errors
     /// The text that names no two addresses.
     pub fn named(text: &str) -> Result<Network, NetworkError> {
         let read = || {
-            let (local, remote) = text.split_once(',')?;
+            let (both, e1000) = match text.strip_suffix(",e1000") {
+                Some(both) => (both, true),
+                None => (text, false),
+            };
+            let (local, remote) = both.split_once(',')?;
             let local: SocketAddr = local.parse().ok()?;
             let remote: SocketAddr = remote.parse().ok()?;
             let same_kind = local.is_ipv4() == remote.is_ipv4();
-            (same_kind && local.port() != 0 && remote.port() != 0)
-                .then_some(Network { local, remote })
+            (same_kind && local.port() != 0 && remote.port() != 0).then_some(Network {
+                local,
+                remote,
+                e1000,
+            })
         };
         read().ok_or_else(|| NetworkError {
             text: text.into(),
@@ -121,12 +131,12 @@ impl Network {
 
     /// The card's address: one for local use, with the local port, so that cards of one host
     /// differ.
-    fn mac(&self) -> [u8; 6] {
+    pub(super) fn mac(&self) -> [u8; 6] {
         let [high, low] = self.local.port().to_be_bytes();
         [0x52, 0x54, 0x00, 0x53, high, low]
     }
 
-    fn open(&self) -> Result<UdpSocket, NetworkError> {
+    pub(super) fn open(&self) -> Result<UdpSocket, NetworkError> {
         let socket = UdpSocket::bind(self.local).and_then(|socket| {
             socket.connect(self.remote)?;
             socket.set_nonblocking(true)?;
@@ -138,7 +148,7 @@ impl Network {
 
 /// The thread waits here for room of the driver; the number counts how often there was more.
 #[derive(Default)]
-struct Room {
+pub(super) struct Room {
     added: Mutex<u64>,
     more: Condvar,
 }
@@ -148,7 +158,8 @@ impl Room {
         *self.added.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(&self) {
+    /// There is more.
+    pub(super) fn add(&self) {
         *self.added.lock().unwrap_or_else(PoisonError::into_inner) += 1;
         self.more.notify_one();
     }
@@ -169,6 +180,33 @@ struct Card {
     frame: Vec<u8>,
 }
 
+/// A card, as its thread knows it.
+pub(super) trait Receiver: Send + Sync {
+    /// Takes a frame, which has [`HEAD`] bytes before it. Returns whether an interrupt is now to be
+    /// delivered; `None` if the driver has no room for it yet.
+    fn receive(&self, headed: &[u8]) -> Option<bool>;
+}
+
+impl Receiver for Transport {
+    fn receive(&self, headed: &[u8]) -> Option<bool> {
+        self.fill(RECEIVE, |chain| chain.fill(headed) as u32)
+    }
+}
+
+/// Starts a card's thread, which hands it the frames that come.
+pub(super) fn listen(
+    network: &Network,
+    socket: Arc<UdpSocket>,
+    room: Arc<Room>,
+    card: Arc<impl Receiver + 'static>,
+) -> Result<(), NetworkError> {
+    let started = quiet_thread("net", STACK, move |kernel| {
+        receive(&socket, &room, &*card, kernel);
+    });
+    let started = started.map(drop);
+    started.map_err(|e| network.error(Reason::Thread(e)))
+}
+
 /// Opens the network, and starts the card's thread, which fills requests of this transport.
 pub(super) fn start(
     network: &Network,
@@ -176,15 +214,12 @@ pub(super) fn start(
 ) -> Result<Box<dyn Model>, NetworkError> {
     let socket = Arc::new(network.open()?);
     let room = Arc::new(Room::default());
-    let (from, waits, to) = (
+    listen(
+        network,
         Arc::clone(&socket),
         Arc::clone(&room),
         Arc::clone(transport),
-    );
-    quiet_thread("net", STACK, move |kernel| {
-        receive(&from, &waits, &to, kernel)
-    })
-    .map_err(|e| network.error(Reason::Thread(e)))?;
+    )?;
     let mut config = [0; 8];
     config[..6].copy_from_slice(&network.mac());
     config[6] = LINK_UP;
@@ -236,7 +271,7 @@ impl Model for Card {
 }
 
 /// Receives frames as long as the system runs.
-fn receive(socket: &UdpSocket, room: &Room, transport: &Transport, kernel: Kernel) {
+fn receive(socket: &UdpSocket, room: &Room, card: &impl Receiver, kernel: Kernel) {
     // One byte more than a frame has: what fills it is too long.
     let mut bytes = [0; HEAD + LONGEST + 1];
     bytes[REQUESTS] = 1;
@@ -247,7 +282,7 @@ fn receive(socket: &UdpSocket, room: &Room, transport: &Transport, kernel: Kerne
         for _ in 0..BURST {
             match socket.recv(&mut bytes[HEAD..]) {
                 Ok(len @ 1..=LONGEST) => {
-                    put(&bytes[..HEAD + len], room, transport, kernel, &mut tell);
+                    put(&bytes[..HEAD + len], room, card, kernel, &mut tell);
                 }
                 Ok(_) => {}
                 Err(error) => match error.kind() {
@@ -264,13 +299,12 @@ fn receive(socket: &UdpSocket, room: &Room, transport: &Transport, kernel: Kerne
     }
 }
 
-/// Puts a frame into the driver's next request, waiting for one. `tell`: whether an interrupt is to
+/// Has the card take a frame, waiting for room. `tell`: whether an interrupt is to
 /// be delivered, which is not left waiting.
-fn put(frame: &[u8], room: &Room, transport: &Transport, kernel: Kernel, tell: &mut bool) {
+fn put(frame: &[u8], room: &Room, card: &impl Receiver, kernel: Kernel, tell: &mut bool) {
     loop {
         let seen = room.added();
-        let filled = transport.fill(RECEIVE, |chain| chain.fill(frame) as u32);
-        if let Some(now) = filled {
+        if let Some(now) = card.receive(frame) {
             *tell |= now;
             return;
         }

@@ -34,6 +34,7 @@ fn bench() -> Bench {
     let network = Network {
         local,
         remote: peer.local_addr().unwrap(),
+        e1000: false,
     };
     // Line 30 stays masked, so that nobody is signalled.
     let transport = Arc::new(Transport::new(30));

@@ -21,6 +21,23 @@ pub(super) struct Piece {
     pub(super) len: usize,
 }
 
+impl Piece {
+    /// Copies its first bytes, as many as `out` has and at most all.
+    pub(super) fn read(&self, out: &mut [u8]) {
+        let len = self.len.min(out.len());
+        // SAFETY: a piece is valid while whoever made it says so (`Chain`, `Reach`), which is as
+        // long as it is used; `out` is the caller's.
+        unsafe { std::ptr::copy_nonoverlapping(self.at, out.as_mut_ptr(), len) };
+    }
+
+    /// Fills its first bytes, as many as `from` has and at most all.
+    pub(super) fn write(&self, from: &[u8]) {
+        let len = self.len.min(from.len());
+        // SAFETY: as in `read`.
+        unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), self.at, len) };
+    }
+}
+
 /// The memory of a request: what the device reads, and what it writes.
 ///
 /// The pieces are valid while the device's state is locked and the queue stands. Their contents may
@@ -38,8 +55,7 @@ impl Chain {
         let Some(piece) = self.readable.first_mut().filter(|p| p.len >= out.len()) else {
             return false;
         };
-        // SAFETY: the piece is valid (above) and at least as long as `out`, which is the caller's.
-        unsafe { std::ptr::copy_nonoverlapping(piece.at, out.as_mut_ptr(), out.len()) };
+        piece.read(out);
         // SAFETY: stays within the piece, or comes to its end.
         piece.at = unsafe { piece.at.add(out.len()) };
         piece.len -= out.len();
@@ -47,11 +63,13 @@ impl Chain {
     }
 
     /// Takes the last byte of what the device writes: the place of a status.
-    pub(super) fn take_status(&mut self) -> Option<*mut u8> {
+    pub(super) fn take_status(&mut self) -> Option<Piece> {
         let piece = self.writable.last_mut()?;
         piece.len = piece.len.checked_sub(1)?;
-        // SAFETY: the byte behind the shortened piece was its last one.
-        Some(unsafe { piece.at.add(piece.len) })
+        Some(Piece {
+            at: piece.at.wrapping_add(piece.len),
+            len: 1,
+        })
     }
 
     /// Fills what the device writes, from its beginning. Returns the number of bytes that fitted.
@@ -59,8 +77,7 @@ impl Chain {
         let all = from.len();
         for piece in &self.writable {
             let (now, rest) = from.split_at(piece.len.min(from.len()));
-            // SAFETY: the piece is valid (above), and `now` not longer than it.
-            unsafe { std::ptr::copy_nonoverlapping(now.as_ptr(), piece.at, now.len()) };
+            piece.write(now);
             from = rest;
         }
         all - from.len()
@@ -68,25 +85,35 @@ impl Chain {
 
     /// A copy of what the device reads.
     pub(super) fn copy(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        self.copy_to(&mut out);
-        out
+        copied(&self.readable)
     }
 
-    /// The same, in place of what `out` holds.
+    /// Copies what the device reads, in place of what `out` holds.
     pub(super) fn copy_to(&self, out: &mut Vec<u8>) {
-        out.clear();
-        out.reserve(bytes(&self.readable));
-        for piece in &self.readable {
-            let len = out.len();
-            // SAFETY: the room was reserved above; the piece is valid (above), and it is bytes that
-            // are copied, whatever they are at that moment.
-            unsafe {
-                std::ptr::copy_nonoverlapping(piece.at, out.as_mut_ptr().add(len), piece.len);
-                out.set_len(len + piece.len);
-            }
+        copy_pieces(&self.readable, out);
+    }
+}
+
+/// Copies pieces, in place of what `out` holds. They are valid during the call.
+fn copy_pieces(pieces: &[Piece], out: &mut Vec<u8>) {
+    out.clear();
+    out.reserve(bytes(pieces));
+    for piece in pieces {
+        let len = out.len();
+        // SAFETY: the room was reserved above; the piece is valid (above), and it is bytes that
+        // are copied, whatever they are at that moment.
+        unsafe {
+            std::ptr::copy_nonoverlapping(piece.at, out.as_mut_ptr().add(len), piece.len);
+            out.set_len(len + piece.len);
         }
     }
+}
+
+/// A copy of pieces, which are valid during the call.
+pub(super) fn copied(pieces: &[Piece]) -> Vec<u8> {
+    let mut out = Vec::new();
+    copy_pieces(pieces, &mut out);
+    out
 }
 
 /// The length of some pieces together.

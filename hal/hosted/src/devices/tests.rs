@@ -22,7 +22,7 @@ struct Bench {
 }
 
 /// A file that goes with the test.
-struct Scratch(PathBuf);
+pub(super) struct Scratch(pub(super) PathBuf);
 
 impl Drop for Scratch {
     fn drop(&mut self) {
@@ -30,7 +30,7 @@ impl Drop for Scratch {
     }
 }
 
-fn scratch(bytes: &[u8]) -> Scratch {
+pub(super) fn scratch(bytes: &[u8]) -> Scratch {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let name = format!(
         "sing-disk-{}-{}",
@@ -46,6 +46,7 @@ fn disk(file: &Scratch, read_only: bool) -> Result<Bench, super::DiskError> {
     let disk = Disk::open(&DiskFile {
         path: file.0.clone(),
         read_only,
+        nvme: false,
     })?;
     Bench::new(|transport| disk.start(transport))
 }
@@ -453,6 +454,7 @@ fn what_waits_across_resets_is_bounded() {
         let disk = Disk::open(&DiskFile {
             path: file.0.clone(),
             read_only: false,
+            nvme: false,
         })
         .unwrap();
         let jobs = Arc::new(Jobs::default());
