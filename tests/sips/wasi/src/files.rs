@@ -223,8 +223,7 @@ fn full() -> Check {
     let (mut p, _stage) = program()?;
     let file = p.open("f", oflags::CREAT).unwrap_or(0);
     let piece = vec![1; 300_000];
-    let mut last = Ok(300_000);
-    let mut total = 0;
+    let (mut total, mut last) = (0, p.write(file, &piece));
     while let Ok(count) = last {
         total += u64::from(count);
         last = p.write(file, &piece);

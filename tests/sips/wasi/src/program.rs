@@ -54,7 +54,7 @@ impl Program {
         wasi.add_source(Reader::new(stdin), false).map_err(full)?;
         wasi.add_sink(Sink::Pipe(Writer::new(stdout)), false)
             .map_err(full)?;
-        wasi.add_sink(Sink::Log(sing_sdk::io::DebugLog::new()), false)
+        wasi.add_sink(Sink::Log(Box::new(sing_sdk::io::DebugLog::new())), false)
             .map_err(full)?;
         if let Some(root) = root {
             wasi.add_directory(root, b"/".to_vec()).map_err(full)?;
