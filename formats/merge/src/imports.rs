@@ -115,7 +115,7 @@ fn one_of_adapter(adapter: &Parts<'_>, import: &wp::Import<'_>) -> Result<Adapte
         return Ok(AdapterImport::Kept);
     }
     let Some(stub) = Stub::find(import.name) else {
-        return fail("there are read, write, size, start and settings of a program");
+        return fail("there are read, write, size and start of a program");
     };
     if adapter.type_of(ty) != Some(&stub.wanted()) {
         return fail(&format!("must be imported as {}", stub.wanted()));

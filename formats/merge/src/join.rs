@@ -8,8 +8,8 @@ use crate::imports::{self, AdapterImport};
 use crate::names::Names;
 use crate::parts::{Parts, count};
 use crate::renumber::Renumber;
-use crate::stubs::{self, Has, Stub};
-use crate::{ADAPTER_MEMORY, Error, Options, PROGRAM, manifest, settings};
+use crate::stubs::{self, Stub};
+use crate::{ADAPTER_MEMORY, Error, Options, PROGRAM, manifest};
 use sing_abi::names::{SECTION_MANIFEST, SECTION_MEMORY};
 use std::borrow::Cow;
 use wasm_encoder as we;
@@ -53,8 +53,7 @@ pub(crate) fn join(
         first.functions.extend(behind.function(function));
     }
     first.functions.extend(kept..first_of_adapter);
-    let settings = settings::text(options.settings)?;
-    let calls = entry.iter().filter_map(|&f| first.function(f)).collect();
+    let calls: Vec<u32> = entry.iter().filter_map(|&f| first.function(f)).collect();
 
     let mut joint = Joint {
         program,
@@ -66,7 +65,7 @@ pub(crate) fn join(
     joint.head()?;
     joint.things()?;
     joint.exports()?;
-    joint.segments_and_code(calls, &settings)?;
+    joint.segments_and_code(&calls)?;
     joint.customs(first_stub, options)?;
     Ok(joint.module.finish())
 }
@@ -206,7 +205,7 @@ impl<'a> Joint<'_, 'a> {
         Ok(())
     }
 
-    fn segments_and_code(&mut self, calls: Vec<u32>, settings: &[u8]) -> Result<(), Error> {
+    fn segments_and_code(&mut self, calls: &[u32]) -> Result<(), Error> {
         let mut elements = we::ElementSection::new();
         let mut data = we::DataSection::new();
         let mut code = we::CodeSection::new();
@@ -221,16 +220,8 @@ impl<'a> Joint<'_, 'a> {
                 numbers.parse_function_body(&mut code, body.clone())?;
             }
         }
-        let mut has = Has {
-            calls,
-            settings: None,
-        };
-        if !settings.is_empty() {
-            has.settings = Some((data.len(), count(settings.len())));
-            data.passive(settings.iter().copied());
-        }
         for stub in Stub::ALL {
-            code.function(&stub.body(self.program, &has));
+            code.function(&stub.body(self.program, calls));
         }
         if !elements.is_empty() {
             self.module.section(&elements);

@@ -24,11 +24,9 @@ mod manifest;
 mod names;
 mod parts;
 mod renumber;
-mod settings;
 mod stubs;
 
 pub use error::Error;
-pub use settings::Setting;
 pub use stubs::Stub;
 pub use wasmparser::WasmFeatures;
 
@@ -52,8 +50,6 @@ pub struct Options<'a> {
     pub name: Option<&'a str>,
     /// The budget in the merged manifest, in bytes, in place of the adapter's.
     pub memory: Option<u64>,
-    /// What the adapter reads.
-    pub settings: &'a [Setting],
 }
 
 /// Whether a module imports functions of WASI, so that it is an ordinary program and none of this

@@ -3,7 +3,7 @@
 
 use crate::parts::Parts;
 use crate::{ADAPTER_MEMORY, Error, PROGRAM_MEMORY};
-use wasm_encoder::{BlockType, Function, Instruction, ValType};
+use wasm_encoder::{Function, Instruction, ValType};
 use wasmparser as wp;
 
 /// A function of the module `program`.
@@ -18,20 +18,11 @@ pub enum Stub {
     /// `()`: runs the program's start function, if it has one, and then what it exports as `_start`,
     /// or as `_initialize` if there is no `_start`.
     Start,
-    /// `(dst: i32, max: i32) -> i32`: the length of the settings ([`crate::Setting`]), which it copies
-    /// to `dst` in the adapter's memory if `max` is at least that.
-    Settings,
 }
 
 impl Stub {
     /// All of them.
-    pub const ALL: [Stub; 5] = [
-        Stub::Read,
-        Stub::Write,
-        Stub::Size,
-        Stub::Start,
-        Stub::Settings,
-    ];
+    pub const ALL: [Stub; 4] = [Stub::Read, Stub::Write, Stub::Size, Stub::Start];
 
     /// The name by which the adapter imports it.
     #[must_use]
@@ -41,7 +32,6 @@ impl Stub {
             Stub::Write => "write",
             Stub::Size => "size",
             Stub::Start => "start",
-            Stub::Settings => "settings",
         }
     }
 
@@ -53,14 +43,12 @@ impl Stub {
         match self {
             Stub::Read | Stub::Write => &[ValType::I32; 3],
             Stub::Size | Stub::Start => &[],
-            Stub::Settings => &[ValType::I32; 2],
         }
     }
 
     pub(crate) fn results(self) -> &'static [ValType] {
         match self {
             Stub::Size => &[ValType::I64],
-            Stub::Settings => &[ValType::I32],
             Stub::Read | Stub::Write | Stub::Start => &[],
         }
     }
@@ -79,7 +67,7 @@ impl Stub {
     }
 
     /// Its code.
-    pub(crate) fn body(self, program: &Parts<'_>, has: &Has) -> Function {
+    pub(crate) fn body(self, program: &Parts<'_>, calls: &[u32]) -> Function {
         let mut body = Function::new([]);
         match self {
             Stub::Read => copy(&mut body, ADAPTER_MEMORY, PROGRAM_MEMORY),
@@ -95,11 +83,10 @@ impl Stub {
                 body.instruction(&Instruction::I64Shl);
             }
             Stub::Start => {
-                for &function in has.calls.iter() {
+                for &function in calls {
                     body.instruction(&Instruction::Call(function));
                 }
             }
-            Stub::Settings => settings(&mut body, has.settings),
         }
         body.instruction(&Instruction::End);
         body
@@ -111,34 +98,6 @@ fn copy(body: &mut Function, dst_mem: u32, src_mem: u32) {
         body.instruction(&Instruction::LocalGet(local));
     }
     body.instruction(&Instruction::MemoryCopy { src_mem, dst_mem });
-}
-
-/// Answers the length of a segment, and copies it where there is room.
-fn settings(body: &mut Function, segment: Option<(u32, u32)>) {
-    let (segment, len) = segment.unwrap_or_default();
-    if len > 0 {
-        body.instruction(&Instruction::LocalGet(1));
-        body.instruction(&Instruction::I32Const(len.cast_signed()));
-        body.instruction(&Instruction::I32GeU);
-        body.instruction(&Instruction::If(BlockType::Empty));
-        body.instruction(&Instruction::LocalGet(0));
-        body.instruction(&Instruction::I32Const(0));
-        body.instruction(&Instruction::I32Const(len.cast_signed()));
-        body.instruction(&Instruction::MemoryInit {
-            mem: ADAPTER_MEMORY,
-            data_index: segment,
-        });
-        body.instruction(&Instruction::End);
-    }
-    body.instruction(&Instruction::I32Const(len.cast_signed()));
-}
-
-/// What the stubs name, by its merged numbers.
-pub(crate) struct Has {
-    /// The functions that run when the adapter starts the program.
-    pub(crate) calls: Vec<u32>,
-    /// The data segment of the settings with its length, if there are any.
-    pub(crate) settings: Option<(u32, u32)>,
 }
 
 /// The functions of the program that start it, in their order, by their numbers in it.

@@ -1,6 +1,6 @@
 //! Modules joined and looked at: every index space, what cannot be joined, and what is said of it.
 
-use sing_merge::{Error, Options, Setting, WasmFeatures, is_ordinary, merge};
+use sing_merge::{Error, Options, WasmFeatures, is_ordinary, merge};
 use wasmparser as wp;
 
 /// An adapter with something in every index space, so that all numbers behind it move.
@@ -81,7 +81,6 @@ fn options() -> Options<'static> {
         features: features(),
         name: None,
         memory: None,
-        settings: &[],
     }
 }
 
@@ -253,7 +252,6 @@ fn functions_keep_their_names_though_both_modules_use_them() {
         (11, "program.write"),
         (12, "program.size"),
         (13, "program.start"),
-        (14, "program.settings"),
     ];
     assert_eq!(names, expected.map(|(i, n)| (i, n.to_string())));
 }
@@ -399,41 +397,4 @@ fn the_manifest_gets_the_programs_name_and_budget() {
     assert_eq!(manifest["name"], "tool \"x\"");
     assert_eq!(manifest["memory"], 1 << 30);
     assert_eq!(manifest["abi"], 1);
-}
-
-#[test]
-fn settings_stand_in_a_segment_behind_all_others() {
-    let env = |name: &str, value: &str| Setting::Env {
-        name: name.into(),
-        value: value.into(),
-    };
-    let dir = Setting::Dir {
-        guest: "/".into(),
-        path: "/mnt/0".into(),
-        read_only: false,
-    };
-    let settings = [env("A", "b=c"), dir, Setting::Terminal { stream: "stdout" }];
-    let with = |settings| Options {
-        settings,
-        ..options()
-    };
-    let merged = merge(&wasm(PROGRAM), &wasm(ADAPTER), &with(&settings)).unwrap();
-    wp::Validator::new_with_features(features())
-        .validate_all(&merged)
-        .unwrap();
-    let stub = code(&merged, 12);
-    has(&stub, "MemoryInit { data_index: 4, mem: 1 }");
-    let last = payloads(&merged).into_iter().find_map(|p| match p {
-        wp::Payload::DataSection(s) => s.into_iter().last().map(|d| d.unwrap().data.to_vec()),
-        _ => None,
-    });
-    let text = b"env\0A\0b=c\0dir\0/\0/mnt/0\0terminal\0stdout\0\0";
-    assert_eq!(last.unwrap(), text);
-    has(&stub, &format!("I32Const {{ value: {} }}", text.len()));
-    let zero = [env("A\0", "")];
-    let text = merge(&wasm(PROGRAM), &wasm(ADAPTER), &with(&zero)).unwrap_err();
-    assert!(text.to_string().contains("has a zero"), "{text}");
-    let long = [env("A", &"x".repeat(1 << 20))];
-    let text = merge(&wasm(PROGRAM), &wasm(ADAPTER), &with(&long)).unwrap_err();
-    assert!(text.to_string().contains("pass fewer"), "{text}");
 }
