@@ -202,8 +202,23 @@ fn image(request: &Request, base: &[u8]) -> Result<Vec<u8>, String> {
     SystemImage::encode(manifest, &listed).map_err(|e| e.message)
 }
 
+/// An ordinary program as it is installed: joined with the adapter that is kept beside this command.
+pub fn installed(file: &Path, program: &[u8]) -> Result<Vec<u8>, String> {
+    let base = beside(BASE).map_err(|e| {
+        format!(
+            "{}: an ordinary program, which is joined with an adapter; {e}",
+            file.display()
+        )
+    })?;
+    let base = input::read(&base)?;
+    let base = SystemImage::decode(&base).map_err(|e| format!("{BASE}: {}", e.message))?;
+    let adapter = base.file(ADAPTER);
+    let adapter = adapter.ok_or_else(|| format!("{BASE}: has no {ADAPTER}"))?;
+    merged(file, program, adapter, None)
+}
+
 /// A program joined with an adapter, under the name of its file.
-pub fn merged(
+fn merged(
     file: &Path,
     program: &[u8],
     adapter: &[u8],

@@ -7,7 +7,7 @@ use crate::image::MemoryMode;
 use crate::machine::Machine;
 use crate::network::Network;
 use crate::serial_line::SerialLine;
-use crate::{bench, doc, fresh, fuzz, iso, run, test, wast};
+use crate::{bench, doc, fresh, fuzz, iso, run, test, wasi, wast};
 use anyhow::{Context, Result, bail};
 use lexopt::ValueExt;
 use lexopt::prelude::*;
@@ -33,6 +33,8 @@ usage: cargo xtask COMMAND
       both to a Unix socket at which another program listens
   image [--iso [FILE]] [-o FILE] [--memory guard|explicit]
       makes a system image, or a CD or USB image that a PC starts from, with BIOS or UEFI
+  wasi
+      builds what `target/release/sing run PROGRAM.wasm` needs, which runs ordinary programs
   test [--quick] [--all] [PART | TEST | PART/TEST]
       runs the whole test suite, or the parts or tests whose name contains the word given; --quick leaves out the
       emulated machines and the WebAssembly suite, --all takes the whole boot matrix (part boot)
@@ -70,6 +72,8 @@ pub enum Command {
     Fresh(fresh::Request),
     /// Document the contracts.
     Doc,
+    /// Build what `sing run` needs.
+    Wasi,
     /// Measure.
     Bench(bench::Request),
     /// Run the WebAssembly test suite.
@@ -87,11 +91,8 @@ pub fn parse(mut parser: lexopt::Parser) -> Result<Command> {
             "run" => parse_run(parser),
             "image" => parse_image(parser),
             "test" => parse_test(parser),
-            "doc" => match parser.next()? {
-                None => Ok(Command::Doc),
-                Some(Short('h') | Long("help")) => Ok(Command::Help),
-                Some(other) => Err(other.unexpected().into()),
-            },
+            "doc" => alone(&mut parser, Command::Doc),
+            "wasi" => alone(&mut parser, Command::Wasi),
             "bench" => parse_bench(parser),
             "fuzz" => parse_fuzz(parser),
             "wast" => {
@@ -103,6 +104,15 @@ pub fn parse(mut parser: lexopt::Parser) -> Result<Command> {
             }
             other => bail!("unknown command `{other}`"),
         },
+        Some(other) => Err(other.unexpected().into()),
+    }
+}
+
+/// A command without arguments.
+fn alone(parser: &mut lexopt::Parser, command: Command) -> Result<Command> {
+    match parser.next()? {
+        None => Ok(command),
+        Some(Short('h') | Long("help")) => Ok(Command::Help),
         Some(other) => Err(other.unexpected().into()),
     }
 }
@@ -359,6 +369,7 @@ pub fn execute(command: Command) -> Result<u8> {
         Command::Test(request) => test::run(&request),
         Command::Fresh(request) => fresh::run(&request),
         Command::Doc => doc::run(),
+        Command::Wasi => wasi::run(),
         Command::Bench(request) => bench::run(&request),
         Command::Wast(paths) => wast::run(&paths),
         Command::Fuzz(request) => fuzz::run(&request),

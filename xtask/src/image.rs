@@ -57,6 +57,15 @@ pub fn compile_programs(
     let wanted = |program: &&Program| which == Programs::WithTests || !program.test;
     let programs: Vec<&Program> = project.programs.iter().filter(wanted).collect();
     crate::build::tools_and_programs(project, &programs)?;
+    compile(project, &programs, mode)
+}
+
+/// Compiles programs that have been built, where they have changed.
+pub fn compile(
+    project: &Project,
+    programs: &[&Program],
+    mode: MemoryMode,
+) -> Result<Vec<(String, PathBuf)>> {
     let folder = project.out().join(mode.name());
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let sing = project.host_binary("sing");

@@ -11,10 +11,6 @@ impl Error {
         Error(text.into())
     }
 
-    pub(crate) fn in_program(self) -> Error {
-        Error(format!("the program: {}", self.0))
-    }
-
     pub(crate) fn in_adapter(self) -> Error {
         Error(format!("the adapter: {}", self.0))
     }

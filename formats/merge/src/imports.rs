@@ -59,7 +59,7 @@ pub(crate) fn of_program(program: &Parts<'_>, adapter: &Parts<'_>) -> Result<Vec
     if let Some(more) = wrong.len().checked_sub(NAMED).filter(|&more| more > 0) {
         let _ = write!(text, "\n  and {more} more");
     }
-    Err(Error::new(text).in_program())
+    Err(Error::new(text))
 }
 
 fn one(program: &Parts<'_>, adapter: &Parts<'_>, import: &wp::Import<'_>) -> Result<u32, String> {

@@ -21,14 +21,14 @@ pub(crate) fn join(
     adapter: &Parts<'_>,
     options: &Options<'_>,
 ) -> Result<Vec<u8>, Error> {
-    memories(program).map_err(Error::in_program)?;
+    memories(program)?;
     if adapter.memories.len() != 1 {
         let text = "must define one memory, and no more";
         return Err(Error::new(text).in_adapter());
     }
     let of_program = imports::of_program(program, adapter)?;
     let of_adapter = imports::of_adapter(adapter)?;
-    let entry = stubs::entry(program).map_err(Error::in_program)?;
+    let entry = stubs::entry(program)?;
 
     // The numbers of functions.
     let kept = of_adapter.iter().filter(|i| **i == AdapterImport::Kept);

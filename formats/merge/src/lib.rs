@@ -65,7 +65,7 @@ pub fn is_ordinary(wasm: &[u8]) -> bool {
 /// That one of them is not valid, or has what cannot be joined; that the adapter lacks functions
 /// that the program imports, all of which are named.
 pub fn merge(program: &[u8], adapter: &[u8], options: &Options<'_>) -> Result<Vec<u8>, Error> {
-    let program = parts::Parts::read(program, options.features).map_err(Error::in_program)?;
+    let program = parts::Parts::read(program, options.features)?;
     let adapter = parts::Parts::read(adapter, options.features).map_err(Error::in_adapter)?;
     join::join(&program, &adapter, options)
 }
