@@ -51,14 +51,14 @@ impl<H: Host> Wasi<H> {
         }
         let parent = self.table.look(fd)?.inheriting;
         let open = self.table.directory(fd, needed)?;
-        if (request.rights | request.inheriting) & !parent != 0 {
+        if request.rights & !parent != 0 {
             return Err(Errno::Notcapable);
         }
         let object = open_in(open, &path, &request)?;
         let descriptor = Descriptor {
             rights: request.rights & object.applicable(),
             inheriting: match object {
-                Object::Directory(_) => request.inheriting,
+                Object::Directory(_) => request.inheriting & parent,
                 _ => 0,
             },
             filetype: match object {

@@ -139,8 +139,11 @@ impl<H: Host> Wasi<H> {
         let Ok(descriptor) = self.table.get(fd) else {
             return Ok(State::Wrong(Errno::Badf));
         };
-        if let Err(errno) = descriptor.has(rights::POLL_FD_READWRITE | rights::FD_READ) {
-            return Ok(State::Wrong(errno));
+        if descriptor
+            .has(rights::POLL_FD_READWRITE | rights::FD_READ)
+            .is_err()
+        {
+            return Ok(State::Wrong(Errno::Badf));
         }
         Ok(match &mut descriptor.object {
             Object::File(open) => match open.file.attributes() {
@@ -161,8 +164,11 @@ impl<H: Host> Wasi<H> {
         let Ok(descriptor) = self.table.look(fd) else {
             return State::Wrong(Errno::Badf);
         };
-        if let Err(errno) = descriptor.has(rights::POLL_FD_READWRITE | rights::FD_WRITE) {
-            return State::Wrong(errno);
+        if descriptor
+            .has(rights::POLL_FD_READWRITE | rights::FD_WRITE)
+            .is_err()
+        {
+            return State::Wrong(Errno::Badf);
         }
         match &descriptor.object {
             Object::File(_) => State::Ready(1, 0),
