@@ -26,8 +26,8 @@ const BASE: &str = "sing-run.img";
 const KERNEL: &str = "singularity";
 /// The adapter's module in that image.
 const ADAPTER: &str = "adapter.wasm";
-/// The program's image in the system.
-const PROGRAM: &str = "program";
+/// The longest name of the program's image, in characters.
+const LONGEST: usize = 64;
 /// The program's budget: what 32-bit addresses can reach, and the adapter's memory and records.
 const BUDGET: u64 = 5 << 30;
 /// The most directories: the system has so many drivers.
@@ -94,18 +94,18 @@ pub fn run(request: &Request) -> Result<u8, String> {
     let file = nameless(&archive).map_err(|e| format!("the system image cannot be kept: {e}"))?;
     drop(archive);
     let mut command = Command::new(&kernel);
-    command.args(["--net", "none"]);
+    let id = std::process::id();
+    command.args(["--net", "none", "--parent", &id.to_string()]);
     for (i, (host, _)) in request.directories.iter().enumerate() {
         let mut mount = host.clone().into_os_string();
         mount.push(format!("::{},rw", mounted_at(i)));
         command.arg("--dir").arg(mount);
     }
     // The kernel's process opens it anew.
-    let id = std::process::id();
     command.arg(format!("/proc/{id}/fd/{}", file.as_raw_fd()));
     let awaited: Vec<String> = (0..request.directories.len()).map(mounted_at).collect();
     command.arg(awaited.join(","));
-    command.arg(PROGRAM);
+    command.arg(image_name(&request.file));
     command.args(words(request));
     // At a terminal the kernel would take single keys; the program is to get lines.
     let typed = io::stdin().is_terminal();
@@ -159,6 +159,22 @@ fn name(file: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
+/// The name of the program's image, which crash reports say. None of the system's has a dot.
+fn image_name(file: &Path) -> String {
+    let name = file
+        .file_stem()
+        .unwrap_or(file.as_os_str())
+        .to_string_lossy();
+    let name: String = printable(&name).chars().take(LONGEST).collect();
+    format!("{name}.wasm")
+}
+
+fn printable(name: &str) -> String {
+    name.chars()
+        .map(|c| if c.is_control() || c == '/' { '_' } else { c })
+        .collect()
+}
+
 /// A file that is kept beside this command.
 fn beside(name: &str) -> Result<PathBuf, String> {
     let own = std::env::current_exe().map_err(|e| format!("cannot find itself: {e}"))?;
@@ -187,7 +203,8 @@ fn image(request: &Request, base: &[u8]) -> Result<Vec<u8>, String> {
     let merged = merged(&request.file, &module, adapter, Some(BUDGET))?;
     let compiled = input::compile(&request.file, &merged, &Options::default())?;
     let program = input::elf(&compiled, &request.file)?;
-    let mut files: Vec<(String, Vec<u8>)> = vec![(format!("{BIN}{PROGRAM}"), program)];
+    let mut files: Vec<(String, Vec<u8>)> =
+        vec![(format!("{BIN}{}", image_name(&request.file)), program)];
     for (path, bytes) in base.files().filter(|(path, _)| path.starts_with(BIN)) {
         files.push((path.into(), bytes.to_vec()));
     }
@@ -225,11 +242,7 @@ fn merged(
     memory: Option<u64>,
 ) -> Result<Vec<u8>, String> {
     let name = file.file_stem().unwrap_or(file.as_os_str());
-    let name: String = name
-        .to_string_lossy()
-        .chars()
-        .map(|c| if c.is_control() { '_' } else { c })
-        .collect();
+    let name = printable(&name.to_string_lossy());
     let options = sing_merge::Options {
         features: Features::Sip.of_wasmparser(),
         name: Some(&name),

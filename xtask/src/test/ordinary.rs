@@ -131,8 +131,8 @@ fn missing(machine: &Ordinary<'_>) -> Result<()> {
     )?;
     says(&output, "env.jump")?;
     let output = machine.run(&["--dir"], "lacks", &[], b"")?;
-    ensure!(output.status.code() == Some(1), "{:?}", output.status);
-    Ok(())
+    ensure!(output.status.code() == Some(2), "{:?}", output.status);
+    says(&output, "name a module")
 }
 
 /// `sing compile` and `sing image` join such a module, too.
