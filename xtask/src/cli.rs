@@ -19,10 +19,12 @@ usage: cargo xtask COMMAND
 
   run [-c COMMANDS | --script FILE] [--machine hosted|pc|microvm|q35|pc-i440fx] [--memory guard|explicit] [--kvm]
       [--disk FILE[,ro][,nvme] ... | --fresh] [--dir HOST::PATH[,rw] ...]
+      [--bin NAME=FILE ...]
       [--net LOCAL,REMOTE | --net user[,HOST:PORT] | --net host[,RANGE] | --net none ...] [--serial FILE|unix:PATH] [--display [unix:PATH]]
       [-- ARGS]
       builds and starts the system: a shell on this terminal, or the commands given and the status of the last; its
       disk is disk.img in the project's folder, which is made and kept, and cleared by --fresh, or the files given;
+      --bin adds a program as a command, a module or an image; a module of WASI preview 1 is joined with the adapter;
       --dir serves the directory HOST at the system's path PATH, to read, or with ,rw to change, too; --net gives it a network card,
       whose frames are datagrams between two addresses (127.0.0.1:5001,127.0.0.1:5002), or QEMU's own network, by which
       connections to the port HOST of this machine's loopback lead to the system's PORT; with ,e1000 behind it a card of that kind (q35);
@@ -146,6 +148,7 @@ fn parse_run(mut parser: lexopt::Parser) -> Result<Command> {
         directories: Vec::new(),
         networks: Vec::new(),
         serial: None,
+        programs: Vec::new(),
         fresh: false,
         display: None,
         arguments: Vec::new(),
@@ -192,6 +195,15 @@ fn parse_run(mut parser: lexopt::Parser) -> Result<Command> {
             }
             Long("serial") => request.serial = Some(SerialLine::named(parser.value()?)),
             Long("fresh") => request.fresh = true,
+            Long("bin") => {
+                let text = parser.value()?.string()?;
+                match text.split_once('=') {
+                    Some((name, file)) if !name.is_empty() && !name.contains('/') => {
+                        request.programs.push((name.into(), file.into()));
+                    }
+                    _ => bail!("--bin {text}: write NAME=FILE, a command's name and its module"),
+                }
+            }
             other => return Err(other.unexpected().into()),
         }
     }
