@@ -197,7 +197,8 @@ fn image(request: &Request, base: &[u8]) -> Result<Vec<u8>, String> {
     let shown = request.file.display();
     if input::kind(&module).map_err(|e| format!("{shown}: {e}"))? == input::Kind::Image {
         return Err(format!(
-            "{shown}: is the image of a program of this system; `sing run` takes a module of WASI preview 1"
+            "{shown}: is the image of a program of this system; `sing run` takes a module of \
+             WASI preview 1"
         ));
     }
     let merged = merged(&request.file, &module, adapter, Some(BUDGET))?;
@@ -219,7 +220,8 @@ fn image(request: &Request, base: &[u8]) -> Result<Vec<u8>, String> {
     SystemImage::encode(manifest, &listed).map_err(|e| e.message)
 }
 
-/// An ordinary program as it is installed: joined with the adapter that is kept beside this command.
+/// An ordinary program as it is installed: joined with the adapter that is kept beside this
+/// command.
 pub fn installed(file: &Path, program: &[u8]) -> Result<Vec<u8>, String> {
     let base = beside(BASE).map_err(|e| {
         format!(

@@ -1,7 +1,7 @@
 //! What the two modules import, and what becomes of it.
 //!
-//! A program's imports become functions of the adapter. What the adapter does not have is collected,
-//! so that the user reads at once all that the program needs.
+//! A program's imports become functions of the adapter. What the adapter does not have is
+//! collected, so that the user reads at once all that the program needs.
 
 use crate::parts::Parts;
 use crate::stubs::Stub;

@@ -1,8 +1,8 @@
 //! The merged module, section by section.
 //!
 //! Functions are numbered like this: what the adapter imports of the kernel, the program's own, the
-//! adapter's own, the stubs. A function that the program imports has the number of the adapter's, and
-//! one that the adapter imports of the program has the number of its stub.
+//! adapter's own, the stubs. A function that the program imports has the number of the adapter's,
+//! and one that the adapter imports of the program has the number of its stub.
 
 use crate::imports::{self, AdapterImport};
 use crate::names::Names;
@@ -79,14 +79,14 @@ fn memories(program: &Parts<'_>) -> Result<(), Error> {
     }
     if program.memories.iter().any(|m| m.memory64) {
         return Err(Error::new(
-            "has a memory with addresses of 64 bits, for which WASI preview 1 has no calls: build it \
-             for wasm32",
+            "has a memory with addresses of 64 bits, for which WASI preview 1 has no calls: build \
+             it for wasm32",
         ));
     }
     if program.memories.iter().any(|m| m.shared) {
         return Err(Error::new(
-            "has a shared memory, so it is one with threads (wasi-threads), which this system does not \
-             have for ordinary programs: build it without (no -pthread, no --shared-memory)",
+            "has a shared memory, so it is one with threads (wasi-threads), which this system does \
+             not have for ordinary programs: build it without (no -pthread, no --shared-memory)",
         ));
     }
     Ok(())

@@ -8,7 +8,8 @@
 //! of the module `program`, which are made here ([`Stub`]).
 //!
 //! Invariants:
-//! - What is merged was valid, and what comes of it is valid: [`merge`] validates both modules first.
+//! - What is merged was valid, and what comes of it is valid: [`merge`] validates both modules
+//!   first.
 //! - The merged module imports what the adapter imports of the kernel and of contracts, and nothing
 //!   else: the program gets no authority but the adapter's functions.
 //! - Exports, entry, start function and custom sections are the adapter's; of the program's custom

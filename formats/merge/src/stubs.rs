@@ -15,8 +15,8 @@ pub enum Stub {
     Write,
     /// `() -> i64`: the bytes of the program's memory.
     Size,
-    /// `()`: runs the program's start function, if it has one, and then what it exports as `_start`,
-    /// or as `_initialize` if there is no `_start`.
+    /// `()`: runs the program's start function, if it has one, and then what it exports as
+    /// `_start`, or as `_initialize` if there is no `_start`.
     Start,
 }
 
@@ -107,8 +107,8 @@ pub(crate) fn entry(program: &Parts<'_>) -> Result<Vec<u32>, Error> {
         .find(|name| program.exported(name).is_some());
     let Some((name, function)) = name.and_then(|n| Some((n, program.exported(n)?))) else {
         return Err(Error::new(
-            "exports no function _start, where a program begins, and no _initialize: it is a library; \
-             build a program",
+            "exports no function _start, where a program begins, and no _initialize: it is a \
+             library; build a program",
         ));
     };
     let ty = program.function_type(function);
