@@ -163,10 +163,12 @@ pub(crate) fn module(mut checked: Checked<'_>, options: &Options) -> Result<Comp
         manifest,
         contracts,
         initial,
+        kernel_memory,
         ..
     } = checked;
     (meta.data, meta.initial) = (initial.segments, initial.runs);
     meta.further_initial = initial.further_runs;
+    meta.kernel_memory = kernel_memory;
     if options.sealed() {
         Counts::of_image(&meta, &manifest, code.len(), initial.bytes.len())
             .check()
@@ -374,6 +376,7 @@ impl<'e> Emitter<'e> {
             abi_version: sing_abi::ABI_VERSION,
             memory_mode: options.memory_mode,
             linkage: options.linkage,
+            kernel_memory: 0,
             cpu_features: options
                 .cpu
                 .features()

@@ -5,6 +5,7 @@ use crate::contracts;
 use crate::disk;
 use crate::image::Request;
 use crate::inspect::View;
+use crate::run;
 use lexopt::{Arg, Parser, ValueExt as _};
 use sing_compiler::{Cpu, MemoryMode, Options};
 use std::ffi::OsString;
@@ -27,6 +28,11 @@ sing: verify, compile and inspect the programs of a Singularity system, and thei
   sing inspect FILE [--imports] [--contracts] [--manifest] [--functions] [--disassemble [FUNCTION]]
       Shows what a module or an image consists of; without a choice, its sizes. A module is compiled
       first (--memory and --cpu as above). Of a system image, it lists the programs and files.
+
+  sing run [--dir HOST[::GUEST]]... [--env NAME[=VALUE]]... MODULE [ARGUMENT]...
+      Runs an ordinary program, a module of WASI preview 1, in a system of its own: with the standard streams and the
+      exit status of this command, and with these directories of the host, which it can change. Nothing else of the host
+      can be reached. A program that traps ends with status 134.
 
   sing image -o OUT --manifest SYSTEM.json... [--bin NAME=FILE]... [--file PATH=FILE]...
       Builds a system image, of one system manifest or of several that belong together. A program may be an image or a module, which is compiled on the way
@@ -90,6 +96,7 @@ pub enum Command {
     Contracts(contracts::Request),
     Check(check::Request),
     CheckSystem(check::Subject),
+    Run(run::Request),
     Disk(disk::Request),
 }
 
@@ -111,6 +118,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command> {
         "compile" => compile(&mut parser),
         "inspect" => inspect(&mut parser),
         "image" => image(&mut parser),
+        "run" => run_program(&mut parser),
         name if contracts::COMMANDS.contains(&name) => contracts::parse(name, &mut parser)
             .map(|request| request.map_or(Command::Help, Command::Contracts)),
         "check" => check_one(&mut parser),
@@ -235,6 +243,27 @@ fn image(parser: &mut Parser) -> Parsed {
         files,
         options,
     }))
+}
+
+/// The options of `sing run` stand before the module; what follows it is the program's.
+fn run_program(parser: &mut Parser) -> Parsed {
+    let mut request = run::Request::default();
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Arg::Long("dir") => request.add_directory(&parser.value()?.string()?)?,
+            Arg::Long("env") => request.add_variable(&parser.value()?.string()?)?,
+            Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
+            Arg::Value(file) => {
+                request.file = file.into();
+                for argument in parser.raw_args()? {
+                    request.arguments.push(argument.string()?);
+                }
+                return Ok(Command::Run(request));
+            }
+            other => return Err(other.unexpected()),
+        }
+    }
+    Err("name a module".into())
 }
 
 fn check_one(parser: &mut Parser) -> Parsed {

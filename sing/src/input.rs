@@ -102,7 +102,7 @@ pub fn image(path: &Path, bytes: Vec<u8>, options: &Options) -> Result<Vec<u8>, 
     }
 }
 
-/// Compiles a module.
+/// Compiles a module; an ordinary program is joined with the adapter before.
 pub fn compile(path: &Path, bytes: &[u8], options: &Options) -> Result<Compiled, String> {
     let name = path.display();
     if kind(bytes).map_err(|e| format!("{name}: {e}"))? == Kind::Image {
@@ -110,7 +110,13 @@ pub fn compile(path: &Path, bytes: &[u8], options: &Options) -> Result<Compiled,
             "{name}: is an image already; `sing verify` and `sing inspect` say what is in it"
         ));
     }
-    let compiled = sing_compiler::compile(bytes, options);
+    let joined;
+    let mut module = bytes;
+    if sing_merge::is_ordinary(bytes) {
+        joined = crate::run::installed(path, bytes)?;
+        module = &joined;
+    }
+    let compiled = sing_compiler::compile(module, options);
     compiled.map_err(|e| format!("{name}: refused: {e}"))
 }
 

@@ -15,6 +15,7 @@ mod image;
 mod input;
 mod inspect;
 mod output;
+mod run;
 mod system;
 mod verify;
 
@@ -62,6 +63,10 @@ fn run(command: Command) -> u8 {
         Command::Contracts(request) => contracts::run(request),
         Command::CheckSystem(subject) => check_system::run(&subject),
         Command::Disk(request) => disk::run(&request),
+        Command::Run(request) => match run::run(&request) {
+            Ok(status) => return status,
+            Err(message) => Err(message),
+        },
         Command::Check(request) => match check::run(&request) {
             Ok(check::Verdict::Misused) => return 2,
             Ok(check::Verdict::Unknown) => return 3,

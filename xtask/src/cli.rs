@@ -7,7 +7,7 @@ use crate::image::MemoryMode;
 use crate::machine::Machine;
 use crate::network::Network;
 use crate::serial_line::SerialLine;
-use crate::{bench, doc, fresh, fuzz, iso, run, test, wast};
+use crate::{bench, doc, fresh, fuzz, iso, run, test, wasi, wast};
 use anyhow::{Context, Result, bail};
 use lexopt::ValueExt;
 use lexopt::prelude::*;
@@ -19,10 +19,12 @@ usage: cargo xtask COMMAND
 
   run [-c COMMANDS | --script FILE] [--machine hosted|pc|microvm|q35|pc-i440fx] [--memory guard|explicit] [--kvm]
       [--disk FILE[,ro][,nvme] ... | --fresh] [--dir HOST::PATH[,rw] ...]
+      [--bin NAME=FILE ...]
       [--net LOCAL,REMOTE | --net user[,HOST:PORT] | --net host[,RANGE] | --net none ...] [--serial FILE|unix:PATH] [--display [unix:PATH]]
       [-- ARGS]
       builds and starts the system: a shell on this terminal, or the commands given and the status of the last; its
       disk is disk.img in the project's folder, which is made and kept, and cleared by --fresh, or the files given;
+      --bin adds a program as a command, a module or an image; a module of WASI preview 1 is joined with the adapter;
       --dir serves the directory HOST at the system's path PATH, to read, or with ,rw to change, too; --net gives it a network card,
       whose frames are datagrams between two addresses (127.0.0.1:5001,127.0.0.1:5002), or QEMU's own network, by which
       connections to the port HOST of this machine's loopback lead to the system's PORT; with ,e1000 behind it a card of that kind (q35, hosted);
@@ -33,6 +35,8 @@ usage: cargo xtask COMMAND
       both to a Unix socket at which another program listens
   image [--iso [FILE]] [-o FILE] [--memory guard|explicit]
       makes a system image, or a CD or USB image that a PC starts from, with BIOS or UEFI
+  wasi
+      builds what `target/release/sing run PROGRAM.wasm` needs, which runs ordinary programs
   test [--quick] [--all] [PART | TEST | PART/TEST]
       runs the whole test suite, or the parts or tests whose name contains the word given; --quick leaves out the
       emulated machines and the WebAssembly suite, --all takes the whole boot matrix (part boot)
@@ -70,6 +74,8 @@ pub enum Command {
     Fresh(fresh::Request),
     /// Document the contracts.
     Doc,
+    /// Build what `sing run` needs.
+    Wasi,
     /// Measure.
     Bench(bench::Request),
     /// Run the WebAssembly test suite.
@@ -87,11 +93,8 @@ pub fn parse(mut parser: lexopt::Parser) -> Result<Command> {
             "run" => parse_run(parser),
             "image" => parse_image(parser),
             "test" => parse_test(parser),
-            "doc" => match parser.next()? {
-                None => Ok(Command::Doc),
-                Some(Short('h') | Long("help")) => Ok(Command::Help),
-                Some(other) => Err(other.unexpected().into()),
-            },
+            "doc" => alone(&mut parser, Command::Doc),
+            "wasi" => alone(&mut parser, Command::Wasi),
             "bench" => parse_bench(parser),
             "fuzz" => parse_fuzz(parser),
             "wast" => {
@@ -103,6 +106,15 @@ pub fn parse(mut parser: lexopt::Parser) -> Result<Command> {
             }
             other => bail!("unknown command `{other}`"),
         },
+        Some(other) => Err(other.unexpected().into()),
+    }
+}
+
+/// A command without arguments.
+fn alone(parser: &mut lexopt::Parser, command: Command) -> Result<Command> {
+    match parser.next()? {
+        None => Ok(command),
+        Some(Short('h') | Long("help")) => Ok(Command::Help),
         Some(other) => Err(other.unexpected().into()),
     }
 }
@@ -136,6 +148,7 @@ fn parse_run(mut parser: lexopt::Parser) -> Result<Command> {
         directories: Vec::new(),
         networks: Vec::new(),
         serial: None,
+        programs: Vec::new(),
         fresh: false,
         display: None,
         arguments: Vec::new(),
@@ -182,6 +195,15 @@ fn parse_run(mut parser: lexopt::Parser) -> Result<Command> {
             }
             Long("serial") => request.serial = Some(SerialLine::named(parser.value()?)),
             Long("fresh") => request.fresh = true,
+            Long("bin") => {
+                let text = parser.value()?.string()?;
+                match text.split_once('=') {
+                    Some((name, file)) if !name.is_empty() && !name.contains('/') => {
+                        request.programs.push((name.into(), file.into()));
+                    }
+                    _ => bail!("--bin {text}: write NAME=FILE, a command's name and its module"),
+                }
+            }
             other => return Err(other.unexpected().into()),
         }
     }
@@ -359,6 +381,7 @@ pub fn execute(command: Command) -> Result<u8> {
         Command::Test(request) => test::run(&request),
         Command::Fresh(request) => fresh::run(&request),
         Command::Doc => doc::run(),
+        Command::Wasi => wasi::run(),
         Command::Bench(request) => bench::run(&request),
         Command::Wast(paths) => wast::run(&paths),
         Command::Fuzz(request) => fuzz::run(&request),

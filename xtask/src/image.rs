@@ -8,6 +8,7 @@ use crate::project::{Program, Project};
 use crate::{cargo, files};
 use anyhow::{Context, Result};
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -57,6 +58,15 @@ pub fn compile_programs(
     let wanted = |program: &&Program| which == Programs::WithTests || !program.test;
     let programs: Vec<&Program> = project.programs.iter().filter(wanted).collect();
     crate::build::tools_and_programs(project, &programs)?;
+    compile(project, &programs, mode)
+}
+
+/// Compiles programs that have been built, where they have changed.
+pub fn compile(
+    project: &Project,
+    programs: &[&Program],
+    mode: MemoryMode,
+) -> Result<Vec<(String, PathBuf)>> {
     let folder = project.out().join(mode.name());
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let sing = project.host_binary("sing");
@@ -120,14 +130,47 @@ fn identity(file: &Path) -> Result<String> {
 
 /// Packs the system image, with a script if one is given (the boot file `script`).
 pub fn system(project: &Project, mode: MemoryMode, script: Option<&str>) -> Result<PathBuf> {
+    system_with(project, mode, script, &[])
+}
+
+/// The same with further programs, each a module or an image.
+pub fn system_with(
+    project: &Project,
+    mode: MemoryMode,
+    script: Option<&str>,
+    further: &[(String, PathBuf)],
+) -> Result<PathBuf> {
     remove_left_over(&project.out(), |run| Path::new("/proc").join(run).exists());
-    let images = compile_programs(project, Programs::Ordinary, mode)?;
+    let mut images = compile_programs(project, Programs::Ordinary, mode)?;
+    for (name, file) in further {
+        images.push((name.clone(), further_image(project, mode, name, file)?));
+    }
     let name = match script {
         None => format!("system-{}.img", mode.name()),
         // Several runs may happen at a time.
         Some(_) => format!("script-{}.img", std::process::id()),
     };
     pack(project, &images, &project.out().join(name), script)
+}
+
+/// The image of a program from elsewhere: of a module, it is compiled.
+fn further_image(project: &Project, mode: MemoryMode, name: &str, file: &Path) -> Result<PathBuf> {
+    let unread = || format!("cannot read {}", file.display());
+    let mut start = Vec::new();
+    fs::File::open(file)
+        .and_then(|file| file.take(4).read_to_end(&mut start))
+        .with_context(unread)?;
+    if start != b"\0asm" {
+        return Ok(file.to_path_buf());
+    }
+    let folder = project.out().join("further").join(mode.name());
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let image = folder.join(name);
+    let mut command = Command::new(project.host_binary("sing"));
+    command.arg("compile").arg(file).arg("-o").arg(&image);
+    command.args(["--memory", mode.name()]);
+    cargo::quiet(&mut command, &format!("compiling {name}"))?;
+    Ok(image)
 }
 
 /// Removes the images of scripts whose runs have been ended before they could: Ctrl-C ends this

@@ -1,4 +1,5 @@
-//! The developers' command: `cargo xtask run`, `image`, `test`, `wast`, `fuzz`, `doc`, `bench`.
+//! The developers' command: `cargo xtask run`, `image`, `test`, `wast`, `fuzz`, `doc`, `bench`,
+//! `wasi`.
 //!
 //! It drives cargo and the project's own binaries and links neither compiler nor kernel, so that it
 //! builds in seconds. Everything it makes lies under `target/sing`.
@@ -44,6 +45,7 @@ mod setup;
 mod system;
 mod test;
 mod toolchain;
+mod wasi;
 mod wast;
 
 use std::process::ExitCode;

@@ -9,8 +9,10 @@ use crate::network::Network;
 use crate::project::Project;
 use crate::serial_line::SerialLine;
 use crate::setup::{self, Needs};
+use crate::wasi;
 use anyhow::{Context, Result, bail};
 use std::io::IsTerminal;
+use std::path::PathBuf;
 use std::process::Stdio;
 
 /// The shell's input if a script is given.
@@ -29,6 +31,8 @@ pub struct Request {
     pub kvm: bool,
     /// The machine's disks; none: the project's own.
     pub disks: Vec<Disk>,
+    /// Further programs: name, and module or image.
+    pub programs: Vec<(String, PathBuf)>,
     /// Directories of the host that the system gets.
     pub directories: Vec<HostDirectory>,
     /// Its network cards.
@@ -54,7 +58,11 @@ pub fn run(request: &Request) -> Result<u8> {
         Acceleration::Emulated
     };
     let script = request.script.as_deref();
-    let image = image::system(&project, request.memory, script)?;
+    if !request.programs.is_empty() {
+        // `sing image` joins ordinary programs with what is made here.
+        wasi::base(&project)?;
+    }
+    let image = image::system_with(&project, request.memory, script, &request.programs)?;
     let mut kernel = Kernel::prepare(&project, request.machine, acceleration)?;
     kernel.disks = if request.disks.is_empty() {
         Disk::kept(&project, request.fresh)?.into_iter().collect()

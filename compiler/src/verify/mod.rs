@@ -38,6 +38,8 @@ pub(crate) struct Checked<'a> {
     pub(crate) used: Used,
     /// The data of its image.
     pub(crate) initial: Initial,
+    /// The memory that addresses in kernel calls refer to.
+    pub(crate) kernel_memory: u32,
 }
 
 /// Verifies a module.
@@ -65,10 +67,12 @@ pub(crate) fn check<'a>(wasm: &'a [u8], options: &Options) -> Result<Checked<'a>
             contracts,
             used,
             initial,
+            kernel_memory: 0,
         });
     }
     sip::shape(&module)?;
     limits::module(&module, &used)?;
+    let kernel_memory = sip::kernel_memory(&module)?;
     let manifest = manifest::of_module(&module)?;
     let contracts = contracts::of_module(&module)?;
     contracts::startup_endpoints(&manifest, &contracts)?;
@@ -90,5 +94,6 @@ pub(crate) fn check<'a>(wasm: &'a [u8], options: &Options) -> Result<Checked<'a>
         contracts,
         used,
         initial,
+        kernel_memory,
     })
 }

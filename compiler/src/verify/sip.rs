@@ -3,10 +3,13 @@
 use super::ImportUse;
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::module::Module;
-use sing_abi::names::{EXPORT_MAIN, EXPORT_STACK_POINTER, EXPORT_THREAD, SECTION_MANIFEST};
+use sing_abi::names::{
+    EXPORT_MAIN, EXPORT_STACK_POINTER, EXPORT_THREAD, SECTION_MANIFEST, SECTION_MEMORY,
+};
 use sing_abi::{PAGE, entry};
 use sing_image::manifest::{LEAST_RECORDS, Manifest};
 use sing_image::meta::{ExportKind, GlobalType, ImportKind, SegmentMode, ValType};
+use wasmparser::BinaryReader;
 
 /// Checks that the module is closed: its memory, tables and globals are its own.
 pub(super) fn shape(module: &Module<'_>) -> Result<()> {
@@ -44,6 +47,39 @@ pub(super) fn shape(module: &Module<'_>) -> Result<()> {
         return Err(Error::new(ErrorKind::Unsupported, message));
     }
     Ok(())
+}
+
+/// The memory that addresses in kernel calls and messages refer to: what the module's section says,
+/// or else the first.
+pub(super) fn kernel_memory(module: &Module<'_>) -> Result<u32> {
+    let fail =
+        |kind, message: String| Err(Error::new(kind, message).at(Place::Section(SECTION_MEMORY)));
+    let mut sections = module.customs.iter().filter(|c| c.name == SECTION_MEMORY);
+    let Some(section) = sections.next() else {
+        return Ok(0);
+    };
+    if sections.next().is_some() {
+        let message =
+            "the module says more than once which memory kernel calls refer to; leave one";
+        return fail(ErrorKind::Invalid, message.into());
+    }
+    let mut reader = BinaryReader::new(section.bytes, 0);
+    let memory = match reader.read_var_u32() {
+        Ok(memory) if reader.eof() => memory,
+        _ => {
+            let message = "must hold one number: that of the memory that kernel calls refer to";
+            return fail(ErrorKind::Invalid, message.into());
+        }
+    };
+    if memory as usize >= module.memories.len() {
+        let message = format!(
+            "kernel calls are to refer to memory {memory}, and the module has {}: name one that it \
+             defines, or leave the section out for the first",
+            module.memories.len()
+        );
+        return fail(ErrorKind::Unsupported, message);
+    }
+    Ok(memory)
 }
 
 /// Checks that the functions that the kernel calls are exported, with the right types.

@@ -44,3 +44,6 @@ pub const SECTION_MANIFEST: &str = "singularity.manifest";
 pub const SECTION_PARAMETERS: &str = "singularity.parameters";
 /// Custom section with the source text of every contract that the module names.
 pub const SECTION_CONTRACTS: &str = "singularity.contracts";
+/// Custom section with the number of the memory that addresses in kernel calls and messages refer to
+/// (an unsigned LEB128 number). Without it, they refer to the first memory.
+pub const SECTION_MEMORY: &str = "singularity.memory";

@@ -466,6 +466,9 @@ pub struct Meta {
     pub memory_mode: MemoryMode,
     /// Whether it can be linked.
     pub linkage: Linkage,
+    /// The memory that addresses in kernel calls and messages refer to, by its index; 0 where there
+    /// is none. `Open`: always the first.
+    pub kernel_memory: u32,
     /// Processor features that the code uses, by their names in `cpuid` (lower case), sorted.
     pub cpu_features: Vec<String>,
     /// Layout of the context record.

@@ -38,6 +38,7 @@ Options:
                             socket PATH: it sends scan codes and gets pictures (the book's chapter on devices)
       --memory-limit BYTES  the most memory to use, with K, M or G behind it if you like
                             (default: what Linux says is available)
+      --parent PID          end at once when the process PID does, which must be the one that started this
       --watch MICROSECONDS  for tests: let the timer tick this often, and say at the end how long interrupts
                             have waited for the kernel at most
       --stress switch       let another thread run at every place where one could, slowly: for tests
@@ -76,6 +77,8 @@ pub(crate) struct Run {
     pub(crate) sockets: HostSockets,
     pub(crate) args: Vec<String>,
     pub(crate) memory_limit: Option<u64>,
+    /// The process with which this one ends.
+    pub(crate) parent: Option<i32>,
     /// Nanoseconds between timer ticks; 0 for none.
     pub(crate) watch: u64,
     pub(crate) stress: bool,
@@ -106,6 +109,8 @@ pub(crate) enum Error {
     Display,
     /// The value is no socket.
     Socket(OsString),
+    /// The value is no process.
+    Parent(String),
     /// The value is no time between ticks.
     Watch(String),
     /// The value is no kind of stress.
@@ -150,6 +155,10 @@ impl fmt::Display for Error {
                 f,
                 "--display {}: not a socket; write unix:PATH, a Unix socket at which a program listens",
                 text.display()
+            ),
+            Self::Parent(text) => write!(
+                f,
+                "--parent {text}: not a process; write the number of the one that starts this"
             ),
             Self::Watch(text) => write!(
                 f,
@@ -211,6 +220,7 @@ pub(crate) fn parse(mut parser: lexopt::Parser) -> Result<Command, Error> {
     let mut sockets = None;
     let mut watch = 0;
     let mut stress = false;
+    let mut parent = None;
     let image = loop {
         match parser.next()? {
             Some(Long("memory-limit")) => {
@@ -252,6 +262,11 @@ pub(crate) fn parse(mut parser: lexopt::Parser) -> Result<Command, Error> {
                 let socket = DisplaySocket::named(text.clone());
                 display = Some(socket.ok_or(Error::Socket(text))?);
             }
+            Some(Long("parent")) => {
+                let text = parser.value()?.string()?;
+                let number = text.parse().ok().filter(|&number: &i32| number > 0);
+                parent = Some(number.ok_or(Error::Parent(text))?);
+            }
             Some(Long("watch")) => {
                 let text = parser.value()?.string()?;
                 let microseconds = text.parse::<u64>().ok();
@@ -283,6 +298,7 @@ pub(crate) fn parse(mut parser: lexopt::Parser) -> Result<Command, Error> {
         sockets: sockets.unwrap_or(HostSockets::Loopback),
         args,
         memory_limit,
+        parent,
         watch,
         stress,
     })))

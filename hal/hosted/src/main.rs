@@ -4,6 +4,7 @@ mod arguments;
 mod load;
 
 use arguments::{Command, Run};
+use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use sing_abi::exit::machine;
 use sing_hosted::{Config, HostedHal};
 use sing_kernel::{BootImage, Options};
@@ -40,7 +41,22 @@ fn give_up(status: i32, error: &dyn Display) -> ! {
     std::process::exit(status)
 }
 
+/// Has Linux end this process when its parent ends, which is this one.
+fn end_with(parent: i32) {
+    let done = set_parent_process_death_signal(Some(Signal::KILL));
+    if let Err(error) = done {
+        give_up(machine::REFUSED, &format!("--parent: {error}"));
+    }
+    // It may have ended before.
+    if getppid().is_none_or(|now| now.as_raw_nonzero().get() != parent) {
+        give_up(machine::USAGE, &"--parent: another process started this");
+    }
+}
+
 fn start(run: Run) -> ! {
+    if let Some(parent) = run.parent {
+        end_with(parent);
+    }
     let image = load::image(&run.image).unwrap_or_else(|error| {
         let status = if error.unreadable() {
             machine::NO_IMAGE

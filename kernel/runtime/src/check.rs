@@ -365,6 +365,12 @@ fn ordered(meta: &Meta, s: &Spaces) -> Result<(), Error> {
     ensure(meta.memory.is_some() || meta.further.is_empty(), || {
         "further memories without a first one".into()
     })?;
+    let called = meta.kernel_memory;
+    let there = called as usize <= meta.further.len();
+    ensure(
+        called == 0 || meta.linkage == Linkage::Sealed && there,
+        || format!("kernel calls that mean memory {called}"),
+    )?;
     let mut values = meta.table_values.iter().peekable();
     for (i, t) in meta.tables.iter().enumerate() {
         let value = values.next_if(|(table, _)| *table as usize == i);

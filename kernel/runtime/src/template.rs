@@ -268,6 +268,12 @@ impl Template {
         &self.meta.further
     }
 
+    /// Returns the index of the memory that addresses in kernel calls refer to.
+    #[must_use]
+    pub fn kernel_memory(&self) -> u32 {
+        self.meta.kernel_memory
+    }
+
     /// Returns a memory by its index.
     #[must_use]
     pub fn memory_type(&self, index: u32) -> Option<&MemoryType> {

@@ -179,6 +179,16 @@ impl Writer {
     }
 }
 
+/// There is something to wait for only while the reader has not asked for more.
+impl Waitable for Writer {
+    fn handle(&self) -> Handle {
+        match &self.0 {
+            Write::Waiting(pipe) => pipe.handle(),
+            Write::Ready(_) | Write::Closed => Handle::NONE,
+        }
+    }
+}
+
 /// The reading end of a pipe.
 #[derive(Debug)]
 pub struct Reader(Option<PipeContract::Exp<PipeContract::Start>>);
@@ -327,6 +337,12 @@ pub fn stdin() -> Reader {
 #[must_use]
 pub fn take_stdout() -> Option<Writer> {
     STDOUT.lock().take().map(|stream| stream.writer)
+}
+
+/// Takes standard error, as [`take_stdout`] does standard output.
+#[must_use]
+pub fn take_stderr() -> Option<Writer> {
+    STDERR.lock().take().map(|stream| stream.writer)
 }
 
 /// Prints to standard output.

@@ -81,6 +81,7 @@ pub mod path;
 pub mod pattern;
 pub mod plan;
 pub mod process;
+pub mod program;
 pub mod provider;
 pub mod rt;
 pub mod select;

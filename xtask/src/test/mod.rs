@@ -13,6 +13,7 @@ mod hosts;
 mod misuse;
 mod network_peer;
 mod networks;
+mod ordinary;
 mod platform;
 mod sockets;
 mod specification;
@@ -272,6 +273,13 @@ const PARTS: &[Part] = &[
         filters: false,
         emulated: true,
         run: directories::pc,
+    },
+    Part {
+        name: "ordinary",
+        quick: true,
+        filters: true,
+        emulated: false,
+        run: ordinary::check,
     },
     Part {
         name: "networks-hosted",

@@ -99,6 +99,7 @@ impl<'a> Reader<'a> {
                 meta.abi_version = one(rest)?;
                 meta.memory_mode = one(rest)?;
                 meta.linkage = one(rest)?;
+                meta.kernel_memory = one(rest)?;
                 some(rest, left, FEATURES, &mut meta.cpu_features)?;
                 meta.layout = one(rest)?;
                 true
@@ -342,6 +343,7 @@ mod tests {
             abi_version: 1,
             memory_mode: MemoryMode::Explicit,
             linkage: Linkage::Open,
+            kernel_memory: 300,
             cpu_features: vec!["avx".into(), "bmi1".into()],
             layout: CtxLayout {
                 size: 1,

@@ -43,7 +43,7 @@ fn memory(ctx: CtxRef, at: u32, len: u32) -> Result<SipMemory, Trap> {
     if let Some(guest) = sip.guest() {
         return guest.host().memory(ctx.memory_base(), end);
     }
-    sip.memory(at, u64::from(len))
+    sip.first_memory(end)
 }
 
 extern "C" fn memory_grow(ctx: CtxRef, _memory: u32, pages: u32) -> i32 {

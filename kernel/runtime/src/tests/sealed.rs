@@ -514,6 +514,21 @@ fn broken_images_are_refused_with_the_reason() {
             }),
         ),
         (
+            "kernel calls that mean memory 1",
+            refusal(|m| m.kernel_memory = 1),
+        ),
+        (
+            "kernel calls that mean memory 3",
+            refusal(|m| {
+                m.further = vec![Limits { min: 1, max: None }.into(); 2];
+                m.kernel_memory = 3;
+            }),
+        ),
+        (
+            "kernel calls that mean memory 4294967295",
+            refusal(|m| m.kernel_memory = u32::MAX),
+        ),
+        (
             "a memory of 2 pages",
             refusal(|m| {
                 let mut ty = MemoryType::from(Limits { min: 2, max: None });

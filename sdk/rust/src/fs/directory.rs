@@ -224,9 +224,7 @@ impl Directory {
     /// # Errors
     /// As [`Directory::attributes`].
     pub fn open_directory(&mut self, path: &str) -> Result<Directory, Error> {
-        let (imp, exp) = DirectoryContract::new_channel()?;
-        self.open_at(path, Options::write(), exp.into())?;
-        Directory::new(imp)
+        self.open_directory_with(path, Options::write())
     }
 
     /// The same for reading only: to be passed on.
@@ -234,8 +232,16 @@ impl Directory {
     /// # Errors
     /// As [`Directory::attributes`].
     pub fn open_directory_to_read(&mut self, path: &str) -> Result<Directory, Error> {
+        self.open_directory_with(path, Options::read())
+    }
+
+    /// Opens a directory below this one: of the options, those for opening something that exists.
+    ///
+    /// # Errors
+    /// As [`Directory::attributes`].
+    pub fn open_directory_with(&mut self, path: &str, options: Options) -> Result<Self, Error> {
         let (imp, exp) = DirectoryContract::new_channel()?;
-        self.open_at(path, Options::read(), exp.into())?;
+        self.open_at(path, options, exp.into())?;
         Directory::new(imp)
     }
 
@@ -308,18 +314,41 @@ impl Directory {
         Ok(text.to_lossy())
     }
 
+    fn set_times_at(
+        &mut self,
+        path: &str,
+        follow: bool,
+        accessed: u64,
+        modified: u64,
+    ) -> Result<(), Error> {
+        let path = Text::new(path)?;
+        self.ask(|d| {
+            done!(
+                Ready_SetTimes,
+                d.call_set_times(path, follow, accessed, modified)
+            )
+        })
+    }
+
     /// Sets times, in nanoseconds since 1970; [`super::KEEP`] leaves one as it is.
     ///
     /// # Errors
     /// As [`Directory::attributes`].
     pub fn set_times(&mut self, path: &str, accessed: u64, modified: u64) -> Result<(), Error> {
-        let path = Text::new(path)?;
-        self.ask(|d| {
-            done!(
-                Ready_SetTimes,
-                d.call_set_times(path, true, accessed, modified)
-            )
-        })
+        self.set_times_at(path, true, accessed, modified)
+    }
+
+    /// The same, of a link itself.
+    ///
+    /// # Errors
+    /// As [`Directory::attributes`].
+    pub fn set_times_of_link(
+        &mut self,
+        path: &str,
+        accessed: u64,
+        modified: u64,
+    ) -> Result<(), Error> {
+        self.set_times_at(path, false, accessed, modified)
     }
 
     /// Its entries, in no particular order.

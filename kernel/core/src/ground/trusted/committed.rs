@@ -3,7 +3,7 @@
 
 use super::Reservation;
 use crate::ground::machine::{hal, noted};
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use sing_arch::lock::SpinLock;
 use sing_runtime::{Block, Charged, Instance, Payer, SipMemory, Trap};
 
@@ -163,6 +163,10 @@ impl Accessible {
 pub(crate) struct LinearMemory {
     memory: SpinLock<Committed>,
     accessible: Accessible,
+    /// The number of the memory that addresses in kernel calls refer to.
+    called: AtomicU32,
+    /// The accessible part of that memory.
+    called_accessible: Accessible,
     /// Memories behind the first, each with addresses of its own. Windows on them obey the same
     /// rules.
     further: SpinLock<Charged<Committed>>,
@@ -214,6 +218,18 @@ impl LinearMemory {
         assert!(own.is_none(), "a second instance in one memory");
         let made = make(&memory, &further)?;
         self.accessible.show(&memory, made.memory_len());
+        let called = made.template().kernel_memory();
+        self.called.store(called, Relaxed);
+        let in_calls = match called.checked_sub(1).map(|i| i as usize) {
+            None => Some((&*memory, made.memory_len())),
+            Some(i) => further
+                .get(i)
+                .zip(made.further_memory(i).map(|(_, len)| len)),
+        };
+        match in_calls {
+            Some((memory, len)) => self.called_accessible.show(memory, len),
+            None => self.called_accessible.hide(),
+        }
         *own = Some(made);
         Ok(())
     }
@@ -238,6 +254,33 @@ impl LinearMemory {
         let len = instance.as_ref().map_or(u64::MAX, Instance::memory_len);
         drop(instance);
         self.accessible.show(memory, len);
+        if self.called() == 0 {
+            self.called_accessible.show(memory, len);
+        }
+    }
+
+    /// Does the same with a memory behind the first, if it is the one that kernel calls refer to.
+    fn show_further(&self, i: usize, memory: &Committed) {
+        if self.called() as usize != i + 1 {
+            return;
+        }
+        let instance = self.instance.lock();
+        let found = instance.as_ref().and_then(|own| own.further_memory(i));
+        drop(instance);
+        let len = found.map_or(0, |(_, len)| len);
+        self.called_accessible.show(memory, len);
+    }
+
+    /// The number of the memory that addresses in kernel calls refer to.
+    #[inline(always)]
+    pub(crate) fn called(&self) -> u32 {
+        self.called.load(Relaxed)
+    }
+
+    /// Returns the number of bytes of that memory that are accessible.
+    #[inline(always)]
+    pub(crate) fn called_committed(&self) -> u64 {
+        self.called_accessible.bytes.load(Relaxed)
     }
 
     /// Gives a table of the instance back where nobody else keeps that: how many bytes that is.
@@ -246,8 +289,12 @@ impl LinearMemory {
         self.instance.lock().as_mut()?.give_table_back()
     }
 
-    /// Calls `f` with the last of the memories behind the first; `None` if there is none.
+    /// Calls `f` with the last of the memories behind the first; `None` if there is none. Called
+    /// when no thread of the SIP runs any more, to give it back: no window on it is made after that.
     pub(crate) fn with_last_further<R>(&self, f: impl FnOnce(&mut Committed) -> R) -> Option<R> {
+        if self.called() != 0 {
+            self.called_accessible.hide();
+        }
         self.further.lock().last_mut().map(f)
     }
 
@@ -257,12 +304,16 @@ impl LinearMemory {
     /// # Panics
     /// If the instance has another reference: code could still run there.
     pub(crate) fn take_further(&self) -> Option<Committed> {
+        let mut further = self.further.lock();
         let instance = self.instance.lock();
         assert!(
             instance.as_ref().is_none_or(Instance::is_alone),
             "memory is taken from code that may run"
         );
-        let mut further = self.further.lock();
+        drop(instance);
+        if self.called() != 0 {
+            self.called_accessible.hide();
+        }
         let taken = further.pop();
         if further.is_empty() {
             // Not before: the list is paid for as long as it has room.
@@ -283,6 +334,7 @@ impl LinearMemory {
             );
         }
         self.accessible.hide();
+        self.called_accessible.hide();
         core::mem::take(&mut *self.memory.lock())
     }
 
@@ -303,13 +355,18 @@ impl LinearMemory {
         self.further.lock().iter().map(Committed::committed).sum()
     }
 
-    /// Calls `f` with a memory behind the first; `None` if there is none of this number.
+    /// Calls `f` with a memory behind the first, and publishes the accessible part afterwards;
+    /// `None` if there is none of this number.
     pub(crate) fn with_further<R>(
         &self,
         i: usize,
         f: impl FnOnce(&mut Committed) -> R,
     ) -> Option<R> {
-        self.further.lock().get_mut(i).map(f)
+        let mut further = self.further.lock();
+        let memory = further.get_mut(i)?;
+        let result = f(memory);
+        self.show_further(i, memory);
+        Some(result)
     }
 
     /// Returns the number of the memory behind the first that was reserved with this address.
@@ -333,12 +390,20 @@ impl LinearMemory {
         result
     }
 
-    /// Returns a window on the accessible part. For threads of the SIP itself: a window stays on
+    /// Returns a window on the accessible part of the memory that kernel calls refer to. For threads of the SIP itself: a window stays on
     /// its thread's stack, as it is not `Send`, and no thread of a SIP that has ended runs. And for
     /// a thread that hands something to a waiting thread of the SIP without letting any other
     /// thread run meanwhile: the memory exists as long as the SIP has threads.
     #[inline(always)]
     pub(crate) fn window(&self) -> SipMemory {
+        let base = self.called_accessible.base.load(Relaxed);
+        Self::window_on(base, self.called_committed())
+    }
+
+    /// Returns a window on the accessible part of the first memory, as [`LinearMemory::window`]
+    /// does.
+    #[inline(always)]
+    pub(crate) fn first_window(&self) -> SipMemory {
         Self::window_on(self.base(), self.committed())
     }
 

@@ -9,14 +9,14 @@ use crate::ground::memory::PIECE;
 use crate::mechanism::interrupt;
 
 impl Sip {
-    /// A window on the committed part of its memory, for its own threads.
+    /// A window on the committed part of the memory that kernel calls refer to, for its own threads.
     #[inline(always)]
     pub(crate) fn window(&self) -> sing_runtime::SipMemory {
         self.memory.window()
     }
 
-    /// A window on its memory with `at .. at + len` committed, for its own threads. If that takes
-    /// more than a step, others run in between: the caller must own nothing on its stack, and
+    /// A window on the memory that kernel calls refer to with `at .. at + len` committed, for its own
+    /// threads. If that takes more than a step, others run in between: the caller must own nothing on its stack, and
     /// repeat its look-ups.
     ///
     /// # Errors
@@ -31,23 +31,45 @@ impl Sip {
         Ok(self.memory.window())
     }
 
-    /// Whether its memory is accessible up to `end`.
+    /// Whether the memory that kernel calls refer to is accessible up to `end`.
     #[inline(always)]
     pub(crate) fn has_committed(&self, end: u64) -> bool {
-        end <= self.memory.committed()
+        end <= self.memory.called_committed()
     }
 
-    /// Commits its memory up to `end`, in steps between which others run.
+    /// Commits that memory up to `end`, in steps between which others run.
     #[cold]
     #[track_caller]
     fn commit_all(&self, end: u64) -> Result<(), Trap> {
-        while !self.commit_some(end)? {
+        while !self.commit_called(end)? {
             interrupt::let_others_run();
         }
         Ok(())
     }
 
-    /// Commits one step towards `end`; whether that reaches it.
+    /// Commits one step of that memory towards `end`; whether that reaches it.
+    #[cold]
+    fn commit_called(&self, end: u64) -> Result<bool, Trap> {
+        match self.memory.called().checked_sub(1) {
+            None => self.commit_some(end),
+            Some(i) => self.commit_some_further(i as usize, end),
+        }
+    }
+
+    /// A window on the first memory with the first `end` bytes committed, as [`Sip::memory`] has it.
+    ///
+    /// # Errors
+    /// As for [`Sip::memory`].
+    #[inline]
+    #[track_caller]
+    pub(crate) fn first_memory(&self, end: u64) -> Result<sing_runtime::SipMemory, Trap> {
+        while end > self.memory.committed() && !self.commit_some(end)? {
+            interrupt::let_others_run();
+        }
+        Ok(self.memory.first_window())
+    }
+
+    /// Commits one step of the first memory towards `end`; whether that reaches it.
     #[cold]
     pub(crate) fn commit_some(&self, end: u64) -> Result<bool, Trap> {
         let len = self.with_instance(Instance::memory_len).unwrap_or(0);
@@ -79,7 +101,7 @@ impl Sip {
     #[track_caller]
     pub(crate) fn memory_at(&self, index: u32, end: u64) -> Result<sing_runtime::SipMemory, Trap> {
         let Some(i) = index.checked_sub(1).map(|i| i as usize) else {
-            return self.memory(0, end);
+            return self.first_memory(end);
         };
         while !self.commit_some_further(i, end)? {
             interrupt::let_others_run();
@@ -136,11 +158,11 @@ impl Sip {
             return Ok(None);
         };
         let end = start + bytes.len() as u64;
-        if !self.has_committed(end) && !self.commit_some(end)? {
+        if end > self.memory.committed() && !self.commit_some(end)? {
             return Ok(Some(at));
         }
         // In bounds and below 4 GiB, as the image was checked.
-        self.window().write(start as u32, bytes)?;
+        self.memory.first_window().write(start as u32, bytes)?;
         Ok(Some(end))
     }
 

@@ -1,0 +1,394 @@
+//! Modules joined and looked at: every index space, what cannot be joined, and what is said of it.
+
+use sing_merge::{Error, Options, WasmFeatures, is_ordinary, merge};
+use wasmparser as wp;
+
+/// An adapter with something in every index space, so that all numbers behind it move.
+const ADAPTER: &str = r#"(module
+    (type $unused (func (param f32 f32)))
+    (import "program" "start" (func $start))
+    (import "sing_v1" "process_exit" (func $exit (param i32)))
+    (import "program" "read" (func $read (param i32 i32 i32)))
+    (import "sing_v1" "debug_print" (func $print (param i32 i32) (result i32)))
+    (import "program" "size" (func $size (result i64)))
+    (import "program" "write" (func $write (param i32 i32 i32)))
+    (memory (export "memory") 1)
+    (table $t 2 funcref)
+    (global $g (mut i32) (i32.const 7))
+    (global $h i32 (i32.const 16))
+    (tag $oops (param i32))
+    (elem (table $t) (i32.const 0) func $first $second)
+    (elem declare func $write)
+    (data (i32.const 64) "adapter")
+    (data $quiet "passive")
+    (start $first)
+    (func $first (global.set $g (i32.add (global.get $g) (global.get $h))))
+    (func $second
+        (memory.init $quiet (i32.const 0) (i32.const 0) (i32.const 7))
+        (data.drop $quiet)
+        (drop (ref.func $write)))
+    (func (export "sip_main") (result i32)
+        (call_indirect $t (i32.const 0))
+        (call $start)
+        (try_table (throw $oops (i32.const 1)))
+        (i32.wrap_i64 (call $size)))
+    (func (export "fd_write") (param i32 i32 i32 i32) (result i32)
+        (call $read (i32.const 0) (local.get 1) (i32.const 8))
+        (drop (call $print (i32.load (i32.const 0)) (i32.load offset=4 (i32.const 0))))
+        (call $write (local.get 3) (i32.const 4) (i32.const 4))
+        (i32.const 0))
+    (func (export "proc_exit") (param i32) (call $exit (local.get 0)))
+    (func (export "clock_time_get") (param i32 i64 i32) (result i32) (i32.const 0))
+    (@custom "singularity.manifest" "{\"name\": \"adapter\", \"memory\": 1, \"abi\": 1}")
+    (@custom "singularity.contracts" "none")
+)"#;
+
+const PROGRAM: &str = r#"(module
+    (type $unused (func (param i64)))
+    (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+    (import "wasi_snapshot_preview1" "fd_write" (func $print (param i32 i32 i32 i32) (result i32)))
+    (memory (export "memory") 2 3)
+    (table $t 1 funcref)
+    (global $g (mut i64) (i64.const 1))
+    (tag $oops)
+    (elem (table $t) (i32.const 0) func $helper)
+    (data (i32.const 8) "hello")
+    (data $quiet "more")
+    (start $helper)
+    (func $helper
+        (memory.init $quiet (i32.const 0) (i32.const 0) (i32.const 4))
+        (global.set $g (i64.add (global.get $g) (i64.const 1))))
+    (func $main (export "_start")
+        (call_indirect $t (i32.const 0))
+        (try_table (throw $oops))
+        (drop (call $print (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 4)))
+        (call $exit (i32.load offset=8 (i32.const 0))))
+    (@custom "target_features" "program's")
+)"#;
+
+fn features() -> WasmFeatures {
+    WasmFeatures::WASM2
+        | WasmFeatures::MULTI_MEMORY
+        | WasmFeatures::EXCEPTIONS
+        | WasmFeatures::FUNCTION_REFERENCES
+        | WasmFeatures::MEMORY64
+        | WasmFeatures::THREADS
+        | WasmFeatures::CUSTOM_PAGE_SIZES
+}
+
+fn options() -> Options<'static> {
+    Options {
+        features: features(),
+        name: None,
+        memory: None,
+    }
+}
+
+fn wasm(text: &str) -> Vec<u8> {
+    wat::parse_str(text).unwrap()
+}
+
+/// Joins two texts; the result is valid.
+fn joined(program: &str, adapter: &str) -> Result<Vec<u8>, Error> {
+    let merged = merge(&wasm(program), &wasm(adapter), &options())?;
+    let mut validator = wp::Validator::new_with_features(features());
+    validator
+        .validate_all(&merged)
+        .expect("the merged module is valid");
+    Ok(merged)
+}
+
+fn refusal(program: &str, adapter: &str) -> String {
+    joined(program, adapter)
+        .expect_err("is refused")
+        .to_string()
+}
+
+fn payloads(wasm: &[u8]) -> Vec<wp::Payload<'_>> {
+    wp::Parser::new(0)
+        .parse_all(wasm)
+        .map(Result::unwrap)
+        .collect()
+}
+
+/// The instructions of a function, counted among those that the module defines.
+fn code(wasm: &[u8], function: usize) -> Vec<String> {
+    let payloads = payloads(wasm);
+    let mut bodies = payloads.iter().filter_map(|p| match p {
+        wp::Payload::CodeSectionEntry(body) => Some(body),
+        _ => None,
+    });
+    let body = bodies.nth(function).unwrap();
+    let ops = body.get_operators_reader().unwrap();
+    ops.into_iter()
+        .map(|op| format!("{:?}", op.unwrap()))
+        .collect()
+}
+
+fn has(code: &[String], op: &str) {
+    assert!(code.iter().any(|o| o == op), "no {op} in {code:#?}");
+}
+
+#[test]
+fn every_index_space_is_renumbered() {
+    let merged = joined(PROGRAM, ADAPTER).unwrap();
+    // Functions: 0 and 1 are the kernel's, 2 and 3 the program's, 4 to 9 the adapter's, then stubs.
+    let main = code(&merged, 1);
+    has(&main, "CallIndirect { type_index: 3, table_index: 0 }");
+    has(&main, "Throw { tag_index: 0 }");
+    has(&main, "Call { function_index: 7 }");
+    has(&main, "Call { function_index: 8 }");
+    has(&code(&merged, 0), "MemoryInit { data_index: 1, mem: 0 }");
+    has(&code(&merged, 0), "GlobalSet { global_index: 0 }");
+    has(&code(&merged, 2), "GlobalSet { global_index: 1 }");
+    has(&code(&merged, 2), "GlobalGet { global_index: 2 }");
+    let second = code(&merged, 3);
+    has(&second, "MemoryInit { data_index: 3, mem: 1 }");
+    has(&second, "DataDrop { data_index: 3 }");
+    has(&second, "RefFunc { function_index: 11 }");
+    let entry = code(&merged, 4);
+    assert!(entry[1].contains("table_index: 1"), "{entry:?}");
+    has(&entry, "Call { function_index: 13 }");
+    has(&entry, "Throw { tag_index: 1 }");
+    has(&entry, "Call { function_index: 12 }");
+    let write = code(&merged, 5);
+    has(&write, "Call { function_index: 10 }");
+    has(&write, "Call { function_index: 1 }");
+    assert!(
+        write
+            .iter()
+            .any(|o| o.starts_with("I32Load") && o.contains("Memory(1)")),
+        "{write:?}"
+    );
+    // The stubs.
+    has(&code(&merged, 8), "MemoryCopy { dst_mem: 1, src_mem: 0 }");
+    has(&code(&merged, 9), "MemoryCopy { dst_mem: 0, src_mem: 1 }");
+    has(&code(&merged, 10), "MemorySize { mem: 0 }");
+    // The program's start function, then its entry.
+    assert_eq!(
+        code(&merged, 11)[..2],
+        ["Call { function_index: 2 }", "Call { function_index: 3 }",]
+    );
+}
+
+#[test]
+fn the_adapter_gives_imports_exports_start_and_sections() {
+    let merged = joined(PROGRAM, ADAPTER).unwrap();
+    let (mut imports, mut exports, mut customs, mut start) = (vec![], vec![], vec![], None);
+    let mut segments = vec![];
+    for payload in payloads(&merged) {
+        match payload {
+            wp::Payload::ImportSection(s) => {
+                imports.extend(s.into_imports().map(|i| i.unwrap().name.to_string()));
+            }
+            wp::Payload::ExportSection(s) => {
+                exports.extend(s.into_iter().map(|e| e.unwrap().name.to_string()));
+            }
+            wp::Payload::StartSection { func, .. } => start = Some(func),
+            wp::Payload::DataSection(s) => {
+                segments.extend(s.into_iter().map(|d| d.unwrap().data.to_vec()));
+            }
+            wp::Payload::CustomSection(c) => {
+                customs.push((c.name().to_string(), c.data().to_vec()))
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(imports, ["process_exit", "debug_print"]);
+    assert_eq!(
+        exports,
+        [
+            "memory",
+            "sip_main",
+            "fd_write",
+            "proc_exit",
+            "clock_time_get"
+        ]
+    );
+    assert_eq!(start, Some(4));
+    assert_eq!(segments, [&b"hello"[..], b"more", b"adapter", b"passive"]);
+    let names: Vec<&str> = customs.iter().map(|c| c.0.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "singularity.manifest",
+            "singularity.contracts",
+            "singularity.memory",
+            "name",
+        ]
+    );
+    assert_eq!(customs[2].1, [1]);
+}
+
+#[test]
+fn functions_keep_their_names_though_both_modules_use_them() {
+    let adapter = ADAPTER.replace("(func $second", "(func $main");
+    let adapter = adapter.replace("func $first $second", "func $first $main");
+    let merged = joined(PROGRAM, &adapter).unwrap();
+    let mut names = Vec::new();
+    for payload in payloads(&merged) {
+        let wp::Payload::CustomSection(custom) = payload else {
+            continue;
+        };
+        let wp::KnownCustom::Name(section) = custom.as_known() else {
+            continue;
+        };
+        for subsection in section {
+            let wp::Name::Function(map) = subsection.unwrap() else {
+                continue;
+            };
+            names.extend(
+                map.into_iter()
+                    .map(|n| n.map(|n| (n.index, n.name.to_string())).unwrap()),
+            );
+        }
+    }
+    let expected = [
+        (2, "helper"),
+        (3, "main"),
+        (4, "first"),
+        (5, "main"),
+        (10, "program.read"),
+        (11, "program.write"),
+        (12, "program.size"),
+        (13, "program.start"),
+    ];
+    assert_eq!(names, expected.map(|(i, n)| (i, n.to_string())));
+}
+
+#[test]
+fn what_the_adapter_lacks_is_named_all_at_once() {
+    let text = refusal(
+        r#"(module
+            (import "wasi_snapshot_preview1" "fd_write" (func (param i32 i32 i32 i32) (result i32)))
+            (import "wasi_snapshot_preview1" "sock_open" (func (param i32)))
+            (import "wasi_snapshot_preview1" "proc_exit" (func (param i64)))
+            (import "wasi_snapshot_preview1" "sip_main" (func (result i32)))
+            (import "env" "emscripten_run" (func))
+            (import "env" "memory" (memory 1))
+            (func (export "_start")))"#,
+        ADAPTER,
+    );
+    assert_eq!(
+        text,
+        "imports 5 things that this system does not have:\n  \
+        wasi_snapshot_preview1.sock_open: there is no such function here\n  \
+        wasi_snapshot_preview1.proc_exit: is imported as (func (param i64)), where the function here is (func (param i32))\n  \
+        wasi_snapshot_preview1.sip_main: there is no such function here\n  \
+        env.emscripten_run: a program imports functions of WASI preview 1 (wasi_snapshot_preview1), and nothing else\n  \
+        env.memory: a program brings its own memory (link without --import-memory)"
+    );
+}
+
+#[test]
+fn the_old_name_of_the_functions_module_is_known() {
+    let program = PROGRAM.replace("wasi_snapshot_preview1", "wasi_unstable");
+    joined(&program, ADAPTER).unwrap();
+    assert!(is_ordinary(&wasm(&program)) && is_ordinary(&wasm(PROGRAM)));
+    assert!(!is_ordinary(&wasm(ADAPTER)) && !is_ordinary(b"no module"));
+}
+
+#[test]
+fn what_cannot_be_joined_is_refused_with_the_way_out() {
+    let refused = [
+        (
+            "(module (memory 1) (memory 1) (func (export \"_start\")))",
+            "has 2 memories",
+        ),
+        (
+            "(module (memory i64 1) (func (export \"_start\")))",
+            "build it for wasm32",
+        ),
+        (
+            "(module (memory 1 2 shared) (func (export \"_start\")))",
+            "--shared-memory",
+        ),
+        (
+            "(module (memory 1) (func (export \"run\")))",
+            "it is a library",
+        ),
+        (
+            "(module (func (export \"_start\") (result i32) (i32.const 0)))",
+            "has parameters or results",
+        ),
+        ("(module (memory (export \"_start\") 1))", "it is a library"),
+    ];
+    for (program, why) in refused {
+        let text = refusal(program, ADAPTER);
+        assert!(text.contains(why), "{program}: {text}");
+    }
+    let adapters = [
+        ("(module)", "must define one memory"),
+        (
+            "(module (import \"program\" \"steal\" (func)) (memory 1))",
+            "program.steal",
+        ),
+        (
+            "(module (import \"program\" \"size\" (func (result i32))) (memory 1))",
+            "(result i64)",
+        ),
+        (
+            "(module (import \"sing_v1\" \"memory\" (memory 1)))",
+            "must define one memory",
+        ),
+        (
+            "(module (memory 1) (@custom \"singularity.memory\" \"\\00\"))",
+            "which is made here",
+        ),
+    ];
+    for (adapter, why) in adapters {
+        let text = refusal("(module (func (export \"_start\")))", adapter);
+        assert!(
+            text.starts_with("the adapter: ") && text.contains(why),
+            "{adapter}: {text}"
+        );
+    }
+    let broken = merge(b"\0asm\x01\0\0\0\x05\x01", &wasm(ADAPTER), &options());
+    let text = broken.unwrap_err().to_string();
+    assert!(text.starts_with("not a valid module"), "{text}");
+    let component = merge(b"\0asm\x0d\0\x01\0", &wasm(ADAPTER), &options());
+    assert!(
+        component
+            .unwrap_err()
+            .to_string()
+            .contains("is a component")
+    );
+}
+
+#[test]
+fn a_program_without_memory_or_with_one_in_bytes_is_joined() {
+    let merged = joined("(module (func (export \"_start\")))", ADAPTER).unwrap();
+    let memories: Vec<wp::MemoryType> = payloads(&merged)
+        .into_iter()
+        .filter_map(|p| match p {
+            wp::Payload::MemorySection(s) => Some(s.into_iter().map(Result::unwrap)),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    assert_eq!((memories[0].initial, memories[0].maximum), (0, Some(0)));
+    assert_eq!(memories[1].initial, 1);
+    let program = "(module (memory 5 (pagesize 1)) (func (export \"_initialize\")))";
+    let merged = joined(program, ADAPTER).unwrap();
+    has(&code(&merged, 1 + 6 + 2), "I64Const { value: 0 }");
+}
+
+#[test]
+fn the_manifest_gets_the_programs_name_and_budget() {
+    let with = Options {
+        name: Some("tool \"x\""),
+        memory: Some(1 << 30),
+        ..options()
+    };
+    let merged = merge(&wasm(PROGRAM), &wasm(ADAPTER), &with).unwrap();
+    let customs = payloads(&merged).into_iter().find_map(|p| match p {
+        wp::Payload::CustomSection(c) if c.name() == "singularity.manifest" => {
+            Some(serde_json::from_slice::<serde_json::Value>(c.data()).unwrap())
+        }
+        _ => None,
+    });
+    let manifest = customs.unwrap();
+    assert_eq!(manifest["name"], "tool \"x\"");
+    assert_eq!(manifest["memory"], 1 << 30);
+    assert_eq!(manifest["abi"], 1);
+}

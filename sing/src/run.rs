@@ -1,0 +1,369 @@
+//! `sing run`: runs an ordinary program, a module of WASI preview 1, in a system made for it.
+//!
+//! The program is joined with the adapter (`sing_merge`), verified and compiled like any other, and
+//! put beside the services that it may need, which are in a system image kept with this command.
+//! The hosted kernel runs that image as a process of its own, with the program's standard streams:
+//! input is passed through, output comes in frames ([`frames`]).
+//!
+//! Nothing is left behind: the image is a file without a name, which is gone with this process.
+
+mod frames;
+
+use crate::{input, system};
+use sing_compiler::{Features, Options};
+use sing_image::system::{BIN, PLAN, SystemImage};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+/// The system image with the services and the adapter, beside this command.
+const BASE: &str = "sing-run.img";
+/// The hosted kernel, beside this command.
+const KERNEL: &str = "singularity";
+/// The adapter's module in that image.
+const ADAPTER: &str = "adapter.wasm";
+/// The longest name of the program's image, in characters.
+const LONGEST: usize = 64;
+/// The program's budget: what 32-bit addresses can reach, and the adapter's memory and records.
+const BUDGET: u64 = 5 << 30;
+/// The most directories: the system has so many drivers.
+const DIRECTORIES: usize = 4;
+
+/// The options of `sing run`.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Request {
+    /// The module.
+    pub file: PathBuf,
+    /// The program's arguments.
+    pub arguments: Vec<String>,
+    /// Directories of the host, each with the program's name for it.
+    pub directories: Vec<(PathBuf, String)>,
+    /// The program's environment.
+    pub environment: Vec<(String, String)>,
+}
+
+impl Request {
+    /// Adds a directory: `HOST`, or `HOST::GUEST`.
+    pub fn add_directory(&mut self, text: &str) -> Result<(), String> {
+        let (host, guest) = text.rsplit_once("::").unwrap_or((text, text));
+        if host.is_empty() || guest.is_empty() {
+            return Err("it must have the form HOST or HOST::GUEST".into());
+        }
+        if self.directories.len() == DIRECTORIES {
+            return Err(format!(
+                "there can be {DIRECTORIES} directories; give one above several of them"
+            ));
+        }
+        self.directories.push((host.into(), guest.into()));
+        Ok(())
+    }
+
+    /// Adds a variable of the environment: `NAME=VALUE`, or `NAME` for the value that it has here.
+    pub fn add_variable(&mut self, text: &str) -> Result<(), String> {
+        let (name, value) = match text.split_once('=') {
+            Some((name, value)) => (name, Some(value.to_owned())),
+            None => (text, std::env::var(text).ok()),
+        };
+        if name.is_empty() {
+            return Err("it must have the form NAME=VALUE or NAME".into());
+        }
+        // As the shell does, a variable that is not set is not passed on.
+        self.environment
+            .extend(value.map(|value| (name.to_owned(), value)));
+        Ok(())
+    }
+}
+
+/// Runs the program; its exit status.
+pub fn run(request: &Request) -> Result<u8, String> {
+    let base = beside(BASE)?;
+    let kernel = beside(KERNEL)?;
+    for (host, _) in &request.directories {
+        if !host.is_dir() {
+            return Err(format!(
+                "--dir {}: there is no such directory",
+                host.display()
+            ));
+        }
+    }
+    let archive = image(request, &input::read(&base)?)?;
+    let file = nameless(&archive).map_err(|e| format!("the system image cannot be kept: {e}"))?;
+    drop(archive);
+    let mut command = Command::new(&kernel);
+    let id = std::process::id();
+    command.args(["--net", "none", "--parent", &id.to_string()]);
+    for (i, (host, _)) in request.directories.iter().enumerate() {
+        let mut mount = host.clone().into_os_string();
+        mount.push(format!("::{},rw", mounted_at(i)));
+        command.arg("--dir").arg(mount);
+    }
+    // The kernel's process opens it anew.
+    command.arg(format!("/proc/{id}/fd/{}", file.as_raw_fd()));
+    let awaited: Vec<String> = (0..request.directories.len()).map(mounted_at).collect();
+    command.arg(awaited.join(","));
+    command.arg(image_name(&request.file));
+    command.args(words(request));
+    // At a terminal the kernel would take single keys; the program is to get lines.
+    let typed = io::stdin().is_terminal();
+    if typed {
+        command.stdin(Stdio::piped());
+    }
+    command.stdout(Stdio::piped());
+    let started = command.spawn();
+    let mut child = started.map_err(|e| format!("{}: cannot be started: {e}", kernel.display()))?;
+    if let Some(pipe) = child.stdin.take() {
+        pass_on(pipe);
+    }
+    let shown = match child.stdout.take() {
+        Some(output) => frames::show(output),
+        None => Ok(()),
+    };
+    ended(&mut child, shown)
+}
+
+/// The path in the name space of a directory of the host.
+fn mounted_at(number: usize) -> String {
+    format!("/mnt/{number}")
+}
+
+/// The words of the program's process: what the adapter is to know, and the program's arguments.
+fn words(request: &Request) -> Vec<String> {
+    let mut words = Vec::new();
+    for (i, (_, guest)) in request.directories.iter().enumerate() {
+        words.push(format!("--dir={guest}={}", mounted_at(i)));
+    }
+    for (name, value) in &request.environment {
+        words.push(format!("--env={name}={value}"));
+    }
+    let streams: [(&str, bool); 3] = [
+        ("stdin", io::stdin().is_terminal()),
+        ("stdout", io::stdout().is_terminal()),
+        ("stderr", io::stderr().is_terminal()),
+    ];
+    for (stream, _) in streams.iter().filter(|(_, terminal)| *terminal) {
+        words.push(format!("--terminal={stream}"));
+    }
+    words.push("--".into());
+    words.push(name(&request.file));
+    words.extend(request.arguments.iter().cloned());
+    words
+}
+
+/// The program's own name: that of its file.
+fn name(file: &Path) -> String {
+    let name = file.file_name().unwrap_or(file.as_os_str());
+    name.to_string_lossy().into_owned()
+}
+
+/// The name of the program's image, which crash reports say. None of the system's has a dot.
+fn image_name(file: &Path) -> String {
+    let name = file
+        .file_stem()
+        .unwrap_or(file.as_os_str())
+        .to_string_lossy();
+    let name: String = printable(&name).chars().take(LONGEST).collect();
+    format!("{name}.wasm")
+}
+
+fn printable(name: &str) -> String {
+    name.chars()
+        .map(|c| if c.is_control() || c == '/' { '_' } else { c })
+        .collect()
+}
+
+/// A file that is kept beside this command.
+fn beside(name: &str) -> Result<PathBuf, String> {
+    let own = std::env::current_exe().map_err(|e| format!("cannot find itself: {e}"))?;
+    let file = own.with_file_name(name);
+    match file.exists() {
+        true => Ok(file),
+        false => Err(format!(
+            "there is no {}, which `cargo xtask wasi` makes",
+            file.display()
+        )),
+    }
+}
+
+/// The system image with the program in it.
+fn image(request: &Request, base: &[u8]) -> Result<Vec<u8>, String> {
+    let base = SystemImage::decode(base).map_err(|e| format!("{BASE}: {}", e.message))?;
+    let adapter = base.file(ADAPTER);
+    let adapter = adapter.ok_or_else(|| format!("{BASE}: has no {ADAPTER}"))?;
+    let module = input::read(&request.file)?;
+    let shown = request.file.display();
+    if input::kind(&module).map_err(|e| format!("{shown}: {e}"))? == input::Kind::Image {
+        return Err(format!(
+            "{shown}: is the image of a program of this system; `sing run` takes a module of \
+             WASI preview 1"
+        ));
+    }
+    let merged = merged(&request.file, &module, adapter, Some(BUDGET))?;
+    let compiled = input::compile(&request.file, &merged, &Options::default())?;
+    let program = input::elf(&compiled, &request.file)?;
+    let mut files: Vec<(String, Vec<u8>)> =
+        vec![(format!("{BIN}{}", image_name(&request.file)), program)];
+    for (path, bytes) in base.files().filter(|(path, _)| path.starts_with(BIN)) {
+        files.push((path.into(), bytes.to_vec()));
+    }
+    let manifest = base.manifest();
+    let plan = system::plan(manifest, &system::borrowed(&files));
+    let plan = plan.map_err(|problems| format!("{BASE}: {}", problems.join("; ")))?;
+    files.push((PLAN.into(), plan.encode().map_err(|e| e.message)?));
+    let listed: Vec<(String, &[u8])> = files
+        .iter()
+        .map(|(path, bytes)| (path.clone(), bytes.as_slice()))
+        .collect();
+    SystemImage::encode(manifest, &listed).map_err(|e| e.message)
+}
+
+/// An ordinary program as it is installed: joined with the adapter that is kept beside this
+/// command.
+pub fn installed(file: &Path, program: &[u8]) -> Result<Vec<u8>, String> {
+    let base = beside(BASE).map_err(|e| {
+        format!(
+            "{}: an ordinary program, which is joined with an adapter; {e}",
+            file.display()
+        )
+    })?;
+    let base = input::read(&base)?;
+    let base = SystemImage::decode(&base).map_err(|e| format!("{BASE}: {}", e.message))?;
+    let adapter = base.file(ADAPTER);
+    let adapter = adapter.ok_or_else(|| format!("{BASE}: has no {ADAPTER}"))?;
+    merged(file, program, adapter, None)
+}
+
+/// A program joined with an adapter, under the name of its file.
+fn merged(
+    file: &Path,
+    program: &[u8],
+    adapter: &[u8],
+    memory: Option<u64>,
+) -> Result<Vec<u8>, String> {
+    let name = file.file_stem().unwrap_or(file.as_os_str());
+    let name = printable(&name.to_string_lossy());
+    let options = sing_merge::Options {
+        features: Features::Sip.of_wasmparser(),
+        name: Some(&name),
+        memory,
+    };
+    let merged = sing_merge::merge(program, adapter, &options);
+    merged.map_err(|e| format!("{}: {e}", file.display()))
+}
+
+/// Keeps bytes in a file without a name, which is gone when this process ends.
+fn nameless(bytes: &[u8]) -> io::Result<File> {
+    let mut last = None;
+    for attempt in 0..16 {
+        let name = format!("sing-run-{}-{attempt}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let made = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path);
+        match made {
+            Ok(mut file) => {
+                fs::remove_file(&path)?;
+                file.write_all(bytes)?;
+                return Ok(file);
+            }
+            // Left by another process of this number, perhaps.
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => last = Some(e),
+            Err(e) => return Err(e),
+        }
+    }
+    Err(last.unwrap_or_else(|| io::ErrorKind::AlreadyExists.into()))
+}
+
+/// Gives what is typed to the system. The thread ends with this process.
+fn pass_on(mut pipe: ChildStdin) {
+    std::thread::spawn(move || {
+        // Whoever has gone reads no more.
+        let _ = io::copy(&mut io::stdin().lock(), &mut pipe);
+    });
+}
+
+/// Waits for the end of the kernel's process.
+fn ended(child: &mut Child, shown: io::Result<()>) -> Result<u8, String> {
+    if shown.is_err() {
+        // Its output cannot be shown any more: nobody is left to run for. If it has ended by
+        // itself, there is nothing to stop.
+        let _ = child.kill();
+    }
+    let status = child.wait().map_err(|e| format!("{KERNEL}: {e}"))?;
+    if let Err(e) = shown
+        && e.kind() != io::ErrorKind::BrokenPipe
+    {
+        return Err(format!("the program's output: {e}"));
+    }
+    let signal = status.signal().map(|signal| 128 + signal);
+    // A status is one byte, as everywhere on this machine.
+    Ok(status.code().or(signal).unwrap_or(1) as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_and_variables_are_read() {
+        let mut request = Request {
+            file: "some/tool.wasm".into(),
+            arguments: vec!["--dir".into(), "b".into()],
+            ..Request::default()
+        };
+        request.add_directory("/tmp::/").unwrap();
+        request.add_directory("a::b::c").unwrap();
+        request.add_directory(".").unwrap();
+        request.add_variable("A=b=c").unwrap();
+        request.add_variable("NO_SUCH_VARIABLE_HERE").unwrap();
+        let words = words(&request);
+        let settings: Vec<&str> = words
+            .iter()
+            .map(String::as_str)
+            .filter(|word| !word.starts_with("--terminal"))
+            .collect();
+        assert_eq!(
+            settings,
+            [
+                "--dir=/=/mnt/0",
+                "--dir=c=/mnt/1",
+                "--dir=.=/mnt/2",
+                "--env=A=b=c",
+                "--",
+                "tool.wasm",
+                "--dir",
+                "b"
+            ]
+        );
+        assert_eq!(request.directories[1].0, Path::new("a::b"));
+        for text in ["", "::", "a::", "::b"] {
+            assert!(request.add_directory(text).is_err(), "{text}");
+        }
+        request.add_directory("x").unwrap();
+        assert!(
+            request
+                .add_directory("y")
+                .unwrap_err()
+                .contains("4 directories")
+        );
+        assert!(request.add_variable("=x").is_err());
+    }
+
+    #[test]
+    fn the_image_has_no_name_and_all_its_bytes() {
+        use std::io::{Read, Seek};
+        let mut file = nameless(b"bytes").unwrap();
+        let mut read = String::new();
+        file.rewind().unwrap();
+        file.read_to_string(&mut read).unwrap();
+        assert_eq!(read, "bytes");
+        use std::os::unix::fs::MetadataExt;
+        assert_eq!(file.metadata().unwrap().nlink(), 0);
+    }
+}

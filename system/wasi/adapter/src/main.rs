@@ -1,0 +1,138 @@
+//! The adapter: an ordinary program's WASI calls, in terms of the system's contracts.
+//!
+//! It is merged with a program when that is installed, and is the part of the two that the kernel
+//! starts. `wasi-core` has the calls; this has their exports, and gives the program what it starts
+//! with.
+#![no_std]
+#![no_main]
+#![deny(unsafe_code)]
+
+use sing_sdk::prelude::*;
+
+use sing_sdk::fs::Directory;
+use sing_sdk::io::{self, DebugLog, Writer};
+use sing_sdk::names::Names;
+use sing_sdk::program::{self, Local};
+use sing_sdk::{args, process};
+use wasi_core::Wasi;
+use wasi_core::errno::{self, number};
+use wasi_core::settings::{Preopen, Settings};
+use wasi_core::sing::{Merged, Sing, Sink};
+
+mod exports;
+
+sing_sdk::manifest! {
+    name: "wasi-adapter",
+    description: "an ordinary program",
+    uses: { "/dev/random0": EntropyContract },
+    memory: 1 GiB,
+    endpoints: {
+        stdin: optional PipeContract.Exp:Start,
+        stdout: optional PipeContract.Imp:Start,
+        stderr: optional PipeContract.Imp:Start,
+        names: optional NamespaceContract.Imp:Start,
+        /// Directories for the program, named by its settings.
+        directories: many DirectoryContract.Imp:Ready,
+    },
+}
+
+type World = Wasi<Sing<Merged>>;
+
+/// The program's world, from its start on.
+static WORLD: Local<World> = Local::new();
+
+/// Status of a program that does not begin because what it is to be given is not there.
+const NOT_THERE: i32 = 1;
+
+/// Answers a call of the program's.
+fn call(work: impl FnOnce(&mut World) -> errno::Result) -> i32 {
+    WORLD.with(|world| match world {
+        Some(wasi) => number(work(wasi)),
+        // Its start function runs before there is a world.
+        None => number(Err(errno::Errno::Badf)),
+    })
+}
+
+/// Ends the program. What it wrote to the log is there, with or without an end of its last line.
+fn end(status: i32) -> ! {
+    WORLD.with(|world| drop(world.take()));
+    process::exit(status)
+}
+
+fn bytes(words: Vec<String>) -> Vec<Vec<u8>> {
+    words.into_iter().map(String::into_bytes).collect()
+}
+
+fn sink(pipe: Option<Writer>) -> Sink {
+    pipe.map_or_else(|| Sink::Log(Box::new(DebugLog::new())), Sink::Pipe)
+}
+
+/// The directories that the program is given, with their names.
+fn directories(
+    names: &mut Option<Names>,
+    preopens: Option<Vec<Preopen>>,
+) -> Result<Vec<(String, Directory)>, String> {
+    let Some(preopens) = preopens else {
+        let root = names.as_mut().map(|names| Directory::open(names, "/"));
+        let root = root.and_then(Result::ok);
+        return Ok(root.map(|root| ("/".into(), root)).into_iter().collect());
+    };
+    let mut given = startup::directories();
+    let mut all = Vec::new();
+    for preopen in preopens {
+        let wrong = |reason: Error| format!("the directory {}: {reason}", preopen.name);
+        let mut directory = match (&preopen.path, names.as_mut()) {
+            (None, _) => given
+                .next()
+                .map(Directory::from_channel)
+                .ok_or_else(|| wrong(Error::NotFound))?,
+            (Some(path), Some(names)) => Directory::open(names, path).map_err(wrong)?,
+            (Some(_), None) => return Err("no name server: no directory has a path".into()),
+        };
+        if !preopen.change {
+            directory = directory.open_directory_to_read("").map_err(wrong)?;
+        }
+        all.push((preopen.name, directory));
+    }
+    Ok(all)
+}
+
+/// Makes the program's world.
+fn world(settings: Settings) -> Result<World, String> {
+    let mut names = startup::names().and_then(|names| Names::new(names).ok());
+    let directories = directories(&mut names, settings.preopens)?;
+    let too_many = |_| String::from("more directories than a program can have open");
+    let (arguments, environment) = (bytes(settings.arguments), bytes(settings.environment));
+    let mut wasi = Wasi::new(Sing::new(Merged, names), arguments, environment);
+    let [stdin, stdout, stderr] = settings.terminals;
+    wasi.add_source(io::stdin(), stdin).map_err(too_many)?;
+    wasi.add_sink(sink(io::take_stdout()), stdout)
+        .map_err(too_many)?;
+    wasi.add_sink(sink(io::take_stderr()), stderr)
+        .map_err(too_many)?;
+    for (name, directory) in directories {
+        wasi.add_directory(directory, name.into_bytes())
+            .map_err(too_many)?;
+    }
+    Ok(wasi)
+}
+
+#[sing_sdk::main]
+fn main() -> i32 {
+    let settings = match Settings::read(args::all()) {
+        Ok(settings) => settings,
+        Err(reason) => {
+            eprintln!("wasi: {reason}");
+            return process::status::USAGE;
+        }
+    };
+    match world(settings) {
+        Ok(wasi) => WORLD.with(|world| *world = Some(wasi)),
+        Err(reason) => {
+            eprintln!("wasi: {reason}");
+            return NOT_THERE;
+        }
+    }
+    program::start();
+    end(0)
+}

@@ -1,0 +1,145 @@
+//! What a program is given, as its process's arguments say it.
+//!
+//! Settings stand before the program's own words and end with `--`. They are there only if the very
+//! first argument begins with `--`: whoever starts a program by its name puts the name there, so
+//! nothing that is passed to a program is taken for a setting.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+/// A directory that a program is given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Preopen {
+    /// What the program calls it.
+    pub name: String,
+    /// Its path in the name space; of none, the next of the start-up endpoints.
+    pub path: Option<String>,
+    /// For changes, too.
+    pub change: bool,
+}
+
+/// What a program is given.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Settings {
+    /// Its words, its name first.
+    pub arguments: Vec<String>,
+    /// Its environment, each as `NAME=VALUE`.
+    pub environment: Vec<String>,
+    /// Its directories; `None` if nothing is said of them.
+    pub preopens: Option<Vec<Preopen>>,
+    /// Whether standard input, output and error say that they are terminals.
+    pub terminals: [bool; 3],
+}
+
+/// The standard streams.
+const STREAMS: [&str; 3] = ["stdin", "stdout", "stderr"];
+
+impl Settings {
+    /// Reads a process's arguments.
+    ///
+    /// # Errors
+    /// What is wrong with them, for a person.
+    pub fn read(words: Vec<String>) -> Result<Settings, String> {
+        let mut settings = Settings::default();
+        let mut words = words.into_iter().peekable();
+        if words.peek().is_none_or(|first| !first.starts_with("--")) {
+            settings.arguments = words.collect();
+            return Ok(settings);
+        }
+        let preopens = settings.preopens.insert(Vec::new());
+        loop {
+            let Some(word) = words.next() else {
+                return Err("settings end with `--`, and behind it the program's words".into());
+            };
+            if word == "--" {
+                break;
+            }
+            let (kind, value) = word.split_once('=').unwrap_or((&word, ""));
+            match kind {
+                "--dir" | "--read" if !value.is_empty() => {
+                    preopens.push(preopen(value, kind == "--dir"));
+                }
+                "--env" if value.find('=').is_some_and(|at| at > 0) => {
+                    settings.environment.push(value.into());
+                }
+                "--terminal" if let Some(at) = STREAMS.iter().position(|s| *s == value) => {
+                    settings.terminals[at] = true;
+                }
+                _ => {
+                    return Err(format!(
+                        "`{word}` is no setting; there are --dir=NAME[=PATH], --read=NAME[=PATH], \
+                         --env=NAME=VALUE and --terminal=stdin, stdout or stderr"
+                    ));
+                }
+            }
+        }
+        settings.arguments = words.collect();
+        Ok(settings)
+    }
+}
+
+fn preopen(value: &str, change: bool) -> Preopen {
+    let (name, path) = match value.rsplit_once('=') {
+        Some((name, path)) => (name, Some(path.to_string())),
+        None => (value, None),
+    };
+    Preopen {
+        name: name.into(),
+        path,
+        change,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Result<Settings, String> {
+        Settings::read(line.split_whitespace().map(String::from).collect())
+    }
+
+    #[test]
+    fn words_behind_a_name_are_the_programs() {
+        let settings = read("rg --dir=/=/secret -- x").unwrap();
+        assert_eq!(settings.arguments, ["rg", "--dir=/=/secret", "--", "x"]);
+        assert_eq!(settings.preopens, None);
+        assert_eq!(read("").unwrap(), Settings::default());
+    }
+
+    #[test]
+    fn settings_come_before_the_name() {
+        let line = "--dir=/=/mnt/0 --read=a=b=/c --dir=x --env=A=B=C --terminal=stderr -- p -- --";
+        let settings = read(line).unwrap();
+        assert_eq!(settings.arguments, ["p", "--", "--"]);
+        assert_eq!(settings.environment, ["A=B=C"]);
+        assert_eq!(settings.terminals, [false, false, true]);
+        let of = |name: &str, path: Option<&str>, change| Preopen {
+            name: name.into(),
+            path: path.map(String::from),
+            change,
+        };
+        let preopens = [
+            of("/", Some("/mnt/0"), true),
+            of("a=b", Some("/c"), false),
+            of("x", None, true),
+        ];
+        assert_eq!(settings.preopens.as_deref(), Some(&preopens[..]));
+    }
+
+    #[test]
+    fn what_is_no_setting_is_refused() {
+        for line in [
+            "--dir=/=/x p",
+            "--dir -- p",
+            "--env=A -- p",
+            "--env==B -- p",
+            "--terminal=tty -- p",
+            "--x -- p",
+            "p2p --",
+        ] {
+            let refused = read(line).is_err();
+            assert_eq!(refused, !line.starts_with('p'), "{line}");
+        }
+    }
+}

@@ -1,0 +1,45 @@
+;; Has kernel calls mean its second memory: they read and write there, also where it has grown, and the first, which has
+;; data at the same addresses, stays as it is. Instructions on the first reach it where no call has.
+;; stopped: no
+(module
+  (import "sing_v1" "xh_alloc" (func $xh_alloc (param i32 i32) (result i32)))
+  (import "sing_v1" "xh_read" (func $xh_read (param i32 i32 i32 i32)))
+  (import "sing_v1" "xh_write" (func $xh_write (param i32 i32 i32 i32)))
+  (import "sing_v1" "startup_arg" (func $startup_arg (param i32 i32 i32) (result i32)))
+  (memory $first 40)
+  (memory $called 1 80)
+  (data (memory $first) (i32.const 100) "first!!!")
+  (data (memory $called) (i32.const 100) "called!!")
+  (func (export "sip_main") (result i32)
+    (local $block i32)
+    (local.set $block (call $xh_alloc (i32.const 8) (i32.const 0)))
+    ;; What is read from the program's memory comes from the second one.
+    (call $xh_write (local.get $block) (i32.const 0) (i32.const 100) (i32.const 8))
+    (call $xh_read (local.get $block) (i32.const 0) (i32.const 200) (i32.const 8))
+    (if (i64.ne (i64.load $called (i32.const 200)) (i64.load $called (i32.const 100))) (then (return (i32.const 1))))
+    (if (i64.ne (i64.load $first (i32.const 200)) (i64.const 0)) (then (return (i32.const 2))))
+    (if (i64.eq (i64.load $first (i32.const 100)) (i64.load $called (i32.const 100))) (then (return (i32.const 3))))
+    ;; So does an argument go there.
+    (if (i32.le_s (call $startup_arg (i32.const 0) (i32.const 300) (i32.const 64)) (i32.const 0)) (then (return (i32.const 4))))
+    (if (i32.eqz (i32.load8_u $called (i32.const 300))) (then (return (i32.const 5))))
+    (if (i32.load8_u $first (i32.const 300)) (then (return (i32.const 6))))
+    ;; Where it has grown, and nothing was touched yet; and at its very end.
+    (if (i32.ne (memory.grow $called (i32.const 60)) (i32.const 1)) (then (return (i32.const 7))))
+    (call $xh_read (local.get $block) (i32.const 0) (i32.const 3000000) (i32.const 8))
+    (if (i64.ne (i64.load $called (i32.const 3000000)) (i64.load $called (i32.const 100))) (then (return (i32.const 8))))
+    (call $xh_read (local.get $block) (i32.const 0) (i32.const 3997688) (i32.const 8))
+    (if (i64.ne (i64.load $called (i32.const 3997688)) (i64.load $called (i32.const 100))) (then (return (i32.const 9))))
+    (if (i32.ne (memory.grow $called (i32.const 10)) (i32.const 61)) (then (return (i32.const 10))))
+    (call $xh_write (local.get $block) (i32.const 0) (i32.const 4653048) (i32.const 8))
+    ;; Instructions on the first memory, where nothing was touched yet.
+    (memory.copy $first $first (i32.const 2500000) (i32.const 100) (i32.const 8))
+    (if (i64.ne (i64.load $first (i32.const 2500000)) (i64.load $first (i32.const 100))) (then (return (i32.const 11))))
+    (memory.fill $first (i32.const 2621432) (i32.const 255) (i32.const 8))
+    (if (i64.ne (i64.load $first (i32.const 2621432)) (i64.const -1)) (then (return (i32.const 12))))
+    (memory.copy $called $first (i32.const 400) (i32.const 100) (i32.const 8))
+    (if (i64.ne (i64.load $called (i32.const 400)) (i64.load $first (i32.const 100))) (then (return (i32.const 13))))
+    (if (i32.ne (memory.grow $first (i32.const 1)) (i32.const 40)) (then (return (i32.const 14))))
+    (i64.store $first (i32.const 2686968) (i64.const 7))
+    (i32.const 0))
+  (@custom "singularity.memory" "\01")
+  (@custom "singularity.manifest" "{\"name\": \"kernel_memory_apart\", \"abi\": 1}"))

@@ -1,0 +1,165 @@
+//! Ordinary programs (`tests/ordinary/*.wat`, modules of WASI preview 1), run by `sing run` as a
+//! person would.
+
+use super::{Report, Run};
+use crate::{build, files, wasi};
+use anyhow::{Context, Result, ensure};
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// Makes the modules and runs them.
+pub fn check(run: &Run) -> Result<Report> {
+    let mut report = Report::default();
+    wasi::base(&run.project)?;
+    let folder = format!("ordinary-{}", std::process::id());
+    let folder = run.project.out().join(folder);
+    let shared = folder.join("shared");
+    fs::create_dir_all(&shared).with_context(|| format!("cannot create {}", shared.display()))?;
+    let machine = Ordinary { run, folder };
+    type Test = fn(&Ordinary<'_>) -> Result<()>;
+    let all: [(&str, Test); 6] = [
+        ("words and streams", words),
+        ("input", input),
+        ("files", directory),
+        ("a trap", trap),
+        ("what is missing", missing),
+        ("in an image", in_an_image),
+    ];
+    for (name, test) in all.into_iter().filter(|(name, _)| run.wants(name)) {
+        let outcome = test(&machine).map_err(|e| format!("{e:#}"));
+        report.count(name, outcome);
+    }
+    fs::remove_dir_all(&machine.folder).ok();
+    Ok(report)
+}
+
+struct Ordinary<'a> {
+    run: &'a Run,
+    folder: PathBuf,
+}
+
+impl Ordinary<'_> {
+    /// A module, made from its text.
+    fn module(&self, name: &str) -> Result<PathBuf> {
+        let project = &self.run.project;
+        let text = project.root.join(format!("tests/ordinary/{name}.wat"));
+        let module = self.folder.join(format!("{name}.wasm"));
+        build::module_of_text(project, &text, &module)?;
+        Ok(module)
+    }
+
+    /// Runs a module with options, arguments and an input.
+    fn run(
+        &self,
+        options: &[&str],
+        name: &str,
+        arguments: &[&str],
+        input: &[u8],
+    ) -> Result<Output> {
+        let mut command = Command::new(self.run.project.host_binary("sing"));
+        command.arg("run").args(options).arg(self.module(name)?);
+        command.args(arguments).stdin(Stdio::piped());
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        let mut pipe = child.stdin.take().context("no input")?;
+        let input = input.to_vec();
+        // A program may end without having read all.
+        let writer = std::thread::spawn(move || drop(pipe.write_all(&input)));
+        let output = child.wait_with_output()?;
+        writer.join().ok().context("the writer of the input")?;
+        Ok(output)
+    }
+}
+
+fn is(output: &Output, status: i32, out: &[u8]) -> Result<()> {
+    ensure!(
+        output.status.code() == Some(status) && output.stdout == out,
+        "{:?}, {:?} was printed, and {:?}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(())
+}
+
+fn words(machine: &Ordinary<'_>) -> Result<()> {
+    let options = ["--env", "A=b=c", "--env", "EMPTY="];
+    let output = machine.run(&options, "words", &["--dir", "a b", "", "--"], b"")?;
+    is(&output, 7, b"words.wasm\0--dir\0a b\0\0--\0A=b=c\0EMPTY=\0")?;
+    ensure!(output.stderr == b"error\n", "{:?}", output.stderr);
+    is(&machine.run(&[], "words", &[], b"")?, 7, b"words.wasm\0")
+}
+
+fn input(machine: &Ordinary<'_>) -> Result<()> {
+    is(&machine.run(&[], "copy", &[], b"")?, 0, b"")?;
+    // All bytes, among them what a terminal would obey, and more than any buffer on the way.
+    let many: Vec<u8> = (0..700_001_u32).map(|i| (i * 31 / 7) as u8).collect();
+    is(&machine.run(&[], "copy", &[], &many)?, 0, &many)
+}
+
+fn directory(machine: &Ordinary<'_>) -> Result<()> {
+    let shared = machine.folder.join("shared");
+    files::write(&shared.join("in.txt"), "of the host\n")?;
+    let option = format!("{}::/", shared.display());
+    let output = machine.run(&["--dir", &option], "file", &[], b"")?;
+    is(&output, 0, b"of the host\n")?;
+    let written = fs::read(shared.join("out.txt"))?;
+    ensure!(written == b"of the host\n", "{written:?} was written");
+    // Without a directory there is no descriptor 3: `badf`.
+    is(&machine.run(&[], "file", &[], b"")?, 8, b"")?;
+    let output = machine.run(&["--dir", "/no/such"], "file", &[], b"")?;
+    says(&output, "--dir /no/such: there is no such directory")
+}
+
+fn trap(machine: &Ordinary<'_>) -> Result<()> {
+    let output = machine.run(&[], "trap", &[], b"")?;
+    is(&output, 134, b"")?;
+    says(&output, "out-of-bounds memory access, in inner")?;
+    says(&output, "called from begin")
+}
+
+fn missing(machine: &Ordinary<'_>) -> Result<()> {
+    let output = machine.run(&[], "lacks", &[], b"")?;
+    is(&output, 1, b"")?;
+    says(
+        &output,
+        "wasi_snapshot_preview1.sock_open: there is no such function here",
+    )?;
+    says(&output, "env.jump")?;
+    let output = machine.run(&["--dir"], "lacks", &[], b"")?;
+    ensure!(output.status.code() == Some(2), "{:?}", output.status);
+    says(&output, "name a module")
+}
+
+/// `sing compile` and `sing image` join such a module, too.
+fn in_an_image(machine: &Ordinary<'_>) -> Result<()> {
+    let image = machine.folder.join("words");
+    let sing = machine.run.project.host_binary("sing");
+    let module = machine.module("words")?;
+    let mut command = Command::new(&sing);
+    command.arg("compile").arg(&module).arg("-o").arg(&image);
+    let output = command.output()?;
+    ensure!(output.status.success(), "{output:?}");
+    inspect(&sing, &image, "\"words\"")
+}
+
+fn inspect(sing: &Path, image: &Path, word: &str) -> Result<()> {
+    let output = Command::new(sing)
+        .arg("inspect")
+        .arg(image)
+        .arg("--manifest")
+        .output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    ensure!(text.contains(word), "no {word} in {text}");
+    Ok(())
+}
+
+fn says(output: &Output, word: &str) -> Result<()> {
+    let text = String::from_utf8_lossy(&output.stderr);
+    ensure!(text.contains(word), "no `{word}` in {text}");
+    Ok(())
+}
