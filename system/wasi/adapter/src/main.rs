@@ -58,7 +58,7 @@ fn bytes(words: Vec<String>) -> Vec<Vec<u8>> {
 }
 
 fn sink(pipe: Option<Writer>) -> Sink {
-    pipe.map_or_else(|| Sink::Log(DebugLog::new()), Sink::Pipe)
+    pipe.map_or_else(|| Sink::Log(Box::new(DebugLog::new())), Sink::Pipe)
 }
 
 /// The directories that the program is given, with their names.

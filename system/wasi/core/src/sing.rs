@@ -184,7 +184,7 @@ pub enum Sink {
     /// A pipe.
     Pipe(Writer),
     /// The system's log, for a program that nobody listens to.
-    Log(DebugLog),
+    Log(Box<DebugLog>),
 }
 
 impl Waitable for Sink {
@@ -365,8 +365,15 @@ fn options(how: How) -> Options {
 impl host::Directory for Directory {
     type File = File;
 
+    /// Below a directory for reading, what exists opens for changes, too, and then refuses them. An
+    /// ordinary program is to be told at once: a write of no bytes finds out.
     fn open_file(&mut self, path: &str, how: How) -> Result<File> {
-        self.open_with(path, options(how)).map_err(opening)
+        let mut file = self.open_with(path, options(how)).map_err(opening)?;
+        if how.change && !how.truncate {
+            let nothing = Vector::new(1).map_err(errno)?;
+            File::write(&mut file, 0, nothing, 0..0).map_err(errno)?;
+        }
+        Ok(file)
     }
 
     fn open_directory(&mut self, path: &str, how: How) -> Result<Directory> {

@@ -1,5 +1,6 @@
 //! The calls, on a host in memory: what they do, and the errors that programs get.
 
+mod disk;
 mod fake;
 mod files;
 mod paths;
@@ -9,7 +10,8 @@ mod waiting;
 use crate::Wasi;
 use crate::abi::{oflags, rights};
 use crate::errno::{Errno, Result};
-use fake::{Directory, Fake, Shared, Sink, Source};
+use disk::{Directory, Shared};
+use fake::{Fake, Sink, Source};
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::vec;
@@ -43,7 +45,7 @@ fn world() -> World {
         source: true,
     };
     let words = |all: &[&str]| all.iter().map(|word| word.as_bytes().to_vec()).collect();
-    let (files, input, output) = (fake::files(), Source::default(), Sink::default());
+    let (files, input, output) = (disk::files(), Source::default(), Sink::default());
     let mut wasi = Wasi::new(fake, words(&["prog", "", "ä"]), words(&["A=B"]));
     wasi.add_source(input.clone(), false).unwrap();
     wasi.add_sink(output.clone(), true).unwrap();

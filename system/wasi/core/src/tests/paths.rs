@@ -243,7 +243,7 @@ fn between_two_preopens() {
     let mut world = world();
     world.file("f", b"text");
     let other = Directory {
-        files: fake::files(),
+        files: disk::files(),
         id: 0,
     };
     let fd = world.wasi.add_directory(other, b"other".to_vec()).unwrap();

@@ -1,5 +1,6 @@
 //! `poll_oneoff`.
 
+use super::fake::Happens;
 use super::*;
 
 /// A subscription: its name, and what follows.
@@ -70,7 +71,7 @@ fn a_stream_or_the_time() {
     let mut world = world();
     let all = [stream(1, 1, 0), clock(2, 1, 100, false)];
     assert_eq!(poll(&mut world, &all).unwrap(), [(2, 0, 0, 0, 0)]);
-    let comes: fn(&[&Source], &[&Sink]) = |sources, _| {
+    let comes: Happens = |sources, _| {
         sources[0].0.borrow_mut().0.push_back(b"abc".to_vec());
     };
     world.wasi.host().happens.push_back(comes);
@@ -89,11 +90,11 @@ fn reading_and_writing_at_once_without_a_clock() {
     let fd = world.file("f", b"12345");
     world.seek(fd, 2, 0).unwrap();
     let streams = [stream(1, 1, 0), stream(2, 2, 1), stream(2, 2, 1)];
-    let taken: fn(&[&Source], &[&Sink]) = |sources, sinks| {
+    let taken: Happens = |sources, sinks| {
         assert_eq!((sources.len(), sinks.len()), (1, 1));
         sinks[0].0.borrow_mut().full = false;
     };
-    let nothing: fn(&[&Source], &[&Sink]) = |_, _| {};
+    let nothing: Happens = |_, _| {};
     world.wasi.host().happens.extend([nothing, taken]);
     let events = poll(&mut world, &streams).unwrap();
     assert_eq!(events, [(2, 0, 2, 1, 0), (2, 0, 2, 1, 0)]);
