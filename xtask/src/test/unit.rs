@@ -5,7 +5,7 @@ use crate::cargo;
 use anyhow::Result;
 
 /// Packages with tests on this machine that the workspace does not build by default.
-const FURTHER: [&str; 13] = [
+const FURTHER: [&str; 14] = [
     "sing-pc",
     "sing-sdk",
     "compile-fail",
@@ -16,6 +16,7 @@ const FURTHER: [&str; 13] = [
     "shell",
     "file-commands",
     "virtio-9p",
+    "wasi-core",
     "ps2-keyboard",
     "vga-text",
     "web",

@@ -1,8 +1,7 @@
 //! Preview 1's functions, as the program imports them.
 #![allow(clippy::too_many_arguments)] // Preview 1's.
 
-use crate::call;
-use sing_sdk::process;
+use crate::{call, end};
 
 sing_sdk::exports! {
     fn args_get(pointers: u32, text: u32) -> i32 {
@@ -141,6 +140,6 @@ sing_sdk::exports! {
         call(|wasi| wasi.no_socket(fd))
     }
     fn proc_exit(status: u32) {
-        process::exit(status.cast_signed())
+        end(status.cast_signed())
     }
 }

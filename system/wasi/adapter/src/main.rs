@@ -53,6 +53,12 @@ fn call(work: impl FnOnce(&mut World) -> errno::Result) -> i32 {
     })
 }
 
+/// Ends the program. What it wrote to the log is there, with or without an end of its last line.
+fn end(status: i32) -> ! {
+    WORLD.with(|world| drop(world.take()));
+    process::exit(status)
+}
+
 fn bytes(words: Vec<String>) -> Vec<Vec<u8>> {
     words.into_iter().map(String::into_bytes).collect()
 }
@@ -128,5 +134,5 @@ fn main() -> i32 {
         }
     }
     program::start();
-    0
+    end(0)
 }
