@@ -24,6 +24,8 @@ const SERVICES: [&str; 6] = [
 const LAUNCHER: &str = "wasi-launcher";
 /// The adapter, which is joined with the user's program as a module.
 const ADAPTER: &str = "wasi-adapter";
+/// The packages of both.
+pub const PACKAGES: [&str; 2] = [LAUNCHER, ADAPTER];
 /// The image's name, beside `sing`.
 const IMAGE: &str = "sing-run.img";
 
@@ -43,7 +45,7 @@ pub fn run() -> Result<u8> {
 
 /// Builds it in this project; where the image is.
 pub fn base(project: &Project) -> Result<PathBuf> {
-    let own = [LAUNCHER, ADAPTER].map(|name| Program {
+    let own = PACKAGES.map(|name| Program {
         maker: Maker::Cargo(name.into()),
         name: name.into(),
         test: false,

@@ -2,6 +2,7 @@
 
 use super::{Report, Run};
 use crate::project::Maker;
+use crate::wasi;
 use crate::{build, cargo, toolchain};
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
@@ -87,6 +88,9 @@ pub fn lints(run: &Run) -> Result<Report> {
         if let Maker::Cargo(package) = &program.maker {
             programs.extend(["-p", package]);
         }
+    }
+    for package in &wasi::PACKAGES {
+        programs.extend(["-p", package]);
     }
     lint("programs", &programs)?;
     if !run.quick {

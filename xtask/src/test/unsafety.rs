@@ -60,6 +60,7 @@ fn check_crate(root: &Path, folder: &Path, budget: Option<usize>) -> Result<Resu
     let programs = [
         "system/drivers",
         "system/services",
+        "system/wasi",
         "system/apps",
         "system/wasi/adapter",
         "system/wasi/launcher",

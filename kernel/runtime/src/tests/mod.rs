@@ -19,6 +19,7 @@ pub(crate) fn meta(linkage: Linkage) -> Meta {
         abi_version: ABI_VERSION,
         memory_mode: MemoryMode::Explicit,
         linkage,
+        kernel_memory: 0,
         cpu_features: vec![],
         layout: CtxLayout {
             size: 1024,

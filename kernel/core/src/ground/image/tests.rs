@@ -31,6 +31,7 @@ fn image_with(
         abi_version: sing_abi::ABI_VERSION,
         memory_mode: MemoryMode::Guard,
         linkage: Linkage::Sealed,
+        kernel_memory: 0,
         cpu_features: vec!["known".into()],
         layout: CtxLayout {
             size: 1024,
