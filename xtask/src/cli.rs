@@ -48,10 +48,10 @@ usage: cargo xtask COMMAND
       compares what random modules do here with what other engines say, and breaks modules and images for the verifier
   doc
       documents the system's contracts under target/doc-contracts, with who serves and who uses them
-  bench basic|channels|disk|files|net|registers [--json FILE] [--machine hosted|pc|microvm|q35|pc-i440fx]
+  bench basic|channels|disk|files|net|registers|web [--json FILE] [--machine hosted|pc|microvm|q35|pc-i440fx]
       [--memory guard|explicit] [--rounds N]
-      measures the basic operations, what channels do beside many idle ones, disks, a file, network cards, or accesses
-      to registers, with Linux's beside them (hosted), or counts their instructions (pc)
+      measures the basic operations, what channels do beside many idle ones, disks, a file, network cards, accesses to
+      registers, or the web server, with Linux's beside them (hosted), or counts their instructions (pc)
 
 Ctrl-A X leaves QEMU; `shutdown` leaves the system anywhere.";
 
@@ -293,7 +293,7 @@ fn parse_bench(mut parser: lexopt::Parser) -> Result<Command> {
         }
     }
     if request.name.is_empty() {
-        bail!("bench: which one? There are basic, channels, disk, net and registers");
+        bail!("bench: which one? There are basic, channels, disk, files, net, registers and web");
     }
     Ok(Command::Bench(request))
 }
