@@ -19,6 +19,9 @@ use web::target::Target;
 /// Bytes of a body that nobody wants, and that are passed over so that the connection can go on.
 const UNWANTED: u64 = 64 << 10;
 
+/// A client that does not send its body on.
+pub const SLOW: Fault = Fault::new(408, "the body takes too long to come");
+
 /// A request that is being answered.
 pub struct Talk<'a> {
     pub server: &'a Server,
@@ -215,7 +218,6 @@ impl Talk<'_> {
     /// The body, or its first so many bytes if it has more; a connection that waits for them makes way
     /// for others.
     pub fn read_ahead(&mut self, most: usize) -> Result<Result<Vec<u8>, Fault>, Lost> {
-        const SLOW: Fault = Fault::new(408, "the body takes too long to come");
         let mut body = Vec::new();
         self.go_on()?;
         self.wire.settle(self.pace, 0)?;
