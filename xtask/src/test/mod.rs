@@ -316,6 +316,13 @@ const PARTS: &[Part] = &[
         run: tcp::pc,
     },
     Part {
+        name: "web-hosted",
+        quick: true,
+        filters: true,
+        emulated: false,
+        run: web::hosted,
+    },
+    Part {
         name: "web-pc",
         quick: false,
         filters: true,
