@@ -46,6 +46,8 @@ usage: cargo xtask COMMAND
       --stress has another thread run wherever one could, --log prints each call before it is made
   fuzz code [--seed N] [--time SECONDS]
       compares what random modules do here with what other engines say, and breaks modules and images for the verifier
+  fuzz http [--seed N] [--time SECONDS | --rounds N] [--memory guard|explicit]
+      asks the hosted web server what is right and what is broken, in random pieces, and looks at every answer
   doc
       documents the system's contracts under target/doc-contracts, with who serves and who uses them
   bench basic|channels|disk|files|net|registers|web [--json FILE] [--machine hosted|pc|microvm|q35|pc-i440fx]
@@ -300,12 +302,13 @@ fn parse_bench(mut parser: lexopt::Parser) -> Result<Command> {
 
 fn parse_fuzz(mut parser: lexopt::Parser) -> Result<Command> {
     let Some(Value(what)) = parser.next()? else {
-        bail!("fuzz: what? There are abi and code");
+        bail!("fuzz: what? There are abi, code and http");
     };
     let what = match what.string()?.as_str() {
         "abi" => fuzz::What::Abi,
         "code" => fuzz::What::Code,
-        other => bail!("fuzz: there is no `{other}`; there are abi and code"),
+        "http" => fuzz::What::Http,
+        other => bail!("fuzz: there is no `{other}`; there are abi, code and http"),
     };
     let mut request = fuzz::Request::new(what);
     while let Some(argument) = parser.next()? {

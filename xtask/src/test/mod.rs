@@ -17,7 +17,7 @@ mod platform;
 mod sockets;
 mod specification;
 pub mod systems;
-mod tcp;
+pub mod tcp;
 mod tour;
 mod unit;
 mod unsafety;
