@@ -330,7 +330,9 @@ pub fn run(project: &Project, request: &Request, say: &mut dyn FnMut(&str)) -> R
     let most = request.rounds.unwrap_or(u64::MAX);
     say(&format!("fuzz http: --seed {first}"));
     let mut outcome = Outcome::default();
-    reading(project, first, time.as_secs().div_ceil(4), &mut outcome)?;
+    if request.rounds.is_none() {
+        reading(project, first, time.as_secs().div_ceil(4), &mut outcome)?;
+    }
     let images = image::compile_programs(project, Programs::WithTests, request.memory)?;
     let [port, control] = [free_port()?, free_port()?];
     let mut kernel = Kernel::prepare(project, Machine::Hosted, Acceleration::Emulated)?;

@@ -21,6 +21,8 @@ const UNWANTED: u64 = 64 << 10;
 
 /// A client that does not send its body on.
 pub const SLOW: Fault = Fault::new(408, "the body takes too long to come");
+/// A client that has ended its direction within a body.
+pub const CUT: Fault = Fault::bad("the body ends before it is whole");
 
 /// A request that is being answered.
 pub struct Talk<'a> {
@@ -205,7 +207,11 @@ impl Talk<'_> {
             match self.requests.event() {
                 Ok(Some(Event::Content(content))) => passed += content.len() as u64,
                 Ok(Some(_)) => self.is_whole = true,
-                Ok(None) => self.receive(pace, passed)?,
+                // Its answer, and those before, may be on their way still: no reason to abort them.
+                Ok(None) => match self.receive(pace, passed) {
+                    Err(Lost::Over) => return Ok(false),
+                    received => received?,
+                },
                 Err(_) => return Ok(false),
             }
             if passed > UNWANTED {
@@ -233,6 +239,7 @@ impl Talk<'_> {
                     }
                     match self.receive(pace, body.len() as u64) {
                         Err(Lost::Slow) => fault = Some(SLOW),
+                        Err(Lost::Over) => fault = Some(CUT),
                         received => received?,
                     }
                 }
@@ -251,7 +258,7 @@ impl Talk<'_> {
         select.add(self.wire.input());
         let leave = select.add(leave(self.server, self.slot));
         if self.wire.is_over() {
-            return Err(Lost::Gone);
+            return Err(Lost::Over);
         }
         let end = pace.end(moved);
         if uptime() >= end || select.wait(until(end)).is_err() {
@@ -265,7 +272,7 @@ impl Talk<'_> {
                 self.requests.feed(&block.to_vec());
                 Ok(())
             }
-            None => Err(Lost::Gone),
+            None => Err(Lost::Over),
         }
     }
 

@@ -8,7 +8,7 @@
 //! - A client that does not send its body on holds no process for long.
 //! - One block at most waits in each direction.
 
-use crate::connection::{SLOW, Talk};
+use crate::connection::{CUT, SLOW, Talk};
 use crate::pool::{self, Pool, Process, Start};
 use crate::sink::Sink;
 use crate::wire::{Lost, Source, until};
@@ -322,7 +322,7 @@ impl Exchange<'_, '_> {
                     self.patience.came(block.len());
                     self.talk.requests.feed(&block.to_vec());
                 }
-                None => return Err(Failure::Lost(Lost::Gone)),
+                None => return Err(Failure::Client(CUT)),
             }
         }
         if select.tag(answer).is_some() {

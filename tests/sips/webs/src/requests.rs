@@ -229,6 +229,20 @@ fn connections(names: &mut Names, port: u16, tally: &mut Tally) -> Result<(), Er
         answer.status == 200 && client.is_over(),
         &answer,
     );
+    // It ends its direction within a body: the answers before come whole, and one that says why.
+    for sent in [3, 70_000] {
+        let mut client = Client::open(names, port)?;
+        client.send(b"GET /try/stream?bytes=20000 HTTP/1.1\r\nHost: x\r\n\r\n")?;
+        client.send(b"POST /try/count HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n")?;
+        client.send(&vec![b'a'; sent])?;
+        client.finish();
+        let before = client.answer(false);
+        let good = before.whole && before.body.len() == 20_000;
+        tally.is("before a body that is cut", good, &before);
+        let answer = client.answer(false);
+        let good = answer.status == 400 && answer.whole && client.is_over();
+        tally.is("a body that is cut", good, &answer);
+    }
     Ok(())
 }
 
