@@ -49,6 +49,8 @@ pub struct Load {
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     pub seconds: f64,
+    /// Seconds of the server's processes, if they have been looked at.
+    pub spent: f64,
     /// The time of each request in microseconds, sorted.
     pub times: Vec<f64>,
     /// Bytes of all bodies.

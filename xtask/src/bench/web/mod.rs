@@ -2,7 +2,9 @@
 //! the same files and with a back end in one process.
 //!
 //! Each server has one processor and the clients another, if there are two; servers take turns,
-//! so that disturbances of the machine affect all alike. An answer of another status or length than
+//! so that disturbances of the machine affect all alike. What else runs on the server's processor
+//! takes most from who has the fewest threads, so that each rate stands also for a second of the
+//! server's processes' own time, as Linux accounts it. An answer of another status or length than
 //! it should have counts as failed, which is said.
 
 mod cpu;
@@ -170,7 +172,8 @@ pub fn run(request: &Request) -> Result<u8> {
                 core: cores[1],
             };
             let before = system.mark()?;
-            let outcome = load(system.port, phase.kind).run();
+            let own = [system.session.id()];
+            let outcome = spending(&own, &load(system.port, phase.kind));
             let passed = cpu::between(&before, &system.mark()?);
             judge(phase.name, &outcome)?;
             if emulated || phase.name == MIX {
@@ -188,7 +191,7 @@ pub fn run(request: &Request) -> Result<u8> {
                 Kind::Static => Kind::Static,
             };
             for (peer, kind) in [("nginx", kept)].iter().chain(phase.others) {
-                let outcome = load(nginx.port, *kind).run();
+                let outcome = spending(&nginx.processes(), &load(nginx.port, *kind));
                 judge(peer, &outcome)?;
                 theirs.extend(figures(phase, Some(peer), &outcome));
             }
@@ -228,6 +231,14 @@ fn free_port() -> Result<u16> {
     Ok(socket.local_addr()?.port())
 }
 
+/// Runs a load against a server of these processes of Linux.
+fn spending(processes: &[u32], load: &Load) -> Outcome {
+    let before = cpu::spent(processes);
+    let mut outcome = load.run();
+    outcome.spent = cpu::spent(processes) - before;
+    outcome
+}
+
 /// Refuses a measurement in which many requests have failed.
 fn judge(name: &str, outcome: &Outcome) -> Result<()> {
     let Some(why) = &outcome.why else {
@@ -259,6 +270,11 @@ fn figures(phase: &Phase, peer: Option<&str>, outcome: &Outcome) -> Vec<Sample> 
         "requests/s",
         outcome.rate(),
     )];
+    if outcome.spent > 0.0 {
+        let name = format!("{}, of the server's own time", phase.name);
+        let value = outcome.times.len() as f64 / outcome.spent;
+        all.push(sample(None, name, "requests/s", value));
+    }
     for part in [50, 99] {
         let name = format!("{}, p{part}", phase.name);
         let value = percentile(&outcome.times, part);

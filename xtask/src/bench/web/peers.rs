@@ -29,7 +29,14 @@ pub struct Nginx {
     pub port: u16,
     /// What it says of itself.
     pub version: String,
-    _all: [Running; 2],
+    all: [Running; 2],
+}
+
+impl Nginx {
+    /// Its process and the back end's.
+    pub fn processes(&self) -> [u32; 2] {
+        [self.all[0].0.id(), self.all[1].0.id()]
+    }
 }
 
 /// The version of the nginx of this machine, if there is one.
@@ -100,7 +107,7 @@ pub fn nginx(
     Ok(Some(Nginx {
         port,
         version,
-        _all: [server, back],
+        all: [server, back],
     }))
 }
 
