@@ -41,6 +41,7 @@ impl State {
 
 impl State {
     /// Takes it that programs have so many pages more, which they keep once they have needed them.
+    #[allow(dead_code, reason = "some of those who share this keep to the page")]
     pub fn grown(&mut self, since: &State, most: u64) {
         let more = self
             .memory

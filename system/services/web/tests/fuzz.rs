@@ -106,14 +106,13 @@ fn broken(rng: &mut TestRng, bytes: &mut Vec<u8>) {
     }
 }
 
+/// What has been found of a request: its head, its body, whether it is over.
+type Request = (Head, Vec<u8>, bool);
+
 /// What is found in bytes that come in these pieces: bodies joined, and the fault that ends it.
-fn found(
-    rng: &mut TestRng,
-    bytes: &[u8],
-    largest: usize,
-) -> (Vec<(Head, Vec<u8>, bool)>, Option<Fault>) {
+fn found(rng: &mut TestRng, bytes: &[u8], largest: usize) -> (Vec<Request>, Option<Fault>) {
     let mut requests = Requests::new(MOST);
-    let mut all: Vec<(Head, Vec<u8>, bool)> = Vec::new();
+    let mut all: Vec<Request> = Vec::new();
     let mut rest = bytes;
     loop {
         loop {

@@ -84,7 +84,10 @@ pub fn hosted(run: &Run) -> Result<Report> {
         let whole = ["nothing left behind\n", "swept\n", "busy         0\n"];
         match whole.iter().find(|w| !output.contains(**w)) {
             Some(missing) => Err(format!("no `{}`, {ended:?}", missing.trim())),
-            None => Ok(println!("  {said}")),
+            None => {
+                println!("  {said}");
+                Ok(())
+            }
         }
     });
     report.count(
