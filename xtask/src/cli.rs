@@ -425,9 +425,10 @@ mod tests {
             (&["bench", "basic", "--rounds", "0"], "positive"),
             (&["test", "a", "b"], "b"),
             (&["test", "fresh-machine", "--fast"], "fast"),
-            (&["fuzz"], "abi and code"),
+            (&["fuzz"], "abi, code and http"),
             (&["fuzz", "abi", "--time", "3", "--rounds", "3"], "one of"),
             (&["fuzz", "code", "--machine", "pc"], "--machine"),
+            (&["fuzz", "http", "--machine", "pc"], "--machine"),
             (&["fuzz", "abi", "--seed", "x"], "invalid digit"),
             (&["fuzz", "abi", "--time", "0"], "not a positive number"),
         ] {
