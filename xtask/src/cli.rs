@@ -50,12 +50,14 @@ usage: cargo xtask COMMAND
       --stress has another thread run wherever one could, --log prints each call before it is made
   fuzz code [--seed N] [--time SECONDS]
       compares what random modules do here with what other engines say, and breaks modules and images for the verifier
+  fuzz http [--seed N] [--time SECONDS | --rounds N] [--memory guard|explicit]
+      asks the hosted web server what is right and what is broken, in random pieces, and looks at every answer
   doc
       documents the system's contracts under target/doc-contracts, with who serves and who uses them
-  bench basic|channels|disk|files|net|registers [--json FILE] [--machine hosted|pc|microvm|q35|pc-i440fx]
+  bench basic|channels|disk|files|net|registers|web [--json FILE] [--machine hosted|pc|microvm|q35|pc-i440fx]
       [--memory guard|explicit] [--rounds N]
-      measures the basic operations, what channels do beside many idle ones, disks, a file, network cards, or accesses
-      to registers, with Linux's beside them (hosted), or counts their instructions (pc)
+      measures the basic operations, what channels do beside many idle ones, disks, a file, network cards, accesses to
+      registers, or the web server, with Linux's beside them (hosted), or counts their instructions (pc)
 
 Ctrl-A X leaves QEMU; `shutdown` leaves the system anywhere.";
 
@@ -315,19 +317,20 @@ fn parse_bench(mut parser: lexopt::Parser) -> Result<Command> {
         }
     }
     if request.name.is_empty() {
-        bail!("bench: which one? There are basic, channels, disk, net and registers");
+        bail!("bench: which one? There are basic, channels, disk, files, net, registers and web");
     }
     Ok(Command::Bench(request))
 }
 
 fn parse_fuzz(mut parser: lexopt::Parser) -> Result<Command> {
     let Some(Value(what)) = parser.next()? else {
-        bail!("fuzz: what? There are abi and code");
+        bail!("fuzz: what? There are abi, code and http");
     };
     let what = match what.string()?.as_str() {
         "abi" => fuzz::What::Abi,
         "code" => fuzz::What::Code,
-        other => bail!("fuzz: there is no `{other}`; there are abi and code"),
+        "http" => fuzz::What::Http,
+        other => bail!("fuzz: there is no `{other}`; there are abi, code and http"),
     };
     let mut request = fuzz::Request::new(what);
     while let Some(argument) = parser.next()? {
@@ -445,9 +448,10 @@ mod tests {
             (&["bench", "basic", "--rounds", "0"], "positive"),
             (&["test", "a", "b"], "b"),
             (&["test", "fresh-machine", "--fast"], "fast"),
-            (&["fuzz"], "abi and code"),
+            (&["fuzz"], "abi, code and http"),
             (&["fuzz", "abi", "--time", "3", "--rounds", "3"], "one of"),
             (&["fuzz", "code", "--machine", "pc"], "--machine"),
+            (&["fuzz", "http", "--machine", "pc"], "--machine"),
             (&["fuzz", "abi", "--seed", "x"], "invalid digit"),
             (&["fuzz", "abi", "--time", "0"], "not a positive number"),
         ] {

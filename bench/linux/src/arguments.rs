@@ -1,5 +1,7 @@
 //! The command line.
 
+use std::path::PathBuf;
+
 /// The output of `--help`.
 pub const HELP: &str = "\
 Usage: sing-bench-linux [OPTIONS]
@@ -12,12 +14,18 @@ Options:
       --samples N    samples in a burst (default 60)
       --only WORDS   only peers whose target (T3) or name (pipe) is among these, separated by commas
       --list         say what would be measured
+      --web SOCKET   be the back end of a web server at this socket instead
+      --page N       write a page of N bytes instead
   -h, --help         print this";
 
 /// The command.
 #[derive(Debug)]
 pub enum Command {
     Run(Request),
+    /// Be a web server's back end at this socket.
+    Web(PathBuf),
+    /// Write a page of so many bytes.
+    Page(usize),
     Help,
 }
 
@@ -63,6 +71,8 @@ pub fn parse(mut parser: lexopt::Parser) -> Result<Command, lexopt::Error> {
                 request.only.extend(words.split(',').map(String::from));
             }
             Long("list") => request.list = true,
+            Long("web") => return Ok(Command::Web(parser.value()?.into())),
+            Long("page") => return Ok(Command::Page(parser.value()?.parse()?)),
             Short('h') | Long("help") => return Ok(Command::Help),
             other => return Err(other.unexpected()),
         }

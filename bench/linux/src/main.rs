@@ -15,6 +15,7 @@ mod measure;
 mod processes;
 mod rounds;
 mod waiting;
+mod web;
 mod yields;
 
 use arguments::{Command, Request};
@@ -27,6 +28,8 @@ use std::time::{Duration, Instant};
 fn main() -> ExitCode {
     let done = match arguments::parse(lexopt::Parser::from_env()) {
         Ok(Command::Run(request)) => run(&request),
+        Ok(Command::Web(socket)) => web::serve(&socket),
+        Ok(Command::Page(bytes)) => io::stdout().write_all(&web::page(bytes)),
         Ok(Command::Help) => {
             println!("{}", arguments::HELP);
             Ok(())

@@ -12,6 +12,7 @@ mod report;
 mod samples;
 mod start;
 mod targets;
+mod web;
 
 pub use targets::TARGETS;
 
@@ -115,6 +116,9 @@ const BENCHES: [Bench; 6] = [
 /// to `NicContract`.
 const NET: &str = "net";
 
+/// The benchmark of the web server, which the host asks.
+const WEB: &str = "web";
+
 /// Bursts of each measurement in a round.
 const BURSTS: u32 = 100;
 
@@ -123,8 +127,16 @@ const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Runs a benchmark, prints its table and writes JSON and picture.
 pub fn run(request: &Request) -> Result<u8> {
+    if request.name == WEB {
+        request
+            .json
+            .as_deref()
+            .map_or(Ok(()), files::expect_place)?;
+        return web::run(request);
+    }
     let Some(bench) = BENCHES.iter().find(|b| b.name == request.name) else {
-        let names: Vec<&str> = BENCHES.iter().map(|b| b.name).collect();
+        let mut names: Vec<&str> = BENCHES.iter().map(|b| b.name).collect();
+        names.push(WEB);
         bail!(
             "unknown benchmark `{}`: there is {}",
             request.name,

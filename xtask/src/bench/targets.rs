@@ -95,6 +95,20 @@ pub const TARGETS: &[Target] = &[
         note: "at least 0.5 of the throughput of pread and pwrite",
     },
     Target {
+        id: "T16",
+        unit: "requests/s",
+        paper: None,
+        most: None,
+        note: "at least nginx's with a back end",
+    },
+    Target {
+        id: "T17",
+        unit: "requests/s",
+        paper: None,
+        most: None,
+        note: "at least 0.75 of nginx's",
+    },
+    Target {
         id: "T22",
         unit: "us",
         paper: None,

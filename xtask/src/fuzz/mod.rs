@@ -1,10 +1,12 @@
-//! `cargo xtask fuzz`: random attacks on the kernel's ABI, and random code against other engines.
+//! `cargo xtask fuzz`: random attacks on the kernel's ABI, random code against other engines, random
+//! connections to the web server.
 //!
-//! Both run from a seed that they print, for a given time; a short run of the first is a part of
+//! All run from a seed that they print, for a given time; a short run of the first is a part of
 //! `cargo xtask test`.
 
 pub mod abi;
 pub mod code;
+pub mod http;
 
 use crate::image::MemoryMode;
 use crate::machine::Machine;
@@ -20,6 +22,8 @@ pub enum What {
     Abi,
     /// Verifier and compiler.
     Code,
+    /// The web server.
+    Http,
 }
 
 /// The options of `fuzz`.
@@ -63,6 +67,13 @@ impl Request {
         if self.time.is_some() && self.rounds.is_some() {
             bail!("fuzz: one of --time and --rounds");
         }
+        let boots = self.machine != Machine::Hosted || self.stress || self.log;
+        if self.what == What::Http && boots {
+            bail!(
+                "fuzz http runs hosted: it takes --seed, --memory, --time and --rounds, not \
+                 --machine, --stress or --log"
+            );
+        }
         let others = self.machine != Machine::Hosted
             || self.memory != MemoryMode::Guard
             || self.stress
@@ -98,6 +109,7 @@ pub fn run(request: &Request) -> Result<u8> {
             sing_files::standard::print(outcome.coverage.table());
             outcome.findings
         }
+        What::Http => http::run(&project, request, &mut |line| say!("{line}"))?.findings,
         What::Code => code::run(&project, request, &mut |line| say!("{line}"))?.findings,
     };
     for finding in &findings {

@@ -62,6 +62,11 @@ impl Session {
         })
     }
 
+    /// Its process's number.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Waits for the next whole line, without its end.
     pub fn line(&mut self, deadline: Instant) -> Result<String, Ended> {
         loop {

@@ -18,7 +18,7 @@ mod platform;
 mod sockets;
 mod specification;
 pub mod systems;
-mod tcp;
+pub mod tcp;
 mod tour;
 mod unit;
 mod unsafety;
@@ -322,6 +322,13 @@ const PARTS: &[Part] = &[
         filters: true,
         emulated: true,
         run: tcp::pc,
+    },
+    Part {
+        name: "web-hosted",
+        quick: true,
+        filters: true,
+        emulated: false,
+        run: web::hosted,
     },
     Part {
         name: "web-pc",

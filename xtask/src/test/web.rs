@@ -1,6 +1,10 @@
 //! The web server of an emulated machine, asked by programs of the host through QEMU's network: by
 //! a client of ours, and by curl if there is one.
 
+mod hostile;
+
+pub use hostile::hosted;
+
 use super::systems::launch;
 use super::tcp::free_port;
 use super::{Report, Run};

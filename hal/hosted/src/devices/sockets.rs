@@ -26,6 +26,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Stack of the device's thread.
@@ -77,9 +78,15 @@ struct Queue {
     bytes: usize,
 }
 
-/// What waits for the thread, in order; and the descriptor by which it is woken.
+/// What waits for the thread, in order; and the descriptor by which it is woken, if it sleeps: to
+/// wake one that does not, costs a call of the host's and a turn of the thread's that finds nothing.
 struct Jobs {
     queue: Mutex<Queue>,
+    /// Set by the thread before it looks for the last time whether there is a job, and sleeps.
+    sleeps: AtomicBool,
+    /// Set by the thread before it tries for the last time to give a batch to the system, and waits
+    /// for a block.
+    lacks: AtomicBool,
     wake: OwnedFd,
 }
 
@@ -99,7 +106,9 @@ impl Jobs {
         }
         queue.list.push_back(job);
         drop(queue);
-        self.wake();
+        if self.sleeps.swap(false, Ordering::SeqCst) {
+            self.wake();
+        }
     }
 
     fn waiting(&self) -> usize {
@@ -153,6 +162,8 @@ pub(super) fn start(
     let sockets = Sockets::new(policy, descriptors(), &wake).map_err(refused)?;
     let jobs = Arc::new(Jobs {
         queue: Mutex::default(),
+        sleeps: AtomicBool::new(false),
+        lacks: AtomicBool::new(false),
         wake,
     });
     let (worker, transport) = (Arc::clone(&jobs), Arc::clone(transport));
@@ -200,22 +211,30 @@ fn work(jobs: &Jobs, mut sockets: Sockets, transport: &Transport, kernel: Kernel
             sockets.fill(&mut batch);
         }
         let mut full = !batch.is_empty();
-        if full
-            && let Some(now) =
-                transport.fill(RECEIVE as usize, |chain| chain.fill(batch.bytes()) as u32)
-        {
-            tell |= now;
-            full = false;
-            batch.clear();
+        // Again when the system knows that there is a wait: it may have added a block just before.
+        for last in [false, true] {
+            if !full {
+                break;
+            }
+            jobs.lacks.store(last, Ordering::SeqCst);
+            let fill = |chain: &mut Chain| chain.fill(batch.bytes()) as u32;
+            if let Some(now) = transport.fill(RECEIVE as usize, fill) {
+                tell |= now;
+                full = false;
+                batch.clear();
+            }
         }
         if tell {
             kernel.signal(signals::DEVICE);
         }
         // While a batch waits for room, only the system or the host can change anything.
+        jobs.sleeps.store(true, Ordering::SeqCst);
         let busy = !full && (sockets.has_something() || !jobs.is_empty());
         let wait = busy.then_some(Timespec::default());
+        let woken = epoll::wait(sockets.epoll(), spare_capacity(&mut events), wait.as_ref());
+        jobs.sleeps.store(false, Ordering::SeqCst);
         // An interrupted call is made again.
-        if epoll::wait(sockets.epoll(), spare_capacity(&mut events), wait.as_ref()).is_err() {
+        if woken.is_err() {
             continue;
         }
         for event in events.drain(..) {
@@ -243,7 +262,7 @@ impl Model for SocketsModel {
 
     fn keeps(&mut self, queue: usize) -> bool {
         let keeps = queue == RECEIVE as usize;
-        if keeps {
+        if keeps && self.jobs.lacks.swap(false, Ordering::SeqCst) {
             self.jobs.wake();
         }
         keeps

@@ -4,7 +4,7 @@ use super::{Job, Jobs, SocketsModel, WAITING, take};
 use crate::devices::mmio::Transport;
 use rustix::event::{EventfdFlags, eventfd};
 use sing_sockets::{BLOCK, SEND};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 const SIZE: usize = 8;
@@ -17,6 +17,8 @@ fn device(ring: &Ring) -> (Transport, Arc<Jobs>) {
     let wake = eventfd(0, EventfdFlags::NONBLOCK).unwrap();
     let jobs = Arc::new(Jobs {
         queue: Mutex::default(),
+        sleeps: AtomicBool::new(false),
+        lacks: AtomicBool::new(false),
         wake,
     });
     // Line 30 stays masked, so that nobody is signalled.

@@ -66,7 +66,7 @@ fn main(_: Arguments) -> Result<(), Error> {
             p.threads,
             p.pages,
             p.exchange,
-            format!("{:.1?}", Duration::from_nanos(p.cpu_ns)),
+            format!("{:.3?}", Duration::from_nanos(p.cpu_ns)),
             p.parent,
             if p.essential { "essential" } else { "-" }
         ));

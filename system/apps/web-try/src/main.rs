@@ -66,6 +66,12 @@ fn answer(mut request: Request) -> Response {
             let bytes = request.body.read_to_end();
             return Response::text(&format!("{} {}\n", request.method, bytes.len()));
         }
+        "page" => {
+            let mut page: Vec<u8> = (b'a'..=b'z').collect();
+            page = page.repeat(size(&request) as usize / page.len() + 1);
+            page.truncate(size(&request) as usize);
+            return Response::bytes("text/plain", &page);
+        }
         "stream" => {
             let mut left = size(&request);
             return Response::stream("text/plain", move |out| {

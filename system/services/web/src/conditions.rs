@@ -75,6 +75,17 @@ fn any_tag(tags: &str, tag: &str, weak: bool) -> bool {
     tags.trim() == "*" || tags.split(',').any(|text| same(text.trim()))
 }
 
+/// Whether the conditions of a request name this tag: the client has the file in this form, which is
+/// the one to judge by then.
+#[must_use]
+pub fn name_tag(head: &Head, tag: &str) -> bool {
+    let mut lists = ["if-match", "if-none-match"].into_iter();
+    lists.any(|list| {
+        head.header(list)
+            .is_some_and(|tags| tags.trim() != "*" && any_tag(tags, tag, true))
+    })
+}
+
 /// The part that a `Range` asks for. One that cannot be understood, or is of several parts, is
 /// passed over, as a server may.
 fn part(range: &str, bytes: u64) -> Answer {
@@ -172,6 +183,23 @@ mod tests {
             ),
         ] {
             assert_eq!(asked(headers), wanted, "{headers}");
+        }
+    }
+
+    #[test]
+    fn the_form_that_the_client_has_is_known() {
+        for (headers, wanted) in [
+            ("", false),
+            ("If-None-Match: \"a-1\"\r\n", true),
+            ("If-None-Match: \"b\", W/\"a-1\"\r\n", true),
+            ("If-Match: \"a-1\"\r\n", true),
+            ("If-Match: *\r\nIf-None-Match: *\r\n", false),
+            ("If-None-Match: \"a-1-gzip\"\r\n", false),
+        ] {
+            let text = format!("GET / HTTP/1.1\r\nHost: a\r\n{headers}\r\n");
+            let head = Head::read(text.as_bytes());
+            let named = head.map(|head| name_tag(&head, STATE.tag));
+            assert_eq!(named, Ok(wanted), "{headers}");
         }
     }
 

@@ -19,6 +19,11 @@ use web::target::Target;
 /// Bytes of a body that nobody wants, and that are passed over so that the connection can go on.
 const UNWANTED: u64 = 64 << 10;
 
+/// A client that does not send its body on.
+pub const SLOW: Fault = Fault::new(408, "the body takes too long to come");
+/// A client that has ended its direction within a body.
+pub const CUT: Fault = Fault::bad("the body ends before it is whole");
+
 /// A request that is being answered.
 pub struct Talk<'a> {
     pub server: &'a Server,
@@ -202,7 +207,11 @@ impl Talk<'_> {
             match self.requests.event() {
                 Ok(Some(Event::Content(content))) => passed += content.len() as u64,
                 Ok(Some(_)) => self.is_whole = true,
-                Ok(None) => self.receive(pace, passed)?,
+                // Its answer, and those before, may be on their way still: no reason to abort them.
+                Ok(None) => match self.receive(pace, passed) {
+                    Err(Lost::Over) => return Ok(false),
+                    received => received?,
+                },
                 Err(_) => return Ok(false),
             }
             if passed > UNWANTED {
@@ -215,7 +224,6 @@ impl Talk<'_> {
     /// The body, or its first so many bytes if it has more; a connection that waits for them makes way
     /// for others.
     pub fn read_ahead(&mut self, most: usize) -> Result<Result<Vec<u8>, Fault>, Lost> {
-        const SLOW: Fault = Fault::new(408, "the body takes too long to come");
         let mut body = Vec::new();
         self.go_on()?;
         self.wire.settle(self.pace, 0)?;
@@ -231,6 +239,7 @@ impl Talk<'_> {
                     }
                     match self.receive(pace, body.len() as u64) {
                         Err(Lost::Slow) => fault = Some(SLOW),
+                        Err(Lost::Over) => fault = Some(CUT),
                         received => received?,
                     }
                 }
@@ -249,7 +258,7 @@ impl Talk<'_> {
         select.add(self.wire.input());
         let leave = select.add(leave(self.server, self.slot));
         if self.wire.is_over() {
-            return Err(Lost::Gone);
+            return Err(Lost::Over);
         }
         let end = pace.end(moved);
         if uptime() >= end || select.wait(until(end)).is_err() {
@@ -263,7 +272,7 @@ impl Talk<'_> {
                 self.requests.feed(&block.to_vec());
                 Ok(())
             }
-            None => Err(Lost::Gone),
+            None => Err(Lost::Over),
         }
     }
 

@@ -5,9 +5,10 @@
 //! - The client takes no part of an answer for the whole: where a part is missing, the connection
 //!   ends without the mark of the body's end.
 //! - The program takes no part of a body for the whole: it is ended before its pipe is closed early.
+//! - A client that does not send its body on holds no process for long.
 //! - One block at most waits in each direction.
 
-use crate::connection::Talk;
+use crate::connection::{CUT, SLOW, Talk};
 use crate::pool::{self, Pool, Process, Start};
 use crate::sink::Sink;
 use crate::wire::{Lost, Source, until};
@@ -20,7 +21,7 @@ use sing_sdk::select::Select;
 use sing_sdk::time::{Timeout, uptime};
 use web::answer::{self, Length};
 use web::head::{Fault, Head};
-use web::pace::Pace;
+use web::pace::{Pace, Patience};
 use web::requests::Event;
 
 /// How long the end of a process is waited for that has closed its channel.
@@ -99,6 +100,8 @@ struct Exchange<'t, 's> {
     /// Bytes of the answer's body so far.
     moved: u64,
     deadline: Duration,
+    /// The client's time while the program waits for its body.
+    patience: Patience,
 }
 
 /// The headers that the program gets.
@@ -237,6 +240,7 @@ fn exchange(
         length: Length::None,
         moved: 0,
         deadline: uptime() + pool.mount.deadline,
+        patience: Patience::default(),
     };
     loop {
         match exchange.step() {
@@ -291,9 +295,20 @@ impl Exchange<'_, '_> {
             None => self.stage.handle(),
         };
         let stage = select.add(stage);
+        let now = uptime();
+        let end = match wants {
+            true => self.deadline.min(now + self.patience.left()),
+            false => self.deadline,
+        };
         // A wait without time still succeeds when something is ready.
-        if uptime() >= self.deadline || select.wait(until(self.deadline)).is_err() {
-            return Err(Failure::Late);
+        if now >= end || select.wait(until(end)).is_err() {
+            return Err(match end < self.deadline {
+                true => Failure::Client(SLOW),
+                false => Failure::Late,
+            });
+        }
+        if wants {
+            self.patience.waited(uptime().saturating_sub(now));
         }
         if select.tag(output).is_some() {
             self.talk.wire.output.answered();
@@ -303,8 +318,11 @@ impl Exchange<'_, '_> {
         }
         if select.tag(input).is_some() {
             match self.talk.wire.take() {
-                Some(block) => self.talk.requests.feed(&block.to_vec()),
-                None => return Err(Failure::Lost(Lost::Gone)),
+                Some(block) => {
+                    self.patience.came(block.len());
+                    self.talk.requests.feed(&block.to_vec());
+                }
+                None => return Err(Failure::Client(CUT)),
             }
         }
         if select.tag(answer).is_some() {

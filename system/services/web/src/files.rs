@@ -110,23 +110,30 @@ fn send(
     let modified = (attributes.modified / NANOS).min(utc().as_secs());
     let size = attributes.bytes;
     let packs = packs && (packed::LEAST..=packed::MOST).contains(&size);
-    let wants = packs && conditions::takes_gzip(&talk.head) && talk.head.header("range").is_none();
-    let content = if wants {
-        pack(talk, &mut file, size)
-    } else {
-        None
+    let plain = format!("\"{:x}-{size:x}-{:x}\"", attributes.id, attributes.modified);
+    let takes = conditions::takes_gzip(&talk.head) && talk.head.header("range").is_none();
+    // Who has the file as it is need not get it in another form.
+    let wants = packs && takes && !conditions::name_tag(&talk.head, &plain);
+    let mut tag = match wants {
+        true => format!("{}-gzip\"", plain.trim_end_matches('"')),
+        false => plain.clone(),
     };
-    let end = if content.is_some() { "-gzip" } else { "" };
-    let tag = format!(
-        "\"{:x}-{size:x}-{:x}{end}\"",
-        attributes.id, attributes.modified
+    // Before any work is done for the content.
+    let what = conditions::answer(
+        &talk.head,
+        State {
+            tag: &tag,
+            modified,
+            bytes: size,
+        },
     );
-    let state = State {
-        tag: &tag,
-        modified,
-        bytes: size,
-    };
-    let what = conditions::answer(&talk.head, state);
+    let mut content = None;
+    if wants && what == What::Whole {
+        content = pack(talk, &mut file, size);
+        if content.is_none() {
+            tag = plain;
+        }
+    }
     let status = match what {
         What::Whole => 200,
         What::Part(..) => 206,

@@ -37,6 +37,8 @@ pub enum Lost {
     Gone,
     /// It is too slow.
     Slow,
+    /// It has ended its direction within a request, and may read still.
+    Over,
 }
 
 impl From<Error> for Lost {

@@ -82,6 +82,17 @@ fn packed(names: &mut Names, port: u16, tally: &mut Tally, whole: &Answer) -> Re
     let same = len == u32::try_from(whole.body.len()).ok() && gzip.body.len() < whole.body.len();
     let told = gzip.header("etag") != whole.header("etag") && gzip.header("vary").is_some();
     tally.is("gzip", gzip.status == 200 && coded && same && told, &gzip);
+    // Whichever form the client has, it is told that it has it.
+    for form in [&gzip, whole] {
+        let tag = form.header("etag").unwrap_or_default();
+        let headers = format!("Accept-Encoding: gzip\r\nIf-None-Match: {tag}\r\n");
+        let unchanged = with(names, port, "GET /a.txt", &headers)?;
+        let same = unchanged.status == 304 && unchanged.header("etag") == Some(tag);
+        tally.is("unchanged in its form", same, &unchanged);
+    }
+    let headers = "Accept-Encoding: gzip\r\nIf-Match: \"other\"\r\n";
+    let failed = with(names, port, "GET /a.txt", headers)?;
+    tally.is("If-Match beside gzip", failed.status == 412, &failed);
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! Clients of the web server: `webs check PORT` asks what can be asked, and what is refused; `webs
 //! files PORT` the same of files; `webs slow PORT` holds connections beside a good client; `webs many
-//! PORT N` asks often, and looks what is left.
+//! PORT N` asks often, and looks what is left; `webs beside PORT N` looks what others leave until one
+//! connects to port N.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
@@ -16,8 +17,10 @@ mod files;
 mod requests;
 
 use client::{Answer, Client, get};
+use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 use core::time::Duration;
 use sing_sdk::names::Names;
+use sing_sdk::net;
 use sing_sdk::prelude::*;
 use sing_sdk::time::uptime;
 use sing_sdk::{inspect, thread};
@@ -36,11 +39,11 @@ sing_sdk::manifest! {
 }
 
 sing_sdk::arguments! {
-    /// What to do: check, files, slow, many.
+    /// What to do: check, files, slow, many, beside.
     what: one String "WHAT";
     /// The server's port.
     port: one u32 "PORT";
-    /// How often.
+    /// How often; a port.
     number: default u32 = 0, "NUMBER";
 }
 
@@ -122,6 +125,17 @@ fn hold(names: &mut Names, port: u16, number: u32, sent: &str) -> Result<bool, E
 /// More connections than the network remembers.
 const REMEMBERED: u32 = 100;
 
+/// Says which programs have more memory than they had.
+fn pages(then: &[inspect::Process]) -> Result<(), Error> {
+    for process in inspect::processes()? {
+        let was = then.iter().find(|p| p.id == process.id).map(|p| p.pages);
+        if was != Some(process.pages) {
+            println!("{}: {} pages, before {was:?}", process.name, process.pages);
+        }
+    }
+    Ok(())
+}
+
 /// Requests that each make a process, some of which crash, leave nothing behind.
 fn many(names: &mut Names, port: u16, number: u32) -> Result<bool, Error> {
     // The network remembers the last connections that have ended.
@@ -159,18 +173,46 @@ fn many(names: &mut Names, port: u16, number: u32) -> Result<bool, Error> {
     bad += round(number)?;
     let time = uptime().saturating_sub(began);
     let after = settled()?;
-    for process in inspect::processes()? {
-        let was = then.iter().find(|p| p.id == process.id).map(|p| p.pages);
-        if was != Some(process.pages) {
-            println!("{}: {} pages, before {was:?}", process.name, process.pages);
-        }
-    }
+    pages(&then)?;
     let same = !differ("webs", [&before, &after]);
     println!(
         "{number} requests, {bad} answered otherwise, {} left behind",
         if same { "nothing" } else { "something" }
     );
     sing_sdk::log!("{number} requests in {time:?}");
+    Ok(bad == 0 && same)
+}
+
+/// Pages that programs may have more after thousands of connections: as many at once need memory that
+/// stays theirs, and how many are at once is left to chance. That is less than 500 bytes for each
+/// connection, of which no record would be left.
+const KEPT: u64 = 1024;
+
+/// What others leave behind who ask between now and the time when one connects to a port.
+fn beside(names: &mut Names, port: u16, until: u32) -> Result<bool, Error> {
+    let until = u16::try_from(until).map_err(|_| Error::BadArgument)?;
+    let any = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), until);
+    let state = |names: &mut Names| -> Result<_, Error> {
+        let mut bad = 0;
+        for _ in 0..REMEMBERED {
+            bad += u32::from(get(names, port, "/nowhere")?.status != 404);
+        }
+        Ok((settled()?, bad))
+    };
+    let (before, mut bad) = state(names)?;
+    let then = inspect::processes()?;
+    println!("ready");
+    let path = format!("/tcp/listen/{until}");
+    let mut listener = net::Listener::new(names, &path, any, 1)?;
+    drop(listener.accept()?);
+    drop(listener);
+    let (mut after, more) = state(names)?;
+    after.grown(&before, KEPT);
+    bad += more;
+    pages(&then)?;
+    let same = !differ("webs", [&before, &after]);
+    let left = if same { "nothing" } else { "something" };
+    println!("{bad} answered otherwise, {left} left behind");
     Ok(bad == 0 && same)
 }
 
@@ -183,6 +225,7 @@ fn main(Arguments { what, port, number }: Arguments) -> Result<i32, Error> {
         "check" => requests::check(&mut names, port, &mut tally).map(|()| tally.wrong == 0)?,
         "files" => files::check(&mut names, port, &mut tally).map(|()| tally.wrong == 0)?,
         "slow" => slow(&mut names, port, number)?,
+        "beside" => beside(&mut names, port, number)?,
         "many" => many(&mut names, port, number)?,
         _ => return Err(Error::BadArgument),
     };

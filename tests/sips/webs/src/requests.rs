@@ -2,8 +2,11 @@
 
 use crate::Tally;
 use crate::client::{Client, ask, get};
+use core::time::Duration;
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
+use sing_sdk::thread;
+use sing_sdk::time::uptime;
 
 /// Requests that are refused, each with its status: the table of the unit tests, over a connection.
 const REFUSED: [(&str, u16); 12] = [
@@ -42,7 +45,44 @@ pub fn check(names: &mut Names, port: u16, tally: &mut Tally) -> Result<(), Erro
     programs(names, port, tally)?;
     bodies(names, port, tally)?;
     connections(names, port, tally)?;
-    failures(names, port, tally)
+    failures(names, port, tally)?;
+    stalled(names, port, tally)
+}
+
+/// Clients that begin a body, so that a process waits for it, and send nothing more, or a byte now
+/// and then: the process is ended long before its deadline, and the next request gets the place.
+fn stalled(names: &mut Names, port: u16, tally: &mut Tally) -> Result<(), Error> {
+    for drips in [false, true] {
+        let mut client = Client::open(names, port)?;
+        let head = "POST /long/count HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n";
+        client.send(head.as_bytes())?;
+        client.send(&[b'a'; 80_000])?;
+        let began = uptime();
+        while drips && !client.more_within(Duration::from_millis(100)) {
+            if uptime().saturating_sub(began) > Duration::from_secs(20)
+                || client.send(b"a").is_err()
+            {
+                break;
+            }
+        }
+        let answer = client.answer(false);
+        let soon = uptime().saturating_sub(began) < Duration::from_secs(10);
+        let good = answer.status == 408 && answer.whole && soon;
+        tally.is("a body that stalls", good, &answer);
+        let next = get(names, port, "/long/count")?;
+        tally.is("behind one that stalls", next.status == 200, &next);
+    }
+    // One that sends slowly, but on and on, is waited for.
+    let mut client = Client::open(names, port)?;
+    client.send(b"POST /long/count HTTP/1.1\r\nHost: x\r\nContent-Length: 116000\r\n\r\n")?;
+    client.send(&[b'a'; 80_000])?;
+    for _ in 0..12 {
+        thread::sleep(Duration::from_millis(300));
+        client.send(&[b'a'; 3_000])?;
+    }
+    let answer = client.answer(false);
+    tally.is("a slow body", answer.text() == "POST 116000\n", &answer);
+    Ok(())
 }
 
 fn refused(names: &mut Names, port: u16, tally: &mut Tally) -> Result<(), Error> {
@@ -189,6 +229,20 @@ fn connections(names: &mut Names, port: u16, tally: &mut Tally) -> Result<(), Er
         answer.status == 200 && client.is_over(),
         &answer,
     );
+    // It ends its direction within a body: the answers before come whole, and one that says why.
+    for sent in [3, 70_000] {
+        let mut client = Client::open(names, port)?;
+        client.send(b"GET /try/stream?bytes=20000 HTTP/1.1\r\nHost: x\r\n\r\n")?;
+        client.send(b"POST /try/count HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n")?;
+        client.send(&vec![b'a'; sent])?;
+        client.finish();
+        let before = client.answer(false);
+        let good = before.whole && before.body.len() == 20_000;
+        tally.is("before a body that is cut", good, &before);
+        let answer = client.answer(false);
+        let good = answer.status == 400 && answer.whole && client.is_over();
+        tally.is("a body that is cut", good, &answer);
+    }
     Ok(())
 }
 

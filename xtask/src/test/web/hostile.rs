@@ -1,0 +1,327 @@
+//! Hostile clients of the hosted system's web server, all at once, beside a good one of another
+//! address: its answers come, whole and within a bound, and nothing is left behind.
+
+use super::{ready, requests};
+use crate::image::{self, MemoryMode, Programs};
+use crate::machine::{Acceleration, Kernel, Machine};
+use crate::network::Network;
+use crate::system::session::Session;
+use crate::test::systems::launch;
+use crate::test::tcp::free_port;
+use crate::test::{Report, Run};
+use anyhow::{Context, Result, ensure};
+use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
+use std::io::{BufReader, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpStream};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+/// How long all may take.
+const TIME: Duration = Duration::from_secs(120);
+/// How long a storm goes on.
+const STORM: Duration = Duration::from_secs(4);
+/// How long any answer of the good client's may take, and nine of ten. The server looks ten times
+/// a second who is to make way, which half a second in its place allows, and the machine may be
+/// busy.
+const WORST: Duration = Duration::from_secs(4);
+const MOST: Duration = Duration::from_millis(1500);
+/// The least number of its requests: less would say nothing.
+const LEAST: usize = 10;
+/// The addresses of the good client, and of the others. One address has half of the places.
+const GOOD: u8 = 2;
+const HOSTILE: [u8; 3] = [1, 3, 4];
+/// Connections that are opened and dropped at random points of a request.
+const DROPPED: u32 = 2000;
+/// How long a hostile client waits for what the server says to it.
+const WAIT: Duration = Duration::from_millis(700);
+
+/// What is no request, or one that is refused.
+const NONE: [&[u8]; 8] = [
+    b"\x00\xff\xfe\r\n\r\n",
+    b"GET\r\n\r\n",
+    b"GET / HTTP/9.9\r\nHost: x\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: x\nA: b\n\n",
+    b"GET /%2e%2e/%2e%2e/boot/notes.txt HTTP/1.1\r\nHost: x\r\n\r\n",
+    b"POST /hello HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+    b"POST /hello HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999999\r\n\r\n",
+    b"POST /try/count HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n",
+];
+
+/// A request from which a part is sent.
+const CUT: &[u8] =
+    b"POST /try/count?a=b HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n0\r\n\r\n";
+
+/// On the hosted system.
+pub fn hosted(run: &Run) -> Result<Report> {
+    let mut report = Report::default();
+    if !run.wants("hostile clients") {
+        return Ok(report);
+    }
+    let images = image::compile_programs(&run.project, Programs::WithTests, MemoryMode::Guard)?;
+    let [port, control] = [free_port()?, free_port()?];
+    let mut kernel = Kernel::prepare(&run.project, Machine::Hosted, Acceleration::Emulated)?;
+    kernel.networks = vec![Network::sockets("host,192.0.2.0/24")];
+    let script = format!(
+        "format --force /dev/disk0 && mount /dev/disk0 /; mkdir /web && cp /boot/notes.txt /web\n\
+         echo port {port} > /1; echo mount /hello web-hello ahead 2 > /2\n\
+         echo mount /try web-try deadline 1s > /3; echo header 2s > /4\n\
+         cat /1 /2 /3 /4 > /web.conf; httpd; echo ready\n\
+         echo | nc -l {control}; webs beside {port} {control}\n\
+         httpd; sweep && echo swept; httpd stop\n"
+    );
+    let deadline = Instant::now() + TIME;
+    let mut session = Session::start(launch(&run.project, &images, &kernel, Some(&script))?)?;
+    let played = ready(&mut session, deadline).and_then(|()| play(&mut session, port, control));
+    if played.is_err() {
+        // The system waits for this.
+        for _ in 0..2 {
+            drop(TcpStream::connect((Ipv4Addr::LOCALHOST, control)));
+        }
+    }
+    let (output, ended) = session.finish(deadline);
+    let judged = played.map_err(|e| format!("{e:#}")).and_then(|said| {
+        let whole = ["nothing left behind\n", "swept\n", "busy         0\n"];
+        match whole.iter().find(|w| !output.contains(**w)) {
+            Some(missing) => Err(format!("no `{}`, {ended:?}", missing.trim())),
+            None => {
+                println!("  {said}");
+                Ok(())
+            }
+        }
+    });
+    report.count(
+        "hostile clients",
+        judged.map_err(|why| format!("{why}\n{output}")),
+    );
+    Ok(report)
+}
+
+/// Two storms: what programs keep for good they have after the first.
+fn play(session: &mut Session, port: u16, control: u16) -> Result<String> {
+    requests(port).context("before the storm")?;
+    storm(port, 1).context("the first storm")?;
+    tell(control)?;
+    ready(session, Instant::now() + TIME).context("before the second storm")?;
+    let times = storm(port, 2).context("the second storm")?;
+    requests(port).context("behind the storm")?;
+    tell(control)?;
+    let worst = times.last().copied().unwrap_or_default();
+    let middle = times.get(times.len() / 2).copied().unwrap_or_default();
+    let most = times.get(times.len() * 9 / 10).copied().unwrap_or_default();
+    let said = format!(
+        "{} answers to the good client: half within {middle:.1?}, nine of ten within {most:.1?}, \
+         all within {worst:.1?}",
+        times.len()
+    );
+    ensure!(
+        times.len() >= LEAST && most <= MOST && worst <= WORST,
+        "{said}; the bounds are {LEAST}, {MOST:?} and {WORST:?}"
+    );
+    Ok(said)
+}
+
+/// Has the system go on, which listens or is about to.
+fn tell(control: u16) -> Result<()> {
+    let end = Instant::now() + Duration::from_secs(30);
+    loop {
+        match TcpStream::connect((Ipv4Addr::LOCALHOST, control)) {
+            // It ends when it has been heard.
+            Ok(mut stream) => {
+                let _ = stream.read(&mut [0; 1]);
+                return Ok(());
+            }
+            Err(error) => ensure!(Instant::now() < end, "cannot tell the system: {error}"),
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A connection to the server from 127.0.0.`from`.
+fn reach(port: u16, from: u8) -> Result<TcpStream> {
+    let own = socket(AddressFamily::INET, SocketType::STREAM, None)?;
+    bind(&own, &SocketAddrV4::new(Ipv4Addr::new(127, 0, 0, from), 0))?;
+    connect(&own, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, port))?;
+    let stream = TcpStream::from(own);
+    stream.set_read_timeout(Some(WAIT))?;
+    stream.set_write_timeout(Some(WAIT))?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+/// Lets all at the server; how long each of the good client's requests took, sorted.
+fn storm(port: u16, seed: u64) -> Result<Vec<Duration>> {
+    let end = Instant::now() + STORM;
+    let (over, dropped) = (AtomicBool::new(false), AtomicU32::new(0));
+    let first = Mutex::new(None);
+    let attacks: [fn(u16, u8, Instant); 5] = [drip, endless, giant, nonsense, half_closed];
+    let mut times = std::thread::scope(|scope| {
+        for from in HOSTILE {
+            for attack in attacks {
+                for _ in 0..4 {
+                    scope.spawn(move || attack(port, from, end));
+                }
+            }
+            let dropped = &dropped;
+            scope.spawn(move || drops(port, from, seed, dropped));
+        }
+        let good = good(port, end, &dropped);
+        over.store(true, Relaxed);
+        good.map_err(|error| first.lock().map(|mut first| *first = Some(error)))
+            .unwrap_or_default()
+    });
+    if let Ok(Some(error)) = first.into_inner() {
+        return Err(error);
+    }
+    let dropped = dropped.into_inner();
+    ensure!(
+        dropped >= DROPPED,
+        "only {dropped} connections were dropped"
+    );
+    times.sort();
+    Ok(times)
+}
+
+/// The good client: a connection for each request, or one for some, until the storm is over.
+fn good(port: u16, end: Instant, dropped: &AtomicU32) -> Result<Vec<Duration>> {
+    let mut times = Vec::new();
+    let last = end + Duration::from_secs(20);
+    let mut buffer = vec![0; 4096];
+    while Instant::now() < end || dropped.load(Relaxed) < DROPPED && Instant::now() < last {
+        let since = Instant::now();
+        let (path, wanted) = match times.len() % 2 {
+            0 => (
+                "/hello?name=good",
+                "Hello, good, from a process of your own",
+            ),
+            _ => ("/notes.txt", "Notes on this system"),
+        };
+        let stream = reach(port, GOOD).context("the good client cannot connect")?;
+        stream.set_read_timeout(Some(WORST * 2))?;
+        write!(
+            &stream,
+            "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+        )?;
+        let mut text = Vec::new();
+        let mut reader = BufReader::new(stream);
+        loop {
+            let count = reader
+                .read(&mut buffer)
+                .with_context(|| format!("no answer in {:?}", since.elapsed()))?;
+            if count == 0 {
+                break;
+            }
+            text.extend_from_slice(&buffer[..count]);
+        }
+        let text = String::from_utf8_lossy(&text);
+        ensure!(
+            text.starts_with("HTTP/1.1 200 ") && text.contains(wanted),
+            "the good client is answered {text:?} after {:?}",
+            since.elapsed()
+        );
+        times.push(since.elapsed());
+    }
+    Ok(times)
+}
+
+/// Reads what the server says until it ends, or says nothing for a while.
+fn hear(stream: &TcpStream) {
+    let mut reader = stream;
+    // A hostile client does not care how it ends.
+    while matches!(reader.read(&mut [0; 4096]), Ok(1..)) {}
+}
+
+/// Slow-loris: a head that comes byte by byte and never ends.
+fn drip(port: u16, from: u8, end: Instant) {
+    while Instant::now() < end {
+        let Ok(mut stream) = reach(port, from) else {
+            continue;
+        };
+        let _ = stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\nX: ");
+        while Instant::now() < end && stream.write_all(b"y").is_ok() {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+/// A head without end.
+fn endless(port: u16, from: u8, end: Instant) {
+    while Instant::now() < end {
+        let Ok(mut stream) = reach(port, from) else {
+            continue;
+        };
+        let _ = stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n");
+        while Instant::now() < end && stream.write_all(b"Name: and a value\r\n").is_ok() {}
+    }
+}
+
+/// Bodies that are said to be large, or have no end, to a program and to a file.
+fn giant(port: u16, from: u8, end: Instant) {
+    let block = [b"8000\r\n".as_slice(), &[b'z'; 0x8000], b"\r\n"].concat();
+    while Instant::now() < end {
+        for (path, framing) in [
+            ("/try/count", "Transfer-Encoding: chunked"),
+            ("/try/echo", "Transfer-Encoding: chunked"),
+            ("/notes.txt", "Content-Length: 1000000"),
+            ("/hello", "Content-Length: 1000000000000"),
+        ] {
+            let Ok(mut stream) = reach(port, from) else {
+                continue;
+            };
+            let head = format!("POST {path} HTTP/1.1\r\nHost: x\r\n{framing}\r\n\r\n");
+            let _ = stream.write_all(head.as_bytes());
+            for _ in 0..40 {
+                if Instant::now() >= end || stream.write_all(&block).is_err() {
+                    break;
+                }
+            }
+            hear(&stream);
+        }
+    }
+}
+
+/// Requests that are none.
+fn nonsense(port: u16, from: u8, end: Instant) {
+    for bytes in NONE.iter().cycle() {
+        if Instant::now() >= end {
+            break;
+        }
+        if let Ok(mut stream) = reach(port, from) {
+            let _ = stream.write_all(bytes);
+            hear(&stream);
+        }
+    }
+}
+
+/// Connections whose client has ended its direction, before or behind a request, and reads nothing.
+fn half_closed(port: u16, from: u8, end: Instant) {
+    let requests: [&[u8]; 3] = [
+        b"",
+        b"GET /notes.txt HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET /try/stream?bytes=10000000 HTTP/1.1\r\nHost: x\r\n\r\n",
+    ];
+    for request in requests.iter().cycle() {
+        if Instant::now() >= end {
+            break;
+        }
+        if let Ok(mut stream) = reach(port, from) {
+            let _ = stream.write_all(request);
+            let _ = stream.shutdown(Shutdown::Write);
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+}
+
+/// Connections that are dropped at random points of a request.
+fn drops(port: u16, from: u8, seed: u64, dropped: &AtomicU32) {
+    let mut state = seed.wrapping_mul(2) + u64::from(from) * 1_000_003;
+    while dropped.fetch_add(1, Relaxed) < DROPPED {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let Ok(mut stream) = reach(port, from) else {
+            continue;
+        };
+        let _ = stream.write_all(&CUT[..(state >> 33) as usize % (CUT.len() + 1)]);
+    }
+}
