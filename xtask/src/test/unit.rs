@@ -5,7 +5,7 @@ use crate::cargo;
 use anyhow::Result;
 
 /// Packages with tests on this machine that the workspace does not build by default.
-const FURTHER: [&str; 13] = [
+const FURTHER: [&str; 14] = [
     "sing-pc",
     "sing-sdk",
     "compile-fail",
@@ -19,6 +19,7 @@ const FURTHER: [&str; 13] = [
     "ps2-keyboard",
     "vga-text",
     "web",
+    "watch",
 ];
 
 /// How the names of tests that compile C begin.
