@@ -173,8 +173,11 @@ fn the_first_event_says_what_may_be_done() {
     assert!(event::hello(Some("a\"b")).contains("{\"control\":false,\"why\":\"a\\\"b\"}"));
 }
 
-/// Reads a line of figures as Prometheus does: name, labels, value.
-fn sample(line: &str) -> Option<(&str, Vec<(&str, String)>, f64)> {
+/// Name, labels, value.
+type Sample<'a> = (&'a str, Vec<(&'a str, String)>, f64);
+
+/// Reads a line of figures as Prometheus does.
+fn sample(line: &str) -> Option<Sample<'_>> {
     let letter = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':');
     let (name, mut rest) = line.split_at(line.find(|c| !letter(c))?);
     let mut labels = Vec::new();
