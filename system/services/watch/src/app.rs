@@ -198,6 +198,7 @@ fn act(app: &App, request: &Request, path: &str) -> Response {
 }
 
 type Done = (u16, String);
+type Control = ServiceControlContract::Imp<ServiceControlContract::Ready>;
 
 fn kill(request: &Request) -> Done {
     let id = request
@@ -289,8 +290,8 @@ impl App {
         self.key.as_deref()
     }
 
-    /// The last look if it is not old, else another; `None` if the system does not answer. Who waits
-    /// for others behind a lock would wait as long as they do: an older look is shown instead.
+    /// The last look if it is not old, else another; `None` if the system does not answer. While
+    /// somebody takes one, others show an older one: they would wait as long as the slowest disk.
     fn look(&self) -> Option<Arc<Taken>> {
         let end = uptime() + PATIENCE;
         loop {
@@ -329,10 +330,7 @@ impl App {
         Ok(Web::read(&text.to_lossy()))
     }
 
-    fn with_manager<T>(
-        &self,
-        ask: impl FnOnce(ServiceControlContract::Imp<ServiceControlContract::Ready>) -> Result<T, Error>,
-    ) -> Result<T, Error> {
+    fn with_manager<T>(&self, ask: impl FnOnce(Control) -> Result<T, Error>) -> Result<T, Error> {
         let mut names = self.names.lock();
         let manager = client::reach(&mut names, "/services", |names, path| {
             let (manager, exp) = ServiceControlContract::new_channel()?;

@@ -4,8 +4,8 @@
 //!
 //! Invariants:
 //! - What is live is shown, and something is done, only for whom `access` lets in.
-//! - Whatever clients do, one look a second is taken at most, and each request has one thread; there
-//!   is a bounded number of both viewers and threads.
+//! - Whatever clients do, about one look a second is taken; each request has one thread, and the
+//!   number of viewers and threads is bounded.
 //! - The key is random bytes of the machine's device, or there is none.
 #![no_std]
 #![no_main]

@@ -1,4 +1,5 @@
-//! Tests of all modules: texts are what their readers take, and bounded; nobody acts without the key.
+//! Tests of all modules: texts are bounded and what their readers take; nobody acts without the
+//! key.
 
 use crate::access::{may_act, may_see};
 use crate::event;

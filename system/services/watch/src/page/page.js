@@ -11,11 +11,16 @@ const node = (name, text, kind) => {
 
 // The key comes behind `#`, which browsers send to nobody, and leaves the address at once.
 let key = sessionStorage.getItem("key") || "";
-if (/^#[0-9a-f]{32}$/.test(location.hash)) {
+function takeKey() {
+  if (!/^#[0-9a-f]{32}$/.test(location.hash)) return false;
   key = location.hash.slice(1);
   sessionStorage.setItem("key", key);
   history.replaceState(null, "", location.pathname);
+  return true;
 }
+takeKey();
+// An address with another key, opened in the same tab, loads nothing by itself.
+addEventListener("hashchange", () => { if (takeKey()) location.reload(); });
 
 const seen = { last: null, before: null, control: false, why: "", paused: false };
 
@@ -106,6 +111,7 @@ function table(id, title, columns, order) {
   thead.append(row);
   inner.append(thead, of.body);
   scroll.append(inner);
+  of.scroll = scroll;
   section.append(head, scroll);
   $("main").append(section);
   return of;
@@ -143,7 +149,10 @@ function fill(of, all) {
     else of.body.insertBefore(row.line, at);
   }
   for (const name of gone) {
-    of.rows.get(name).line.remove();
+    const { line } = of.rows.get(name);
+    // Who is in a row that goes stays in its table.
+    if (line.contains(document.activeElement)) of.scroll.focus({ preventScroll: true });
+    line.remove();
     of.rows.delete(name);
   }
   const total = all.rows.length + all.left;
