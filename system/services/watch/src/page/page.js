@@ -86,7 +86,9 @@ function table(id, title, columns, order) {
   scroll.setAttribute("aria-label", title);
   const inner = node("table");
   const row = node("tr");
-  const of = { columns, order, rows: new Map(), body: node("tbody"), count, sort: null, down: false };
+  const of = {
+    columns, order, rows: new Map(), body: node("tbody"), count, sort: null, down: false,
+  };
   for (const column of columns) {
     const cell = node("th", undefined, column.kind);
     cell.scope = "col";
@@ -250,12 +252,16 @@ const names = table("names", "Name space", [
   { name: "Leads to, or contract", kind: "long", find: (n) => n.detail, text: (n) => n.detail },
 ]);
 
-const end = (e) => `${e.owner === null ? "in a message" : e.owner === 0 ? "kernel" : `${e.name} (${e.owner})`}`;
+const end = (e) => {
+  if (e.owner === null) return "in a message";
+  return e.owner === 0 ? "kernel" : `${e.name} (${e.owner})`;
+};
 const channels = table("channels", "Channels", [
   { name: "Id", kind: `${N} ${M}`, by: (c) => c.id, text: (c) => c.id },
   { name: "Contract", by: (c) => c.contract, find: (c) => c.contract, text: (c) => c.contract },
   ...["Importing", "Exporting"].flatMap((side, i) => [
-    { name: side, by: (c) => end(c.ends[i]), find: (c) => end(c.ends[i]), text: (c) => end(c.ends[i]) },
+    { name: side, by: (c) => end(c.ends[i]), find: (c) => end(c.ends[i]),
+      text: (c) => end(c.ends[i]) },
     { name: "in state", kind: M, by: (c) => c.ends[i].state, find: (c) => c.ends[i].state,
       text: (c) => (c.ends[i].closed ? "closed" : c.ends[i].state),
       tone: (c) => (c.ends[i].closed ? "warn" : "quiet") },
@@ -273,7 +279,8 @@ function take(event) {
   let busy = 0;
   for (const p of event.processes.rows) {
     p.key = p.id;
-    if (passed > 0 && before.has(p.id)) p.cpu_share = Math.max(0, p.cpu - before.get(p.id)) / passed;
+    const was = before.get(p.id);
+    if (passed > 0 && was !== undefined) p.cpu_share = Math.max(0, p.cpu - was) / passed;
     busy += cpu(p);
   }
   for (const s of event.services.rows) s.key = s.name;
@@ -296,7 +303,8 @@ function show() {
   if (!event) return;
   $("nav").hidden = $("main").hidden = $("pause").hidden = false;
   $("facts").textContent = `${event.version} on ${event.machine}, ${event.cpus} `
-    + `${event.cpus === 1 ? "processor" : "processors"}, up ${time(event.uptime)}, ${event.scheduler}`;
+    + `${event.cpus === 1 ? "processor" : "processors"}, up ${time(event.uptime)}, `
+    + event.scheduler;
   fill(processes, event.processes);
   fill(services, event.services);
   fill(names, event.names);
@@ -319,7 +327,8 @@ function act(question, address) {
   dialog.onclose = async () => {
     if (dialog.returnValue !== "yes") return;
     try {
-      const answer = await fetch(address, { method: "POST", headers: { Authorization: `Bearer ${key}` } });
+      const headers = { Authorization: `Bearer ${key}` };
+      const answer = await fetch(address, { method: "POST", headers });
       message((await answer.text()).trim(), answer.ok);
     } catch (e) {
       message(`The server does not answer: ${e.message}`, false);
