@@ -110,6 +110,8 @@ pub struct Kernel {
     pub disks: Vec<Disk>,
     /// QEMU's arguments for further devices of an emulated machine.
     pub devices: Vec<String>,
+    /// Whether an emulated machine has a source of random bytes; the hosted one always has.
+    pub entropy: bool,
     /// Directories of the host that the machine has as devices.
     pub directories: Vec<HostDirectory>,
     /// The machine's network cards.
@@ -151,6 +153,7 @@ impl Kernel {
             watch: None,
             disks: Vec::new(),
             devices: Vec::new(),
+            entropy: false,
             directories: Vec::new(),
             networks: Vec::new(),
             serial: None,
@@ -276,12 +279,16 @@ impl Kernel {
             line = format!("watch={watch} {line}");
         }
         let devices = self.disks.len() + self.directories.len() + self.networks.len();
+        if self.entropy {
+            further.extend(qemu::entropy(self.machine, devices));
+        }
         if devices > qemu::DISKS {
             bail!(
                 "a machine has at most {} disks, directories and network cards",
                 qemu::DISKS
             );
         }
+        let devices = devices + usize::from(self.entropy);
         line.insert_str(0, &qemu::transports(self.machine, devices));
         check_length(&line)?;
         static COUNT: AtomicU32 = AtomicU32::new(0);

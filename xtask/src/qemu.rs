@@ -82,6 +82,18 @@ pub fn transports(machine: Machine, devices: usize) -> String {
     (0..devices).map(word).collect()
 }
 
+/// The arguments for a source of random bytes, behind so many other devices.
+pub fn entropy(machine: Machine, before: usize) -> [String; 2] {
+    let device = match machine {
+        Machine::Microvm | Machine::Hosted => {
+            let bus = transport(before);
+            format!("virtio-rng-device,bus=virtio-mmio-bus.{bus}")
+        }
+        Machine::Q35 | Machine::I440fx => "virtio-rng-pci,disable-legacy=on".into(),
+    };
+    ["-device".into(), device]
+}
+
 /// The arguments that make a file a disk.
 fn drive(machine: Machine, number: usize, disk: &Disk) -> [OsString; 4] {
     let device = match machine {

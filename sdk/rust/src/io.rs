@@ -5,7 +5,8 @@
 
 use crate::contracts::PipeContract;
 use crate::rt::{Block, Handle, Vector, Waitable};
-use crate::sync::Mutex;
+use crate::sync::{self, Mutex};
+use crate::time::Timeout;
 use crate::{Error, process, sys};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -162,6 +163,18 @@ impl Writer {
             Write::Closed => Err(Error::Closed),
             _ => Ok(()),
         }
+    }
+
+    /// The same, but waits no longer than this.
+    ///
+    /// # Errors
+    /// [`Error::Timeout`] if the reader has not taken everything by then, [`Error::Closed`] if
+    /// nobody reads any more.
+    pub fn settle_within(&mut self, timeout: Timeout) -> Result<(), Error> {
+        if let Write::Waiting(pipe) = &self.0 {
+            sync::wait(pipe, timeout)?;
+        }
+        self.settle()
     }
 }
 

@@ -28,6 +28,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
+use core::net::IpAddr;
 
 /// The most bytes of a text that a server sends with a request.
 const MOST: usize = 64 << 10;
@@ -63,6 +64,12 @@ impl Request {
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(n, _)| n == name)?;
         Some(&found.1)
+    }
+
+    /// Whence the client has connected, as the server says.
+    #[must_use]
+    pub fn peer(&self) -> Option<IpAddr> {
+        self.header("x-peer")?.parse().ok()
     }
 
     /// A parameter of the query, decoded.
@@ -184,10 +191,11 @@ fn write(body: Body, out: &mut Writer) -> Result<(), Error> {
         Body::Bytes(bytes) => out.write(&bytes),
         Body::Stream(write) => write(out),
     };
-    match (written, out.settle()) {
+    // What could not be written whole is not waited for either.
+    match written.and_then(|()| out.settle()) {
         // The reader has seen enough: that is its affair.
-        (_, Err(Error::Closed)) => Ok(()),
-        (written, settled) => written.and(settled),
+        Err(Error::Closed) => Ok(()),
+        settled => settled,
     }
 }
 

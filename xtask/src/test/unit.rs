@@ -20,6 +20,7 @@ const FURTHER: [&str; 14] = [
     "ps2-keyboard",
     "vga-text",
     "web",
+    "watch",
 ];
 
 /// How the names of tests that compile C begin.

@@ -38,13 +38,14 @@ pub fn pc(run: &Run) -> Result<Report> {
         let [inward, end] = [free_port()?, free_port()?];
         let mut kernel = Kernel::prepare(&run.project, machine, Acceleration::Emulated)?;
         kernel.networks = vec![Network::user(&[(inward, PORT), (end, END)])];
+        kernel.entropy = true;
         let script = format!(
             "httpd; echo ready; echo over | nc -l {END}; httpd | grep failed; httpd stop; \
              sleep 0.5; sweep && echo swept"
         );
         let deadline = Instant::now() + TIME;
         let mut session = Session::start(launch(&run.project, &images, &kernel, Some(&script))?)?;
-        let talked = ready(&mut session, deadline).and_then(|()| talk(inward));
+        let talked = ready(&mut session, deadline).and_then(|key| talk(inward, &key));
         // In any case: the machine need not wait.
         let told = TcpStream::connect((Ipv4Addr::LOCALHOST, end))
             .and_then(|mut stream| stream.read_to_end(&mut Vec::new()));
@@ -63,18 +64,24 @@ pub fn pc(run: &Run) -> Result<Report> {
     Ok(report)
 }
 
-fn ready(session: &mut Session, deadline: Instant) -> Result<()> {
+/// Waits until the server listens; the key to the system's pages.
+fn ready(session: &mut Session, deadline: Instant) -> Result<String> {
+    let mut key = None;
     loop {
         let line = session.line(deadline);
         let line = line.map_err(|e| anyhow::anyhow!("the machine is not ready: {e:?}"))?;
+        if let Some((_, shown)) = line.split_once("/system#") {
+            key = Some(shown.trim().to_owned());
+        }
         if line.contains("ready") {
-            return Ok(());
+            return key.context("httpd has shown no address of the system");
         }
     }
 }
 
-fn talk(port: u16) -> Result<()> {
+fn talk(port: u16, key: &str) -> Result<()> {
     requests(port).context("requests over one connection")?;
+    watched(port, key).context("the system in a browser")?;
     refused(port).context("a request that is none")?;
     curl(port)
 }
@@ -118,6 +125,54 @@ fn requests(port: u16) -> Result<()> {
         "{} processes for {REQUESTS} requests",
         bodies.len()
     );
+    Ok(())
+}
+
+/// The system is seen with the key, from another machine, too; nothing is ended from there.
+fn watched(port: u16, key: &str) -> Result<()> {
+    let ask = |line: &str, key: &str| -> Result<String> {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
+        stream.set_read_timeout(Some(TIME))?;
+        write!(
+            stream,
+            "{line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\
+             Authorization: Bearer {key}\r\n\r\n"
+        )?;
+        // Events go on: two are enough.
+        let (mut text, mut block) = (Vec::new(), [0; 4096]);
+        loop {
+            let count = stream.read(&mut block)?;
+            text.extend_from_slice(&block[..count]);
+            let said = String::from_utf8_lossy(&text);
+            if count == 0 || said.matches("event: look\n").count() > 2 {
+                return Ok(said.into_owned());
+            }
+        }
+    };
+    let kill = "POST /system/kill?id=1";
+    for (line, key, words) in [
+        ("GET /system", "", ["HTTP/1.1 200 ", "<!doctype html>"]),
+        ("GET /metrics", "", ["HTTP/1.1 403 ", "the key is missing"]),
+        (
+            "GET /metrics",
+            key,
+            ["HTTP/1.1 200 ", "# TYPE singularity_info gauge\n"],
+        ),
+        (
+            "GET /system/events",
+            key,
+            ["\"control\":false", "\"name\":\"nameserver\""],
+        ),
+        (
+            kill,
+            key,
+            ["HTTP/1.1 403 ", "only who has connected from this machine"],
+        ),
+    ] {
+        let text = ask(line, key).with_context(|| line.to_owned())?;
+        let missing = words.iter().find(|word| !text.contains(**word));
+        ensure!(missing.is_none(), "{line}: no {missing:?} in {text}");
+    }
     Ok(())
 }
 

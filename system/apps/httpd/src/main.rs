@@ -4,6 +4,7 @@
 #![deny(unsafe_code)]
 
 use core::time::Duration;
+use sing_sdk::client;
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
 use sing_sdk::time::{sleep, uptime};
@@ -29,10 +30,54 @@ sing_sdk::arguments! {
     what: optional What "WHAT";
 }
 
+/// How the server says that the system is shown by it, and where the key for that is.
+const SHOWN: &str = "/system /watch/pages";
+const KEY: &str = "/watch/key";
+
 /// How the server says that it does not listen yet, and how long to wait for it.
 const WAITS: &str = "waits for the network";
 const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(20);
+
+/// The address at which a browser shows the system, with the key behind `#`, which browsers send to
+/// nobody.
+fn address(names: &mut Names, port: &str) -> Result<String, Error> {
+    use WatchKeyContract::imp::Ready_GetKey as Answer;
+    let watch = client::reach(names, KEY, |names, path| {
+        let (watch, exp) = WatchKeyContract::new_channel()?;
+        names.bind(path, exp)?;
+        Ok(watch.recv_success()?)
+    })?;
+    match watch.call_get_key() {
+        Answer::Key(key, _) => Ok(format!("http://127.0.0.1:{port}/system#{}", key.to_lossy())),
+        // The machine has no source of entropy.
+        Answer::NoKey(_) => Err(Error::NotFound),
+        Answer::Closed => Err(Error::Closed),
+    }
+}
+
+/// The value of a line of the server's status.
+fn value<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let mut lines = text.lines().filter_map(|line| line.split_once(' '));
+    lines
+        .find(|(key, _)| *key == name)
+        .map(|(_, value)| value.trim())
+}
+
+/// Shows where a browser finds the system, if the server's configuration says that it does.
+fn show_address(names: &mut Names, text: &str) {
+    let shown = |line: &str| {
+        let mount = line.split_once(' ').filter(|(key, _)| *key == "mount");
+        mount.is_some_and(|(_, mount)| mount.trim() == SHOWN)
+    };
+    if !text.lines().any(shown) {
+        return;
+    }
+    match address(names, value(text, "port").unwrap_or("80")) {
+        Ok(address) => println!("system       {address}"),
+        Err(error) => println!("system       cannot be shown: {KEY}: {error}"),
+    }
+}
 
 #[sing_sdk::main]
 fn main(Arguments { what }: Arguments) -> Result<i32, Error> {
@@ -54,6 +99,7 @@ fn main(Arguments { what }: Arguments) -> Result<i32, Error> {
                 let waits = text.contains(WAITS);
                 if !waits || uptime().saturating_sub(begin) > PATIENCE {
                     print!("{text}");
+                    show_address(&mut names, &text);
                     if waits {
                         eprintln!("httpd: does not listen; the log says why");
                     }

@@ -30,7 +30,7 @@ pub enum Life {
 pub struct Mount {
     /// The path.
     pub path: String,
-    /// The program.
+    /// The program, or the path of a service.
     pub program: String,
     /// How long each of its processes lives.
     pub life: Life,
@@ -65,6 +65,14 @@ pub struct Config {
     pub shutdown: Duration,
     /// Its programs, those with longer paths first.
     pub mounts: Vec<Mount>,
+}
+
+impl Mount {
+    /// Whether the requests go to a service, at a path of the name space.
+    #[must_use]
+    pub fn is_service(&self) -> bool {
+        self.program.starts_with('/')
+    }
 }
 
 impl Default for Config {
@@ -191,8 +199,17 @@ fn mount(words: &[&str]) -> Result<Mount, String> {
         at_once: 8,
         ahead: 1,
     };
+    if mount.is_service() {
+        path(program).ok_or_else(|| format!("`{program}` is no path of a service"))?;
+        mount.ahead = 0;
+    }
     let mut words = rest.iter();
     while let Some(word) = words.next() {
+        if mount.is_service() && matches!(*word, "fresh" | "kept" | "memory" | "ahead") {
+            return Err(format!(
+                "`{word}` of {at} is for programs, and {program} is a service"
+            ));
+        }
         let mut value = || words.next().copied().unwrap_or_default();
         let wrong = |what: &str| format!("`{word}` of {at} needs {what}");
         match *word {
@@ -237,6 +254,10 @@ mod tests {
             (Life::Kept, 4 << 20, 0)
         );
         assert_eq!(Config::read(""), Ok(Config::default()));
+        let config = Config::read("mount /a /watch/pages deadline 60s at-once 4\n");
+        let mounts = config.unwrap_or_default().mounts;
+        assert!(mounts[0].is_service() && mounts[0].ahead == 0);
+        assert_eq!((mounts[0].at_once, mounts[0].deadline.as_secs()), (4, 60));
     }
 
     #[test]
@@ -272,6 +293,14 @@ mod tests {
                 "line 1: `memory` of /a needs a size such as 4M",
             ),
             ("mount /a b\nmount /a c", "line 2: /a is mounted twice"),
+            (
+                "mount /a /b/../c",
+                "line 1: `/b/../c` is no path of a service",
+            ),
+            (
+                "mount /a /b kept",
+                "line 1: `kept` of /a is for programs, and /b is a service",
+            ),
         ] {
             assert_eq!(Config::read(text).err().as_deref(), Some(why), "{text}");
         }

@@ -4,6 +4,7 @@ use crate::exchange;
 use crate::files;
 use crate::server::Server;
 use crate::wire::{Lost, Wire, until};
+use core::net::IpAddr;
 use sing_sdk::fs::Directory;
 use sing_sdk::net::Connection;
 use sing_sdk::prelude::*;
@@ -29,6 +30,8 @@ pub struct Talk<'a> {
     pub server: &'a Server,
     /// The connection's place.
     pub slot: usize,
+    /// Whence the client has connected.
+    pub peer: IpAddr,
     pub wire: &'a mut Wire,
     pub requests: &'a mut Requests,
     pub head: Head,
@@ -56,7 +59,7 @@ enum Heard {
 }
 
 /// Serves a connection to its end.
-pub fn serve(server: &Server, slot: usize, connection: Connection) {
+pub fn serve(server: &Server, slot: usize, connection: Connection, peer: IpAddr) {
     let Ok(mut wire) = Wire::open(connection) else {
         return;
     };
@@ -82,6 +85,7 @@ pub fn serve(server: &Server, slot: usize, connection: Connection) {
         let mut talk = Talk {
             server,
             slot,
+            peer,
             wire: &mut wire,
             requests: &mut requests,
             id: server.next_id(),

@@ -12,6 +12,7 @@ use crate::connection::{CUT, SLOW, Talk};
 use crate::pool::{self, Pool, Process, Start};
 use crate::sink::Sink;
 use crate::wire::{Lost, Source, until};
+use core::net::IpAddr;
 use core::time::Duration;
 use sing_sdk::io::LARGEST;
 use sing_sdk::prelude::*;
@@ -29,8 +30,8 @@ const ENDING: Duration = Duration::from_millis(200);
 /// Bytes of a body that have come, if it has so many, before a process is taken for it: who sends
 /// none holds none.
 const AHEAD: usize = 64 << 10;
-/// Headers that are about the connection, or that the server has dealt with.
-const OWN: [&str; 8] = [
+/// Headers that are about the connection, that the server has dealt with, or that are its own word.
+const OWN: [&str; 10] = [
     "connection",
     "keep-alive",
     "proxy-connection",
@@ -39,6 +40,8 @@ const OWN: [&str; 8] = [
     "transfer-encoding",
     "upgrade",
     "expect",
+    "x-request-id",
+    "x-peer",
 ];
 
 /// How far the program is.
@@ -105,11 +108,10 @@ struct Exchange<'t, 's> {
 }
 
 /// The headers that the program gets.
-fn headers(head: &Head, id: &str) -> Vec<u8> {
-    let mut out = format!("x-request-id:{id}\n").into_bytes();
+fn headers(head: &Head, id: &str, peer: IpAddr) -> Vec<u8> {
+    let mut out = format!("x-request-id:{id}\nx-peer:{peer}\n").into_bytes();
     for header in &head.headers {
-        let own = OWN.contains(&header.name.as_str()) || header.name == "x-request-id";
-        if !own {
+        if !OWN.contains(&header.name.as_str()) {
             out.extend_from_slice(header.name.as_bytes());
             out.push(b':');
             out.extend_from_slice(&header.value);
@@ -192,13 +194,19 @@ fn failed(talk: &mut Talk<'_>, status: u16, reason: &str) -> Result<(), Lost> {
 }
 
 /// A failure, for the log; `None` for one that is the client's affair.
-fn describe(talk: &Talk<'_>, pool: &Pool, child: &Child, failure: &Failure) -> Option<String> {
+fn describe(
+    talk: &Talk<'_>,
+    pool: &Pool,
+    child: &Option<Child>,
+    failure: &Failure,
+) -> Option<String> {
+    let ended = |child: &&Child| child.join_within(Timeout::from(ENDING)) == Ok(true);
     let what = match failure {
-        Failure::Crashed => match child.join_within(Timeout::from(ENDING)) {
-            Ok(true) => child
+        Failure::Crashed => match child.as_ref().filter(ended) {
+            Some(child) => child
                 .exit()
                 .map_or_else(|e| e.to_string(), |exit| exit.to_string()),
-            _ => "it has closed its channel".into(),
+            None => "it has closed its channel".into(),
         },
         Failure::Late => format!("has not answered within {:?}", pool.mount.deadline),
         Failure::Nonsense(what) => (*what).into(),
@@ -207,11 +215,11 @@ fn describe(talk: &Talk<'_>, pool: &Pool, child: &Child, failure: &Failure) -> O
     talk.server
         .failed
         .fetch_add(1, core::sync::atomic::Ordering::Relaxed);
-    Some(format!(
-        "{} (SIP {}): {what}",
-        pool.mount.program,
-        child.id()
-    ))
+    let program = &pool.mount.program;
+    Some(match child {
+        Some(child) => format!("{program} (SIP {}): {what}", child.id()),
+        None => format!("{program}: {what}"),
+    })
 }
 
 /// The channel again, or the failure, with how the answer's body was to end if it has begun.
@@ -220,7 +228,7 @@ type Outcome = Result<Start, (Failure, Option<Length>)>;
 fn exchange(
     talk: &mut Talk<'_>,
     pool: &Pool,
-    child: &Child,
+    child: &Option<Child>,
     channel: Start,
     ahead: Vec<u8>,
 ) -> Outcome {
@@ -228,7 +236,7 @@ fn exchange(
     let (body, from) = PipeContract::new_channel().map_err(early)?;
     let method = Text::new(&talk.head.method).map_err(early)?;
     let target = Text::new(&talk.head.target).map_err(early)?;
-    let lines = Vector::from_bytes(&headers(&talk.head, &talk.id)).map_err(early)?;
+    let lines = Vector::from_bytes(&headers(&talk.head, &talk.id, talk.peer)).map_err(early)?;
     let asked = channel.send_request(method, target, lines, from);
     let mut exchange = Exchange {
         talk,

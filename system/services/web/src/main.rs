@@ -21,6 +21,7 @@ mod exchange;
 mod files;
 mod pool;
 mod server;
+mod service;
 mod sink;
 mod slots;
 mod wire;

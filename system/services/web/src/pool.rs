@@ -1,11 +1,13 @@
 //! The processes of a mount: one for each request, made for it or a little before, or some that are
-//! kept.
+//! kept; or the service that answers in their place.
 //!
 //! Invariants:
 //! - There are never more processes than the mount says, those made ahead beside.
 //! - A process that has not ended its request well gets no other one.
 
+use crate::service::Service;
 use core::time::Duration;
+use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
 use sing_sdk::process::{self, Child};
 use sing_sdk::sync::{self, AutoEvent, Mutex};
@@ -17,9 +19,10 @@ const TURN: Duration = Duration::from_secs(2);
 
 pub type Start = WebContract::Imp<WebContract::Start>;
 
-/// A process that waits for a request.
+/// Who waits for a request.
 pub struct Process {
-    pub child: Child,
+    /// The process; a service's is not of this server.
+    pub child: Option<Child>,
     pub channel: Start,
 }
 
@@ -33,6 +36,7 @@ struct State {
 
 pub struct Pool {
     pub mount: Mount,
+    service: Option<Service>,
     state: Mutex<State>,
     freed: AutoEvent,
 }
@@ -46,9 +50,11 @@ pub enum None {
 }
 
 impl Pool {
-    pub fn new(mount: Mount) -> Result<Pool, Error> {
+    pub fn new(mount: Mount, names: &mut Names) -> Result<Pool, Error> {
+        let service = mount.is_service().then(|| Service::new(names));
         Ok(Pool {
             mount,
+            service: service.transpose()?,
             state: Mutex::new(State::default()),
             freed: AutoEvent::new(false)?,
         })
@@ -74,14 +80,19 @@ impl Pool {
     }
 
     fn make(&self) -> Result<Process, String> {
-        self.check()?;
         let program = &self.mount.program;
+        if let Some(service) = &self.service {
+            let (child, channel) = (None, service.connect(program)?);
+            return Ok(Process { child, channel });
+        }
+        self.check()?;
         let (channel, requests) =
             WebContract::new_channel().map_err(|e| format!("{program}: {e}"))?;
         let child = Child::of(program)
             .arg(program)
             .endpoint("requests", requests);
         let child = child.start().map_err(|e| e.to_string())?;
+        let child = Some(child);
         Ok(Process { child, channel })
     }
 
@@ -111,7 +122,8 @@ impl Pool {
     /// This process if it has not ended, else another.
     fn alive(&self, mut ready: Option<Process>) -> Result<Process, None> {
         while let Some(process) = ready {
-            if process.child.join_within(Timeout::NONE) == Ok(false) {
+            let runs = |child: &Child| child.join_within(Timeout::NONE) == Ok(false);
+            if process.child.as_ref().is_none_or(runs) {
                 return Ok(process);
             }
             ready = self.state.lock().ready.pop();
@@ -168,8 +180,10 @@ impl Pool {
     }
 }
 
-/// Ends a process; its resources are free then.
-pub fn end(child: &Child) {
-    // One that has ended already is no fault.
-    let _ = child.stop(process::stop::KILLED);
+/// Ends a process; its resources are free then. A service goes on.
+pub fn end(child: &Option<Child>) {
+    if let Some(child) = child {
+        // One that has ended already is no fault.
+        let _ = child.stop(process::stop::KILLED);
+    }
 }

@@ -41,11 +41,13 @@ pub struct Server {
 }
 
 impl Server {
-    pub fn new(names: Names, config: Config) -> Result<Server, Error> {
-        let pools = config.mounts.iter().cloned().map(Pool::new);
+    pub fn new(mut names: Names, config: Config) -> Result<Server, Error> {
+        let mounts = config.mounts.iter().cloned();
+        let pools = mounts.map(|mount| Pool::new(mount, &mut names));
+        let pools = pools.collect::<Result<_, _>>()?;
         Ok(Server {
             slots: Slots::new(config.connections)?,
-            pools: pools.collect::<Result<_, _>>()?,
+            pools,
             packing: Mutex::new(()),
             names: Mutex::new(names),
             stopping: AtomicBool::new(false),
@@ -176,7 +178,7 @@ fn take(server: &Arc<Server>, listener: &mut Listener) -> Error {
         let shared = Arc::clone(server);
         let run = move || {
             if !shared.is_stopping() {
-                connection::serve(&shared, slot, connection);
+                connection::serve(&shared, slot, connection, from.ip());
             }
             shared.slots.free(slot);
         };

@@ -15,7 +15,7 @@ pub struct Client {
     output: Option<Writer>,
     input: Reader,
     bytes: Vec<u8>,
-    _joined: net::Joined,
+    joined: net::Joined,
 }
 
 /// An answer.
@@ -48,7 +48,7 @@ impl Client {
             output: Some(output),
             input,
             bytes: Vec::new(),
-            _joined: joined,
+            joined,
         })
     }
 
@@ -77,6 +77,16 @@ impl Client {
         };
         self.bytes.extend_from_slice(&block.to_vec());
         true
+    }
+
+    /// Ends the connection at once, as who closes a browser's window does.
+    pub fn abort(self) {
+        drop(self.joined.send_abort());
+    }
+
+    /// What has come so far and was not taken.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes).into_owned()
     }
 
     /// Whether the server has ended the connection.

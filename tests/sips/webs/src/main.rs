@@ -1,7 +1,7 @@
 //! Clients of the web server: `webs check PORT` asks what can be asked, and what is refused; `webs
-//! files PORT` the same of files; `webs slow PORT` holds connections beside a good client; `webs many
-//! PORT N` asks often, and looks what is left; `webs beside PORT N` looks what others leave until one
-//! connects to port N.
+//! files PORT` the same of files; `webs watch PORT` what shows the system; `webs slow PORT` holds
+//! connections beside a good client; `webs many PORT N` asks often, and looks what is left; `webs
+//! beside PORT N` looks what others leave until one connects to port N.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]
@@ -15,6 +15,7 @@ mod storm;
 mod client;
 mod files;
 mod requests;
+mod watch;
 
 use client::{Answer, Client, get};
 use core::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -39,7 +40,7 @@ sing_sdk::manifest! {
 }
 
 sing_sdk::arguments! {
-    /// What to do: check, files, slow, many, beside.
+    /// What to do: check, files, watch, slow, many, beside.
     what: one String "WHAT";
     /// The server's port.
     port: one u32 "PORT";
@@ -56,6 +57,15 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Counts what should be so.
+    pub fn holds(&mut self, what: &str, good: bool) {
+        self.asked += 1;
+        if !good {
+            self.wrong += 1;
+            println!("{what}: not so");
+        }
+    }
+
     /// Counts an answer that should be so.
     pub fn is(&mut self, what: &str, good: bool, answer: &Answer) {
         self.asked += 1;
@@ -224,6 +234,7 @@ fn main(Arguments { what, port, number }: Arguments) -> Result<i32, Error> {
     let good = match what.as_str() {
         "check" => requests::check(&mut names, port, &mut tally).map(|()| tally.wrong == 0)?,
         "files" => files::check(&mut names, port, &mut tally).map(|()| tally.wrong == 0)?,
+        "watch" => watch::check(&mut names, port, &mut tally).map(|()| tally.wrong == 0)?,
         "slow" => slow(&mut names, port, number)?,
         "beside" => beside(&mut names, port, number)?,
         "many" => many(&mut names, port, number)?,
