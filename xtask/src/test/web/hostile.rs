@@ -72,7 +72,7 @@ pub fn hosted(run: &Run) -> Result<Report> {
     );
     let deadline = Instant::now() + TIME;
     let mut session = Session::start(launch(&run.project, &images, &kernel, Some(&script))?)?;
-    let played = ready(&mut session, deadline).and_then(|()| play(&mut session, port, control));
+    let played = ready(&mut session, deadline).and_then(|_| play(&mut session, port, control));
     if played.is_err() {
         // The system waits for this.
         for _ in 0..2 {
