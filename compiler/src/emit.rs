@@ -118,6 +118,7 @@ pub(crate) fn module(mut checked: Checked<'_>, options: &Options) -> Result<Comp
     let started = Instant::now();
     // What debug information says is for people: none makes a module better or worse.
     let (source, mut notes) = match debug::Source::read(&checked.module) {
+        _ if !options.lines => (None, Vec::new()),
         Ok(source) => (source, Vec::new()),
         Err(why) => (None, vec![why.to_string()]),
     };

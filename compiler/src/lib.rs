@@ -25,6 +25,7 @@ mod link;
 mod module;
 mod names;
 mod options;
+pub mod strip;
 #[cfg(test)]
 mod tests;
 mod translate;

@@ -20,17 +20,21 @@ sing: verify, compile and inspect the programs of a Singularity system, and thei
   sing verify --limits
       Lists how large a program may be. The kernel applies the same limits.
 
-  sing compile MODULE -o IMAGE [--memory guard|explicit] [--cpu baseline|v3]
+  sing compile MODULE -o IMAGE [--memory guard|explicit] [--cpu baseline|v3] [--lines keep|none]
       Verifies a WebAssembly module and compiles it to an installed image (ELF).
-      guard: memory accesses are bounded by guard pages; explicit: by tests.
+      guard: memory accesses are bounded by guard pages; explicit: by tests. Where the module has debug
+      information, the image keeps the lines of its text, which crash reports name.
+
+  sing strip FILE -o OUT [--names]
+      Takes the debug information out of a module, or the lines out of an image; --names: the names of functions, too.
 
   sing inspect FILE [--imports] [--contracts] [--manifest] [--functions] [--disassemble [FUNCTION]]
       Shows what a module or an image consists of; without a choice, its sizes. A module is compiled
-      first (--memory and --cpu as above). Of a system image, it lists the programs and files.
+      first (--memory, --cpu and --lines as above). Of a system image, it lists the programs and files.
 
   sing image -o OUT --manifest SYSTEM.json... [--bin NAME=FILE]... [--file PATH=FILE]...
       Builds a system image, of one system manifest or of several that belong together. A program may be an image or a module, which is compiled on the way
-      (--memory and --cpu as above). Refused where a program, an endpoint or a contract does not fit.
+      (--memory, --cpu and --lines as above). Refused where a program, an endpoint or a contract does not fit.
 
   sing fmt [--check] FILE.contract...
       Lays contracts out, with all their comments; - reads standard input. With --check it changes nothing and
@@ -81,6 +85,11 @@ pub enum Command {
         out: PathBuf,
         options: Options,
     },
+    Strip {
+        file: PathBuf,
+        out: PathBuf,
+        names: bool,
+    },
     Inspect {
         file: PathBuf,
         views: Vec<View>,
@@ -109,6 +118,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command> {
         "help" => Ok(Command::Help),
         "verify" => verify(&mut parser),
         "compile" => compile(&mut parser),
+        "strip" => strip(&mut parser),
         "inspect" => inspect(&mut parser),
         "image" => image(&mut parser),
         name if contracts::COMMANDS.contains(&name) => contracts::parse(name, &mut parser)
@@ -159,6 +169,7 @@ fn compile(parser: &mut Parser) -> Parsed {
             Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
             Arg::Long("memory") => options.memory_mode = parser.value()?.parse_with(memory_mode)?,
             Arg::Long("cpu") => options.cpu = parser.value()?.parse_with(cpu)?,
+            Arg::Long("lines") => options.lines = parser.value()?.parse_with(lines)?,
             other => return Err(other.unexpected()),
         }
     }
@@ -168,6 +179,25 @@ fn compile(parser: &mut Parser) -> Parsed {
         module,
         out,
         options,
+    })
+}
+
+fn strip(parser: &mut Parser) -> Parsed {
+    let (mut file, mut out) = (None, None);
+    let mut names = false;
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Arg::Value(value) => set_once(&mut file, value)?,
+            Arg::Short('o') | Arg::Long("output") => out = Some(parser.value()?.into()),
+            Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
+            Arg::Long("names") => names = true,
+            other => return Err(other.unexpected()),
+        }
+    }
+    Ok(Command::Strip {
+        file: file.ok_or("name a module or an image")?,
+        out: out.ok_or("say where to, with -o OUT")?,
+        names,
     })
 }
 
@@ -195,6 +225,7 @@ fn inspect(parser: &mut Parser) -> Parsed {
             Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
             Arg::Long("memory") => options.memory_mode = parser.value()?.parse_with(memory_mode)?,
             Arg::Long("cpu") => options.cpu = parser.value()?.parse_with(cpu)?,
+            Arg::Long("lines") => options.lines = parser.value()?.parse_with(lines)?,
             other => return Err(other.unexpected()),
         }
     }
@@ -221,6 +252,7 @@ fn image(parser: &mut Parser) -> Parsed {
             Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
             Arg::Long("memory") => options.memory_mode = parser.value()?.parse_with(memory_mode)?,
             Arg::Long("cpu") => options.cpu = parser.value()?.parse_with(cpu)?,
+            Arg::Long("lines") => options.lines = parser.value()?.parse_with(lines)?,
             other => return Err(other.unexpected()),
         }
     }
@@ -309,6 +341,14 @@ fn memory_mode(name: &str) -> Result<MemoryMode> {
         "guard" => Ok(MemoryMode::Guard),
         "explicit" => Ok(MemoryMode::Explicit),
         _ => Err("there are guard and explicit".into()),
+    }
+}
+
+fn lines(name: &str) -> Result<bool> {
+    match name {
+        "keep" => Ok(true),
+        "none" => Ok(false),
+        _ => Err("there are keep and none".into()),
     }
 }
 

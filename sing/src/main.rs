@@ -15,6 +15,7 @@ mod image;
 mod input;
 mod inspect;
 mod output;
+mod strip;
 mod system;
 mod verify;
 
@@ -53,6 +54,7 @@ fn run(command: Command) -> u8 {
             out,
             options,
         } => image::compile(&module, &out, &options),
+        Command::Strip { file, out, names } => strip::run(&file, &out, names),
         Command::Inspect {
             file,
             views,
