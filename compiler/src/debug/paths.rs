@@ -16,7 +16,7 @@ pub(super) fn of_file(compiled_in: &str, folder: &str, name: &str) -> String {
         }
         path.push_str(part);
     }
-    let path = path.replace('\\', "/");
+    let path = without_detours(&path.replace('\\', "/"));
     let compiled_in = compiled_in.replace('\\', "/");
     let printable = shortened(&path, &compiled_in)
         .chars()
@@ -25,6 +25,21 @@ pub(super) fn of_file(compiled_in: &str, folder: &str, name: &str) -> String {
     printable[printable.len().saturating_sub(LONGEST)..]
         .iter()
         .collect()
+}
+
+/// The path without steps into folders that it leaves again.
+fn without_detours(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "." => {}
+            ".." if parts.last().is_some_and(|last| !matches!(*last, "" | "..")) => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
 }
 
 fn is_absolute(path: &str) -> bool {
@@ -71,7 +86,9 @@ mod tests {
             ("/home/a/p", "/home/a/p/src", "main.rs", "src/main.rs"),
             ("/work/p/", "", "/work/p/b.c", "b.c"),
             ("/work/p", "", "/work/pp/b.c", "/work/pp/b.c"),
-            ("/home/a/p", "../q", "c.rs", "../q/c.rs"),
+            ("/home/a/p", "../q", "c.rs", "q/c.rs"),
+            ("/w/p", "./a/../b", "c.rs", "b/c.rs"),
+            ("", "../q", "c.rs", "../q/c.rs"),
             ("/w", "", "/home/a/q/src/c.rs", "q/src/c.rs"),
             ("/w", "/root/q", "c.rs", "q/c.rs"),
             (
