@@ -5,7 +5,7 @@
 //! - No module is refused for them: what is broken, too large or of another form is left out with a
 //!   note ([`Left`]), and the code is the same with and without.
 //! - The time goes with the sections' bytes: every abbreviation table and line program is read once,
-//!   in the bytes up to the next one, and all other work is counted ([`MOST_WORK`]).
+//!   in the bytes up to the next one, and all other work is counted ([`WORK_PER_BYTE`]).
 //! - What becomes of it is text for people, of bounded length and without control characters.
 
 mod calls;
@@ -34,8 +34,10 @@ const MOST_ABBREVIATIONS: usize = 4 << 20;
 const MOST_UNITS: usize = 1 << 16;
 const MOST_ROWS: usize = 8 << 20;
 const MOST_PIECES: usize = 2 << 20;
-/// The most attributes, entries of lists and so on that are looked at.
-const MOST_WORK: u64 = 256 << 20;
+/// The most attributes, entries of lists and so on that are looked at: for each byte of the sections,
+/// and beyond. What compilers write has fewer than one for each.
+const WORK_PER_BYTE: u64 = 4;
+const WORK_BEYOND: u64 = 1 << 20;
 /// The most bytes of names of files and functions.
 const MOST_TEXT: usize = 32 << 20;
 
@@ -112,7 +114,7 @@ impl Source {
             code: start..end,
             ..Source::default()
         };
-        let mut work = Work(MOST_WORK);
+        let mut work = Work(sections.bytes as u64 * WORK_PER_BYTE + WORK_BEYOND);
         let units = units::all(&sections, &mut work)?;
         let (mut pieces, mut names) = (Vec::new(), HashMap::new());
         for index in 0..units.list.len() {

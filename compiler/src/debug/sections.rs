@@ -14,6 +14,8 @@ const LONGEST: usize = 4096;
 
 /// The sections, empty where the module has none.
 pub(super) struct Sections<'a> {
+    /// Bytes of all of them.
+    pub(super) bytes: usize,
     pub(super) info: &'a [u8],
     pub(super) abbreviations: &'a [u8],
     pub(super) lines: &'a [u8],
@@ -35,7 +37,8 @@ impl<'a> Sections<'a> {
             "info", "abbrev", "line", "addr", "ranges", "rnglists", "str", "line_str",
         ];
         let bytes = names.map(|name| find(&format!(".debug_{name}")));
-        if bytes.iter().map(|b| b.len()).sum::<usize>() > MOST_BYTES {
+        let sum = bytes.iter().map(|bytes| bytes.len()).sum();
+        if sum > MOST_BYTES {
             return Err(Left::TooLarge("bytes"));
         }
         let [
@@ -53,6 +56,7 @@ impl<'a> Sections<'a> {
         }
         let slice = |bytes| EndianSlice::new(bytes, LittleEndian);
         Ok(Some(Sections {
+            bytes: sum,
             info,
             abbreviations,
             lines,
