@@ -117,8 +117,11 @@ pub(crate) fn module(mut checked: Checked<'_>, options: &Options) -> Result<Comp
     let added = Added::to(&mut checked, options);
     let started = Instant::now();
     // What debug information says is for people: none makes a module better or worse.
-    let (source, mut notes) = match debug::Source::read(&checked.module) {
-        _ if !options.lines => (None, Vec::new()),
+    let source = match options.lines {
+        true => debug::Source::read(&checked.module),
+        false => Ok(None),
+    };
+    let (source, mut notes) = match source {
         Ok(source) => (source, Vec::new()),
         Err(why) => (None, vec![why.to_string()]),
     };

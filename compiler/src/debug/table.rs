@@ -14,6 +14,8 @@ pub(crate) struct Maker {
     /// The image's numbers of texts and calls, by those of the source.
     texts: HashMap<u32, u32>,
     calls: HashMap<u32, u32>,
+    /// The image's numbers of calls, by what they are.
+    equal: HashMap<Call, u32>,
 }
 
 impl Maker {
@@ -23,6 +25,7 @@ impl Maker {
             lines: Lines::default(),
             texts: HashMap::new(),
             calls: HashMap::new(),
+            equal: HashMap::new(),
         }
     }
 
@@ -93,8 +96,12 @@ impl Maker {
                 line: call.line,
                 outer,
             };
-            self.lines.calls.push(call);
-            outer = self.lines.calls.len() as u32;
+            // One function is often inlined at the same place in several others, or several times
+            // in one.
+            outer = *self.equal.entry(call).or_insert_with(|| {
+                self.lines.calls.push(call);
+                self.lines.calls.len() as u32
+            });
             self.calls.insert(number, outer);
         }
         outer
