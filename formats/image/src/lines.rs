@@ -7,11 +7,14 @@
 //! the rows of one, and follows at most [`DEPTH`] calls that were inlined.
 //!
 //! The section consists of numbers of 32 bits, little endian: [`VERSION`] and the numbers of blocks,
-//! calls, texts and bytes of rows; then the blocks, the calls and the ends of the texts; then the
-//! rows, and the texts one behind the other. A block is the first of its rows in full and the place
-//! of the others among the rows' bytes. Of these, each is the difference from the one before it, in
-//! numbers of variable length (LEB128): four times that of the offsets, plus 1 if another file
-//! follows and 2 if another call follows; the difference of the lines, with its sign; then these.
+//! of groups of calls, of texts, of bytes of rows and of bytes of calls; then the blocks, the groups
+//! and the ends of the texts; then the rows, the calls, and the texts one behind the other. A block
+//! is the first of its rows in full and the place of the others among the rows' bytes. Of these, each
+//! is the difference from the one before it, in numbers of variable length (LEB128): four times that
+//! of the offsets, plus 1 if another file follows and 2 if another call follows; the difference of the
+//! lines, with its sign; then these. A group is the place of its [`GROUP`] calls among the calls'
+//! bytes, each of which is four such numbers: name, file, line, and by how much the number of the
+//! outer call is lower, 0 if there is none.
 
 mod write;
 
@@ -21,15 +24,17 @@ pub use write::Lines;
 pub const VERSION: u32 = 1;
 /// The most rows of a block.
 pub const BLOCK: usize = 32;
+/// The calls of a group.
+pub const GROUP: usize = 16;
 /// The most calls, inlined one into another, of one place.
 pub const DEPTH: usize = 16;
 /// The most bytes of a text that is shown.
 const TEXT: usize = 1024;
 
-/// Bytes of the numbers at the section's start, of a block, of a call, and of a text's end.
-const HEAD: usize = 20;
+/// Bytes of the numbers at the section's start, of a block, of a group, and of a text's end.
+const HEAD: usize = 24;
 const BLOCK_BYTES: usize = 20;
-const CALL_BYTES: usize = 16;
+const GROUP_BYTES: usize = 4;
 const END_BYTES: usize = 4;
 
 /// From an offset in the code on: the place in the program's text.
@@ -73,9 +78,10 @@ pub struct Place<'a> {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Table<'a> {
     blocks: &'a [u8],
-    calls: &'a [u8],
+    groups: &'a [u8],
     ends: &'a [u8],
     rows: &'a [u8],
+    calls: &'a [u8],
     texts: &'a [u8],
 }
 
@@ -99,9 +105,10 @@ impl<'a> Table<'a> {
         };
         Some(Table {
             blocks: part(1, BLOCK_BYTES)?,
-            calls: part(2, CALL_BYTES)?,
+            groups: part(2, GROUP_BYTES)?,
             ends: part(3, END_BYTES)?,
             rows: part(4, 1)?,
+            calls: part(5, 1)?,
             texts: rest,
         })
     }
@@ -183,13 +190,23 @@ impl<'a> Table<'a> {
     }
 
     fn call(&self, number: u32) -> Option<Call> {
-        let at = (number.checked_sub(1)? as usize).checked_mul(CALL_BYTES)?;
-        let call = self.calls.get(at..)?;
+        let index = number.checked_sub(1)? as usize;
+        let start = self::number(self.groups, index / GROUP)?;
+        let mut rest = self.calls.get(start as usize..)?;
+        let mut next = || u32::try_from(variable(&mut rest)?).ok();
+        for _ in 0..4 * (index % GROUP) {
+            next()?;
+        }
+        let (name, file, line, below) = (next()?, next()?, next()?, next()?);
+        let outer = match below {
+            0 => 0,
+            below => number.checked_sub(below)?,
+        };
         Some(Call {
-            name: self::number(call, 0)?,
-            file: self::number(call, 1)?,
-            line: self::number(call, 2)?,
-            outer: self::number(call, 3)?,
+            name,
+            file,
+            line,
+            outer,
         })
     }
 
@@ -231,8 +248,8 @@ impl Iterator for Rows<'_> {
 
 impl Rows<'_> {
     fn read(&mut self, row: Row) -> Option<Row> {
-        let head = self.variable()?;
-        let line = self.variable()?;
+        let head = variable(&mut self.rest)?;
+        let line = variable(&mut self.rest)?;
         // The sign is the lowest bit.
         let line = (line >> 1) as i64 ^ -((line & 1) as i64);
         let offset = u32::try_from(head >> 2).ok()?;
@@ -242,24 +259,25 @@ impl Rows<'_> {
             ..row
         };
         if head & 1 != 0 {
-            row.file = u32::try_from(self.variable()?).ok()?;
+            row.file = u32::try_from(variable(&mut self.rest)?).ok()?;
         }
         if head & 2 != 0 {
-            row.call = u32::try_from(self.variable()?).ok()?;
+            row.call = u32::try_from(variable(&mut self.rest)?).ok()?;
         }
         Some(row)
     }
+}
 
-    fn variable(&mut self) -> Option<u64> {
-        let mut value = 0;
-        for shift in (0..42).step_by(7) {
-            let (&byte, rest) = self.rest.split_first()?;
-            self.rest = rest;
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return Some(value);
-            }
+/// Reads a number of variable length.
+fn variable(rest: &mut &[u8]) -> Option<u64> {
+    let mut value = 0;
+    for shift in (0..42).step_by(7) {
+        let (&byte, behind) = rest.split_first()?;
+        *rest = behind;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(value);
         }
-        None
     }
+    None
 }

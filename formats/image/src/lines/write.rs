@@ -1,6 +1,6 @@
 //! Making the section: what the compiler knows, in the order of the code.
 
-use super::{BLOCK, Call, HEAD, Row, VERSION};
+use super::{BLOCK, Call, GROUP, HEAD, Row, VERSION};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -40,26 +40,39 @@ impl Lines {
                 before = row;
             }
         }
+        let (mut groups, mut calls) = (Vec::new(), Vec::new());
+        for (call, number) in self.calls.iter().zip(1..) {
+            if (number - 1) % GROUP as u32 == 0 {
+                groups.push(calls.len() as u32);
+            }
+            let below = match call.outer {
+                0 => 0,
+                outer => number.saturating_sub(outer),
+            };
+            for part in [call.name, call.file, call.line, below] {
+                variable(&mut calls, part.into());
+            }
+        }
         let head = [
             VERSION,
             blocks.len() as u32,
-            self.calls.len() as u32,
+            groups.len() as u32,
             self.texts.len() as u32,
             rows.len() as u32,
+            calls.len() as u32,
         ];
-        let calls = self.calls.iter();
-        let calls = calls.flat_map(|call| [call.name, call.file, call.line, call.outer]);
         let mut end = 0;
         let ends = self.texts.iter().map(|text| {
             end += text.len() as u32;
             end
         });
         let numbers = head.into_iter().chain(blocks.into_iter().flatten());
-        let mut section = Vec::with_capacity(HEAD + rows.len());
-        for number in numbers.chain(calls).chain(ends) {
+        let mut section = Vec::with_capacity(HEAD + rows.len() + calls.len());
+        for number in numbers.chain(groups).chain(ends) {
             section.extend_from_slice(&number.to_le_bytes());
         }
         section.extend(rows);
+        section.extend(calls);
         for text in &self.texts {
             section.extend_from_slice(text.as_bytes());
         }
@@ -102,17 +115,17 @@ mod tests {
             offset: i * 7 + i % 3,
             file: if i % 50 == 49 { 0 } else { i % 3 + 1 },
             line: (i * 7919) % 5000,
-            call: i % 5,
+            call: i % 41,
         };
         let call = |i: u32| Call {
             name: i % 3 + 1,
             file: 1,
-            line: i,
+            line: i * 100,
             outer: i / 2,
         };
         Lines {
             texts: ["a.rs", "b/\u{e4}.rs", "c"].map(ToString::to_string).into(),
-            calls: (0..4).map(call).collect(),
+            calls: (0..40).map(call).collect(),
             rows: (0..count).map(row).collect(),
         }
     }
@@ -181,8 +194,9 @@ mod tests {
     fn calls_that_lead_to_each_other_come_to_an_end() {
         let mut lines = some_lines(2);
         lines.rows[0].call = 2;
+        // An outer call with the same number, which is written as if there was none.
         (lines.calls[0].outer, lines.calls[1].outer) = (2, 2);
-        assert_eq!(Table::new(&lines.encode()).at(0).count(), 1);
+        assert_eq!(Table::new(&lines.encode()).at(0).count(), 2);
         lines.calls = (0..100)
             .map(|outer| Call {
                 outer,
