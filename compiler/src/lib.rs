@@ -26,6 +26,7 @@ mod module;
 mod names;
 mod options;
 pub mod strip;
+pub mod symbols;
 #[cfg(test)]
 mod tests;
 mod translate;

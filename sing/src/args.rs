@@ -28,6 +28,9 @@ sing: verify, compile and inspect the programs of a Singularity system, and thei
   sing strip FILE -o OUT [--names]
       Takes the debug information out of a module, or the lines out of an image; --names: the names of functions, too.
 
+  sing symbols IMAGE -o FILE
+      Writes an ELF file with the image's code, functions and lines in the form that objdump, addr2line and gdb read.
+
   sing inspect FILE [--imports] [--contracts] [--manifest] [--functions] [--disassemble [FUNCTION]]
       Shows what a module or an image consists of; without a choice, its sizes. A module is compiled
       first (--memory, --cpu and --lines as above). Of a system image, it lists the programs and files.
@@ -90,6 +93,10 @@ pub enum Command {
         out: PathBuf,
         names: bool,
     },
+    Symbols {
+        image: PathBuf,
+        out: PathBuf,
+    },
     Inspect {
         file: PathBuf,
         views: Vec<View>,
@@ -119,6 +126,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command> {
         "verify" => verify(&mut parser),
         "compile" => compile(&mut parser),
         "strip" => strip(&mut parser),
+        "symbols" => symbols(&mut parser),
         "inspect" => inspect(&mut parser),
         "image" => image(&mut parser),
         name if contracts::COMMANDS.contains(&name) => contracts::parse(name, &mut parser)
@@ -198,6 +206,22 @@ fn strip(parser: &mut Parser) -> Parsed {
         file: file.ok_or("name a module or an image")?,
         out: out.ok_or("say where to, with -o OUT")?,
         names,
+    })
+}
+
+fn symbols(parser: &mut Parser) -> Parsed {
+    let (mut file, mut out) = (None, None);
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Arg::Value(value) => set_once(&mut file, value)?,
+            Arg::Short('o') | Arg::Long("output") => out = Some(parser.value()?.into()),
+            Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
+            other => return Err(other.unexpected()),
+        }
+    }
+    Ok(Command::Symbols {
+        image: file.ok_or("name an image")?,
+        out: out.ok_or("say where to, with -o FILE")?,
     })
 }
 

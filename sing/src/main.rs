@@ -55,6 +55,7 @@ fn run(command: Command) -> u8 {
             options,
         } => image::compile(&module, &out, &options),
         Command::Strip { file, out, names } => strip::run(&file, &out, names),
+        Command::Symbols { image, out } => strip::symbols(&image, &out),
         Command::Inspect {
             file,
             views,

@@ -1,4 +1,5 @@
-//! `sing strip`: takes debug information, and perhaps names, out of a module or an image.
+//! `sing strip`: takes debug information, and perhaps names, out of a module or an image; and `sing
+//! symbols`, which writes those of an image to a file of their own.
 
 use crate::input::{self, Kind};
 use crate::output;
@@ -21,5 +22,14 @@ pub fn run(file: &PathBuf, out: &Path, names: bool) -> Result<bool, String> {
         bytes.len(),
         out.display()
     ));
+    Ok(true)
+}
+
+/// Writes the symbols of an image; returns true.
+pub fn symbols(image: &PathBuf, out: &Path) -> Result<bool, String> {
+    output::is_no_input(out, [image])?;
+    let symbols = sing_compiler::symbols::file(&input::read(image)?);
+    let symbols = symbols.map_err(|e| format!("{}: {e}", image.display()))?;
+    output::write(out, &symbols)?;
     Ok(true)
 }

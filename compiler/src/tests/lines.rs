@@ -399,3 +399,50 @@ fn hostile_debug_information_takes_no_time() {
     );
     assert!(said.ends_with("too many units"), "{said}");
 }
+
+#[test]
+fn symbols_for_debuggers_say_the_same_as_the_image() {
+    use gimli::read::{Dwarf, EndianSlice};
+    use object::read::{Object as _, ObjectSection as _, ObjectSymbol as _};
+    let wasm = program();
+    let compiled = compile(&with(&wasm, &sections(&wasm, 5)));
+    let symbols = crate::symbols::file(&compiled.to_elf().unwrap()).unwrap();
+    let file = object::File::parse(&*symbols).unwrap();
+    assert_eq!(file.kind(), object::ObjectKind::Dynamic);
+    let f = file.symbols().find(|s| s.name() == Ok("f")).unwrap();
+    let func = &compiled.meta.funcs[0];
+    assert_eq!(
+        (f.address(), f.size()),
+        (func.offset.into(), func.size.into())
+    );
+    let load = |id: gimli::SectionId| {
+        let section = file.section_by_name(id.name());
+        let bytes = section.map_or(&[][..], |section| section.data().unwrap());
+        Ok::<_, gimli::Error>(EndianSlice::new(bytes, LittleEndian))
+    };
+    let dwarf = Dwarf::load(load).unwrap();
+    let header = dwarf.units().next().unwrap().unwrap();
+    let unit = dwarf.unit(header).unwrap();
+    let mut rows = unit.line_program.clone().unwrap().rows();
+    let table = Table::new(&compiled.lines);
+    let mut expected = table.rows();
+    while let Some((header, row)) = rows.next_row().unwrap() {
+        if row.end_sequence() {
+            assert_eq!(row.address(), compiled.code.len() as u64);
+            continue;
+        }
+        let of_image = expected.next().unwrap();
+        let line = row.line().map_or(0, |line| line.get() as u32);
+        assert_eq!(
+            (row.address(), line),
+            (of_image.offset.into(), of_image.line)
+        );
+        if let Some(place) = table.places(of_image).next() {
+            let name = row.file(header).unwrap().path_name();
+            let name = dwarf.attr_string(&unit, name).unwrap();
+            assert_eq!(Some(name.to_string().unwrap()), place.file);
+        }
+    }
+    assert_eq!(expected.next(), None);
+    assert!(crate::symbols::file(b"no image").is_err());
+}
