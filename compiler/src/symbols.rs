@@ -84,13 +84,10 @@ fn dwarf(
     for row in table.rows() {
         let place = table.places(row).next();
         let file = place.and_then(|place| place.file).filter(|f| !f.is_empty());
-        let file =
-            match file {
-                None => None,
-                Some(file) => Some(*files.entry(file).or_insert_with(|| {
-                    lines.add_file(LineString::String(text(file)), folder, None)
-                })),
-            };
+        let file = file.map(|file| {
+            let new = || lines.add_file(LineString::String(text(file)), folder, None);
+            *files.entry(file).or_insert_with(new)
+        });
         let next = lines.row();
         next.address_offset = row.offset.into();
         next.line = file.map_or(0, |_| row.line.into());
