@@ -27,7 +27,11 @@ pub(crate) fn write(compiled: &Compiled) -> Result<Vec<u8>> {
         (elf::META, &meta),
         (elf::MANIFEST, &manifest),
         (elf::CONTRACTS, &contracts),
+        (elf::LINES, &compiled.lines),
     ] {
+        if name == elf::LINES && bytes.is_empty() {
+            continue;
+        }
         let section = object.add_section(Vec::new(), name.into(), SectionKind::Other);
         object.append_section_data(section, bytes, ALIGNMENT);
     }

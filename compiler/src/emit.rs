@@ -1,6 +1,7 @@
 //! From a verified module to code and metadata: runs translation, code generation and linking for
 //! each function.
 
+use crate::debug;
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::link::Linker;
 use crate::module::Module;
@@ -80,6 +81,7 @@ fn environment<'m>(
         layout,
         exceptions,
         canonical: module.canonical_types(),
+        lines: false,
         thunks: thunks.map(|(&func, thunk)| (func, thunk)).collect(),
         fixed_tables: fixed_tables(checked, options),
         frontend: isa.frontend_config(),
@@ -113,7 +115,19 @@ pub(crate) fn check_large(checked: &mut Checked<'_>, options: &Options) -> Resul
 pub(crate) fn module(mut checked: Checked<'_>, options: &Options) -> Result<Compiled> {
     let isa = isa::build(options.cpu)?;
     let added = Added::to(&mut checked, options);
-    let env = environment(&checked, options, &added, &isa)?;
+    let started = Instant::now();
+    // What debug information says is for people: none makes a module better or worse.
+    let source = match options.lines {
+        true => debug::Source::read(&checked.module),
+        false => Ok(None),
+    };
+    let (source, mut notes) = match source {
+        Ok(source) => (source, Vec::new()),
+        Err(why) => (None, vec![why.to_string()]),
+    };
+    let debug_ns = started.elapsed().as_nanos() as u64;
+    let mut env = environment(&checked, options, &added, &isa)?;
+    env.lines = source.is_some();
     let module = env.module;
     let Added {
         defined,
@@ -122,6 +136,7 @@ pub(crate) fn module(mut checked: Checked<'_>, options: &Options) -> Result<Comp
         ..
     } = added;
     let mut emitter = Emitter::new(&env, isa);
+    emitter.lines = source.map(debug::Maker::new);
     for (index, body) in (module.imported_funcs..).zip(&module.bodies) {
         let ty = module.func_types[index as usize];
         let signature = env.signature(&module.types[ty as usize]);
@@ -158,7 +173,16 @@ pub(crate) fn module(mut checked: Checked<'_>, options: &Options) -> Result<Comp
     if env.exceptions.is_some() {
         emitter.routines()?;
     }
-    let (code, mut meta, stats) = emitter.finish()?;
+    let lines = emitter
+        .lines
+        .take()
+        .map_or(Ok(Vec::new()), debug::Maker::finish);
+    let lines = lines.unwrap_or_else(|why| {
+        notes.push(why.to_string());
+        Vec::new()
+    });
+    let (code, mut meta, mut stats) = emitter.finish()?;
+    stats.debug_ns = debug_ns;
     let Checked {
         manifest,
         contracts,
@@ -180,6 +204,8 @@ pub(crate) fn module(mut checked: Checked<'_>, options: &Options) -> Result<Comp
         meta,
         manifest,
         contracts,
+        lines,
+        notes,
         stats,
     })
 }
@@ -255,6 +281,8 @@ struct Emitter<'e> {
     linker: Linker,
     funcs: Vec<Func>,
     trampolines: Vec<(u32, u32)>,
+    /// The image's lines, where the module has debug information.
+    lines: Option<debug::Maker>,
     stats: Stats,
 }
 
@@ -268,6 +296,7 @@ impl<'e> Emitter<'e> {
             linker: Linker::default(),
             funcs: Vec::new(),
             trampolines: Vec::new(),
+            lines: None,
             stats: Stats::default(),
         }
     }
@@ -351,9 +380,22 @@ impl<'e> Emitter<'e> {
             .inspect_err(|_| self.builder = FunctionBuilderContext::new())?;
         let translated = Instant::now();
         let placed = self.linker.add(&mut self.context, &*self.isa)?;
+        self.keep_lines(index, placed.0);
         self.stats.translate_ns += (translated - started).as_nanos() as u64;
         self.stats.codegen_ns += translated.elapsed().as_nanos() as u64;
         Ok(placed)
+    }
+
+    /// Takes over where the code of the function comes from that was placed at `start`.
+    fn keep_lines(&mut self, index: u32, start: u32) {
+        let (Some(lines), Some(code)) = (&mut self.lines, self.context.compiled_code()) else {
+            return;
+        };
+        let module = self.env.module;
+        let body = index.checked_sub(module.imported_funcs);
+        let body = body.and_then(|i| module.bodies.get(i as usize));
+        let address = body.map(|body| (body.range().start - module.code_start) as u32);
+        lines.function(start, address, code.buffer.get_srclocs_sorted());
     }
 
     fn finish(mut self) -> Result<(Vec<u8>, Meta, Stats)> {

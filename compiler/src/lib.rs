@@ -14,6 +14,7 @@
 //! - No input makes the compiler panic; input that it cannot handle gives an [`Error`].
 #![forbid(unsafe_code)]
 
+mod debug;
 mod elf_writer;
 mod emit;
 mod error;
@@ -24,6 +25,8 @@ mod link;
 mod module;
 mod names;
 mod options;
+pub mod strip;
+pub mod symbols;
 #[cfg(test)]
 mod tests;
 mod translate;
@@ -60,6 +63,8 @@ pub struct Stats {
     pub code_bytes: usize,
     /// Nanoseconds spent on verification.
     pub verify_ns: u64,
+    /// Nanoseconds spent on debug information.
+    pub debug_ns: u64,
     /// Nanoseconds spent on translation to Cranelift's IR.
     pub translate_ns: u64,
     /// Nanoseconds spent in Cranelift.
@@ -79,6 +84,10 @@ pub struct Compiled {
     pub manifest: Manifest,
     /// Its contracts, in the order of the contract numbers in the code.
     pub contracts: Vec<ContractTable>,
+    /// The image's lines, from the module's debug information; empty if it has none.
+    pub lines: Vec<u8>,
+    /// What somebody may want to know who compiles this module.
+    pub notes: Vec<String>,
     /// Figures of the compilation.
     pub stats: Stats,
 }

@@ -58,6 +58,8 @@ pub(crate) struct Module<'a> {
     /// The steps of constant expressions that depend on imported globals.
     pub(crate) steps: Vec<ConstStep>,
     pub(crate) bodies: Vec<wp::FunctionBody<'a>>,
+    /// Where the code section starts in the file.
+    pub(crate) code_start: u64,
     pub(crate) customs: Vec<Custom<'a>>,
     /// Names of functions by index, from the name section.
     pub(crate) names: Vec<Option<String>>,
@@ -165,6 +167,9 @@ impl<'a> Module<'a> {
                     });
                 }
             }
+            wp::Payload::CodeSectionStart {
+                unchecked_range, ..
+            } => self.code_start = unchecked_range.start,
             wp::Payload::CodeSectionEntry(body) => self.bodies.push(body),
             wp::Payload::CustomSection(custom) => {
                 self.customs.push(Custom {

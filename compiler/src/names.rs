@@ -69,7 +69,8 @@ impl fmt::Write for Bounded {
     }
 }
 
-fn readable(name: &str) -> Option<String> {
+/// A name as people write it, bounded and printable; `None` if there is nothing to see.
+pub(crate) fn readable(name: &str) -> Option<String> {
     let mut out = Bounded {
         text: String::new(),
         left: LONGEST,

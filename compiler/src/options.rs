@@ -16,6 +16,8 @@ pub struct Options {
     /// Open linkage: whether the modules that are linked with each other may have tail calls. All
     /// of them are compiled alike. A sealed module is compiled for tail calls if it has any.
     pub tail_calls: bool,
+    /// Whether the image keeps lines of the program's text, where the module says them.
+    pub lines: bool,
 }
 
 impl Options {
@@ -28,6 +30,7 @@ impl Options {
             features: Features::Sip,
             cpu: Cpu::Baseline,
             tail_calls: false,
+            lines: true,
         }
     }
 

@@ -21,13 +21,20 @@ sing: verify, compile and inspect the programs of a Singularity system, and thei
   sing verify --limits
       Lists how large a program may be. The kernel applies the same limits.
 
-  sing compile MODULE -o IMAGE [--memory guard|explicit] [--cpu baseline|v3|native]
+  sing compile MODULE -o IMAGE [--memory guard|explicit] [--cpu baseline|v3|native] [--lines keep|none]
       Verifies a WebAssembly module and compiles it to an installed image (ELF).
-      guard: memory accesses are bounded by guard pages; explicit: by tests.
+      guard: memory accesses are bounded by guard pages; explicit: by tests. Where the module has debug
+      information, the image keeps the lines of its text, which crash reports name.
+
+  sing strip FILE -o OUT [--names]
+      Takes the debug information out of a module, or the lines out of an image; --names: the names of functions, too.
+
+  sing symbols IMAGE -o FILE
+      Writes an ELF file with the image's code, functions and lines in the form that objdump, addr2line and gdb read.
 
   sing inspect FILE [--imports] [--contracts] [--manifest] [--functions] [--disassemble [FUNCTION]]
       Shows what a module or an image consists of; without a choice, its sizes. A module is compiled
-      first (--memory and --cpu as above). Of a system image, it lists the programs and files.
+      first (--memory, --cpu and --lines as above). Of a system image, it lists the programs and files.
 
   sing run [--dir HOST[::GUEST]]... [--env NAME[=VALUE]]... MODULE [ARGUMENT]...
       Runs an ordinary program, a module of WASI preview 1, in a system of its own: with the standard streams and the
@@ -36,7 +43,7 @@ sing: verify, compile and inspect the programs of a Singularity system, and thei
 
   sing image -o OUT --manifest SYSTEM.json... [--bin NAME=FILE]... [--file PATH=FILE]...
       Builds a system image, of one system manifest or of several that belong together. A program may be an image or a module, which is compiled on the way
-      (--memory and --cpu as above). Refused where a program, an endpoint or a contract does not fit.
+      (--memory, --cpu and --lines as above). Refused where a program, an endpoint or a contract does not fit.
 
   sing fmt [--check] FILE.contract...
       Lays contracts out, with all their comments; - reads standard input. With --check it changes nothing and
@@ -87,6 +94,15 @@ pub enum Command {
         out: PathBuf,
         options: Options,
     },
+    Strip {
+        file: PathBuf,
+        out: PathBuf,
+        names: bool,
+    },
+    Symbols {
+        image: PathBuf,
+        out: PathBuf,
+    },
     Inspect {
         file: PathBuf,
         views: Vec<View>,
@@ -116,6 +132,8 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command> {
         "help" => Ok(Command::Help),
         "verify" => verify(&mut parser),
         "compile" => compile(&mut parser),
+        "strip" => strip(&mut parser),
+        "symbols" => symbols(&mut parser),
         "inspect" => inspect(&mut parser),
         "image" => image(&mut parser),
         "run" => run_program(&mut parser),
@@ -167,6 +185,7 @@ fn compile(parser: &mut Parser) -> Parsed {
             Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
             Arg::Long("memory") => options.memory_mode = parser.value()?.parse_with(memory_mode)?,
             Arg::Long("cpu") => options.cpu = parser.value()?.parse_with(cpu)?,
+            Arg::Long("lines") => options.lines = parser.value()?.parse_with(lines)?,
             other => return Err(other.unexpected()),
         }
     }
@@ -176,6 +195,41 @@ fn compile(parser: &mut Parser) -> Parsed {
         module,
         out,
         options,
+    })
+}
+
+fn strip(parser: &mut Parser) -> Parsed {
+    let (mut file, mut out) = (None, None);
+    let mut names = false;
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Arg::Value(value) => set_once(&mut file, value)?,
+            Arg::Short('o') | Arg::Long("output") => out = Some(parser.value()?.into()),
+            Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
+            Arg::Long("names") => names = true,
+            other => return Err(other.unexpected()),
+        }
+    }
+    Ok(Command::Strip {
+        file: file.ok_or("name a module or an image")?,
+        out: out.ok_or("say where to, with -o OUT")?,
+        names,
+    })
+}
+
+fn symbols(parser: &mut Parser) -> Parsed {
+    let (mut file, mut out) = (None, None);
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Arg::Value(value) => set_once(&mut file, value)?,
+            Arg::Short('o') | Arg::Long("output") => out = Some(parser.value()?.into()),
+            Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
+            other => return Err(other.unexpected()),
+        }
+    }
+    Ok(Command::Symbols {
+        image: file.ok_or("name an image")?,
+        out: out.ok_or("say where to, with -o FILE")?,
     })
 }
 
@@ -203,6 +257,7 @@ fn inspect(parser: &mut Parser) -> Parsed {
             Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
             Arg::Long("memory") => options.memory_mode = parser.value()?.parse_with(memory_mode)?,
             Arg::Long("cpu") => options.cpu = parser.value()?.parse_with(cpu)?,
+            Arg::Long("lines") => options.lines = parser.value()?.parse_with(lines)?,
             other => return Err(other.unexpected()),
         }
     }
@@ -229,6 +284,7 @@ fn image(parser: &mut Parser) -> Parsed {
             Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
             Arg::Long("memory") => options.memory_mode = parser.value()?.parse_with(memory_mode)?,
             Arg::Long("cpu") => options.cpu = parser.value()?.parse_with(cpu)?,
+            Arg::Long("lines") => options.lines = parser.value()?.parse_with(lines)?,
             other => return Err(other.unexpected()),
         }
     }
@@ -338,6 +394,14 @@ fn memory_mode(name: &str) -> Result<MemoryMode> {
         "guard" => Ok(MemoryMode::Guard),
         "explicit" => Ok(MemoryMode::Explicit),
         _ => Err("there are guard and explicit".into()),
+    }
+}
+
+fn lines(name: &str) -> Result<bool> {
+    match name {
+        "keep" => Ok(true),
+        "none" => Ok(false),
+        _ => Err("there are keep and none".into()),
     }
 }
 

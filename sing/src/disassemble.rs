@@ -11,6 +11,7 @@ use iced_x86::{
 use sing_abi::trap::Trap;
 use sing_files::standard;
 use sing_image::elf::Image;
+use sing_image::lines::{self, Place};
 use sing_image::meta::Func;
 use std::collections::{BTreeMap, HashMap};
 
@@ -77,11 +78,21 @@ fn lines(image: &Image<'_>, func: &Func) -> Vec<String> {
         tables,
     } = Paths::of(code, start);
     let mut formatter = IntelFormatter::new();
-    let mut lines = Vec::new();
+    let (mut lines, mut place) = (Vec::new(), String::new());
+    let places = lines::Table::new(image.lines);
     let (mut at, end) = (start, start + code.len() as u64);
     while at < end {
         let rest = &code[(at - start) as usize..];
         let (len, text) = if let Some(instruction) = instructions.get(&at) {
+            let next = shown(places.at(at as u32));
+            if next != place {
+                lines.push(if next.is_empty() {
+                    "?".into()
+                } else {
+                    next.clone()
+                });
+                place = next;
+            }
             let mut text = String::new();
             formatter.format(instruction, &mut text);
             text += &notes(image, instruction);
@@ -110,6 +121,20 @@ fn lines(image: &Image<'_>, func: &Func) -> Vec<String> {
         at += len as u64;
     }
     lines
+}
+
+/// Places in the program's text in words: the line, and those of the calls that it is inlined by.
+fn shown<'a>(places: impl Iterator<Item = Place<'a>>) -> String {
+    let place = |place: Place<'a>| {
+        let inlined = place.function.map(|name| format!(" in {name}, inlined at"));
+        format!(
+            "{}:{}{}",
+            place.file.unwrap_or("?"),
+            place.line,
+            inlined.unwrap_or_default()
+        )
+    };
+    places.map(place).collect::<Vec<_>>().join(" ")
 }
 
 /// The name of a called function, and the reason for which an instruction traps.

@@ -29,16 +29,20 @@ pub fn compile(module: &PathBuf, out: &Path, options: &Options) -> Result<bool, 
     let image = input::elf(&compiled, module)?;
     let took = started.elapsed();
     output::write(out, &image)?;
+    for note in &compiled.notes {
+        output::complain(format!("sing: {}: {note}", module.display()));
+    }
     let stats = compiled.stats;
     output::line(format!(
         "{}: {} functions, {} bytes of WebAssembly code to {} bytes of machine code in {} ms \
-         (verification {}, translation {}, code generation {}); image of {} bytes in {}",
+         (verification {}, lines {}, translation {}, code generation {}); image of {} bytes in {}",
         module.display(),
         stats.functions,
         stats.wasm_bytes,
         stats.code_bytes,
         took.as_millis(),
         stats.verify_ns / 1_000_000,
+        stats.debug_ns / 1_000_000,
         stats.translate_ns / 1_000_000,
         stats.codegen_ns / 1_000_000,
         image.len(),

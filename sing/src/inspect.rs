@@ -4,6 +4,7 @@ use crate::{disassemble, input, output};
 use sing_compiler::Options;
 use sing_image::contract::{ContractTable, Direction};
 use sing_image::elf::Image;
+use sing_image::lines::Table;
 use sing_image::manifest::Side;
 use sing_image::meta::{ConstExpr, Data, ImportKind, MemoryMode, MemoryType, Meta, SegmentMode};
 use sing_image::parameters;
@@ -106,6 +107,11 @@ fn summary(image: &Image<'_>, file: usize) {
     }
     let elements: u64 = meta.tables.iter().map(|t| t.limits.min).sum();
     let names: Vec<&str> = image.contracts.iter().map(|c| c.name.as_str()).collect();
+    let rows = Table::new(image.lines).rows().count();
+    let lines = match rows {
+        0 => String::new(),
+        _ => format!("{} bytes, {rows} places", image.lines.len()),
+    };
     let parameters = match &image.manifest.parameters {
         None => "not declared".into(),
         Some(all) => {
@@ -125,6 +131,7 @@ fn summary(image: &Image<'_>, file: usize) {
             format!("{} bytes, {} functions", image.code.len(), meta.funcs.len()),
         ),
         ("data", format!("{data} bytes in {} pieces", pieces)),
+        ("lines", lines),
         ("memory", memory),
         (
             "tables",

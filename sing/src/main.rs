@@ -16,6 +16,7 @@ mod input;
 mod inspect;
 mod output;
 mod run;
+mod strip;
 mod system;
 mod verify;
 
@@ -54,6 +55,8 @@ fn run(command: Command) -> u8 {
             out,
             options,
         } => image::compile(&module, &out, &options),
+        Command::Strip { file, out, names } => strip::run(&file, &out, names),
+        Command::Symbols { image, out } => strip::symbols(&image, &out),
         Command::Inspect {
             file,
             views,

@@ -21,6 +21,9 @@ const SYSTEM: &str = "system/system.json";
 const TEST_SYSTEM: &str = "tests/services.json";
 const TEST_SERVICE: &str = "unruly";
 
+/// The program that is built with lines of its text, for the test of these.
+const WITH_LINES: &str = "lines";
+
 /// How linear memories are kept within their bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryMode {
@@ -80,6 +83,10 @@ pub fn compile(
             let mut command = Command::new(&sing);
             command.arg("compile").arg(&module).arg("-o").arg(&image);
             command.args(["--memory", mode.name()]);
+            // The others' lines would be those of the standard library only.
+            if program.name != WITH_LINES {
+                command.args(["--lines", "none"]);
+            }
             cargo::quiet(&mut command, &format!("compiling {}", program.name))?;
             files::write(&stamp, wanted)?;
         }

@@ -7,6 +7,7 @@ mod growth;
 mod hostile;
 mod image;
 mod limits;
+mod lines;
 mod mutation;
 mod served;
 mod vectors;

@@ -4,7 +4,7 @@
 use super::control::{Frame, FrameKind};
 use super::{Env, Regions, Translator, check_values, clif_type, limit_stack};
 use crate::error::{Error, Result};
-use cranelift_codegen::ir::{Function, InstBuilder, Type, Value, types};
+use cranelift_codegen::ir::{Function, InstBuilder, SourceLoc, Type, Value, types};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use wasmparser as wp;
 
@@ -49,6 +49,10 @@ pub(crate) fn function(
     let mut instructions = 0;
     let mut ops = body.get_operators_reader()?;
     while !ops.eof() {
+        if env.lines {
+            let at = ops.original_position() - env.module.code_start;
+            t.b.set_srcloc(SourceLoc::new(at as u32));
+        }
         let op = ops.read()?;
         instructions += 1;
         t.op(&op)?;

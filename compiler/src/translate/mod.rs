@@ -71,6 +71,8 @@ pub(crate) struct Env<'m> {
     pub(crate) canonical: Vec<u32>,
     /// Index of the thunk of each imported function that is used as a value.
     pub(crate) thunks: HashMap<u32, u32>,
+    /// Whether the code keeps where it comes from.
+    pub(crate) lines: bool,
     /// For each table, whether its length never changes.
     pub(crate) fixed_tables: Vec<bool>,
     /// Where the exceptions of a thread lie, in a module that throws or catches any.

@@ -1,7 +1,7 @@
 //! The container of an installed image: an ELF file, so that objdump, gdb and perf read it.
 //!
 //! Sections: `.text` (position-independent code), [`DATA`] (bytes), [`META`], [`MANIFEST`],
-//! [`CONTRACTS`] (postcard), and a symbol table with a symbol for each function. The compiler
+//! [`CONTRACTS`] (postcard), perhaps [`LINES`], and a symbol table with a symbol for each function. The compiler
 //! writes it; this module reads it.
 
 use crate::Error;
@@ -22,6 +22,10 @@ pub const MANIFEST: &str = ".sing.manifest";
 /// Section with the contract tables, in the order of the code's contract numbers.
 pub const CONTRACTS: &str = ".sing.contracts";
 
+/// Section with the places in the program's text that the code comes from ([`crate::lines`]). An
+/// image may lack it.
+pub const LINES: &str = ".sing.lines";
+
 /// Section with the bytes of data segments.
 pub const DATA: &str = ".sing.data";
 
@@ -40,6 +44,8 @@ pub struct Image<'a> {
     pub contracts: Vec<ContractTable>,
     /// Identities of the contracts, in the same order.
     pub identities: Vec<Hash>,
+    /// The lines, for a [`Table`](crate::lines::Table); empty if the image has none.
+    pub lines: &'a [u8],
 }
 
 /// The parts of an image's file, found but not yet read.
@@ -51,6 +57,8 @@ pub struct Sections<'a> {
     pub data: &'a [u8],
     /// The [`Meta`], for a [`meta::Reader`](crate::meta::Reader).
     pub meta: &'a [u8],
+    /// The lines, for a [`Table`](crate::lines::Table); empty if the image has none.
+    pub lines: &'a [u8],
     manifest: &'a [u8],
     contracts: &'a [u8],
 }
@@ -75,13 +83,13 @@ impl<'a> Sections<'a> {
             let behind = rest.and_then(|rest| rest.strip_prefix(name.as_bytes()));
             behind.is_some_and(|behind| behind.first() == Some(&0))
         };
+        let perhaps = |name: &str| -> Result<Option<&'a [u8]>, Error> {
+            let header = headers.iter().find(|h| is_named(h, name));
+            let data = header.map(|h| h.data(endian, file)).transpose();
+            data.map_err(|e| Error::new(format!("image: section {name} is broken ({e})")))
+        };
         let section = |name: &str| -> Result<&'a [u8], Error> {
-            headers
-                .iter()
-                .find(|h| is_named(h, name))
-                .ok_or_else(|| Error::new(format!("image: no section {name}")))?
-                .data(endian, file)
-                .map_err(|e| Error::new(format!("image: section {name} is broken ({e})")))
+            perhaps(name)?.ok_or_else(|| Error::new(format!("image: no section {name}")))
         };
         let sections = Sections {
             code: section(".text")?,
@@ -89,11 +97,13 @@ impl<'a> Sections<'a> {
             meta: section(META)?,
             manifest: section(MANIFEST)?,
             contracts: section(CONTRACTS)?,
+            lines: perhaps(LINES)?.unwrap_or(&[]),
         };
         limits::CODE_BYTES.check(sections.code.len() as u64)?;
         limits::DATA_BYTES.check(sections.data.len() as u64)?;
         limits::MANIFEST_BYTES.check(sections.manifest.len() as u64)?;
         limits::CONTRACT_BYTES.check(sections.contracts.len() as u64)?;
+        limits::LINE_BYTES.check(sections.lines.len() as u64)?;
         Ok(sections)
     }
 
@@ -140,7 +150,7 @@ impl<'a> Image<'a> {
         let sections = Sections::find(file)?;
         let meta = Meta::decode(sections.meta)?;
         let (manifest, contracts, identities) = sections.declarations()?;
-        let (code, data) = (sections.code, sections.data);
+        let (code, data, lines) = (sections.code, sections.data, sections.lines);
         Counts::of_image(&meta, &manifest, code.len(), data.len()).check()?;
         meta.check_funcs(code.len() as u64)?;
         Ok(Image {
@@ -150,6 +160,7 @@ impl<'a> Image<'a> {
             manifest,
             contracts,
             identities,
+            lines,
         })
     }
 }

@@ -6,6 +6,7 @@
 //! - [`parameters`]: what may stand behind a program's name on a command line;
 //! - [`contract`]: contract tables, which the kernel steps at every message;
 //! - [`elf`]: the container of an installed image;
+//! - [`lines`]: the places in a program's text that its code comes from;
 //! - [`system`]: the system image that the kernel boots from;
 //! - [`policy`]: the system manifest's policy for each service;
 //! - [`plan`]: the order in which services start, inferred from what they serve and use;
@@ -21,6 +22,7 @@ extern crate alloc;
 pub mod contract;
 pub mod elf;
 pub mod limits;
+pub mod lines;
 pub mod manifest;
 pub mod meta;
 pub mod parameters;

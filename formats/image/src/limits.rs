@@ -88,6 +88,7 @@ limits! {
         "leave out contracts that the program does not use";
     CONTRACTS contracts: 4096, "contracts", "leave out those that the program does not use";
     ONE_CONTRACT_BYTES one_contract_bytes: 128 << 10, "bytes of one contract's table", "give it fewer states and messages, or make two of it";
+    LINE_BYTES line_bytes: 64 << 20, "bytes of an image's lines", "take them out (`sing strip`)";
     CONTRACT_BYTES contract_bytes: 4 << 20, "bytes of contract tables", "split the program into several processes";
 }
 

@@ -38,6 +38,7 @@ pub fn program(
             ..Manifest::default()
         },
         identities: identities(&contracts).unwrap(),
+        lines: &[],
         contracts,
     }
 }

@@ -2,6 +2,7 @@
 //! them.
 
 mod loading;
+mod place;
 #[cfg(test)]
 mod tests;
 
@@ -18,7 +19,9 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Bound::Included;
 use loading::{LEAST, Loading};
+pub(crate) use place::function_at;
 use sing_arch::lock::SpinLock;
+use sing_image::lines::Table;
 use sing_image::manifest::{Manifest, Side, StartupEndpoint};
 use sing_image::meta::{ConstExpr, Element, ExportKind, Import, ImportKind};
 use sing_image::system::BIN;
@@ -35,6 +38,8 @@ pub(crate) struct Installed {
     pub(crate) name: String,
     /// Its code, as it lies in the arena.
     code: &'static [u8],
+    /// The lines of the program's text that it comes from, where its image has them.
+    lines: Table<'static>,
     /// The template of its instances.
     pub(crate) template: Arc<Template>,
     /// Its manifest.
@@ -222,17 +227,6 @@ pub(crate) fn find(name: &str) -> Result<Option<&'static Installed>, Error> {
             Err(e) => return Err(Error::new(format!("image {name}: {e}"))),
         }
     }
-}
-
-/// Name of the function whose code holds this address, and of its image.
-pub(crate) fn function_at(pc: u64) -> Option<(&'static Installed, &'static str)> {
-    let registry = REGISTRY.lock();
-    let (base, image) = registry.by_code.range(..=pc).next_back()?;
-    let f = image
-        .template
-        .meta()
-        .func_at(u32::try_from(pc - base).ok()?)?;
-    Some((image, &f.name))
 }
 
 /// Bytes of code in which a function makes its frame: less than this.

@@ -15,9 +15,13 @@ use serde::{Serialize, Serializer};
 use sing_abi::trap::Trap;
 use sing_arch::frame;
 use sing_arch::lock::SpinLock;
+use sing_image::lines::Place;
 
 /// The most frames that a report shows.
 const FRAMES: usize = 16;
+/// The most functions that it shows, those that were inlined among them.
+const FUNCTIONS: usize = 24;
+
 /// Addresses of the frames of a thread that crashed, innermost first.
 #[derive(Default)]
 pub(crate) struct Crash {
@@ -100,15 +104,59 @@ fn walk(t: &Thread, mut fp: u64, crash: &mut Crash) {
     }
 }
 
+/// A function of a frame, or inlined in it: its name and the place in its text, if that is known.
+struct Named {
+    function: &'static str,
+    place: Option<Place<'static>>,
+    /// Whether the one before this was inlined into it.
+    inlines: bool,
+}
+
+impl fmt::Display for Named {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.function)?;
+        match self.place {
+            Some(Place {
+                file: Some(file),
+                line,
+                ..
+            }) if line != 0 => write!(f, " ({file}:{line})"),
+            Some(Place {
+                file: Some(file), ..
+            }) => write!(f, " ({file})"),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The functions at an address, from the innermost inlined one to that of the frame.
+fn functions_at(pc: u64) -> impl Iterator<Item = Named> {
+    let at = image::function_at(pc);
+    let function = at.as_ref().map_or("?", |at| at.function);
+    let mut places = at.map(|at| at.places()).into_iter().flatten();
+    let first = places.next();
+    let name = |place: Option<Place<'static>>, inlines| Named {
+        function: place.and_then(|place| place.function).unwrap_or(function),
+        place,
+        inlines,
+    };
+    let outer = places.map(move |place| name(Some(place), true));
+    core::iter::once(name(first, false)).chain(outer)
+}
+
 /// Prints the report.
 pub(crate) fn report(sip: &Sip, trap: Trap) {
     let crash = sip.crash.lock();
-    let mut frames = crash.frames[..crash.count]
-        .iter()
-        .map(|&pc| image::function_at(pc).map_or("?", |f| f.1));
-    let place = frames.next().unwrap_or("its start");
+    let frames = crash.frames[..crash.count].iter();
+    let mut functions = frames.flat_map(|&pc| functions_at(pc)).take(FUNCTIONS);
     let voice = sip.account().voice();
     let (name, id) = (sip.name(), sip.id());
+    let start = Named {
+        function: "its start",
+        place: None,
+        inlines: false,
+    };
+    let place = functions.next().unwrap_or(start);
     log::about(
         voice,
         format_args!("crash: {name} (SIP {id}) died of: {trap}, in {place}"),
@@ -126,8 +174,12 @@ pub(crate) fn report(sip: &Sip, trap: Trap) {
             format_args!("  {contract}.{message} requires: {text}"),
         );
     }
-    for name in frames {
-        log::about(voice, format_args!("  called from {name}"));
+    for function in functions {
+        let how = match function.inlines {
+            true => "inlined into",
+            false => "called from",
+        };
+        log::about(voice, format_args!("  {how} {function}"));
     }
 }
 

@@ -8,6 +8,7 @@ use object::write::Object;
 use object::{Architecture, BinaryFormat, Endianness, SectionKind};
 use sing_image::contract::{ContractTable, Direction, Message, NONE};
 use sing_image::elf;
+use sing_image::lines::{Lines, Row};
 use sing_image::meta::*;
 use sing_image::system::{SystemImage, SystemManifest};
 
@@ -70,6 +71,16 @@ fn image_with(
         endpoints,
         ..Manifest::default()
     };
+    let lines = Lines {
+        texts: vec!["main.rs".into()],
+        rows: vec![Row {
+            offset: 3,
+            file: 1,
+            line: 7,
+            call: 0,
+        }],
+        ..Lines::default()
+    };
     let mut object = Object::new(BinaryFormat::Elf, Architecture::X86_64, Endianness::Little);
     for (name, kind, bytes) in [
         (".text", SectionKind::Text, vec![0xcc; code]),
@@ -85,6 +96,7 @@ fn image_with(
             SectionKind::Other,
             postcard::to_allocvec(contracts).unwrap(),
         ),
+        (elf::LINES, SectionKind::Other, lines.encode()),
     ] {
         let section = object.add_section(vec![], name.into(), kind);
         object.append_section_data(section, &bytes, 16);
@@ -248,8 +260,12 @@ fn an_image_is_checked_whole_before_its_code_is_loaded() {
         machine.loaded.load(Relaxed),
         2 * LARGE as u64 + LARGE_AND_SMALL
     );
-    let (image, name) = function_at(ARENA + LARGE_AND_SMALL + 5).unwrap();
-    assert_eq!((image.name.as_str(), name), ("left", "main"));
+    let at = function_at(ARENA + LARGE_AND_SMALL + 5).unwrap();
+    assert_eq!((at.image.name.as_str(), at.function), ("left", "main"));
+    let places: Vec<_> = at.places().map(|p| (p.file, p.line)).collect();
+    assert_eq!(places, [(Some("main.rs"), 7)]);
+    let before = function_at(ARENA + LARGE_AND_SMALL + 2).unwrap();
+    assert_eq!((before.function, before.places().count()), ("main", 0));
 
     contracts_are_read_in_steps_where_there_is_room(&large);
 }

@@ -13,6 +13,7 @@ use sing_arch::switch;
 use sing_image::contract;
 use sing_image::elf::Sections;
 use sing_image::limits::Counts;
+use sing_image::lines::Table;
 use sing_image::manifest::Manifest;
 use sing_image::meta::{Meta, Reader};
 use sing_image::system::SystemImage;
@@ -149,6 +150,7 @@ impl Compiled {
         let Sections { code, data, .. } = self.sections;
         Prepared {
             code,
+            lines: Table::new(self.sections.lines),
             preparation: Preparation::new(self.meta, Cow::Borrowed(data), code.len() as u64),
             base: None,
             placed: 0,
@@ -161,7 +163,9 @@ const CODE_PIECE: usize = 256 << 10;
 
 /// A program that is being checked and made ready, and then put into the code arena, in steps.
 pub(crate) struct Prepared {
-    code: &'static [u8],
+    pub(crate) code: &'static [u8],
+    /// The lines of the program's text that its code comes from.
+    pub(crate) lines: Table<'static>,
     preparation: Preparation,
     /// Address of the code, once its first piece is in the arena.
     base: Option<u64>,
@@ -181,11 +185,6 @@ impl Prepared {
     /// Returns the most bytes of memory that the whole check takes.
     pub(crate) fn room(&self) -> u64 {
         self.preparation.room()
-    }
-
-    /// Returns the program's code.
-    pub(crate) fn code(&self) -> &'static [u8] {
-        self.code
     }
 
     /// Whether the program exports `sip_main`.

@@ -1,0 +1,35 @@
+//! What code is, for people: the function that an address lies in, and the lines of its text.
+
+use super::{Installed, REGISTRY};
+use sing_image::lines::Place;
+
+/// What an address in the code arena belongs to.
+pub(crate) struct At {
+    /// The image.
+    pub(crate) image: &'static Installed,
+    /// The name of the function whose code holds the address.
+    pub(crate) function: &'static str,
+    /// The address, from the start of the image's code.
+    offset: u32,
+}
+
+impl At {
+    /// The places in the program's text, from the innermost inlined function to this one, as far as
+    /// the image knows them.
+    pub(crate) fn places(&self) -> impl Iterator<Item = Place<'static>> + use<> {
+        self.image.lines.at(self.offset)
+    }
+}
+
+/// Returns what the code at this address belongs to.
+pub(crate) fn function_at(pc: u64) -> Option<At> {
+    let registry = REGISTRY.lock();
+    let (base, image) = registry.by_code.range(..=pc).next_back()?;
+    let offset = u32::try_from(pc - base).ok()?;
+    let function = &image.template.meta().func_at(offset)?.name;
+    Some(At {
+        image,
+        function,
+        offset,
+    })
+}

@@ -1,0 +1,35 @@
+//! `sing strip`: takes debug information, and perhaps names, out of a module or an image; and `sing
+//! symbols`, which writes those of an image to a file of their own.
+
+use crate::input::{self, Kind};
+use crate::output;
+use std::path::{Path, PathBuf};
+
+/// Writes what is left of the file; returns true.
+pub fn run(file: &PathBuf, out: &Path, names: bool) -> Result<bool, String> {
+    output::is_no_input(out, [file])?;
+    let bytes = input::read(file)?;
+    let name = file.display();
+    let stripped = match input::kind(&bytes).map_err(|e| format!("{name}: {e}"))? {
+        Kind::Module => sing_compiler::strip::module(&bytes, names),
+        Kind::Image => sing_compiler::strip::image(&bytes, names),
+    };
+    let stripped = stripped.map_err(|e| format!("{name}: {e}"))?;
+    output::write(out, &stripped)?;
+    output::line(format!(
+        "{name}: {} of {} bytes in {}",
+        stripped.len(),
+        bytes.len(),
+        out.display()
+    ));
+    Ok(true)
+}
+
+/// Writes the symbols of an image; returns true.
+pub fn symbols(image: &PathBuf, out: &Path) -> Result<bool, String> {
+    output::is_no_input(out, [image])?;
+    let symbols = sing_compiler::symbols::file(&input::read(image)?);
+    let symbols = symbols.map_err(|e| format!("{}: {e}", image.display()))?;
+    output::write(out, &symbols)?;
+    Ok(true)
+}
