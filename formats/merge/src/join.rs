@@ -220,6 +220,16 @@ impl<'a> Joint<'_, 'a> {
                 numbers.parse_function_body(&mut code, body.clone())?;
             }
         }
+        // An export declares a function that code refers to; the program's are gone.
+        let mut exported = Vec::new();
+        for export in &self.program.exports {
+            if export.kind == wasmparser::ExternalKind::Func {
+                exported.push(self.first.function_index(export.index)?);
+            }
+        }
+        if !exported.is_empty() {
+            elements.declared(we::Elements::Functions(exported.into()));
+        }
         for stub in Stub::ALL {
             code.function(&stub.body(self.program, calls));
         }

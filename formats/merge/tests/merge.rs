@@ -172,6 +172,15 @@ fn every_index_space_is_renumbered() {
 }
 
 #[test]
+fn functions_that_only_an_export_declares_can_be_referred_to() {
+    let program = r#"(module
+        (memory 1)
+        (func $f (export "f"))
+        (func (export "_start") (drop (ref.func $f))))"#;
+    joined(program, ADAPTER).unwrap();
+}
+
+#[test]
 fn the_adapter_gives_imports_exports_start_and_sections() {
     let merged = joined(PROGRAM, ADAPTER).unwrap();
     let (mut imports, mut exports, mut customs, mut start) = (vec![], vec![], vec![], None);

@@ -116,6 +116,7 @@ impl Names {
             directory,
             after: Some(String::new()),
             piece: Vec::new().into_iter(),
+            empty: 0,
         })
     }
 
@@ -359,7 +360,13 @@ pub struct Search<'a> {
     /// Where the next piece begins; `None` if there is no more.
     after: Option<String>,
     piece: vec::IntoIter<Found>,
+    /// Pieces that have brought nothing, one behind the other.
+    empty: u32,
 }
+
+/// The most pieces that bring nothing, one behind the other: whoever serves a directory could go on
+/// for ever with them.
+const EMPTY_PIECES: u32 = 64;
 
 impl Iterator for Search<'_> {
     type Item = Result<Found, Error>;
@@ -372,6 +379,10 @@ impl Iterator for Search<'_> {
             let after = self.after.take()?;
             match self.names.piece(&self.spec, &self.directory, &after) {
                 Ok((found, after)) => {
+                    self.empty = if found.is_empty() { self.empty + 1 } else { 0 };
+                    if self.empty > EMPTY_PIECES {
+                        return Some(Err(Error::BadState));
+                    }
                     self.piece = found.into_iter();
                     self.after = (!after.is_empty()).then_some(after);
                 }

@@ -227,9 +227,11 @@ fn work(jobs: &Jobs, mut sockets: Sockets, transport: &Transport, kernel: Kernel
         if tell {
             kernel.signal(signals::DEVICE);
         }
-        // While a batch waits for room, only the system or the host can change anything.
+        // While a batch waits for room, only the system or the host can change anything; a job that
+        // came before the system knew of the wait wakes nobody.
         jobs.sleeps.store(true, Ordering::SeqCst);
-        let busy = !full && (sockets.has_something() || !jobs.is_empty());
+        let come = sockets.has_room() && !jobs.is_empty();
+        let busy = come || !full && sockets.has_something();
         let wait = busy.then_some(Timespec::default());
         let woken = epoll::wait(sockets.epoll(), spare_capacity(&mut events), wait.as_ref());
         jobs.sleeps.store(false, Ordering::SeqCst);

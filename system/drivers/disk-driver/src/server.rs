@@ -26,9 +26,13 @@ enum Asked {
 
 /// A request, and whose it is.
 struct Job {
+    /// The number of requests that came before it.
+    before: u64,
     key: usize,
     asked: Asked,
 }
+
+type Geometries = DiskContract::Exp<DiskContract::Ready_GetGeometry>;
 
 /// The server of a disk.
 pub struct Server<D> {
@@ -38,6 +42,12 @@ pub struct Server<D> {
     begun: Vec<Option<Job>>,
     /// Requests that wait for room.
     waiting: VecDeque<(Job, Request)>,
+    /// Clients that ask for the geometry, with the number of requests that came before. They are
+    /// told when all those have ended, whoever's they are: what a client that has gone had under way
+    /// does not change the disk behind the back of one that comes after it.
+    asking: VecDeque<(u64, usize, Geometries)>,
+    /// Requests that have come so far.
+    come: u64,
 }
 
 impl<D> fmt::Debug for Server<D> {
@@ -63,6 +73,8 @@ impl<D: DiskDevice> Server<D> {
             provider,
             begun: Vec::new(),
             waiting: VecDeque::new(),
+            asking: VecDeque::new(),
+            come: 0,
         })
     }
 
@@ -86,18 +98,13 @@ impl<D: DiskDevice> Server<D> {
                     self.answer_all()?;
                 }
                 case self.provider.clients[key].GetGeometry() as client => {
-                    let disk = self.disk.geometry();
-                    let client = client.send_geometry(
-                        disk.sectors, disk.sector(), disk.read_only, PARALLEL as u32, disk.most,
-                    );
-                    self.provider.clients.put(key, client);
+                    self.asking.push_back((self.come, key, client));
                 }
                 case self.provider.clients[key].Read(sector, buffer, start, count) as client => {
                     let block = buffer.into_block();
                     if self.disk.geometry().holds(sector, block.len(), start, count) {
-                        let job = Job { key, asked: Asked::Read(client) };
                         let request = Request::Read { sector, block, start, count };
-                        self.waiting.push_back((job, request));
+                        self.wait(key, Asked::Read(client), request);
                     } else {
                         let block = Vector::from_block(block);
                         let client = client.send_failed(DiskFault::OutOfRange, block);
@@ -117,15 +124,13 @@ impl<D: DiskDevice> Server<D> {
                         let client = client.send_failed(fault, Vector::from_block(block));
                         self.provider.clients.put(key, client);
                     } else {
-                        let job = Job { key, asked: Asked::Write(client) };
                         let request = Request::Write { sector, block, start, count };
-                        self.waiting.push_back((job, request));
+                        self.wait(key, Asked::Write(client), request);
                     }
                 }
                 case self.provider.clients[key].Flush() as client => {
                     if self.disk.geometry().flushes {
-                        let job = Job { key, asked: Asked::Flush(client) };
-                        self.waiting.push_back((job, Request::Flush));
+                        self.wait(key, Asked::Flush(client), Request::Flush);
                     } else {
                         self.provider.clients.put(key, client.send_flushed());
                     }
@@ -133,8 +138,8 @@ impl<D: DiskDevice> Server<D> {
                 case self.provider.clients[key].Discard(sector, sectors) as client => {
                     let disk = self.disk.geometry();
                     if disk.has(sector, sectors) && disk.discards {
-                        let job = Job { key, asked: Asked::Discard(client) };
-                        self.waiting.push_back((job, Request::Discard { sector, sectors }));
+                        let request = Request::Discard { sector, sectors };
+                        self.wait(key, Asked::Discard(client), request);
                     } else {
                         self.provider.clients.put(key, client.send_discarded());
                     }
@@ -148,6 +153,37 @@ impl<D: DiskDevice> Server<D> {
             }
             // What the case has added, or has made room for.
             self.begin_waiting()?;
+            self.tell_geometry();
+        }
+    }
+
+    /// Puts a request behind those that wait.
+    fn wait(&mut self, key: usize, asked: Asked, request: Request) {
+        let before = self.come;
+        self.come += 1;
+        self.waiting
+            .push_back((Job { before, key, asked }, request));
+    }
+
+    /// Tells those the geometry before whom no request has been left.
+    fn tell_geometry(&mut self) {
+        if self.asking.is_empty() {
+            return;
+        }
+        let waiting = self.waiting.iter().map(|(job, _)| job.before);
+        let begun = self.begun.iter().flatten().map(|job| job.before);
+        let oldest = waiting.chain(begun).min().unwrap_or(u64::MAX);
+        let told = |asking: &mut (u64, usize, Geometries)| asking.0 <= oldest;
+        while let Some((_, key, client)) = self.asking.pop_front_if(told) {
+            let disk = self.disk.geometry();
+            let client = client.send_geometry(
+                disk.sectors,
+                disk.sector(),
+                disk.read_only,
+                PARALLEL as u32,
+                disk.most,
+            );
+            self.provider.clients.put(key, client);
         }
     }
 
@@ -220,7 +256,7 @@ impl<D: DiskDevice> Server<D> {
     }
 
     fn answer(&mut self, job: Job, block: Option<Block>, result: Result<(), DiskFault>) {
-        let Job { key, asked } = job;
+        let Job { key, asked, .. } = job;
         let next = match (asked, block.map(Vector::from_block)) {
             (Asked::Read(client), Some(block)) => Some(match result {
                 Ok(()) => client.send_data(block),

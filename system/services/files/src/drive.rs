@@ -113,7 +113,9 @@ fn connect(names: &mut Names, path: &str) -> Result<(Channel, Geometry), Vain> {
             Ok((disk, Geometry { bytes, read_only, parallel, most, sector }))
         }
         case asked.ChannelClosed() => Err(Vain::Ended),
-        timeout CONNECT => Err(VolumeFault::Medium.into()),
+        // The driver answers when requests of those that came before have ended, and those may be
+        // slow.
+        timeout PATIENCE => Err(VolumeFault::Medium.into()),
     }
 }
 

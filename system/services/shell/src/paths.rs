@@ -50,6 +50,18 @@ pub fn directory(present: &str, word: &str) -> String {
     }
 }
 
+/// The most characters of a directory in the prompt.
+const SHOWN: usize = 30;
+
+/// A directory as the prompt shows it: the end of a long one.
+#[must_use]
+pub fn shown(directory: &str) -> String {
+    match directory.char_indices().rev().nth(SHOWN - 1) {
+        Some((at, _)) if at > 0 => String::from("…") + &directory[at..],
+        _ => directory.to_string(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,6 +85,13 @@ mod tests {
         for (directory, word, path) in cases {
             assert_eq!(whole(directory, word), path, "{word} in {directory}");
         }
+    }
+
+    #[test]
+    fn the_prompt_is_bounded() {
+        assert_eq!(shown("/a/b"), "/a/b");
+        assert_eq!(shown(&"ä".repeat(30)), "ä".repeat(30));
+        assert_eq!(shown(&"ä".repeat(31)), String::from("…") + &"ä".repeat(30));
     }
 
     #[test]

@@ -125,7 +125,7 @@ impl Session {
             self.reap();
             let prompt = match self.directory.as_str() {
                 paths::ROOT => String::from("> "),
-                directory => format!("{directory} > "),
+                directory => format!("{} > ", paths::shown(directory)),
             };
             match complete::read_line(self, &prompt) {
                 Ok(Read::Line(line)) => self.run(&line),

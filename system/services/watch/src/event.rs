@@ -80,7 +80,9 @@ pub fn look(look: &Look) -> String {
         row.number("channels", memory.channels);
         row.number("handles", memory.handles);
     });
-    event.table("processes", PROCESSES, 0, &look.processes, process);
+    let unseen = memory.processes;
+    let unseen = unseen.saturating_sub(look.processes.len() as u64);
+    event.table("processes", PROCESSES, unseen, &look.processes, process);
     event.table("services", SERVICES, 0, &look.services, |row, s| {
         row.text("name", &s.name);
         row.text("state", s.state);

@@ -35,6 +35,7 @@ fn bind(names: &mut Names, path: &str) -> Result<Ready, Error> {
     client::reach(names, path, |names, path| {
         let (service, exp) = WebServiceContract::new_channel()?;
         names.bind(path, exp)?;
+        sync::wait(&service, until(uptime() + PATIENCE))?;
         Ok(service.recv_success()?)
     })
 }
