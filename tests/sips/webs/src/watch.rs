@@ -224,7 +224,7 @@ impl Test<'_> {
         );
         for begin in [
             "singularity_info{machine=\"",
-            "singularity_process_cpu_seconds_total{id=\"1\",name=\"nameserver\"} ",
+            "singularity_process_cpu_seconds_total{id=\"",
             "singularity_service_restarts_total{service=\"clock\"} ",
             "singularity_service_up{service=\"web\"} 1",
             "singularity_web_requests_total ",
