@@ -7,7 +7,8 @@ use core::time::Duration;
 use sing_sdk::client;
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
-use sing_sdk::time::{sleep, uptime};
+use sing_sdk::sync::wait;
+use sing_sdk::time::{Timeout, sleep, uptime};
 
 sing_sdk::manifest! {
     name: "httpd",
@@ -38,6 +39,8 @@ const KEY: &str = "/watch/key";
 const WAITS: &str = "waits for the network";
 const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(20);
+/// The server answers what is under way for five seconds at most.
+const STOPPING: Duration = Duration::from_secs(10);
 
 /// The address at which a browser shows the system, with the key behind `#`, which browsers send to
 /// nobody.
@@ -109,7 +112,14 @@ fn main(Arguments { what }: Arguments) -> Result<i32, Error> {
                 server = next;
             }
         }
-        What::Stop => drop(server.call_stop().stopping()?),
+        What::Stop => {
+            let server = server.call_stop().stopping()?;
+            // Until it has ended: the next `httpd` is to find another one.
+            if wait(&server, Timeout::from(STOPPING)).is_err() {
+                eprintln!("httpd: still answers requests; `services web` says when it has ended");
+                return Ok(1);
+            }
+        }
     }
     Ok(0)
 }
