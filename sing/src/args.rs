@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::analyze;
 use crate::check;
 use crate::contracts;
 use crate::disk;
@@ -35,6 +36,11 @@ sing: verify, compile and inspect the programs of a Singularity system, and thei
   sing inspect FILE [--imports] [--contracts] [--manifest] [--functions] [--disassemble [FUNCTION]]
       Shows what a module or an image consists of; without a choice, its sizes. A module is compiled
       first (--memory, --cpu and --lines as above). Of a system image, it lists the programs and files.
+
+  sing analyze MODULE [--json] [--functions] [--way IMPORT]
+      Says what a program can do at most, by its code: what it can send, by which contract and to whom, which of the
+      kernel's entries it reaches, and how deep its stack gets, or which calls make that unbounded. --functions: the sizes
+      of its functions; --way: how calls lead to an import, such as debug_print. (--memory and --cpu as above.)
 
   sing run [--dir HOST[::GUEST]]... [--env NAME[=VALUE]]... MODULE [ARGUMENT]...
       Runs an ordinary program, a module of WASI preview 1, in a system of its own: with the standard streams and the
@@ -108,6 +114,7 @@ pub enum Command {
         views: Vec<View>,
         options: Options,
     },
+    Analyze(analyze::Request),
     Image(Request),
     Contracts(contracts::Request),
     Check(check::Request),
@@ -135,6 +142,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command> {
         "strip" => strip(&mut parser),
         "symbols" => symbols(&mut parser),
         "inspect" => inspect(&mut parser),
+        "analyze" => analyze(&mut parser),
         "image" => image(&mut parser),
         "run" => run_program(&mut parser),
         name if contracts::COMMANDS.contains(&name) => contracts::parse(name, &mut parser)
@@ -172,6 +180,27 @@ fn verify(parser: &mut Parser) -> Parsed {
         return Err("name at least one file".into());
     }
     Ok(Command::Verify { files })
+}
+
+fn analyze(parser: &mut Parser) -> Parsed {
+    let mut file = None;
+    let mut request = analyze::Request::default();
+    while let Some(arg) = parser.next()? {
+        match arg {
+            Arg::Value(value) => set_once(&mut file, value)?,
+            Arg::Long("json") => request.json = true,
+            Arg::Long("functions") => request.functions = true,
+            Arg::Long("way") => request.way = Some(parser.value()?.string()?),
+            Arg::Long("memory") => {
+                request.options.memory_mode = parser.value()?.parse_with(memory_mode)?;
+            }
+            Arg::Long("cpu") => request.options.cpu = parser.value()?.parse_with(cpu)?,
+            Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
+            other => return Err(other.unexpected()),
+        }
+    }
+    request.file = file.ok_or("name a module")?;
+    Ok(Command::Analyze(request))
 }
 
 fn compile(parser: &mut Parser) -> Parsed {
