@@ -155,7 +155,7 @@ fn changing(locals: usize, inner: &str) -> Vec<u8> {
 fn locals_that_branches_of_a_loop_carry_count_for_the_size_of_a_function() {
     let branches = |n: usize| "local.get 0 br_if 0 ".repeat(n);
     compile(&changing(100, &branches(100)));
-    refused_by_the_compiler(&changing(100, &branches(1000)), limits::VALUES_BEYOND);
+    refused_by_the_compiler(&changing(760, &branches(760)), limits::LOCALS_CARRIED);
     refused_by_the_compiler(&changing(1000, &branches(2000)), limits::FUNCTION_VALUES);
     let nested = |locals: usize, depth: usize| {
         let inner = format!(
@@ -173,7 +173,8 @@ fn locals_that_branches_of_a_loop_carry_count_for_the_size_of_a_function() {
         ))
     };
     compile(&nested(100, 10));
-    refused_by_the_compiler(&nested(1000, 100), limits::VALUES_BEYOND);
+    let nested = crate::compile(&nested(1000, 600), &Options::default());
+    too_large(nested.err(), limits::LOCALS_CARRIED);
 }
 
 #[test]

@@ -47,7 +47,7 @@ use cranelift_codegen::isa::{CallConv, TargetFrontendConfig};
 use cranelift_frontend::{FunctionBuilder, Variable};
 use sing_abi::ctx;
 use sing_abi::trap::Trap;
-use sing_image::limits::{self, Counts};
+use sing_image::limits;
 use sing_image::meta::{CtxLayout, FuncType, ValType};
 use std::collections::HashMap;
 
@@ -382,7 +382,7 @@ fn check_values(func: &Function, joins: &Joins, bytes: u64) -> Result<()> {
         }
     }
     within(dfg.num_values() + carried)?;
-    too_large(Counts::of_values(locals as u64, bytes).check())
+    too_large(limits::LOCALS_CARRIED.check(limits::beyond(locals as u64, bytes)))
 }
 
 fn within(values: usize) -> Result<()> {

@@ -9,7 +9,7 @@
 
 use crate::error::Result;
 use crate::verify::limits;
-use sing_image::limits::{Counts, FUNCTION_VALUES, VALUES_BEYOND, VALUES_PER_BYTE};
+use sing_image::limits::{Counts, FUNCTION_VALUES, LOCALS_CARRIED, VALUES_PER_BYTE};
 use std::ops::RangeInclusive;
 use wasmparser::{self as wp, WasmModuleResources as _};
 
@@ -151,7 +151,7 @@ impl FunctionWork {
         let of_locals = self.locals.saturating_mul(self.blocks + self.edges);
         let values = COMPILED.saturating_mul(self.values);
         values.saturating_add(of_locals) > FUNCTION_VALUES.most
-            || of_locals > VALUES_BEYOND.most + VALUES_PER_BYTE * self.bytes
+            || of_locals > LOCALS_CARRIED.most + VALUES_PER_BYTE * self.bytes
     }
 
     /// Compares it with the limits.

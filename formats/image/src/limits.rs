@@ -62,9 +62,9 @@ macro_rules! limits {
 limits! {
     TYPES types: 65_536, "types", "use fewer function types";
     IMPORTS imports: 16_384, "imports", "import fewer functions";
-    FUNCTIONS functions: 131_072, "functions defined", "split the program into several processes";
+    FUNCTIONS functions: 262_144, "functions defined", "split the program into several processes";
     TABLES tables: 64, "tables", "put several tables into one";
-    TABLE_ELEMENTS table_elements: 131_072, "table elements at the start, in all tables together",
+    TABLE_ELEMENTS table_elements: 262_144, "table elements at the start, in all tables together",
         "take the address of fewer functions";
     GLOBALS globals: 65_536, "globals", "keep values in memory";
     EXPORTS exports: 65_536, "exports", "export less (link without --export-all)";
@@ -76,7 +76,9 @@ limits! {
     FUNCTION_CODE_BYTES function_code_bytes: 16 << 20, "bytes of machine code of one function", "split the function";
     FUNCTION_VALUES function_values: 1 << 20, "values in one function", "split the function";
     VALUES_BEYOND values_beyond: 65_536, "values beyond four for each byte of code",
-        "give functions and blocks fewer parameters and results, and loops fewer locals that they change";
+        "give functions and blocks fewer parameters and results";
+    LOCALS_CARRIED locals_carried: 1 << 19, "values of locals that branches of one function carry, beyond four for each of its bytes",
+        "split the function, or let its loops change fewer locals";
     LOCALS_BY_BLOCKS locals_by_blocks: 64 << 20, "locals times blocks of one function", "split the function";
     MEMORIES memories: 16, "memories", "put several memories into one";
     MEMORY_PAGES memory_pages: 65_536, "pages of 64 KiB that all memories together start with", "start with less and grow";
@@ -90,6 +92,12 @@ limits! {
     ONE_CONTRACT_BYTES one_contract_bytes: 128 << 10, "bytes of one contract's table", "give it fewer states and messages, or make two of it";
     LINE_BYTES line_bytes: 64 << 20, "bytes of an image's lines", "take them out (`sing strip`)";
     CONTRACT_BYTES contract_bytes: 4 << 20, "bytes of contract tables", "split the program into several processes";
+}
+
+/// How many of so many values are beyond four for each byte of code.
+#[must_use]
+pub fn beyond(values: u64, bytes: u64) -> u64 {
+    values.saturating_sub(bytes.saturating_mul(VALUES_PER_BYTE))
 }
 
 /// Counts the pages of 64 KiB that memories start with; a part of one counts as a whole.
@@ -164,7 +172,7 @@ impl Counts {
     #[must_use]
     pub fn of_values(values: u64, bytes: u64) -> Counts {
         Counts {
-            values_beyond: values.saturating_sub(bytes.saturating_mul(VALUES_PER_BYTE)),
+            values_beyond: beyond(values, bytes),
             ..Counts::default()
         }
     }
