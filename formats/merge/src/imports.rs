@@ -6,6 +6,7 @@
 use crate::parts::Parts;
 use crate::stubs::Stub;
 use crate::{Error, PROGRAM, WASI};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use wasmparser as wp;
 
@@ -40,16 +41,24 @@ pub(crate) fn any_of_wasi(wasm: &[u8]) -> bool {
 pub(crate) fn of_program(program: &Parts<'_>, adapter: &Parts<'_>) -> Result<Vec<u32>, Error> {
     let mut found = Vec::new();
     let mut wrong = Vec::new();
+    let mut foreign = BTreeMap::<&str, Vec<&str>>::new();
     for import in &program.imports {
+        let is_function = matches!(import.ty, wp::TypeRef::Func(_) | wp::TypeRef::FuncExact(_));
+        if is_function && !WASI.contains(&import.module) {
+            foreign.entry(import.module).or_default().push(import.name);
+            continue;
+        }
         match one(program, adapter, import) {
             Ok(function) => found.push(function),
             Err(why) => wrong.push(format!("{}.{}: {why}", import.module, import.name)),
         }
     }
+    let count = wrong.len() + foreign.values().map(Vec::len).sum::<usize>();
+    wrong.extend(foreign.iter().map(|(module, names)| lacking(module, names)));
     if wrong.is_empty() {
         return Ok(found);
     }
-    let mut text = match wrong.len() {
+    let mut text = match count {
         1 => "imports what this system does not have:".into(),
         n => format!("imports {n} things that this system does not have:"),
     };
@@ -62,6 +71,28 @@ pub(crate) fn of_program(program: &Parts<'_>, adapter: &Parts<'_>) -> Result<Vec
     Err(Error::new(text))
 }
 
+/// What is said of a module from which a program imports functions that are not WASI's.
+fn lacking(module: &str, names: &[&str]) -> String {
+    const SHOWN: usize = 3;
+    let shown = names[..names.len().min(SHOWN)].join(", ");
+    let (of, rest) = match names.len() {
+        1 => ("a function", String::new()),
+        n if n <= SHOWN => ("functions", String::new()),
+        n => ("functions", format!(" and {} more", n - SHOWN)),
+    };
+    let wants = if module.starts_with("wasi:") {
+        "the program was made for WASI 0.2: build it for preview 1 (wasip1)"
+    } else if module.contains("wbg") || module.contains("wbindgen") {
+        "the program was made for JavaScript, by wasm-bindgen: build it for WASI (wasm32-wasip1)"
+    } else if names.iter().any(|name| name.contains("emscripten")) {
+        "the program was made for JavaScript, by emscripten: link it with -sSTANDALONE_WASM, or use \
+         the WASI SDK"
+    } else {
+        "an ordinary program imports functions of WASI preview 1 and nothing else"
+    };
+    format!("{module}: {of} ({shown}{rest}); {wants}")
+}
+
 fn one(program: &Parts<'_>, adapter: &Parts<'_>, import: &wp::Import<'_>) -> Result<u32, String> {
     let (wp::TypeRef::Func(ty) | wp::TypeRef::FuncExact(ty)) = import.ty else {
         let what = match import.ty {
@@ -72,12 +103,6 @@ fn one(program: &Parts<'_>, adapter: &Parts<'_>, import: &wp::Import<'_>) -> Res
         };
         return Err(format!("a program brings its own {what}"));
     };
-    if !WASI.contains(&import.module) {
-        return Err(format!(
-            "a program imports functions of WASI preview 1 ({}), and nothing else",
-            WASI[0]
-        ));
-    }
     let hidden = import.name.starts_with('_') || import.name.starts_with("sip_");
     let function = match adapter.exported(import.name) {
         Some(function) if !hidden => function,

@@ -284,8 +284,31 @@ fn what_the_adapter_lacks_is_named_all_at_once() {
         wasi_snapshot_preview1.sock_open: there is no such function here\n  \
         wasi_snapshot_preview1.proc_exit: is imported as (func (param i64)), where the function here is (func (param i32))\n  \
         wasi_snapshot_preview1.sip_main: there is no such function here\n  \
-        env.emscripten_run: a program imports functions of WASI preview 1 (wasi_snapshot_preview1), and nothing else\n  \
-        env.memory: a program brings its own memory (link without --import-memory)"
+        env.memory: a program brings its own memory (link without --import-memory)\n  \
+        env: a function (emscripten_run); the program was made for JavaScript, by emscripten: link it with \
+        -sSTANDALONE_WASM, or use the WASI SDK"
+    );
+}
+
+#[test]
+fn a_foreign_interface_is_named_once() {
+    let import = |module: &str, name: &str| format!("(import \"{module}\" \"{name}\" (func))");
+    let imports: String = (0..5)
+        .map(|n| import("canvas", &format!("draw{n}")))
+        .collect();
+    let text = refusal(
+        &format!(
+            "(module {imports} {} (func (export \"_start\")))",
+            import("wasi:cli/run@0.2.0", "run")
+        ),
+        ADAPTER,
+    );
+    assert_eq!(
+        text,
+        "imports 6 things that this system does not have:\n  \
+        canvas: functions (draw0, draw1, draw2 and 2 more); an ordinary program imports functions of WASI \
+        preview 1 and nothing else\n  \
+        wasi:cli/run@0.2.0: a function (run); the program was made for WASI 0.2: build it for preview 1 (wasip1)"
     );
 }
 

@@ -129,7 +129,7 @@ fn missing(machine: &Ordinary<'_>) -> Result<()> {
         &output,
         "wasi_snapshot_preview1.sock_open: there is no such function here",
     )?;
-    says(&output, "env.jump")?;
+    says(&output, "env: a function (jump)")?;
     let output = machine.run(&["--dir"], "lacks", &[], b"")?;
     ensure!(output.status.code() == Some(2), "{:?}", output.status);
     says(&output, "name a module")
