@@ -127,11 +127,7 @@ impl DiskDevice for Disk {
                 }
             },
         };
-        let mut under = Under {
-            kind,
-            sector,
-            data,
-        };
+        let mut under = Under { kind, sector, data };
         self.put(number, &mut under);
         self.under[number] = Some(under);
         Ok(number)

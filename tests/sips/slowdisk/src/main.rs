@@ -12,7 +12,9 @@ extern crate alloc;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use core::time::Duration;
-use disk_driver::{Answer, DiskDevice, Geometry, MOST, NotBegun, PARALLEL, Request, Server, Signal};
+use disk_driver::{
+    Answer, DiskDevice, Geometry, MOST, NotBegun, PARALLEL, Request, Server, Signal,
+};
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
 use sing_sdk::provider::Provider;
