@@ -208,7 +208,10 @@ fn reader() -> Check {
         let whole = outcome == Ok(()) && read == bytes;
         let ended = outcome == Err(Error::Closed) && read == bytes[..100_000];
         if whole != goes_on || ended == goes_on {
-            println!("filetest: reader {number}: {outcome:?} after {}", read.len());
+            println!(
+                "filetest: reader {number}: {outcome:?} after {}",
+                read.len()
+            );
             return Ok(false);
         }
     }
