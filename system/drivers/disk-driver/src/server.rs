@@ -42,8 +42,11 @@ type Geometries = DiskContract::Exp<DiskContract::Ready_GetGeometry>;
 pub struct Server<D> {
     disk: D,
     provider: Provider<Start, Ready>,
-    /// Requests that the device has, by their number, and since when.
-    begun: Vec<Option<(Job, Duration)>>,
+    /// Requests that the device has, by their number, and since when, as far as the clock has been
+    /// looked at: those that are done at once need none.
+    begun: Vec<Option<(Job, Option<Duration>)>>,
+    /// How many.
+    under_way: usize,
     /// Requests that wait for room.
     waiting: VecDeque<(Job, Request)>,
     /// Clients that ask for the geometry, with the number of requests that came before. They are
@@ -83,6 +86,7 @@ impl<D: DiskDevice> Server<D> {
             disk,
             provider: provider.at_most(CLIENTS),
             begun: Vec::new(),
+            under_way: 0,
             waiting: VecDeque::new(),
             asking: VecDeque::new(),
             come: 0,
@@ -173,9 +177,14 @@ impl<D: DiskDevice> Server<D> {
     }
 
     /// How long until a request takes too long, from now on; `None` if the device has none.
-    fn left(&self) -> Option<Duration> {
-        let oldest = self.begun.iter().flatten().map(|(_, since)| *since).min()?;
-        Some((oldest + self.patience).saturating_sub(uptime()))
+    fn left(&mut self) -> Option<Duration> {
+        if self.under_way == 0 {
+            return None;
+        }
+        let now = uptime();
+        let begun = self.begun.iter_mut().flatten();
+        let oldest = begun.map(|(_, since)| *since.get_or_insert(now)).min()?;
+        Some((oldest + self.patience).saturating_sub(now))
     }
 
     /// Puts a request behind those that wait.
@@ -227,7 +236,8 @@ impl<D: DiskDevice> Server<D> {
                     if number >= self.begun.len() {
                         self.begun.resize_with(number + 1, || None);
                     }
-                    self.begun[number] = Some((job, uptime()));
+                    let before = self.begun[number].replace((job, None));
+                    self.under_way += usize::from(before.is_none());
                 }
                 Err(NotBegun {
                     request,
@@ -265,6 +275,7 @@ impl<D: DiskDevice> Server<D> {
                 }) => {
                     let job = self.begun.get_mut(number).and_then(Option::take);
                     if let Some((job, _)) = job {
+                        self.under_way -= 1;
                         let result = if done { Ok(()) } else { Err(DiskFault::Medium) };
                         self.answer(job, block, result);
                     }
