@@ -6,7 +6,7 @@
 //!
 //! Invariants:
 //! - After an error, a file or directory is as usable as before; only where its server has gone,
-//!   every request says [`Error::Closed`].
+//!   every request says [`Error::Closed`]. A [`Reader`] opens its file again then.
 //! - Content moves in blocks of bounded size, and entries of a directory in bounded pieces, however
 //!   large the file or directory is.
 //!
@@ -33,11 +33,13 @@
 mod directory;
 mod entries;
 mod file;
+mod reader;
 pub mod text;
 
 pub use directory::{Directory, Options};
 pub use entries::{Entries, Entry, pack, unpack};
 pub use file::{File, Limits};
+pub use reader::Reader;
 
 use crate::Error;
 use crate::contracts::{FileFault, ServiceContract};

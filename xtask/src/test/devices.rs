@@ -68,6 +68,12 @@ const SHARED: [&str; 6] = [
 /// What their driver says.
 const SHARED_WELL: [&str; 2] = ["3 devices, 3 with an interrupt", "shared pins: 0 wrong"];
 
+/// A disk that answers one request and then so few bytes a second that the next one takes minutes.
+const STUCK: &str = "if=none,id=stuck,format=raw,throttling.bps-total=5,file=";
+/// The disk's driver gives up after ten seconds; its successor has the disk again, and so do clients.
+const STUCK_TRIED: &str = "check /dev/disk0 & sleep 13; services disk0 && echo swept";
+const STUCK_SEEN: [&str; 2] = ["virtio-blk: timed out", "starts again in"];
+
 /// What the parent of drivers that leave their device at work says when each found it quiet.
 const GIVEN_BACK: &str = "given back: 0 wrong";
 
@@ -168,6 +174,23 @@ fn on(run: &Run, machines: &[Machine]) -> Result<Report> {
                 missing.map_or(Ok(()), |s| Err(format!("no line `{s}` in\n{output}")))
             });
             report.count(name("shared pin"), judged);
+        }
+        if machine == Machine::Q35 && run.wants(&name("disk that does not answer")) {
+            let disk = file(10);
+            files::write(&disk, vec![0; MIB])?;
+            let drive = format!("{STUCK}{}", disk.display());
+            let device = "virtio-blk-pci,disable-legacy=on,drive=stuck";
+            let ran = boot(
+                STUCK_TRIED,
+                Vec::new(),
+                &["-drive", &drive, "-device", device],
+            )?;
+            fs::remove_file(&disk).ok();
+            let judged = ran.and_then(|output| {
+                let missing = STUCK_SEEN.iter().find(|seen| !output.contains(**seen));
+                missing.map_or(Ok(()), |s| Err(format!("no `{s}` in\n{output}")))
+            });
+            report.count(name("disk that does not answer"), judged);
         }
         // QEMU's NVMe disk can be reset as a function of PCI Express only.
         if machine.confines() && run.wants(&name("given back")) {

@@ -6,6 +6,7 @@
 
 use sing_sdk::prelude::*;
 
+use sing_sdk::fs::Reader;
 use sing_sdk::io::Writer;
 use sing_sdk::names::Names;
 
@@ -18,9 +19,9 @@ sing_sdk::manifest! {
 const BLOCK: usize = 16 << 10;
 
 fn copy(names: &mut Names, path: &str, out: &mut Writer) -> Result<(), Error> {
-    let mut file = names.open(path)?;
+    let mut file = Reader::open(names, path)?;
     let mut offset = 0;
-    while let Some(block) = file.read_block(offset, BLOCK)? {
+    while let Some(block) = file.read_block(names, offset, BLOCK)? {
         offset += block.len() as u64;
         out.send(block)?;
     }

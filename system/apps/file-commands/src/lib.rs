@@ -15,6 +15,7 @@
 
 extern crate alloc;
 
+pub mod alone;
 pub mod copy;
 pub mod ends;
 pub mod failure;

@@ -149,7 +149,11 @@ pub fn destination(names: &mut Names, to: &Place, name: Option<&str>) -> Result<
 /// # Errors
 /// No file system holds the place, or it cannot be reached.
 pub fn is_directory(names: &mut Names, place: &Place) -> Result<bool, Failure> {
-    let mut opened = at(names, place)?;
+    let mut opened = match at(names, place) {
+        Ok(opened) => opened,
+        // A service may be a file.
+        Err(failure) => return names.open(place.path()).map(|_| false).map_err(|_| failure),
+    };
     match opened.attributes() {
         Ok(attributes) => Ok(crate::tree::is_directory(&attributes)),
         // The command says what is wrong, when it uses the place.

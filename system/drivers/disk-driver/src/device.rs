@@ -1,23 +1,32 @@
 //! What a driver can do with its device, and requests on the way there and back.
 
 use crate::Geometry;
-use core::time::Duration;
 use sing_sdk::device::Irq;
 use sing_sdk::prelude::*;
+use sing_sdk::rt::Waitable;
+
+/// What tells of answers: the interrupt of a device.
+pub trait Signal: Waitable {
+    /// Makes it ready for the next one. What has been done before this call is found after it.
+    fn acknowledge(&self);
+}
+
+impl Signal for Irq {
+    fn acknowledge(&self) {
+        Irq::acknowledge(self);
+    }
+}
 
 /// A disk, as its driver reaches it.
 pub trait DiskDevice {
+    /// Its interrupt's type.
+    type Signal: Signal;
+
     /// What the disk is like, which does not change.
     fn geometry(&self) -> &Geometry;
 
     /// Its interrupt. The server acknowledges it before it takes answers.
-    fn irq(&self) -> &Irq;
-
-    /// How long until a request takes too long, from now on; `None` if none can, or the device has
-    /// none. When it is over, the server ends with [`Error::Timeout`].
-    fn patience(&self) -> Option<Duration> {
-        None
-    }
+    fn irq(&self) -> &Self::Signal;
 
     /// Makes a request ready for the device; its number, which is below a bound that the driver
     /// chooses and not that of another request under way.

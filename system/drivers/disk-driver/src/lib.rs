@@ -9,6 +9,9 @@
 //!   room for waits in the server, at most one for each client, and the others go on.
 //! - A device gets only requests whose sectors it has and whose bytes lie in the block
 //!   ([`Geometry::holds`]), and no writing ones if it cannot be written.
+//! - A device that does not answer a request in time ends the driver: its channels close, and its
+//!   successor resets the device. So a client is never told that a request has ended while the device
+//!   may still do it, and the geometry is told only when all that came before has ended.
 //! - The length of all clients' blocks is bounded: so many channels, and a block of at most
 //!   [`LARGEST`] bytes on each. What hangs below a block is not: its parts come with it, and are on
 //!   the driver's account while it is here.
@@ -21,7 +24,7 @@ mod device;
 mod geometry;
 mod server;
 
-pub use device::{Answer, DiskDevice, NotBegun, Request};
+pub use device::{Answer, DiskDevice, NotBegun, Request, Signal};
 pub use geometry::Geometry;
 pub use server::Server;
 

@@ -1,17 +1,21 @@
 //! The disk's clients: their requests, on the way to the device and back.
 
-use crate::{Answer, DiskDevice, NotBegun, PARALLEL, Request};
+use crate::{Answer, DiskDevice, NotBegun, PARALLEL, Request, Signal};
 use alloc::collections::VecDeque;
 use core::fmt;
+use core::time::Duration;
 use sing_sdk::contracts::NamespaceContract;
 use sing_sdk::prelude::*;
 use sing_sdk::provider::Provider;
-use sing_sdk::time::Timeout;
+use sing_sdk::time::{Timeout, uptime};
 
 /// Channels at a time, of which a program has a ninth at most: with the largest block on each,
 /// 1 MiB, that is well within the budget. A block for which there is no room would close an
 /// innocent channel.
 const CLIENTS: usize = 512;
+/// How long the device may take for a request. Then the driver ends, and its successor resets the
+/// device: until then, the device may still do what it was told.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 type Start = DiskContract::Exp<DiskContract::Start>;
 type Ready = DiskContract::Exp<DiskContract::Ready>;
@@ -38,8 +42,11 @@ type Geometries = DiskContract::Exp<DiskContract::Ready_GetGeometry>;
 pub struct Server<D> {
     disk: D,
     provider: Provider<Start, Ready>,
-    /// Requests that the device has, by their number.
-    begun: Vec<Option<Job>>,
+    /// Requests that the device has, by their number, and since when, as far as the clock has been
+    /// looked at: those that are done at once need none.
+    begun: Vec<Option<(Job, Option<Duration>)>>,
+    /// How many.
+    under_way: usize,
     /// Requests that wait for room.
     waiting: VecDeque<(Job, Request)>,
     /// Clients that ask for the geometry, with the number of requests that came before. They are
@@ -48,6 +55,7 @@ pub struct Server<D> {
     asking: VecDeque<(u64, usize, Geometries)>,
     /// Requests that have come so far.
     come: u64,
+    patience: Duration,
 }
 
 impl<D> fmt::Debug for Server<D> {
@@ -67,32 +75,43 @@ impl<D: DiskDevice> Server<D> {
         disk: D,
         lookup: NamespaceContract::Exp<NamespaceContract::Start>,
     ) -> Result<Self, Error> {
-        let provider = Provider::new(lookup, DiskContract::Exp::send_success)?.at_most(CLIENTS);
-        Ok(Server {
+        let provider = Provider::new(lookup, DiskContract::Exp::send_success)?;
+        Ok(Server::of(disk, provider, PATIENCE))
+    }
+
+    /// A server of this disk, for the clients that a provider is told of. The device may take so
+    /// long for a request.
+    pub fn of(disk: D, provider: Provider<Start, Ready>, patience: Duration) -> Self {
+        Server {
             disk,
-            provider,
+            provider: provider.at_most(CLIENTS),
             begun: Vec::new(),
+            under_way: 0,
             waiting: VecDeque::new(),
             asking: VecDeque::new(),
             come: 0,
-        })
+            patience,
+        }
     }
 
     /// Serves until the name server or the device has gone.
     ///
     /// # Errors
-    /// What [`DiskDevice::take`] says of a device that has failed, or [`Error::Timeout`]: its
-    /// [patience](DiskDevice::patience) is over.
+    /// What [`DiskDevice::take`] says of a device that has failed, or [`Error::Timeout`]: it has not
+    /// answered in time.
     pub fn run(mut self) -> Result<(), Error> {
         loop {
-            let patience = self.disk.patience();
-            switch_receive! {
-                timeout patience.map_or(Timeout::FOREVER, Timeout::from) => {
-                    self.answer_all()?;
-                    if self.disk.patience().is_some_and(|left| left.is_zero()) {
-                        return Err(Error::Timeout);
-                    }
+            let mut left = self.left();
+            // Looked at in each turn: clients that ask all the time do not put it off.
+            if left == Some(Duration::ZERO) {
+                self.answer_all()?;
+                left = self.left();
+                if left == Some(Duration::ZERO) {
+                    return Err(Error::Timeout);
                 }
+            }
+            switch_receive! {
+                timeout left.map_or(Timeout::FOREVER, Timeout::from) => {}
                 case &*self.disk.irq() => {
                     self.disk.irq().acknowledge();
                     self.answer_all()?;
@@ -157,6 +176,17 @@ impl<D: DiskDevice> Server<D> {
         }
     }
 
+    /// How long until a request takes too long, from now on; `None` if the device has none.
+    fn left(&mut self) -> Option<Duration> {
+        if self.under_way == 0 {
+            return None;
+        }
+        let now = uptime();
+        let begun = self.begun.iter_mut().flatten();
+        let oldest = begun.map(|(_, since)| *since.get_or_insert(now)).min()?;
+        Some((oldest + self.patience).saturating_sub(now))
+    }
+
     /// Puts a request behind those that wait.
     fn wait(&mut self, key: usize, asked: Asked, request: Request) {
         let before = self.come;
@@ -171,7 +201,7 @@ impl<D: DiskDevice> Server<D> {
             return;
         }
         let waiting = self.waiting.iter().map(|(job, _)| job.before);
-        let begun = self.begun.iter().flatten().map(|job| job.before);
+        let begun = self.begun.iter().flatten().map(|(job, _)| job.before);
         let oldest = waiting.chain(begun).min().unwrap_or(u64::MAX);
         let told = |asking: &mut (u64, usize, Geometries)| asking.0 <= oldest;
         while let Some((_, key, client)) = self.asking.pop_front_if(told) {
@@ -206,7 +236,8 @@ impl<D: DiskDevice> Server<D> {
                     if number >= self.begun.len() {
                         self.begun.resize_with(number + 1, || None);
                     }
-                    self.begun[number] = Some(job);
+                    let before = self.begun[number].replace((job, None));
+                    self.under_way += usize::from(before.is_none());
                 }
                 Err(NotBegun {
                     request,
@@ -243,7 +274,8 @@ impl<D: DiskDevice> Server<D> {
                     block,
                 }) => {
                     let job = self.begun.get_mut(number).and_then(Option::take);
-                    if let Some(job) = job {
+                    if let Some((job, _)) = job {
+                        self.under_way -= 1;
                         let result = if done { Ok(()) } else { Err(DiskFault::Medium) };
                         self.answer(job, block, result);
                     }

@@ -5,19 +5,15 @@
 
 use crate::command::{Command, FLUSH, MANAGE, PAGE, READ, WRITE};
 use crate::controller::{Controller, SIZE};
-use core::time::Duration;
 use disk_driver::{Answer, DiskDevice, Geometry, MOST, NotBegun, PARALLEL, Request};
 use sing_sdk::device::{Device, Irq};
 use sing_sdk::dma::{Access, Mapping};
 use sing_sdk::prelude::*;
-use sing_sdk::time::uptime;
 
 /// Pages of a request that are shared with the device: a list of others, and bytes that are copied.
 const PAGES: u32 = 2;
 const LIST: u32 = 0;
 const COPIED: u32 = 1;
-/// How long the device may take for a request.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// Forget the sectors (a command to manage some).
 const DEALLOCATE: u32 = 4;
 
@@ -42,7 +38,6 @@ struct Under {
     /// The first sector of what follows this command.
     sector: u64,
     data: Data,
-    since: Duration,
 }
 
 /// The disk.
@@ -76,17 +71,14 @@ impl Disk {
 }
 
 impl DiskDevice for Disk {
+    type Signal = Irq;
+
     fn geometry(&self) -> &Geometry {
         &self.geometry
     }
 
     fn irq(&self) -> &Irq {
         &self.controller.irq
-    }
-
-    fn patience(&self) -> Option<Duration> {
-        let oldest = self.under.iter().flatten().map(|u| u.since).min()?;
-        Some((oldest + PATIENCE).saturating_sub(uptime()))
     }
 
     fn begin(&mut self, request: Request) -> Result<usize, NotBegun> {
@@ -135,12 +127,7 @@ impl DiskDevice for Disk {
                 }
             },
         };
-        let mut under = Under {
-            kind,
-            sector,
-            data,
-            since: uptime(),
-        };
+        let mut under = Under { kind, sector, data };
         self.put(number, &mut under);
         self.under[number] = Some(under);
         Ok(number)

@@ -104,6 +104,8 @@ impl Disk {
 }
 
 impl DiskDevice for Disk {
+    type Signal = Irq;
+
     fn geometry(&self) -> &Geometry {
         &self.geometry
     }

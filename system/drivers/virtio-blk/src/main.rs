@@ -5,7 +5,9 @@
 //! A client's block goes to the device as it came and back to the client: its bytes are not copied,
 //! and this driver never looks at them.
 //!
-//! Invariant: no client can stop another. [`disk_driver`] has the server.
+//! Invariants:
+//! - No client can stop another: [`disk_driver`] has the server.
+//! - A device that does not answer in time ends the driver, which is started again and resets it.
 #![no_std]
 #![no_main]
 #![deny(unsafe_code)]

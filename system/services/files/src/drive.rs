@@ -3,31 +3,31 @@
 //! Invariants:
 //! - What was answered is on the disk, or dirty in the cache; what was dirty when a sync was asked
 //!   for is on the disk when it is answered ([`Drive::write_back`]).
-//! - No wait is longer than [`PATIENCE`] for an answer, and [`RETURN`] for a driver to come back; a
-//!   request is given up after [`LOSSES`] drivers or twice [`PATIENCE`].
+//! - No wait is longer than [`patience`] for an answer, and [`RETURN`] for a driver to come back; a
+//!   request is given up after [`LOSSES`] drivers or twice [`patience`].
+//! - After a request was not answered in time, none is made before the driver has told the geometry
+//!   again, which it does when all that came before has ended: a late write does not come behind
+//!   one that was made after it.
 //! - After a driver has died, requests go to the next one under the same name, if it serves the
 //!   same disk: its size is the same, and so is the identity of the file system on it.
 
 use crate::cache::Cache;
+use crate::connect::{
+    Asked, Channel, Geometry, LOOK, RETURN, Told, begin, connect, connect_first, geometry,
+};
+use core::sync::atomic::{AtomicU32, Ordering};
 use core::time::Duration;
-use sing_sdk::contracts::{DiskContract, NamespaceContract, VolumeFault};
+use sing_sdk::contracts::VolumeFault;
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
 use sing_sdk::time::uptime;
-use sing_store::{BLOCK, Disk, DiskFault as Fault, SECTOR, Store};
+use sing_store::{Disk, DiskFault as Fault, Store};
 
-pub type Channel = DiskContract::Imp<DiskContract::Ready>;
-
-/// How long an answer may take: a disk that spins up takes seconds.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long an answer may take, in milliseconds. Drivers end after ten seconds without one from the
+/// device, so that their answer, or their end, comes first.
+static PATIENCE: AtomicU32 = AtomicU32::new(30_000);
 /// A request that so many drivers have lost is given up.
 const LOSSES: u32 = 16;
-/// How long a name server or a driver may take to connect.
-const CONNECT: Duration = Duration::from_secs(2);
-/// How long a dead driver's successor is waited for.
-const RETURN: Duration = Duration::from_secs(5);
-/// Between two looks for it.
-const LOOK: Duration = Duration::from_millis(20);
 /// The store's own requests are this large at most.
 const PIECE: usize = 64 << 10;
 
@@ -35,101 +35,20 @@ const PIECE: usize = 64 << 10;
 const RUNS: usize = 32;
 const STEP: Duration = Duration::from_millis(10);
 
-/// A disk as it presents itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Geometry {
-    pub bytes: u64,
-    pub read_only: bool,
-    pub parallel: u32,
-    pub most: usize,
-    /// Bytes of a sector: a power of two, and at most a block.
-    pub sector: u64,
+/// How long a driver may take for an answer.
+pub fn patience() -> Duration {
+    Duration::from_millis(PATIENCE.load(Ordering::Relaxed).into())
+}
+
+/// Drivers may take so many milliseconds for an answer.
+pub fn set_patience(milliseconds: u32) {
+    PATIENCE.store(milliseconds, Ordering::Relaxed);
 }
 
 /// The whole sectors in which so many bytes from a place on lie: where they begin and end.
 const fn sectors(sector: u64, at: u64, bytes: usize) -> (u64, u64) {
     let end = at + bytes as u64;
     (at - at % sector, end.next_multiple_of(sector))
-}
-
-/// Why there is no connection.
-enum Vain {
-    /// Driver or name server ended meanwhile: there may be one with the successor.
-    Ended,
-    Fault(VolumeFault),
-}
-
-impl From<VolumeFault> for Vain {
-    fn from(fault: VolumeFault) -> Vain {
-        Vain::Fault(fault)
-    }
-}
-
-impl From<Error> for Vain {
-    fn from(error: Error) -> Vain {
-        match error {
-            Error::Closed => Vain::Ended,
-            _ => Vain::Fault(VolumeFault::NoResources),
-        }
-    }
-}
-
-/// Connects to the driver under a path.
-fn connect(names: &mut Names, path: &str) -> Result<(Channel, Geometry), Vain> {
-    // A connection of its own: one on which a bind hangs is given up.
-    let names = names.connect()?.recv_success().map_err(Error::from)?;
-    let (disk, exp) = DiskContract::new_channel()?;
-    let binding: NamespaceContract::Imp<_> = names.send_bind(Text::new(path)?, 0, exp.into());
-    switch_receive! {
-        case binding.AckBind() as _ => {}
-        case binding.NakBind(reason, _exp) as _ => return Err(Vain::Fault(match reason {
-            // The name server has just been started again: names are missing that come back.
-            Refusal::Again => return Err(Vain::Ended),
-            Refusal::NoResources => VolumeFault::NoResources,
-            _ => VolumeFault::NotFound,
-        })),
-        case binding.ChannelClosed() => return Err(Vain::Ended),
-        timeout CONNECT => return Err(VolumeFault::NotFound.into()),
-    }
-    let disk = switch_receive! {
-        case disk.Success() as ready => ready,
-        case disk.ChannelClosed() => return Err(Vain::Ended),
-        timeout CONNECT => return Err(VolumeFault::Medium.into()),
-    };
-    let asked = disk.send_get_geometry();
-    switch_receive! {
-        case asked.Geometry(sectors, sector_bytes, read_only, parallel, most) as disk => {
-            let sector = u64::from(sector_bytes);
-            let bytes = sectors.checked_mul(sector).ok_or(VolumeFault::BadSize)?;
-            let most = most as usize / BLOCK as usize * BLOCK as usize;
-            // A block is whole sectors, so that no sector is in two of them.
-            if !sector.is_power_of_two() || !(SECTOR..=BLOCK).contains(&sector) || most == 0 {
-                sing_sdk::log!(
-                    "files: {path}: sectors of {sector} bytes, up to {most} bytes at once: there can be \
-                     a file system on disks with sectors of {SECTOR} to {BLOCK} bytes that take {BLOCK} at once"
-                );
-                return Err(VolumeFault::BadSize.into());
-            }
-            Ok((disk, Geometry { bytes, read_only, parallel, most, sector }))
-        }
-        case asked.ChannelClosed() => Err(Vain::Ended),
-        // The driver answers when requests of those that came before have ended, and those may be
-        // slow.
-        timeout PATIENCE => Err(VolumeFault::Medium.into()),
-    }
-}
-
-/// Connects to the driver under a path, or to one of its successors if it ends meanwhile.
-fn connect_first(names: &mut Names, path: &str) -> Result<(Channel, Geometry), VolumeFault> {
-    let until = uptime() + RETURN;
-    loop {
-        match connect(names, path) {
-            Ok(connected) => return Ok(connected),
-            Err(Vain::Fault(fault)) => return Err(fault),
-            Err(Vain::Ended) if uptime() > until => return Err(VolumeFault::Medium),
-            Err(Vain::Ended) => sing_sdk::time::sleep(LOOK),
-        }
-    }
 }
 
 /// Writes that were answered, and that the disk could not take later: how often that happened, and
@@ -160,6 +79,8 @@ pub struct Drive {
     /// Not to look for a successor before, after a vain search.
     patience_until: Duration,
     searching: bool,
+    /// A driver that has not told the geometry yet, and since when it is asked.
+    asked: Option<(Asked, Duration)>,
 }
 
 impl Drive {
@@ -175,6 +96,7 @@ impl Drive {
             identity: None,
             patience_until: Duration::ZERO,
             searching: false,
+            asked: None,
         })
     }
 
@@ -194,7 +116,7 @@ impl Drive {
             {
                 return Ok(channel);
             }
-            if uptime() > begun + 2 * PATIENCE {
+            if uptime() > begun + 2 * patience() {
                 break;
             }
             // The driver has gone, perhaps without a word on the channel that stands.
@@ -209,7 +131,15 @@ impl Drive {
             && geometry.most >= self.geometry.most
     }
 
-    /// The driver has gone: connects to its successor, for which it waits a bounded time.
+    /// Requests are under way of which nobody knows what becomes: none is made before all of them
+    /// have ended.
+    pub fn leave(&mut self) {
+        sing_sdk::log!("files: {}: the driver does not answer", self.path);
+        self.channel = None;
+    }
+
+    /// The driver has gone, or is left: connects to it or its successor, for which it waits a
+    /// bounded time. Then all requests that were made before have ended.
     pub fn search(&mut self) -> Result<(), Fault> {
         if self.searching {
             return Err(Fault::Gone);
@@ -221,8 +151,10 @@ impl Drive {
             if self.found() {
                 break true;
             }
-            // After a vain search, further requests do not wait as long again.
-            if uptime() > begun + RETURN || begun < self.patience_until {
+            // After a vain search, further requests do not wait as long again. A driver that does
+            // not tell the geometry has been waited for already, and is looked after in the next.
+            let silent = self.asked.is_some();
+            if silent || uptime() > begun + RETURN || begun < self.patience_until {
                 break false;
             }
             sing_sdk::time::sleep(LOOK);
@@ -237,12 +169,22 @@ impl Drive {
     }
 
     fn found(&mut self) -> bool {
-        let Ok((channel, geometry)) = connect(&mut self.names, &self.path) else {
+        let asked = match self.asked.take() {
+            Some(asked) => Ok(asked),
+            None => begin(&mut self.names, &self.path).map(|asked| (asked, uptime())),
+        };
+        let Ok((asked, since)) = asked else {
             return false;
         };
-        if !self.same(geometry) {
-            return false;
-        }
+        let left = (since + patience()).saturating_sub(uptime());
+        let channel = match geometry(&self.path, asked, left) {
+            Ok(Told::Geometry(channel, geometry)) if self.same(geometry) => channel,
+            Ok(Told::Late(asked)) => {
+                self.asked = Some((asked, since));
+                return false;
+            }
+            _ => return false,
+        };
         self.channel = Some(channel);
         let Some(identity) = self.identity else {
             return true;
@@ -263,7 +205,7 @@ impl Drive {
         while let Some(next) = self.settle_first(at, end)? {
             at = next;
             // A disk that takes long for each does not make the clients wait for all.
-            if uptime() > *begun.get_or_insert_with(uptime) + 2 * PATIENCE {
+            if uptime() > *begun.get_or_insert_with(uptime) + 2 * patience() {
                 return Err(Fault::Gone);
             }
         }
@@ -344,7 +286,7 @@ impl Drive {
                 case asked.Written(_block) as disk => Some((disk, Ok(()))),
                 case asked.Failed(reason, _block) as disk => Some((disk, Err(fault(reason)))),
                 case asked.ChannelClosed() => None,
-                timeout PATIENCE => None,
+                timeout patience() => None,
             }
         })
     }
@@ -370,7 +312,7 @@ impl Drive {
                 case asked.Data(block) as disk => Some((disk, Ok(block))),
                 case asked.Failed(reason, _block) as disk => Some((disk, Err(fault(reason)))),
                 case asked.ChannelClosed() => None,
-                timeout PATIENCE => None,
+                timeout patience() => None,
             }
         })?;
         if block.len() < len {
@@ -420,7 +362,7 @@ impl Drive {
             }
             losses += 1;
             // Drivers that come back each time and never answer this are no use either.
-            let late = uptime() > begun + 2 * PATIENCE;
+            let late = uptime() > begun + 2 * patience();
             if self.searching || losses >= LOSSES || late {
                 return Err(Fault::Gone);
             }
@@ -481,7 +423,7 @@ impl Disk for Drive {
                 case asked.Flushed() as disk => Some((disk, Ok(()))),
                 case asked.NotFlushed(reason) as disk => Some((disk, Err(fault(reason)))),
                 case asked.ChannelClosed() => None,
-                timeout PATIENCE => None,
+                timeout patience() => None,
             }
         })
     }

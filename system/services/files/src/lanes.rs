@@ -4,25 +4,27 @@
 //! Invariants:
 //! - A channel carries one request; a block is at the driver, or here, and never at both.
 //! - What a driver that dies was working on is begun again with its successor.
+//! - Blocks of a write that was not answered in time are nobody else's before it has ended: none is
+//!   given away, and nothing goes to the disk, until the driver or its successor has told that all
+//!   that came before has ended ([`Drive::search`](crate::drive::Drive::search)).
 
+use crate::drive::{Drive, patience};
 use crate::faults;
 use crate::plan;
 use crate::transfer::Busy;
 use crate::volume::{Client, Volume};
-use core::time::Duration;
 use sing_sdk::contracts::{DiskContract, FileFault};
 use sing_sdk::prelude::*;
 use sing_sdk::share::SYSTEM;
 use sing_sdk::time::{Timeout, uptime};
 
-/// A request that so many drivers have lost without a step forward is given up.
+/// A request that so many drivers have lost without a step forward is given up, and one that has been
+/// lost for twice [`patience`].
 const LOSSES: u32 = 16;
-/// A driver that has not answered for so long is given up.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A channel to the disk's driver.
 pub enum Lane {
-    Idle(crate::drive::Channel),
+    Idle(crate::connect::Channel),
     Reading(DiskContract::Imp<DiskContract::Ready_Read>, u32),
     Writing(DiskContract::Imp<DiskContract::Ready_Write>, u32),
 }
@@ -103,7 +105,11 @@ impl Volume {
             let found = drive.search();
             found.map(|()| drive.geometry.parallel.clamp(2, 16))
         });
-        self.connect(lanes.map_err(|_| FileFault::Medium)? as usize)
+        let lanes = lanes.map_err(|_| FileFault::Medium)?;
+        for writing in core::mem::take(&mut self.withheld) {
+            self.store.abandon(writing);
+        }
+        self.connect(lanes as usize)
     }
 
     /// Moves a block to the driver.
@@ -229,17 +235,18 @@ impl Volume {
         let Some(mut busy) = self.take_busy(number) else {
             return;
         };
-        let own = busy.step.own();
+        let own = busy.block.is_some();
         self.cancel(&mut busy);
         let kept = busy.kept.take();
         if !own {
             let len = busy.len;
             busy.block = match kept {
-                Some(mut kept) => {
-                    // The dead driver's view goes with it.
-                    let _ = kept.unshare();
-                    Some(kept)
-                }
+                // The dead driver's view goes with it. One that lives has it still, and the client
+                // could not write what it gets back.
+                Some(mut kept) => match kept.unshare() {
+                    Ok(()) => Some(kept),
+                    Err(_) => copied(&kept),
+                },
                 // The driver took the only view of the data with it.
                 None if busy.writes() => {
                     return self.finish(number, *busy, Err(FileFault::Medium));
@@ -256,38 +263,44 @@ impl Volume {
             return self.finish(number, *busy, Err(FileFault::NoResources));
         }
         busy.losses += u32::from(busy.lost_by.replace(self.driver) != Some(self.driver));
-        if busy.losses >= LOSSES {
+        let since = *busy.lost_since.get_or_insert_with(uptime);
+        if busy.losses >= LOSSES || uptime() > since + 2 * patience() {
             return self.finish(number, *busy, Err(FileFault::Medium));
         }
         self.slots.put(number, Client::Busy(busy));
         self.wait_for_disk(number);
     }
 
-    /// Gives up drivers that do not answer.
+    /// Gives up a driver that does not answer.
     pub fn expire(&mut self) {
-        let late = uptime().saturating_sub(PATIENCE);
-        let late: Vec<u32> = self
-            .flights
-            .iter()
-            .filter(|(_, since)| **since < late)
-            .map(|(lane, _)| *lane)
-            .collect();
-        for lane in late {
-            self.flights.remove(&lane);
-            // The channel is closed; what the driver has is begun again with another one.
-            match self.slots.take(lane) {
-                Some(Client::Lane(Lane::Reading(_, number) | Lane::Writing(_, number))) => {
-                    // Each wait counts: the next channel may lead to the same driver.
-                    if let Some(mut busy) = self.take_busy(number) {
-                        busy.lost_by = None;
-                        self.slots.put(number, Client::Busy(busy));
-                    }
-                    self.again(lane, number);
-                }
-                _ => self.lose(lane),
-            }
+        let late = uptime().saturating_sub(patience());
+        if self.flights.values().any(|since| *since < late) {
+            self.give_up();
         }
         self.issue();
+    }
+
+    /// Closes all channels to the driver: what it has is begun again when it has ended. That it was
+    /// done late must not undo what the others or the store do meanwhile.
+    fn give_up(&mut self) {
+        self.store.with_disk(Drive::leave);
+        for lane in core::mem::take(&mut self.lanes) {
+            self.flights.remove(&lane);
+            let lost = match self.slots.take(lane) {
+                Some(Client::Lane(Lane::Reading(_, number) | Lane::Writing(_, number))) => number,
+                _ => {
+                    self.lose(lane);
+                    continue;
+                }
+            };
+            if let Some(mut busy) = self.take_busy(lost) {
+                // Each wait counts: the next channel may lead to the same driver.
+                busy.lost_by = None;
+                self.withheld.extend(busy.step.withhold());
+                self.slots.put(lost, Client::Busy(busy));
+            }
+            self.again(lane, lost);
+        }
     }
 
     fn lose(&mut self, lane: u32) {
@@ -296,14 +309,15 @@ impl Volume {
         self.idle.retain(|n| *n != lane);
     }
 
-    /// Lets the disk finish what it is working on, before the store is given up.
-    pub fn drain(&mut self) {
-        let until = uptime() + Duration::from_secs(10);
+    /// Lets the disk finish what it is working on, before the store is given up. Whether it is still
+    /// writing then, for all that is known.
+    pub fn drain(&mut self) -> bool {
+        let until = uptime() + patience();
         while self.queue.pop().is_some() {}
         while self.idle.len() < self.lanes.len() && uptime() < until {
             let left = Timeout::from(until.saturating_sub(uptime()));
             let Ok(number) = self.slots.wait(left) else {
-                return;
+                break;
             };
             match self.slots.take(number) {
                 Some(Client::Lane(lane)) => self.answered(number, lane),
@@ -313,5 +327,16 @@ impl Volume {
             }
             while self.queue.pop().is_some() {}
         }
+        let writes = |lane: &u32| {
+            let lane = self.slots.get(*lane);
+            matches!(lane, Some(Client::Lane(Lane::Writing(..))))
+        };
+        !self.withheld.is_empty() || self.lanes.iter().any(writes)
     }
+}
+
+/// Another block with the same bytes, if there is memory for it.
+fn copied(block: &Block) -> Option<Block> {
+    let copy = Vector::from_bytes(&block.to_vec());
+    copy.ok().map(Vector::into_block)
 }

@@ -19,6 +19,7 @@ extern crate alloc;
 
 mod below;
 mod cache;
+mod connect;
 mod control;
 mod directory;
 mod drive;
@@ -77,10 +78,15 @@ sing_sdk::arguments! {
     /// the mount point, as /dev/disk0=/ or /dev/disk1=/more. A path alone is where the control
     /// worker is to be.
     words: many String "DISK=PATH";
+    /// How long a disk's driver may take for an answer, in milliseconds: 30000.
+    patience: option u32 "--patience MILLISECONDS";
 }
 
 #[sing_sdk::main]
-fn main(Arguments { words }: Arguments) -> i32 {
+fn main(Arguments { words, patience }: Arguments) -> i32 {
+    if let Some(milliseconds) = patience {
+        drive::set_patience(milliseconds);
+    }
     let (mounts, paths): (Vec<String>, Vec<String>) =
         words.into_iter().partition(|word| word.contains('='));
     let path = paths.first().map_or(CONTROL, String::as_str);

@@ -56,6 +56,18 @@ impl Step {
         )
     }
 
+    /// The blocks that the disk may be writing, which stay away from all others, and from this
+    /// request: it finds its blocks anew.
+    pub fn withhold(&mut self) -> Option<Writing> {
+        match core::mem::replace(self, Step::None) {
+            Step::Store(writing, ..) => Some(writing),
+            other => {
+                *self = other;
+                None
+            }
+        }
+    }
+
     /// The size of our own block.
     pub const fn own_len(&self) -> usize {
         match self {

@@ -14,6 +14,7 @@
 use crate::volume::{At, Client, Volume, now};
 use crate::{faults, plan};
 use alloc::collections::VecDeque;
+use core::time::Duration;
 use sing_sdk::contracts::{FileContract, FileFault};
 use sing_sdk::prelude::*;
 use sing_sdk::share::SYSTEM;
@@ -54,6 +55,8 @@ pub struct Busy {
     /// How many drivers have gone while they had it, and which was the last.
     pub losses: u32,
     pub lost_by: Option<u32>,
+    /// Since when it has been lost without a step forward.
+    pub lost_since: Option<Duration>,
     writes: bool,
 }
 
@@ -85,6 +88,7 @@ impl Busy {
             kept: None,
             losses: 0,
             lost_by: None,
+            lost_since: None,
             writes,
         }
     }
@@ -111,6 +115,7 @@ impl Busy {
             kept: None,
             losses: 0,
             lost_by: None,
+            lost_since: None,
             writes: true,
         }
     }
@@ -122,6 +127,7 @@ impl Busy {
             self.furthest = self.done;
             self.losses = 0;
             self.lost_by = None;
+            self.lost_since = None;
         }
     }
 

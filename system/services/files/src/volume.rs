@@ -23,7 +23,7 @@ use sing_sdk::rt::{Endpoint, TypedEndpoint};
 use sing_sdk::share::SYSTEM;
 use sing_sdk::slots::Slots;
 use sing_sdk::time::{Timeout, uptime, utc};
-use sing_store::{Error as Fault, Kind, MountOptions, NodeId, Progress, Store};
+use sing_store::{Error as Fault, Kind, MountOptions, NodeId, Progress, Store, Writing};
 
 sing_sdk::contract!(
     "
@@ -104,6 +104,8 @@ pub struct Volume {
     pub driver: u32,
     /// Since when the driver has a request, by channel.
     pub flights: BTreeMap<u32, Duration>,
+    /// Writes that a driver which was given up may still do.
+    pub withheld: Vec<Writing>,
     /// Since when changes wait.
     pub dirty: Option<Duration>,
     /// Who waits for the next sync.
@@ -198,6 +200,7 @@ fn mount(disk: &str, at: &str, read_only: bool, mut used: Use) -> Result<Volume,
         idle: Vec::new(),
         driver: 0,
         flights: BTreeMap::new(),
+        withheld: Vec::new(),
         dirty: None,
         syncs: Vec::new(),
         sweep: None,
@@ -413,8 +416,16 @@ impl Volume {
             let _ = self.slots.insert(SYSTEM, control, Client::Control);
             return Some(self);
         }
-        self.drain();
-        let settled = self.store.with_disk(Drive::settle_all);
+        // A write that is still under way may destroy what the next user of the disk does, unless
+        // the driver tells that it has ended.
+        let ended = match self.drain() {
+            true => self.store.with_disk(|drive| {
+                drive.leave();
+                drive.search()
+            }),
+            false => Ok(()),
+        };
+        let settled = ended.and(self.store.with_disk(Drive::settle_all));
         // Closes all channels, so that the name is free before this is answered.
         let Volume {
             slots,

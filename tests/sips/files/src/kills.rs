@@ -4,13 +4,14 @@ use crate::checks::{Check, Test};
 use crate::model::Draw;
 use crate::stage::{Control, Faulty, Running, Stage, appears, connected};
 use core::time::Duration;
-use sing_sdk::fs::{Directory, Options};
+use sing_sdk::fs::{Directory, Options, Reader};
 use sing_sdk::prelude::*;
 use sing_sdk::time::{sleep, uptime};
 
 pub const ALL: &[Test] = &[
     ("clients that are killed", clients),
     ("a driver that is killed", driver),
+    ("a reader whose file system is killed", reader),
     ("the power fails", power),
     ("cuts of the power, with large sectors", large_sectors),
 ];
@@ -145,6 +146,76 @@ fn driver() -> Check {
         println!("filetest: {good:?}, {rounds}, {checked:?}");
     }
     Ok(good.iter().all(|g| *g))
+}
+
+/// What becomes of a file while its reader has no file system.
+type Meanwhile = fn(&mut Directory) -> Result<(), Error>;
+
+/// Whether a reader goes on then.
+const MEANWHILE: [(bool, Meanwhile); 5] = [
+    (true, |_| Ok(())),
+    (true, |root| root.link("f", "also")),
+    (false, |root| {
+        root.open_with("f", Options::write())?.write_at(4096, &[0])
+    }),
+    (false, |root| {
+        root.remove("f")?;
+        let made = root.open_with("f", Options::create());
+        made?.write_at(0, &vec![7; READ])
+    }),
+    (false, |root| root.remove("f")),
+];
+
+/// Bytes of a file that is read.
+const READ: usize = 300_000;
+
+/// It goes on if the file is as it was, and never with another content.
+fn reader() -> Check {
+    for (number, (goes_on, meanwhile)) in MEANWHILE.into_iter().enumerate() {
+        let mut stage = Stage::new(8)?;
+        let (disk, at, ctrl) = (stage.disk.clone(), stage.at.clone(), stage.ctrl.clone());
+        let bytes: Vec<u8> = (0..READ).map(|at| (at / 7) as u8).collect();
+        let mut file = stage.root()?.open_with("f", Options::create())?;
+        file.write_at(0, &bytes)?;
+        file.sync()?;
+        drop(file);
+        let mut reader = Reader::open(&mut stage.names, &format!("{at}/f"))?;
+        let mut read = Vec::new();
+        let mut outcome = Ok(());
+        while read.len() < READ {
+            // In the middle, and again.
+            if [0, 100_000, 200_000].contains(&read.len()) {
+                stage.files = None;
+                stage.files = Some(Running::new("files", &[&ctrl])?);
+                appears(&mut stage.names, &ctrl)?;
+                stage.control = Control::new(&mut stage.names, &ctrl)?;
+                let mounted = stage.control.mount(&disk, &at, false)?;
+                mounted.map_err(|_| Error::BadState)?;
+                if read.len() == 100_000 {
+                    let mut root = stage.root()?;
+                    meanwhile(&mut root)?;
+                    root.sync()?;
+                }
+            }
+            match reader.read_block(&mut stage.names, read.len() as u64, 50_000) {
+                Ok(Some(block)) => read.extend(block.to_vec()),
+                other => {
+                    outcome = other.map(drop);
+                    break;
+                }
+            }
+        }
+        let whole = outcome == Ok(()) && read == bytes;
+        let ended = outcome == Err(Error::Closed) && read == bytes[..100_000];
+        if whole != goes_on || ended == goes_on {
+            println!(
+                "filetest: reader {number}: {outcome:?} after {}",
+                read.len()
+            );
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// The bytes of the file of this number.

@@ -11,8 +11,10 @@ mod bench;
 mod copies;
 mod faults;
 mod kills;
+mod late;
 mod model;
 mod names;
+mod slow;
 mod stage;
 mod volumes;
 mod watching;
@@ -51,6 +53,7 @@ fn main(Arguments { part, at }: Arguments) -> i32 {
         "faults" => checks::run("filetest", faults::ALL.iter().copied()),
         "model" => checks::run("filetest", model::ALL.iter().copied()),
         "kills" => checks::run("filetest", kills::ALL.iter().copied()),
+        "late" => checks::run("filetest", late::ALL.iter().copied()),
         "copies" => checks::run("filetest", copies::ALL.iter().copied()),
         "bench" => bench::run(),
         "storm" => kills::storm(&at.unwrap_or_default()),

@@ -176,13 +176,18 @@ impl Stage {
 
     /// With nothing on the disk.
     pub fn unmounted(mib: u32) -> Result<Stage, Error> {
+        Stage::with(mib, &[])
+    }
+
+    /// With nothing on the disk, and options of the file system.
+    pub fn with(mib: u32, options: &[&str]) -> Result<Stage, Error> {
         let mut names = connected()?;
         let number = STAGES.fetch_add(1, Ordering::Relaxed);
         let (disk, at) = (format!("/test/disk{number}"), format!("/test/fs{number}"));
         let ctrl = format!("/test/ctrl{number}");
         let ram = Running::new("ramdisk", &[&disk, &mib.to_string()])?;
         appears(&mut names, &disk)?;
-        let files = Running::new("files", &[&ctrl])?;
+        let files = Running::new("files", &[&[ctrl.as_str()], options].concat())?;
         appears(&mut names, &ctrl)?;
         let control = Control::new(&mut names, &ctrl)?;
         let files = Some(files);

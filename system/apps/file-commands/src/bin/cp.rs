@@ -6,7 +6,7 @@
 use file_commands::copy::How;
 use file_commands::failure::Failure;
 use file_commands::place::Place;
-use file_commands::{moving, open, program};
+use file_commands::{alone, moving, open, program};
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
 
@@ -33,6 +33,9 @@ fn copy(names: &mut Names, from: &Place, to: &Place, all: bool) -> Result<(), Fa
         if to.from(from).is_some() {
             return refused(format!("cannot be copied into itself, to {to}"));
         }
+    }
+    if alone::copy(names, from, to)? {
+        return Ok(());
     }
     moving::copy_to(names, from, to, How::default())
 }

@@ -5,6 +5,7 @@
 
 use file_commands::ends::{self, Count, Head};
 use file_commands::failure::Failure;
+use sing_sdk::fs::Reader;
 use sing_sdk::io::Writer;
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
@@ -27,12 +28,14 @@ sing_sdk::arguments! {
 const PIECE: usize = 16 << 10;
 
 fn file(names: &mut Names, path: &str, count: Count, out: &mut Writer) -> Result<(), Failure> {
-    let mut file = names.open(path).map_err(Failure::of(path))?;
+    let mut file = Reader::open(names, path).map_err(Failure::of(path))?;
     let mut head = Head::new(count);
     let mut offset = 0;
     while !head.is_done() {
-        let block = file.read_block(offset, PIECE).map_err(Failure::of(path))?;
-        let Some(block) = block else { break };
+        let block = file.read_block(names, offset, PIECE);
+        let Some(block) = block.map_err(Failure::of(path))? else {
+            break;
+        };
         offset += block.len() as u64;
         let bytes = block.to_vec();
         let taken = head.take(&bytes);

@@ -7,7 +7,7 @@
 use file_commands::copy::write_all;
 use file_commands::failure::Failure;
 use file_commands::place::Place;
-use file_commands::{open, program};
+use file_commands::{alone, program};
 use sing_sdk::fs::{File, Options, PIECE};
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
@@ -58,18 +58,12 @@ fn add_copied(file: &mut File, offset: u64, data: &Vector<u8>, append: bool) -> 
 
 fn save(names: &mut Names, place: &Place, append: bool) -> Result<(), Failure> {
     let failed = |error| Failure::of(place.path())(error);
-    let mut opened = open::above(names, place)?;
     let how = if append {
         Options::create()
     } else {
         Options::create().truncate()
     };
-    let mut file = opened
-        .directory
-        .open_with(&opened.path, how)
-        .map_err(failed)?;
-    // Only the file is needed from now on.
-    drop(opened);
+    let mut file = alone::to_write(names, place, how)?;
     let mut input = sing_sdk::io::stdin();
     let mut offset = 0;
     let most = file.limits().map_err(failed)?.most.max(PIECE);
