@@ -64,16 +64,24 @@ impl<D: Disk> Store<D> {
     /// end of the file; `None` in a hole or behind the end. For who looks at memory of its own: the
     /// blocks may be somebody else's after the next operation.
     pub fn locate(&mut self, file: NodeId, offset: u64) -> Result<Option<(u64, u64)>, Error> {
-        let node = self.file(file)?;
-        if offset >= node.size {
+        let size = self.size(file)?;
+        if offset >= size {
             return Ok(None);
         }
         let block = offset / BLOCK;
         let found = self.extent_from(file, block)?;
         Ok(found.filter(|found| found.first <= block).map(|found| {
             let place = found.start * BLOCK + (offset - found.first * BLOCK);
-            (place, (found.end() * BLOCK).min(node.size) - offset)
+            (place, (found.end() * BLOCK).min(size) - offset)
         }))
+    }
+
+    /// The size of a file, for who needs no more of its attributes.
+    pub fn size(&mut self, file: NodeId) -> Result<u64, Error> {
+        match self.recent.node(file, self.meta.versions()) {
+            Some(node) if node.kind == Kind::File => Ok(node.size),
+            _ => self.file(file).map(|node| node.size),
+        }
     }
 
     /// Bytes that the file has already have other contents from now on: its times change. What has

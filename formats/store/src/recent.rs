@@ -26,6 +26,8 @@ pub struct Versions {
 pub struct Recent {
     nodes: Vec<Option<(NodeId, u64, Node)>>,
     extents: Vec<Option<(NodeId, u64, Extent)>>,
+    /// Where the extent is that was taken last: a file that is read in order has few.
+    last: usize,
 }
 
 const fn place(file: NodeId, block: u64) -> usize {
@@ -35,10 +37,10 @@ const fn place(file: NodeId, block: u64) -> usize {
 
 impl Recent {
     /// A node, if it was looked up since the last change.
-    pub fn node(&self, id: NodeId, now: Versions) -> Option<Node> {
+    pub fn node(&self, id: NodeId, now: Versions) -> Option<&Node> {
         match self.nodes.get(id.0 as usize % NODES) {
             Some(Some((found, version, node))) if *found == id && *version == now.nodes => {
-                Some(*node)
+                Some(node)
             }
             _ => None,
         }
@@ -61,8 +63,8 @@ impl Recent {
     }
 
     /// The extent that has this block of a file, if it was looked up since the last change.
-    pub fn extent(&self, file: NodeId, block: u64, now: Versions) -> Option<Extent> {
-        match self.extents.get(place(file, block)) {
+    pub fn extent(&mut self, file: NodeId, block: u64, now: Versions) -> Option<Extent> {
+        let has = |at: usize| match self.extents.get(at) {
             Some(Some((found, version, extent)))
                 if *found == file
                     && *version == now.extents
@@ -72,12 +74,19 @@ impl Recent {
                 Some(*extent)
             }
             _ => None,
-        }
+        };
+        has(self.last).or_else(|| {
+            let at = place(file, block);
+            let found = has(at)?;
+            self.last = at;
+            Some(found)
+        })
     }
 
     /// An extent has been looked up for this block.
     pub fn keep_extent(&mut self, file: NodeId, block: u64, now: Versions, extent: Extent) {
         self.extents.resize(EXTENTS, None);
-        self.extents[place(file, block)] = Some((file, now.extents, extent));
+        self.last = place(file, block);
+        self.extents[self.last] = Some((file, now.extents, extent));
     }
 }

@@ -326,7 +326,7 @@ impl<D: Disk> Store<D> {
 
     pub(crate) fn node(&mut self, id: NodeId) -> Result<Node, Error> {
         if let Some(node) = self.recent.node(id, self.meta.versions()) {
-            return Ok(node);
+            return Ok(*node);
         }
         let value = self
             .meta

@@ -475,10 +475,28 @@ impl Model {
     }
 }
 
+/// Where a byte lies, as a request learns it.
+fn place<D: Disk>(store: &mut Store<D>, id: NodeId, offset: u64) -> Option<u64> {
+    let reading = store.map(id, offset, 1, 1).expect("map");
+    let disk = reading.pieces[0].disk;
+    store.done(reading);
+    disk.map(|disk| disk + offset % BLOCK)
+}
+
+/// The same, as who looks at memory learns it.
+fn located<D: Disk>(store: &mut Store<D>, id: NodeId, offset: u64) -> Option<u64> {
+    let found = store.locate(id, offset).expect("locate");
+    found.map(|(disk, _)| disk)
+}
+
 pub fn contents<D: Disk>(store: &mut Store<D>, id: NodeId) -> Vec<u8> {
     let a = store.attributes(id).expect("attributes");
     if a.kind == Kind::Link {
         return store.read_link(id).expect("target").into();
+    }
+    assert_eq!(store.size(id), Ok(a.size));
+    for offset in (0..a.size).step_by(7 * BLOCK as usize + 1) {
+        assert_eq!(place(store, id, offset), located(store, id, offset));
     }
     let mut data = vec![0xEE; a.size as usize];
     assert_eq!(store.read_at(id, 0, &mut data), Ok(data.len()));
@@ -488,6 +506,10 @@ pub fn contents<D: Disk>(store: &mut Store<D>, id: NodeId) -> Vec<u8> {
 /// They are the same, down to the last byte.
 pub fn compare<D: Disk>(store: &mut Store<D>, model: &Model) {
     assert_eq!(tree(store), model.tree());
+    assert!(
+        store.size(ROOT).is_err(),
+        "a directory has no bytes to be read"
+    );
     for (id, node) in &model.nodes {
         if node.kind != Kind::Directory {
             let found = contents(store, *id);

@@ -98,7 +98,8 @@ extern "C" fn send_mem(_: CtxRef, endpoint: u32, operation: u32, words: u32) -> 
 
 fn send_from_memory(endpoint: u32, operation: u32, at: u32) -> Result<i32, Trap> {
     let thread = cpu::current();
-    let (channel, side, words) = endpoint_and_words(endpoint, operation, at)?;
+    let mut words = [0; MAX_MESSAGE_WORDS];
+    let (channel, side) = endpoint_and_words(endpoint, operation, at, &mut words)?;
     sent(channel::send(
         channel,
         side,
@@ -108,18 +109,19 @@ fn send_from_memory(endpoint: u32, operation: u32, at: u32) -> Result<i32, Trap>
     ))
 }
 
-/// Returns an endpoint of the caller, and the words of a message that it passes in memory.
+/// Returns an endpoint of the caller, and reads the words of a message that it passes in memory.
+/// The words are not in the result, which would be copied twice on its way.
 fn endpoint_and_words(
     endpoint: u32,
     operation: u32,
     at: u32,
-) -> Result<(&'static Channel, Side, [u64; MAX_MESSAGE_WORDS]), Trap> {
+    words: &mut [u64; MAX_MESSAGE_WORDS],
+) -> Result<(&'static Channel, Side), Trap> {
     loop {
         let (channel, side) = caller().endpoint(endpoint, operation)?;
-        let mut words = [0; MAX_MESSAGE_WORDS];
-        let len = read_words(channel, operation, at, &mut words)?;
+        let len = read_words(channel, operation, at, words)?;
         if len == 0 {
-            return Ok((channel, side, words));
+            return Ok((channel, side));
         }
         // Other threads may run meanwhile, and change the endpoint.
         caller().memory(at, len)?;
@@ -313,7 +315,8 @@ struct CallMem;
 impl Blocking4Words for CallMem {
     extern "C" fn enter(_: CtxRef, endpoint: u32, operation: u32, at: u32, out: u32) -> Left {
         let thread = cpu::current();
-        let (channel, side, words) = match endpoint_and_words(endpoint, operation, at) {
+        let mut words = [0; MAX_MESSAGE_WORDS];
+        let (channel, side) = match endpoint_and_words(endpoint, operation, at, &mut words) {
             Ok(found) => found,
             Err(trap) => return stays(Err(trap)),
         };

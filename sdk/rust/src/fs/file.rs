@@ -36,6 +36,18 @@ fn within(block: &Vector<u8>, range: &Range<usize>) -> Result<(u32, u32), Error>
     Ok((word(range.start)?, word(range.len())?))
 }
 
+/// A block for the next piece of a request: that of the one before, if it is what it was. Its server
+/// may have given back another.
+fn next_block(before: Option<Vector<u8>>, bytes: usize) -> Result<Vector<u8>, Error> {
+    if let Some(mut block) = before
+        && block.len() >= bytes
+        && block.block_mut().unshare().is_ok()
+    {
+        return Ok(block);
+    }
+    Vector::new(bytes)
+}
+
 impl File {
     /// Uses a channel to a file that has been opened.
     ///
@@ -178,16 +190,18 @@ impl File {
     /// # Errors
     /// As [`File::read_part`].
     pub fn read_at(&mut self, offset: u64, out: &mut [u8]) -> Result<usize, Error> {
-        let mut done = 0;
+        let (mut done, mut block) = (0, None);
         while done < out.len() {
             let piece = (out.len() - done).min(PIECE);
-            let (buffer, count) = self.read(offset + done as u64, Vector::new(piece)?)?;
+            let buffer = next_block(block, piece)?;
+            let (buffer, count) = self.read_part(offset + done as u64, buffer, 0..piece)?;
             let count = count.min(buffer.len());
             buffer.block().read(0, &mut out[done..done + count]);
             done += count;
             if count < piece {
                 break;
             }
+            block = Some(buffer);
         }
         Ok(done)
     }
@@ -197,15 +211,19 @@ impl File {
     /// # Errors
     /// As [`File::read_part`]; [`Error::NoResources`] for a file that memory does not hold.
     pub fn read_to_end(&mut self) -> Result<Vec<u8>, Error> {
-        let mut out: Vec<u8> = Vec::new();
-        while let Some(block) = self.read_block(out.len() as u64, PIECE)? {
-            let len = out.len();
-            out.try_reserve(block.len())
-                .map_err(|_| Error::NoResources)?;
-            out.resize(len + block.len(), 0);
-            block.block().read(0, &mut out[len..]);
+        let (mut out, mut block) = (Vec::new(), None);
+        loop {
+            let (len, buffer) = (out.len(), next_block(block, PIECE)?);
+            let (buffer, count) = self.read_part(len as u64, buffer, 0..PIECE)?;
+            let count = count.min(buffer.len());
+            if count == 0 {
+                return Ok(out);
+            }
+            out.try_reserve(count).map_err(|_| Error::NoResources)?;
+            out.resize(len + count, 0);
+            buffer.block().read(0, &mut out[len..]);
+            block = Some(buffer);
         }
-        Ok(out)
     }
 
     /// Writes a part of a block at `offset`. It comes back with the number of bytes written: fewer
@@ -236,15 +254,23 @@ impl File {
     /// # Errors
     /// As [`File::write`]; a part may have been written.
     pub fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<(), Error> {
-        let mut done = 0;
+        let (mut done, mut block) = (0, None);
         while done < bytes.len() {
             let piece = &bytes[done..bytes.len().min(done + PIECE)];
-            let data = Vector::from_bytes(piece)?;
-            let (_, count) = self.write(offset + done as u64, data, 0..piece.len())?;
+            let data = match block {
+                None => Vector::from_bytes(piece)?,
+                before => {
+                    let mut data = next_block(before, piece.len())?;
+                    data.block_mut().write(0, piece);
+                    data
+                }
+            };
+            let (data, count) = self.write(offset + done as u64, data, 0..piece.len())?;
             if count == 0 {
                 return Err(Error::File(FileFault::NoSpace));
             }
             done += count;
+            block = Some(data);
         }
         Ok(())
     }

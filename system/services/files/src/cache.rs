@@ -28,11 +28,15 @@ const DIRTY: usize = 6144;
 const RUNS: usize = 2048;
 /// Chunks of which it is remembered that they were used once.
 const REMEMBERED: usize = 4096;
+/// Places at which a chunk is looked for first.
+const NEAR: usize = 1024;
 
 /// Chunks of all caches now.
 static CHUNKS: AtomicUsize = AtomicUsize::new(0);
 
 struct Chunk {
+    /// Which of the disk's it is.
+    number: u64,
     data: Vec<u8>,
     /// Where its bytes begin: copies between places that lie alike in their pages are faster.
     base: usize,
@@ -45,8 +49,14 @@ struct Chunk {
 
 #[derive(Default)]
 pub struct Cache {
-    /// By their numbers on the disk.
-    chunks: BTreeMap<u64, Chunk>,
+    /// Chunks, at places that they keep; `None` where one was.
+    chunks: Vec<Option<Chunk>>,
+    vacant: Vec<u32>,
+    /// Their places, by their numbers on the disk.
+    places: BTreeMap<u64, u32>,
+    /// The place of the chunk that was looked for last, for each remainder of numbers: a way through
+    /// the tree is most of what a small read finds no more in the processor's first cache.
+    near: Vec<u32>,
     /// In the order in which they are looked at for their room; a number may be of none that is here.
     order: VecDeque<u64>,
     /// Numbers of chunks that were used once, each at its own remainder, plus 1.
@@ -84,12 +94,41 @@ fn mask(from: usize, len: usize) -> u16 {
 
 impl Cache {
     /// Whether all of these bytes of the disk are here.
-    pub fn has(&self, disk: u64, bytes: usize) -> bool {
+    pub fn has(&mut self, disk: u64, bytes: usize) -> bool {
         parts(disk, bytes).all(|(number, from, len)| {
             let mask = mask(from, len);
-            let chunk = self.chunks.get(&number);
-            chunk.is_some_and(|chunk| chunk.valid & mask == mask)
+            self.find(number)
+                .is_some_and(|chunk| chunk.valid & mask == mask)
         })
+    }
+
+    /// The place of a chunk that is here.
+    fn place(&mut self, number: u64) -> Option<usize> {
+        let near = number as usize % NEAR;
+        if let Some(&place) = self.near.get(near)
+            && let Some(Some(chunk)) = self.chunks.get(place as usize)
+            && chunk.number == number
+        {
+            return Some(place as usize);
+        }
+        let place = *self.places.get(&number)?;
+        if self.near.is_empty() && self.near.try_reserve_exact(NEAR).is_ok() {
+            self.near.resize(NEAR, 0);
+        }
+        if let Some(near) = self.near.get_mut(near) {
+            *near = place;
+        }
+        Some(place as usize)
+    }
+
+    fn find(&mut self, number: u64) -> Option<&mut Chunk> {
+        let place = self.place(number)?;
+        self.chunks.get_mut(place)?.as_mut()
+    }
+
+    fn get(&self, number: u64) -> Option<&Chunk> {
+        let place = *self.places.get(&number)? as usize;
+        self.chunks.get(place)?.as_ref()
     }
 
     /// Fills a part of a block with these bytes of the disk. False, and it is filled in part, if
@@ -97,8 +136,7 @@ impl Cache {
     pub fn read(&mut self, disk: u64, block: &mut Block, mut place: usize, bytes: usize) -> bool {
         for (number, from, len) in parts(disk, bytes) {
             let mask = mask(from, len);
-            let chunk = self.chunks.get_mut(&number);
-            let Some(chunk) = chunk.filter(|chunk| chunk.valid & mask == mask) else {
+            let Some(chunk) = self.find(number).filter(|chunk| chunk.valid & mask == mask) else {
                 return false;
             };
             chunk.used = true;
@@ -126,7 +164,10 @@ impl Cache {
     pub fn write(&mut self, disk: u64, block: &Block, mut place: usize, bytes: usize) {
         self.epoch += 1;
         for (number, from, len) in parts(disk, bytes) {
-            let Some(chunk) = self.chunks.get_mut(&number) else {
+            let Some(chunk_at) = self.place(number) else {
+                return;
+            };
+            let Some(Some(chunk)) = self.chunks.get_mut(chunk_at) else {
                 return;
             };
             block.read(
@@ -179,7 +220,7 @@ impl Cache {
 
     /// Whether a chunk is here, or was used before.
     fn again(&mut self, number: u64) -> bool {
-        if self.chunks.contains_key(&number) {
+        if self.place(number).is_some() {
             return true;
         }
         if self.once.is_empty() && self.once.try_reserve_exact(REMEMBERED).is_ok() {
@@ -192,7 +233,7 @@ impl Cache {
     /// The chunk with this number, in the place of another if there are enough. `None` if there is
     /// no room.
     fn chunk(&mut self, number: u64) -> Option<&mut Chunk> {
-        if !self.chunks.contains_key(&number) {
+        if self.place(number).is_none() {
             let spare = if CHUNKS.load(Relaxed) < MOST {
                 None
             } else {
@@ -210,23 +251,34 @@ impl Cache {
             CHUNKS.fetch_add(1, Relaxed);
             let base = data.as_ptr().addr().wrapping_neg() % BLOCK as usize;
             let chunk = Chunk {
+                number,
                 data,
                 base,
                 valid: 0,
                 dirty: 0,
                 used: false,
             };
-            self.chunks.insert(number, chunk);
+            let place = match self.vacant.pop() {
+                Some(place) => {
+                    self.chunks[place as usize] = Some(chunk);
+                    place
+                }
+                None => {
+                    self.chunks.push(Some(chunk));
+                    self.chunks.len() as u32 - 1
+                }
+            };
+            self.places.insert(number, place);
             self.order.push_back(number);
         }
-        self.chunks.get_mut(&number)
+        self.find(number)
     }
 
     /// Gives up a chunk without dirty blocks that was not used since the last look; its memory.
     fn displace(&mut self) -> Option<Vec<u8>> {
         for _ in 0..2 * self.order.len() {
             let number = self.order.pop_front()?;
-            match self.chunks.get_mut(&number) {
+            match self.find(number) {
                 Some(chunk) if chunk.used || chunk.dirty != 0 => {
                     chunk.used = false;
                     self.order.push_back(number);
@@ -239,7 +291,9 @@ impl Cache {
     }
 
     fn remove(&mut self, number: u64) -> Option<Chunk> {
-        let chunk = self.chunks.remove(&number)?;
+        let place = self.places.remove(&number)?;
+        let chunk = self.chunks.get_mut(place as usize)?.take()?;
+        self.vacant.push(place);
         CHUNKS.fetch_sub(1, Relaxed);
         self.dirty -= chunk.dirty.count_ones() as usize;
         self.runs -= runs(chunk.dirty);
@@ -251,8 +305,10 @@ impl Cache {
         self.epoch += 1;
         let end = disk + bytes;
         let mut number = disk / CHUNK;
-        while let Some((&found, chunk)) = self.chunks.range_mut(number..end.div_ceil(CHUNK)).next()
-        {
+        while let Some((&found, &place)) = self.places.range(number..end.div_ceil(CHUNK)).next() {
+            let Some(Some(chunk)) = self.chunks.get_mut(place as usize) else {
+                return;
+            };
             let from = disk.max(found * CHUNK) - found * CHUNK;
             let to = end.min((found + 1) * CHUNK) - found * CHUNK;
             let mask = mask(from as usize, (to - from) as usize);
@@ -274,8 +330,9 @@ impl Cache {
         if self.dirty == 0 {
             return None;
         }
-        let mut chunks = self.chunks.range(disk / CHUNK..end.div_ceil(CHUNK));
-        chunks.find_map(|(number, chunk)| {
+        let mut places = self.places.range(disk / CHUNK..end.div_ceil(CHUNK));
+        places.find_map(|(number, place)| {
+            let chunk = self.chunks.get(*place as usize)?.as_ref()?;
             let base = number * CHUNK;
             let from = disk.max(base) - base;
             let to = end.min(base + CHUNK) - base;
@@ -290,14 +347,15 @@ impl Cache {
     /// The bytes of blocks that [`Cache::first_dirty`] has named.
     pub fn bytes(&self, disk: u64, bytes: usize) -> &[u8] {
         let from = (disk % CHUNK) as usize;
-        let chunk = self.chunks.get(&(disk / CHUNK));
+        let chunk = self.get(disk / CHUNK);
         chunk.map_or(&[], |c| &c.data[c.base + from..c.base + from + bytes])
     }
 
     /// The disk has these blocks now.
     pub fn cleaned(&mut self, disk: u64, bytes: usize) {
         let mask = mask((disk % CHUNK) as usize, bytes);
-        if let Some(chunk) = self.chunks.get_mut(&(disk / CHUNK)) {
+        let place = self.place(disk / CHUNK);
+        if let Some(Some(chunk)) = place.and_then(|p| self.chunks.get_mut(p)) {
             self.dirty -= (chunk.dirty & mask).count_ones() as usize;
             self.runs -= runs(chunk.dirty);
             chunk.dirty &= !mask;
@@ -308,6 +366,6 @@ impl Cache {
 
 impl Drop for Cache {
     fn drop(&mut self) {
-        CHUNKS.fetch_sub(self.chunks.len(), Relaxed);
+        CHUNKS.fetch_sub(self.places.len(), Relaxed);
     }
 }

@@ -115,7 +115,7 @@ impl Volume {
         fits(block, start, count)?;
         // A block with another view cannot be written; to write it all the same ends the process.
         block.unshare().map_err(|_| FileFault::BadRequest)?;
-        let size = self.store.attributes(at.node).map_err(faults::file)?.size;
+        let size = self.store.size(at.node).map_err(faults::file)?;
         let bytes = size.saturating_sub(offset).min(u64::from(count));
         Ok(usize::try_from(bytes).unwrap_or(0))
     }

@@ -17,6 +17,7 @@
 
 extern crate alloc;
 
+mod alarm;
 mod below;
 mod cache;
 mod connect;

@@ -45,8 +45,7 @@ impl Volume {
         count: u32,
     ) -> bool {
         let bytes = count as usize;
-        let waits = |drive: &mut crate::drive::Drive| drive.cache.may_wait(bytes);
-        if bytes == 0 || self.ranges.contains_key(&at.node) || !self.store.with_disk(waits) {
+        if bytes == 0 || self.ranges.contains_key(&at.node) {
             return false;
         }
         let mut done = 0;
@@ -54,7 +53,10 @@ impl Volume {
             let Some((disk, part)) = self.part(at, offset + done as u64, bytes - done) else {
                 return false;
             };
-            if !self.store.with_disk(|drive| drive.cache.has(disk, part)) {
+            let room = |drive: &mut crate::drive::Drive| {
+                drive.cache.may_wait(bytes) && drive.cache.has(disk, part)
+            };
+            if !self.store.with_disk(room) {
                 return false;
             }
             done += part;

@@ -5,6 +5,7 @@
 //!   goes, and the file it had open is released then.
 //! - Changes wait at most [`COMMIT`] for a sync, while the disk works.
 
+use crate::alarm::Clock;
 use crate::drive::Drive;
 use crate::lanes::Lane;
 use crate::mounts::Use;
@@ -80,6 +81,7 @@ pub enum Client {
     Door(Door),
     Control(Work::Exp<Work::Ready>),
     Lane(Lane),
+    Alarm(Clock),
     File(File, At),
     Directory(Directory, At),
     /// A request that moves data.
@@ -121,6 +123,10 @@ pub struct Volume {
     /// by itself: it does not ask this file system.
     pub names: Names,
     at: String,
+    /// The slot of the alarm, which is to ring, or has rung. Without one, waits have time-outs.
+    pub alarm: Option<u32>,
+    pub alarmed: bool,
+    pub rung: bool,
     /// When to register again, if the name server was started again.
     absent: Option<Duration>,
     _use: Use,
@@ -210,6 +216,9 @@ fn mount(disk: &str, at: &str, read_only: bool, mut used: Use) -> Result<Volume,
         root: at == "/",
         names,
         at: at.into(),
+        alarm: None,
+        alarmed: false,
+        rung: false,
         absent: None,
         _use: used,
     };
@@ -220,6 +229,12 @@ fn mount(disk: &str, at: &str, read_only: bool, mut used: Use) -> Result<Volume,
         .slots
         .insert(SYSTEM, lookup, |e| Client::Door(Door::new(e)));
     door.map_err(|_| VolumeFault::NoResources)?;
+    if !read_only && let Ok(clock) = Clock::start() {
+        volume.alarm = volume
+            .slots
+            .insert(SYSTEM, clock, |c| Client::Alarm(Clock::Silent(c)))
+            .ok();
+    }
     Ok(volume)
 }
 
@@ -227,7 +242,8 @@ impl Volume {
     fn serve(&mut self) -> End {
         loop {
             for _ in 0..TURN {
-                let found = self.slots.wait(self.patience());
+                let patience = self.patience();
+                let found = self.slots.wait(patience);
                 let Ok(number) = found else { break };
                 if let Some(end) = self.step(number) {
                     return end;
@@ -255,18 +271,21 @@ impl Volume {
     }
 
     /// How long to wait for an event.
-    fn patience(&self) -> Timeout {
-        if self.tidying || !self.syncs.is_empty() || self.sweep.is_some() {
+    fn patience(&mut self) -> Timeout {
+        if self.tidying || self.rung || !self.syncs.is_empty() || self.sweep.is_some() {
             return Timeout::NONE;
         }
         if let Some(next) = self.absent {
             return Timeout::from(next.saturating_sub(uptime()).min(COMMIT));
         }
-        match self.dirty {
-            Some(since) => Timeout::from((since + COMMIT).saturating_sub(uptime())),
+        let dirty = self.dirty;
+        match dirty {
+            Some(since) if !self.will_ring(since) => {
+                Timeout::from((since + COMMIT).saturating_sub(uptime()))
+            }
             // From time to time, whether the driver still answers.
-            None if !self.flights.is_empty() => Timeout::from(COMMIT),
-            None => Timeout::FOREVER,
+            _ if !self.flights.is_empty() => Timeout::from(COMMIT),
+            _ => Timeout::FOREVER,
         }
     }
 
@@ -298,6 +317,7 @@ impl Volume {
                 }
             }
             Client::Lane(lane) => self.answered(number, lane),
+            Client::Alarm(clock) => self.heard_alarm(number, clock),
             Client::File(file, at) => self.file(number, file, at),
             Client::Directory(directory, at) => self.directory(number, directory, at),
             // The client has gone: nobody else is to send now.
@@ -326,6 +346,7 @@ impl Volume {
     }
 
     fn housekeeping(&mut self) {
+        self.rung = false;
         self.come_back();
         if !self.flights.is_empty() {
             self.expire();
@@ -392,7 +413,11 @@ impl Volume {
     /// Whether anybody has something open.
     fn in_use(&self) -> bool {
         let mut clients = self.slots.numbers().filter_map(|n| self.slots.get(n));
-        clients.any(|client| !matches!(client, Client::Door(_) | Client::Lane(_) | Client::Watcher))
+        let own = |client: &Client| {
+            use Client::{Alarm, Door, Lane, Watcher};
+            matches!(client, Alarm(_) | Door(_) | Lane(_) | Watcher)
+        };
+        clients.any(|client| !own(client))
     }
 
     /// Takes it out of the name space; the file system itself if it stays mounted.
