@@ -62,6 +62,9 @@ mod sockets_tests;
 mod store;
 #[cfg(test)]
 mod tests;
+mod turns;
+#[cfg(test)]
+mod turns_tests;
 mod window;
 
 pub use display::{DisplayError, DisplaySocket};

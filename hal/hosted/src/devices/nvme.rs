@@ -27,10 +27,11 @@ use super::nvme_queue::{Answer, Completion, Submission};
 use super::pci::{Description, Function};
 use super::refusal::DiskError;
 use super::store::Store;
+use super::turns::Turns;
 use super::window::{Reach, Window};
 use sing_abi::PAGE;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 /// Queues of each kind, that of the admin commands among them.
 pub(super) const QUEUES: usize = 4;
@@ -112,7 +113,7 @@ pub(super) struct State {
 pub(super) struct Nvme {
     line: u32,
     window: Window,
-    state: Mutex<State>,
+    state: Turns<State>,
 }
 
 impl Nvme {
@@ -141,22 +142,22 @@ impl Nvme {
         Nvme {
             line,
             window: Window::default(),
-            state: Mutex::new(state),
+            state: Turns::new(state),
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.kernel()
     }
 
-    /// Serves a turn of what the queues hold. Returns whether an interrupt is now to be delivered,
+    /// Serves a turn of what the queues hold, or less if the kernel waits. Returns whether an interrupt is now to be delivered,
     /// and whether there may be more.
     fn serve(&self, state: &mut State) -> (bool, bool) {
         let mut tell = false;
         let mut moved = 0;
         for queue in 0..QUEUES {
             loop {
-                if moved >= TURN {
+                if moved >= TURN || moved > 0 && self.state.is_wanted() {
                     return (tell, true);
                 }
                 let mut reach = self.window.reach();
@@ -394,7 +395,7 @@ impl Function for Nvme {
 
 impl Front<Ticket> for Nvme {
     fn finish(&self, ticket: Ticket, done: &io::Result<Vec<u8>>) -> Finished {
-        let mut state = self.lock();
+        let mut state = self.state.step();
         let queue = state.commands[ticket.queue].as_ref();
         let there = state.works() && queue.is_some_and(|queue| queue.name == ticket.name);
         if !there {
@@ -418,7 +419,7 @@ impl Front<Ticket> for Nvme {
     }
 
     fn resume(&self) -> (bool, bool) {
-        let mut state = self.lock();
+        let mut state = self.state.step();
         self.serve(&mut state)
     }
 }
