@@ -336,13 +336,13 @@ impl State {
         if self.model.as_mut().is_none_or(|m| m.keeps(number)) {
             return (false, false);
         }
-        for _ in 0..MOST {
+        for at in 0..MOST {
             let queue = &mut self.queues[number];
             if !queue.ready || self.status & DRIVER_OK == 0 {
                 break;
             }
             let resumes = self.model.as_ref().is_some_and(|m| m.resumes());
-            if resumes && (moved >= TURN || moved > 0 && turns.is_wanted()) {
+            if resumes && (moved >= TURN || at > 0 && turns.is_wanted()) {
                 return (tell, true);
             }
             let (Some(model), Some(head)) = (&mut self.model, queue.take()) else {

@@ -167,7 +167,7 @@ impl Nvme {
                 moved += EACH;
                 let number = command.number;
                 let result = if queue == 0 {
-                    state.admin(&command, &mut reach).map(Some)
+                    state.admin(&command, &mut reach, &mut moved).map(Some)
                 } else {
                     state.io(queue, name, &command, &mut reach, &mut moved)
                 };

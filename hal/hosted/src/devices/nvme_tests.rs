@@ -120,13 +120,20 @@ impl Bench {
         assert_eq!(self.run(0, made), 0);
     }
 
-    fn put(&mut self, queue: usize, mut command: [u8; 64]) {
-        self.number += 1;
-        command[2..4].copy_from_slice(&self.number.to_le_bytes());
-        let place = (self.put[queue] % self.sizes[queue]) as usize;
-        let at = queue * 2 * PAGE as usize + place * 64;
-        self.memory.0[at..at + 64].copy_from_slice(&command);
-        self.put[queue] += 1;
+    fn put(&mut self, queue: usize, command: [u8; 64]) {
+        self.put_all(queue, 1, command);
+    }
+
+    /// Puts a command so many times, and rings once.
+    fn put_all(&mut self, queue: usize, count: u32, mut command: [u8; 64]) {
+        for _ in 0..count {
+            self.number += 1;
+            command[2..4].copy_from_slice(&self.number.to_le_bytes());
+            let place = (self.put[queue] % self.sizes[queue]) as usize;
+            let at = queue * 2 * PAGE as usize + place * 64;
+            self.memory.0[at..at + 64].copy_from_slice(&command);
+            self.put[queue] += 1;
+        }
         let tail = self.put[queue] % self.sizes[queue];
         self.set(0x1000 + 8 * queue as u32, tail);
     }
@@ -390,6 +397,38 @@ fn what_cannot_be_written_is_not() {
     assert_eq!(bench.run(1, command(9, data, [0, 4, 0])), refused);
     assert_eq!(bench.run(1, command(2, data, [0; 3])), 0);
     assert_eq!(fs::read(&bench.file.0).unwrap(), [7; SECTORS * 512]);
+}
+
+/// Commands whose long lists of pages are wrong at their ends: a doorbell serves a turn of them, as
+/// of those that can be done.
+#[test]
+fn commands_that_fail_count_as_what_they_cost() {
+    let jobs = Arc::new(Jobs::default());
+    let mut bench = Bench::of(false, |disk| Arc::new(Nvme::new(30, disk, jobs)));
+    bench.sizes[1] = 64;
+    for entry in 0..127 {
+        // The last one is no page.
+        let bytes = (address(DATA) + entry as u64 / 126).to_le_bytes();
+        bench.page(LIST)[8 * entry..][..8].copy_from_slice(&bytes);
+    }
+    let data = [address(DATA), address(LIST)];
+    // A turn is of 256 KiB, and ends behind the command that exceeds it.
+    for (command, most) in [
+        (command(2, data, [0, 0, 1023]), 1),
+        (command(1, data, [0, 0, 1023]), 1),
+        // Ranges, the first of which is behind the disk: a page each time.
+        (command(9, [address(LIST), 0], [255, 4, 0]), 52),
+    ] {
+        bench.begin();
+        bench.put_all(1, 60, command);
+        let mut answered = 0;
+        while let Some((status, _)) = bench.answer(1) {
+            assert_ne!(status, 0);
+            bench.taken[1] += 1;
+            answered += 1;
+        }
+        assert!((1..=most).contains(&answered), "{answered}: {command:x?}");
+    }
 }
 
 /// A request that waits for the host when its queue, or the controller, goes.
