@@ -43,6 +43,8 @@ mod nvme_queue;
 mod nvme_serve;
 #[cfg(test)]
 mod nvme_tests;
+#[cfg(test)]
+mod nvme_tests_going;
 mod p9;
 mod p9_ahead;
 mod p9_files;

@@ -2,7 +2,7 @@
 
 use super::disk::SECTOR;
 use super::disk_thread::Work;
-use super::nvme::{ENTRIES, QUEUES, State, Ticket};
+use super::nvme::{ENTRIES, QUEUES, State, Ticket, Waiting};
 use super::nvme_command::{Command, Fault, admin, io};
 use super::nvme_facts::{self as facts, MOST, NAMESPACE};
 use super::nvme_queue::{Completion, Submission};
@@ -175,7 +175,7 @@ impl State {
         if command.namespace != NAMESPACE && !(flush && command.namespace == ALL) {
             return Err(Fault::NAMESPACE);
         }
-        let mut ticket = Ticket {
+        let mut ticket = Waiting {
             queue,
             name,
             number: command.number,
@@ -192,7 +192,7 @@ impl State {
         match outcome {
             Outcome::Done => Ok(Some(0)),
             Outcome::Later(work) => {
-                self.store.later(work, ticket);
+                self.store.later(work, Ticket::Command(ticket));
                 Ok(None)
             }
         }
@@ -203,7 +203,7 @@ impl State {
         &mut self,
         command: &Command,
         reach: &mut Reach<'_>,
-        ticket: &mut Ticket,
+        ticket: &mut Waiting,
         moved: &mut usize,
     ) -> Result<Outcome, Fault> {
         let read = command.kind == io::READ;
