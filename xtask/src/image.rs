@@ -163,7 +163,11 @@ pub fn system_with(
         // Several runs may happen at a time.
         _ => format!("script-{}.img", std::process::id()),
     };
-    pack_with(project, &images, &project.out().join(name), script, &files)
+    let image = pack_with(project, &images, &project.out().join(name), script, &files);
+    for (_, file) in files {
+        let _ = fs::remove_file(file);
+    }
+    image
 }
 
 /// The image of a program from elsewhere: of a module, it is compiled.

@@ -102,8 +102,10 @@ pub fn prepare(project: &Project, request: &Request, terminal: bool) -> Result<L
     }
     let hosted = request.machine == Machine::Hosted;
     let none = Network::sockets("none");
+    // Who listens does so at a card, too, and is then not this machine's alone.
+    let sockets = |network: &Network| network.is_sockets() && *network != none;
     let usual =
-        hosted && terminal && !request.networks.contains(&none) && request.arguments.is_empty();
+        hosted && terminal && request.networks.iter().all(sockets) && request.arguments.is_empty();
     let port = request.web.port(usual)?;
     if port.is_some() && request.networks.contains(&none) {
         bail!("--web: the system has no sockets of this machine with --net none");

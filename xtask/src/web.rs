@@ -71,12 +71,14 @@ fn free() -> Result<u16> {
     Ok(socket.local_addr()?.port())
 }
 
-/// A file with the web server's configuration for a port.
+/// A file with the web server's configuration for a port, for this process.
 pub fn configuration(project: &Project, port: u16) -> Result<PathBuf> {
     let usual = project.root.join("system/boot/web.conf");
     let text =
         fs::read_to_string(&usual).with_context(|| format!("cannot read {}", usual.display()))?;
-    let file = project.out().join(format!("web-{port}.conf"));
+    let file = project
+        .out()
+        .join(format!("web-{}.conf", std::process::id()));
     files::write(&file, with_port(&text, port))?;
     Ok(file)
 }

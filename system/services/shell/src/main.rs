@@ -76,7 +76,7 @@ sing_sdk::arguments! {
     after: option Path "--after PATH";
     /// Waits before the first command until there is something at each of these paths, but not long.
     awaited: option String "--await PATH,...";
-    /// Runs these commands before everything else, also before the prompt.
+    /// Runs these commands before everything else, also before the prompt. Their status is nobody's.
     first: option String "--first COMMANDS";
     /// Runs the commands in this file of the name space.
     script: option Path "--script PATH";
@@ -107,6 +107,7 @@ fn main(given: Result<Arguments, Refused>) -> Result<i32, Error> {
             session.wait_for(awaited.iter().flat_map(|paths| paths.split(',')));
             if let (Some(first), false) = (first, script.is_some() && commands.is_some()) {
                 session.run(&first);
+                session.variables.status = 0;
             }
             match (script, commands) {
                 _ if session.ending.is_some() => {}
