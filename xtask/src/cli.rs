@@ -7,10 +7,12 @@ use crate::image::MemoryMode;
 use crate::machine::Machine;
 use crate::network::Network;
 use crate::serial_line::SerialLine;
+use crate::web::Web;
 use crate::{bench, doc, fresh, fuzz, iso, run, test, wasi, wast};
 use anyhow::{Context, Result, bail};
 use lexopt::ValueExt;
 use lexopt::prelude::*;
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
 /// The output of `--help`.
@@ -21,7 +23,7 @@ usage: cargo xtask COMMAND
       [--disk FILE[,ro][,nvme] ... | --fresh] [--dir HOST::PATH[,rw] ...]
       [--bin NAME=FILE ...]
       [--net LOCAL,REMOTE | --net user[,HOST:PORT] | --net host[,RANGE] | --net none ...] [--serial FILE|unix:PATH] [--display [unix:PATH]]
-      [-- ARGS]
+      [--web [PORT|none]] [-- ARGS]
       builds and starts the system: a shell on this terminal, or the commands given and the status of the last; its
       disk is disk.img in the project's folder, which is made and kept, and cleared by --fresh, or the files given;
       --bin adds a program as a command, a module or an image; a module of WASI preview 1 is joined with the adapter;
@@ -32,7 +34,9 @@ usage: cargo xtask COMMAND
       or to ranges of addresses alone (host,10.0.0.0/8), and --net none gives them no sockets of this machine at all;
       --serial joins the line /dev/serial1 to a file, or to a Unix socket at which another program listens;
       --display opens the screen of q35 or pc-i440fx with its keyboard, beside this terminal; the hosted machine joins
-      both to a Unix socket at which another program listens
+      both to a Unix socket at which another program listens;
+      --web starts the web server at this port of the machine's loopback, or a free one, and shows the address at which a browser
+      shows the system; so does `run` alone at a terminal, unless told --web none
   image [--iso [FILE]] [-o FILE] [--memory guard|explicit]
       makes a system image, or a CD or USB image that a PC starts from, with BIOS or UEFI
   wasi
@@ -141,20 +145,7 @@ fn rest(parser: &mut lexopt::Parser) -> Result<Vec<String>> {
 }
 
 fn parse_run(mut parser: lexopt::Parser) -> Result<Command> {
-    let mut request = run::Request {
-        machine: Machine::Hosted,
-        memory: MemoryMode::Guard,
-        script: None,
-        kvm: false,
-        disks: Vec::new(),
-        directories: Vec::new(),
-        networks: Vec::new(),
-        serial: None,
-        programs: Vec::new(),
-        fresh: false,
-        display: None,
-        arguments: Vec::new(),
-    };
+    let mut request = run::Request::default();
     loop {
         if let Some(mut raw) = parser.try_raw_args()
             && raw.peek().is_some_and(|a| a == "--")
@@ -184,6 +175,7 @@ fn parse_run(mut parser: lexopt::Parser) -> Result<Command> {
                 let network = Network::named(&parser.value()?.string()?)?;
                 request.networks.push(network);
             }
+            Long("web") => request.web = web(&mut parser)?,
             Long("display") if request.display.is_some() => {
                 bail!("run: --display: a machine has one screen; give it once")
             }
@@ -213,6 +205,20 @@ fn parse_run(mut parser: lexopt::Parser) -> Result<Command> {
         bail!("run: --fresh clears the project's own disk; with --disk it has none");
     }
     Ok(Command::Run(request))
+}
+
+/// Reads what follows `--web`: a port, `none`, or nothing.
+fn web(parser: &mut lexopt::Parser) -> Result<Web> {
+    let is_own = |a: &OsStr| {
+        let text = a.to_string_lossy();
+        text == "none" || text.starts_with(|c: char| c.is_ascii_digit())
+    };
+    let value = match parser.optional_value() {
+        Some(value) => value,
+        None if parser.raw_args()?.peek().is_some_and(is_own) => parser.value()?,
+        None => return Ok(Web::Free),
+    };
+    Web::named(&value.to_string_lossy())
 }
 
 /// Reads what follows `--display`: `unix:PATH`, or nothing.

@@ -5,6 +5,7 @@
 //! inputs.
 
 use crate::project::{Program, Project};
+use crate::web;
 use crate::{cargo, files};
 use anyhow::{Context, Result};
 use std::fs;
@@ -137,7 +138,7 @@ fn identity(file: &Path) -> Result<String> {
 
 /// Packs the system image, with a script if one is given (the boot file `script`).
 pub fn system(project: &Project, mode: MemoryMode, script: Option<&str>) -> Result<PathBuf> {
-    system_with(project, mode, script, &[])
+    system_with(project, mode, script, &[], None)
 }
 
 /// The same with further programs, each a module or an image.
@@ -146,18 +147,27 @@ pub fn system_with(
     mode: MemoryMode,
     script: Option<&str>,
     further: &[(String, PathBuf)],
+    port: Option<u16>,
 ) -> Result<PathBuf> {
     remove_left_over(&project.out(), |run| Path::new("/proc").join(run).exists());
     let mut images = compile_programs(project, Programs::Ordinary, mode)?;
     for (name, file) in further {
         images.push((name.clone(), further_image(project, mode, name, file)?));
     }
-    let name = match script {
-        None => format!("system-{}.img", mode.name()),
-        // Several runs may happen at a time.
-        Some(_) => format!("script-{}.img", std::process::id()),
+    let files: Vec<_> = match port {
+        Some(port) => vec![("web.conf".into(), web::configuration(project, port)?)],
+        None => Vec::new(),
     };
-    pack(project, &images, &project.out().join(name), script)
+    let name = match script {
+        None if port.is_none_or(|port| port == web::USUAL) => format!("system-{}.img", mode.name()),
+        // Several runs may happen at a time.
+        _ => format!("script-{}.img", std::process::id()),
+    };
+    let image = pack_with(project, &images, &project.out().join(name), script, &files);
+    for (_, file) in files {
+        let _ = fs::remove_file(file);
+    }
+    image
 }
 
 /// The image of a program from elsewhere: of a module, it is compiled.
@@ -178,6 +188,12 @@ fn further_image(project: &Project, mode: MemoryMode, name: &str, file: &Path) -
     command.args(["--memory", mode.name()]);
     cargo::quiet(&mut command, &format!("compiling {name}"))?;
     Ok(image)
+}
+
+/// Whether an image is for one run alone, and to be removed behind it.
+pub fn is_for_one_run(image: &Path) -> bool {
+    let name = image.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| name.starts_with("script-"))
 }
 
 /// Removes the images of scripts whose runs have been ended before they could: Ctrl-C ends this
@@ -204,7 +220,7 @@ pub fn pack(
     pack_with(project, images, out, script, &[])
 }
 
-/// The same with further boot files: the path of each in the system, and its file.
+/// The same with further boot files, or others: the path of each in the system, and its file.
 pub fn pack_with(
     project: &Project,
     images: &[(String, PathBuf)],
@@ -228,7 +244,9 @@ pub fn pack_with(
             .arg(format!("{name}={}", image.display()));
     }
     let boot = project.root.join("system/boot");
-    for (path, file) in boot_files(&boot)?.iter().chain(files) {
+    let mut all = boot_files(&boot)?;
+    all.retain(|(path, _)| !files.iter().any(|(other, _)| path == other));
+    for (path, file) in all.iter().chain(files) {
         command
             .arg("--file")
             .arg(format!("{path}={}", file.display()));

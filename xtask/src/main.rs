@@ -47,6 +47,7 @@ mod test;
 mod toolchain;
 mod wasi;
 mod wast;
+mod web;
 
 use std::process::ExitCode;
 

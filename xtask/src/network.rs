@@ -130,6 +130,19 @@ impl Network {
         Ok(())
     }
 
+    /// Has connections to a port of the host's loopback lead to the same of the machine's: over
+    /// QEMU's own network, which the machine has then.
+    pub fn forward(all: &mut Vec<Network>, port: u16) {
+        let of = all.iter_mut().find_map(|network| match &mut network.link {
+            Link::User { forwards } => Some(forwards),
+            _ => None,
+        });
+        match of {
+            Some(forwards) => forwards.push((port, port)),
+            None => all.push(Network::user(&[(port, port)])),
+        }
+    }
+
     /// As the hosted kernel's command line has it.
     pub fn for_hosted(&self) -> String {
         match &self.link {
@@ -210,6 +223,14 @@ mod tests {
         let forwards =
             "user,id=net0,hostfwd=tcp:127.0.0.1:8080-:80,hostfwd=tcp:127.0.0.1:8443-:443";
         assert!(line.contains(forwards) && user.e1000, "{line}");
+    }
+
+    #[test]
+    fn a_port_is_forwarded_by_the_users_network() {
+        let mut all = vec![Network::named("127.0.0.1:1,127.0.0.1:2").unwrap()];
+        Network::forward(&mut all, 8080);
+        Network::forward(&mut all, 8081);
+        assert_eq!(all[1..], [Network::user(&[(8080, 8080), (8081, 8081)])]);
     }
 
     #[test]

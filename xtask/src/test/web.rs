@@ -1,9 +1,8 @@
 //! The web server of an emulated machine, asked by programs of the host through QEMU's network: by
 //! a client of ours, and by curl if there is one.
 
+mod address;
 mod hostile;
-
-pub use hostile::hosted;
 
 use super::systems::launch;
 use super::tcp::free_port;
@@ -26,9 +25,20 @@ const END: u16 = 81;
 /// Requests over one connection.
 const REQUESTS: usize = 30;
 
+/// On the hosted system.
+pub fn hosted(run: &Run) -> Result<Report> {
+    let mut report = hostile::hosted(run)?;
+    address::check(run, Machine::Hosted, &mut report)?;
+    address::usual(run, &mut report);
+    Ok(report)
+}
+
 /// On the smallest and the usual PC.
 pub fn pc(run: &Run) -> Result<Report> {
     let mut report = Report::default();
+    for machine in [Machine::Microvm, Machine::Q35] {
+        address::check(run, machine, &mut report)?;
+    }
     let images = image::compile_programs(&run.project, Programs::WithTests, MemoryMode::Guard)?;
     for machine in [Machine::Microvm, Machine::Q35] {
         let name = format!("web server on {}", machine.name());
@@ -131,27 +141,29 @@ fn requests(port: u16) -> Result<()> {
     Ok(())
 }
 
+/// Asks for something of the system's page; of events, the first two.
+fn ask(port: u16, line: &str, key: &str) -> Result<String> {
+    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
+    stream.set_read_timeout(Some(TIME))?;
+    write!(
+        stream,
+        "{line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\
+         Authorization: Bearer {key}\r\n\r\n"
+    )?;
+    // Events go on: two are enough.
+    let (mut text, mut block) = (Vec::new(), [0; 4096]);
+    loop {
+        let count = stream.read(&mut block)?;
+        text.extend_from_slice(&block[..count]);
+        let said = String::from_utf8_lossy(&text);
+        if count == 0 || said.matches("event: look\n").count() > 2 {
+            return Ok(said.into_owned());
+        }
+    }
+}
+
 /// The system is seen with the key, from another machine, too; nothing is ended from there.
 fn watched(port: u16, key: &str) -> Result<()> {
-    let ask = |line: &str, key: &str| -> Result<String> {
-        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
-        stream.set_read_timeout(Some(TIME))?;
-        write!(
-            stream,
-            "{line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\
-             Authorization: Bearer {key}\r\n\r\n"
-        )?;
-        // Events go on: two are enough.
-        let (mut text, mut block) = (Vec::new(), [0; 4096]);
-        loop {
-            let count = stream.read(&mut block)?;
-            text.extend_from_slice(&block[..count]);
-            let said = String::from_utf8_lossy(&text);
-            if count == 0 || said.matches("event: look\n").count() > 2 {
-                return Ok(said.into_owned());
-            }
-        }
-    };
     let kill = "POST /system/kill?id=1";
     for (line, key, words) in [
         ("GET /system", "", ["HTTP/1.1 200 ", "<!doctype html>"]),
@@ -172,7 +184,7 @@ fn watched(port: u16, key: &str) -> Result<()> {
             ["HTTP/1.1 403 ", "only who has connected from this machine"],
         ),
     ] {
-        let text = ask(line, key).with_context(|| line.to_owned())?;
+        let text = ask(port, line, key).with_context(|| line.to_owned())?;
         let missing = words.iter().find(|word| !text.contains(**word));
         ensure!(missing.is_none(), "{line}: no {missing:?} in {text}");
     }

@@ -86,7 +86,7 @@ struct Queue<T> {
     resuming: bool,
 }
 
-/// The disk's jobs, at most [`MOST_JOBS`] and one resumption.
+/// The disk's jobs, at most [`MOST_JOBS`], one resumption and one flush as the driver goes.
 pub(super) struct Jobs<T> {
     queue: Mutex<Queue<T>>,
     more: Condvar,
@@ -166,29 +166,48 @@ impl<T> Jobs<T> {
 pub(super) fn work<T>(jobs: &Jobs<T>, file: &File, front: &impl Front<T>, kernel: Kernel) {
     let mut lost = None;
     loop {
-        let Job { work, ticket } = match jobs.next() {
-            Next::Job(job) => job,
-            Next::Resume => {
-                resume(front, kernel);
-                continue;
+        match jobs.next() {
+            Next::Job(job) => {
+                if one(jobs, file, front, &mut lost, job) {
+                    kernel.signal(signals::DEVICE);
+                }
             }
-        };
-        let flush = matches!(work, Work::Flush);
-        if flush || matches!(work, Work::Discard(_)) {
-            jobs.syncs.fetch_add(1, SeqCst);
-        }
-        let done = run(work, file);
-        let done = settle(jobs, flush, done, &mut lost, || file.sync_data());
-        // Before the request is given back: the model then knows that nothing waits any more.
-        jobs.done.fetch_add(1, SeqCst);
-        let Finished { told, tell } = front.finish(ticket, &done);
-        if flush && !told {
-            keep(done.err(), &mut lost);
-        }
-        if tell {
-            kernel.signal(signals::DEVICE);
+            Next::Resume => resume(front, kernel),
         }
     }
+}
+
+/// Does one. Returns whether an interrupt is now to be delivered.
+fn one<T>(
+    jobs: &Jobs<T>,
+    file: &File,
+    front: &impl Front<T>,
+    lost: &mut Option<io::Error>,
+    Job { work, ticket }: Job<T>,
+) -> bool {
+    let flush = matches!(work, Work::Flush);
+    if flush || matches!(work, Work::Discard(_)) {
+        jobs.syncs.fetch_add(1, SeqCst);
+    }
+    let done = run(work, file);
+    let done = settle(jobs, flush, done, lost, || file.sync_data());
+    // Before the request is given back: the model then knows that nothing waits any more.
+    jobs.done.fetch_add(1, SeqCst);
+    let Finished { told, tell } = front.finish(ticket, &done);
+    if flush && !told {
+        keep(done.err(), lost);
+    }
+    tell
+}
+
+/// Does the next job in the thread's place; the number of those behind it.
+#[cfg(test)]
+pub(super) fn work_once<T>(jobs: &Jobs<T>, file: &File, front: &impl Front<T>) -> usize {
+    match jobs.next() {
+        Next::Job(job) => drop(one(jobs, file, front, &mut None, job)),
+        Next::Resume => drop(front.resume()),
+    }
+    jobs.lock().list.len()
 }
 
 /// The device was reset while a flush was under way: nobody has heard of its error, which is the

@@ -20,9 +20,10 @@ use super::e1000_ring::{DONE, END, Ring, TAIL};
 use super::lines;
 use super::net::{HEAD, LONGEST, Network, NetworkError, Receiver, Room, listen};
 use super::pci::{Description, Function};
+use super::turns::Turns;
 use super::window::{Nowhere, Window};
 use std::net::UdpSocket;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 /// Bytes of the registers.
 const REGISTERS: u32 = 128 << 10;
@@ -115,7 +116,7 @@ pub(super) struct E1000 {
     window: Window,
     socket: Arc<UdpSocket>,
     room: Arc<Room>,
-    state: Mutex<State>,
+    state: Turns<State>,
 }
 
 impl State {
@@ -331,14 +332,14 @@ impl E1000 {
             window: Window::default(),
             socket: Arc::clone(&socket),
             room: Arc::clone(&room),
-            state: Mutex::new(State::new(mac)),
+            state: Turns::new(State::new(mac)),
         });
         listen(network, socket, room, Arc::clone(&card))?;
         Ok(card)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.kernel()
     }
 
     /// Makes the pin as the causes are. Returns whether an interrupt is now to be delivered.
@@ -359,7 +360,7 @@ impl Receiver for E1000 {
             padded[..frame.len()].copy_from_slice(frame);
             frame = &padded;
         }
-        let mut state = self.lock();
+        let mut state = self.state.step();
         let stopped = state.stopped;
         let taken = state.take(&self.window, frame);
         if taken.is_none() && state.stopped == stopped {

@@ -2,7 +2,8 @@
 
 use super::lines;
 use super::queue::{Chain, MOST, Queue, bytes};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use super::turns::Turns;
+use std::sync::MutexGuard;
 
 /// "virt".
 const MAGIC: u32 = 0x7472_6976;
@@ -135,19 +136,19 @@ unsafe impl Send for State {}
 /// A device of this transport.
 pub(super) struct Transport {
     line: u32,
-    state: Mutex<State>,
+    state: Turns<State>,
 }
 
 impl Transport {
     pub(super) fn new(line: u32) -> Transport {
         Transport {
             line,
-            state: Mutex::default(),
+            state: Turns::default(),
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.kernel()
     }
 
     /// Puts the model behind the registers.
@@ -220,7 +221,7 @@ impl Transport {
             },
             at::QUEUE => state.selected = value,
             at::NOTIFY if (value as usize) < state.count() => {
-                let (tell, more) = state.serve(value as usize);
+                let (tell, more) = state.serve(value as usize, &self.state);
                 if more && let Some(model) = &mut state.model {
                     model.more();
                 }
@@ -252,7 +253,7 @@ impl Transport {
     /// bytes written. Nothing happens if the device has been reset meanwhile. Returns whether an
     /// interrupt is now to be delivered.
     pub(super) fn finish(&self, ticket: Ticket, fill: impl FnOnce(&mut Chain) -> u32) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.step();
         let State {
             queues,
             chain,
@@ -273,7 +274,7 @@ impl Transport {
     /// memory, and returns the bytes written. Returns whether an interrupt is now to be delivered;
     /// `None` if there is no request.
     pub(super) fn fill(&self, queue: usize, fill: impl FnOnce(&mut Chain) -> u32) -> Option<bool> {
-        let mut state = self.lock();
+        let mut state = self.state.step();
         let on = state.status & DRIVER_OK != 0;
         let State { queues, chain, .. } = &mut *state;
         let queue = queues.get_mut(queue).filter(|q| on && q.ready)?;
@@ -287,8 +288,8 @@ impl Transport {
     /// Serves one turn more of the first queue. Returns whether an interrupt is now to be delivered, and whether there
     /// is still more.
     pub(super) fn resume(&self) -> (bool, bool) {
-        let mut state = self.lock();
-        let (tell, more) = state.serve(0);
+        let mut state = self.state.step();
+        let (tell, more) = state.serve(0, &self.state);
         (tell && self.told(&mut state), more)
     }
 
@@ -327,21 +328,21 @@ impl State {
         Some(self.selected as usize).filter(|n| *n < self.count())
     }
 
-    /// Serves what the driver has added to a queue, a turn's worth. Returns whether it wants an interrupt for
-    /// it, and whether there may be more.
-    fn serve(&mut self, number: usize) -> (bool, bool) {
+    /// Serves what the driver has added to a queue, a turn's worth, or less if the kernel waits.
+    /// Returns whether it wants an interrupt for it, and whether there may be more.
+    fn serve(&mut self, number: usize, turns: &Turns<State>) -> (bool, bool) {
         let mut tell = false;
         let mut moved = 0;
         if self.model.as_mut().is_none_or(|m| m.keeps(number)) {
             return (false, false);
         }
-        for _ in 0..MOST {
+        for at in 0..MOST {
             let queue = &mut self.queues[number];
             if !queue.ready || self.status & DRIVER_OK == 0 {
                 break;
             }
             let resumes = self.model.as_ref().is_some_and(|m| m.resumes());
-            if moved >= TURN && resumes {
+            if resumes && (moved >= TURN || at > 0 && turns.is_wanted()) {
                 return (tell, true);
             }
             let (Some(model), Some(head)) = (&mut self.model, queue.take()) else {

@@ -43,6 +43,8 @@ mod nvme_queue;
 mod nvme_serve;
 #[cfg(test)]
 mod nvme_tests;
+#[cfg(test)]
+mod nvme_tests_going;
 mod p9;
 mod p9_ahead;
 mod p9_files;
@@ -62,6 +64,9 @@ mod sockets_tests;
 mod store;
 #[cfg(test)]
 mod tests;
+mod turns;
+#[cfg(test)]
+mod turns_tests;
 mod window;
 
 pub use display::{DisplayError, DisplaySocket};

@@ -26,11 +26,12 @@ use super::nvme_facts::VERSION;
 use super::nvme_queue::{Answer, Completion, Submission};
 use super::pci::{Description, Function};
 use super::refusal::DiskError;
-use super::store::Store;
+use super::store::{Outcome, Store};
+use super::turns::Turns;
 use super::window::{Reach, Window};
 use sing_abi::PAGE;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 /// Queues of each kind, that of the admin commands among them.
 pub(super) const QUEUES: usize = 4;
@@ -67,9 +68,12 @@ const OTHERS: u32 = 0x3ff0;
 const GOING: u32 = 3 << 14;
 const SIZES: u32 = 0xff << 16;
 const USUAL_SIZES: u32 = 6 << 16 | 4 << 20;
-/// The status: ready; stopped; all is written after the driver has gone.
+/// The status: ready; stopped; how far it is with the driver's going: all that it has said is being
+/// written, or is.
 const READY: u32 = 1;
 const FATAL: u32 = 2;
+const PARTING: u32 = 3 << 2;
+const LEAVING: u32 = 1 << 2;
 const GONE: u32 = 2 << 2;
 
 /// How it is described.
@@ -80,8 +84,15 @@ pub(super) fn description() -> Description {
     }
 }
 
+/// What waits for the host.
+pub(super) enum Ticket {
+    Command(Waiting),
+    /// The driver goes: the name of its going ([`State::going`]).
+    Going(u64),
+}
+
 /// A command that waits for the host.
-pub(super) struct Ticket {
+pub(super) struct Waiting {
     pub(super) queue: usize,
     /// The queue's name ([`Submission::name`]).
     pub(super) name: u64,
@@ -104,15 +115,20 @@ pub(super) struct State {
     admin: [u64; 2],
     pub(super) commands: [Option<Submission>; QUEUES],
     pub(super) answers: [Option<Completion>; QUEUES],
-    /// The last name of a queue.
+    /// The last name of a queue, or of a going.
     pub(super) names: u64,
+    /// The last going of the driver.
+    going: u64,
+    /// Whether a flush for one is among the jobs: there is one at most, however often a driver
+    /// comes and goes.
+    flushing: bool,
 }
 
 /// The controller.
 pub(super) struct Nvme {
     line: u32,
     window: Window,
-    state: Mutex<State>,
+    state: Turns<State>,
 }
 
 impl Nvme {
@@ -137,26 +153,28 @@ impl Nvme {
             commands: Default::default(),
             answers: Default::default(),
             names: 0,
+            going: 0,
+            flushing: false,
         };
         Nvme {
             line,
             window: Window::default(),
-            state: Mutex::new(state),
+            state: Turns::new(state),
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.kernel()
     }
 
-    /// Serves a turn of what the queues hold. Returns whether an interrupt is now to be delivered,
+    /// Serves a turn of what the queues hold, or less if the kernel waits. Returns whether an interrupt is now to be delivered,
     /// and whether there may be more.
     fn serve(&self, state: &mut State) -> (bool, bool) {
         let mut tell = false;
         let mut moved = 0;
         for queue in 0..QUEUES {
             loop {
-                if moved >= TURN {
+                if moved >= TURN || moved > 0 && self.state.is_wanted() {
                     return (tell, true);
                 }
                 let mut reach = self.window.reach();
@@ -166,7 +184,7 @@ impl Nvme {
                 moved += EACH;
                 let number = command.number;
                 let result = if queue == 0 {
-                    state.admin(&command, &mut reach).map(Some)
+                    state.admin(&command, &mut reach, &mut moved).map(Some)
                 } else {
                     state.io(queue, name, &command, &mut reach, &mut moved)
                 };
@@ -237,7 +255,48 @@ impl Nvme {
 impl State {
     /// Whether it takes commands.
     fn works(&self) -> bool {
-        self.status & (READY | FATAL | GONE) == READY
+        self.status & (READY | FATAL | PARTING) == READY
+    }
+
+    /// Whether it answers those that it has taken.
+    fn answers(&self) -> bool {
+        self.status & (READY | FATAL) == READY && self.status & PARTING != GONE
+    }
+
+    /// The driver goes: all that it has had written is to be on the medium before that is said.
+    fn leave(&mut self) {
+        self.status = self.status & !PARTING | LEAVING;
+        self.names += 1;
+        self.going = self.names;
+        if self.flushing {
+            // That of an earlier going; there is another behind it.
+            return;
+        }
+        match self.store.flush() {
+            Outcome::Done => self.status = self.status & !PARTING | GONE,
+            Outcome::Later(work) => {
+                self.flushing = true;
+                self.store.later(work, Ticket::Going(self.going));
+            }
+        }
+    }
+
+    /// The flush for a going has been done. Returns whether the driver is told how it went.
+    fn left(&mut self, going: u64, done: bool) -> bool {
+        self.flushing = false;
+        if self.status & PARTING != LEAVING {
+            return false;
+        }
+        if going != self.going {
+            self.leave();
+            return false;
+        }
+        match done {
+            true => self.status = self.status & !PARTING | GONE,
+            // There is no other way to say it. The next flush has the error, too.
+            false => self.stop(),
+        }
+        done
     }
 
     /// Stops, as the driver has broken a rule.
@@ -288,9 +347,10 @@ impl State {
         if !was_on {
             self.status = if self.begin() { READY } else { FATAL };
         }
-        self.status &= !GONE;
-        if value & GOING != 0 {
-            self.status |= GONE;
+        if value & GOING == 0 {
+            self.status &= !PARTING;
+        } else if self.status & PARTING == 0 {
+            self.leave();
         }
     }
 
@@ -394,9 +454,16 @@ impl Function for Nvme {
 
 impl Front<Ticket> for Nvme {
     fn finish(&self, ticket: Ticket, done: &io::Result<Vec<u8>>) -> Finished {
-        let mut state = self.lock();
+        let mut state = self.state.step();
+        let ticket = match ticket {
+            Ticket::Command(ticket) => ticket,
+            Ticket::Going(going) => {
+                let told = state.left(going, done.is_ok());
+                return Finished { told, tell: false };
+            }
+        };
         let queue = state.commands[ticket.queue].as_ref();
-        let there = state.works() && queue.is_some_and(|queue| queue.name == ticket.name);
+        let there = state.answers() && queue.is_some_and(|queue| queue.name == ticket.name);
         if !there {
             return Finished {
                 told: false,
@@ -418,7 +485,7 @@ impl Front<Ticket> for Nvme {
     }
 
     fn resume(&self) -> (bool, bool) {
-        let mut state = self.lock();
+        let mut state = self.state.step();
         self.serve(&mut state)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::disk::SECTOR;
 use super::disk_thread::Work;
-use super::nvme::{ENTRIES, QUEUES, State, Ticket};
+use super::nvme::{ENTRIES, QUEUES, State, Ticket, Waiting};
 use super::nvme_command::{Command, Fault, admin, io};
 use super::nvme_facts::{self as facts, MOST, NAMESPACE};
 use super::nvme_queue::{Completion, Submission};
@@ -31,13 +31,20 @@ const RANGE: usize = 16;
 const ALL: u32 = u32::MAX;
 
 impl State {
-    /// Does an admin command: what the answer's first word says.
-    pub(super) fn admin(&mut self, command: &Command, reach: &mut Reach<'_>) -> Result<u32, Fault> {
+    /// Does an admin command: what the answer's first word says. What it is to move is added to
+    /// `moved`.
+    pub(super) fn admin(
+        &mut self,
+        command: &Command,
+        reach: &mut Reach<'_>,
+        moved: &mut usize,
+    ) -> Result<u32, Fault> {
         if !command.is_plain() {
             return Err(Fault::FIELD);
         }
         match command.kind {
             admin::IDENTIFY => {
+                *moved += PAGE as usize;
                 let page = match (command.words[0] & 0xff, command.namespace) {
                     (ONE, NAMESPACE) => facts::namespace(self.store.capacity, self.store.read_only),
                     (ONE, _) => return Err(Fault::NAMESPACE),
@@ -56,6 +63,7 @@ impl State {
                 };
                 let words = (command.words[0] >> 16 & 0xfff) as usize + 1;
                 log.resize(4 * words, 0);
+                *moved += log.len();
                 command.answer(reach, &log).map(|()| 0)
             }
             admin::CREATE_COMPLETION => self.create_completion(command),
@@ -149,8 +157,9 @@ impl State {
         Ok(0)
     }
 
-    /// Does a command to the namespace; `None` if its answer comes later. What it moves is added to
-    /// `moved`.
+    /// Does a command to the namespace; `None` if its answer comes later. What it is to move is added
+    /// to `moved`, before it is looked whether it can be: reading lists of pages and looking each up
+    /// costs as much where the last one leads nowhere.
     pub(super) fn io(
         &mut self,
         queue: usize,
@@ -166,7 +175,7 @@ impl State {
         if command.namespace != NAMESPACE && !(flush && command.namespace == ALL) {
             return Err(Fault::NAMESPACE);
         }
-        let mut ticket = Ticket {
+        let mut ticket = Waiting {
             queue,
             name,
             number: command.number,
@@ -177,13 +186,13 @@ impl State {
             io::FLUSH if self.store.has_room(0) => self.store.flush(),
             io::FLUSH => return Err(Fault::INTERNAL),
             io::READ | io::WRITE => self.transfer(command, reach, &mut ticket, moved)?,
-            io::MANAGE => self.manage(command, reach)?,
+            io::MANAGE => self.manage(command, reach, moved)?,
             _ => return Err(Fault::KIND),
         };
         match outcome {
             Outcome::Done => Ok(Some(0)),
             Outcome::Later(work) => {
-                self.store.later(work, ticket);
+                self.store.later(work, Ticket::Command(ticket));
                 Ok(None)
             }
         }
@@ -194,7 +203,7 @@ impl State {
         &mut self,
         command: &Command,
         reach: &mut Reach<'_>,
-        ticket: &mut Ticket,
+        ticket: &mut Waiting,
         moved: &mut usize,
     ) -> Result<Outcome, Fault> {
         let read = command.kind == io::READ;
@@ -208,6 +217,7 @@ impl State {
             return Err(Fault::READ_ONLY);
         }
         let at = self.store.place(sector, len).ok_or(Fault::RANGE)?;
+        *moved += len;
         let parts = command.parts(reach, len)?;
         if !self.store.has_room(if read { 0 } else { len }) {
             return Err(Fault::INTERNAL);
@@ -226,7 +236,6 @@ impl State {
         });
         pieces.clear();
         self.store.pieces = pieces;
-        *moved += len;
         if read {
             ticket.to = parts;
             ticket.fault = Fault::READING;
@@ -235,12 +244,18 @@ impl State {
     }
 
     /// Forgets ranges of sectors, if that is what is to be done.
-    fn manage(&mut self, command: &Command, reach: &mut Reach<'_>) -> Result<Outcome, Fault> {
+    fn manage(
+        &mut self,
+        command: &Command,
+        reach: &mut Reach<'_>,
+        moved: &mut usize,
+    ) -> Result<Outcome, Fault> {
         let [count, what, ..] = command.words;
         if self.store.read_only {
             return Err(Fault::READ_ONLY);
         }
         let mut list = vec![0; ((count & 0xff) as usize + 1) * RANGE];
+        *moved += list.len();
         let mut rest = &mut list[..];
         for (at, len) in command.parts(reach, rest.len())? {
             let (now, behind) = rest.split_at_mut(len);

@@ -3,7 +3,7 @@
 use super::DiskFile;
 use super::disk::Disk;
 use super::disk_thread::{Front, Jobs};
-use super::nvme::{Nvme, Ticket};
+use super::nvme::{Nvme, Ticket, Waiting};
 use super::nvme_command::Fault;
 use super::pci::Function;
 use super::tests::{Scratch, scratch};
@@ -18,18 +18,18 @@ const PAGES: usize = 16;
 /// The first page of the window that leads to memory, and what lies where: the queues (commands and
 /// answers of the admin's, and of the other's), a page with answers, a list, data.
 const FIRST: u32 = 256;
-const DATA: usize = 6;
-const LIST: usize = 5;
+pub(super) const DATA: usize = 6;
+pub(super) const LIST: usize = 5;
 const SECTORS: usize = 2048;
 const FATAL: u32 = 2;
 
 #[repr(align(4096))]
 struct Memory([u8; PAGES * PAGE as usize]);
 
-struct Bench {
-    nvme: Arc<Nvme>,
+pub(super) struct Bench {
+    pub(super) nvme: Arc<Nvme>,
     memory: Box<Memory>,
-    file: Scratch,
+    pub(super) file: Scratch,
     /// Commands that were put into each queue, and answers that were taken.
     put: [u32; 2],
     taken: [u32; 2],
@@ -37,12 +37,12 @@ struct Bench {
     number: u16,
 }
 
-fn address(page: usize) -> u64 {
+pub(super) fn address(page: usize) -> u64 {
     (u64::from(FIRST) + page as u64) * PAGE
 }
 
 /// A command: its kind, and the words from the tenth on.
-fn command(kind: u8, data: [u64; 2], words: [u32; 3]) -> [u8; 64] {
+pub(super) fn command(kind: u8, data: [u64; 2], words: [u32; 3]) -> [u8; 64] {
     let mut bytes = [0; 64];
     bytes[0] = kind;
     bytes[4] = 1;
@@ -60,7 +60,7 @@ impl Bench {
         Bench::of(read_only, |disk| Nvme::start(30, disk).unwrap())
     }
 
-    fn of(read_only: bool, make: impl FnOnce(&Disk) -> Arc<Nvme>) -> Bench {
+    pub(super) fn of(read_only: bool, make: impl FnOnce(&Disk) -> Arc<Nvme>) -> Bench {
         let file = scratch(&[7; SECTORS * 512]);
         let disk = Disk::open(&DiskFile {
             path: file.0.clone(),
@@ -89,11 +89,11 @@ impl Bench {
         }
     }
 
-    fn get(&self, register: u32) -> u32 {
+    pub(super) fn get(&self, register: u32) -> u32 {
         self.nvme.read(register, 4) as u32
     }
 
-    fn set(&self, register: u32, value: u32) {
+    pub(super) fn set(&self, register: u32, value: u32) {
         self.nvme.write(register, 4, value.into());
     }
 
@@ -111,7 +111,7 @@ impl Bench {
     }
 
     /// Switches it on, and makes the other pair of queues.
-    fn begin(&mut self) {
+    pub(super) fn begin(&mut self) {
         assert_eq!(self.enable([address(0), address(1)]), 1);
         let sizes = (self.sizes[1] - 1) << 16 | 1;
         let made = command(5, [address(3), 0], [sizes, 3, 0]);
@@ -120,19 +120,26 @@ impl Bench {
         assert_eq!(self.run(0, made), 0);
     }
 
-    fn put(&mut self, queue: usize, mut command: [u8; 64]) {
-        self.number += 1;
-        command[2..4].copy_from_slice(&self.number.to_le_bytes());
-        let place = (self.put[queue] % self.sizes[queue]) as usize;
-        let at = queue * 2 * PAGE as usize + place * 64;
-        self.memory.0[at..at + 64].copy_from_slice(&command);
-        self.put[queue] += 1;
+    pub(super) fn put(&mut self, queue: usize, command: [u8; 64]) {
+        self.put_all(queue, 1, command);
+    }
+
+    /// Puts a command so many times, and rings once.
+    fn put_all(&mut self, queue: usize, count: u32, mut command: [u8; 64]) {
+        for _ in 0..count {
+            self.number += 1;
+            command[2..4].copy_from_slice(&self.number.to_le_bytes());
+            let place = (self.put[queue] % self.sizes[queue]) as usize;
+            let at = queue * 2 * PAGE as usize + place * 64;
+            self.memory.0[at..at + 64].copy_from_slice(&command);
+            self.put[queue] += 1;
+        }
         let tail = self.put[queue] % self.sizes[queue];
         self.set(0x1000 + 8 * queue as u32, tail);
     }
 
     /// The next answer's status and number, if it is there.
-    fn answer(&self, queue: usize) -> Option<(u16, u16)> {
+    pub(super) fn answer(&self, queue: usize) -> Option<(u16, u16)> {
         let (taken, size) = (self.taken[queue], self.sizes[queue]);
         let at = address(queue * 2 + 1) + u64::from(taken % size) * 16 + 12;
         let mut word = [0; 4];
@@ -163,7 +170,7 @@ impl Bench {
         }
     }
 
-    fn page(&mut self, page: usize) -> &mut [u8] {
+    pub(super) fn page(&mut self, page: usize) -> &mut [u8] {
         &mut self.memory.0[page * PAGE as usize..][..PAGE as usize]
     }
 }
@@ -392,6 +399,38 @@ fn what_cannot_be_written_is_not() {
     assert_eq!(fs::read(&bench.file.0).unwrap(), [7; SECTORS * 512]);
 }
 
+/// Commands whose long lists of pages are wrong at their ends: a doorbell serves a turn of them, as
+/// of those that can be done.
+#[test]
+fn commands_that_fail_count_as_what_they_cost() {
+    let jobs = Arc::new(Jobs::default());
+    let mut bench = Bench::of(false, |disk| Arc::new(Nvme::new(30, disk, jobs)));
+    bench.sizes[1] = 64;
+    for entry in 0..127 {
+        // The last one is no page.
+        let bytes = (address(DATA) + entry as u64 / 126).to_le_bytes();
+        bench.page(LIST)[8 * entry..][..8].copy_from_slice(&bytes);
+    }
+    let data = [address(DATA), address(LIST)];
+    // A turn is of 256 KiB, and ends behind the command that exceeds it.
+    for (command, most) in [
+        (command(2, data, [0, 0, 1023]), 1),
+        (command(1, data, [0, 0, 1023]), 1),
+        // Ranges, the first of which is behind the disk: a page each time.
+        (command(9, [address(LIST), 0], [255, 4, 0]), 52),
+    ] {
+        bench.begin();
+        bench.put_all(1, 60, command);
+        let mut answered = 0;
+        while let Some((status, _)) = bench.answer(1) {
+            assert_ne!(status, 0);
+            bench.taken[1] += 1;
+            answered += 1;
+        }
+        assert!((1..=most).contains(&answered), "{answered}: {command:x?}");
+    }
+}
+
 /// A request that waits for the host when its queue, or the controller, goes.
 #[test]
 fn what_has_waited_touches_nothing_after_a_reset() {
@@ -410,13 +449,13 @@ fn what_has_waited_touches_nothing_after_a_reset() {
             _ => bench.begin(),
         }
         // Each start makes two queues, and each queue has a name of its own.
-        let ticket = Ticket {
+        let ticket = Ticket::Command(Waiting {
             queue: 1,
             name: 2 * (reset + 1),
             number: bench.number,
             to: vec![(address(DATA), 512)],
             fault: Fault::READING,
-        };
+        });
         bench.page(DATA).fill(3);
         let told = bench.nvme.finish(ticket, &Ok(vec![9; 512])).told;
         assert_eq!(told, there, "{reset}");

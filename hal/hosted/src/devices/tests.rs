@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 const SIZE: u16 = 8;
 
 /// A queue as the kernel would lay it out, and a device behind it.
-struct Bench {
-    transport: Arc<Transport>,
+pub(super) struct Bench {
+    pub(super) transport: Arc<Transport>,
     /// Descriptors, the driver's part, the device's part.
     ring: Box<[u64; 64]>,
     added: u16,
@@ -53,7 +53,7 @@ fn disk(file: &Scratch, read_only: bool) -> Result<Bench, super::DiskError> {
 
 impl Bench {
     /// Line 30 stays masked, so that nobody is signalled.
-    fn new(
+    pub(super) fn new(
         model: impl FnOnce(&Arc<Transport>) -> Result<Box<dyn Model>, super::DiskError>,
     ) -> Result<Bench, super::DiskError> {
         let transport = Arc::new(Transport::new(30));
@@ -71,7 +71,7 @@ impl Bench {
         assert!(!self.transport.write(register, 4, value.into()));
     }
 
-    fn get(&self, register: u32) -> u32 {
+    pub(super) fn get(&self, register: u32) -> u32 {
         self.transport.read(register, 4) as u32
     }
 
@@ -107,7 +107,7 @@ impl Bench {
     }
 
     /// Adds a request of these pieces (address, length, whether the device writes it).
-    fn add(&mut self, pieces: &[(*const u8, usize, bool)]) {
+    pub(super) fn add(&mut self, pieces: &[(*const u8, usize, bool)]) {
         let first = self.added * 4 % SIZE;
         for (i, (at, len, written)) in pieces.iter().enumerate() {
             let more = i + 1 < pieces.len();

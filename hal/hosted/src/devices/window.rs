@@ -11,10 +11,11 @@
 //! - No access lasts longer than its length says, which the model bounds.
 
 use super::queue::Piece;
+use super::turns::Turns;
 use sing_abi::PAGE;
 use sing_kernel::hal::{DeviceAccess, Refused, WINDOW_PAGES};
 use std::ops::Range;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 
 /// What a page may be used for, in the low bits of its address.
 const READ: u64 = 1;
@@ -33,12 +34,12 @@ struct Inner {
 /// The window of a device.
 #[derive(Default)]
 pub(super) struct Window {
-    inner: Mutex<Inner>,
+    inner: Turns<Inner>,
 }
 
 impl Window {
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.kernel()
     }
 
     /// As [`sing_kernel::hal::Hal::open_window`].
@@ -82,7 +83,9 @@ impl Window {
 
     /// Keeps the window as it is, to reach memory by it.
     pub(super) fn reach(&self) -> Reach<'_> {
-        Reach { inner: self.lock() }
+        Reach {
+            inner: self.inner.step(),
+        }
     }
 }
 

@@ -8,9 +8,14 @@ mod sources;
 use crate::acpi::Platform;
 use crate::calendar::Registers;
 use crate::port;
+use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use sing_arch::cycles;
 use x86_64::instructions::interrupts::without_interrupts;
+
+/// The ports of the real-time clock (an MC146818 or its like): the number of a register, and its
+/// value.
+pub const CALENDAR: Range<u16> = 0x70..0x72;
 
 /// The counter at the start.
 static START: AtomicU64 = AtomicU64::new(0);
@@ -91,13 +96,16 @@ fn calendar_is_there() -> bool {
 
 /// Whether the real-time clock is changing its registers.
 fn updating() -> bool {
-    read(0x0a) & 0x80 != 0
+    read_calendar(0x0a) & 0x80 != 0
 }
 
-fn read(register: u8) -> u8 {
+/// Reads a register of the real-time clock. The highest bit of a number would stop non-maskable
+/// interrupts.
+pub fn read_calendar(register: u8) -> u8 {
+    let Range { start: number, .. } = CALENDAR;
     without_interrupts(|| {
-        port::write8(0x70, register);
-        port::read8(0x71)
+        port::write8(number, register & 0x7f);
+        port::read8(number + 1)
     })
 }
 
@@ -111,12 +119,12 @@ fn registers() -> Registers {
         }
     }
     Registers {
-        second: read(0),
-        minute: read(2),
-        hour: read(4),
-        day: read(7),
-        month: read(8),
-        year: read(9),
-        format: read(0x0b),
+        second: read_calendar(0),
+        minute: read_calendar(2),
+        hour: read_calendar(4),
+        day: read_calendar(7),
+        month: read_calendar(8),
+        year: read_calendar(9),
+        format: read_calendar(0x0b),
     }
 }

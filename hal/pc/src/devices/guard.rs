@@ -2,18 +2,6 @@
 
 use crate::guard::Guard;
 use crate::port;
-use x86_64::instructions::interrupts::without_interrupts;
-
-/// The ports of the clock: the number of a register, and its value.
-const CLOCK: [u16; 2] = [0x70, 0x71];
-
-/// Reads a register of the clock.
-pub fn read_clock(register: u8) -> u8 {
-    without_interrupts(|| {
-        port::write8(CLOCK[0], register & 0x7f);
-        port::read8(CLOCK[1])
-    })
-}
 
 impl Guard {
     /// Reads a port of these; those are bytes.

@@ -11,8 +11,8 @@
 //!
 //! None of them reaches memory.
 
-use super::guard;
 use super::{Known, Pin, Place, Search, give_line, range, take_line};
+use crate::clock;
 use crate::guard::Guard;
 use crate::serial::line;
 use crate::{ioapic, memory, port};
@@ -22,8 +22,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 use sing_kernel::device::{Device, IoRange, Space, Transport};
 
-/// The real-time clock (an MC146818 or its like): the number of a register, and its value.
-const CLOCK: u16 = 0x70;
+/// The real-time clock's ([`clock::CALENDAR`]).
 const CLOCK_LINE: u8 = 8;
 /// The keyboard's controller (an 8042): data; status and commands.
 const KEYBOARD: [u16; 2] = [0x60, 0x64];
@@ -48,7 +47,7 @@ pub fn find(search: &mut Search<'_>) {
     // The tables' word on what is missing; without tables, nothing is known to be.
     let missing = search.platform.fixed.map(|f| f.missing).unwrap_or_default();
     if !missing.clock && clock_is_there() {
-        let ports = Ports::guarded(CLOCK..CLOCK + 2, Guard::Clock);
+        let ports = Ports::guarded(clock::CALENDAR, Guard::Clock);
         add(search, "/pnp/PNP0B00", &[ports], Some(CLOCK_LINE));
     }
     if !missing.keyboard && port::read8(KEYBOARD[1]) != NOTHING {
@@ -65,7 +64,7 @@ pub fn find(search: &mut Search<'_>) {
 
 /// Whether a clock answers: no register of its own reads as all ones.
 fn clock_is_there() -> bool {
-    (0x0a..=0x0d).all(|register| guard::read_clock(register) != NOTHING)
+    (0x0a..=0x0d).all(|register| clock::read_calendar(register) != NOTHING)
 }
 
 fn serial(search: &mut Search<'_>) {

@@ -12,7 +12,7 @@ use sing_sdk::time::{Timeout, sleep, uptime};
 
 sing_sdk::manifest! {
     name: "httpd",
-    description: "starts the web server, shows what it does, stops it: httpd [status|stop]",
+    description: "starts the web server, shows what it does, stops it: httpd [status|address|stop]",
     uses: { "/httpd": WebServerContract },
     endpoints: {
         stdout: optional PipeContract.Imp:Start,
@@ -23,11 +23,12 @@ sing_sdk::manifest! {
 
 sing_sdk::choices! {
     /// What to do.
-    What: "status" Status, "stop" Stop
+    What: "status" Status, "address" Address, "stop" Stop
 }
 
 sing_sdk::arguments! {
-    /// `status` starts it if it does not run; `stop` ends it when it has answered its requests.
+    /// `status` starts it if it does not run; `address` too, and shows where a browser finds the
+    /// system, alone; `stop` ends it when it has answered its requests.
     what: optional What "WHAT";
 }
 
@@ -38,7 +39,9 @@ const KEY: &str = "/watch/key";
 /// How the server says that it does not listen yet, and how long to wait for it.
 const WAITS: &str = "waits for the network";
 const PATIENCE: Duration = Duration::from_secs(5);
-const LOOK: Duration = Duration::from_millis(20);
+/// The same where a prompt waits for it.
+const SHORT_PATIENCE: Duration = Duration::from_secs(2);
+const LOOK: Duration = Duration::from_millis(5);
 /// The server answers what is under way for five seconds at most.
 const STOPPING: Duration = Duration::from_secs(10);
 
@@ -67,19 +70,45 @@ fn value<'a>(text: &'a str, name: &str) -> Option<&'a str> {
         .map(|(_, value)| value.trim())
 }
 
-/// Shows where a browser finds the system, if the server's configuration says that it does.
-fn show_address(names: &mut Names, text: &str) {
+/// Where a browser finds the system, or why nowhere; `None` if the server's configuration does not
+/// say that it does.
+fn address_of(names: &mut Names, text: &str) -> Option<Result<String, Error>> {
     let shown = |line: &str| {
         let mount = line.split_once(' ').filter(|(key, _)| *key == "mount");
         mount.is_some_and(|(_, mount)| mount.trim() == SHOWN)
     };
-    if !text.lines().any(shown) {
-        return;
+    let port = value(text, "port").unwrap_or("80");
+    text.lines().any(shown).then(|| address(names, port))
+}
+
+/// Shows all that the server says of itself.
+fn show_status(names: &mut Names, text: &str, listens: bool) {
+    print!("{text}");
+    match address_of(names, text) {
+        Some(Ok(address)) => println!("system       {address}"),
+        Some(Err(error)) => println!("system       cannot be shown: {KEY}: {error}"),
+        None => {}
     }
-    match address(names, value(text, "port").unwrap_or("80")) {
-        Ok(address) => println!("system       {address}"),
-        Err(error) => println!("system       cannot be shown: {KEY}: {error}"),
+    if !listens {
+        eprintln!("httpd: does not listen; the log says why");
     }
+}
+
+/// Shows the address alone; whether there is one.
+fn show_address(names: &mut Names, text: &str, listens: bool) -> bool {
+    if !listens {
+        eprintln!("httpd: does not listen yet; `httpd` shows what it waits for");
+        return false;
+    }
+    match address_of(names, text) {
+        Some(Ok(address)) => {
+            println!("In a browser: {address}");
+            return true;
+        }
+        Some(Err(error)) => eprintln!("httpd: the system cannot be shown: {KEY}: {error}"),
+        None => eprintln!("httpd: no line `mount {SHOWN}` in its configuration"),
+    }
+    false
 }
 
 #[sing_sdk::main]
@@ -91,22 +120,29 @@ fn main(Arguments { what }: Arguments) -> Result<i32, Error> {
         return Ok(1);
     }
     let server = server.recv_success()?;
-    match what.unwrap_or(What::Status) {
-        What::Status => {
+    let what = what.unwrap_or(What::Status);
+    match what {
+        What::Status | What::Address => {
             let mut server = server;
             let begin = uptime();
+            let patience = match what {
+                What::Address => SHORT_PATIENCE,
+                _ => PATIENCE,
+            };
             loop {
                 let (text, next) = server.call_get_status().status()?;
                 let text = text.to_lossy();
                 // One that has just been started will listen in a moment.
-                let waits = text.contains(WAITS);
-                if !waits || uptime().saturating_sub(begin) > PATIENCE {
-                    print!("{text}");
-                    show_address(&mut names, &text);
-                    if waits {
-                        eprintln!("httpd: does not listen; the log says why");
-                    }
-                    return Ok(i32::from(waits));
+                let listens = !text.contains(WAITS);
+                if listens || uptime().saturating_sub(begin) > patience {
+                    let shown = match what {
+                        What::Address => show_address(&mut names, &text, listens),
+                        _ => {
+                            show_status(&mut names, &text, listens);
+                            listens
+                        }
+                    };
+                    return Ok(i32::from(!shown));
                 }
                 sleep(LOOK);
                 server = next;

@@ -24,7 +24,7 @@ use sing_sdk::usage::Refused;
 
 sing_sdk::manifest! {
     name: "shell",
-    description: "the shell: shell [--await PATHS] [--script PATH | -c COMMANDS]",
+    description: "the shell: shell [--await PATHS] [--first COMMANDS] [--script PATH | -c COMMANDS]",
     privileges: [create],
     endpoints: {
         console: ConsoleContract.Imp:Start,
@@ -76,6 +76,8 @@ sing_sdk::arguments! {
     after: option Path "--after PATH";
     /// Waits before the first command until there is something at each of these paths, but not long.
     awaited: option String "--await PATH,...";
+    /// Runs these commands before everything else, also before the prompt. Their status is nobody's.
+    first: option String "--first COMMANDS";
     /// Runs the commands in this file of the name space.
     script: option Path "--script PATH";
     /// Runs these commands.
@@ -97,12 +99,18 @@ fn main(given: Result<Arguments, Refused>) -> Result<i32, Error> {
         Ok(Arguments {
             after,
             awaited,
+            first,
             script,
             commands,
         }) => {
             session.wait_for(after.as_deref().into_iter());
             session.wait_for(awaited.iter().flat_map(|paths| paths.split(',')));
+            if let (Some(first), false) = (first, script.is_some() && commands.is_some()) {
+                session.run(&first);
+                session.variables.status = 0;
+            }
             match (script, commands) {
+                _ if session.ending.is_some() => {}
                 (None, None) => session.interact(),
                 (Some(path), None) => session.script(&path),
                 (None, Some(commands)) => session.run(&commands),

@@ -3,6 +3,7 @@
 //! Invariants:
 //! - A viewer who does not take an event in time is let go; none is given more than one at a time.
 //! - Viewers and threads are counted as long as they are there, however they end.
+//! - Beside the text of one event for each viewer, one look is kept, without its largest table.
 
 use crate::collect::Collector;
 use alloc::sync::Arc;
@@ -43,10 +44,11 @@ const PIECE: usize = 32 << 10;
 const PATIENCE: Duration = Duration::from_secs(5);
 const MOMENT: Duration = Duration::from_millis(20);
 
-/// A look, and the event that shows it.
+/// A look, and the event that shows it. A viewer keeps the event alone, as long as it takes it.
 struct Taken {
+    /// Without what only events show.
     look: Look,
-    event: String,
+    event: Arc<String>,
 }
 
 pub struct App {
@@ -179,8 +181,9 @@ fn follow(app: &App, hello: String, out: &mut Writer) -> Result<(), Error> {
     write(out, hello.as_bytes())?;
     while uptime().saturating_sub(begin) < LIFE {
         let next = uptime() + PERIOD;
-        let taken = app.look().ok_or(Error::Timeout)?;
-        write(out, taken.event.as_bytes())?;
+        let event = Arc::clone(&app.look().ok_or(Error::Timeout)?.event);
+        write(out, event.as_bytes())?;
+        drop(event);
         sleep(next.saturating_sub(uptime()));
     }
     Ok(())
@@ -273,15 +276,15 @@ fn control(app: &App, request: &Request) -> Done {
 }
 
 impl App {
-    pub fn new(key: Option<String>, open: bool, names: Names, more: Names) -> App {
+    pub fn new(key: Option<String>, open: bool, collector: Collector, names: Names) -> App {
         App {
             key,
             open,
             talks: AtomicU32::new(0),
             viewers: AtomicU32::new(0),
             dropped: AtomicU32::new(0),
-            collector: Mutex::new(Collector::new(names)),
-            names: Mutex::new(more),
+            collector: Mutex::new(collector),
+            names: Mutex::new(names),
             last: Mutex::new(None),
         }
     }
@@ -302,9 +305,10 @@ impl App {
             {
                 return Some(Arc::clone(taken));
             }
-            if let Some(mut collector) = self.collector.try_lock() {
-                let look = collector.look().ok()?;
-                let event = event::look(&look);
+            if let Some(collector) = self.collector.try_lock() {
+                let mut look = collector.look().ok()?;
+                let event = Arc::new(event::look(&look));
+                look.keep_figures();
                 let taken = Arc::new(Taken { look, event });
                 *self.last.lock() = Some((uptime(), Arc::clone(&taken)));
                 return Some(taken);

@@ -1,18 +1,23 @@
 //! Takes a look at the system.
 //!
-//! Invariant: what is kept of a look is bounded, however much there is.
+//! Invariants:
+//! - What is kept of a look is bounded, however much there is.
+//! - A look waits for no other process longer than a moment.
 
+use crate::background::Background;
+use alloc::sync::Arc;
 use core::time::Duration;
 use sing_sdk::client::Client;
 use sing_sdk::inspect;
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
 use sing_sdk::time::{uptime, utc};
+use watch::json::MOST_TEXT;
 use watch::look::{Look, Name, Service};
 
-/// More channels or processes than this are not asked for: the answer would take much of the memory
-/// that this service has.
-const MOST: u64 = 20_000;
+/// More channels or processes than this are not asked for, and counted as left out: the answer would
+/// take much of the memory that this service has.
+const MOST: u64 = 4_000;
 /// The most names of a directory, and of all.
 const MOST_OF_ONE: usize = 48;
 const MOST_NAMES: usize = 300;
@@ -20,16 +25,20 @@ const MOST_NAMES: usize = 300;
 const MOST_SERVICES: usize = 256;
 /// How old names may be: they change seldom, and a disk may have to be asked.
 const NAMES_AGE: Duration = Duration::from_secs(5);
+/// How old the services' states may be: less than the looks are apart.
+const SERVICES_AGE: Duration = Duration::from_millis(500);
+/// How long a look waits for both.
+const PATIENCE: Duration = Duration::from_millis(500);
 const MANAGER: &str = "/services";
 
 type Manager = Client<ServicesContract::Imp<ServicesContract::Ready>>;
 
+/// Names, and how many were left out at least.
+type FoundNames = (Vec<Name>, u64);
+
 pub struct Collector {
-    names: Names,
-    manager: Manager,
-    /// The names that were found last, how many were left out, and when.
-    found: (Vec<Name>, u64),
-    again: Duration,
+    services: Arc<Background<Services, Vec<Service>>>,
+    names: Arc<Background<Finder, FoundNames>>,
 }
 
 fn kind(kind: NameKind) -> &'static str {
@@ -40,27 +49,32 @@ fn kind(kind: NameKind) -> &'static str {
     }
 }
 
+/// What is kept of a text of a name's server, which may be any program: more than an event shows.
+fn cut(mut text: String) -> String {
+    if let Some((at, _)) = text.char_indices().nth(MOST_TEXT + 1) {
+        text.truncate(at);
+        text.shrink_to_fit();
+    }
+    text
+}
+
 impl Collector {
-    pub fn new(names: Names) -> Collector {
-        let manager = Client::new(MANAGER, |names, path| {
-            let (manager, exp) = ServicesContract::new_channel()?;
-            names.bind(path, exp)?;
-            Ok(manager.recv_success()?)
-        });
+    /// Both channels to the name server are for this alone: on each, somebody may keep it waiting.
+    pub fn new(services: Names, names: Names) -> Collector {
         Collector {
-            names,
-            manager,
-            found: (Vec::new(), 0),
-            again: Duration::ZERO,
+            services: Background::new(Services::new(services), SERVICES_AGE, Services::all),
+            names: Background::new(Finder(names), NAMES_AGE, Finder::find),
         }
     }
 
-    pub fn look(&mut self) -> Result<Look, Error> {
-        if uptime() >= self.again {
-            self.found = self.find();
-            self.again = uptime() + NAMES_AGE;
-        }
-        let services = self.services();
+    /// A look. What others have to be asked is waited for a moment; who has not answered by then is
+    /// shown as last seen.
+    ///
+    /// # Errors
+    /// Memory is short.
+    pub fn look(&self) -> Result<Look, Error> {
+        let (services, names) = (&self.services, &self.names);
+        let (wait, also) = (services.begin(), names.begin());
         let memory = inspect::memory()?;
         let processes = match memory.processes <= MOST {
             true => inspect::processes()?,
@@ -70,21 +84,53 @@ impl Collector {
             true => inspect::channels()?,
             false => Vec::new(),
         };
-        let (names, names_left) = self.found.clone();
+        let end = uptime() + PATIENCE;
+        if wait {
+            services.settle(end);
+        }
+        if also {
+            names.settle(end);
+        }
+        let services = services.last();
+        let (names, names_left, names_age) = match names.last() {
+            Some(found) => {
+                let age = uptime().saturating_sub(found.at);
+                (found.of.0.clone(), found.of.1, age)
+            }
+            None => (Vec::new(), 0, Duration::ZERO),
+        };
         Ok(Look {
             now: utc().as_millis() as u64,
             system: inspect::system()?,
             memory,
             processes,
             channels,
-            services,
+            services: services.map(|last| last.of.clone()).unwrap_or_default(),
             names,
             names_left,
+            names_age: names_age.as_nanos() as u64,
         })
+    }
+}
+
+/// Asks the service manager.
+struct Services {
+    names: Names,
+    manager: Manager,
+}
+
+impl Services {
+    fn new(names: Names) -> Services {
+        let manager = Client::new(MANAGER, |names, path| {
+            let (manager, exp) = ServicesContract::new_channel()?;
+            names.bind(path, exp)?;
+            Ok(manager.recv_success()?)
+        });
+        Services { names, manager }
     }
 
     /// The services, none if the manager does not say.
-    fn services(&mut self) -> Vec<Service> {
+    fn all(&mut self) -> Vec<Service> {
         let Ok(found) = self.names.search(&format!("{MANAGER}/*")) else {
             return Vec::new();
         };
@@ -114,9 +160,14 @@ impl Collector {
             }
         })
     }
+}
 
+/// Searches the name space.
+struct Finder(Names);
+
+impl Finder {
     /// The names of the upper two levels, and how many were left out at least.
-    fn find(&mut self) -> (Vec<Name>, u64) {
+    fn find(&mut self) -> FoundNames {
         let (mut all, mut left) = (Vec::new(), 0);
         let above = self.below("/", &mut left);
         for name in above {
@@ -142,7 +193,7 @@ impl Collector {
             detail: error.to_string(),
         };
         let spec = sing_sdk::pattern::under(directory, "*");
-        let found = match self.names.search(&spec) {
+        let found = match self.0.search(&spec) {
             Ok(found) => found,
             Err(error) => return vec![unknown(error)],
         };
@@ -155,8 +206,8 @@ impl Collector {
                 }
                 Ok(found) => names.push(Name {
                     kind: kind(found.kind),
-                    path: found.path,
-                    detail: found.detail,
+                    path: cut(found.path),
+                    detail: cut(found.detail),
                 }),
                 Err(error) => {
                     names.push(unknown(error));

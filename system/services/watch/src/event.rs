@@ -35,7 +35,7 @@ fn process(row: &mut Object<'_>, p: &Process) {
     row.number("threads", p.threads.into());
     row.number("pages", p.pages);
     row.number("exchange", p.exchange);
-    row.number("cpu", p.cpu_ns);
+    row.time("cpu", p.cpu_ns);
     row.number("handles", p.handles.into());
     row.number("charged", p.charged);
     row.maybe("budget", Some(p.budget));
@@ -63,7 +63,7 @@ pub fn look(look: &Look) -> String {
     let mut event = Object::new(&mut out);
     let (system, memory) = (&look.system, &look.memory);
     event.number("now", look.now);
-    event.number("uptime", system.uptime_ns);
+    event.time("uptime", system.uptime_ns);
     event.text("machine", &system.machine);
     event.text("version", &format!("Version {}", system.version));
     event.text("scheduler", &system.scheduler);
@@ -88,7 +88,7 @@ pub fn look(look: &Look) -> String {
         row.text("state", &s.state);
         row.number("process", s.process.into());
         row.number("restarts", s.restarts.into());
-        row.number("since", s.since);
+        row.time("since", s.since);
         row.text("reason", &s.reason);
     });
     event.table("names", NAMES, look.names_left, &look.names, |row, n| {
@@ -96,6 +96,7 @@ pub fn look(look: &Look) -> String {
         row.text("kind", n.kind);
         row.text("detail", &n.detail);
     });
+    event.time("names_age", look.names_age);
     let unseen = memory.channels.saturating_sub(look.channels.len() as u64);
     event.table("channels", CHANNELS, unseen, &look.channels, channel);
     event.end();

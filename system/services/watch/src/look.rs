@@ -1,5 +1,6 @@
 //! A look at the system, as it was taken.
 
+use crate::figures::MOST_PROCESSES;
 use alloc::string::String;
 use alloc::vec::Vec;
 use sing_sdk::inspect::{Channel, Memory, Process, State, System};
@@ -83,6 +84,18 @@ pub struct Look {
     pub names: Vec<Name>,
     /// Names that were left out.
     pub names_left: u64,
+    /// Nanoseconds since the names were found.
+    pub names_age: u64,
+}
+
+impl Look {
+    /// Gives up what figures do not show: a look is kept for them until there is another.
+    pub fn keep_figures(&mut self) {
+        self.channels = Vec::new();
+        self.names = Vec::new();
+        self.processes.truncate(MOST_PROCESSES);
+        self.processes.shrink_to_fit();
+    }
 }
 
 /// The word for a process's state.

@@ -14,11 +14,13 @@
 extern crate alloc;
 
 mod app;
+mod background;
 mod collect;
 mod key;
 
 use alloc::sync::Arc;
 use app::App;
+use collect::Collector;
 use sing_sdk::health::Health;
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
@@ -55,9 +57,10 @@ fn main(Arguments { open }: Arguments) -> Result<(), Error> {
     if let Err(error) = &key {
         sing_sdk::log!("/dev/random0: {error}; there is no key, and nobody is let in");
     }
-    // Who takes a look may wait for a disk's file system; who acts does not wait for that.
-    let more = Names::new(names.connect()?)?;
-    let app = Arc::new(App::new(key.ok(), open, names, more));
+    // A search may wait for a disk's file system: what else is asked does not wait for that.
+    let search = Names::new(names.connect()?)?;
+    let collector = Collector::new(Names::new(names.connect()?)?, search);
+    let app = Arc::new(App::new(key.ok(), open, collector, names));
     let begin = WebServiceContract::Exp::send_success;
     let pages = startup::pages().ok_or(Error::NotFound)?;
     let mut pages: Provider<_, _> = Provider::new(pages, begin)?.at_most(CLIENTS);

@@ -83,6 +83,7 @@ fn look(count: u32, name: &str) -> Look {
             })
             .collect(),
         names_left: 0,
+        names_age: u64::MAX,
     }
 }
 
@@ -166,6 +167,47 @@ fn an_event_is_one_line_of_json_and_bounded() {
     let shown = rows.matches("\"restarts\":").count();
     assert_eq!(left, format!("{}}},", 5000 - shown));
     assert!(shown > 50);
+}
+
+#[test]
+fn times_are_numbers_however_long_the_system_runs() {
+    const DAY: u64 = 86_400_000_000_000;
+    let mut look = look(2, "a");
+    // JavaScript has whole numbers up to 2^53: in nanoseconds, 104 days.
+    look.system.uptime_ns = 105 * DAY + 7_000;
+    look.processes[0].cpu_ns = 104 * DAY + DAY / 2;
+    look.services[0].since = 4000 * DAY;
+    look.names_age = 9_000;
+    let text = event::look(&look);
+    for (key, value) in [
+        ("uptime", 105 * DAY / 1000 + 7),
+        ("cpu", (104 * DAY + DAY / 2) / 1000),
+        ("since", 4000 * DAY / 1000),
+        ("names_age", 9),
+    ] {
+        let words = format!("\"{key}\":{value},");
+        assert!(text.contains(&words), "no {words} in {text}");
+    }
+    // The largest there is stays a number as well.
+    look.system.uptime_ns = u64::MAX;
+    look.processes[0].cpu_ns = u64::MAX;
+    look.services[0].since = u64::MAX;
+    let text = event::look(&look);
+    let most = (1u64 << 53) - 1;
+    for key in ["uptime", "cpu", "since"] {
+        assert!(text.contains(&format!("\"{key}\":{most},")), "{text}");
+        assert!(!text.contains(&format!("\"{key}\":null")), "{text}");
+    }
+}
+
+#[test]
+fn what_is_kept_for_figures_shows_the_same_and_is_small() {
+    let mut look = look(5000, "a");
+    let before = figures::text(&look, None, Viewers::default());
+    look.keep_figures();
+    assert_eq!(figures::text(&look, None, Viewers::default()), before);
+    assert_eq!((look.channels.capacity(), look.names.capacity()), (0, 0));
+    assert!(look.processes.capacity() <= 2 * figures::MOST_PROCESSES);
 }
 
 #[test]

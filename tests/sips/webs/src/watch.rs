@@ -8,6 +8,7 @@ use sing_sdk::inspect;
 use sing_sdk::names::Names;
 use sing_sdk::prelude::*;
 use sing_sdk::process::{Child, Exit, stop};
+use sing_sdk::sync::wait;
 use sing_sdk::thread::sleep;
 use sing_sdk::time::{Timeout, uptime};
 
@@ -16,6 +17,14 @@ const VIEWERS: usize = 4;
 /// How long two events may take, and until a viewer is let go that reads nothing.
 const EVENTS: Duration = Duration::from_secs(10);
 const DROPPED: Duration = Duration::from_secs(45);
+/// Directories that never answer, and how long three events and figures may take beside them.
+const SILENT: usize = 6;
+const SOON: Duration = Duration::from_secs(5);
+const LOOK: Duration = Duration::from_millis(1500);
+/// Channels that there are to be seen, and the bytes that `watch` may need to show them to all
+/// viewers: it asks for 4,000 channels at most.
+const CHANNELS: usize = 15_000;
+const MEMORY: u64 = 4 << 20;
 /// A family of figures that counts such viewers.
 const COUNT: &str = "singularity_watch_dropped_total ";
 
@@ -59,7 +68,17 @@ pub fn check(names: &mut Names, port: u16, tally: &mut Tally) -> Result<(), Erro
     test.services()?;
     test.figures()?;
     test.crowd()?;
+    test.silent_names()?;
     test.stuck()
+}
+
+/// How many different looks a page of events has shown: each has the time at which it was taken.
+fn looks(client: &Client) -> usize {
+    let text = client.text();
+    let times = text.split("event: look\ndata: {\"now\":").skip(1);
+    let mut times: Vec<&str> = times.filter_map(|look| look.split(',').next()).collect();
+    times.dedup();
+    times.len()
 }
 
 impl Test<'_> {
@@ -263,9 +282,37 @@ impl Test<'_> {
         }
     }
 
-    /// A viewer that reads nothing is let go.
+    /// Directories whose server never answers keep no viewer waiting, and no figures. The name
+    /// server goes on past each after a while.
+    fn silent_names(&mut self) -> Result<(), Error> {
+        let paths = (0..SILENT).map(|n| self.names.register(&format!("/silent{n}")));
+        let silent: Vec<_> = paths.collect::<Result<_, _>>()?;
+        let mut client = self.follow()?;
+        let end = uptime() + EVENTS;
+        let is_asked = || silent.iter().any(|d| wait(d, Timeout::NONE).is_ok());
+        while !is_asked() && uptime() < end && client.more_within(LOOK) {}
+        self.tally.holds("a silent directory is asked", is_asked());
+        let (from, begin) = (looks(&client), uptime());
+        while looks(&client) < from + 3 && client.more_within(EVENTS) {}
+        let time = uptime().saturating_sub(begin);
+        let good = looks(&client) >= from + 3 && time < SOON;
+        self.tally.holds("events beside silent directories", good);
+        let (bearer, begin) = (self.bearer.clone(), uptime());
+        self.ask("GET /metrics", &bearer, 200)?;
+        let good = uptime().saturating_sub(begin) < LOOK;
+        self.tally.holds("figures beside silent directories", good);
+        client.abort();
+        Ok(())
+    }
+
+    /// Viewers that read nothing are let go. Until then they cost little, however much there is to
+    /// be seen.
     fn stuck(&mut self) -> Result<(), Error> {
-        let viewer = self.follow()?;
+        let channels = (0..CHANNELS).map(|_| ClockContract::new_channel());
+        let channels: Vec<_> = channels.collect::<Result<_, _>>()?;
+        let viewers = (0..VIEWERS).map(|_| self.follow());
+        let viewers: Vec<_> = viewers.collect::<Result<_, _>>()?;
+        let mut most = 0;
         let bearer = self.bearer.clone();
         let end = uptime() + DROPPED;
         loop {
@@ -273,6 +320,7 @@ impl Test<'_> {
             let text = answer.text();
             let mut counts = text.lines().filter_map(|line| line.strip_prefix(COUNT));
             let dropped = counts.next().is_some_and(|count| count != "0");
+            most = most.max(memory_of("watch")?);
             if dropped || uptime() > end {
                 self.tally
                     .holds("a viewer that reads nothing is let go", dropped);
@@ -280,9 +328,18 @@ impl Test<'_> {
             }
             sleep(Duration::from_millis(500));
         }
-        drop(viewer);
+        println!("memory       {} KiB at most", most >> 10);
+        self.tally.holds("little memory", most < MEMORY);
+        drop((viewers, channels));
         Ok(())
     }
+}
+
+/// Bytes that a program occupies.
+fn memory_of(name: &str) -> Result<u64, Error> {
+    let all = inspect::processes()?;
+    let pages = all.iter().filter(|p| p.name == name).map(|p| p.pages);
+    Ok(pages.sum::<u64>() * 4096)
 }
 
 /// The first line that is no figure of the format, or of another family than the last comment says.

@@ -32,12 +32,14 @@ const bytes = (count) => {
   while (count >= 1024 && at < 4) { count /= 1024; at += 1; }
   return `${at && count < 100 ? count.toFixed(1) : Math.round(count)} ${units[at]}`;
 };
-const time = (nanoseconds) => {
-  const s = nanoseconds / 1e9;
+const time = (microseconds) => {
+  const s = microseconds / 1e6;
   if (s < 1) return `${(s * 1000).toFixed(1)} ms`;
   if (s < 60) return `${s.toFixed(1)} s`;
   if (s < 3600) return `${Math.floor(s / 60)} min ${Math.floor(s % 60)} s`;
-  return `${Math.floor(s / 3600)} h ${Math.floor(s / 60) % 60} min`;
+  const h = Math.floor(s / 3600);
+  if (h < 48) return `${h} h ${Math.floor(s / 60) % 60} min`;
+  return `${Math.floor(h / 24)} d ${h % 24} h`;
 };
 const share = (part) => `${(100 * part).toFixed(1)} %`;
 
@@ -121,7 +123,7 @@ function table(id, title, columns, order) {
 
 const compare = (a, b) => (typeof a === "number" ? a - b : String(a).localeCompare(String(b)));
 
-function fill(of, all) {
+function fill(of, all, beside = "") {
   const wanted = $("filter").value.trim().toLowerCase();
   let rows = all.rows.filter((r) => !wanted || of.columns.some((c) => c.find
     && String(c.find(r)).toLowerCase().includes(wanted)));
@@ -159,7 +161,8 @@ function fill(of, all) {
   }
   const total = all.rows.length + all.left;
   const shown = rows.length === total ? `${total}` : `${rows.length} of ${total}`;
-  of.count.textContent = all.left ? `${shown}; the others do not fit into an event` : shown;
+  const left = all.left ? "; the others do not fit into an event" : "";
+  of.count.textContent = `${shown}${left}${beside}`;
 }
 
 const N = "number";
@@ -307,7 +310,9 @@ function show() {
     + event.scheduler;
   fill(processes, event.processes);
   fill(services, event.services);
-  fill(names, event.names);
+  // They are looked for every five seconds, and a directory may not answer.
+  const old = event.names_age > 15e6 ? `; as of ${time(event.names_age)} ago` : "";
+  fill(names, event.names, old);
   fill(channels, event.channels);
 }
 
