@@ -113,7 +113,11 @@ pub(crate) fn check_large(checked: &mut Checked<'_>, options: &Options) -> Resul
 }
 
 /// Compiles a module that has passed verification.
-pub(crate) fn module(mut checked: Checked<'_>, options: &Options, work: &Work) -> Result<Compiled> {
+pub(crate) fn module(
+    mut checked: Checked<'_>,
+    options: &Options,
+    work: &Work<'_>,
+) -> Result<Compiled> {
     let isa = isa::build(options.cpu)?;
     let added = Added::to(&mut checked, options);
     let started = Instant::now();
@@ -166,7 +170,7 @@ pub(crate) fn module(mut checked: Checked<'_>, options: &Options, work: &Work) -
     parallel::in_order(
         work.threads_for(module),
         jobs.len(),
-        || Generator::new(&env, &*isa),
+        || Generator::new(&env, &*isa, work.keeper),
         |generator, number| {
             let job = &jobs[number];
             let made = generator.make(job);
@@ -329,6 +333,7 @@ impl<'e> Emitter<'e> {
             Kind::Routine(routine) => self.linker.routine(routine, offset),
             _ => {
                 self.stats.functions += 1;
+                self.stats.kept += usize::from(made.kept);
                 self.funcs.push(Func {
                     ty: job.ty,
                     offset,

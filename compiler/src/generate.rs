@@ -3,6 +3,7 @@
 //! have a [`Generator`].
 
 use crate::error::{Error, Result};
+use crate::kept::{self, Keeper};
 use crate::piece::Piece;
 use crate::translate::{self, Env, Routine};
 use cranelift_codegen::Context;
@@ -67,6 +68,8 @@ pub(crate) struct Made {
     pub(crate) first_place: u32,
     /// WebAssembly instructions translated.
     pub(crate) instructions: u64,
+    /// Whether the piece was there before.
+    pub(crate) kept: bool,
     pub(crate) translate_ns: u64,
     pub(crate) codegen_ns: u64,
 }
@@ -75,15 +78,21 @@ pub(crate) struct Made {
 pub(crate) struct Generator<'g> {
     env: &'g Env<'g>,
     isa: &'g dyn TargetIsa,
+    keeper: Option<&'g dyn Keeper>,
     builder: FunctionBuilderContext,
     context: Context,
 }
 
 impl<'g> Generator<'g> {
-    pub(crate) fn new(env: &'g Env<'g>, isa: &'g dyn TargetIsa) -> Generator<'g> {
+    pub(crate) fn new(
+        env: &'g Env<'g>,
+        isa: &'g dyn TargetIsa,
+        keeper: Option<&'g dyn Keeper>,
+    ) -> Generator<'g> {
         Generator {
             env,
             isa,
+            keeper,
             builder: FunctionBuilderContext::new(),
             context: Context::new(),
         }
@@ -99,7 +108,7 @@ impl<'g> Generator<'g> {
             self.builder = FunctionBuilderContext::new();
         })?;
         let translated = Instant::now();
-        let piece = Piece::make(&mut self.context, self.isa, self.env.lines)?;
+        let (piece, kept) = self.piece()?;
         let params = &self.context.func.params;
         Ok(Made {
             job: *job,
@@ -107,9 +116,27 @@ impl<'g> Generator<'g> {
             names: params.user_named_funcs().values().cloned().collect(),
             first_place: params.base_srcloc().bits(),
             instructions,
+            kept,
             translate_ns: (translated - started).as_nanos() as u64,
             codegen_ns: translated.elapsed().as_nanos() as u64,
         })
+    }
+
+    /// The machine code; whether it was there before.
+    fn piece(&mut self) -> Result<(Piece, bool)> {
+        let Some(keeper) = self.keeper else {
+            let piece = Piece::make(&mut self.context, self.isa, self.env.lines);
+            return Ok((piece?, false));
+        };
+        let name = kept::name(&self.context.func, self.env.options, self.env.lines);
+        if let Some(piece) = keeper.get(&name).and_then(Piece::decode) {
+            return Ok((piece, true));
+        }
+        let piece = Piece::make(&mut self.context, self.isa, self.env.lines)?;
+        if let Some(bytes) = piece.encode() {
+            keeper.put(name, bytes);
+        }
+        Ok((piece, false))
     }
 
     /// Makes the intermediate code; the number of the module's instructions in it.

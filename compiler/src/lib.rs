@@ -22,6 +22,7 @@ mod error;
 mod generate;
 mod initial;
 mod isa;
+mod kept;
 mod layout;
 mod link;
 mod module;
@@ -37,6 +38,7 @@ mod translate;
 mod verify;
 
 pub use error::{Error, ErrorKind, Place, Result};
+pub use kept::{Keeper, Name};
 pub use options::{Cpu, Features, Options, Work};
 pub use sing_image::meta::{Linkage, MemoryMode};
 
@@ -61,6 +63,8 @@ pub struct Stats {
     pub wasm_bytes: usize,
     /// Functions compiled.
     pub functions: usize,
+    /// Functions whose code was there before.
+    pub kept: usize,
     /// WebAssembly instructions translated.
     pub instructions: u64,
     /// Bytes of machine code.
@@ -126,7 +130,7 @@ pub fn compile(wasm: &[u8], options: &Options) -> Result<Compiled> {
 ///
 /// # Errors
 /// Why the module is refused, with the place.
-pub fn compile_by(wasm: &[u8], options: &Options, work: &Work) -> Result<Compiled> {
+pub fn compile_by(wasm: &[u8], options: &Options, work: &Work<'_>) -> Result<Compiled> {
     let started = Instant::now();
     let checked = verify::check(wasm, options)?;
     let verify_ns = started.elapsed().as_nanos() as u64;

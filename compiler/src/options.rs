@@ -1,5 +1,6 @@
 //! The options of verification and compilation.
 
+use crate::kept::Keeper;
 use crate::module::Module;
 use sing_image::meta::{Linkage, MemoryMode};
 
@@ -57,11 +58,13 @@ impl Default for Options {
 }
 
 /// How the work of a compilation is done, on which its result does not depend.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Work {
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Work<'w> {
     /// The threads that compile functions; with one it is this one. Without a number there are as
     /// many as this process has processors, up to 16, and fewer for a small module.
     pub threads: Option<usize>,
+    /// Code of functions from earlier compilations, which is taken in the place of new code.
+    pub keeper: Option<&'w dyn Keeper>,
 }
 
 /// Bytes of code for each thread: for fewer it is not worth making it.
@@ -69,7 +72,7 @@ const BYTES_OF_THREAD: u64 = 16 << 10;
 /// The most threads that are made without being asked for: each needs some megabytes.
 const MOST_THREADS: usize = 16;
 
-impl Work {
+impl Work<'_> {
     /// The threads for a module.
     pub(crate) fn threads_for(&self, module: &Module<'_>) -> usize {
         if let Some(threads) = self.threads {

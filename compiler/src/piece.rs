@@ -10,11 +10,12 @@ use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::ir::{ExternalName, TrapCode};
 use cranelift_codegen::isa::TargetIsa;
 use cranelift_codegen::{Context, FinalizedMachExceptionHandler, FinalizedRelocTarget};
+use serde::{Deserialize, Serialize};
 use sing_abi::trap::Trap;
 use sing_image::limits;
 
 /// The machine code of a function.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Piece {
     pub(crate) code: Vec<u8>,
     pub(crate) alignment: u32,

@@ -1,6 +1,6 @@
 //! Input files: modules and images, recognised by their first bytes.
 
-use sing_compiler::{Compiled, Options};
+use sing_compiler::{Compiled, Options, Work};
 use sing_image::system::MAGIC;
 use std::path::Path;
 
@@ -104,6 +104,16 @@ pub fn image(path: &Path, bytes: Vec<u8>, options: &Options) -> Result<Vec<u8>, 
 
 /// Compiles a module; an ordinary program is joined with the adapter before.
 pub fn compile(path: &Path, bytes: &[u8], options: &Options) -> Result<Compiled, String> {
+    compile_by(path, bytes, options, &Work::default())
+}
+
+/// The same, with the work done in this way.
+pub fn compile_by(
+    path: &Path,
+    bytes: &[u8],
+    options: &Options,
+    work: &Work<'_>,
+) -> Result<Compiled, String> {
     let name = path.display();
     if kind(bytes).map_err(|e| format!("{name}: {e}"))? == Kind::Image {
         return Err(format!(
@@ -116,7 +126,7 @@ pub fn compile(path: &Path, bytes: &[u8], options: &Options) -> Result<Compiled,
         joined = crate::run::installed(path, bytes)?;
         module = &joined;
     }
-    let compiled = sing_compiler::compile(module, options);
+    let compiled = sing_compiler::compile_by(module, options, work);
     compiled.map_err(|e| format!("{name}: refused: {e}"))
 }
 

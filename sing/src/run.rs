@@ -11,6 +11,7 @@
 mod cache;
 mod frames;
 mod image;
+mod pieces;
 
 pub use cache::Choice;
 pub use image::installed;

@@ -73,7 +73,11 @@ fn any_number_of_threads_gives_the_same_bytes() {
     {
         let on = |threads| {
             let threads = Some(threads);
-            let compiled = crate::compile_by(&wasm, &options, &crate::Work { threads }).unwrap();
+            let work = crate::Work {
+                threads,
+                keeper: None,
+            };
+            let compiled = crate::compile_by(&wasm, &options, &work).unwrap();
             (compiled.to_elf().unwrap(), compiled.stats.functions)
         };
         let one = on(1);

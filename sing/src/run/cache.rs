@@ -1,5 +1,5 @@
-//! System images of programs that were compiled before, each under a name made of all that it
-//! depends on.
+//! System images of programs that were compiled before, and the code of their functions
+//! ([`super::pieces`]), each under a name made of all that it depends on.
 //!
 //! A kept image is machine code, which nothing verifies again: it is trusted as the programs are
 //! that a person has installed for themselves. Invariants:
@@ -17,7 +17,7 @@ use rustix::process::geteuid;
 use sha2::{Digest as _, Sha256};
 use sing_image::system;
 use std::fs::{DirBuilder, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek as _, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
@@ -180,6 +180,18 @@ impl Cache {
         }
     }
 
+    /// The bytes of what is kept under a name, if it is whole.
+    pub fn read(&self, key: &Key) -> Option<Vec<u8>> {
+        let Found::Whole(mut file) = self.get(key) else {
+            return None;
+        };
+        let mut bytes = Vec::new();
+        file.rewind().ok()?;
+        file.read_to_end(&mut bytes).ok()?;
+        bytes.truncate(bytes.len().saturating_sub(TAIL));
+        Some(bytes)
+    }
+
     /// Keeps an image, and removes others if there are too many bytes: the file.
     pub fn put(&self, key: &Key, image: &[u8]) -> io::Result<File> {
         let bytes = (image.len() + TAIL) as u64;
@@ -305,7 +317,6 @@ fn check(file: &mut File, key: &Key) -> io::Result<Result<(), &'static str>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Seek as _;
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     /// A directory of a test's own.

@@ -2,10 +2,11 @@
 //! from the cache if the same was compiled before.
 
 use super::cache::{Cache, Found, Key};
+use super::pieces::Pieces;
 use super::{BASE, Request, beside, image_name, nameless, printable};
 use crate::output::complain;
 use crate::{input, system};
-use sing_compiler::{Features, Options};
+use sing_compiler::{Features, Keeper, Options, Stats, Work};
 use sing_image::system::{BIN, PLAN, SystemImage};
 use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt as _;
@@ -43,58 +44,90 @@ pub fn ready(request: &Request, base: &Path) -> Result<File, String> {
         }
         None
     });
-    let cache = match cache {
-        Some(cache) => Some((cache, key(request, &module, base, &options)?)),
-        None => None,
+    let Some(cache) = cache else {
+        let archive = made(request, &module, base, &options, None, &say)?;
+        return without_name(&archive);
     };
-    if let Some((cache, key)) = &cache {
-        match cache.get(key) {
-            Found::Whole(file) => {
-                say(format!("compiled before, {}", cache.path(key).display()));
-                return Ok(file);
-            }
-            Found::Broken(why) => {
-                let path = cache.path(key);
-                say(format!("{} is not used: {why}", path.display()));
-            }
-            Found::Nothing => {}
+    let own = Own::of(base)?;
+    let key = own.key(request, &module, &options);
+    match cache.get(&key) {
+        Found::Whole(file) => {
+            say(format!("compiled before, {}", cache.path(&key).display()));
+            return Ok(file);
+        }
+        Found::Broken(why) => {
+            let path = cache.path(&key);
+            say(format!("{} is not used: {why}", path.display()));
+        }
+        Found::Nothing => {}
+    }
+    let functions = own.key_of_functions(request, &options);
+    let pieces = Pieces::read(&cache, &functions);
+    let archive = made(request, &module, base, &options, Some(&pieces), &say)?;
+    if let Err(why) = pieces.write(&cache, &functions) {
+        say(format!("its functions are not kept: {why}"));
+    }
+    match cache.put(&key, &archive) {
+        Ok(file) => {
+            say(format!("kept as {}", cache.path(&key).display()));
+            Ok(file)
+        }
+        Err(why) => {
+            say(format!("not kept: {why}"));
+            without_name(&archive)
         }
     }
-    let started = Instant::now();
-    let archive = made(request, &module, &input::read(base)?, &options)?;
-    say(format!(
-        "compiled in {:.2} s",
-        started.elapsed().as_secs_f64()
-    ));
-    if let Some((cache, key)) = &cache {
-        match cache.put(key, &archive) {
-            Ok(file) => {
-                say(format!("kept as {}", cache.path(key).display()));
-                return Ok(file);
-            }
-            Err(why) => say(format!("not kept: {why}")),
-        }
-    }
-    nameless(&archive).map_err(|e| format!("the system image cannot be kept: {e}"))
 }
 
-/// The name under which an image is kept: of all that it depends on. The module counts by its
-/// bytes; this command, with its compiler, and the services with the adapter by their files.
-fn key(request: &Request, module: &[u8], base: &Path, options: &Options) -> Result<Key, String> {
-    let own =
-        std::fs::metadata("/proc/self/exe").map_err(|e| format!("cannot find itself: {e}"))?;
-    let services = std::fs::metadata(base);
-    let services = services.map_err(|e| format!("{}: cannot be read: {e}", base.display()))?;
-    Ok(Key::of(&[
-        env!("CARGO_PKG_VERSION").as_bytes(),
-        &stamp(&own),
-        &stamp(&services),
-        format!("{options:?}").as_bytes(),
-        // Both are in the image: its name, and the program's in the manifest.
-        image_name(&request.file).as_bytes(),
-        program_name(&request.file).as_bytes(),
-        module,
-    ]))
+fn without_name(archive: &[u8]) -> Result<File, String> {
+    nameless(archive).map_err(|e| format!("the system image cannot be kept: {e}"))
+}
+
+/// What all kept files depend on: this command, with its compiler, and the services with the
+/// adapter. Each counts by which file it is.
+struct Own {
+    command: Vec<u8>,
+    services: Vec<u8>,
+}
+
+impl Own {
+    fn of(services: &Path) -> Result<Own, String> {
+        let command = std::fs::metadata("/proc/self/exe");
+        let command = command.map_err(|e| format!("cannot find itself: {e}"))?;
+        let about = std::fs::metadata(services);
+        let about = about.map_err(|e| format!("{}: cannot be read: {e}", services.display()))?;
+        Ok(Own {
+            command: stamp(&command),
+            services: stamp(&about),
+        })
+    }
+
+    /// The name under which an image is kept.
+    fn key(&self, request: &Request, module: &[u8], options: &Options) -> Key {
+        Key::of(&[
+            b"image",
+            env!("CARGO_PKG_VERSION").as_bytes(),
+            &self.command,
+            &self.services,
+            format!("{options:?}").as_bytes(),
+            // Both are in the image: its name, and the program's in the manifest.
+            image_name(&request.file).as_bytes(),
+            program_name(&request.file).as_bytes(),
+            module,
+        ])
+    }
+
+    /// The name under which the code of a program's functions is kept: other programs of its name,
+    /// which it is or becomes, have it, too.
+    fn key_of_functions(&self, request: &Request, options: &Options) -> Key {
+        Key::of(&[
+            b"functions",
+            env!("CARGO_PKG_VERSION").as_bytes(),
+            &self.command,
+            format!("{options:?}").as_bytes(),
+            program_name(&request.file).as_bytes(),
+        ])
+    }
 }
 
 /// What changes with any change of a file, or of which file it is.
@@ -111,14 +144,30 @@ fn stamp(of: &Metadata) -> Vec<u8> {
 fn made(
     request: &Request,
     module: &[u8],
-    base: &[u8],
+    base: &Path,
     options: &Options,
+    pieces: Option<&Pieces>,
+    say: &dyn Fn(String),
 ) -> Result<Vec<u8>, String> {
-    let base = SystemImage::decode(base).map_err(|e| format!("{BASE}: {}", e.message))?;
+    let started = Instant::now();
+    let base = input::read(base)?;
+    let base = SystemImage::decode(&base).map_err(|e| format!("{BASE}: {}", e.message))?;
     let adapter = base.file(ADAPTER);
     let adapter = adapter.ok_or_else(|| format!("{BASE}: has no {ADAPTER}"))?;
     let merged = merged(&request.file, module, adapter, Some(BUDGET))?;
-    let compiled = input::compile(&request.file, &merged, options)?;
+    let work = Work {
+        keeper: pieces.map(|pieces| pieces as &dyn Keeper),
+        ..Work::default()
+    };
+    let compiled = input::compile_by(&request.file, &merged, options, &work)?;
+    let Stats {
+        functions, kept, ..
+    } = compiled.stats;
+    say(format!(
+        "compiled in {:.2} s, {} of {functions} functions",
+        started.elapsed().as_secs_f64(),
+        functions.saturating_sub(kept)
+    ));
     let program = input::elf(&compiled, &request.file)?;
     let mut files: Vec<(String, Vec<u8>)> =
         vec![(format!("{BIN}{}", image_name(&request.file)), program)];

@@ -118,7 +118,11 @@ impl<'m> World<'m> {
     fn compile(&self, wasm: &[u8]) -> Result<sing_compiler::Result<Compiled>, NoInstance> {
         let on = |threads| {
             let threads = Some(threads);
-            compile_by(wasm, &self.options, &Work { threads })
+            let work = Work {
+                threads,
+                keeper: None,
+            };
+            compile_by(wasm, &self.options, &work)
         };
         let (one, several) = (on(1), on(4));
         let same = match (&one, &several) {
