@@ -165,18 +165,27 @@ pub(crate) fn module(
         let routines = Routine::made(options.sealed()).iter();
         jobs.extend(routines.map(|&routine| Job::routine(routine)));
     }
+    let keeper = work.keeper;
+    let mut done = 0;
     let mut emitter = Emitter::new(&env);
     emitter.lines = source.map(debug::Maker::new);
     parallel::in_order(
         work.threads_for(module),
         jobs.len(),
-        || Generator::new(&env, &*isa, work.keeper),
+        || Generator::new(&env, &*isa, keeper),
         |generator, number| {
             let job = &jobs[number];
             let made = generator.make(job);
             made.map_err(|e| in_function(e, job.index, &module.func_name(job.known_as)))
         },
-        |made| emitter.place(made),
+        |made| {
+            emitter.place(made)?;
+            done += 1;
+            if let Some(progress) = work.progress {
+                progress(done, jobs.len());
+            }
+            Ok(())
+        },
     )?;
     if env.exceptions.is_some() {
         emitter.linker.append(Routine::Resume, &translate::RESUME);

@@ -11,7 +11,6 @@ use crate::options::Options;
 use crate::piece::Piece;
 use cranelift_codegen::ir::Function;
 use sha2::{Digest, Sha256};
-use std::fmt;
 use std::hash::{Hash, Hasher};
 
 /// The name of a function's code: a digest of all that it depends on, but for the compiler.
@@ -26,25 +25,44 @@ pub trait Keeper: Sync {
     fn put(&self, name: Name, code: Vec<u8>);
 }
 
-impl fmt::Debug for dyn Keeper + '_ {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Keeper")
+/// What is hashed, in one piece. Numbers are mostly small, and have as many bytes as they need: 7
+/// bits in each, and the highest bit where more follow.
+struct Bytes(Vec<u8>);
+
+impl Bytes {
+    fn number(&mut self, mut number: u64) {
+        while number >= 0x80 {
+            self.0.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        self.0.push(number as u8);
+    }
+}
+
+/// The kinds of numbers, all written alike.
+macro_rules! numbers {
+    ($($write:ident $ty:ty),*) => {
+        $(fn $write(&mut self, number: $ty) {
+            self.number(number as u64);
+        })*
+    };
+}
+
+impl Hasher for Bytes {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+
+    numbers!(write_u16 u16, write_u32 u32, write_u64 u64, write_usize usize);
+    numbers!(write_i16 i16, write_i32 i32, write_i64 i64, write_isize isize);
+
+    fn finish(&self) -> u64 {
+        0
     }
 }
 
 /// The name of the code of a translated function.
 pub(crate) fn name(func: &Function, options: &Options, places: bool) -> Name {
-    /// What is hashed, in one piece: many parts have a byte.
-    struct Bytes(Vec<u8>);
-    impl Hasher for Bytes {
-        fn write(&mut self, bytes: &[u8]) {
-            self.0.extend_from_slice(bytes);
-        }
-
-        fn finish(&self) -> u64 {
-            0
-        }
-    }
     let mut bytes = Bytes(Vec::with_capacity(1 << 14));
     options.cpu.features().hash(&mut bytes);
     places.hash(&mut bytes);

@@ -58,13 +58,15 @@ impl Default for Options {
 }
 
 /// How the work of a compilation is done, on which its result does not depend.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Default)]
 pub struct Work<'w> {
     /// The threads that compile functions; with one it is this one. Without a number there are as
     /// many as this process has processors, up to 16, and fewer for a small module.
     pub threads: Option<usize>,
     /// Code of functions from earlier compilations, which is taken in the place of new code.
     pub keeper: Option<&'w dyn Keeper>,
+    /// Is told how many functions are done, of how many.
+    pub progress: Option<&'w dyn Fn(usize, usize)>,
 }
 
 /// Bytes of code for each thread: for fewer it is not worth making it.

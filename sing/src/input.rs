@@ -1,5 +1,6 @@
 //! Input files: modules and images, recognised by their first bytes.
 
+use crate::progress::Progress;
 use sing_compiler::{Compiled, Options, Work};
 use sing_image::system::MAGIC;
 use std::path::Path;
@@ -126,7 +127,13 @@ pub fn compile_by(
         joined = crate::run::installed(path, bytes)?;
         module = &joined;
     }
-    let compiled = sing_compiler::compile_by(module, options, work);
+    let progress = Progress::of(path);
+    let at = |done, of| progress.at(done, of);
+    let work = Work {
+        progress: Some(&at),
+        ..*work
+    };
+    let compiled = sing_compiler::compile_by(module, options, &work);
     compiled.map_err(|e| format!("{name}: refused: {e}"))
 }
 

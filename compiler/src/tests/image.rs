@@ -75,7 +75,7 @@ fn any_number_of_threads_gives_the_same_bytes() {
             let threads = Some(threads);
             let work = crate::Work {
                 threads,
-                keeper: None,
+                ..crate::Work::default()
             };
             let compiled = crate::compile_by(&wasm, &options, &work).unwrap();
             (compiled.to_elf().unwrap(), compiled.stats.functions)

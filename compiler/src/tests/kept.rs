@@ -28,6 +28,7 @@ impl Memory {
         let work = Work {
             threads: Some(2),
             keeper: Some(self),
+            ..Work::default()
         };
         let kept = crate::compile_by(wasm, &Options::default(), &work).unwrap();
         let anew = compile(wasm);
@@ -137,6 +138,7 @@ fn what_has_not_the_form_of_code_is_not_used() {
         let work = Work {
             threads: Some(1),
             keeper: Some(&memory),
+            ..Work::default()
         };
         let wasm = program("", "(i32.const 7)");
         let made = crate::compile_by(&wasm, &Options::default(), &work);

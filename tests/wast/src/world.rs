@@ -120,7 +120,7 @@ impl<'m> World<'m> {
             let threads = Some(threads);
             let work = Work {
                 threads,
-                keeper: None,
+                ..Work::default()
             };
             compile_by(wasm, &self.options, &work)
         };
