@@ -3,14 +3,15 @@
 
 use crate::debug;
 use crate::error::{Error, ErrorKind, Place, Result};
+use crate::generate::{Generator, Job, Kind, Made};
 use crate::link::Linker;
 use crate::module::Module;
-use crate::options::Options;
+use crate::options::{Options, Work};
+use crate::parallel;
 use crate::translate::{self, Env, Routine};
 use crate::verify::Checked;
 use crate::{Compiled, Stats, isa, layout};
-use cranelift_codegen::Context;
-use cranelift_codegen::ir::{Function, Signature, UserFuncName};
+use cranelift_codegen::ir::Function;
 use cranelift_codegen::isa::{CallConv, OwnedTargetIsa};
 use cranelift_frontend::FunctionBuilderContext;
 use sing_abi::names::{EXPORT_MAIN, EXPORT_THREAD};
@@ -112,7 +113,11 @@ pub(crate) fn check_large(checked: &mut Checked<'_>, options: &Options) -> Resul
 }
 
 /// Compiles a module that has passed verification.
-pub(crate) fn module(mut checked: Checked<'_>, options: &Options) -> Result<Compiled> {
+pub(crate) fn module(
+    mut checked: Checked<'_>,
+    options: &Options,
+    work: &Work<'_>,
+) -> Result<Compiled> {
     let isa = isa::build(options.cpu)?;
     let added = Added::to(&mut checked, options);
     let started = Instant::now();
@@ -135,43 +140,55 @@ pub(crate) fn module(mut checked: Checked<'_>, options: &Options) -> Result<Comp
         entries,
         ..
     } = added;
-    let mut emitter = Emitter::new(&env, isa);
-    emitter.lines = source.map(debug::Maker::new);
-    for (index, body) in (module.imported_funcs..).zip(&module.bodies) {
+    let mut jobs = Vec::new();
+    for index in module.imported_funcs..defined {
         let ty = module.func_types[index as usize];
-        let signature = env.signature(&module.types[ty as usize]);
-        let name = module.func_name(index);
-        emitter.function(index, ty, signature, name, |func, builder| {
-            translate::function(&env, func, builder, index, body)
-        })?;
+        jobs.push(Job::new(index, ty, index, Kind::Body));
     }
     for (&func, thunk) in referents.iter().zip(defined..) {
         let ty = module.func_types[func as usize];
-        let signature = env.signature(&module.types[ty as usize]);
-        let name = module.func_name(func);
-        emitter.function(thunk, ty, signature, name, |func_ir, builder| {
-            translate::thunk(&env, func_ir, builder, func)?;
-            Ok(0)
-        })?;
+        jobs.push(Job::new(thunk, ty, func, Kind::Thunk));
     }
     let first = defined + referents.len() as u32;
     for (&func, entry) in entries.iter().zip(first..) {
         // The exported function may be a thunk, which has the type of the import that it stands
         // for.
         let stands_for = func.checked_sub(defined).map(|n| referents[n as usize]);
-        let ty = module.func_types[stands_for.unwrap_or(func) as usize];
-        let signature = env.signature_by(&module.types[ty as usize], translate::KERNEL_CONVENTION);
-        let name = module.func_name(stands_for.unwrap_or(func));
-        emitter.function(entry, ty, signature, name, |ir, builder| {
-            translate::entry(&env, ir, builder, func, ty)?;
-            Ok(0)
-        })?;
+        let stands_for = stands_for.unwrap_or(func);
+        let ty = module.func_types[stands_for as usize];
+        jobs.push(Job::new(entry, ty, stands_for, Kind::Entry(func)));
     }
     if !options.sealed() {
-        emitter.trampolines()?;
+        jobs.extend(trampolines(&env));
     }
     if env.exceptions.is_some() {
-        emitter.routines()?;
+        let routines = Routine::made(options.sealed()).iter();
+        jobs.extend(routines.map(|&routine| Job::routine(routine)));
+    }
+    let keeper = work.keeper;
+    let mut done = 0;
+    let mut emitter = Emitter::new(&env);
+    emitter.lines = source.map(debug::Maker::new);
+    parallel::in_order(
+        work.threads_for(module),
+        jobs.len(),
+        || Generator::new(&env, &*isa, keeper),
+        |generator, number| {
+            let job = &jobs[number];
+            let made = generator.make(job);
+            made.map_err(|e| in_function(e, job.index, &module.func_name(job.known_as)))
+        },
+        |made| {
+            emitter.place(made)?;
+            done += 1;
+            if let Some(progress) = work.progress {
+                progress(done, jobs.len());
+            }
+            Ok(())
+        },
+    )?;
+    if env.exceptions.is_some() {
+        emitter.linker.append(Routine::Resume, &translate::RESUME);
     }
     let lines = emitter
         .lines
@@ -272,12 +289,21 @@ fn fixed_tables(checked: &Checked<'_>, options: &Options) -> Vec<bool> {
         .collect()
 }
 
-/// Compiles functions one by one.
+/// The functions through which those outside call an open module's.
+fn trampolines(env: &Env<'_>) -> impl Iterator<Item = Job> {
+    let exports = env.module.exports.iter().filter_map(|e| match e.kind {
+        ExportKind::Func(func) => Some(func),
+        _ => None,
+    });
+    // By the kernel's convention, a start function can be called as it is.
+    let start = env.module.start.filter(|_| env.options.tail_calls);
+    let exported: BTreeSet<u32> = exports.chain(start).collect();
+    exported.into_iter().map(Job::trampoline)
+}
+
+/// Places functions in the image, one after the other.
 struct Emitter<'e> {
     env: &'e Env<'e>,
-    isa: OwnedTargetIsa,
-    builder: FunctionBuilderContext,
-    context: Context,
     linker: Linker,
     funcs: Vec<Func>,
     trampolines: Vec<(u32, u32)>,
@@ -287,12 +313,9 @@ struct Emitter<'e> {
 }
 
 impl<'e> Emitter<'e> {
-    fn new(env: &'e Env<'e>, isa: OwnedTargetIsa) -> Emitter<'e> {
+    fn new(env: &'e Env<'e>) -> Emitter<'e> {
         Emitter {
             env,
-            isa,
-            builder: FunctionBuilderContext::new(),
-            context: Context::new(),
             linker: Linker::default(),
             funcs: Vec::new(),
             trampolines: Vec::new(),
@@ -301,101 +324,48 @@ impl<'e> Emitter<'e> {
         }
     }
 
-    fn function(
-        &mut self,
-        index: u32,
-        ty: u32,
-        signature: Signature,
-        name: String,
-        translate: impl FnOnce(&mut Function, &mut FunctionBuilderContext) -> Result<u64>,
-    ) -> Result<()> {
-        let (offset, size) = self
-            .emit(index, |func, builder| {
-                func.signature = signature;
-                translate(func, builder)
-            })
-            .map_err(|e| in_function(e, index, &name))?;
-        self.stats.functions += 1;
-        self.funcs.push(Func {
-            ty,
-            offset,
-            size,
-            name,
+    /// Places a function behind the others.
+    fn place(&mut self, made: Made) -> Result<()> {
+        let Made { job, piece, .. } = &made;
+        let placed = self.linker.add(piece, &made.names).map_err(|e| {
+            let name = self.env.module.func_name(job.known_as);
+            in_function(e, job.index, &name)
         });
-        Ok(())
-    }
-
-    fn trampolines(&mut self) -> Result<()> {
-        let exported: BTreeSet<u32> = self
-            .env
-            .module
-            .exports
-            .iter()
-            .filter_map(|e| match e.kind {
-                ExportKind::Func(func) => Some(func),
-                _ => None,
-            })
-            // By the kernel's convention, a start function can be called as it is.
-            .chain(
-                self.env
-                    .module
-                    .start
-                    .filter(|_| self.env.options.tail_calls),
-            )
-            .collect();
-        for func in exported {
-            let env = self.env;
-            let (offset, _) = self.emit(func, |ir, builder| {
-                translate::trampoline(env, ir, builder, func)?;
-                Ok(0)
-            })?;
-            self.trampolines.push((func, offset));
+        let (offset, size) = placed?;
+        self.stats.instructions += made.instructions;
+        self.stats.translate_ns += made.translate_ns;
+        self.stats.codegen_ns += made.codegen_ns;
+        self.keep_lines(job.index, offset, &made);
+        match job.kind {
+            Kind::Trampoline => self.trampolines.push((job.index, offset)),
+            // Which no table of the image names.
+            Kind::Routine(routine) => self.linker.routine(routine, offset),
+            _ => {
+                self.stats.functions += 1;
+                self.stats.kept += usize::from(made.kept);
+                self.funcs.push(Func {
+                    ty: job.ty,
+                    offset,
+                    size,
+                    name: self.env.module.func_name(job.known_as),
+                });
+            }
         }
         Ok(())
-    }
-
-    /// The routines for exceptions, which no table of the image names.
-    fn routines(&mut self) -> Result<()> {
-        let env = self.env;
-        for &routine in Routine::made(env.options.sealed()) {
-            let (offset, _) = self.emit(u32::MAX, |ir, builder| {
-                routine.make(env, ir, builder)?;
-                Ok(0)
-            })?;
-            self.linker.routine(routine, offset);
-        }
-        self.linker.append(Routine::Resume, &translate::RESUME);
-        Ok(())
-    }
-
-    fn emit(
-        &mut self,
-        index: u32,
-        translate: impl FnOnce(&mut Function, &mut FunctionBuilderContext) -> Result<u64>,
-    ) -> Result<(u32, u32)> {
-        let started = Instant::now();
-        self.context.clear();
-        self.context.func.name = UserFuncName::user(0, index);
-        self.stats.instructions += translate(&mut self.context.func, &mut self.builder)
-            .inspect_err(|_| self.builder = FunctionBuilderContext::new())?;
-        let translated = Instant::now();
-        let placed = self.linker.add(&mut self.context, &*self.isa)?;
-        self.keep_lines(index, placed.0);
-        self.stats.translate_ns += (translated - started).as_nanos() as u64;
-        self.stats.codegen_ns += translated.elapsed().as_nanos() as u64;
-        Ok(placed)
     }
 
     /// Takes over where the code of the function comes from that was placed at `start`.
-    fn keep_lines(&mut self, index: u32, start: u32) {
-        let (Some(lines), Some(code)) = (&mut self.lines, self.context.compiled_code()) else {
+    fn keep_lines(&mut self, index: u32, start: u32, made: &Made) {
+        let Some(lines) = &mut self.lines else {
             return;
         };
         let module = self.env.module;
         let body = index.checked_sub(module.imported_funcs);
         let body = body.and_then(|i| module.bodies.get(i as usize));
         let address = body.map(|body| (body.range().start - module.code_start) as u32);
-        lines.function(start, address, code.buffer.get_srclocs_sorted());
+        let places = made.piece.places.iter();
+        let places = places.map(|&(at, place)| (at, made.first_place.wrapping_add(place)));
+        lines.function(start, address, places);
     }
 
     fn finish(mut self) -> Result<(Vec<u8>, Meta, Stats)> {

@@ -9,7 +9,8 @@
 //!
 //! Invariants:
 //! - Only modules that [`verify`] has accepted are translated.
-//! - The output depends only on the input and the options: the same module gives the same bytes.
+//! - The output depends only on the input and the options: the same module gives the same bytes,
+//!   on any number of threads.
 //! - Every instruction that can trap is in the trap table, with its reason.
 //! - No input makes the compiler panic; input that it cannot handle gives an [`Error`].
 #![forbid(unsafe_code)]
@@ -18,13 +19,17 @@ mod debug;
 mod elf_writer;
 mod emit;
 mod error;
+mod generate;
 mod initial;
 mod isa;
+mod kept;
 mod layout;
 mod link;
 mod module;
 mod names;
 mod options;
+mod parallel;
+mod piece;
 pub mod strip;
 pub mod symbols;
 #[cfg(test)]
@@ -33,7 +38,8 @@ mod translate;
 mod verify;
 
 pub use error::{Error, ErrorKind, Place, Result};
-pub use options::{Cpu, Features, Options};
+pub use kept::{Keeper, Name};
+pub use options::{Cpu, Features, Options, Work};
 pub use sing_image::meta::{Linkage, MemoryMode};
 
 use sing_image::contract::ContractTable;
@@ -57,6 +63,8 @@ pub struct Stats {
     pub wasm_bytes: usize,
     /// Functions compiled.
     pub functions: usize,
+    /// Functions whose code was there before.
+    pub kept: usize,
     /// WebAssembly instructions translated.
     pub instructions: u64,
     /// Bytes of machine code.
@@ -65,9 +73,9 @@ pub struct Stats {
     pub verify_ns: u64,
     /// Nanoseconds spent on debug information.
     pub debug_ns: u64,
-    /// Nanoseconds spent on translation to Cranelift's IR.
+    /// Nanoseconds spent on translation to Cranelift's IR, by all threads together.
     pub translate_ns: u64,
-    /// Nanoseconds spent in Cranelift.
+    /// Nanoseconds spent in Cranelift, by all threads together.
     pub codegen_ns: u64,
 }
 
@@ -110,15 +118,23 @@ pub fn verify(wasm: &[u8], options: &Options) -> Result<Verified> {
     })
 }
 
-/// Verifies and compiles a module.
+/// Verifies and compiles a module, on as many threads as there are processors.
 ///
 /// # Errors
 /// Why the module is refused, with the place.
 pub fn compile(wasm: &[u8], options: &Options) -> Result<Compiled> {
+    compile_by(wasm, options, &Work::default())
+}
+
+/// Verifies and compiles a module. The result does not depend on how the work is done.
+///
+/// # Errors
+/// Why the module is refused, with the place.
+pub fn compile_by(wasm: &[u8], options: &Options, work: &Work<'_>) -> Result<Compiled> {
     let started = Instant::now();
     let checked = verify::check(wasm, options)?;
     let verify_ns = started.elapsed().as_nanos() as u64;
-    let mut compiled = emit::module(checked, options)?;
+    let mut compiled = emit::module(checked, options, work)?;
     compiled.stats.verify_ns = verify_ns;
     Ok(compiled)
 }

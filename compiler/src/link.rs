@@ -2,13 +2,10 @@
 //! their traps.
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::piece::Piece;
 use crate::translate::{CODE, FUNCTIONS, PLACES, ROUTINES, Routine, TABLE, TABLE_HEAD};
-use cranelift_codegen::binemit::{Addend, Reloc};
-use cranelift_codegen::control::ControlPlane;
-use cranelift_codegen::ir::{ExternalName, Function, TrapCode, UserExternalName};
-use cranelift_codegen::isa::TargetIsa;
-use cranelift_codegen::{Context, FinalizedMachExceptionHandler, FinalizedRelocTarget};
-use sing_abi::trap::Trap;
+use cranelift_codegen::binemit::Addend;
+use cranelift_codegen::ir::UserExternalName;
 use sing_image::limits;
 
 /// Alignment of functions in bytes: half a cache line.
@@ -40,81 +37,32 @@ pub(crate) struct Linked {
 }
 
 impl Linker {
-    /// Generates code for the function in `context` and appends it: its offset and size.
-    pub(crate) fn add(&mut self, context: &mut Context, isa: &dyn TargetIsa) -> Result<(u32, u32)> {
-        let mut control = ControlPlane::default();
-        if let Err(e) = context.compile(isa, &mut control) {
-            return Err(codegen_error(&e.inner));
-        }
-        let compiled = context.compiled_code();
-        let compiled = compiled.ok_or_else(|| Error::internal("Cranelift gave no code"))?;
-        let alignment = ALIGNMENT.max(compiled.buffer.alignment as usize);
+    /// Appends a function's code, whose names are `names`: its offset and size.
+    pub(crate) fn add(&mut self, piece: &Piece, names: &[UserExternalName]) -> Result<(u32, u32)> {
+        let alignment = ALIGNMENT.max(piece.alignment as usize);
         self.code
             .resize(self.code.len().next_multiple_of(alignment), PADDING);
         let start = self.code.len();
-        let bytes = compiled.code_buffer();
-        let size = bytes.len() as u64;
-        limits::FUNCTION_CODE_BYTES.check(size).map_err(|e| {
-            Error::new(ErrorKind::TooLarge, format!("the module has {}", e.message))
-        })?;
         // Before more is compiled. Calls reach 2 GiB either way, so those within the limit always
         // do.
         limits::CODE_BYTES
-            .check(start as u64 + size)
+            .check((start + piece.code.len()) as u64)
             .map_err(|e| Error::new(ErrorKind::TooLarge, format!("the image has {}", e.message)))?;
-        self.code.extend_from_slice(bytes);
+        self.code.extend_from_slice(&piece.code);
         let start = start as u32;
-        for reloc in compiled.buffer.relocs() {
-            let target = called_function(&context.func, &reloc.target)
-                .filter(|_| match reloc.kind {
-                    Reloc::X86CallPCRel4 => true,
-                    Reloc::X86GOTPCRel4 => self.relax(start + reloc.offset),
-                    _ => false,
-                })
-                .ok_or_else(|| {
-                    Error::internal(format!(
-                        "{:?} to {:?} in the code",
-                        reloc.kind, reloc.target
-                    ))
-                })?;
-            self.calls
-                .push((start + reloc.offset, target, reloc.addend));
+        for &(at, name, addend) in &piece.calls {
+            let name = names.get(name as usize).cloned();
+            let name = name.ok_or_else(|| Error::internal("a call of something without a name"))?;
+            self.calls.push((start + at, name, addend));
         }
-        for trap in compiled.buffer.traps() {
-            self.traps
-                .push((start + trap.offset, reason(trap.code)?.code()));
-        }
-        for call in compiled.buffer.call_sites() {
-            let [handler] = call.exception_handlers else {
-                continue;
-            };
-            let (FinalizedMachExceptionHandler::Default(handler), Some(frame)) =
-                (handler, call.frame_offset)
-            else {
-                return Err(Error::internal("a call with other than one handler"));
-            };
-            self.catching
-                .push([start + call.ret_addr, frame, start + handler]);
-        }
-        if let Some(frame) = compiled.buffer.frame_layout() {
-            // Including the return address and the saved frame pointer.
-            self.max_frame = self.max_frame.max(frame.frame_to_fp_offset + 16);
-        }
-        Ok((start, bytes.len() as u32))
-    }
-
-    /// Turns the load of an address from a table of addresses, which an image has not, into the
-    /// computation of the address, as linkers do: `mov` of 64 bits into `lea`. Whether it is such a
-    /// load whose distance stands there.
-    fn relax(&mut self, at: u32) -> bool {
-        let Some([rex, opcode, _]) = self.code[..at as usize].last_chunk_mut() else {
-            return false;
-        };
-        let load = *rex & 0xf8 == 0x48 && *opcode == 0x8b;
-        if load {
-            *opcode = 0x8d;
-        }
-        load
+        let traps = piece.traps.iter();
+        self.traps
+            .extend(traps.map(|&(at, code)| (start + at, code)));
+        let catching = piece.catching.iter();
+        self.catching
+            .extend(catching.map(|&[behind, frame, to]| [start + behind, frame, start + to]));
+        self.max_frame = self.max_frame.max(piece.frame);
+        Ok((start, piece.code.len() as u32))
     }
 
     /// Places a routine at the offset.
@@ -182,41 +130,5 @@ impl Linker {
             max_frame: self.max_frame,
             catching: table,
         })
-    }
-}
-
-fn called_function(func: &Function, target: &FinalizedRelocTarget) -> Option<UserExternalName> {
-    match target {
-        FinalizedRelocTarget::ExternalName(ExternalName::User(name)) => {
-            Some(func.params.user_named_funcs()[*name].clone())
-        }
-        _ => None,
-    }
-}
-
-/// The ABI's reason for a trap: user codes are the ABI's, Cranelift's own are named.
-fn reason(code: TrapCode) -> Result<Trap> {
-    Ok(match code {
-        TrapCode::STACK_OVERFLOW => Trap::StackOverflow,
-        TrapCode::INTEGER_OVERFLOW => Trap::IntegerOverflow,
-        TrapCode::HEAP_OUT_OF_BOUNDS => Trap::MemoryOutOfBounds,
-        TrapCode::INTEGER_DIVISION_BY_ZERO => Trap::DivisionByZero,
-        TrapCode::BAD_CONVERSION_TO_INTEGER => Trap::BadConversion,
-        code => Trap::from_code(code.as_raw().get())
-            .ok_or_else(|| Error::internal(format!("unknown trap {code}")))?,
-    })
-}
-
-fn codegen_error(e: &cranelift_codegen::CodegenError) -> Error {
-    use cranelift_codegen::CodegenError as E;
-    match e {
-        E::CodeTooLarge | E::ImplLimitExceeded => {
-            Error::new(ErrorKind::TooLarge, "the function is too large to compile")
-        }
-        E::Unsupported(what) => Error::new(
-            ErrorKind::Unsupported,
-            format!("the code generator lacks {what}"),
-        ),
-        e => Error::internal(format!("Cranelift: {e}")),
     }
 }

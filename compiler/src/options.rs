@@ -1,5 +1,7 @@
 //! The options of verification and compilation.
 
+use crate::kept::Keeper;
+use crate::module::Module;
 use sing_image::meta::{Linkage, MemoryMode};
 
 /// How to verify and compile a module.
@@ -52,6 +54,37 @@ impl Options {
 impl Default for Options {
     fn default() -> Options {
         Options::sip(MemoryMode::Guard)
+    }
+}
+
+/// How the work of a compilation is done, on which its result does not depend.
+#[derive(Clone, Copy, Default)]
+pub struct Work<'w> {
+    /// The threads that compile functions; with one it is this one. Without a number there are as
+    /// many as this process has processors, up to 16, and fewer for a small module.
+    pub threads: Option<usize>,
+    /// Code of functions from earlier compilations, which is taken in the place of new code.
+    pub keeper: Option<&'w dyn Keeper>,
+    /// Is told how many functions are done, of how many.
+    pub progress: Option<&'w dyn Fn(usize, usize)>,
+}
+
+/// Bytes of code for each thread: for fewer it is not worth making it.
+const BYTES_OF_THREAD: u64 = 16 << 10;
+/// The most threads that are made without being asked for: each needs some megabytes.
+const MOST_THREADS: usize = 16;
+
+impl Work<'_> {
+    /// The threads for a module.
+    pub(crate) fn threads_for(&self, module: &Module<'_>) -> usize {
+        if let Some(threads) = self.threads {
+            return threads;
+        }
+        let bytes = module.bodies.iter().map(|body| body.range());
+        let bytes: u64 = bytes.map(|range| range.end - range.start).sum();
+        let worth = usize::try_from(bytes / BYTES_OF_THREAD).unwrap_or(usize::MAX);
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        processors.min(MOST_THREADS).min(worth)
     }
 }
 

@@ -42,10 +42,11 @@ sing: verify, compile and inspect the programs of a Singularity system, and thei
       kernel's entries it reaches, and how deep its stack gets, or which calls make that unbounded. --functions: the sizes
       of its functions; --way: how calls lead to an import, such as debug_print. (--memory and --cpu as above.)
 
-  sing run [--dir HOST[::GUEST]]... [--env NAME[=VALUE]]... MODULE [ARGUMENT]...
+  sing run [--dir HOST[::GUEST]]... [--env NAME[=VALUE]]... [--no-cache] [-v] MODULE [ARGUMENT]...
       Runs an ordinary program, a module of WASI preview 1, in a system of its own: with the standard streams and the
       exit status of this command, and with these directories of the host, which it can change. Nothing else of the host
-      can be reached. A program that traps ends with status 134.
+      can be reached. A program that traps ends with status 134. The compiled program is kept for the next run, unless
+      --no-cache: in $SING_CACHE (off: nowhere), or singularity in the user's directory for caches. -v says what is done.
 
   sing image -o OUT --manifest SYSTEM.json... [--bin NAME=FILE]... [--file PATH=FILE]...
       Builds a system image, of one system manifest or of several that belong together. A program may be an image or a module, which is compiled on the way
@@ -337,6 +338,8 @@ fn run_program(parser: &mut Parser) -> Parsed {
         match arg {
             Arg::Long("dir") => request.add_directory(&parser.value()?.string()?)?,
             Arg::Long("env") => request.add_variable(&parser.value()?.string()?)?,
+            Arg::Long("no-cache") => request.cache = run::Choice::Off,
+            Arg::Short('v') | Arg::Long("verbose") => request.verbose = true,
             Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
             Arg::Value(file) => {
                 request.file = file.into();

@@ -1,6 +1,7 @@
 //! Input files: modules and images, recognised by their first bytes.
 
-use sing_compiler::{Compiled, Options};
+use crate::progress::Progress;
+use sing_compiler::{Compiled, Options, Work};
 use sing_image::system::MAGIC;
 use std::borrow::Cow;
 use std::path::Path;
@@ -119,7 +120,24 @@ pub fn module<'a>(path: &Path, bytes: &'a [u8]) -> Result<Cow<'a, [u8]>, String>
 
 /// Compiles a module; an ordinary program is joined with the adapter before.
 pub fn compile(path: &Path, bytes: &[u8], options: &Options) -> Result<Compiled, String> {
-    let compiled = sing_compiler::compile(&module(path, bytes)?, options);
+    compile_by(path, bytes, options, &Work::default())
+}
+
+/// The same, with the work done in this way.
+pub fn compile_by(
+    path: &Path,
+    bytes: &[u8],
+    options: &Options,
+    work: &Work<'_>,
+) -> Result<Compiled, String> {
+    let module = module(path, bytes)?;
+    let progress = Progress::of(path);
+    let at = |done, of| progress.at(done, of);
+    let work = Work {
+        progress: Some(&at),
+        ..*work
+    };
+    let compiled = sing_compiler::compile_by(&module, options, &work);
     compiled.map_err(|e| format!("{}: refused: {e}", path.display()))
 }
 

@@ -16,6 +16,7 @@ mod image;
 mod input;
 mod inspect;
 mod output;
+mod progress;
 mod run;
 mod strip;
 mod system;

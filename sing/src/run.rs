@@ -5,13 +5,17 @@
 //! The hosted kernel runs that image as a process of its own, with the program's standard streams:
 //! input is passed through, output comes in frames ([`frames`]).
 //!
-//! Nothing is left behind: the image is a file without a name, which is gone with this process.
+//! The image is kept for the next run ([`cache`]); if that cannot be, it is a file without a name,
+//! which is gone with this process.
 
+mod cache;
 mod frames;
+mod image;
+mod pieces;
 
-use crate::{input, system};
-use sing_compiler::{Features, Options};
-use sing_image::system::{BIN, PLAN, SystemImage};
+pub use cache::Choice;
+pub use image::installed;
+
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsRawFd;
@@ -24,12 +28,8 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 const BASE: &str = "sing-run.img";
 /// The hosted kernel, beside this command.
 const KERNEL: &str = "singularity";
-/// The adapter's module in that image.
-const ADAPTER: &str = "adapter.wasm";
 /// The longest name of the program's image, in characters.
 const LONGEST: usize = 64;
-/// The program's budget: what 32-bit addresses can reach, and the adapter's memory and records.
-const BUDGET: u64 = 5 << 30;
 /// The most directories: the system has so many drivers.
 const DIRECTORIES: usize = 4;
 
@@ -44,6 +44,10 @@ pub struct Request {
     pub directories: Vec<(PathBuf, String)>,
     /// The program's environment.
     pub environment: Vec<(String, String)>,
+    /// Whether compiled programs are kept, and where.
+    pub cache: Choice,
+    /// Whether it says what it does.
+    pub verbose: bool,
 }
 
 impl Request {
@@ -90,9 +94,7 @@ pub fn run(request: &Request) -> Result<u8, String> {
             ));
         }
     }
-    let archive = image(request, &input::read(&base)?)?;
-    let file = nameless(&archive).map_err(|e| format!("the system image cannot be kept: {e}"))?;
-    drop(archive);
+    let file = image::ready(request, &base)?;
     let mut command = Command::new(&kernel);
     let id = std::process::id();
     command.args(["--net", "none", "--parent", &id.to_string()]);
@@ -186,72 +188,6 @@ fn beside(name: &str) -> Result<PathBuf, String> {
             file.display()
         )),
     }
-}
-
-/// The system image with the program in it.
-fn image(request: &Request, base: &[u8]) -> Result<Vec<u8>, String> {
-    let base = SystemImage::decode(base).map_err(|e| format!("{BASE}: {}", e.message))?;
-    let adapter = base.file(ADAPTER);
-    let adapter = adapter.ok_or_else(|| format!("{BASE}: has no {ADAPTER}"))?;
-    let module = input::read(&request.file)?;
-    let shown = request.file.display();
-    if input::kind(&module).map_err(|e| format!("{shown}: {e}"))? == input::Kind::Image {
-        return Err(format!(
-            "{shown}: is the image of a program of this system; `sing run` takes a module of \
-             WASI preview 1"
-        ));
-    }
-    let merged = merged(&request.file, &module, adapter, Some(BUDGET))?;
-    let compiled = input::compile(&request.file, &merged, &Options::default())?;
-    let program = input::elf(&compiled, &request.file)?;
-    let mut files: Vec<(String, Vec<u8>)> =
-        vec![(format!("{BIN}{}", image_name(&request.file)), program)];
-    for (path, bytes) in base.files().filter(|(path, _)| path.starts_with(BIN)) {
-        files.push((path.into(), bytes.to_vec()));
-    }
-    let manifest = base.manifest();
-    let plan = system::plan(manifest, &system::borrowed(&files));
-    let plan = plan.map_err(|problems| format!("{BASE}: {}", problems.join("; ")))?;
-    files.push((PLAN.into(), plan.encode().map_err(|e| e.message)?));
-    let listed: Vec<(String, &[u8])> = files
-        .iter()
-        .map(|(path, bytes)| (path.clone(), bytes.as_slice()))
-        .collect();
-    SystemImage::encode(manifest, &listed).map_err(|e| e.message)
-}
-
-/// An ordinary program as it is installed: joined with the adapter that is kept beside this
-/// command.
-pub fn installed(file: &Path, program: &[u8]) -> Result<Vec<u8>, String> {
-    let base = beside(BASE).map_err(|e| {
-        format!(
-            "{}: an ordinary program, which is joined with an adapter; {e}",
-            file.display()
-        )
-    })?;
-    let base = input::read(&base)?;
-    let base = SystemImage::decode(&base).map_err(|e| format!("{BASE}: {}", e.message))?;
-    let adapter = base.file(ADAPTER);
-    let adapter = adapter.ok_or_else(|| format!("{BASE}: has no {ADAPTER}"))?;
-    merged(file, program, adapter, None)
-}
-
-/// A program joined with an adapter, under the name of its file.
-fn merged(
-    file: &Path,
-    program: &[u8],
-    adapter: &[u8],
-    memory: Option<u64>,
-) -> Result<Vec<u8>, String> {
-    let name = file.file_stem().unwrap_or(file.as_os_str());
-    let name = printable(&name.to_string_lossy());
-    let options = sing_merge::Options {
-        features: Features::Sip.of_wasmparser(),
-        name: Some(&name),
-        memory,
-    };
-    let merged = sing_merge::merge(program, adapter, &options);
-    merged.map_err(|e| format!("{}: {e}", file.display()))
 }
 
 /// Keeps bytes in a file without a name, which is gone when this process ends.

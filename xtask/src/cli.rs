@@ -62,6 +62,8 @@ usage: cargo xtask COMMAND
       [--memory guard|explicit] [--rounds N]
       measures the basic operations, what channels do beside many idle ones, disks, a file, network cards, accesses to
       registers, or the web server, with Linux's beside them (hosted), or counts their instructions (pc)
+  bench programs|compile [--program 'MODULE ARGUMENT...']... [--json FILE] [--rounds N]
+      measures the start of ordinary programs, or their compilation, with wasmtime's beside them
 
 Ctrl-A X leaves QEMU; `shutdown` leaves the system anywhere.";
 
@@ -310,10 +312,12 @@ fn parse_bench(mut parser: lexopt::Parser) -> Result<Command> {
         machine: Machine::Hosted,
         memory: MemoryMode::Guard,
         rounds: 5,
+        programs: Vec::new(),
     };
     while let Some(argument) = parser.next()? {
         match argument {
             Short('h') | Long("help") => return Ok(Command::Help),
+            Long("program") => request.programs.push(parser.value()?.string()?),
             Long("json") => request.json = Some(PathBuf::from(parser.value()?)),
             Long("machine") => request.machine = Machine::named(&parser.value()?.string()?)?,
             Long("memory") => request.memory = memory_mode(&parser.value()?.string()?)?,
@@ -323,7 +327,10 @@ fn parse_bench(mut parser: lexopt::Parser) -> Result<Command> {
         }
     }
     if request.name.is_empty() {
-        bail!("bench: which one? There are basic, channels, disk, files, net, registers and web");
+        bail!(
+            "bench: which one? There are basic, channels, disk, files, net, registers, web, programs \
+             and compile"
+        );
     }
     Ok(Command::Bench(request))
 }

@@ -1,8 +1,6 @@
 //! The image's lines, made while functions get their code.
 
 use super::Source;
-use cranelift_codegen::Final;
-use cranelift_codegen::MachSrcLoc;
 use sing_image::limits;
 use sing_image::lines::{Call, Lines, Row};
 use std::collections::HashMap;
@@ -29,20 +27,20 @@ impl Maker {
         }
     }
 
-    /// Takes over a function that was placed at `start`: where each part of its code comes from. Its
-    /// first instructions, which make its frame, come from the line at `address`, if it has any.
+    /// Takes over a function that was placed at `start`: the offset of each part of its code, and
+    /// the address where that comes from. Its first instructions, which make its frame, come from the line at `address`, if it has any.
     pub(crate) fn function(
         &mut self,
         start: u32,
         address: Option<u32>,
-        code: &[MachSrcLoc<Final>],
+        parts: impl Iterator<Item = (u32, u32)>,
     ) {
         let first = address.map_or((0, 0, 0), |address| self.source.at(address));
         self.row(start, first);
-        for part in code.iter().filter(|part| !part.loc.is_default()) {
-            let place = self.source.at(part.loc.bits());
+        for (offset, from) in parts {
+            let place = self.source.at(from);
             if place.0 != 0 {
-                self.row(start + part.start, place);
+                self.row(start + offset, place);
             }
         }
     }

@@ -43,6 +43,50 @@ fn the_same_module_gives_the_same_bytes() {
     }
 }
 
+/// The tests of WebAssembly (`tests/wast`) look at every module of the test suite, too.
+#[test]
+fn any_number_of_threads_gives_the_same_bytes() {
+    let functions: String = (0..120)
+        .map(|n| {
+            format!(
+                "(func $f{n} (param i32) (result i32) (i32.load8_u offset={n} (local.get 0))
+                    (call $f{} (i32.const {n})) i32.add {})",
+                (n * 31 + 7) % 120,
+                "i32.const 3 i32.mul ".repeat(n % 13)
+            )
+        })
+        .collect();
+    let catches = "(tag $t) (func (export \"c\") (try_table (catch $t 0) (throw $t)))";
+    let sealed = [rich(), sip(&format!("(memory 1) {functions} {MAIN}"))];
+    let tail_calls = Options {
+        tail_calls: true,
+        ..Options::open(MemoryMode::Explicit)
+    };
+    let open = [
+        format!("(module (memory 1) {functions} (export \"f\" (func $f3)))"),
+        format!("(module {catches})"),
+    ];
+    let sealed = sealed.map(|wasm| (wasm, Options::default()));
+    for (wasm, options) in sealed
+        .into_iter()
+        .chain(open.map(|text| (wat(&text), tail_calls)))
+    {
+        let on = |threads| {
+            let threads = Some(threads);
+            let work = crate::Work {
+                threads,
+                ..crate::Work::default()
+            };
+            let compiled = crate::compile_by(&wasm, &options, &work).unwrap();
+            (compiled.to_elf().unwrap(), compiled.stats.functions)
+        };
+        let one = on(1);
+        for threads in [0, 2, 8] {
+            assert!(on(threads) == one, "{threads} threads");
+        }
+    }
+}
+
 #[test]
 fn the_file_holds_what_was_compiled() {
     let compiled = compile(&rich());

@@ -6,6 +6,7 @@ mod exceptions;
 mod growth;
 mod hostile;
 mod image;
+mod kept;
 mod limits;
 mod lines;
 mod mutation;

@@ -4,7 +4,7 @@ use crate::machine::Machine;
 use crate::proposals;
 use crate::spectest;
 use crate::values::Value;
-use sing_compiler::{Options, compile, verify};
+use sing_compiler::{Compiled, Options, Work, compile_by, verify};
 use sing_image::meta::{FuncType, ValType};
 use sing_runtime::Trap;
 use sing_runtime::open::{Callee, Extern, LinkError, Store};
@@ -114,9 +114,36 @@ impl<'m> World<'m> {
             .map_err(|e| e.to_string())
     }
 
+    /// Compiles a module on one thread and on several, which must make no difference.
+    fn compile(&self, wasm: &[u8]) -> Result<sing_compiler::Result<Compiled>, NoInstance> {
+        let on = |threads| {
+            let threads = Some(threads);
+            let work = Work {
+                threads,
+                ..Work::default()
+            };
+            compile_by(wasm, &self.options, &work)
+        };
+        let (one, several) = (on(1), on(4));
+        let same = match (&one, &several) {
+            (Ok(one), Ok(several)) => match (one.to_elf(), several.to_elf()) {
+                (Ok(one), Ok(several)) => one == several,
+                (one, several) => one.is_err() && several.is_err(),
+            },
+            (Err(one), Err(several)) => one.to_string() == several.to_string(),
+            _ => false,
+        };
+        match same {
+            true => Ok(several),
+            false => Err(NoInstance::Broken(
+                "several threads compile it otherwise".into(),
+            )),
+        }
+    }
+
     /// Makes an instance of a module.
     pub fn instantiate(&mut self, wasm: &[u8]) -> Result<usize, NoInstance> {
-        let compiled = compile(wasm, &self.options).map_err(|e| {
+        let compiled = self.compile(wasm)?.map_err(|e| {
             proposals::needed(wasm).map_or(NoInstance::Refused(e.to_string()), NoInstance::Skipped)
         })?;
         let imports = self.resolve(&compiled.meta)?;

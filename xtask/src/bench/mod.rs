@@ -8,6 +8,7 @@
 
 mod net;
 mod plot;
+mod programs;
 mod report;
 mod samples;
 mod start;
@@ -44,6 +45,8 @@ pub struct Request {
     pub memory: MemoryMode,
     /// Alternating rounds of our program and the peers'.
     pub rounds: u32,
+    /// Modules with their arguments, beside those in the tree, of `programs` and `compile`.
+    pub programs: Vec<String>,
 }
 
 /// A benchmark: the arguments of the measuring program, and its peers.
@@ -119,6 +122,10 @@ const NET: &str = "net";
 /// The benchmark of the web server, which the host asks.
 const WEB: &str = "web";
 
+/// The benchmarks of ordinary programs, and of compilation.
+const PROGRAMS: &str = "programs";
+const COMPILE: &str = "compile";
+
 /// Bursts of each measurement in a round.
 const BURSTS: u32 = 100;
 
@@ -127,26 +134,28 @@ const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Runs a benchmark, prints its table and writes JSON and picture.
 pub fn run(request: &Request) -> Result<u8> {
-    if request.name == WEB {
-        request
-            .json
-            .as_deref()
-            .map_or(Ok(()), files::expect_place)?;
-        return web::run(request);
+    request
+        .json
+        .as_deref()
+        .map_or(Ok(()), files::expect_place)?;
+    match request.name.as_str() {
+        PROGRAMS => return programs::run(request),
+        COMPILE => return programs::compile(request),
+        _ if !request.programs.is_empty() => {
+            bail!("--program is for `bench {PROGRAMS}` and `bench {COMPILE}`");
+        }
+        WEB => return web::run(request),
+        _ => {}
     }
     let Some(bench) = BENCHES.iter().find(|b| b.name == request.name) else {
         let mut names: Vec<&str> = BENCHES.iter().map(|b| b.name).collect();
-        names.push(WEB);
+        names.extend([WEB, PROGRAMS, COMPILE]);
         bail!(
             "unknown benchmark `{}`: there is {}",
             request.name,
             names.join(", ")
         );
     };
-    request
-        .json
-        .as_deref()
-        .map_or(Ok(()), files::expect_place)?;
     let mut project = Project::find()?;
     let emulated = request.machine.is_emulated();
     setup::prepare(&mut project, Needs::of(emulated))?;

@@ -81,6 +81,13 @@ pub const TARGETS: &[Target] = &[
         note: "",
     },
     Target {
+        id: "T12",
+        unit: "MB/s",
+        paper: None,
+        most: None,
+        note: "at least 1.5 of one processor",
+    },
+    Target {
         id: "T14",
         unit: "cycles",
         paper: None,
@@ -107,6 +114,13 @@ pub const TARGETS: &[Target] = &[
         paper: None,
         most: None,
         note: "at least 0.75 of nginx's",
+    },
+    Target {
+        id: "T19",
+        unit: "ratio",
+        paper: None,
+        most: Some(0.33),
+        note: "",
     },
     Target {
         id: "T22",

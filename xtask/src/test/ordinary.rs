@@ -6,6 +6,7 @@ use crate::{build, files, wasi};
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -19,13 +20,15 @@ pub fn check(run: &Run) -> Result<Report> {
     fs::create_dir_all(&shared).with_context(|| format!("cannot create {}", shared.display()))?;
     let machine = Ordinary { run, folder };
     type Test = fn(&Ordinary<'_>) -> Result<()>;
-    let all: [(&str, Test); 6] = [
+    let all: [(&str, Test); 8] = [
         ("words and streams", words),
         ("input", input),
         ("files", directory),
         ("a trap", trap),
         ("what is missing", missing),
         ("in an image", in_an_image),
+        ("compiled once", compiled_once),
+        ("an unusable cache", unusable_cache),
     ];
     for (name, test) in all.into_iter().filter(|(name, _)| run.wants(name)) {
         let outcome = test(&machine).map_err(|e| format!("{e:#}"));
@@ -58,8 +61,22 @@ impl Ordinary<'_> {
         arguments: &[&str],
         input: &[u8],
     ) -> Result<Output> {
+        let cache = self.folder.join("cache");
+        self.run_with_cache(&cache, options, &self.module(name)?, arguments, input)
+    }
+
+    /// Runs a module with what this cache keeps.
+    fn run_with_cache(
+        &self,
+        cache: &Path,
+        options: &[&str],
+        module: &Path,
+        arguments: &[&str],
+        input: &[u8],
+    ) -> Result<Output> {
         let mut command = Command::new(self.run.project.host_binary("sing"));
-        command.arg("run").args(options).arg(self.module(name)?);
+        command.env("SING_CACHE", cache);
+        command.arg("run").args(options).arg(module);
         command.args(arguments).stdin(Stdio::piped());
         let mut child = command
             .stdout(Stdio::piped())
@@ -133,6 +150,93 @@ fn missing(machine: &Ordinary<'_>) -> Result<()> {
     let output = machine.run(&["--dir"], "lacks", &[], b"")?;
     ensure!(output.status.code() == Some(2), "{:?}", output.status);
     says(&output, "name a module")
+}
+
+/// The second run of a module takes what the first compiled; another module, or a changed file of
+/// the cache, does not.
+fn compiled_once(machine: &Ordinary<'_>) -> Result<()> {
+    let cache = machine.folder.join("kept");
+    let module = machine.folder.join("program.wasm");
+    let run = |options: &[&str], status, words: &[&str]| {
+        let output = machine.run_with_cache(&cache, options, &module, &["a"], b"in")?;
+        ensure!(output.status.code() == Some(status), "{output:?}");
+        words.iter().try_for_each(|word| says(&output, word))
+    };
+    fs::copy(machine.module("words")?, &module)?;
+    run(&["-v"], 7, &["compiled in", "kept as"])?;
+    run(&["-v"], 7, &["compiled before"])?;
+    run(&["-v", "--no-cache"], 7, &["compiled in"])?;
+    let kept = largest_file(&cache)?;
+    let mut bytes = fs::read(&kept)?;
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&kept, &bytes)?;
+    run(
+        &["-v"],
+        7,
+        &["its contents have changed", "compiled in", "kept as"],
+    )?;
+    run(&["-v"], 7, &["compiled before"])?;
+    fs::write(&kept, &bytes[..middle])?;
+    run(&["-v"], 7, &["is not used", "compiled in", "kept as"])?;
+    // Of another program, which has the name, only what is different is compiled: not the adapter.
+    fs::copy(machine.module("copy")?, &module)?;
+    let output = machine.run_with_cache(&cache, &["-v"], &module, &[], b"in")?;
+    is(&output, 0, b"in")?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    let counts = said
+        .split_once(" s, ")
+        .and_then(|(_, rest)| rest.split_once(" functions"));
+    let (anew, all) = counts
+        .and_then(|(counts, _)| counts.split_once(" of "))
+        .context("no counts")?;
+    let (anew, all): (u32, u32) = (anew.parse()?, all.parse()?);
+    ensure!(
+        anew > 0 && anew < all / 4,
+        "{anew} of {all} functions were compiled"
+    );
+    run(&["-v"], 0, &["compiled before"])
+}
+
+/// Programs run without a cache, too; one that others could reach is not used, which is said.
+fn unusable_cache(machine: &Ordinary<'_>) -> Result<()> {
+    let module = machine.module("words")?;
+    let run = |cache: &Path, options: &[&str]| -> Result<String> {
+        let output = machine.run_with_cache(cache, options, &module, &[], b"")?;
+        is(&output, 7, b"words.wasm\0")?;
+        Ok(String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let open = machine.folder.join("open");
+    fs::create_dir(&open)?;
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o755))?;
+    let said = run(&open, &[])?;
+    ensure!(
+        said.contains("not kept") && said.contains("chmod 700"),
+        "{said}"
+    );
+    ensure!(fs::read_dir(&open)?.next().is_none(), "the cache was used");
+    // A file in the way, as for a directory that cannot be written.
+    let below = module.join("below");
+    ensure!(run(&below, &[])? == "error\n", "more was said");
+    let said = run(&below, &["-v"])?;
+    ensure!(said.contains("not kept"), "{said}");
+    let said = run(Path::new("off"), &["-v"])?;
+    ensure!(
+        said.contains("compiled in") && !said.contains("kept"),
+        "{said}"
+    );
+    Ok(())
+}
+
+/// The file with the image: that with the functions is smaller.
+fn largest_file(folder: &Path) -> Result<PathBuf> {
+    let files = fs::read_dir(folder)?.map(|entry| Ok(entry?.path()));
+    let files: Vec<PathBuf> = files.collect::<Result<_>>()?;
+    let size = |path: &PathBuf| fs::metadata(path).map_or(0, |about| about.len());
+    files
+        .into_iter()
+        .max_by_key(size)
+        .context("nothing was kept")
 }
 
 /// `sing compile` and `sing image` join such a module, too.

@@ -1,0 +1,225 @@
+//! The system image of a run: the services of `sing run` and the program, compiled. It is taken
+//! from the cache if the same was compiled before.
+
+use super::cache::{Cache, Found, Key};
+use super::pieces::Pieces;
+use super::{BASE, Request, beside, image_name, nameless, printable};
+use crate::output::complain;
+use crate::{input, system};
+use sing_compiler::{Features, Keeper, Options, Stats, Work};
+use sing_image::system::{BIN, PLAN, SystemImage};
+use std::fs::{File, Metadata};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::time::Instant;
+
+/// The adapter's module in the image of the services.
+const ADAPTER: &str = "adapter.wasm";
+/// The program's budget: what 32-bit addresses can reach, and the adapter's memory and records.
+const BUDGET: u64 = 5 << 30;
+
+/// The file with the image for a run; `base` is that of the services.
+pub fn ready(request: &Request, base: &Path) -> Result<File, String> {
+    let module = input::read(&request.file)?;
+    let shown = request.file.display();
+    if input::kind(&module).map_err(|e| format!("{shown}: {e}"))? == input::Kind::Image {
+        return Err(format!(
+            "{shown}: is the image of a program of this system; `sing run` takes a module of \
+             WASI preview 1"
+        ));
+    }
+    let say = |text: String| {
+        if request.verbose {
+            complain(format!("sing: {shown}: {text}"));
+        }
+    };
+    let options = Options::default();
+    let cache = Cache::open(&request.cache);
+    let cache = cache.unwrap_or_else(|why| {
+        if why.unsafe_place || request.verbose {
+            complain(format!(
+                "sing: compiled programs are not kept: {}",
+                why.text
+            ));
+        }
+        None
+    });
+    let Some(cache) = cache else {
+        let archive = made(request, &module, base, &options, None, &say)?;
+        return without_name(&archive);
+    };
+    let own = Own::of(base)?;
+    let key = own.key(request, &module, &options);
+    match cache.get(&key) {
+        Found::Whole(file) => {
+            say(format!("compiled before, {}", cache.path(&key).display()));
+            return Ok(file);
+        }
+        Found::Broken(why) => {
+            let path = cache.path(&key);
+            say(format!("{} is not used: {why}", path.display()));
+        }
+        Found::Nothing => {}
+    }
+    let functions = own.key_of_functions(request, &options);
+    let pieces = Pieces::read(&cache, &functions);
+    let archive = made(request, &module, base, &options, Some(&pieces), &say)?;
+    if let Err(why) = pieces.write(&cache, &functions) {
+        say(format!("its functions are not kept: {why}"));
+    }
+    match cache.put(&key, &archive) {
+        Ok(file) => {
+            say(format!("kept as {}", cache.path(&key).display()));
+            Ok(file)
+        }
+        Err(why) => {
+            say(format!("not kept: {why}"));
+            without_name(&archive)
+        }
+    }
+}
+
+fn without_name(archive: &[u8]) -> Result<File, String> {
+    nameless(archive).map_err(|e| format!("the system image cannot be kept: {e}"))
+}
+
+/// What all kept files depend on: this command, with its compiler, and the services with the
+/// adapter. Each counts by which file it is.
+struct Own {
+    command: Vec<u8>,
+    services: Vec<u8>,
+}
+
+impl Own {
+    fn of(services: &Path) -> Result<Own, String> {
+        let command = std::fs::metadata("/proc/self/exe");
+        let command = command.map_err(|e| format!("cannot find itself: {e}"))?;
+        let about = std::fs::metadata(services);
+        let about = about.map_err(|e| format!("{}: cannot be read: {e}", services.display()))?;
+        Ok(Own {
+            command: stamp(&command),
+            services: stamp(&about),
+        })
+    }
+
+    /// The name under which an image is kept.
+    fn key(&self, request: &Request, module: &[u8], options: &Options) -> Key {
+        Key::of(&[
+            b"image",
+            env!("CARGO_PKG_VERSION").as_bytes(),
+            &self.command,
+            &self.services,
+            format!("{options:?}").as_bytes(),
+            // Both are in the image: its name, and the program's in the manifest.
+            image_name(&request.file).as_bytes(),
+            program_name(&request.file).as_bytes(),
+            module,
+        ])
+    }
+
+    /// The name under which the code of a program's functions is kept: other programs of its name,
+    /// which it is or becomes, have it, too.
+    fn key_of_functions(&self, request: &Request, options: &Options) -> Key {
+        Key::of(&[
+            b"functions",
+            env!("CARGO_PKG_VERSION").as_bytes(),
+            &self.command,
+            format!("{options:?}").as_bytes(),
+            program_name(&request.file).as_bytes(),
+        ])
+    }
+}
+
+/// What changes with any change of a file, or of which file it is.
+fn stamp(of: &Metadata) -> Vec<u8> {
+    let times = [of.mtime(), of.mtime_nsec(), of.ctime(), of.ctime_nsec()];
+    let numbers = [of.dev(), of.ino(), of.len()];
+    let times = times.into_iter().flat_map(i64::to_le_bytes);
+    times
+        .chain(numbers.into_iter().flat_map(u64::to_le_bytes))
+        .collect()
+}
+
+/// The system image with the program in it.
+fn made(
+    request: &Request,
+    module: &[u8],
+    base: &Path,
+    options: &Options,
+    pieces: Option<&Pieces>,
+    say: &dyn Fn(String),
+) -> Result<Vec<u8>, String> {
+    let started = Instant::now();
+    let base = input::read(base)?;
+    let base = SystemImage::decode(&base).map_err(|e| format!("{BASE}: {}", e.message))?;
+    let adapter = base.file(ADAPTER);
+    let adapter = adapter.ok_or_else(|| format!("{BASE}: has no {ADAPTER}"))?;
+    let merged = merged(&request.file, module, adapter, Some(BUDGET))?;
+    let work = Work {
+        keeper: pieces.map(|pieces| pieces as &dyn Keeper),
+        ..Work::default()
+    };
+    let compiled = input::compile_by(&request.file, &merged, options, &work)?;
+    let Stats {
+        functions, kept, ..
+    } = compiled.stats;
+    say(format!(
+        "compiled in {:.2} s, {} of {functions} functions",
+        started.elapsed().as_secs_f64(),
+        functions.saturating_sub(kept)
+    ));
+    let program = input::elf(&compiled, &request.file)?;
+    let mut files: Vec<(String, Vec<u8>)> =
+        vec![(format!("{BIN}{}", image_name(&request.file)), program)];
+    for (path, bytes) in base.files().filter(|(path, _)| path.starts_with(BIN)) {
+        files.push((path.into(), bytes.to_vec()));
+    }
+    let manifest = base.manifest();
+    let plan = system::plan(manifest, &system::borrowed(&files));
+    let plan = plan.map_err(|problems| format!("{BASE}: {}", problems.join("; ")))?;
+    files.push((PLAN.into(), plan.encode().map_err(|e| e.message)?));
+    let listed: Vec<(String, &[u8])> = files
+        .iter()
+        .map(|(path, bytes)| (path.clone(), bytes.as_slice()))
+        .collect();
+    SystemImage::encode(manifest, &listed).map_err(|e| e.message)
+}
+
+/// An ordinary program as it is installed: joined with the adapter that is kept beside this
+/// command.
+pub fn installed(file: &Path, program: &[u8]) -> Result<Vec<u8>, String> {
+    let base = beside(BASE).map_err(|e| {
+        format!(
+            "{}: an ordinary program, which is joined with an adapter; {e}",
+            file.display()
+        )
+    })?;
+    let base = input::read(&base)?;
+    let base = SystemImage::decode(&base).map_err(|e| format!("{BASE}: {}", e.message))?;
+    let adapter = base.file(ADAPTER);
+    let adapter = adapter.ok_or_else(|| format!("{BASE}: has no {ADAPTER}"))?;
+    merged(file, program, adapter, None)
+}
+
+/// A program joined with an adapter, under the name of its file.
+fn merged(
+    file: &Path,
+    program: &[u8],
+    adapter: &[u8],
+    memory: Option<u64>,
+) -> Result<Vec<u8>, String> {
+    let name = program_name(file);
+    let options = sing_merge::Options {
+        features: Features::Sip.of_wasmparser(),
+        name: Some(&name),
+        memory,
+    };
+    let merged = sing_merge::merge(program, adapter, &options);
+    merged.map_err(|e| format!("{}: {e}", file.display()))
+}
+
+/// The name of a program: that of its file, without the ending.
+fn program_name(file: &Path) -> String {
+    let name = file.file_stem().unwrap_or(file.as_os_str());
+    printable(&name.to_string_lossy())
+}
