@@ -2,10 +2,14 @@
 //! of `sing-sockets`.
 //!
 //! It looks like a virtio device with two queues: blocks that the system sends, and blocks that the
-//! device fills as soon as it has something. A thread of the device's own does all that concerns
-//! the host ([`Sockets`]); what is sent waits for it, in order.
+//! device fills as soon as it has something. What is sent is served at once, on the kernel's thread,
+//! if it takes few calls of the host's, none of which waits: to hand an answer to another thread
+//! costs as much as to send it. All else is done by a thread of the device's own; what is sent
+//! waits for it, in order.
 //!
 //! Invariants:
+//! - The kernel's thread never waits for the device's: where that is using the [`Sockets`], or has
+//!   something to serve before, it is given the block.
 //! - What waits is bounded by the queue and [`WAITING`]: when little waits, a block is copied and
 //!   given back at once; otherwise it stays where it is until the thread serves it. So the system
 //!   waits for few copies, whatever its queue holds. A block that is too large ends the session.
@@ -27,7 +31,7 @@ use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Stack of the device's thread.
 const STACK: usize = 128 << 10;
@@ -96,6 +100,13 @@ impl Jobs {
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
 
+    /// Wakes the thread if it sleeps.
+    fn rouse(&self) {
+        if self.sleeps.swap(false, Ordering::SeqCst) {
+            self.wake();
+        }
+    }
+
     fn add(&self, job: Job) {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         match &job {
@@ -106,9 +117,7 @@ impl Jobs {
         }
         queue.list.push_back(job);
         drop(queue);
-        if self.sleeps.swap(false, Ordering::SeqCst) {
-            self.wake();
-        }
+        self.rouse();
     }
 
     fn waiting(&self) -> usize {
@@ -166,12 +175,22 @@ pub(super) fn start(
         lacks: AtomicBool::new(false),
         wake,
     });
+    let sockets = Arc::new(Mutex::new(sockets));
     let (worker, transport) = (Arc::clone(&jobs), Arc::clone(transport));
+    let shared = Arc::clone(&sockets);
     quiet_thread("sockets", STACK, move |kernel| {
-        work(&worker, sockets, &transport, kernel);
+        work(&worker, &shared, &transport, kernel);
     })
     .map_err(SocketsError)?;
-    Ok(Box::new(SocketsModel { jobs }))
+    Ok(Box::new(SocketsModel {
+        jobs,
+        sockets,
+        bytes: Vec::new(),
+    }))
+}
+
+fn lock(sockets: &Mutex<Sockets>) -> MutexGuard<'_, Sockets> {
+    sockets.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Copies a block that has stayed with the device, and gives it back; nothing if the device has been
@@ -185,13 +204,16 @@ fn take(transport: &Transport, ticket: Ticket, message: &mut Vec<u8>) -> bool {
 }
 
 /// Serves as long as the system runs.
-fn work(jobs: &Jobs, mut sockets: Sockets, transport: &Transport, kernel: Kernel) {
+fn work(jobs: &Jobs, shared: &Mutex<Sockets>, transport: &Transport, kernel: Kernel) {
+    let host = Arc::clone(lock(shared).epoll());
     let mut batch = Batch::new();
     let mut events = Vec::with_capacity(EVENTS);
     // Kept for its room.
     let mut taken = Vec::new();
     loop {
         let mut tell = false;
+        // A job is taken and served under one lock: none that comes later overtakes it.
+        let mut sockets = lock(shared);
         while sockets.has_room()
             && let Some(job) = jobs.next()
         {
@@ -210,6 +232,7 @@ fn work(jobs: &Jobs, mut sockets: Sockets, transport: &Transport, kernel: Kernel
         if batch.is_empty() {
             sockets.fill(&mut batch);
         }
+        drop(sockets);
         let mut full = !batch.is_empty();
         // Again when the system knows that there is a wait: it may have added a block just before.
         for last in [false, true] {
@@ -230,15 +253,18 @@ fn work(jobs: &Jobs, mut sockets: Sockets, transport: &Transport, kernel: Kernel
         // While a batch waits for room, only the system or the host can change anything; a job that
         // came before the system knew of the wait wakes nobody.
         jobs.sleeps.store(true, Ordering::SeqCst);
+        let sockets = lock(shared);
         let come = sockets.has_room() && !jobs.is_empty();
         let busy = come || !full && sockets.has_something();
+        drop(sockets);
         let wait = busy.then_some(Timespec::default());
-        let woken = epoll::wait(sockets.epoll(), spare_capacity(&mut events), wait.as_ref());
+        let woken = epoll::wait(&host, spare_capacity(&mut events), wait.as_ref());
         jobs.sleeps.store(false, Ordering::SeqCst);
         // An interrupted call is made again.
         if woken.is_err() {
             continue;
         }
+        let mut sockets = lock(shared);
         for event in events.drain(..) {
             if event.data.u64() == WAKE {
                 let _ = rustix::io::read(&jobs.wake, &mut [0; 8]);
@@ -251,6 +277,32 @@ fn work(jobs: &Jobs, mut sockets: Sockets, transport: &Transport, kernel: Kernel
 
 struct SocketsModel {
     jobs: Arc<Jobs>,
+    sockets: Arc<Mutex<Sockets>>,
+    /// A copy of the block that is served at once, kept for its room.
+    bytes: Vec<u8>,
+}
+
+impl SocketsModel {
+    /// Serves at once what can be, of a block for which nothing has to wait; whether it could be
+    /// begun. What is left is the thread's.
+    fn serve_now(&mut self, chain: &Chain) -> bool {
+        let Ok(mut sockets) = self.sockets.try_lock() else {
+            return false;
+        };
+        // The thread takes what it serves with the lock that is held here.
+        if !sockets.has_room() || !self.jobs.is_empty() {
+            return false;
+        }
+        let had = sockets.has_something();
+        chain.copy_to(&mut self.bytes);
+        let left = sockets.serve_quick(&self.bytes);
+        if !left.is_empty() {
+            self.jobs.add(Job::Serve(left.to_vec()));
+        } else if !had && sockets.has_something() {
+            self.jobs.rouse();
+        }
+        true
+    }
 }
 
 impl Model for SocketsModel {
@@ -285,7 +337,9 @@ impl Model for SocketsModel {
             self.jobs.add(Job::Take(ticket));
             return None;
         }
-        self.jobs.add(Job::Serve(chain.copy()));
+        if !self.serve_now(chain) {
+            self.jobs.add(Job::Serve(chain.copy()));
+        }
         Some(0)
     }
 

@@ -33,7 +33,8 @@ const QUEUE: usize = 4096;
 const BUSY: usize = QUEUE / 4;
 /// Bytes that come are kept in pieces of at least so many, unless there are fewer.
 const PIECE: usize = 8 << 10;
-/// The least that the host is told to be taken, unless nothing is left.
+/// The least that the host is told to be taken: each message has its price, and the rest of the
+/// window is room enough meanwhile.
 const LEAST: usize = WINDOW / 4;
 
 pub type Receiving = HostSocketsContract::Imp<HostSocketsContract::Ready_Receive>;
@@ -345,8 +346,7 @@ impl Host {
                 socket.come.pop_front();
             }
         }
-        let tells = socket.taken >= LEAST || socket.waiting == 0 && socket.taken > 0;
-        if tells && socket.stage == Stage::Open {
+        if socket.taken >= LEAST && socket.stage == Stage::Open {
             let taken = core::mem::take(&mut socket.taken);
             self.say(Head::new(Op::Taken, number, taken as u32));
         }

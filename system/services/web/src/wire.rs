@@ -15,8 +15,11 @@ use web::pace::Pace;
 
 /// How long the client may take to end its direction when this side has ended its own.
 const LINGER: Duration = Duration::from_secs(2);
-/// Bytes that are copied into a block with others; more go in a block of their own.
+/// Bytes that wait for others before they go.
 const SMALL: usize = 4 << 10;
+/// A block of at most so many bytes is copied behind those that wait: two blocks to the network, and
+/// from there to the client, take longer.
+const COPIED: usize = 16 << 10;
 
 pub type Source = PipeContract::Exp<PipeContract::Start>;
 
@@ -99,8 +102,11 @@ impl Wire {
 
     /// Writes a block, which moves to the network as it is if it is not small.
     pub fn push(&mut self, block: Vector<u8>) -> Result<(), Error> {
-        if block.len() <= SMALL {
-            return self.write(&block.to_vec());
+        if block.len() <= COPIED {
+            let at = self.tail.len();
+            self.tail.resize(at + block.len(), 0);
+            block.block().read(0, &mut self.tail[at..]);
+            return self.write(&[]);
         }
         self.flush()?;
         self.queue.push_back(block);
