@@ -1,7 +1,7 @@
 //! Sockets of the host, for the requests of a network that may be hostile.
 //!
-//! Everything here is done by one thread, and no call waits: what cannot be done now is done when
-//! the host says that it can ([`Sockets::ready`]).
+//! No call waits: what cannot be done now is done when the host says that it can
+//! ([`Sockets::hear`]).
 //!
 //! Invariants:
 //! - What is kept of a connection is bounded by [`WINDOW`]: more than that the system may not send,
@@ -13,27 +13,30 @@
 
 use super::sockets_policy::HostSockets;
 use super::sockets_stream::{Batch, Stream, fault, set_options};
+use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, SocketAddrAny, SocketFlags, SocketType, acceptfrom_with, bind, listen, socket_with, sockopt,
+    AddressFamily, SocketAddrAny, SocketFlags, SocketType, acceptfrom_with, bind, listen,
+    socket_with, sockopt,
 };
 use sing_sockets::{BLOCK, Fault, HEAD, Head, OPEN, OUTWARD, Op, Place};
 use std::collections::{HashMap, VecDeque};
+use std::mem::MaybeUninit;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 /// Answers that may wait for the system before no more requests are served.
 const ANSWERS: usize = 4096;
+/// Events that are taken from the host in one step.
+const EVENTS: usize = 64;
 /// Connections that a listener accepts in one step.
-const TURN: usize = 64;
+const TURN: usize = 16;
 /// Messages that are served at once, while the system waits.
 pub(super) const QUICK: usize = 32;
 /// The longest queue of connections that the host keeps for a listener.
 const BACKLOG: u32 = 1024;
-/// What says that the thread is to look for requests.
-pub(super) const WAKE: u64 = u64::MAX;
 
 /// A port at which the host listens for the system.
 struct Listener {
@@ -94,10 +97,9 @@ fn listens(at: SocketAddr, backlog: u32) -> Result<OwnedFd, Errno> {
 }
 
 impl Sockets {
-    /// None yet; at most so many. `wake`: what becomes readable when there are requests.
-    pub(super) fn new(policy: HostSockets, most: usize, wake: &OwnedFd) -> Result<Sockets, Errno> {
+    /// None yet; at most so many.
+    pub(super) fn new(policy: HostSockets, most: usize) -> Result<Sockets, Errno> {
         let epoll = Arc::new(epoll::create(CreateFlags::CLOEXEC)?);
-        epoll::add(&epoll, wake, EventData::new_u64(WAKE), EventFlags::IN)?;
         Ok(Sockets {
             policy,
             epoll,
@@ -390,8 +392,22 @@ impl Sockets {
         }
     }
 
+    /// Serves what the host says now, of at most [`EVENTS`] sockets; whether it said anything.
+    pub(super) fn hear(&mut self) -> bool {
+        let mut events = [const { MaybeUninit::uninit() }; EVENTS];
+        let now = Timespec::default();
+        // An interrupted call is made again, by the next who asks.
+        let Ok((events, _)) = epoll::wait(&self.epoll, &mut events[..], Some(&now)) else {
+            return false;
+        };
+        for event in &*events {
+            self.ready(event);
+        }
+        !events.is_empty()
+    }
+
     /// Serves what the host has said of a socket.
-    pub(super) fn ready(&mut self, event: &Event) {
+    fn ready(&mut self, event: &Event) {
         let Ok(id) = u32::try_from(event.data.u64()) else {
             return;
         };

@@ -1,10 +1,8 @@
 //! The server of sockets without a machine: what a network may ask, with real peers on loopback.
 
-use super::sockets_host::{Sockets, WAKE};
+use super::sockets_host::Sockets;
 use super::sockets_policy::HostSockets;
 use super::sockets_stream::Batch;
-use rustix::buffer::spare_capacity;
-use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 use sing_sockets::{Fault, Head, Op, Place, WINDOW};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, TcpListener, TcpStream};
@@ -28,9 +26,8 @@ fn loopback(port: u16) -> Place {
 
 impl Play {
     fn new(policy: HostSockets, most: usize) -> Play {
-        let wake = eventfd(0, EventfdFlags::NONBLOCK).unwrap();
         let mut play = Play {
-            sockets: Sockets::new(policy, most, &wake).unwrap(),
+            sockets: Sockets::new(policy, most).unwrap(),
             heard: Vec::new(),
         };
         play.say(&Head::new(Op::Hello, 0, 0), b"");
@@ -50,19 +47,8 @@ impl Play {
 
     /// Does what can be done.
     fn step(&mut self) {
-        let mut events = Vec::with_capacity(16);
-        let wait = Timespec {
-            tv_sec: 0,
-            tv_nsec: 1_000_000,
-        };
-        epoll::wait(
-            self.sockets.epoll(),
-            spare_capacity(&mut events),
-            Some(&wait),
-        )
-        .unwrap();
-        for event in events.drain(..).filter(|e| e.data.u64() != WAKE) {
-            self.sockets.ready(&event);
+        if !self.sockets.hear() {
+            std::thread::sleep(Duration::from_millis(1));
         }
         let mut batch = Batch::new();
         self.sockets.fill(&mut batch);
