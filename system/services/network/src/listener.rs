@@ -326,7 +326,7 @@ impl Network {
                 let ends = [local, remote];
                 let mut stream = Stream::new(at, origin, None, ends, target);
                 stream.control = Some(slot);
-                self.streams.insert(number, stream);
+                self.add(number, stream);
                 client.send_accepted(remote.0.into(), remote.1)
             }
             Err((_, connection)) => {

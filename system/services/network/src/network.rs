@@ -15,6 +15,7 @@ use crate::ports::{Port, Ports};
 use crate::resolver::Resolver;
 use crate::root::{Root, View};
 use crate::stream::{Ended, Input, Output, Stream};
+use crate::turns::Turns;
 use alloc::collections::{BTreeMap, VecDeque};
 use core::time::Duration;
 use sing_sdk::door::Door;
@@ -102,8 +103,7 @@ pub struct Network {
     late: VecDeque<Late>,
     /// The number of the next connection or listener.
     next: u32,
-    /// The connection that was served first in the last look.
-    first: u32,
+    pub turns: Turns,
     looked: Duration,
     pub names: Names,
     /// Where to register, if it was not given its place at the start.
@@ -156,7 +156,7 @@ impl Network {
             sockets: Shares::new(SOCKETS, LEAST_SOCKETS),
             late: VecDeque::new(),
             next: 0,
-            first: 0,
+            turns: Turns::default(),
             looked: uptime(),
             names,
             path: None,
@@ -278,33 +278,22 @@ impl Network {
         if now - self.looked >= LOOK {
             (self.looked, changed) = (now, true);
         }
-        if !changed {
-            return self.exchange_host();
+        if changed {
+            for number in self.listeners.keys().copied().collect::<Vec<_>>() {
+                self.arrived(number);
+            }
         }
-        for number in self.listeners.keys().copied().collect::<Vec<_>>() {
-            self.arrived(number);
-        }
-        for number in self.in_turn() {
+        for number in self.in_turn(changed) {
             self.pump(number);
         }
-        // What was moved has to be sent, and makes room.
-        for link in &mut self.links {
-            link.poll();
+        if changed {
+            // What was moved has to be sent, and makes room.
+            for link in &mut self.links {
+                link.poll();
+            }
+            self.exchange();
         }
-        self.exchange();
         self.exchange_host();
-    }
-
-    /// All connections, each look another first: what they send to the host goes in one block, and
-    /// who is first has most room.
-    fn in_turn(&mut self) -> Vec<u32> {
-        let mut all = self.streams.keys().copied().collect::<Vec<_>>();
-        let start = all.partition_point(|number| *number <= self.first);
-        if start < all.len() {
-            all.rotate_left(start);
-        }
-        self.first = all.first().copied().unwrap_or(0);
-        all
     }
 
     /// A number for a connection or listener.

@@ -133,7 +133,7 @@ impl Network {
         }
         match self.streams.get(&stream).map(|s| s.socket) {
             // All share the block that goes to the host: whose turn it is, the look says.
-            Some(At::Host(_)) => self.host.changed = true,
+            Some(At::Host(_)) => self.turns.note(stream),
             _ => self.pump(stream),
         }
     }
@@ -250,12 +250,18 @@ impl Network {
             Output::Idle(pipe) => Some(Output::Idle(pipe)),
             Output::Full(next, block, at) => {
                 Some(match self.end_of(stream.socket).put(&block, at) {
-                    at if at < block.len() => Output::Full(next, block, at),
+                    at if at < block.len() => {
+                        self.turns.wait(number);
+                        Output::Full(next, block, at)
+                    }
                     _ => Output::Idle(next.send_ack()),
                 })
             }
             Output::Last(block, at) => match self.end_of(stream.socket).put(&block, at) {
-                at if at < block.len() => Some(Output::Last(block, at)),
+                at if at < block.len() => {
+                    self.turns.wait(number);
+                    Some(Output::Last(block, at))
+                }
                 _ => None,
             },
         };
