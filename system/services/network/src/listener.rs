@@ -136,7 +136,7 @@ impl Network {
                 let place = listener.port.address.listen(listener.port.number);
                 let mut socket = self.end_of(at);
                 socket.set_patience(HALF);
-                let End::Stack(tcp) = socket else { break };
+                let End::Stack(tcp, _) = socket else { break };
                 if tcp.listen(place).is_err() {
                     self.give_up(at, listener.origin, None);
                     break;
@@ -283,6 +283,18 @@ impl Network {
         }
         let most = listener.backlog.max(HALVES);
         while listener.half_open.len() + listener.waiting.len() > most && self.forget(listener) {}
+    }
+
+    /// Whether a socket of a listener is no longer as it waits.
+    pub fn is_stirred(&self, number: u32) -> bool {
+        let Some(listener) = self.listeners.get(&number) else {
+            return false;
+        };
+        let stack = |at: &At| match *at {
+            At::Stack(link, socket) => self.links[link].listens(socket),
+            At::Host(_) => true,
+        };
+        !listener.half_open.is_empty() || !listener.listening.iter().all(stack)
     }
 
     /// Looks for connections that have come, and gives the first to whoever accepts.

@@ -36,7 +36,7 @@ const LEAST_SOCKETS: usize = 8;
 /// Events between two looks at the links.
 const TURN: usize = 64;
 /// Ended connections that are remembered, so that late packets of them are answered.
-const ENDED: usize = 64;
+const ENDED: usize = 16;
 /// The wait before the path is registered again that could not be.
 const ABSENT: Duration = Duration::from_secs(1);
 /// How often connections are looked at that have nobody any more, and listeners that rest.
@@ -258,42 +258,47 @@ impl Network {
 
     /// Has packets taken and sent, and does what follows from them.
     fn poll(&mut self) {
-        let mut changed = false;
-        for link in &mut self.links {
-            changed |= link.poll();
-        }
+        let mut moved = self.poll_links();
         self.hear();
-        changed |= self.configure();
+        let mut all = self.configure();
         if self.serve_more() {
             // What is asked and sent by these goes at once.
-            for link in &mut self.links {
-                changed |= link.poll();
-            }
+            moved |= self.poll_links();
         }
-        changed |= core::mem::take(&mut self.host.changed);
+        all |= core::mem::take(&mut self.host.changed);
         self.answered();
         self.exchange();
-        self.bury();
         let now = uptime();
         if now - self.looked >= LOOK {
-            (self.looked, changed) = (now, true);
+            (self.looked, all) = (now, true);
         }
-        if changed {
+        if moved || all || self.late.len() > ENDED {
+            self.bury();
+        }
+        if moved || all {
             for number in self.listeners.keys().copied().collect::<Vec<_>>() {
-                self.arrived(number);
+                if all || self.is_stirred(number) {
+                    self.arrived(number);
+                }
             }
         }
-        for number in self.in_turn(changed) {
+        if moved && !all {
+            self.note_moved();
+        }
+        for number in self.in_turn(all) {
             self.pump(number);
         }
-        if changed {
-            // What was moved has to be sent, and makes room.
-            for link in &mut self.links {
-                link.poll();
-            }
-            self.exchange();
-        }
+        // What was moved has to be sent, and makes room.
+        self.poll_links();
+        self.exchange();
         self.exchange_host();
+    }
+
+    /// Has packets taken and sent; whether the state of a socket may have changed.
+    fn poll_links(&mut self) -> bool {
+        self.links
+            .iter_mut()
+            .fold(false, |moved, link| moved | link.poll())
     }
 
     /// A number for a connection or listener.
@@ -351,7 +356,7 @@ impl Network {
                 continue;
             }
             waiting -= usize::from(!closed);
-            self.links[late.link].sockets.remove(late.socket);
+            self.links[late.link].sockets().remove(late.socket);
             if let Some(port) = late.port {
                 self.ports.give_back(port);
             }

@@ -9,7 +9,7 @@
 
 use crate::address::Address;
 use crate::end::{At, Stage};
-use crate::link::PATIENCE;
+use crate::link::{Glance, PATIENCE};
 use crate::network::{Client, Network};
 use crate::place::Target;
 use crate::ports::Port;
@@ -72,6 +72,8 @@ pub struct Stream {
     said: bool,
     /// Since when nobody has it.
     left: Option<Duration>,
+    /// What its socket was like after the last look; of the host's there is none.
+    pub seen: Glance,
 }
 
 impl Stream {
@@ -99,6 +101,7 @@ impl Stream {
             heard: false,
             said: false,
             left: None,
+            seen: None,
         }
     }
 }
@@ -189,6 +192,9 @@ impl Network {
             if let Some(how) = self.ended(&mut stream) {
                 return self.end(stream, how);
             }
+        }
+        if let At::Stack(link, socket) = stream.socket {
+            stream.seen = self.links[link].glance(socket);
         }
         self.streams.insert(number, stream);
     }

@@ -1,10 +1,12 @@
 //! Which connections are looked at, and in which order.
 //!
-//! A look is for those of which something was heard, or that have something to send; for all when
-//! the stack has taken or sent packets, which does not say whose they were, and once in a while.
+//! A look is for those of which something was heard, or that have something to send; when the stack
+//! has taken or sent packets, for those whose socket is in another state than after their last look,
+//! as the stack does not say whose the packets were; and once in a while for all.
 //!
 //! Invariants:
-//! - A connection that can go on is in one of the two sets, or something will be heard of it.
+//! - A connection that can go on is in one of the two sets, or its socket's state says so, or
+//!   something will be heard of it.
 //! - Each look another one is first: what they send to the host goes in one block, and who is first
 //!   has most room.
 
@@ -44,6 +46,17 @@ impl Network {
         }
         self.streams.insert(number, stream);
         self.turns.note(number);
+    }
+
+    /// Has those connections looked at whose sockets the stack has changed since their last look.
+    pub fn note_moved(&mut self) {
+        for (number, stream) in &self.streams {
+            if let At::Stack(link, socket) = stream.socket
+                && stream.seen != self.links[link].glance(socket)
+            {
+                self.turns.due.insert(*number);
+            }
+        }
     }
 
     /// The connections that are to be looked at now.
