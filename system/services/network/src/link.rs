@@ -11,6 +11,7 @@ use crate::address::Address;
 use crate::card::Card;
 use crate::looped::Loop;
 use crate::routers::Routers;
+use crate::turns::Moved;
 use crate::wire::Wire;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -420,12 +421,12 @@ impl Link {
     ///
     /// A packet closes a socket while packets are taken, a time-out while they are sent. smoltcp
     /// does not say otherwise which it was.
-    pub fn poll(&mut self) -> bool {
+    pub fn poll(&mut self) -> Moved {
+        let mut moved = Moved::default();
         let is_due = || self.due.is_some_and(|due| now() >= due);
         if !self.used && !self.wire.has_come() && !is_due() {
-            return false;
+            return moved;
         }
-        let mut changed = false;
         for _ in 0..ROUNDS {
             let heard = self.take();
             if heard {
@@ -435,8 +436,8 @@ impl Link {
                     }
                 }
             }
-            changed |= heard;
-            changed |= self.send();
+            moved.heard |= heard;
+            moved.sent |= self.send();
             // What is sent over a loop has come by that.
             if !self.wire.has_come() {
                 break;
@@ -444,7 +445,7 @@ impl Link {
         }
         self.used = false;
         self.due = self.interface.poll_at(now(), &self.sockets);
-        changed
+        moved
     }
 
     /// Takes packets; whether the state of a socket may have changed.

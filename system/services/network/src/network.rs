@@ -15,7 +15,7 @@ use crate::ports::{Port, Ports};
 use crate::resolver::Resolver;
 use crate::root::{Root, View};
 use crate::stream::{Ended, Input, Output, Stream};
-use crate::turns::Turns;
+use crate::turns::{Moved, Turns};
 use alloc::collections::{BTreeMap, VecDeque};
 use core::time::Duration;
 use sing_sdk::door::Door;
@@ -238,6 +238,9 @@ impl Network {
 
     /// How long to wait for an event.
     fn patience(&mut self) -> Timeout {
+        if self.turns.moved {
+            return Timeout::NONE;
+        }
         let links = self.links.iter_mut().filter_map(Link::delay).min();
         let absent = self.absent.map(|next| next.saturating_sub(uptime()));
         let again = self.again.map(|next| next.saturating_sub(uptime()));
@@ -258,12 +261,12 @@ impl Network {
 
     /// Has packets taken and sent, and does what follows from them.
     fn poll(&mut self) {
-        let mut moved = self.poll_links();
+        let mut moved = core::mem::take(&mut self.turns.moved) | self.poll_links().any();
         self.hear();
         let mut all = self.configure();
         if self.serve_more() {
             // What is asked and sent by these goes at once.
-            moved |= self.poll_links();
+            moved |= self.poll_links().any();
         }
         all |= core::mem::take(&mut self.host.changed);
         self.answered();
@@ -276,11 +279,7 @@ impl Network {
             self.bury();
         }
         if moved || all {
-            for number in self.listeners.keys().copied().collect::<Vec<_>>() {
-                if all || self.is_stirred(number) {
-                    self.arrived(number);
-                }
-            }
+            self.arrive(all);
         }
         if moved && !all {
             self.note_moved();
@@ -288,17 +287,34 @@ impl Network {
         for number in self.in_turn(all) {
             self.pump(number);
         }
-        // What was moved has to be sent, and makes room.
-        self.poll_links();
+        // A listener that has all its share of sockets has one more when another has gone.
+        if core::mem::take(&mut self.turns.freed) {
+            self.arrive(true);
+        }
+        // What was moved has to be sent, and makes room; over a loop it has come by that.
+        self.turns.moved = self.poll_links().heard;
         self.exchange();
         self.exchange_host();
     }
 
-    /// Has packets taken and sent; whether the state of a socket may have changed.
-    fn poll_links(&mut self) -> bool {
-        self.links
-            .iter_mut()
-            .fold(false, |moved, link| moved | link.poll())
+    /// Looks at listeners whose sockets have moved, or at all.
+    fn arrive(&mut self, all: bool) {
+        for number in self.listeners.keys().copied().collect::<Vec<_>>() {
+            if all || self.is_stirred(number) {
+                self.arrived(number);
+            }
+        }
+    }
+
+    /// Has packets taken and sent; whether the state of a socket may have changed by that.
+    fn poll_links(&mut self) -> Moved {
+        let mut moved = Moved::default();
+        for link in &mut self.links {
+            let now = link.poll();
+            moved.heard |= now.heard;
+            moved.sent |= now.sent;
+        }
+        moved
     }
 
     /// A number for a connection or listener.
@@ -329,6 +345,7 @@ impl Network {
     /// share: there are few ([`ENDED`]), and whoever had it has no say in how long it takes.
     pub fn give_up(&mut self, at: At, origin: u32, port: Option<Port>) {
         self.sockets.give_back(origin, 1);
+        self.turns.freed = true;
         match at {
             At::Stack(link, socket) => self.late.push_back(Late { link, socket, port }),
             At::Host(number) => {

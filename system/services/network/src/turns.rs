@@ -16,6 +16,19 @@ use crate::stream::Stream;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
+/// What a look of the stack has done: sockets may be in another state by each.
+#[derive(Clone, Copy, Default)]
+pub struct Moved {
+    pub heard: bool,
+    pub sent: bool,
+}
+
+impl Moved {
+    pub fn any(self) -> bool {
+        self.heard || self.sent
+    }
+}
+
 #[derive(Default)]
 pub struct Turns {
     /// Connections that are looked at next.
@@ -24,6 +37,10 @@ pub struct Turns {
     full: BTreeSet<u32>,
     /// The one that was served first in the last look.
     first: u32,
+    /// A socket was given up.
+    pub freed: bool,
+    /// The stack has taken packets, and nobody was looked at since.
+    pub moved: bool,
 }
 
 impl Turns {
